@@ -1,0 +1,54 @@
+# bus-agent: every target works on a clean checkout with Go; acceptance and demo
+# install what else they need into .cache.
+
+PREFIX ?= $(HOME)/.local
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+TAGS := urfave_cli_no_docs
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOFLAGS_BUILD := -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+CODEX_VERSION := 0.169.0
+CLAUDE_VERSION := 2.1.329
+GEMINI_VERSION := 0.61.0
+AGENTS := $(CURDIR)/.cache/agents
+MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
+
+.PHONY: all build test check acceptance bench demo install clean agents fmt
+
+all: build
+
+build:
+	CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o bin/bus-agent ./cmd/bus-agent
+
+# Hermetic: stub agents only, no network, every module of the tree.
+test:
+	@set -e; for m in $(MODULES); do echo "go test -race ($$m)"; (cd $$m && go test -race ./...); done
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')
+
+check:
+	./scripts/check.sh $(STATICCHECK)
+
+agents:
+	./scripts/install-agents.sh '$(AGENTS)' @openai/codex@$(CODEX_VERSION) \
+		@anthropic-ai/claude-code@$(CLAUDE_VERSION) @google/gemini-cli@$(GEMINI_VERSION)
+
+# Drives the real CLIs against scripted model servers on loopback.
+acceptance: build agents
+	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
+		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
+		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/...
+
+bench: build
+	go run ./internal/bench -bus-agent bin/bus-agent
+
+demo: build
+	@go run ./internal/demo -bus-agent bin/bus-agent -agents '$(AGENTS)' -codex $(CODEX_VERSION)
+
+install: build
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 bin/bus-agent '$(DESTDIR)$(PREFIX)/bin/bus-agent'
+
+clean:
+	rm -rf bin .cache

@@ -1,0 +1,24 @@
+module github.com/busdk/bus-agent
+
+go 1.26.0
+
+require (
+	github.com/busdk/bus-preferences v0.0.0 // the user's preferences; only package preferences imports it
+	github.com/google/go-cmp v0.7.0 // tests: differences people can read
+	github.com/rogpeppe/go-internal v1.14.1 // tests: testscript drives the commands
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: events against their schema
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // reads settings with comments and says where each value stands
+	github.com/urfave/cli/v2 v2.27.7 // commands and flags of bus-agent
+	golang.org/x/sys v0.49.0 // pidfd, waitid and prctl of Linux, the process table of macOS
+)
+
+require (
+	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
+	golang.org/x/text v0.14.0 // indirect
+	golang.org/x/tools v0.26.0 // indirect
+)
+
+// Not published yet. Without this line the published module is used.
+replace github.com/busdk/bus-preferences => ./bus-preferences

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Everything that can be said about the code without running agents.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+staticcheck=${1:?usage: check.sh STATICCHECK-PACKAGE}
+modules="$(git ls-files '*go.mod' | grep -v testdata | xargs -n1 dirname)"
+backends="$(ls backends | grep -v '^all$')"
+
+step() { printf '== %s\n' "$*"; }
+
+step gofmt
+unformatted="$(git ls-files '*.go' | xargs gofmt -l)"
+[ -z "$unformatted" ] || { printf 'not formatted:\n%s\n' "$unformatted" >&2; exit 1; }
+
+for m in $modules; do
+	step "vet, staticcheck, tidy in $m"
+	(
+		cd "$m"
+		go vet ./...
+		go run "$staticcheck" ./...
+		go mod tidy -diff
+	)
+done
+step "vet with the acceptance tests"
+go vet -tags acceptance ./...
+
+step "layers"
+go test -count=1 ./internal/layers
+
+step "a build for darwin and one for each backend alone"
+GOOS=darwin GOARCH=arm64 go vet ./...
+GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/bus-agent
+for keep in $backends; do
+	tags=urfave_cli_no_docs
+	for b in $backends; do
+		[ "$b" = "$keep" ] || tags="$tags,busagent_no_$b"
+	done
+	others="$(go list -tags "$tags" -deps ./cmd/bus-agent | grep '/bus-agent/backends/' | grep -v '/backends/all$' | sed 's|.*/||' | tr '\n' ' ')"
+	[ "$others" = "$keep " ] || { echo "a build with $keep alone holds: $others" >&2; exit 1; }
+	go build -tags "$tags" -o /dev/null ./cmd/bus-agent
+done
+
+for m in $modules; do
+	case "$m" in
+	examples/*) step "example $m"; (cd "$m" && go test -count=1 ./...) ;;
+	esac
+done
+step "all is well"

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Installs agent CLIs from npm into a folder of the project, beside those that
+# are there: DIR PACKAGE@VERSION...
+set -euo pipefail
+dir=${1:?usage: install-agents.sh DIR PACKAGE@VERSION...}
+shift
+command -v npm >/dev/null || { echo "npm is needed to install $*" >&2; exit 1; }
+mkdir -p "$dir"
+missing=no
+for wanted in "$@"; do
+	package=${wanted%@*} version=${wanted##*@}
+	installed="$(sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$dir/node_modules/$package/package.json" 2>/dev/null | head -n 1 || true)"
+	[ "$installed" = "$version" ] || missing=yes
+done
+# All of them are named: npm takes away what nobody asked for.
+[ "$missing" = no ] || npm install --prefix "$dir" --save-exact --no-audit --no-fund --loglevel=error "$@" >&2
