@@ -1,0 +1,9 @@
+// Package agent is the vocabulary every other package of bus-agent speaks: what
+// a caller asks for ([Request]), what a runtime turns that into ([Command]),
+// what an agent reports while it works ([Event]) and what a run came to
+// ([Result], [Error]).
+//
+// It imports only the standard library, starts nothing and reads no
+// environment. Application code builds a Request and hands it to package
+// runner; authors of runtimes read Requests and produce Commands and Events.
+package agent

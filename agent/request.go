@@ -1,0 +1,214 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// A Request says how one agent is to be run. The zero value of every field is a
+// usable default; a run needs at least Prompt or Template.
+//
+// Callers fill in a Request and pass it to runner.Runner.Run, which never
+// changes the caller's copy. A runtime receives the request after the runner
+// has settled it: Prompt rendered, Workdir absolute, Model empty or a model
+// name, and Resolved filled in.
+type Request struct {
+	// Runtime is the runtime token, for example "codex" or "codex:local".
+	// Empty lets the runner select one.
+	Runtime string
+
+	// Prompt is the exact text for the model. It is delivered as it is, except
+	// that a line break is put before a leading "/" where the runtime would
+	// take the prompt for a command.
+	Prompt string
+
+	// Template is rendered with Vars when Prompt is empty; see package render.
+	Template string
+	Vars     map[string]string
+
+	// Workdir is the directory the agent works in. Empty means the current one.
+	Workdir string
+
+	// Model is the model name. Empty means the configured default, "auto" that
+	// the runtime chooses.
+	Model string
+
+	// ReasoningEffort and Verbosity tune the model where the runtime can pass
+	// them on. Empty means the configured default.
+	ReasoningEffort ReasoningEffort
+	Verbosity       Verbosity
+
+	// Access says what the agent may do. Empty means [AccessWrite].
+	Access Access
+
+	// AllowCommands are patterns of commands the agent may run although the
+	// runtime cannot confine them. The pattern language is the runtime's.
+	AllowCommands []string
+
+	// AddDirs are further directories the agent may read and, with
+	// [AccessWrite], change.
+	AddDirs []string
+
+	// Env holds additional variables for the agent as "NAME=value". They win
+	// over everything bus-agent sets itself.
+	Env []string
+
+	// Resume continues the session with this ID; Continue the latest session
+	// of Workdir. At most one of them may be set.
+	Resume   string
+	Continue bool
+
+	// MaxTurns limits the model turns of the run. Zero means no limit.
+	MaxTurns int
+
+	// Args go to the runtime's CLI as they are, after its own options.
+	Args []string
+
+	// TrustWorkspace lets what the repository configures run: hooks, MCP
+	// servers, environment files, key helpers. Without it none of that runs.
+	TrustWorkspace bool
+
+	// RequireInstructions fails the run, before anything is started, when there
+	// is no AGENTS.md for Workdir or when it cannot be delivered whole.
+	RequireInstructions bool
+
+	// Timeout bounds the whole run, IdleTimeout the time without any output
+	// that shows progress (retries and heartbeats do not). A Timeout of zero
+	// means the configured default; an IdleTimeout of zero means none.
+	Timeout     time.Duration
+	IdleTimeout time.Duration
+
+	// Started is called once, after everything is settled and immediately
+	// before the agent process starts.
+	Started func(Start)
+
+	// Events receives every event in order, on one goroutine. The event and
+	// all it points to are valid only during the call. A returned error stops
+	// the agent and fails the run.
+	Events func(*Event) error
+
+	// Stdout and Stderr receive the agent's raw output, unchanged, as it
+	// arrives, each on one goroutine. The same writer may be given for both, and
+	// for Text: then it is called by one goroutine at a time. A write error stops
+	// the agent and fails the run.
+	Stdout io.Writer
+	Stderr io.Writer
+
+	// Text receives the readable conversation as it arrives, rendered by
+	// Formatter.
+	Text io.Writer
+
+	// Formatter makes the renderer for Text. Nil means the runtime's own;
+	// formatters.Raw passes the agent's lines through.
+	Formatter func() Formatter
+
+	// CaptureLimit is how many bytes of head and as many of tail Result keeps
+	// of stdout and of stderr. Zero means [DefaultCaptureLimit], a negative
+	// number that nothing is kept.
+	CaptureLimit int
+
+	// Resolved is filled in by the runner for the runtime. Callers leave it
+	// empty; what they put there is ignored.
+	Resolved Resolved
+}
+
+// DefaultCaptureLimit is the default of [Request.CaptureLimit], in bytes.
+const DefaultCaptureLimit = 1 << 20
+
+// Start describes a run that is about to begin.
+type Start struct {
+	Runtime string // runtime token, for example "codex:local"
+	Model   string // model that was asked for; empty when the runtime chooses
+	Workdir string // absolute
+	Command Command
+	// Path is the absolute path of the executable.
+	Path string
+}
+
+// Resolved is what the runner has found out about a run before it asks the
+// runtime for a [Command].
+type Resolved struct {
+	// Variant is the part of the runtime token after the colon.
+	Variant string
+
+	// Executable is the absolute path of the runtime's executable.
+	Executable string
+
+	// Root is the repository root above Workdir, absolute; Workdir itself
+	// where there is no repository.
+	Root string
+
+	// TempDir is the run's own folder for temporary files, where the runtime
+	// asks for one. It is removed when the run ends. Empty in a dry run.
+	TempDir string
+
+	// Environ is the agent's environment before the runtime's own variables:
+	// the caller's process environment with Request.Env applied.
+	Environ []string
+
+	// Setup is what the runtime's instruction adapter arranged.
+	Setup Setup
+}
+
+// Getenv returns the value that name has in the agent's environment, or "".
+func (r *Resolved) Getenv(name string) string {
+	value, _ := LookupEnv(r.Environ, name)
+	return value
+}
+
+// A Setup is what an instruction adapter arranged for one run.
+type Setup struct {
+	// Args are arguments the command builder puts where they belong.
+	Args []string
+
+	// Env holds variables for the agent, as "NAME=value". Request.Env wins.
+	Env []string
+
+	// Files are handed to the agent as open descriptors: the first is 3, the
+	// next 4 and so on, readable at /dev/fd/3 and so on. Nothing of them is
+	// visible in the file system.
+	Files [][]byte
+
+	// Prefix is put before the prompt; for runtimes that can take
+	// instructions in no other way.
+	Prefix string
+
+	// ResumeID replaces Request.Resume where Continue was resolved to a
+	// session, and is Request.Resume otherwise.
+	ResumeID string
+
+	// Warnings are lines for the user, without prefix or line break.
+	Warnings []string
+
+	// Complete adds to the result what the runtime tells in no event, for
+	// example in a file of its own. The runner calls it once, after the last
+	// process of the run is gone and before Close; it may be nil.
+	Complete func(*Result)
+
+	// Close takes back what was arranged. The runner calls it once, after the
+	// last process of the run is gone. It returns further warnings; it may be
+	// nil.
+	Close func(context.Context) []string
+}
+
+// A Command is one explicit invocation of a runtime's executable. No shell is
+// ever involved.
+type Command struct {
+	// Args are the arguments after the executable.
+	Args []string
+
+	// Env holds variables to set for this runtime, as "NAME=value". A NAME
+	// without "=" removes the variable.
+	Env []string
+
+	// Stdin is the whole standard input; it is always closed after it.
+	Stdin string
+}
+
+// A Formatter renders the events of one run as readable text.
+type Formatter interface {
+	// Append appends the text of e to dst and returns the extended slice. It
+	// may keep state between calls but must not keep e.
+	Append(dst []byte, e *Event) []byte
+}
