@@ -1,0 +1,174 @@
+// Package render fills in prompt templates.
+//
+// A template is text with placeholders of the form {{NAME}}, where NAME is
+// [A-Za-z_][A-Za-z0-9_]*, told apart by case. It is strict, so that no agent is
+// ever started with a prompt that was only half filled in: what looks like a
+// placeholder and is none is an error.
+//
+//   - Every {{NAME}} is replaced by its value, wherever it stands: "{{{A}}}" is
+//     a value between two braces.
+//   - Any other "{{" that is followed by "}}", however far away, is an error:
+//     "{{ A }}", "{{}}", "{{a-b}}", "{{ {{A}} }}".
+//   - A "{{" that no "}}" follows and a "}}" that no "{{" precedes are text:
+//     "{{A}", "a }} b", "{{ {{A}}".
+//   - Values are opaque. Nothing in them is expanded, and braces in them never
+//     combine with braces of the template.
+//   - All other bytes are passed on as they are, and none is added.
+package render
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+const (
+	opening = "{{"
+	closing = "}}"
+)
+
+// Render returns template with every placeholder replaced by its value in vars.
+// A value may be empty; one that the template does not use is ignored. Neither
+// argument is changed.
+//
+// All errors are of kind [agent.ErrUsage]. They name the token that is no
+// placeholder, or every placeholder without a value.
+func Render(template string, vars map[string]string) (string, error) {
+	pieces, err := parse(template)
+	if err != nil {
+		return "", err
+	}
+
+	var missing []string
+	for _, name := range namesOf(pieces) {
+		if _, ok := vars[name]; !ok {
+			missing = append(missing, opening+name+closing)
+		}
+	}
+	if len(missing) > 0 {
+		return "", agent.Usagef("template has no value for %s", strings.Join(missing, ", "))
+	}
+
+	var out strings.Builder
+	for _, p := range pieces {
+		out.WriteString(p.text)
+		if p.name != "" {
+			out.WriteString(vars[p.name])
+		}
+	}
+	return out.String(), nil
+}
+
+// Names returns the names of the placeholders in template, each once, in the
+// order in which they first appear. Its errors are those of [Render] that do
+// not depend on values.
+func Names(template string) ([]string, error) {
+	pieces, err := parse(template)
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(pieces), nil
+}
+
+func namesOf(pieces []piece) []string {
+	var names []string
+	seen := make(map[string]bool)
+	for _, p := range pieces {
+		if p.name != "" && !seen[p.name] {
+			seen[p.name] = true
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// A piece of a template is text and the placeholder that ends it. The name is
+// empty in the last piece alone.
+type piece struct {
+	text string
+	name string
+}
+
+func parse(template string) ([]piece, error) {
+	var pieces []piece
+	var rest strings.Builder // the template with its placeholders blanked out
+	start, at := 0, 0
+	for {
+		i := strings.Index(template[at:], opening)
+		if i < 0 {
+			break
+		}
+		at += i
+		name, ok := nameAt(template[at+len(opening):])
+		if !ok {
+			at++ // the second brace may begin a placeholder
+			continue
+		}
+		pieces = append(pieces, piece{text: template[start:at], name: name})
+		rest.WriteString(template[start:at])
+		start = at
+		at += len(opening) + len(name) + len(closing)
+		rest.WriteString(strings.Repeat("x", at-start))
+		start = at
+	}
+	pieces = append(pieces, piece{text: template[start:]})
+	rest.WriteString(template[start:])
+	return pieces, checkResolved(template, rest.String())
+}
+
+// nameAt returns the name of the placeholder whose opening braces stand right
+// before s.
+func nameAt(s string) (string, bool) {
+	n := 0
+	for n < len(s) && isNameByte(s[n], n == 0) {
+		n++
+	}
+	return s[:n], n > 0 && strings.HasPrefix(s[n:], closing)
+}
+
+func isNameByte(c byte, first bool) bool {
+	switch {
+	case c == '_', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z':
+		return true
+	default:
+		return !first && '0' <= c && c <= '9'
+	}
+}
+
+// checkResolved returns an error when braces would be left over once every
+// placeholder has its value. rest is template with its placeholders blanked out.
+func checkResolved(template, rest string) error {
+	open := strings.Index(rest, opening)
+	if open < 0 {
+		return nil
+	}
+	length := strings.Index(rest[open+len(opening):], closing)
+	if length < 0 {
+		return nil
+	}
+	end := open + len(opening) + length
+	// The nearest opening braces make the error name the smallest token.
+	open = strings.LastIndex(rest[:end], opening)
+	line := 1 + strings.Count(template[:open], "\n")
+	return agent.Usagef("template line %d: %q is no placeholder; write {{NAME}} with letters, digits and underscores",
+		line, shorten(template[open:end+len(closing)]))
+}
+
+// shorten cuts the middle out of a long token: templates hold prompts, and an
+// error is one line.
+func shorten(token string) string {
+	const head, tail, limit = 40, 10, 60
+	if len(token) <= limit {
+		return token
+	}
+	// A token begins and ends with braces, so both searches end inside it.
+	i, j := head, len(token)-tail
+	for !utf8.RuneStart(token[i]) {
+		i--
+	}
+	for !utf8.RuneStart(token[j]) {
+		j++
+	}
+	return token[:i] + "…" + token[j:]
+}

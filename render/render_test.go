@@ -1,0 +1,121 @@
+package render_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/render"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	vars := map[string]string{
+		"A":     "1",
+		"a":     "small",
+		"B_2":   "two",
+		"_":     "under",
+		"EMPTY": "",
+		"CODE":  "{{x}} }} {{",
+		"OPEN":  "{{",
+		"BRACE": "{",
+		"NAME":  "A",
+		"a b":   "never used",
+	}
+	for _, test := range []struct{ name, template, want string }{
+		{"empty template", "", ""},
+		{"no placeholders pass through", "plain\ttext\r\n\x00\xff ünï\n", "plain\ttext\r\n\x00\xff ünï\n"},
+		{"no newline is added", "{{A}}", "1"},
+		{"repeated placeholder", "{{A}}-{{A}}{{A}}", "1-11"},
+		{"case tells names apart", "{{A}}{{a}}", "1small"},
+		{"digits and underscores", "{{B_2}}{{_}}", "twounder"},
+		{"empty value is a value", "[{{EMPTY}}]", "[]"},
+		{"values are opaque", "{{CODE}}", "{{x}} }} {{"},
+		{"values are not rendered again", "{{OPEN}}{{NAME}}}}", "{{A}}"},
+		{"values do not complete braces", "{{{BRACE}}{{BRACE}}x}}", "{{{x}}"},
+		{"three braces are a value between braces", `{"a":{{{A}}}}`, `{"a":{1}}`},
+		{"lone opening", "a {{ b", "a {{ b"},
+		{"lone closing", "a }} b", "a }} b"},
+		{"closing before opening", "}} {{", "}} {{"},
+		{"lone opening before a placeholder", "{{ {{A}}", "{{ 1"},
+		{"lone closing after a placeholder", "{{A}} }}", "1 }}"},
+		{"half closed", "{{A}", "{{A}"},
+		{"half opened", "{A}}", "{A}}"},
+		{"single braces", "func() { return {} }", "func() { return {} }"},
+		{"many opening braces", strings.Repeat("{", 9), strings.Repeat("{", 9)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := render.Render(test.template, vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != test.want {
+				t.Errorf("Render(%q) = %q, want %q", test.template, got, test.want)
+			}
+		})
+	}
+}
+
+func TestRenderErrorsNameTheToken(t *testing.T) {
+	t.Parallel()
+	long := "{{ " + strings.Repeat("ä", 100) + " }}"
+	for _, test := range []struct {
+		name, template string
+		want           []string // parts of the error
+	}{
+		{"missing value", "x {{B}} y", []string{"{{B}}"}},
+		{"all missing values", "{{B}} {{A}} {{C}} {{B}}", []string{"no value for {{B}}, {{C}}"}},
+		{"other case is another name", "{{a}}", []string{"{{a}}"}},
+		{"spaces", "{{ A }}", []string{`"{{ A }}"`}},
+		{"nothing", "{{}}", []string{`"{{}}"`}},
+		{"hyphen", "{{A-B}}", []string{`"{{A-B}}"`}},
+		{"leading digit", "{{1A}}", []string{`"{{1A}}"`}},
+		{"not ASCII", "{{Ä}}", []string{`"{{Ä}}"`}},
+		{"across lines", "one\ntwo {{A\nB}} three", []string{"line 2", `"{{A\nB}}"`}},
+		{"far apart", "{{A}}\n{{\n{{A}}\n}}", []string{"line 2", `"{{\n{{A}}\n}}"`}},
+		{"four braces", "{{{{A}}}}", []string{`"{{{{A}}}}"`}},
+		{"the smallest token", "{{ {{A-B}}", []string{`"{{A-B}}"`}},
+		{"half closed before a placeholder and closing braces", "{{A} {{A}} }}", []string{`"{{A} {{A}} }}"`}},
+		{"long tokens are cut between characters", long, []string{"{{ ää", "…", " }}"}},
+		{"a wrong token counts before a missing value", "{{B}} {{ A }}", []string{`"{{ A }}"`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := render.Render(test.template, map[string]string{"A": "1"})
+			if !errors.Is(err, agent.ErrUsage) {
+				t.Fatalf("Render(%q) = %q, %v, want a usage error", test.template, got, err)
+			}
+			if got != "" {
+				t.Errorf("Render returned %q beside the error", got)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not contain %q", err, part)
+				}
+			}
+			if strings.ContainsAny(err.Error(), "\n\uFFFD") || len(err.Error()) > 250 {
+				t.Errorf("error is not one short, clean line: %q", err)
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	got, err := render.Names("{{B}} {{A}} {{ {{B}}{{b}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"B", "A", "b"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := render.Names("no placeholders"); err != nil || len(got) != 0 {
+		t.Errorf("Names = %q, %v, want none", got, err)
+	}
+	if _, err := render.Names("{{ A }}"); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("error = %v, want a usage error", err)
+	}
+}
