@@ -1,0 +1,28 @@
+// Package formatters turns what an agent writes into events and events into
+// readable text: NDJSON lines -> []agent.Event -> text. Everything here is pure
+// and streams: no input or output, no clock, no state beyond one run.
+//
+// Runtimes bring a [Decoder] of their own; [Text] serves all of them, and
+// [Generic] decodes plain text. A [Stream] puts lines and decoder together for
+// output that is still arriving, [Format] formats a whole recorded one.
+package formatters
+
+import "github.com/busdk/bus-agent/agent"
+
+// A Decoder turns the lines of one run into events. It may keep state from
+// line to line, so each run needs its own; it is used by one goroutine.
+type Decoder interface {
+	// Decode appends the events of one line, given without its line break, to
+	// events and returns the extended slice. It must not keep line, but the
+	// events may refer to it: they are valid until line is overwritten. A line
+	// it does not know becomes one agent.KindRaw event; no input makes it
+	// panic or fail.
+	Decode(line []byte, events []agent.Event) []agent.Event
+}
+
+// A Source is what knows how to read and to render one runtime's output; a
+// registry.Runtime is one.
+type Source interface {
+	NewDecoder() Decoder
+	NewFormatter() agent.Formatter
+}

@@ -1,0 +1,129 @@
+package formatters
+
+import "bytes"
+
+// MaxLine is the default of [Lines.Max]: 16 MiB.
+const MaxLine = 16 << 20
+
+// headSize is how much of a line over the maximum is handed over.
+const headSize = 64 << 10
+
+// keepBuffer is the largest buffer that is kept for the next line.
+const keepBuffer = 1 << 20
+
+// Lines splits what is written to it into lines and hands each to Handle. It
+// never fails by itself, whatever the bytes are, and holds at most one
+// unfinished line.
+//
+// A line ends with a line feed; the line feed and one carriage return before it
+// are no part of it. Empty lines are lines. Close hands over what follows the
+// last line feed.
+//
+// Lines is used by one goroutine at a time.
+type Lines struct {
+	// Handle takes one line. The slice is valid only during the call. A line
+	// over the maximum comes once, after its end, with truncated set and its
+	// first 64 KiB at most; size is always the length of the whole line in
+	// bytes. An error ends the splitting: Write and Close return it from then
+	// on and hand over nothing more. Required.
+	Handle func(line []byte, truncated bool, size int64) error
+
+	// Max is the longest line that is handed over whole, in bytes. Zero or less
+	// means MaxLine.
+	Max int
+
+	buf  []byte // the unfinished line; its head once it is over the maximum
+	size int64  // of the unfinished line
+	last byte   // of the unfinished line
+	err  error
+}
+
+// Write splits p. It returns len(p) and nil, or the error of Handle with the
+// number of bytes up to the end of the line that Handle refused.
+func (l *Lines) Write(p []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	rest := p
+	for {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			l.hold(rest)
+			return len(p), nil
+		}
+		line := rest[:i]
+		rest = rest[i+1:]
+		if l.size == 0 {
+			if i > 0 && line[i-1] == '\r' {
+				line = line[:i-1]
+			}
+			l.deliver(line, int64(len(line)))
+		} else {
+			l.hold(line)
+			l.finish(true)
+		}
+		if l.err != nil {
+			return len(p) - len(rest), l.err
+		}
+	}
+}
+
+// Close hands over an unfinished line. It returns the error of Handle, from
+// now or before. A closed Lines can be written to again.
+func (l *Lines) Close() error {
+	if l.err == nil && l.size > 0 {
+		l.finish(false)
+	}
+	return l.err
+}
+
+// hold adds part to the unfinished line.
+func (l *Lines) hold(part []byte) {
+	if len(part) == 0 {
+		return
+	}
+	l.size += int64(len(part))
+	l.last = part[len(part)-1]
+	if l.size <= int64(l.max())+1 { // the carriage return is not known as such yet
+		l.buf = append(l.buf, part...)
+		return
+	}
+	head := min(headSize, l.max())
+	if len(l.buf) < head {
+		l.buf = append(l.buf, part[:min(len(part), head-len(l.buf))]...)
+	} else if cap(l.buf) > keepBuffer {
+		l.buf = append(make([]byte, 0, head), l.buf[:head]...)
+	}
+}
+
+// finish hands over the unfinished line, which ended with a line feed or with
+// the input.
+func (l *Lines) finish(fed bool) {
+	size, line := l.size, l.buf
+	if fed && l.last == '\r' {
+		size--
+		line = line[:min(int64(len(line)), size)]
+	}
+	l.size = 0
+	l.deliver(line, size)
+	if cap(l.buf) > keepBuffer {
+		l.buf = nil
+	} else {
+		l.buf = l.buf[:0]
+	}
+}
+
+func (l *Lines) deliver(line []byte, size int64) {
+	truncated := size > int64(l.max())
+	if truncated {
+		line = line[:min(len(line), headSize, l.max())]
+	}
+	l.err = l.Handle(line, truncated, size)
+}
+
+func (l *Lines) max() int {
+	if l.Max <= 0 {
+		return MaxLine
+	}
+	return l.Max
+}

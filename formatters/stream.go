@@ -1,0 +1,99 @@
+package formatters
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// A Stream turns the raw standard output of one run into events as it arrives:
+// bytes, lines, decoder, events. A line over [MaxLine] bytes becomes one event
+// of kind agent.KindRaw that is Truncated and has its head as Text. Memory is
+// bounded by the longest line.
+//
+// A Stream is used by one goroutine at a time.
+type Stream struct {
+	lines   Lines
+	decoder Decoder
+	events  func(*agent.Event) error
+	decoded []agent.Event // reused from line to line
+}
+
+// NewStream returns a stream that decodes with d, which it uses alone from now
+// on, and hands every event to events in order. An event is valid only during
+// the call. An error from events ends the stream: Write and Close return it and
+// hand over nothing more.
+func NewStream(d Decoder, events func(*agent.Event) error) *Stream {
+	s := &Stream{decoder: d, events: events}
+	s.lines.Handle = s.line
+	return s
+}
+
+// Write takes the next bytes of the output, cut anywhere. The events of all
+// lines that end in p have been handed over when it returns.
+func (s *Stream) Write(p []byte) (int, error) { return s.lines.Write(p) }
+
+// Close takes the end of the output: a last line without a line break is
+// decoded too.
+func (s *Stream) Close() error { return s.lines.Close() }
+
+func (s *Stream) line(line []byte, truncated bool, size int64) error {
+	if truncated {
+		return s.events(&agent.Event{Kind: agent.KindRaw, Truncated: true, Size: size, Text: wholeRunes(string(line))})
+	}
+	s.decoded = s.decoder.Decode(line, s.decoded[:0])
+	var err error
+	for i := range s.decoded {
+		if err = s.events(&s.decoded[i]); err != nil {
+			break
+		}
+	}
+	clear(s.decoded) // keep no text of the line alive
+	return err
+}
+
+// wholeRunes returns text without the beginning of a character that was cut.
+func wholeRunes(text string) string {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		tail := text[len(text)-back:]
+		if utf8.RuneStart(tail[0]) {
+			if !utf8.FullRuneInString(tail) {
+				return text[:len(text)-back]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// headType returns the JSON member "type" of an object of which only the head
+// is there, or "". It is a hint for people: a member of that name inside
+// another object can be taken for it.
+func headType(head string) string {
+	_, rest, ok := strings.Cut(head, `"type":`)
+	if !ok {
+		return ""
+	}
+	rest = strings.TrimLeft(rest, " ")
+	if !strings.HasPrefix(rest, `"`) {
+		return ""
+	}
+	name, _, ok := strings.Cut(rest[1:], `"`)
+	if !ok || len(name) > 64 {
+		return ""
+	}
+	return name
+}
+
+// Generic returns a decoder for runtimes that print plain text: every line is
+// text of one message, empty lines included.
+func Generic() Decoder { return generic{} }
+
+type generic struct{}
+
+func (generic) Decode(line []byte, events []agent.Event) []agent.Event {
+	return append(events, agent.Event{
+		Kind: agent.KindText, MessageID: "output", Delta: true, Text: string(line) + "\n",
+	})
+}

@@ -1,0 +1,228 @@
+package formatters
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// Text returns the renderer of one run's readable conversation; it serves every
+// runtime. Text is rendered as it was received, without wrapping or
+// indentation, and is safe to print (see [Sanitize]), also where a character or
+// an escape sequence is cut between two deltas.
+//
+// What the agent says stands for itself. Everything else begins with a mark at
+// the start of a line: [thinking], [tool] with name and essential input,
+// [result], [file], [plan], [approval], [denied], [retry], [warning], [failed].
+// A tool's output is bounded: head, tail and the number of bytes left out.
+// Lines that no decoder knew are shown as they are. Session starts, usage,
+// heartbeats and unknown kinds render nothing; nor does a successful result,
+// whose answer has been rendered already, except that it ends the line.
+func Text() agent.Formatter { return &text{} }
+
+type text struct {
+	safe sanitizer
+	open bool // the last line is not ended
+
+	// The message that deltas continue.
+	kind     agent.Kind
+	message  string
+	subagent string
+
+	// A warning is often repeated as the reason of the failure.
+	warned string
+}
+
+func (t *text) Append(dst []byte, e *agent.Event) []byte {
+	start := len(dst)
+	dst = t.append(dst, e)
+	if len(dst) > start {
+		t.open = dst[len(dst)-1] != '\n'
+	}
+	return dst
+}
+
+func (t *text) append(dst []byte, e *agent.Event) []byte {
+	switch e.Kind {
+	case agent.KindText:
+		return t.say(dst, e, "")
+	case agent.KindThinking:
+		return t.say(dst, e, "[thinking] ")
+	case agent.KindToolCall:
+		return t.call(t.begin(dst), e)
+	case agent.KindToolResult:
+		return t.result(dst, e)
+	case agent.KindFileChange:
+		return t.files(t.begin(dst), e)
+	case agent.KindPlan:
+		return t.plan(t.begin(dst), e)
+	case agent.KindApproval:
+		return t.approval(t.begin(dst), e)
+	case agent.KindRetry:
+		return t.retry(t.begin(dst), e)
+	case agent.KindWarning:
+		t.warned = strings.Clone(limit(e.Text, maxWarned))
+		return t.line(t.begin(dst), "[warning] ", e.Text)
+	case agent.KindRaw:
+		return t.unknown(t.begin(dst), e)
+	case agent.KindResult:
+		return t.end(t.begin(dst), e)
+	}
+	return dst
+}
+
+// maxWarned bounds how much of a warning is remembered.
+const maxWarned = 4 << 10
+
+// say renders what the agent says or thinks.
+func (t *text) say(dst []byte, e *agent.Event, mark string) []byte {
+	if e.Text == "" {
+		return dst
+	}
+	if !e.Delta {
+		dst = t.begin(dst)
+		dst = t.mark(dst, e, mark)
+		return t.endLine(t.clean(dst, e.Text))
+	}
+	if t.kind != e.Kind || t.message != e.MessageID || t.subagent != e.Subagent {
+		dst = t.begin(dst)
+		t.kind, t.message, t.subagent = e.Kind, strings.Clone(e.MessageID), strings.Clone(e.Subagent)
+		dst = t.mark(dst, e, mark)
+	}
+	return appendSafe(&t.safe, dst, e.Text)
+}
+
+func (t *text) mark(dst []byte, e *agent.Event, mark string) []byte {
+	if e.Subagent != "" {
+		dst = append(dst, "[subagent] "...)
+	}
+	return append(dst, mark...)
+}
+
+// begin ends what deltas have left open: a cut character, a cut escape
+// sequence, the line.
+func (t *text) begin(dst []byte) []byte {
+	start := len(dst)
+	dst = t.safe.end(dst)
+	open := t.open || len(dst) > start
+	t.kind, t.message, t.subagent = "", "", ""
+	if open {
+		dst = append(dst, '\n')
+	}
+	t.open = false
+	return dst
+}
+
+// clean appends the safe part of a whole text.
+func (t *text) clean(dst []byte, s string) []byte {
+	return t.safe.end(appendSafe(&t.safe, dst, s))
+}
+
+// endLine ends the line that dst ends with. Something was appended before.
+func (t *text) endLine(dst []byte) []byte {
+	if len(dst) > 0 && dst[len(dst)-1] != '\n' {
+		dst = append(dst, '\n')
+	}
+	return dst
+}
+
+// line renders a mark and a text that ends its line.
+func (t *text) line(dst []byte, mark, s string) []byte {
+	dst = append(dst, mark...)
+	if s == "" && strings.HasSuffix(mark, " ") {
+		dst = dst[:len(dst)-1]
+	}
+	return t.endLine(t.clean(dst, s))
+}
+
+func (t *text) files(dst []byte, e *agent.Event) []byte {
+	mark := "[file] "
+	if e.Failed {
+		mark = "[file, failed] "
+	}
+	for _, c := range e.Changes {
+		dst = append(dst, mark...)
+		dst = t.clean(dst, oneLine(c.Action))
+		dst = append(dst, ' ')
+		dst = t.endLine(t.clean(dst, oneLine(c.Path)))
+	}
+	return dst
+}
+
+func (t *text) plan(dst []byte, e *agent.Event) []byte {
+	dst = append(dst, "[plan]\n"...)
+	for _, step := range e.Plan {
+		switch step.Status {
+		case "completed":
+			dst = append(dst, "[x] "...)
+		case "in_progress":
+			dst = append(dst, "[>] "...)
+		default:
+			dst = append(dst, "[ ] "...)
+		}
+		dst = t.endLine(t.clean(dst, step.Text))
+	}
+	return dst
+}
+
+func (t *text) approval(dst []byte, e *agent.Event) []byte {
+	mark := "[approval] "
+	if e.Failed {
+		mark = "[denied] "
+	}
+	dst = append(dst, mark...)
+	if e.Tool != nil {
+		dst = t.toolLine(dst, e.Tool)
+		if e.Text != "" {
+			dst = append(dst, ": "...)
+		}
+	}
+	return t.endLine(t.clean(dst, e.Text))
+}
+
+func (t *text) retry(dst []byte, e *agent.Event) []byte {
+	dst = append(dst, "[retry"...)
+	if e.Attempt > 0 {
+		dst = append(dst, ' ')
+		dst = strconv.AppendInt(dst, int64(e.Attempt), 10)
+		if e.MaxAttempts > 0 {
+			dst = append(dst, '/')
+			dst = strconv.AppendInt(dst, int64(e.MaxAttempts), 10)
+		}
+	}
+	return t.line(dst, "] ", e.Text)
+}
+
+func (t *text) end(dst []byte, e *agent.Event) []byte {
+	if !e.Failed {
+		return dst
+	}
+	dst = append(dst, "[failed"...)
+	if e.Failure != "" {
+		dst = append(dst, ": "...)
+		dst = t.clean(dst, string(e.Failure))
+	}
+	reason := e.Text
+	if limit(reason, maxWarned) == t.warned {
+		reason = ""
+	}
+	return t.line(dst, "] ", reason)
+}
+
+// maxHead is how much of a truncated line is shown.
+const maxHead = 2 << 10
+
+func (t *text) unknown(dst []byte, e *agent.Event) []byte {
+	if !e.Truncated {
+		return append(t.clean(dst, e.Text), '\n')
+	}
+	dst = append(dst, "[line of "...)
+	dst = strconv.AppendInt(dst, e.Size, 10)
+	dst = append(dst, " bytes"...)
+	if name := headType(e.Text); name != "" {
+		dst = append(dst, ", type "...)
+		dst = t.clean(dst, oneLine(name))
+	}
+	return t.line(dst, ", too long to be read] ", limit(e.Text, maxHead))
+}
