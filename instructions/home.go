@@ -1,0 +1,260 @@
+package instructions
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+const (
+	// keptDir is where files are kept from run to run, below the parent.
+	keptDir = "sessions"
+	// placeholder stands for the name of a home that is not made.
+	placeholder = "<random>"
+)
+
+// A Home is a private directory of one run for a CLI that needs a home of its
+// own: <workdir>/<parent>/<random>, readable by the user alone. It is always
+// fresh, so nothing the repository or an earlier run planted is in it. Beside
+// it, in <workdir>/<parent>/sessions, files are kept from run to run.
+//
+// While it exists the process holds a lock on it, so others see that it is in
+// use; the lock ends with the process. [Clean] removes the homes of processes
+// that were killed. Files are named by slash-separated paths
+// relative to the home, or to the kept files; any other name is [ErrName]. All
+// access stays inside <workdir>/<parent>, whatever symlinks there are.
+//
+// A Home is used by one goroutine at a time. In a dry run it is only noted what
+// would be written, and every method but FindKept does nothing else.
+type Home struct {
+	w      *Workspace
+	dir    string // absolute, the workdir unless the home is a temporary one
+	parent string // relative to dir
+	name   string
+	path   string
+
+	// All nil in a dry run.
+	top  *os.Root // dir
+	base *os.Root // the parent
+	root *os.Root // the home
+	lock *os.File // nil also where there are no locks
+
+	hidden bool // the parent's .gitignore is ours
+	open   bool // made and not yet removed
+}
+
+// NewHome makes a private home below parent, a path relative to the workdir
+// such as ".codex/bus". A .gitignore that hides everything there from git is
+// made beside it, unless there is one.
+//
+// An error means that nothing was left behind, for example because a symlink
+// leads out of the workdir or because the disk is read-only.
+func (w *Workspace) NewHome(parent string) (*Home, error) {
+	if err := checkName(parent); err != nil {
+		return nil, err
+	}
+	h := &Home{w: w, dir: w.chain.Workdir, parent: parent, name: placeholder}
+	return h.create(func() (*os.Root, error) { return w.root.OpenRoot(".") })
+}
+
+// RunHome makes the private home of a run: below parent as NewHome does or,
+// where nothing can be written there, beside the run's temporary files. It is not
+// among them, because the agent's tools may write those. Then warning says so:
+// nothing can be kept from such a home, so a request that resumes a session gets
+// the error of NewHome instead.
+func (w *Workspace) RunHome(r agent.Request, parent string) (home *Home, warning string, err error) {
+	if home, err = w.NewHome(parent); err == nil {
+		return home, "", nil
+	}
+	if r.Resolved.TempDir == "" || r.Resume != "" || r.Continue {
+		return nil, "", err
+	}
+	home, tempErr := w.newTempHome(filepath.Dir(r.Resolved.TempDir))
+	if tempErr != nil {
+		return nil, "", errors.Join(err, tempErr)
+	}
+	return home, err.Error() + "; it is a temporary one, so this session cannot be resumed", nil
+}
+
+// newTempHome makes a private home in a new directory below dir, an absolute
+// path outside of the workdir.
+func (w *Workspace) newTempHome(dir string) (*Home, error) {
+	name, err := randomName()
+	if err != nil {
+		return nil, err
+	}
+	h := &Home{w: w, dir: dir, parent: "bus-agent-" + name, name: placeholder}
+	return h.create(func() (*os.Root, error) { return os.OpenRoot(dir) })
+}
+
+// temporary reports whether the home is outside of the workdir.
+func (h *Home) temporary() bool { return h.dir != h.w.chain.Workdir }
+
+func (h *Home) create(open func() (*os.Root, error)) (_ *Home, err error) {
+	if !h.w.dryRun {
+		if h.top, err = open(); err == nil {
+			err = h.make()
+		}
+		if err != nil {
+			h.closeAll()
+			return nil, fmt.Errorf("making a private home in %s: %w", h.parent, err)
+		}
+	}
+	h.path = filepath.Join(h.dir, filepath.FromSlash(h.parent), h.name)
+	h.note("", "private home, removed at the end of the run")
+	return h, nil
+}
+
+// note tells of name in the home as [Workspace.Actions] does: of a temporary one
+// by its absolute path.
+func (h *Home) note(name, what string) {
+	file := path.Join(h.parent, h.name, name)
+	if h.temporary() {
+		file = path.Join(filepath.ToSlash(h.path), name)
+	}
+	h.w.note(file, "%s", what)
+}
+
+func (h *Home) make() (err error) {
+	defer lockWorkdir(h.top)()
+	made, err := makeDirs(h.top, h.parent)
+	if err == nil {
+		h.base, err = h.top.OpenRoot(h.parent)
+	}
+	if err != nil {
+		removeDirs(h.top, made)
+		return err
+	}
+	defer func() {
+		if err != nil {
+			if isHomeName(h.name) {
+				h.base.RemoveAll(h.name)
+			}
+			removeBase(h.top, h.base, h.parent)
+		}
+	}()
+	if h.hidden, err = ignoreAll(h.base, made); err != nil {
+		return err
+	}
+	if h.name, err = randomName(); err != nil {
+		return err
+	}
+	if err := h.base.Mkdir(h.name, 0o700); err != nil {
+		return err
+	}
+	if h.root, err = h.base.OpenRoot(h.name); err != nil {
+		return err
+	}
+	if !h.hidden {
+		if err := ignoreDir(h.base, h.name); err != nil {
+			return err
+		}
+	}
+	// A file system without locks is no reason to fail: Clean tells.
+	h.lock, _ = tryLock(h.root, ".")
+	h.open = true
+	return nil
+}
+
+// randomName returns a name nobody can foresee.
+func randomName() (string, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+// isHomeName reports whether a directory with that name is a home.
+func isHomeName(name string) bool {
+	b, err := hex.DecodeString(name)
+	return err == nil && len(b) == 8
+}
+
+// Path returns the absolute path of the home. In a dry run its last element is
+// a placeholder.
+func (h *Home) Path() string { return h.path }
+
+// WriteFile writes a file of the home with exactly the mode perm, replacing one
+// that is there. Directories above it are made.
+func (h *Home) WriteFile(name string, data []byte, perm os.FileMode) error {
+	return h.add(name, fmt.Sprintf("%d bytes", len(data)), func() error {
+		if isLink(h.root, name) {
+			if err := h.root.Remove(name); err != nil {
+				return err
+			}
+		}
+		f, err := h.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, perm)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(data)
+		return errors.Join(err, f.Chmod(perm), f.Close())
+	})
+}
+
+// MkdirAll makes a directory of the home and those above it.
+func (h *Home) MkdirAll(name string) error {
+	return h.add(name, "directory", func() error { return h.root.MkdirAll(name, 0o700) })
+}
+
+// Link makes name a symlink to target, an absolute path that usually is outside
+// of the workdir, such as the user's own login. The target need not exist.
+func (h *Home) Link(target, name string) error {
+	if !filepath.IsAbs(target) {
+		return &os.LinkError{Op: "symlink", Old: target, New: name, Err: errors.New("the target is not absolute")}
+	}
+	return h.add(name, "link to "+display(target), func() error { return h.root.Symlink(target, name) })
+}
+
+// add makes name, whose parents it makes first, and notes it.
+func (h *Home) add(name, what string, make func() error) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if !h.w.dryRun {
+		if !h.open {
+			return fs.ErrClosed
+		}
+		if err := h.root.MkdirAll(path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := make(); err != nil {
+			return err
+		}
+	}
+	h.note(name, what)
+	return nil
+}
+
+// LinkReplaced reports whether the link that [Home.Link] made at name has
+// become something of its own, so what the CLI wrote there did not reach the
+// target.
+func (h *Home) LinkReplaced(name string) bool {
+	if checkName(name) != nil || !h.open {
+		return false
+	}
+	info, err := h.root.Lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink == 0
+}
+
+func (h *Home) closeAll() {
+	h.open = false
+	if h.lock != nil {
+		unlock(h.lock)
+		h.lock = nil
+	}
+	for _, root := range []*os.Root{h.root, h.base, h.top} {
+		if root != nil {
+			root.Close()
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package instructions
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Remove removes the home with all that is in it, except the files or
+// directories named; symlinks are removed, never followed. Where no other home
+// and nothing kept is left, what [Workspace.NewHome] made above it goes too. A
+// home with exceptions stays until [Clean].
+//
+// The Home cannot be used afterwards, also when Remove returns an error, which
+// says what was left behind. Removing it again does nothing.
+func (h *Home) Remove(except ...string) error {
+	for _, name := range except {
+		if err := checkName(name); err != nil {
+			return err
+		}
+	}
+	if !h.open {
+		return nil
+	}
+	defer h.closeAll()
+	if err := removeTree(h.base, h.name, except); err != nil {
+		return fmt.Errorf("the private home %s is left behind: %w", path.Join(h.parent, h.name), err)
+	}
+	defer lockWorkdir(h.top)()
+	removeBase(h.top, h.base, h.parent)
+	return nil
+}
+
+// removeTree removes the directory name of root, except the entries named
+// relative to it.
+func removeTree(root *os.Root, name string, except []string) error {
+	err := removeEntry(root, name, name, except)
+	if err == nil {
+		return nil
+	}
+	// CLIs leave read-only directories behind, and a process that is just
+	// ending may still have added a file.
+	makeWritable(root, name)
+	return removeEntry(root, name, name, except)
+}
+
+// removeEntry removes name, which is below or is the directory top.
+func removeEntry(root *os.Root, top, name string, except []string) error {
+	inside := func(e string) bool { return strings.HasPrefix(path.Join(top, e)+"/", name+"/") }
+	if !slices.ContainsFunc(except, inside) {
+		return root.RemoveAll(name)
+	}
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	is := func(e string) bool { return path.Join(top, e) == name }
+	if !info.IsDir() || slices.ContainsFunc(except, is) {
+		return nil
+	}
+	entries, err := fs.ReadDir(root.FS(), name)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		err = errors.Join(err, removeEntry(root, top, path.Join(name, entry.Name()), except))
+	}
+	if err == nil {
+		root.Remove(name) // it stays while an exception is in it
+	}
+	return err
+}
+
+// makeWritable lets the user empty every directory of a tree.
+func makeWritable(root *os.Root, name string) {
+	info, err := root.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return
+	}
+	if info.Mode().Perm()&0o700 != 0o700 {
+		root.Chmod(name, 0o700)
+	}
+	entries, _ := fs.ReadDir(root.FS(), name)
+	for _, entry := range entries {
+		if entry.IsDir() {
+			makeWritable(root, path.Join(name, entry.Name()))
+		}
+	}
+}
+
+// The .gitignore of a parent says which directories were made for it, so that
+// the last run, or Clean, removes just those.
+const (
+	ignoreName = ".gitignore"
+	ignoreHead = "# bus-agent keeps private files of agent runs here and removes them.\n"
+	ignoreMade = "# made for it: "
+	ignoreTail = "*\n"
+)
+
+func ignoreText(made []string) string {
+	text := ignoreHead
+	for _, dir := range made {
+		text += ignoreMade + dir + "\n"
+	}
+	return text + ignoreTail
+}
+
+// parseIgnore returns the directories that a .gitignore of ours names, and
+// whether it is ours and unchanged.
+func parseIgnore(text string) (made []string, ours bool) {
+	for line := range strings.Lines(text) {
+		if dir, ok := strings.CutPrefix(line, ignoreMade); ok {
+			made = append(made, strings.TrimSuffix(dir, "\n"))
+		}
+	}
+	return made, ignoreText(made) == text
+}
+
+// ignoreAll writes the .gitignore of a parent, or adds made to the one that is
+// there when it is ours. It reports whether the parent is hidden from git now:
+// what else may be there by that name is left alone. The workdir is locked.
+func ignoreAll(base *os.Root, made []string) (hidden bool, err error) {
+	old, err := readFile(base, ignoreName, 1<<16)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !isLink(base, ignoreName):
+	case err != nil:
+		return false, nil // something else is there
+	default:
+		before, ours := parseIgnore(string(old))
+		if !ours || len(made) == 0 {
+			return ours, nil
+		}
+		made = append(before, made...)
+		slices.Sort(made) // a parent sorts before its children
+		made = slices.Compact(made)
+	}
+	return true, base.WriteFile(ignoreName, []byte(ignoreText(made)), 0o644)
+}
+
+// ignoreDir hides one directory from git. Whatever has the name already stays.
+func ignoreDir(root *os.Root, dir string) error {
+	file, err := root.OpenFile(path.Join(dir, ignoreName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(ignoreTail)
+	return errors.Join(err, file.Close())
+}
+
+// removeBase removes the parent of homes when nothing is left in it but what
+// NewHome puts there, and the directories that were made for it. The workdir is
+// locked.
+func removeBase(top, base *os.Root, parent string) {
+	removeDirs(base, []string{keptDir}) // if empty
+	entries, err := fs.ReadDir(base.FS(), ".")
+	if err != nil || len(entries) != 1 || entries[0].Name() != ignoreName {
+		return
+	}
+	text, err := readFile(base, ignoreName, 1<<16)
+	if err != nil {
+		return
+	}
+	made, ours := parseIgnore(string(text))
+	if !ours {
+		return
+	}
+	// The file came with the text, so the names in it prove nothing.
+	made = slices.DeleteFunc(made, func(dir string) bool {
+		return dir != parent && !strings.HasPrefix(parent, dir+"/")
+	})
+	if base.Remove(ignoreName) == nil {
+		removeDirs(top, made)
+	}
+}

@@ -1,0 +1,203 @@
+package instructions
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Owned is a place where something of ours can be left in a workdir. Any of its
+// fields may be set.
+type Owned struct {
+	Home  string    // parent of private homes, for example ".codex/bus"
+	Block *Block    // Text may be empty
+	JSON  *JSONList // a list entry
+}
+
+// A Found is something of ours that is there, or was until [Clean].
+type Found struct {
+	Path string // relative to the workdir, slash-separated
+	What string // for people, for example "block agents-md"
+	// InUse: a live run uses it; Clean leaves it.
+	InUse bool
+	// Problem says why Clean leaves it although it is not in use; empty where
+	// it removes it.
+	Problem string
+}
+
+// Show lists what of owned is there. It changes nothing. The error says that the
+// workdir, or something in it, cannot be read; what was found is returned
+// beside it.
+func Show(workdir string, owned []Owned) ([]Found, error) { return survey(workdir, owned, false) }
+
+// Clean removes what of owned is there and lists it, and what it left: what a
+// live run uses and what was changed since it was added. Kept files go as well.
+// What others wrote stays, byte for byte.
+//
+// The error says what could not be removed; the rest is removed and listed
+// nevertheless.
+func Clean(workdir string, owned []Owned) ([]Found, error) { return survey(workdir, owned, true) }
+
+func survey(workdir string, owned []Owned, clean bool) ([]Found, error) {
+	root, err := os.OpenRoot(workdir)
+	if err != nil {
+		return nil, fmt.Errorf("instructions: %w", err)
+	}
+	defer root.Close()
+	var all []Found
+	var errs []error
+	for _, o := range owned {
+		var steps []func(*os.Root, bool) ([]Found, error)
+		if o.Home != "" {
+			steps = append(steps, homes(o.Home).survey)
+		}
+		if o.Block != nil {
+			steps = append(steps, o.Block.survey)
+		}
+		if o.JSON != nil {
+			steps = append(steps, o.JSON.survey)
+		}
+		for _, step := range steps {
+			found, err := step(root, clean)
+			if err != nil && !isAbsent(err) {
+				errs = append(errs, err)
+			}
+			for _, f := range found {
+				if !slices.Contains(all, f) {
+					all = append(all, f)
+				}
+			}
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// isAbsent reports whether err says that nothing is there: a path can also end
+// at a file that stands where a directory would.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func (b Block) survey(root *os.Root, clean bool) ([]Found, error) {
+	if err := errors.Join(b.check(), checkName(b.Path)); err != nil {
+		return nil, err
+	}
+	found := Found{Path: b.Path, What: "block " + b.Name}
+	data, err := readOwn(root, b.Path)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	have, err := b.find(data)
+	switch {
+	case errors.Is(err, ErrEdited):
+		found.Problem = "it was " + err.Error()
+		return []Found{found}, nil
+	case have == nil:
+		return nil, nil
+	case clean:
+		_, err = removeBlock(root, b, false)
+	}
+	return []Found{found}, err
+}
+
+func (j JSONList) survey(root *os.Root, clean bool) ([]Found, error) {
+	if err := errors.Join(j.check(), checkName(j.Path)); err != nil {
+		return nil, err
+	}
+	found := Found{Path: j.Path, What: fmt.Sprintf("%q in %s", j.Value, strings.Join(j.Keys, "."))}
+	data, err := readOwn(root, j.Path)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	owned, err := j.owned(data)
+	switch {
+	case err != nil && bytes.Contains(data, []byte(ownedKey)):
+		found.Problem = err.Error()
+		return []Found{found}, nil
+	case err != nil || !owned:
+		return nil, nil
+	case clean:
+		_, err = removeFromJSON(root, j, false)
+	}
+	return []Found{found}, err
+}
+
+// readOwn reads a file that something may have been added to; nil when there is
+// none. Nothing is ever added to anything but a regular file.
+func readOwn(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > editLimit {
+		return nil, err
+	}
+	return readFile(root, name, editLimit)
+}
+
+// homes is the parent of private homes.
+type homes string
+
+func (parent homes) survey(root *os.Root, clean bool) (found []Found, err error) {
+	if err := checkName(string(parent)); err != nil {
+		return nil, err
+	}
+	defer lockWorkdir(root)()
+	base, err := root.OpenRoot(string(parent))
+	if err != nil {
+		return nil, err
+	}
+	defer base.Close()
+	entries, err := fs.ReadDir(base.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	inUse := false
+	for _, entry := range entries {
+		if !entry.IsDir() || !isHomeName(entry.Name()) {
+			continue
+		}
+		f, stale := parent.home(base, entry.Name())
+		found = append(found, f)
+		inUse = inUse || f.InUse
+		if stale != nil && clean {
+			err = errors.Join(err, removeTree(base, entry.Name(), nil))
+		}
+		if stale != nil {
+			stale()
+		}
+	}
+	if info, statErr := base.Lstat(keptDir); statErr == nil && info.IsDir() {
+		found = append(found, Found{Path: path.Join(string(parent), keptDir), What: "kept sessions", InUse: inUse})
+		if clean && !inUse {
+			err = errors.Join(err, removeTree(base, keptDir, nil))
+		}
+	}
+	if text, readErr := readFile(base, ignoreName, 1<<16); readErr == nil && len(found) == 0 {
+		if _, ours := parseIgnore(string(text)); ours {
+			found = append(found, Found{Path: string(parent), What: "directory for private homes"})
+		}
+	}
+	if clean {
+		removeBase(root, base, string(parent))
+	}
+	return found, err
+}
+
+// home looks at one home. Of one that no run uses it holds the lock until
+// release is called, so that it is still unused when it is removed.
+func (parent homes) home(base *os.Root, name string) (f Found, release func()) {
+	f = Found{Path: path.Join(string(parent), name), What: "private home"}
+	lock, err := tryLock(base, name)
+	switch {
+	case err == nil:
+		return f, func() { unlock(lock) }
+	case errors.Is(err, fs.ErrPermission):
+		return f, func() {} // a run could have opened it
+	}
+	f.InUse = true
+	return f, nil
+}

@@ -1,0 +1,157 @@
+package instructions
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+var (
+	// ErrTooLarge is matched when a file has more bytes than asked for.
+	ErrTooLarge = errors.New("file is too large")
+	// ErrUnparsable is matched when a settings file cannot be added to because
+	// it does not parse. It was left as it is.
+	ErrUnparsable = errors.New("file does not parse")
+	// ErrNotRegular is matched when what is to be changed is no regular file,
+	// for example a symlink. It was left as it is.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrEdited is matched when something of ours cannot be taken back because
+	// it was changed since. It was left as it is.
+	ErrEdited = errors.New("changed since it was added")
+	// ErrName is matched when a name is not a path that stays below its
+	// directory.
+	ErrName = errors.New("a path that is not relative or leads up")
+)
+
+// A Workspace is a workdir that adapters add to. Everything goes through one
+// os.Root, so no symlink leads out of the workdir, whatever happens to the
+// directories meanwhile; such a write is an error and the adapter goes on
+// without it. Existing bytes are never changed.
+//
+// All methods may be called by several goroutines, and several processes may
+// have the same workdir open.
+type Workspace struct {
+	chain  Chain
+	root   *os.Root
+	dryRun bool
+
+	mu      sync.Mutex
+	actions []string
+}
+
+// Open opens the workdir of chain. In a dry run nothing is ever written and
+// Actions tells what would have been.
+//
+// The caller closes the Workspace, but only after the Setup made with it was
+// closed.
+func Open(chain Chain, dryRun bool) (*Workspace, error) {
+	root, err := os.OpenRoot(chain.Workdir)
+	if err != nil {
+		return nil, fmt.Errorf("instructions: %w", err)
+	}
+	return &Workspace{chain: chain, root: root, dryRun: dryRun}, nil
+}
+
+// Chain returns the instruction files of the workdir. The caller must not
+// change it.
+func (w *Workspace) Chain() Chain { return w.chain }
+
+// DryRun reports whether nothing is written.
+func (w *Workspace) DryRun() bool { return w.dryRun }
+
+// Actions lists what was written, or in a dry run what would be: one line each,
+// the path first, relative to the workdir where it is in it.
+func (w *Workspace) Actions() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.actions)
+}
+
+func (w *Workspace) note(name, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.actions = append(w.actions, display(name)+": "+fmt.Sprintf(format, args...))
+}
+
+// Close releases the workdir. It removes nothing; a [Home] outlives it.
+func (w *Workspace) Close() error { return w.root.Close() }
+
+// ReadFile reads a regular file below the workdir. A symlink is followed as
+// long as it stays inside. An absent file is fs.ErrNotExist, one of more than
+// limit bytes [ErrTooLarge], anything but a regular file [ErrNotRegular].
+func (w *Workspace) ReadFile(name string, limit int64) ([]byte, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	return readFile(w.root, name, limit)
+}
+
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, _, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
+	}
+	return data, nil
+}
+
+// checkName refuses every name but a clean slash-separated path to something
+// below a directory.
+func checkName(name string) error {
+	if name == "." || path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)) ||
+		strings.ContainsRune(name, 0) {
+		return &fs.PathError{Op: "open", Path: name, Err: ErrName}
+	}
+	return nil
+}
+
+// makeDirs creates the directories of dir that are not there and returns those
+// it made, outermost first.
+func makeDirs(root *os.Root, dir string) (made []string, err error) {
+	if dir == "." {
+		return nil, nil
+	}
+	err = root.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if made, err = makeDirs(root, path.Dir(dir)); err != nil {
+			return made, err
+		}
+		err = root.Mkdir(dir, 0o755)
+	}
+	switch {
+	case err == nil:
+		return append(made, dir), nil
+	case !errors.Is(err, fs.ErrExist):
+		return made, err
+	}
+	// It may be a symlink to a directory inside, which is fine.
+	info, err := root.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	return made, err
+}
+
+// removeDirs removes those of dirs, outermost first, that are empty.
+func removeDirs(root *os.Root, dirs []string) {
+	for _, dir := range slices.Backward(dirs) {
+		if info, err := root.Lstat(dir); err != nil || !info.IsDir() || root.Remove(dir) != nil {
+			return
+		}
+	}
+}
