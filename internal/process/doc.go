@@ -1,0 +1,105 @@
+// Package process starts agents, passes on what they write, and ends them and
+// everything that they have started.
+//
+// It is for packages of this module that run a program of the user's choice:
+// [Run] for a whole run, [Start] for one that is watched while it goes on. It
+// knows nothing of agents, and it imports no package of this module.
+//
+// # Start
+//
+// There is no shell: the executable is an absolute path, arguments and
+// environment are passed as they are. The process gets a session of its own, and
+// with it a process group and no terminal, so that it cannot wait for an answer
+// on one. Standard input is written whole and closed, whether the process reads
+// it or not; without input it is the null device. Further contents are open as
+// the descriptors 3, 4, … and have no name on disk; on Linux /dev/fd/3 can be
+// read again from its start, on macOS all readers share one position.
+//
+// All processes are started by one thread that never ends, because on Linux the
+// kernel sends them SIGTERM when the thread that started them ends: they do not
+// outlive a program that panics or is killed, at least if they heed that signal.
+// Nothing else is done then; to end descendants as well, and on macOS to end
+// anything, a program turns the signals that it gets itself into the end of its
+// context.
+//
+// # Output
+//
+// One goroutine a stream reads and calls the writer. A slow writer slows the
+// process, memory is bounded by one buffer of 64 KiB a stream, and nothing is
+// dropped. After a writer has failed the process is stopped, and its stream is
+// read on into nothing so that it can end in order.
+//
+// # End
+//
+// A run is over when its process has exited. It is not yet reaped then: its
+// process, group and session number can belong to nobody else. What is left of
+// the run is killed at once, then what is in the pipes is read, without waiting
+// for more, then the process is reaped. So a background child that holds the
+// output open keeps no run from ending, not even one that could not be killed.
+//
+// A run is stopped when the context ends, [Process.Stop] is called or a writer
+// fails: its descendants are recorded, its group gets SIGTERM, and if it has not
+// exited after the grace, SIGKILL. Then its descendants may end by themselves for
+// the time to settle, as tools do that clean up when their parent is gone. Both
+// times end early when there is nothing to wait for. What is left is killed. A
+// process that is alive five seconds after its first SIGKILL is counted in
+// Exit.Survived and left alone.
+//
+// # What belongs to a run
+//
+// A process is a member of a run if it was born after the start of the run and
+//
+//   - its parent is a member or the started process, or
+//   - its session is that of the started process or of a member, which covers
+//     process groups, as a group cannot span sessions, or
+//   - its environment has the entry of the run in its tag, or
+//   - it bears the mark of the run or of a member, or
+//   - it was seen to be a member before, by PID and start time.
+//
+// The tag is the variable BUS_AGENT_RUN: a comma-separated list, outermost run
+// first, of entries that hold the boot, the PID namespace, PID and start time of
+// the program that runs the agent, and a random number. Entries are compared
+// whole. A run within a run has both entries, so the outer one finds what the
+// inner one started.
+//
+// The mark exists on Linux: a random number of 50 bits as the soft limit of
+// RLIMIT_LOCKS, which the kernel inherits and otherwise ignores. It stays on a
+// process that becomes a daemon and clears its environment, and on a zombie. It
+// is set right after exec, together with what the process has started by then; a
+// process that clears its environment and becomes a daemon before that escapes.
+// So does one that sets this limit itself, or changes its user. Where the hard
+// limit is too low, and in a sandbox that forbids the call, there is no mark.
+//
+// Every look at the process table takes in processes that are born while it goes
+// on, so that one that forks and exits without end is not missed. A member is signalled through a descriptor, and only if its mark or its
+// start time is seen to be that of the member while the descriptor is held.
+// Zombies do not count as alive.
+//
+// Runs that end at the same time share a look. A run of less than 50 ms looks
+// only at PIDs given out since its start, which takes microseconds; a longer one
+// reads the start time of every process, about 8 µs each.
+//
+// # Subreaper
+//
+// Orphans of a run are adopted by init. A main program that has called
+// [BecomeSubreaper] adopts them itself and reaps them, also while the run goes
+// on. It cannot tell by parent and time whether a child was adopted from a run,
+// or started by another part of the program that waits for it, or adopted from
+// such a child. So it is the mark that decides: a zombie is reaped only if it
+// bears the mark of a run, or is another member of one, and is not the started
+// process of any run.
+//
+// # Limits
+//
+// Where /proc is missing or shows another PID namespace, only the group of the
+// started process is ended and the descendants that left it are not known.
+// Processes of another user are ended only if the system lets us signal them,
+// and count as survivors otherwise.
+//
+// macOS has no mark, no subreaper and no signal at the end of the parent. A
+// daemon that clears its environment before the first look is lost there, and so
+// is one whose environment the system does not show, as it does with its own
+// programs. Between the look at a process and the signal to it there is a window
+// of microseconds. Start times are by the wall clock: after it was set back by
+// more than a second during a run, only the group is ended for sure.
+package process

@@ -1,0 +1,34 @@
+package process
+
+import (
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// reopens: /dev/fd/3 is opened anew and so read from its start each time.
+const reopens = true
+
+// forkChain turns this process into one that forks n times, each time into a
+// new session, and goes on in the child: as fast as processes can flee. It ends
+// with its parent's exit, so it calls nothing but the kernel.
+//
+//go:norace
+func forkChain(n int) {
+	for range n {
+		pid, _, _ := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if pid != 0 {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
+	}
+	unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+}
+
+// held returns how many goroutines and descriptors this process has.
+func held() [2]int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	check(err)
+	return [2]int{runtime.NumGoroutine(), len(entries)}
+}

@@ -1,0 +1,33 @@
+package process
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// reap removes a child that has exited from the process table. It does not
+// wait, and reports false when there is no such child.
+func reap(pid int) (unix.WaitStatus, bool) {
+	for {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
+		if err != unix.EINTR {
+			return status, err == nil && got == pid
+		}
+	}
+}
+
+var adopted sync.Mutex
+
+// reapAdopted reaps a dead member of a run that this process has adopted. One
+// at a time: once it is reaped, its PID may be that of a child of ours that
+// another part of the program waits for, so it is looked at once more before.
+func reapAdopted(m process) {
+	adopted.Lock()
+	defer adopted.Unlock()
+	seen, err := readProcess(m.pid)
+	if err == nil && seen.born == m.born && seen.dead && seen.parent == self().pid && !runs.leads(m.pid) {
+		reap(m.pid)
+	}
+}

@@ -1,0 +1,86 @@
+package process
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	const leaderPID, start = 1 << 22, 1000 // no such PID can exist
+	r := run{pid: leaderPID, from: horizon{born: start}, entry: "entry", mark: 7, known: map[int]uint64{}}
+	own := self()
+	at := func(offset int, p process) process {
+		p.pid = leaderPID + offset
+		if p.born == 0 {
+			p.born = start
+		}
+		return p
+	}
+	for name, test := range map[string]struct {
+		known map[int]uint64
+		table []process
+		want  []int // offsets
+	}{
+		"leader itself": {table: []process{at(0, process{session: leaderPID, tag: "entry", mark: 7})}},
+		"child":         {table: []process{at(1, process{parent: leaderPID})}, want: []int{1}},
+		"child of a child, listed first": {
+			table: []process{at(1, process{parent: leaderPID + 2}), at(2, process{parent: leaderPID})},
+			want:  []int{1, 2},
+		},
+		"session": {table: []process{at(1, process{parent: 1, session: leaderPID})}, want: []int{1}},
+		"session of a member": {
+			table: []process{at(1, process{parent: 1, session: 99}), at(2, process{parent: leaderPID, session: 99})},
+			want:  []int{1, 2},
+		},
+		"session of this process": {
+			table: []process{at(1, process{parent: 1, session: own.session}), at(2, process{parent: leaderPID, session: own.session})},
+			want:  []int{2},
+		},
+		"mark": {table: []process{at(1, process{parent: 1, mark: 7})}, want: []int{1}},
+		"mark of a member, which is a nested run's": {
+			table: []process{at(1, process{parent: 1, mark: 8}), at(2, process{parent: 1, mark: 8, tag: "entry,inner"})},
+			want:  []int{1, 2},
+		},
+		"other mark":                     {table: []process{at(1, process{parent: 1, mark: 8})}},
+		"tag":                            {table: []process{at(1, process{tag: "a,entry,b"})}, want: []int{1}},
+		"other tag":                      {table: []process{at(1, process{tag: "a,entryb"})}},
+		"older":                          {table: []process{at(1, process{parent: leaderPID, born: start - 1, tag: "entry", mark: 7})}},
+		"known":                          {known: map[int]uint64{leaderPID + 1: start}, table: []process{at(1, process{parent: 1})}, want: []int{1}},
+		"PID of a known one, born later": {known: map[int]uint64{leaderPID + 1: start}, table: []process{at(1, process{parent: 1, born: start + 1})}},
+		"child of a PID that was known": {
+			known: map[int]uint64{leaderPID + 1: start},
+			table: []process{at(1, process{parent: 1, born: start + 1}), at(2, process{parent: leaderPID + 1, born: start + 2})},
+		},
+		"this process": {table: []process{{pid: own.pid, born: start, tag: "entry", mark: 7}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := r
+			r.known = map[int]uint64{}
+			for pid, born := range test.known {
+				r.known[pid] = born
+			}
+			var got []int
+			for _, m := range r.members(test.table) {
+				got = append(got, m.pid-leaderPID)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestLeadersOfOtherRunsAreNoMembers(t *testing.T) {
+	t.Parallel()
+	other := run{pid: 1<<22 + 100}
+	runs.add(&other)
+	defer runs.remove(&other)
+	r := run{pid: 1<<22 + 101, entry: "entry", known: map[int]uint64{}}
+	if got := r.members([]process{{pid: other.pid, tag: "entry"}}); len(got) > 0 {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,132 @@
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// To be a subreaper is for the whole process, so the tests are steps of another
+// one. It prints what went wrong, nothing when all is well.
+func init() {
+	actions["adopt"] = adopt
+	actions["leak"] = leak
+}
+
+func TestSubreaperEndsAndReapsOrphansOfItsRunsOnly(t *testing.T) {
+	t.Parallel()
+	inOwnProcess(t, step{Do: "adopt", Text: t.TempDir()})
+}
+
+func TestNothingIsLeftInThisProcess(t *testing.T) {
+	t.Parallel()
+	inOwnProcess(t, step{Do: "leak", Text: t.TempDir()})
+}
+
+func inOwnProcess(t *testing.T, s step) {
+	t.Helper()
+	cmd := fake([]step{s})
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// wrong prints what is wrong and goes on.
+func wrong(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+func adopt(s step) {
+	check(BecomeSubreaper())
+	dir := s.Text
+	named := func(name string) string { return filepath.Join(dir, name) }
+
+	// Of a run: a daemon that hangs, and one that ends during the run.
+	check(os.Mkdir(named("hung"), 0o700))
+	check(os.Mkdir(named("ended"), 0o700))
+	clear := fugitives["daemon without environment"]
+	steps := clear(named("hung"), named("hung/id"), step{Do: "hang"})
+	steps = append(steps, clear(named("ended"), named("ended/id"))...)
+	steps = append(steps, step{Do: "await", Text: named("go")})
+	p, err := Start(testContext, Spec{Path: executable(), Args: fakeArgs(steps), Env: os.Environ(), Dir: dir, Stdout: &bytes.Buffer{}})
+	check(err)
+
+	// Of no run: a child that ends and is waited for late, and a daemon.
+	waited := fake([]step{{Do: "report", Text: named("waited")}, {Do: "exit", N: 3}})
+	check(waited.Start())
+	check(os.Mkdir(named("stranger"), 0o700))
+	escape := fugitives["daemon"](named("stranger"), named("stranger/id"), step{Do: "hang"})
+	starter := fake(escape[1:]) // it never gets a mark
+	check(starter.Run())
+	stranger := readID(named("stranger/id"))
+	stranger.expectParent(os.Getpid())
+
+	await(named("hung/id"))
+	hung := readID(named("hung/id"))
+	hung.expectParent(os.Getpid())
+	await(named("ended/id"))
+	ended := readID(named("ended/id"))
+	if !eventually(ended.reaped) {
+		wrong("an orphan that ended is not reaped during the run")
+	}
+	check(os.Mkdir(named("go"), 0o700))
+	exit, err := p.Wait()
+	if err != nil || exit != (Exit{Swept: 1}) {
+		wrong("got %+v, %v", exit, err)
+	}
+	if !hung.reaped() {
+		wrong("the daemon is not reaped")
+	}
+	if !stranger.alive() {
+		wrong("a daemon of no run was ended")
+	}
+	err = waited.Wait()
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 {
+		wrong("the exit of another child was taken: %v", err)
+	}
+	stranger.kill()
+}
+
+// leak counts goroutines and descriptors around many runs.
+func leak(s step) {
+	runAll := func() {
+		for range 20 {
+			ok := Spec{Path: executable(), Args: fakeArgs(nil), Env: os.Environ(), Dir: s.Text,
+				Stdin: "x", Stdout: &bytes.Buffer{}, Files: [][]byte{{1}}, Litter: []string{"x"}}
+			if exit, err := Run(testContext, ok); err != nil || exit != (Exit{}) {
+				wrong("got %+v, %v", exit, err)
+			}
+			bad := ok
+			bad.Path = "/no/such/agent"
+			if _, err := Run(testContext, bad); err == nil {
+				wrong("no error")
+			}
+		}
+	}
+	runAll()         // what is opened once for all runs is not a leak
+	before := held() // something of the last run may still be ending
+	runAll()
+	if !eventually(func() bool { now := held(); return now[0] <= before[0] && now[1] <= before[1] }) {
+		wrong("held %v before and %v after", before, held())
+	}
+}
+
+func (i id) expectParent(pid int) {
+	p, err := readProcess(i.PID)
+	if err != nil || p.parent != pid {
+		b, _ := json.Marshal(i)
+		wrong("%s has the parent %d, want %d", b, p.parent, pid)
+	}
+}
+
+func (i id) kill() {
+	if i.alive() {
+		p, err := os.FindProcess(i.PID)
+		check(err)
+		p.Kill()
+	}
+}

@@ -1,0 +1,92 @@
+package process
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminate asks the process to end, and makes its group end if it does not
+// within the grace. Then its descendants may end by themselves for a while.
+func (p *Process) terminate() {
+	p.run.look() // once it has exited, less tells who its descendants are
+	p.run.signalGroup(unix.SIGTERM)
+	if !p.waitExit(nil, max(p.grace, 1)) {
+		p.run.signalGroup(unix.SIGKILL)
+		p.waitExit(nil, sweepLimit)
+	}
+	deadline := time.Now().Add(p.settle)
+	for pause := time.Millisecond; time.Now().Before(deadline); pause = min(2*pause, 20*time.Millisecond) {
+		if alive, err := p.run.look(); len(alive) == 0 && err != errUnsettled {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// look returns the descendants that are alive, and reaps dead ones that this
+// process has adopted. With errUnsettled there may be more; any other error
+// means that they are not known.
+func (r *run) look() ([]process, error) {
+	table, err := r.tables.since(r.from)
+	if err != nil && err != errUnsettled {
+		return nil, err
+	}
+	var alive []process
+	for _, m := range r.members(table) {
+		switch {
+		case !m.dead:
+			alive = append(alive, m)
+		case m.parent == self().pid:
+			reapAdopted(m)
+		}
+	}
+	return alive, err
+}
+
+// sweep kills the descendants until none is left alive, and the group of the
+// leader with them. It returns how many it killed and how many it could not end
+// within the limit. The leader must not be reaped.
+func (r *run) sweep() (swept, survived int) {
+	killed := make(map[int]uint64) // PID to start time
+	deadline := time.Now().Add(sweepLimit)
+	for round := 0; ; round++ {
+		alive, err := r.look()
+		before := len(killed)
+		// The youngest first: what flees by forking is soon gone.
+		for _, m := range slices.Backward(alive) {
+			if r.signal(m, unix.SIGKILL) {
+				killed[m.pid] = m.born
+			}
+		}
+		r.signalGroup(unix.SIGKILL)
+		if len(alive) == 0 && err != errUnsettled {
+			return len(killed), 0
+		}
+		if time.Now().After(deadline) {
+			return len(killed) - surviving(killed, alive), len(alive)
+		}
+		if round > 0 && (len(killed) > before || err != nil) {
+			r.chase() // there are new ones
+		}
+		time.Sleep(min(time.Duration(round)*50*time.Microsecond, 10*time.Millisecond))
+	}
+}
+
+// surviving counts the alive ones that were signalled.
+func surviving(killed map[int]uint64, alive []process) int {
+	n := 0
+	for _, m := range alive {
+		if born, ok := killed[m.pid]; ok && born == m.born {
+			n++
+		}
+	}
+	return n
+}
+
+// signalGroup signals the leader's group. As long as the leader is not reaped,
+// no other group can have its number.
+func (r *run) signalGroup(sig unix.Signal) {
+	unix.Kill(-r.pid, sig)
+}

@@ -1,0 +1,70 @@
+package process
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// A horizon is a moment; a look at the process table that is bound by it shows
+// all processes born since, and need not show older ones.
+type horizon struct {
+	born uint64    // in the system's unit and clock of start times
+	pid  int       // a PID given out after the moment, to a leader; a look need not show it
+	at   time.Time // by our clock
+}
+
+func (h horizon) before(other horizon) bool { return h.at.Before(other.at) }
+
+// errUnsettled comes with a table that may lack a process, because others were
+// born faster than it was read.
+var errUnsettled = errors.New("processes are born too fast to list them")
+
+// tables shares looks at the process table between runs that end together.
+var tables = sharedTable{read: readTable}
+
+type sharedTable struct {
+	read    func(horizon) ([]process, error)
+	looking sync.Mutex // held while somebody looks
+
+	mu   sync.Mutex
+	next *look // one that has not begun
+}
+
+type look struct {
+	from   horizon
+	joined int // how many wait for it
+	done   chan struct{}
+	table  []process
+	err    error
+}
+
+// since returns the processes born since h, as a look shows them that begins
+// after this call. The caller must not change the table, which is there with
+// errUnsettled too.
+func (t *sharedTable) since(h horizon) ([]process, error) {
+	t.mu.Lock()
+	l := t.next
+	first := l == nil
+	if first {
+		l = &look{from: h, done: make(chan struct{})}
+		t.next = l
+	} else if h.before(l.from) {
+		l.from = h
+	}
+	l.joined++
+	t.mu.Unlock()
+	if !first {
+		<-l.done
+		return l.table, l.err
+	}
+
+	t.looking.Lock()
+	defer t.looking.Unlock()
+	t.mu.Lock()
+	t.next = nil // whoever comes from now on needs a later one
+	t.mu.Unlock()
+	l.table, l.err = t.read(l.from)
+	close(l.done)
+	return l.table, l.err
+}

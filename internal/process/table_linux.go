@@ -1,0 +1,269 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clockTick is the unit of start times in /proc: USER_HZ is 100 wherever Go
+// runs.
+const clockTick = 10 * time.Millisecond
+
+// now returns a horizon without a PID.
+func now() horizon {
+	var boot unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot); err != nil {
+		return horizon{at: time.Now()}
+	}
+	return horizon{born: uint64(boot.Nano()) / uint64(clockTick), at: time.Now()}
+}
+
+var errNoTable = errors.New("/proc does not show the processes of this PID namespace")
+
+// procUsable says whether /proc is there and of our PID namespace.
+var procUsable = sync.OnceValue(func() bool {
+	pid, err := os.Readlink("/proc/self")
+	return err == nil && pid == strconv.Itoa(os.Getpid())
+})
+
+// readTable returns the processes born since h.
+func readTable(h horizon) ([]process, error) {
+	if !procUsable() {
+		return nil, errNoTable
+	}
+	r := reader{from: h}
+	last, ok := lastPID()
+	first := last - margin // where catchUp begins
+	if ok && h.pid != 0 && last >= h.pid && last-h.pid <= few && time.Since(h.at) < recent {
+		first = h.pid + 1
+	} else if err := r.addAll(); err != nil || !ok {
+		return r.table, err
+	}
+	return r.table, r.catchUp(first)
+}
+
+const (
+	// recent is how young a horizon must be for the PIDs since to be a range:
+	// so young that PIDs, 32768 at least and given out in turn, cannot have
+	// started over.
+	recent = 50 * time.Millisecond
+	// few is how many PIDs are tried one by one before a listing is cheaper.
+	few = 256
+	// margin is how many PIDs may be given out while one fork goes on.
+	margin = 64
+	// rounds bounds catchUp where processes are born without a pause.
+	rounds = 50
+)
+
+// lastPID returns the PID given out last in our namespace. Not every kernel
+// says it.
+func lastPID() (int, bool) {
+	fd := lastPIDFile()
+	if fd < 0 {
+		return 0, false
+	}
+	var buf [16]byte
+	n, err := unix.Pread(fd, buf[:], 0)
+	if err != nil {
+		return 0, false
+	}
+	last, err := strconv.Atoi(string(bytes.TrimSpace(buf[:n])))
+	return last, err == nil
+}
+
+var lastPIDFile = sync.OnceValue(func() int {
+	fd, err := unix.Open("/proc/sys/kernel/ns_last_pid", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+})
+
+// A reader reads processes into a table.
+type reader struct {
+	from    horizon
+	table   []process
+	seen    map[int]bool // PIDs in table
+	environ []byte       // buffer
+}
+
+// addAll adds all processes born since the horizon.
+func (r *reader) addAll() error {
+	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	entries := make([]byte, 32<<10)
+	var names []string
+	for {
+		n, err := unix.Getdents(dir, entries)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return err
+		}
+		_, _, names = unix.ParseDirent(entries[:n], -1, names[:0])
+		for _, name := range names {
+			if name[0] < '0' || name[0] > '9' {
+				continue
+			}
+			if pid, err := strconv.Atoi(name); err == nil {
+				r.add(pid)
+			}
+		}
+	}
+}
+
+// addRange adds the processes with these PIDs that are not there yet.
+func (r *reader) addRange(first, last int) {
+	for pid := first; pid <= last; pid++ {
+		if r.seen[pid] {
+			continue
+		}
+		if _, err := unix.Getsid(pid); err == nil { // far cheaper than to open a file
+			r.add(pid)
+		}
+	}
+}
+
+// catchUp adds the processes with PIDs from first on, until no PID is given out
+// while it looks at them. Whoever is born during a look may be the child of a
+// process that was gone when the look came to it: without this, one that forks,
+// exits and goes on in its child for ever is seen only by chance. A PID is given
+// out well before there is a process to be seen, so those that showed none are
+// tried again: their parents cannot be gone before they are there.
+func (r *reader) catchUp(first int) error {
+	for range rounds {
+		last, _ := lastPID()
+		if last < first-1 { // PIDs have started over
+			r.table, r.seen = nil, nil
+			if err := r.addAll(); err != nil {
+				return err
+			}
+			first = last - margin
+		}
+		r.addRange(max(first, 1), last)
+		if now, _ := lastPID(); now == last {
+			return nil
+		}
+		first = max(first, last-margin)
+	}
+	return errUnsettled
+}
+
+// add adds the process if it was born since the horizon.
+func (r *reader) add(pid int) {
+	p, err := readProcess(pid)
+	if err != nil || p.born < r.from.born {
+		return
+	}
+	p.mark = readMark(pid)
+	// One of our marks says enough; the environment is dearer.
+	if !p.dead && (p.mark == 0 || !runs.marked(p.mark)) {
+		if r.environ == nil {
+			r.environ = make([]byte, 32<<10)
+		}
+		r.environ = readProc(pid, "environ", r.environ)
+		p.tag = findTag(r.environ)
+		r.environ = r.environ[:cap(r.environ)]
+	}
+	r.table = append(r.table, p)
+	if r.seen == nil {
+		r.seen = make(map[int]bool)
+	}
+	r.seen[pid] = true
+}
+
+var errNoProcess = errors.New("no such process")
+
+// readProcess reads what a table holds of a process, but its mark and tag.
+func readProcess(pid int) (process, error) {
+	var buf [1024]byte
+	return parseStat(pid, readProc(pid, "stat", buf[:]))
+}
+
+// readProc returns the content of a file of a process in buf or in a larger
+// buffer; nothing when it cannot be read.
+func readProc(pid int, name string, buf []byte) []byte {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return buf[:0]
+	}
+	defer unix.Close(fd)
+	const limit = 8 << 20 // above what the kernel lets an environment be
+	n := 0
+	for {
+		if n == len(buf) {
+			if n >= limit {
+				return buf
+			}
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+		k, err := unix.Read(fd, buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || k <= 0 {
+			return buf[:n]
+		}
+		n += k
+	}
+}
+
+// Fields of /proc/PID/stat behind the name, counted from the state.
+const (
+	statState      = 0
+	statParent     = 1
+	statSession    = 3
+	statThreads    = 17
+	statStart      = 19
+	statExitSignal = 35
+)
+
+// parseStat parses /proc/PID/stat. Threads, which can be opened by number too,
+// are no processes.
+func parseStat(pid int, stat []byte) (process, error) {
+	end := bytes.LastIndexByte(stat, ')') // the name may hold anything
+	if end < 0 || end+2 >= len(stat) {
+		return process{}, errNoProcess
+	}
+	p := process{pid: pid}
+	var state byte
+	threads, exitSignal, i := 0, 0, 0
+	for field := range bytes.SplitSeq(stat[end+2:], []byte{' '}) {
+		switch i {
+		case statState:
+			state = field[0]
+		case statParent:
+			p.parent = number(field)
+		case statSession:
+			p.session = number(field)
+		case statThreads:
+			threads = number(field)
+		case statStart:
+			p.born = uint64(number(field))
+		case statExitSignal:
+			exitSignal = number(field)
+		}
+		i++
+	}
+	if i <= statExitSignal || exitSignal < 0 {
+		return process{}, errNoProcess
+	}
+	// A process whose first thread has ended looks dead while others run.
+	p.dead = state == 'X' || state == 'Z' && threads <= 1
+	return p, nil
+}
+
+func number(digits []byte) int {
+	n, _ := strconv.Atoi(string(digits))
+	return n
+}

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+)
+
+// tagVariable holds the run's tag: a comma-separated list with an entry for
+// each run that a process is part of, the outermost first.
+const tagVariable = "BUS_AGENT_RUN"
+
+// newEntry returns an entry that no other run has or had, on this machine or on
+// another one that shares its process table: boot, PID namespace, PID and start
+// time of this process, and a random number for the run.
+func newEntry() string {
+	return fmt.Sprintf("%s:%016x", owner(), rand.Uint64())
+}
+
+var owner = sync.OnceValue(func() string {
+	return strings.ReplaceAll(fmt.Sprintf("%s:%s:%d:%d", bootID(), pidNamespace(), os.Getpid(), ownStart()), ",", "")
+})
+
+// environ returns env without what a later entry of the same key replaces, and
+// with the run's entry added to the tag.
+func (r *run) environ(env []string) []string {
+	last := make(map[string]int, len(env))
+	for i, entry := range env {
+		last[key(entry)] = i
+	}
+	tag := r.entry
+	kept := make([]string, 0, len(env)+1)
+	for i, entry := range env {
+		switch name := key(entry); {
+		case last[name] != i:
+		case name == tagVariable:
+			if outer := strings.TrimPrefix(entry, tagVariable+"="); outer != "" {
+				tag = outer + "," + tag
+			}
+		default:
+			kept = append(kept, entry)
+		}
+	}
+	return append(kept, tagVariable+"="+tag)
+}
+
+func key(entry string) string {
+	name, _, _ := strings.Cut(entry, "=")
+	return name
+}
+
+// tagged reports whether the tag has the entry, whole.
+func tagged(tag, entry string) bool {
+	for tag != "" {
+		var first string
+		if first, tag, _ = strings.Cut(tag, ","); first == entry {
+			return true
+		}
+	}
+	return false
+}
+
+// findTag returns the tag in an environment of NUL-terminated entries. When the
+// variable is there twice, both count.
+func findTag(environ []byte) string {
+	var tag string
+	name := []byte(tagVariable + "=")
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, name); ok {
+			if tag != "" {
+				tag += ","
+			}
+			tag += string(value)
+		}
+	}
+	return tag
+}
