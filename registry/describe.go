@@ -1,0 +1,371 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// The words of a definition's members.
+const (
+	promptByStdin    = "stdin"
+	promptByArgument = "argument"
+	promptByFile     = "file"
+
+	outputText   = "text"
+	outputACP    = "acp"
+	outputNDJSON = "ndjson:"
+
+	instructionsInPrompt = "prompt"
+	instructionsNative   = "native"
+	instructionsNone     = "none"
+)
+
+// maxArgument is the longest single argument Linux starts a program with, in
+// bytes: 128 KiB with the NUL at its end.
+const maxArgument = 128<<10 - 1
+
+// runVariable tags the processes of a run, so that none is left behind.
+const runVariable = "BUS_AGENT_RUN"
+
+// Describe returns the runtime that a [Definition] in JSON describes. known
+// holds the runtimes whose output format it may name; nil is none. The runtime
+// is not registered.
+//
+// An agent.ErrUsage error says what is wrong and where: the ID has the wrong
+// form or is known already, or the description is not one. A Runtime that comes
+// back without an error can be registered.
+func Describe(id string, description []byte, known *Registry) (Runtime, error) {
+	if known == nil {
+		known = new(Registry)
+	}
+	if !validID(id) {
+		return Runtime{}, agent.Usagef("runtime %q: the ID must match [a-z][a-z0-9-]*", id)
+	}
+	if _, ok := known.Lookup(id); ok {
+		return Runtime{}, agent.Usagef("runtime %q is built in; choose another ID", id)
+	}
+	rt, err := describe(id, description, known)
+	if err != nil {
+		return Runtime{}, agent.Usagef("definition of runtime %s: %w", id, err)
+	}
+	return rt, nil
+}
+
+func describe(id string, description []byte, known *Registry) (Runtime, error) {
+	d, err := parseDefinition(description)
+	if err != nil {
+		return Runtime{}, err
+	}
+	if d.Name == "" {
+		d.Name = id
+	}
+	for _, check := range []func() error{d.checkWords, d.checkNames, d.checkArgs, d.checkAccess} {
+		if err := check(); err != nil {
+			return Runtime{}, err
+		}
+	}
+	rt := Runtime{
+		ID:          id,
+		Name:        d.Name,
+		Executables: d.Executables,
+		InstallURL:  d.InstallURL,
+		TokenEnv:    d.TokenEnv,
+		Options: Options{
+			Model:  d.has(holdModel),
+			Resume: d.has(holdResume),
+			Access: d.accesses(),
+		},
+		Command:      d.command,
+		Instructions: d.adapter(),
+	}
+	if d.Prompt == promptByArgument {
+		rt.PromptLimit = Limit{Bytes: maxArgument - 1} // a line break may go before it
+	}
+	if err := d.readAs(&rt, known); err != nil {
+		return Runtime{}, err
+	}
+	if problem := check(rt); problem != "" {
+		return Runtime{}, errors.New(problem)
+	}
+	return rt, nil
+}
+
+// checkWords fills in the defaults of the members that are one of several words.
+func (d *Definition) checkWords() error {
+	for _, m := range []struct {
+		name  string
+		value *string
+		words []string
+	}{
+		{"prompt", &d.Prompt, []string{promptByStdin, promptByArgument, promptByFile}},
+		{"instructions", &d.Instructions, []string{instructionsInPrompt, instructionsNative, instructionsNone}},
+	} {
+		if *m.value == "" {
+			*m.value = m.words[0]
+		}
+		if !slices.Contains(m.words, *m.value) {
+			return fmt.Errorf("%s: %q is not one of %s", m.name, *m.value, strings.Join(m.words, ", "))
+		}
+	}
+	return nil
+}
+
+// checkNames checks what people are shown and what is looked for.
+func (d *Definition) checkNames() error {
+	if !printable(d.Name) {
+		return fmt.Errorf("name: %q has a character that is not printable", d.Name)
+	}
+	if len(d.Executables) == 0 {
+		return errors.New(`"executables" is missing: a list of the names of its program`)
+	}
+	for i, name := range d.Executables {
+		if name == "" || name == "." || name == ".." || !printable(name) || strings.ContainsAny(name, `/\`) {
+			return fmt.Errorf("executables[%d]: %q must be a plain name, which is looked for in PATH", i, name)
+		}
+	}
+	if d.InstallURL == "" {
+		return errors.New(`"install_url" is missing: the address that says where to get it`)
+	}
+	if !isWebAddress(d.InstallURL) {
+		return fmt.Errorf("install_url: %q is not an address that begins with https:// or http://", d.InstallURL)
+	}
+	for i, name := range d.TokenEnv {
+		if !isVariable(name) {
+			return fmt.Errorf("token_env[%d]: %q is not the name of a variable", i, name)
+		}
+	}
+	for i, name := range d.Executed {
+		if name == "." || path.Clean(name) != name || !filepath.IsLocal(name) || !printable(name) || strings.Contains(name, `\`) {
+			return fmt.Errorf("executed[%d]: %q is not a path below a directory, such as .mine/hooks.json", i, name)
+		}
+	}
+	for name, value := range d.Env {
+		switch {
+		case !isVariable(name):
+			return fmt.Errorf("env: %q is not the name of a variable", name)
+		case name == runVariable:
+			return fmt.Errorf("env: %s is how a run finds its processes again", name)
+		case value != nil && strings.ContainsRune(*value, 0):
+			return fmt.Errorf("env: the value of %s has a NUL character", name)
+		}
+	}
+	return nil
+}
+
+func (d *Definition) checkAccess() error {
+	for word, args := range d.Access {
+		if _, err := agent.ParseAccess(string(word)); err != nil {
+			return err
+		}
+		for i, a := range args {
+			if err := checkArgument(a, []string{holdWorkdir}); err != nil {
+				return fmt.Errorf("access.%s[%d]: %w", word, i, err)
+			}
+			if slices.Contains(a, endOfOptions) {
+				return fmt.Errorf(`access.%s[%d]: "--" would end the options`, word, i)
+			}
+		}
+	}
+	return nil
+}
+
+// printable reports whether s is safe to print.
+func printable(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }) < 0
+}
+
+func isWebAddress(s string) bool {
+	rest, ok := strings.CutPrefix(s, "https://")
+	if !ok {
+		rest, ok = strings.CutPrefix(s, "http://")
+	}
+	return ok && rest != "" && rest[0] != '/' && strings.IndexFunc(s, func(c rune) bool { return c <= ' ' || c > '~' }) < 0
+}
+
+func isVariable(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9') &&
+		strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+// accesses returns the access words of d, least first.
+func (d *Definition) accesses() []agent.Access {
+	if len(d.Access) == 0 {
+		return []agent.Access{agent.AccessWrite}
+	}
+	return slices.DeleteFunc(agent.Accesses(), func(word agent.Access) bool {
+		_, ok := d.Access[word]
+		return !ok
+	})
+}
+
+// readAs lets the output be read as the definition says.
+func (d *Definition) readAs(rt *Runtime, known *Registry) error {
+	switch id, ndjson := strings.CutPrefix(d.Output, outputNDJSON); {
+	case d.Output == "" || d.Output == outputText:
+		rt.Decoder = formatters.Generic
+	case d.Output == outputACP:
+		return fmt.Errorf("output: %q needs sessions, which this version does not have; use %q or %q", outputACP, outputText, outputNDJSON+"ID")
+	case ndjson:
+		other, ok := known.Lookup(id)
+		if !ok {
+			return fmt.Errorf("output: %q names no runtime that is built in", d.Output)
+		}
+		rt.Decoder, rt.Formatter = other.Decoder, other.Formatter
+		rt.ReportsResult, rt.ExitFailure = other.ReportsResult, other.ExitFailure
+	default:
+		return fmt.Errorf("output: %q is neither %q nor %q", d.Output, outputText, outputNDJSON+"ID")
+	}
+	return nil
+}
+
+// command builds the invocation.
+func (d *Definition) command(r agent.Request) (agent.Command, error) {
+	if r.Access == "" {
+		r.Access = agent.AccessWrite
+	}
+	if words := d.accesses(); !slices.Contains(words, r.Access) {
+		return agent.Command{}, agent.Usagef("%s knows no access %q; ask for one of %s; nothing was started", d.Name, r.Access, joinWords(words))
+	}
+	if err := d.checkValues(&r); err != nil {
+		return agent.Command{}, err
+	}
+	prompt := d.prompt(&r)
+	if d.Prompt == promptByArgument {
+		switch {
+		case len(prompt) > maxArgument:
+			return agent.Command{}, agent.Usagef("the prompt and what goes before it have %d bytes, the limit of an argument is %d; nothing was started", len(prompt), maxArgument)
+		case strings.ContainsRune(prompt, 0):
+			return agent.Command{}, agent.Usagef("the prompt has a NUL character, which no argument can have; nothing was started")
+		}
+	}
+	command := agent.Command{Args: d.argv(&r, prompt)}
+	if d.Prompt == promptByStdin {
+		command.Stdin = prompt
+	}
+	for name, value := range d.Env {
+		if value != nil {
+			name += "=" + *value
+		}
+		command.Env = append(command.Env, name)
+	}
+	slices.Sort(command.Env)
+	return command, nil
+}
+
+func joinWords(words []agent.Access) string {
+	list := make([]string, len(words))
+	for i, word := range words {
+		list[i] = string(word)
+	}
+	return strings.Join(list, ", ")
+}
+
+// prompt returns what the agent is given to read.
+func (d *Definition) prompt(r *agent.Request) string {
+	prompt := r.Resolved.Setup.Prefix + r.Prompt
+	if d.SlashCommands {
+		return agent.GuardSlash(prompt)
+	}
+	return prompt
+}
+
+// adapter returns what arranges a run; nil where there is nothing to arrange.
+func (d *Definition) adapter() *Instructions {
+	if d.Instructions == instructionsNone && d.Prompt != promptByFile && len(d.Executed) == 0 {
+		return nil
+	}
+	return &Instructions{Prepare: d.prepare, MaxBytes: instructions.MaxBytes}
+}
+
+// prepare puts AGENTS.md before the prompt, or leaves it to the CLI. Nothing is
+// written.
+func (d *Definition) prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	chain := w.Chain()
+	if !r.TrustWorkspace {
+		if file := d.executed(chain); file != "" {
+			return agent.Setup{}, agent.Usagef("%s would run what %s names and cannot be told not to; "+
+				"nothing was started; trust the workspace to let it, or remove the file", d.Name, file)
+		}
+	}
+	setup := agent.Setup{ResumeID: r.Resume}
+	switch d.Instructions {
+	case instructionsInPrompt:
+		if err := d.prefix(&setup, r, chain); err != nil {
+			return agent.Setup{}, err
+		}
+	case instructionsNative:
+		if !chain.WithinLimit(instructions.MaxBytes) {
+			setup.Warnings = append(setup.Warnings, fmt.Sprintf("the %s files have %d bytes; %s reads them itself and may leave out a part", instructions.FileName, chain.Size(), d.Name))
+		}
+	case instructionsNone:
+		if len(chain.Files) > 0 && r.RequireInstructions {
+			return agent.Setup{}, agent.Usagef("%s cannot be given %s, but it is required; nothing was started", d.Name, instructions.FileName)
+		}
+		if len(chain.Files) > 0 {
+			setup.Warnings = append(setup.Warnings, fmt.Sprintf("%s takes no project instructions; %s is left out", d.Name, instructions.FileName))
+		}
+	}
+	if d.Prompt == promptByFile {
+		r.Resolved.Setup = setup
+		setup.Files = [][]byte{[]byte(d.prompt(&r))}
+	}
+	return setup, nil
+}
+
+// prefix sets the text that goes before the prompt.
+func (d *Definition) prefix(setup *agent.Setup, r agent.Request, chain instructions.Chain) error {
+	room := instructions.MaxBytes
+	if d.Prompt == promptByArgument {
+		room = min(room, maxArgument-len(instructions.EndOfText)-len(r.Prompt))
+	}
+	if len(chain.Files) == 0 {
+		return nil
+	}
+	fits := room > 0 && chain.WithinLimit(room)
+	switch {
+	case !fits && r.RequireInstructions:
+		return agent.Usagef("%s is %d bytes and does not fit into one argument with the prompt, but it is required whole; nothing was started", instructions.FileName, chain.Size())
+	case room <= 0:
+		setup.Warnings = append(setup.Warnings, fmt.Sprintf("the prompt leaves no room for %s; it is left out", instructions.FileName))
+		return nil
+	}
+	text, warnings, err := chain.Text(room)
+	setup.Warnings = append(setup.Warnings, warnings...)
+	if err != nil || text == "" {
+		return err
+	}
+	setup.Prefix = text + instructions.EndOfText
+	return nil
+}
+
+// executed returns the path of a file of the repository that the CLI runs,
+// relative to the root; "" where there is none.
+func (d *Definition) executed(chain instructions.Chain) string {
+	for _, dir := range chain.Dirs() {
+		for _, name := range d.Executed {
+			file := filepath.Join(dir, filepath.FromSlash(name))
+			_, err := os.Lstat(file)
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				continue
+			}
+			if rel, err := filepath.Rel(chain.Root, file); err == nil {
+				return rel
+			}
+			return file
+		}
+	}
+	return ""
+}

@@ -1,0 +1,365 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// known is a registry with one runtime, "known".
+func known(t testing.TB) *Registry {
+	t.Helper()
+	r := new(Registry)
+	if err := r.Register(Runtime{
+		ID: "known", Name: "Known", Executables: []string{"known"}, InstallURL: "https://example.com",
+		Command:       func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+		Decoder:       func() formatters.Decoder { return formatters.Generic() },
+		ReportsResult: true,
+		ExitFailure:   func(int) agent.Failure { return agent.FailureQuota },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// described returns the runtime with the required members and more.
+func described(t testing.TB, members string) Runtime {
+	t.Helper()
+	rt, err := Describe("mine", []byte(minimal(members)), known(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rt
+}
+
+func minimal(members string) string {
+	text := `{"executables":["mine"],"install_url":"https://example.com/mine"`
+	if members != "" {
+		text += "," + members
+	}
+	return text + "}"
+}
+
+func TestDescribedCommand(t *testing.T) {
+	t.Parallel()
+	request := agent.Request{Prompt: "-do {model} this", Workdir: "/w", Access: agent.AccessWrite}
+	with := func(change func(*agent.Request)) agent.Request {
+		r := request
+		change(&r)
+		return r
+	}
+	const rich = `"args":["run",["--model","{model}"],"--resume={resume}","--dir={workdir}","{access}"],
+		"access":{"read":["--ask"],"full":[["--allow","{workdir}"],"--yes"]}`
+	for name, c := range map[string]struct {
+		members string
+		request agent.Request
+		want    agent.Command
+	}{
+		"no arguments": {"", request, agent.Command{Stdin: "-do {model} this"}},
+		"without values": {rich, with(func(r *agent.Request) { r.Access = agent.AccessRead }),
+			agent.Command{Args: []string{"run", "--dir=/w", "--ask"}, Stdin: "-do {model} this"}},
+		"with values": {rich, with(func(r *agent.Request) {
+			r.Access, r.Model, r.Resolved.Setup.ResumeID, r.Args = agent.AccessFull, "{workdir} m", "s-1", []string{"--own", "{model}"}
+		}), agent.Command{Args: []string{"run", "--model", "{workdir} m", "--resume=s-1", "--dir=/w", "--allow", "/w", "--yes", "--own", "{model}"}, Stdin: "-do {model} this"}},
+		"argument": {`"args":["-p","--","{prompt}"],"prompt":"argument","slash_commands":true`, with(func(r *agent.Request) {
+			r.Prompt, r.Args, r.Resolved.Setup.Args = "/init", []string{"--own"}, []string{"--setup"}
+		}), agent.Command{Args: []string{"-p", "--setup", "--own", "--", "\n/init"}}},
+		"file": {`"args":["--from={prompt-file}"],"prompt":"file"`, request, agent.Command{Args: []string{"--from=/dev/fd/3"}}},
+		"braces": {`"args":["-c","{}","{ \"a\": {\"b\":1}}","{Model}","{a b}"]`, request,
+			agent.Command{Args: []string{"-c", "{}", `{ "a": {"b":1}}`, "{Model}", "{a b}"}, Stdin: "-do {model} this"}},
+		"variables": {`"env":{"CI":"1","DEBUG":null,"A":""}`, with(func(r *agent.Request) { r.Access = "" }),
+			agent.Command{Env: []string{"A=", "CI=1", "DEBUG"}, Stdin: "-do {model} this"}},
+		"prefix": {`"slash_commands":true`, with(func(r *agent.Request) { r.Resolved.Setup.Prefix = "rules\n" }),
+			agent.Command{Stdin: "rules\n-do {model} this"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := described(t, c.members).Command(c.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDescribedCommandRefuses(t *testing.T) {
+	t.Parallel()
+	const argument = `"args":["--","{prompt}"],"prompt":"argument"`
+	for name, c := range map[string]struct {
+		members string
+		request agent.Request
+		text    string
+	}{
+		"default access":   {`"args":["{access}"],"access":{"read":["-r"],"full":[]}`, agent.Request{Prompt: "x"}, `"write"; ask for one of read, full`},
+		"other access":     {"", agent.Request{Prompt: "x", Access: agent.AccessFull}, `"full"; ask for one of write`},
+		"model as option":  {`"args":[["-m","{model}"]]`, agent.Request{Prompt: "x", Model: "--yolo"}, `model "--yolo" begins with a dash`},
+		"resume as option": {`"args":[["-r","{resume}"]]`, agent.Request{Prompt: "x", Resume: "-x"}, `session ID "-x"`},
+		"NUL in argument":  {argument, agent.Request{Prompt: "a\x00b"}, "NUL"},
+		"long with prefix": {argument, agent.Request{Prompt: strings.Repeat("x", 131000), Resolved: agent.Resolved{Setup: agent.Setup{Prefix: strings.Repeat("y", 100)}}}, "the limit of an argument is 131071"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := described(t, c.members).Command(c.request)
+			if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("Command = %v, want a usage error with %q", err, c.text)
+			}
+		})
+	}
+}
+
+func TestDescribeRefuses(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat(" ", MaxDefinition)
+	for _, c := range []struct{ description, text string }{
+		{"", "it is not JSON: unexpected EOF"},
+		{"{", "it is not JSON"},
+		{"[]", "not a JSON object"},
+		{"{} {}", "something follows"},
+		{"\"\xff\"", "UTF-8"},
+		{"{}" + long, "the limit is 65536"},
+		{"{}", `"executables" is missing`},
+		{`{"executables":["x"]}`, `"install_url" is missing`},
+		{`{"Executables":["x"]}`, `unknown member "Executables" (known: name, executables,`},
+		{minimal(`"shell":"sh -c"`), `unknown member "shell"`},
+		{minimal(`"name":"a","name":"b"`), `"name" is there twice`},
+		{minimal(`"name":null`), `"name" is not a string`},
+		{minimal(`"name":7`), `"name" is not a string`},
+		{minimal(`"name":"\u001b[2J"`), "not printable"},
+		{minimal(`"args":"x"`), `"args" is not a list`},
+		{minimal(`"args":[null]`), `"args" is not a list`},
+		{minimal(`"args":[[]]`), `"args" is not a list`},
+		{minimal(`"args":[["a",null]]`), `"args" is not a list`},
+		{minimal(`"args":[["a",["b"]]]`), `"args" is not a list`},
+		{minimal(`"args":["a\u0000"]`), "args[0]: \"a\\x00\" has a NUL"},
+		{minimal(`"args":["a","{home}"]`), "args[1]: unknown placeholder {home}"},
+		{minimal(`"args":["{prompt}"],"prompt":"argument"`), `args[0]: {prompt} must be an argument of its own after "--"`},
+		{minimal(`"args":["--","-p{prompt}"],"prompt":"argument"`), `args[1]: {prompt} must be`},
+		{minimal(`"args":[["--","{prompt}"]],"prompt":"argument"`), `args[0]: "--" must be an argument of its own`},
+		{minimal(`"args":["--","{prompt}"]`), `args: {prompt} needs "prompt": "argument"`},
+		{minimal(`"args":["--","{prompt}","{prompt}"],"prompt":"argument"`), "{prompt} is there 2 times"},
+		{minimal(`"prompt":"argument"`), `"prompt": "argument" needs {prompt}`},
+		{minimal(`"prompt":"file"`), "needs {prompt-file}"},
+		{minimal(`"args":["{prompt-file}.md"],"prompt":"file"`), "must be the end"},
+		{minimal(`"prompt":"shell"`), `prompt: "shell" is not one of stdin, argument, file`},
+		{minimal(`"access":{"read":[]}`), `"access" needs {access}`},
+		{minimal(`"access":{"root":[]},"args":["{access}"]`), `access "root" is not one of`},
+		{minimal(`"access":{"read":null},"args":["{access}"]`), `"access" is not an object`},
+		{minimal(`"access":{"read":[],"read":[]},"args":["{access}"]`), `"access" is not an object`},
+		{minimal(`"access":{"read":["{model}"]},"args":["{access}"]`), "access.read[0]: unknown placeholder {model}"},
+		{minimal(`"access":{"read":["--"]},"args":["{access}"]`), "would end the options"},
+		{minimal(`"access":{"read":[]},"args":["--","{access}"]`), `before "--"`},
+		{minimal(`"args":["{access}"]`), `{access} needs "access"`},
+		{minimal(`"output":"acp"`), "needs sessions"},
+		{minimal(`"output":"ndjson:none"`), "names no runtime"},
+		{minimal(`"output":"xml"`), `"xml" is neither`},
+		{minimal(`"instructions":"maybe"`), "is not one of prompt, native, none"},
+		{minimal(`"executed":["../x"]`), "executed[0]"},
+		{minimal(`"executed":["/etc/x"]`), "executed[0]"},
+		{minimal(`"token_env":["A=b"]`), "token_env[0]"},
+		{minimal(`"env":{"A B":"1"}`), `env: "A B" is not the name`},
+		{minimal(`"env":{"BUS_AGENT_RUN":null}`), "env: BUS_AGENT_RUN is how a run"},
+		{minimal(`"env":{"A":1}`), `"env" is not an object`},
+		{minimal(`"env":{"SECRET":"hidden\u0000"}`), "env: the value of SECRET has a NUL"},
+		{`{"executables":["/bin/sh"],"install_url":"https://x"}`, "executables[0]: \"/bin/sh\" must be a plain name"},
+		{`{"executables":[".."],"install_url":"https://x"}`, "executables[0]"},
+		{`{"executables":[null],"install_url":"https://x"}`, `"executables" is not a list`},
+		{`{"executables":["x"],"install_url":"javascript:x"}`, "install_url"},
+		{`{"executables":["x"],"install_url":"https:///x"}`, "install_url"},
+		{`{"executables":["x"],"install_url":"https://x\n"}`, "install_url"},
+	} {
+		_, err := Describe("mine", []byte(c.description), known(t))
+		if !errors.Is(err, agent.ErrUsage) || !strings.HasPrefix(err.Error(), "definition of runtime mine: ") || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("Describe(%.80s) = %v, want a usage error with %q", c.description, err, c.text)
+		}
+		if err != nil && strings.Contains(err.Error(), "hidden") {
+			t.Errorf("the error shows the value of a variable: %v", err)
+		}
+	}
+	for id, text := range map[string]string{"Mine": "must match", "": "must match", "known": "built in", "a:b": "must match"} {
+		if _, err := Describe(id, []byte(minimal("")), known(t)); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), text) {
+			t.Errorf("Describe(%q) = %v, want a usage error with %q", id, err, text)
+		}
+	}
+}
+
+func TestDescribedFacts(t *testing.T) {
+	t.Parallel()
+	plain := described(t, "")
+	if plain.Name != "mine" || plain.ReportsResult || plain.Recognize != nil || plain.PromptLimit != (Limit{}) {
+		t.Errorf("plain = %+v", plain)
+	}
+	if diff := cmp.Diff(Options{Access: []agent.Access{agent.AccessWrite}}, plain.Options); diff != "" {
+		t.Error(diff)
+	}
+	rich := described(t, `"name":"Mine","output":"ndjson:known","prompt":"argument","instructions":"none",
+		"args":["{access}","-m{model}","-r{resume}","--","{prompt}"],"access":{"full":[],"read":[]}`)
+	if rich.Name != "Mine" || !rich.ReportsResult || rich.ExitFailure(1) != agent.FailureQuota || rich.Instructions != nil || rich.PromptLimit.Bytes != 131070 {
+		t.Errorf("rich = %+v", rich)
+	}
+	want := Options{Model: true, Resume: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
+	if diff := cmp.Diff(want, rich.Options); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// prepareIn runs the adapter in a workdir with an AGENTS.md.
+func prepareIn(t *testing.T, rt Runtime, dir string, req agent.Request) (agent.Setup, error) {
+	t.Helper()
+	chain, err := instructions.Discover(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := instructions.Open(chain, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	req.Workdir = chain.Workdir
+	return rt.Instructions.Prepare(t.Context(), req, w)
+}
+
+func TestDescribedInstructions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const rules = "be brief\n"
+	if err := os.WriteFile(filepath.Join(dir, instructions.FileName), []byte(rules), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const argument = `"args":["--","{prompt}"],"prompt":"argument"`
+	const file = `"args":["{prompt-file}"],"prompt":"file"`
+	for name, c := range map[string]struct {
+		members  string
+		prefix   bool
+		file     string // the end of the prompt file, where there is one
+		warnings int
+		prompt   string
+	}{
+		"in the prompt":      {members: "", prefix: true},
+		"native":             {members: `"instructions":"native"`},
+		"in the argument":    {members: argument, prefix: true},
+		"no room":            {members: argument, prompt: strings.Repeat("x", maxArgument-10), warnings: 1},
+		"in the file":        {members: file, prefix: true, file: "do it"},
+		"native beside file": {members: file + `,"instructions":"native"`, file: "do it"},
+		"none beside file":   {members: file + `,"instructions":"none"`, file: "do it", warnings: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := agent.Request{Prompt: "do it", Resume: "s"}
+			if c.prompt != "" {
+				req.Prompt = c.prompt
+			}
+			rt := described(t, c.members)
+			setup, err := prepareIn(t, rt, dir, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(setup.Prefix, rules) != c.prefix || len(setup.Warnings) != c.warnings || setup.ResumeID != "s" {
+				t.Errorf("setup = %+v", setup)
+			}
+			if c.file == "" && len(setup.Files) > 0 || c.file != "" && (len(setup.Files) != 1 || string(setup.Files[0]) != setup.Prefix+c.file) {
+				t.Errorf("files = %q", setup.Files)
+			}
+			req.Resolved.Setup = setup
+			if _, err := rt.Command(req); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for _, members := range []string{file + `,"instructions":"none"`, argument} {
+		req := agent.Request{Prompt: strings.Repeat("x", maxArgument-10), RequireInstructions: true}
+		if _, err := prepareIn(t, described(t, members), dir, req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "required") {
+			t.Errorf("Prepare(%s) = %v, want a usage error", members, err)
+		}
+	}
+}
+
+func TestDescribedRefusesWhatTheCLIWouldRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rt := described(t, `"executed":[".mine/hooks.json"],"instructions":"none"`)
+	if _, err := prepareIn(t, rt, dir, agent.Request{Prompt: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, ".mine", "hooks.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prepareIn(t, rt, dir, agent.Request{Prompt: "x"}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), filepath.Join(".mine", "hooks.json")) {
+		t.Errorf("Prepare = %v, want a usage error that names the file", err)
+	}
+	if _, err := prepareIn(t, rt, dir, agent.Request{Prompt: "x", TrustWorkspace: true}); err != nil {
+		t.Errorf("trusted: %v", err)
+	}
+}
+
+func TestRefusedRuntimesSayWhy(t *testing.T) {
+	t.Parallel()
+	base := known(t)
+	r := base.Clone()
+	r.Refuse("mine", errors.New("it is broken"))
+	if _, _, err := r.ParseToken("mine"); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), `runtime "mine" cannot be used: it is broken`) {
+		t.Errorf("ParseToken = %v", err)
+	}
+	r.Refuse("known", errors.New("doubled"))
+	if _, _, err := r.ParseToken("known"); err != nil {
+		t.Errorf("a registered runtime is refused: %v", err)
+	}
+	if _, _, err := r.ParseToken("known:x"); err == nil || strings.Contains(err.Error(), "doubled") {
+		t.Errorf("ParseToken = %v, want an unknown variant", err)
+	}
+	if err := r.Register(described(t, "")); err != nil {
+		t.Fatal(err)
+	}
+	if base.Refused("mine") != nil || len(base.All()) != 1 {
+		t.Error("a clone changes its origin")
+	}
+}
+
+func FuzzDescribe(f *testing.F) {
+	for _, members := range []string{
+		"", `"name":"x","token_env":["A"],"env":{"A":null,"B":"c"},"executed":["a/b"]`,
+		`"args":["-x",["--model","{model}"],"--","{prompt}"],"prompt":"argument","slash_commands":true`,
+		`"args":["{access}","{workdir}","{prompt-file}"],"prompt":"file","access":{"read":["a"],"write":[["b","{workdir}"]]}`,
+		`"output":"ndjson:known","instructions":"native"`, `"args":[null]`, `"access":{"read":null}`,
+	} {
+		f.Add([]byte(minimal(members)))
+	}
+	f.Fuzz(func(t *testing.T, description []byte) {
+		r := known(t)
+		rt, err := Describe("mine", description, r)
+		if err != nil {
+			if !errors.Is(err, agent.ErrUsage) || strings.ContainsAny(fmt.Sprint(err), "\n\x1b") {
+				t.Fatalf("not a usage error of one line: %q", err)
+			}
+			return
+		}
+		if err := r.Register(rt); err != nil {
+			t.Fatal(err)
+		}
+		req := agent.Request{Prompt: "-p /{model}", Model: "m", Resume: "s", Workdir: "/w", Access: rt.Options.Access[0]}
+		command, err := rt.Command(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, arg := range command.Args {
+			if strings.ContainsRune(arg, 0) {
+				t.Fatalf("argument %q has a NUL", arg)
+			}
+			if rt.PromptLimit.Bytes > 0 && strings.Contains(arg, req.Prompt) && !slices.Contains(command.Args[:i], "--") {
+				t.Fatalf("the prompt can be taken for an option: %q", command.Args)
+			}
+		}
+	})
+}

@@ -1,0 +1,24 @@
+package registry_test
+
+import (
+	"fmt"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+)
+
+func ExampleDescribe() {
+	rt, err := registry.Describe("mine", []byte(`{
+		"executables": ["mine"],
+		"install_url": "https://example.com/mine",
+		"args": ["run", ["--model", "{model}"], "--", "{prompt}"],
+		"prompt": "argument"
+	}`), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	command, err := rt.Command(agent.Request{Prompt: "Say hello.", Workdir: "/tmp"})
+	fmt.Printf("%q %v\n", command.Args, err)
+	// Output: ["run" "--" "Say hello."] <nil>
+}

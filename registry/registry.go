@@ -1,0 +1,220 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+var (
+	// ErrDuplicate is matched by the error of registering an ID twice.
+	ErrDuplicate = errors.New("runtime already registered")
+	// ErrInvalid is matched by the error of registering a runtime that lacks
+	// what it needs.
+	ErrInvalid = errors.New("invalid runtime")
+)
+
+// A Registry is a table of runtimes. Its zero value is empty and ready to use.
+// All methods may be called by several goroutines at once. Runtimes are never
+// removed.
+type Registry struct {
+	mu      sync.RWMutex
+	entries []entry // sorted by ID
+	refused map[string]error
+}
+
+type entry struct {
+	runtime Runtime
+	site    site
+}
+
+var std Registry
+
+// Default returns the registry that the package-level [Register] fills. Using
+// it is optional: a Registry of one's own works the same.
+func Default() *Registry { return &std }
+
+// Register adds rt to the default registry. Runtime packages call it in init.
+// It panics with the error of [Registry.Register], since a program built with
+// a broken or doubled runtime is a mistake of its author.
+func Register(rt Runtime) {
+	if err := std.register(rt, callSite()); err != nil {
+		panic(err)
+	}
+}
+
+// Register adds rt. The error matches [ErrInvalid] and says what rt lacks, or
+// matches [ErrDuplicate] and names both places that registered the ID.
+func (r *Registry) Register(rt Runtime) error { return r.register(rt, callSite()) }
+
+func (r *Registry) register(rt Runtime, site site) error {
+	if problem := check(rt); problem != "" {
+		return fmt.Errorf("registry: %w %q at %s: %s", ErrInvalid, rt.ID, site, problem)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, found := slices.BinarySearchFunc(r.entries, rt.ID, func(e entry, id string) int {
+		return strings.Compare(e.runtime.ID, id)
+	})
+	if found {
+		return fmt.Errorf("registry: %w: %q at %s; first at %s", ErrDuplicate, rt.ID, site, r.entries[i].site)
+	}
+	r.entries = slices.Insert(r.entries, i, entry{rt, site})
+	return nil
+}
+
+// Clone returns a registry with the same content. What is added to one is not
+// added to the other.
+func (r *Registry) Clone() *Registry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return &Registry{entries: slices.Clone(r.entries), refused: maps.Clone(r.refused)}
+}
+
+// Refuse notes why the runtime with the given ID could not be registered.
+// [Registry.ParseToken] says so to whoever names it, unless one with that ID is
+// registered after all.
+func (r *Registry) Refuse(id string, reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused == nil {
+		r.refused = make(map[string]error)
+	}
+	r.refused[id] = reason
+}
+
+// Refused returns the reason given to [Registry.Refuse] for an ID; nil where
+// there is none.
+func (r *Registry) Refused(id string) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.refused[id]
+}
+
+// check returns what is wrong with rt, or "".
+func check(rt Runtime) string {
+	switch {
+	case !validID(rt.ID):
+		return "the ID must match [a-z][a-z0-9-]*"
+	case rt.Name == "":
+		return "Name is empty"
+	case len(rt.Executables) == 0:
+		return "Executables is empty"
+	case rt.InstallURL == "":
+		return "InstallURL is empty"
+	case rt.Command == nil:
+		return "Command is nil"
+	case rt.Decoder == nil:
+		return "Decoder is nil"
+	case rt.Instructions != nil && rt.Instructions.Prepare == nil:
+		return "Instructions.Prepare is nil"
+	}
+	for i, v := range rt.Variants {
+		if !validID(v) {
+			return fmt.Sprintf("the variant %q must match [a-z][a-z0-9-]*", v)
+		}
+		if slices.Contains(rt.Variants[:i], v) {
+			return fmt.Sprintf("the variant %q is listed twice", v)
+		}
+	}
+	for _, name := range rt.Executables {
+		if name == "" || strings.ContainsAny(name, "/\\\x00") {
+			return fmt.Sprintf("the executable %q must be a plain name", name)
+		}
+	}
+	return ""
+}
+
+func validID(s string) bool {
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// A site is the place of a registration. It is looked up only for an error:
+// programs start with several registrations.
+type site uintptr
+
+// callSite returns the place that called the caller.
+func callSite() site {
+	var pcs [1]uintptr
+	runtime.Callers(3, pcs[:])
+	return site(pcs[0])
+}
+
+func (s site) String() string {
+	frame, _ := runtime.CallersFrames([]uintptr{uintptr(s)}).Next()
+	return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+}
+
+// Lookup returns the runtime with the given ID.
+func (r *Registry) Lookup(id string) (Runtime, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, e := range r.entries {
+		if e.runtime.ID == id {
+			return e.runtime, true
+		}
+	}
+	return Runtime{}, false
+}
+
+// All returns every runtime, sorted by ID.
+func (r *Registry) All() []Runtime {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	all := make([]Runtime, len(r.entries))
+	for i, e := range r.entries {
+		all[i] = e.runtime
+	}
+	return all
+}
+
+// Tokens returns every name a runtime can be selected by, sorted: IDs and
+// "ID:variant".
+func (r *Registry) Tokens() []string {
+	var tokens []string
+	for _, rt := range r.All() {
+		tokens = append(tokens, rt.ID)
+		for _, v := range rt.Variants {
+			tokens = append(tokens, rt.ID+":"+v)
+		}
+	}
+	slices.Sort(tokens)
+	return tokens
+}
+
+// ParseToken returns the runtime and the variant that token names: "codex" or
+// "codex:local". An unknown one is an agent.ErrUsage error that lists those
+// there are, or says why it was refused.
+func (r *Registry) ParseToken(token string) (rt Runtime, variant string, err error) {
+	id, variant, colon := strings.Cut(token, ":")
+	rt, ok := r.Lookup(id)
+	if ok && (!colon || slices.Contains(rt.Variants, variant)) {
+		return rt, variant, nil
+	}
+	if reason := r.Refused(id); reason != nil && !ok {
+		return Runtime{}, "", agent.Usagef("runtime %q cannot be used: %w", token, reason)
+	}
+	known := strings.Join(r.Tokens(), ", ")
+	if known == "" {
+		known = "none; import a package under backends"
+	}
+	return Runtime{}, "", agent.Usagef("unknown runtime %q (known: %s)", token, known)
+}
+
+// Recognize returns the runtime that says line, a line of agent output, can
+// only be its own.
+func (r *Registry) Recognize(line []byte) (Runtime, bool) {
+	for _, rt := range r.All() {
+		if rt.Recognize != nil && rt.Recognize(line) {
+			return rt, true
+		}
+	}
+	return Runtime{}, false
+}

@@ -1,0 +1,130 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// A Runtime describes one agent CLI: facts and behaviour. A nil or empty field
+// means that the runtime cannot do that. A registered Runtime is never changed;
+// its functions may be called by several goroutines at once.
+type Runtime struct {
+	// ID is the name users type: [a-z][a-z0-9-]*.
+	ID string
+
+	// Name is the name for people, for example "Codex CLI".
+	Name string
+
+	// Variants are further ways to run it, selected as "ID:variant". A variant
+	// is available when the runtime is, and never listed on its own.
+	Variants []string
+
+	// Executables are tried in order; they are names, not paths.
+	Executables []string
+
+	// InstallURL says where to get it.
+	InstallURL string
+
+	// TokenEnv names the variables a credential for it can come from.
+	TokenEnv []string
+
+	// Options says which settings it honours.
+	Options Options
+
+	// PromptLimit bounds the prompt; a longer one is a usage error before
+	// anything starts.
+	PromptLimit Limit
+
+	// Command turns a settled request into one invocation. It is pure: it
+	// reads and writes nothing outside the request. It puts Request.Args and
+	// what Resolved.Setup holds where its CLI takes them. The runner calls it
+	// once with an empty Setup, to find what is wrong with the request before
+	// anything is written, and once with the real one. Its errors should be of
+	// kind agent.ErrUsage.
+	Command func(agent.Request) (agent.Command, error)
+
+	// Decoder makes the decoder of one run. Required.
+	Decoder func() formatters.Decoder
+
+	// Formatter makes the renderer of one run; nil means formatters.Text.
+	Formatter func() agent.Formatter
+
+	// Recognize reports whether line can only come from this runtime. It is
+	// asked for the first lines of an output of unknown origin.
+	Recognize func(line []byte) bool
+
+	// ReportsResult says that a successful run always ends with a
+	// agent.KindResult event, so a run without one has failed.
+	ReportsResult bool
+
+	// ExitFailure classifies an exit code that has a meaning of its own. It is
+	// asked only when the run failed and no event said why.
+	ExitFailure func(code int) agent.Failure
+
+	// QuietStderr reports whether a line of standard error is one that the
+	// runtime writes because of how bus-agent runs it. It is left out of what
+	// people are shown.
+	QuietStderr func(line []byte) bool
+
+	// Instructions delivers AGENTS.md; nil means that the runtime cannot take
+	// instructions.
+	Instructions *Instructions
+
+	// PrivateTemp gives each run a TMPDIR of its own, removed at its end. It is
+	// for CLIs that leave files there, or whose sandbox lets tools write there.
+	PrivateTemp bool
+
+	// Litter names empty directories the CLI is known to leave in its workdir.
+	// Those that were absent before the run and are empty after it are removed.
+	Litter []string
+}
+
+// Options says which parts of a request a runtime honours.
+type Options struct {
+	Model     bool
+	Efforts   []agent.ReasoningEffort
+	Verbosity []agent.Verbosity
+	Access    []agent.Access
+
+	AllowCommands bool
+	AddDirs       bool
+	Resume        bool
+	Continue      bool
+	MaxTurns      bool
+}
+
+// A Limit bounds a text. Zero means no bound.
+type Limit struct {
+	Bytes int
+	Runes int
+}
+
+// Instructions is how a runtime gets the project's AGENTS.md.
+type Instructions struct {
+	// Prepare arranges one run: flags, environment, private homes and, only
+	// where it must, additive files, all through w. The returned Setup's Close
+	// takes it back. An error refuses the run; then Prepare has taken back what
+	// it did itself. It must not start anything.
+	Prepare func(ctx context.Context, req agent.Request, w *instructions.Workspace) (agent.Setup, error)
+
+	// MaxBytes is the most AGENTS.md text the runtime is given.
+	MaxBytes int
+
+	// Owned lists the places where Prepare may leave something of ours between
+	// runs. `bus-agent instructions show` and `clean` work from it.
+	Owned []instructions.Owned
+}
+
+// NewDecoder returns the decoder for one run.
+func (r Runtime) NewDecoder() formatters.Decoder { return r.Decoder() }
+
+// NewFormatter returns the text renderer for one run.
+func (r Runtime) NewFormatter() agent.Formatter {
+	if r.Formatter != nil {
+		return r.Formatter()
+	}
+	return formatters.Text()
+}
