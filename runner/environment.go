@@ -1,0 +1,108 @@
+package runner
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// mergeEnv returns environ with changes applied: "NAME=value" sets, "NAME"
+// removes. Names stay where they first stood and occur once.
+func mergeEnv(environ, changes []string) []string {
+	if len(changes) == 0 {
+		return environ
+	}
+	last := make(map[string]string, len(changes))
+	for _, entry := range changes {
+		name, _, _ := strings.Cut(entry, "=")
+		last[name] = entry
+	}
+	merged := make([]string, 0, len(environ)+len(changes))
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		change, changed := last[name]
+		switch {
+		case !changed:
+			merged = append(merged, entry)
+		case strings.Contains(change, "="):
+			merged = append(merged, change)
+			last[name] = name
+		}
+	}
+	for _, entry := range changes {
+		name, _, _ := strings.Cut(entry, "=")
+		if change := last[name]; strings.Contains(change, "=") {
+			merged = append(merged, change)
+			last[name] = name
+		}
+	}
+	return merged
+}
+
+// secrets are values that must not appear in any text of ours.
+type secrets []string
+
+// minSecret is the length from which a value is long enough to be a secret and
+// not to occur by accident.
+const minSecret = 8
+
+// findSecrets returns the values of the variables that hold credentials by
+// their name.
+func findSecrets(environ []string) secrets {
+	var found secrets
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if len(value) >= minSecret && isSecretName(name) {
+			found = append(found, value)
+		}
+	}
+	// One value can be the beginning of another.
+	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
+	return found
+}
+
+func isSecretName(name string) bool {
+	name = strings.ToUpper(name)
+	return strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET")
+}
+
+func (s secrets) mask(text string) string {
+	for _, value := range s {
+		text = strings.ReplaceAll(text, value, "***")
+	}
+	return text
+}
+
+// makeTempDir makes a private folder below the agent's temporary directory or,
+// where that cannot be used, below the one of this process or of the system.
+func makeTempDir(environ []string) (dir string, err error) {
+	base, _ := agent.LookupEnv(environ, "TMPDIR")
+	for _, base := range []string{base, os.TempDir(), "/tmp"} {
+		if !filepath.IsAbs(base) {
+			continue
+		}
+		if dir, err = os.MkdirTemp(base, "bus-agent-"); err == nil {
+			return dir, nil
+		}
+	}
+	return "", err
+}
+
+// removeTempDir removes dir with everything in it, also where a tool left
+// directories that cannot be written.
+func removeTempDir(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}

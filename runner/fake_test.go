@@ -1,0 +1,187 @@
+package runner_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// The test binary is the agent too: a link to it stands in PATH, and FAKE_AGENT
+// holds what it is to do, one step a line.
+func TestMain(m *testing.M) {
+	if script, ok := os.LookupEnv("FAKE_AGENT"); ok {
+		os.Exit(fakeAgent(script))
+	}
+	os.Exit(m.Run())
+}
+
+func fakeAgent(script string) int {
+	for step := range strings.SplitSeq(script, "\n") {
+		verb, arg, _ := strings.Cut(step, " ")
+		switch verb {
+		case "say":
+			fmt.Println(arg)
+		case "part":
+			fmt.Print(arg)
+		case "stderr":
+			fmt.Fprintln(os.Stderr, arg)
+		case "stdin":
+			text, _ := io.ReadAll(os.Stdin)
+			fmt.Printf("text:%s\n", bytes.ReplaceAll(text, []byte("\n"), []byte("⏎")))
+		case "argv":
+			fmt.Printf("text:%s\n", strings.Join(os.Args[1:], "|"))
+		case "env":
+			value, ok := os.LookupEnv(arg)
+			fmt.Printf("text:%s=%s %t\n", arg, value, ok)
+		case "dir":
+			dir, _ := os.Getwd()
+			fmt.Printf("text:%s\n", dir)
+		case "litter":
+			os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "litter"), nil, 0o400)
+		case "many":
+			var n int
+			fmt.Sscan(arg, &n)
+			w := bufio.NewWriter(os.Stdout)
+			for i := range n {
+				fmt.Fprintf(w, "beat:%d\n", i)
+			}
+			w.Flush()
+		case "both":
+			var n int
+			fmt.Sscan(arg, &n)
+			for range n {
+				fmt.Println("beat:")
+				fmt.Fprintln(os.Stderr, "noise")
+			}
+		case "hang":
+			for {
+				time.Sleep(time.Hour)
+			}
+		case "exit":
+			var code int
+			fmt.Sscan(arg, &code)
+			return code
+		}
+	}
+	return 0
+}
+
+// fakeDecoder reads lines of the form kind:text.
+type fakeDecoder struct{}
+
+func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
+	kind, text, _ := strings.Cut(string(line), ":")
+	switch kind {
+	case "session":
+		id, model, _ := strings.Cut(text, " ")
+		return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: id, Model: model})
+	case "text":
+		return append(events, agent.Event{Kind: agent.KindText, Text: text})
+	case "delta":
+		return append(events, agent.Event{Kind: agent.KindText, MessageID: "m", Delta: true, Text: text})
+	case "subagent":
+		return append(events, agent.Event{Kind: agent.KindText, Subagent: "t1", Text: text})
+	case "tool":
+		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "t1", Name: text}})
+	case "file":
+		return append(events, agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: text, Action: "add"}}})
+	case "beat":
+		return append(events, agent.Event{Kind: agent.KindHeartbeat})
+	case "open":
+		n := len(text)
+		return append(events, agent.Event{Kind: agent.KindHeartbeat, Background: &n})
+	case "retry":
+		return append(events, agent.Event{Kind: agent.KindRetry, Text: "retrying", Failure: agent.Failure(text)})
+	case "usage":
+		u := agent.Usage{Cumulative: true}
+		fmt.Sscan(text, &u.Input)
+		return append(events, agent.Event{Kind: agent.KindUsage, Usage: &u})
+	case "ok":
+		return append(events, agent.Event{Kind: agent.KindResult, Text: text})
+	case "failed":
+		class, reason, _ := strings.Cut(text, " ")
+		return append(events, agent.Event{Kind: agent.KindResult, Failed: true, Failure: agent.Failure(class), Text: reason})
+	}
+	return append(events, agent.Event{Kind: agent.KindRaw, Text: string(line)})
+}
+
+func fakeRuntime(id string) registry.Runtime {
+	return registry.Runtime{
+		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
+		Variants: []string{"local"},
+		Options: registry.Options{
+			Model: true, Efforts: []agent.ReasoningEffort{agent.EffortLow}, Access: agent.Accesses(),
+			Resume: true,
+		},
+		PromptLimit: registry.Limit{Bytes: 100_000},
+		Command: func(r agent.Request) (agent.Command, error) {
+			return agent.Command{
+				Args:  append([]string{"--model=" + r.Model, "--effort=" + string(r.ReasoningEffort), "--variant=" + r.Resolved.Variant}, r.Args...),
+				Env:   []string{"FAKE_SET=by runtime", "FAKE_GONE"},
+				Stdin: r.Prompt,
+			}, nil
+		},
+		Decoder:       func() formatters.Decoder { return fakeDecoder{} },
+		ReportsResult: true,
+		PrivateTemp:   true,
+		ExitFailure: func(code int) agent.Failure {
+			if code == 41 {
+				return agent.FailureAuthentication
+			}
+			return ""
+		},
+		QuietStderr: func(line []byte) bool { return bytes.HasPrefix(line, []byte("noise")) },
+	}
+}
+
+// bench is a registry of fake runtimes, some of them installed, and a runner on
+// it that collects its warnings.
+type bench struct {
+	runner.Runner
+	dir      string
+	path     string
+	warnings []string
+}
+
+func newBench(t *testing.T, installed ...string) *bench {
+	t.Helper()
+	b := &bench{dir: t.TempDir(), path: t.TempDir()}
+	reg := new(registry.Registry)
+	for _, id := range []string{"beta", "alpha", "gamma"} {
+		if err := reg.Register(fakeRuntime(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range installed {
+		if err := os.Symlink(self, filepath.Join(b.path, id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Registry = reg
+	b.Environ = []string{"PATH=" + b.path, "GORACE=atexit_sleep_ms=0", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "FAKE_GONE=x", "MY_API_KEY=sk-very-secret"}
+	b.Warn = func(line string) { b.warnings = append(b.warnings, line) }
+	return b
+}
+
+func (b *bench) request(script ...string) agent.Request {
+	return agent.Request{
+		Prompt:  "do it",
+		Workdir: b.dir,
+		Env:     []string{"FAKE_AGENT=" + strings.Join(script, "\n")},
+	}
+}

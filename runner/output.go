@@ -1,0 +1,371 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+)
+
+// maxAnswer bounds the final answer that is kept, in bytes: half of it head,
+// half of it tail.
+const maxAnswer = 4 << 20
+
+// maxReason bounds what an error quotes of the agent, in bytes.
+const maxReason = 4 << 10
+
+// output is where everything an agent says goes: raw bytes to the caller's
+// writers and the captures, lines through the decoder to the caller's events
+// and text, and from the events what the verdict needs.
+//
+// Standard output and standard error arrive on one goroutine each. All that
+// events touch belongs to the former until the process has ended.
+type output struct {
+	req       *agent.Request
+	stop      context.CancelCauseFunc
+	secrets   secrets
+	panics    panics
+	shared    sync.Mutex // held while writing to a writer that gets both streams
+	both      bool       // there is such a writer
+	formatter agent.Formatter
+	raw       bool // text is the agent's lines as they are
+	stream    *formatters.Stream
+	stdout    capture
+	stderr    capture
+	errorTail capture // of standard error, for the error
+	text      []byte  // reused for each event
+
+	fresh     bool // the session began with this run
+	sessionID string
+	model     string
+	usage     *agent.Usage
+	answer    answer
+	last      *agent.Event // last result
+	reported  bool         // nothing of another turn came after it
+	failed    agent.Failure
+	problem   string // what the agent last said was wrong
+	repeated  bool
+
+	// Read by the watch.
+	progress atomic.Int64  // when the agent last got on, on clock
+	arrived  atomic.Int64  // when anything last arrived
+	busy     atomic.Bool   // what arrived is being passed on
+	done     atomic.Bool   // a result was reported and nothing is open
+	open     int           // background tasks
+	wake     chan struct{} // done may have become true
+	clock    time.Time
+}
+
+func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
+	limit := p.req.CaptureLimit
+	switch {
+	case limit == 0:
+		limit = agent.DefaultCaptureLimit
+	case limit < 0:
+		limit = 0
+	}
+	o := &output{
+		req:     &p.req,
+		stop:    stop,
+		fresh:   p.req.Resolved.Setup.ResumeID == "" && !p.req.Continue,
+		secrets: p.secrets,
+		panics:  panics{stop: stop},
+		both:    same(p.req.Stderr, p.req.Stdout) || same(p.req.Stderr, p.req.Text),
+		stdout:  capture{limit: limit},
+		stderr:  capture{limit: limit},
+		answer:  answer{text: capture{limit: maxAnswer / 2}},
+		wake:    make(chan struct{}, 1),
+		clock:   time.Now(),
+
+		errorTail: capture{limit: 2 * stderrTailSize},
+	}
+	if p.req.Text != nil {
+		o.formatter = p.formatter()
+		o.raw = formatters.IsRaw(o.formatter)
+	}
+	o.stream = formatters.NewStream(p.selection.Runtime.NewDecoder(), o.event)
+	return o
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+func (o *output) stdoutWriter() io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		defer o.consuming()()
+		return o.panics.guard(func() (int, error) {
+			o.stdout.write(b)
+			if o.req.Stdout != nil {
+				if err := o.pass(o.req.Stdout, b); err != nil {
+					return 0, err
+				}
+			}
+			if o.raw {
+				if err := o.pass(o.req.Text, b); err != nil {
+					return 0, err
+				}
+			}
+			return o.stream.Write(b)
+		})
+	})
+}
+
+func (o *output) stderrWriter() io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		return o.panics.guard(func() (int, error) {
+			o.stderr.write(b)
+			o.errorTail.write(b)
+			if o.req.Stderr != nil {
+				return len(b), o.pass(o.req.Stderr, b)
+			}
+			return len(b), nil
+		})
+	})
+}
+
+// pass writes b to a writer of the caller, which may be one for both streams.
+func (o *output) pass(w io.Writer, b []byte) error {
+	if o.both {
+		o.shared.Lock()
+		defer o.shared.Unlock()
+	}
+	n, err := w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// consuming notes that something arrived and stops the clocks of the watch
+// until the returned function is called: an agent that waits for a slow consumer
+// is not silent.
+func (o *output) consuming() (end func()) {
+	begun := int64(time.Since(o.clock))
+	progress := o.progress.Load()
+	o.arrived.Store(begun)
+	o.busy.Store(true)
+	return func() {
+		now := int64(time.Since(o.clock))
+		o.arrived.Store(now)
+		if o.progress.Load() == progress {
+			o.progress.Store(progress + now - begun)
+		} else {
+			o.progress.Store(now)
+		}
+		o.busy.Store(false)
+	}
+}
+
+// close delivers the last, unfinished line.
+func (o *output) close() error {
+	_, err := o.panics.guard(func() (int, error) { return 0, o.stream.Close() })
+	return err
+}
+
+// event takes one event on its way to the caller.
+func (o *output) event(e *agent.Event) error {
+	o.note(e)
+	if o.formatter != nil && !o.raw {
+		o.text = o.formatter.Append(o.text[:0], e)
+		if len(o.text) > 0 {
+			if err := o.pass(o.req.Text, o.text); err != nil {
+				return err
+			}
+		}
+		if cap(o.text) > 1<<20 {
+			o.text = nil
+		}
+	}
+	if o.req.Events != nil {
+		return o.req.Events(e)
+	}
+	return nil
+}
+
+// note keeps what the result and the verdict need of e.
+func (o *output) note(e *agent.Event) {
+	if e.Kind != agent.KindHeartbeat && e.Kind != agent.KindRetry {
+		o.progress.Store(int64(time.Since(o.clock)))
+	}
+	main := e.Subagent == ""
+	switch e.Kind {
+	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindToolResult, agent.KindFileChange, agent.KindPlan:
+		// The agent is at work, so what went wrong before did not end it. One that
+		// it started in the background can go on after its own last result.
+		o.reported = o.reported && !main
+		o.done.Store(false)
+		o.problem, o.failed = "", ""
+	}
+	switch e.Kind {
+	case agent.KindSessionStarted:
+		if e.SessionID != "" {
+			o.sessionID = strings.Clone(e.SessionID)
+		}
+		if e.Model != "" {
+			o.model = strings.Clone(e.Model)
+		}
+	case agent.KindText:
+		if main {
+			o.answer.add(e)
+		}
+	case agent.KindToolCall, agent.KindFileChange:
+		// Some runtimes report a changed file instead of the call that did it.
+		if main {
+			o.answer.reset()
+		}
+	case agent.KindRetry:
+		o.problem, o.failed = o.quote(e.Text), e.Failure
+		if o.answer.text.size > 0 {
+			o.repeated = true
+		}
+		if e.Failure == agent.FailureAuthentication {
+			o.stop(errRefused)
+		}
+	case agent.KindUsage:
+		if e.Usage != nil {
+			if o.fresh {
+				// All of the session so far is this run.
+				e.Usage.Cumulative = false
+			}
+			o.usage = e.Clone().Usage
+		}
+	case agent.KindHeartbeat:
+		if e.Background != nil {
+			o.open = *e.Background
+			o.finished()
+		}
+	case agent.KindResult:
+		o.last = e.Clone()
+		o.last.Text = strings.Clone(e.Text)
+		o.reported = true
+		o.finished()
+	}
+}
+
+// finished tells the watch whether the agent has reported its result and has
+// no background task open.
+func (o *output) finished() {
+	o.done.Store(o.reported && o.open == 0)
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// result returns what the events told. It is called after close.
+func (o *output) result() agent.Result {
+	text, truncated := o.answer.final()
+	if text == "" && o.last != nil && !o.last.Failed {
+		o.answer.reset()
+		o.answer.text.writeString(o.last.Text)
+		text, truncated = o.answer.final()
+	}
+	return agent.Result{
+		Model:         o.model,
+		SessionID:     o.sessionID,
+		Text:          text,
+		TextTruncated: truncated,
+		Usage:         o.usage,
+		Stdout:        o.stdout.captured(),
+		Stderr:        o.stderr.captured(),
+		Repeated:      o.repeated,
+	}
+}
+
+func (o *output) succeeded(reportsResult bool) bool {
+	if o.last == nil {
+		return !reportsResult
+	}
+	return !o.last.Failed
+}
+
+// failure returns the class of the failure the agent reported last.
+func (o *output) failure() agent.Failure {
+	if o.last != nil && o.last.Failed && o.last.Failure != "" {
+		return o.last.Failure
+	}
+	if o.last != nil && !o.last.Failed {
+		return ""
+	}
+	return o.failed
+}
+
+// reason returns what the agent said of its failure.
+func (o *output) reason() string {
+	if o.last != nil && o.last.Failed && o.last.Text != "" {
+		return o.quote(o.last.Text)
+	}
+	if o.last == nil {
+		return o.problem
+	}
+	return ""
+}
+
+// quote returns the beginning of text as it may stand in an error.
+func (o *output) quote(text string) string {
+	text = o.secrets.mask(text)
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return strings.Clone(formatters.SanitizeString(text))
+}
+
+// stderrTail returns the last lines of standard error that say something.
+func (o *output) stderrTail(quiet func([]byte) bool) string {
+	c := o.errorTail.captured()
+	tail := c.Head
+	if c.Truncated {
+		tail = c.Tail
+	}
+	tail = []byte(o.secrets.mask(string(tail)))
+	if len(tail) > stderrTailSize {
+		tail = tail[len(tail)-stderrTailSize:]
+		if _, after, ok := bytes.Cut(tail, []byte("\n")); ok {
+			tail = after
+		}
+	}
+	var kept []string
+	for line := range bytes.Lines(tail) {
+		line = bytes.TrimRight(line, "\r\n")
+		if len(bytes.TrimSpace(line)) == 0 || quiet != nil && quiet(line) {
+			continue
+		}
+		kept = append(kept, formatters.SanitizeString(string(line)))
+	}
+	if len(kept) > 10 {
+		kept = kept[len(kept)-10:]
+	}
+	return strings.Join(kept, "\n")
+}
+
+// answer collects the text of the last message after the last tool call.
+type answer struct {
+	message string
+	text    capture
+}
+
+func (a *answer) reset() {
+	a.message = ""
+	a.text.reset()
+}
+
+func (a *answer) add(e *agent.Event) {
+	// Without an ID, each text that is no delta is a message of its own.
+	if same := e.MessageID != "" && e.MessageID == a.message; !same && !(e.Delta && e.MessageID == "" && a.message == "") {
+		a.text.reset()
+		a.message = strings.Clone(e.MessageID)
+	}
+	a.text.writeString(e.Text)
+}
+
+func (a *answer) final() (text string, truncated bool) {
+	c := a.text.captured()
+	return c.String(), c.Truncated
+}

@@ -1,0 +1,371 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/render"
+)
+
+// A Plan is what Run would do with a request.
+type Plan struct {
+	Start     agent.Start
+	Selection Selection
+	Settings  Settings
+	// Env holds the names of the variables bus-agent sets for the agent.
+	Env []string
+	// Files says what would be written below the workdir, one line each.
+	Files    []string
+	Warnings []string
+}
+
+// Plan does everything Run does before it writes a file or starts a process,
+// and returns what Run would do. It returns the errors Run would return.
+func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
+	p, err := r.prepare(ctx, req, true)
+	if err != nil {
+		return Plan{}, err
+	}
+	defer p.close(context.WithoutCancel(ctx))
+	plan := Plan{
+		Start:     p.start(),
+		Selection: p.selection,
+		Settings:  p.settings,
+		Env:       p.envNames(),
+		Warnings:  p.warnings,
+	}
+	if p.workspace != nil {
+		plan.Files = p.workspace.Actions()
+	}
+	return plan, nil
+}
+
+// prepared is a settled request with everything arranged for its run.
+type prepared struct {
+	req       agent.Request
+	selection Selection
+	settings  Settings
+	command   agent.Command
+	chain     instructions.Chain
+	workspace *instructions.Workspace // nil where the runtime takes no instructions
+	warnings  []string
+	warn      func(string)
+	secrets   secrets
+	silence   time.Duration // see resultSilence
+}
+
+// prepare settles req and arranges its run. What can be wrong with a request is
+// found before anything is written. Beside an error it returns what is settled by
+// then; nothing of that is left to close.
+func (r *Runner) prepare(ctx context.Context, req agent.Request, dryRun bool) (*prepared, error) {
+	p := &prepared{req: req, silence: cmp.Or(r.silence, resultSilence)}
+	p.req.Resolved = agent.Resolved{}
+	p.warn = func(line string) {
+		line = oneLine(p.secrets.mask(line))
+		p.warnings = append(p.warnings, line)
+		r.warn(line)
+	}
+	if err := p.settleText(); err != nil {
+		return p, err
+	}
+	if err := p.settlePaths(); err != nil {
+		return p, err
+	}
+	if err := p.settleEnv(r.environ()); err != nil {
+		return p, err
+	}
+	quiet := *r
+	quiet.Warn = p.warn
+	var err error
+	l := quiet.lookup(ctx, p.warn)
+	if p.selection, err = quiet.resolve(l, req.Runtime); err != nil {
+		return p, err
+	}
+	p.selection.Warnings = slices.Clone(p.warnings)
+	rt := p.selection.Runtime
+	if p.settings, err = quiet.settings(l, rt.ID, req, ""); err != nil {
+		return p, err
+	}
+	if err := apply(&p.req, p.settings, rt, p.warn); err != nil {
+		return p, err
+	}
+	if err := checkPrompt(p.req.Prompt, rt); err != nil {
+		return p, err
+	}
+	p.req.Runtime = p.selection.Token
+	p.req.Resolved.Variant = p.selection.Variant
+	p.req.Resolved.Executable = p.selection.Path
+	// A builder's usage errors must come before anything is written, so it is
+	// asked once without a setup and again with it.
+	if p.command, err = p.build(rt); err != nil {
+		return p, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return p, canceled(p.req.Runtime, err)
+	}
+	if err := p.arrange(ctx, rt, dryRun); err != nil {
+		return p, err
+	}
+	if p.command, err = p.build(rt); err != nil {
+		p.close(context.WithoutCancel(ctx))
+		return p, err
+	}
+	return p, nil
+}
+
+func (p *prepared) build(rt registry.Runtime) (agent.Command, error) {
+	command, err := rt.Command(p.req)
+	if err != nil {
+		return agent.Command{}, p.wrap(agent.ErrUsage, err)
+	}
+	for _, arg := range command.Args {
+		if strings.ContainsRune(arg, 0) {
+			return agent.Command{}, p.wrap(agent.ErrUsage, fmt.Errorf("the argument %q has a NUL character; nothing was started", arg))
+		}
+	}
+	return command, nil
+}
+
+// wrap gives err a kind and the runtime unless it has them.
+func (p *prepared) wrap(kind, err error) error {
+	if e, ok := errors.AsType[*agent.Error](err); ok {
+		if e.Runtime != "" {
+			return err
+		}
+		return &agent.Error{Kind: e.Kind, Runtime: p.req.Runtime, Err: err}
+	}
+	return &agent.Error{Kind: kind, Runtime: p.req.Runtime, Err: err}
+}
+
+// settleText renders the template and checks the prompt.
+func (p *prepared) settleText() error {
+	req := &p.req
+	switch {
+	case req.Prompt != "" && req.Template != "":
+		return agent.Usagef("both a prompt and a template are given; give one")
+	case req.Template != "":
+		text, err := render.Render(req.Template, req.Vars)
+		if err != nil {
+			return err
+		}
+		req.Prompt = text
+	}
+	req.Template, req.Vars = "", nil
+	switch {
+	case strings.TrimSpace(req.Prompt) == "":
+		return agent.Usagef("the prompt is empty; nothing was started")
+	case !utf8.ValidString(req.Prompt):
+		return agent.Usagef("the prompt is not valid UTF-8; nothing was started")
+	case strings.HasPrefix(req.Resume, "-") || strings.ContainsFunc(req.Resume, unicode.IsControl):
+		return agent.Usagef("session %q is no ID of a session", req.Resume)
+	case req.Resume != "" && req.Continue:
+		return agent.Usagef("both resume and continue are asked for; choose one")
+	case req.MaxTurns < 0:
+		return agent.Usagef("max turns %d is negative", req.MaxTurns)
+	case req.IdleTimeout < 0:
+		return agent.Usagef("idle timeout %v is negative", req.IdleTimeout)
+	}
+	return nil
+}
+
+func (p *prepared) settlePaths() error {
+	workdir, err := directory("workdir", p.req.Workdir)
+	if err != nil {
+		return err
+	}
+	p.req.Workdir = workdir
+	if p.chain, err = instructions.Discover(workdir); err != nil {
+		return p.wrap(agent.ErrUsage, err)
+	}
+	p.req.Resolved.Root = p.chain.Root
+	p.req.AddDirs = slices.Clone(p.req.AddDirs)
+	for i, dir := range p.req.AddDirs {
+		if p.req.AddDirs[i], err = directory("added directory", dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directory returns the absolute form of dir, which must exist.
+func directory(what, dir string) (string, error) {
+	if strings.ContainsRune(dir, 0) {
+		return "", agent.Usagef("%s %q has a NUL character", what, dir)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", agent.Usagef("%s %q: %w", what, dir, err)
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		if pathErr, ok := errors.AsType[*os.PathError](err); ok {
+			err = pathErr.Err
+		}
+		return "", agent.Usagef("%s %q: %w", what, dir, err)
+	}
+	if !info.IsDir() {
+		return "", agent.Usagef("%s %q is not a directory", what, dir)
+	}
+	return abs, nil
+}
+
+func (p *prepared) settleEnv(environ []string) error {
+	for _, entry := range p.req.Env {
+		name, _, ok := strings.Cut(entry, "=")
+		if !ok || name == "" || strings.ContainsRune(entry, 0) {
+			return agent.Usagef("environment entry %q is not NAME=value", name)
+		}
+	}
+	p.req.Resolved.Environ = mergeEnv(environ, p.req.Env)
+	p.secrets = findSecrets(p.req.Resolved.Environ)
+	return nil
+}
+
+func checkPrompt(prompt string, rt registry.Runtime) error {
+	limit := rt.PromptLimit
+	if limit.Bytes > 0 && len(prompt) > limit.Bytes {
+		return cannot(rt, fmt.Sprintf("take a prompt of %d bytes, its limit is %d", len(prompt), limit.Bytes))
+	}
+	if limit.Runes > 0 && len(prompt) > limit.Runes {
+		if n := utf8.RuneCountInString(prompt); n > limit.Runes {
+			return cannot(rt, fmt.Sprintf("take a prompt of %d characters, its limit is %d", n, limit.Runes))
+		}
+	}
+	return nil
+}
+
+// arrange makes the run's temporary folder and lets the instruction adapter
+// deliver AGENTS.md. In a dry run nothing is written.
+func (p *prepared) arrange(ctx context.Context, rt registry.Runtime, dryRun bool) (err error) {
+	for _, w := range p.chain.Warnings {
+		p.warn(w)
+	}
+	if p.req.RequireInstructions {
+		if err := required(p.chain, rt); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil {
+			p.close(context.WithoutCancel(ctx))
+		}
+	}()
+	if rt.PrivateTemp && !dryRun {
+		if p.req.Resolved.TempDir, err = makeTempDir(p.req.Resolved.Environ); err != nil {
+			return p.wrap(agent.ErrAgent, fmt.Errorf("making a folder for temporary files: %w", err))
+		}
+	}
+	p.req.Resolved.Setup.ResumeID = p.req.Resume
+	if rt.Instructions == nil {
+		if len(p.chain.Files) > 0 {
+			p.warn(fmt.Sprintf("%s takes no project instructions; %s is left out", rt.Name, instructions.FileName))
+		}
+		return nil
+	}
+	if p.workspace, err = instructions.Open(p.chain, dryRun); err != nil {
+		return p.wrap(agent.ErrUsage, err)
+	}
+	setup, err := rt.Instructions.Prepare(ctx, p.req, p.workspace)
+	if err != nil {
+		return p.wrap(agent.ErrUsage, err)
+	}
+	p.req.Resolved.Setup = setup
+	for _, w := range setup.Warnings {
+		p.warn(w)
+	}
+	return nil
+}
+
+// required reports why the AGENTS.md files of chain cannot be delivered whole.
+func required(chain instructions.Chain, rt registry.Runtime) error {
+	switch {
+	case len(chain.Files) == 0:
+		return agent.Usagef("no %s applies to %s, but it is required", instructions.FileName, chain.Workdir)
+	case rt.Instructions == nil:
+		return cannot(rt, "be given "+instructions.FileName+", but it is required")
+	case !chain.WithinLimit(rt.Instructions.MaxBytes):
+		return agent.Usagef("%s is %d bytes, more than %s is given, but it is required whole", instructions.FileName, chain.Size(), rt.Name)
+	case len(chain.Warnings) > 0:
+		return agent.Usagef("%s is required whole, but %s", instructions.FileName, chain.Warnings[0])
+	}
+	return nil
+}
+
+// close takes back what was arranged.
+func (p *prepared) close(ctx context.Context) {
+	if p.req.Resolved.Setup.Close != nil {
+		for _, w := range p.req.Resolved.Setup.Close(ctx) {
+			p.warn(w)
+		}
+	}
+	if dir := p.req.Resolved.TempDir; dir != "" {
+		if err := removeTempDir(dir); err != nil {
+			p.warn(fmt.Sprintf("the run's temporary files are left behind: %v", err))
+		}
+	}
+	if p.workspace != nil {
+		p.workspace.Close()
+	}
+}
+
+func (p *prepared) start() agent.Start {
+	return agent.Start{
+		Runtime: p.req.Runtime,
+		Model:   p.req.Model,
+		Workdir: p.req.Workdir,
+		Path:    p.selection.Path,
+		Command: p.command,
+	}
+}
+
+// environ returns the agent's environment: the caller's, the run's own
+// variables, the runtime's, and the request's, each winning over those before.
+func (p *prepared) environ() []string {
+	env := mergeEnv(p.req.Resolved.Environ, []string{"PWD=" + p.req.Workdir})
+	if dir := p.req.Resolved.TempDir; dir != "" {
+		env = mergeEnv(env, []string{"TMPDIR=" + dir})
+	}
+	env = mergeEnv(env, p.command.Env)
+	env = mergeEnv(env, p.req.Resolved.Setup.Env)
+	return mergeEnv(env, p.req.Env)
+}
+
+// envNames returns the names of the variables that environ sets or removes.
+func (p *prepared) envNames() []string {
+	names := []string{"PWD"}
+	if p.selection.Runtime.PrivateTemp {
+		names = append(names, "TMPDIR")
+	}
+	for _, list := range [][]string{p.command.Env, p.req.Resolved.Setup.Env, p.req.Env} {
+		for _, entry := range list {
+			name, _, _ := strings.Cut(entry, "=")
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// formatter returns the renderer of the run's text.
+func (p *prepared) formatter() agent.Formatter {
+	if p.req.Formatter != nil {
+		if f := p.req.Formatter(); f != nil {
+			return f
+		}
+	}
+	return p.selection.Runtime.NewFormatter()
+}

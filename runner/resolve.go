@@ -1,0 +1,165 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+)
+
+// A Selection is the runtime of a run and how it was found.
+type Selection struct {
+	// Token is the name it was selected by, for example "codex:local".
+	Token   string
+	Runtime registry.Runtime
+	Variant string
+	// Path is the absolute path of the executable.
+	Path string
+	// Source is where the name came from; see [Setting].
+	Source string
+	// Warnings say what was skipped. They were sent to Runner.Warn too.
+	Warnings []string
+}
+
+// Resolve selects the runtime for a call that names token, or none when token
+// is empty. It starts no process. The error is of kind agent.ErrUsage for an
+// unknown name, agent.ErrNotInstalled for a named runtime without an
+// executable, agent.ErrNoneAvailable when nothing is left to select.
+func (r *Runner) Resolve(ctx context.Context, token string) (Selection, error) {
+	var warnings []string
+	sel, err := r.resolve(r.lookup(ctx, func(line string) {
+		warnings = append(warnings, oneLine(line))
+		r.warn(line)
+	}), token)
+	sel.Warnings = warnings
+	return sel, err
+}
+
+func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
+	var sel Selection
+	detected, err := r.detect(l)
+	if err != nil {
+		return sel, err
+	}
+	for _, named := range r.named(token) {
+		name, source := token, SourceCall
+		if named.source != nil {
+			if name, source, err = l.text([]Source{*named.source}, "", ""); err != nil {
+				return sel, err
+			}
+		}
+		if name == "" {
+			continue
+		}
+		rt, variant, err := r.registry().ParseToken(name)
+		if err != nil {
+			if source != SourceCall {
+				err = agent.Usagef("%s: %w", source, err)
+			}
+			return sel, err
+		}
+		d := pick(detected, rt.ID)
+		if d.Disabled {
+			l.warn(fmt.Sprintf("runtime %s (%s) is disabled; going on with the next source", name, source))
+			continue
+		}
+		if d.Path == "" {
+			return sel, notInstalled(name, d)
+		}
+		sel.Token, sel.Runtime, sel.Variant, sel.Path, sel.Source = name, rt, variant, d.Path, source
+		return sel, nil
+	}
+	if r.RequireConfigured {
+		return sel, &agent.Error{Kind: agent.ErrNoneAvailable, Err: notConfigured(detected)}
+	}
+	for _, d := range detected {
+		if d.Available() {
+			sel.Token, sel.Runtime, sel.Path, sel.Source = d.Runtime.ID, d.Runtime, d.Path, SourceFirstAvailable
+			return sel, nil
+		}
+	}
+	return sel, &agent.Error{Kind: agent.ErrNoneAvailable, Err: noneAvailable(detected)}
+}
+
+// candidate is one place that can name the runtime; a nil source is the call.
+type candidate struct{ source *Source }
+
+func (r *Runner) named(token string) []candidate {
+	var list []candidate
+	if token != "" {
+		list = append(list, candidate{})
+	}
+	sources := r.sources().Runtime
+	for i := range sources {
+		list = append(list, candidate{&sources[i]})
+	}
+	return list
+}
+
+func pick(detected []Detected, id string) Detected {
+	for _, d := range detected {
+		if d.Runtime.ID == id {
+			return d
+		}
+	}
+	return Detected{}
+}
+
+func notInstalled(token string, d Detected) error {
+	rt := d.Runtime
+	err := fmt.Errorf("%s is not installed: no %s in PATH; get it at %s", rt.Name, strings.Join(rt.Executables, " or "), rt.InstallURL)
+	if d.Problem != nil {
+		err = fmt.Errorf("%s cannot be used: %w", rt.Name, d.Problem)
+	}
+	return &agent.Error{Kind: agent.ErrNotInstalled, Runtime: token, Err: err}
+}
+
+func noneAvailable(detected []Detected) error {
+	var b strings.Builder
+	b.WriteString("no agent runtime is available; install or enable one of:")
+	for _, d := range detected {
+		b.WriteString("\n  " + d.Runtime.ID + ": ")
+		switch {
+		case d.Disabled && d.Path != "":
+			b.WriteString("installed, but disabled")
+		case d.Problem != nil:
+			b.WriteString(d.Problem.Error())
+		default:
+			b.WriteString(d.Runtime.InstallURL)
+		}
+	}
+	return errorText(b.String())
+}
+
+func notConfigured(detected []Detected) error {
+	var available, missing []string
+	for _, d := range detected {
+		if d.Available() {
+			available = append(available, d.Runtime.ID)
+		} else {
+			missing = append(missing, d.Runtime.ID)
+		}
+	}
+	example := "ID"
+	if len(available) > 0 {
+		example = available[0]
+	} else if len(missing) > 0 {
+		example = missing[0]
+	}
+	return errorText(fmt.Sprintf("no default runtime is configured\n  available: %s\n  not available: %s\n  choose one, for example: bus-agent set runtime %s",
+		orNone(available), orNone(missing), example))
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// errorText is an error that is only its text.
+type errorText string
+
+func (e errorText) Error() string { return string(e) }

@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// Why a run of ours was stopped; the cause of its context.
+var (
+	errTimeout    = errors.New("timeout")
+	errIdle       = errors.New("idle timeout")
+	errRefused    = errors.New("authentication refused")
+	errDoneNoExit = errors.New("the agent did not exit after its result")
+	errCallback   = errors.New("a callback did not return")
+)
+
+// resultSilence is how long an agent may be silent after its result before it
+// is taken for one that does not exit.
+const resultSilence = 5 * time.Second
+
+// stderrTailSize is how much of standard error goes into an error, in bytes.
+const stderrTailSize = 4 << 10
+
+// Run runs one agent to its end. It returns when the agent's process and all
+// its descendants are gone and their output is read. When ctx ends, the agent
+// is asked to stop and killed after a grace of five seconds. A writer or callback
+// of the request that blocks is waited for, also then: none is called after Run
+// has returned. A panic in one ends the agent and goes on in Run's caller.
+//
+// The Result holds what is known, also beside an error. The error is an
+// [*agent.Error]; see its kinds. One of kind agent.ErrUsage, ErrNotInstalled or
+// ErrNoneAvailable means that nothing was started.
+func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, error) {
+	result := agent.Result{ExitCode: -1}
+	if err := context.Cause(ctx); err != nil {
+		return result, canceled(req.Runtime, err)
+	}
+	p, err := r.prepare(ctx, req, false)
+	if err != nil {
+		result.Runtime, result.Model, result.Warnings = p.req.Runtime, p.req.Model, p.warnings
+		return result, err
+	}
+	result, err = p.runAndClose(ctx)
+	result.Warnings = p.warnings
+	return result, err
+}
+
+// runAndClose takes back what was arranged also when a callback panics.
+func (p *prepared) runAndClose(ctx context.Context) (agent.Result, error) {
+	defer p.close(context.WithoutCancel(ctx))
+	return p.run(ctx)
+}
+
+func (p *prepared) run(parent context.Context) (agent.Result, error) {
+	if err := context.Cause(parent); err != nil {
+		return agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, canceled(p.req.Runtime, err)
+	}
+	if p.req.Started != nil {
+		p.req.Started(p.start())
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	begun := time.Now()
+	o := newOutput(p, cancel)
+	deadline := time.AfterFunc(p.req.Timeout, func() { o.limit(errTimeout) })
+	defer deadline.Stop()
+	stopWatch := o.watch(p.silence, p.req.IdleTimeout)
+	exit, runErr := process.Run(ctx, process.Spec{
+		Path:   p.selection.Path,
+		Args:   p.command.Args,
+		Env:    p.environ(),
+		Dir:    p.req.Workdir,
+		Stdin:  p.command.Stdin,
+		Files:  p.req.Resolved.Setup.Files,
+		Stdout: o.stdoutWriter(),
+		Stderr: o.stderrWriter(),
+		Litter: p.selection.Runtime.Litter,
+	})
+	stopWatch()
+	if err := o.close(); runErr == nil {
+		runErr = err
+	}
+	o.panics.rethrow()
+
+	result := o.result()
+	if complete := p.req.Resolved.Setup.Complete; complete != nil {
+		complete(&result)
+	}
+	result.Runtime = p.req.Runtime
+	result.Model, result.SessionID = oneLine(result.Model), oneLine(result.SessionID)
+	if result.Model == "" {
+		result.Model = p.req.Model
+	}
+	result.Duration = time.Since(begun)
+	result.ExitCode, result.Signal = exit.Code, exit.Signal
+	if exit.Survived > 0 {
+		p.warn(fmt.Sprintf("%d processes of the run could not be ended", exit.Survived))
+	}
+	var cause error
+	if exit.Stopped {
+		// An agent that was done before is judged by what it did.
+		cause = context.Cause(ctx)
+	}
+	err := p.verdict(cause, runErr, &result, o)
+	return result, err
+}
+
+// verdict decides what a run that has ended came to.
+func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output) error {
+	fail := func(kind, err error) error {
+		return &agent.Error{Kind: kind, Runtime: p.req.Runtime, Err: err}
+	}
+	exit := &agent.ExitError{
+		Code:   result.ExitCode,
+		Signal: result.Signal,
+		Reason: o.reason(),
+		Stderr: o.stderrTail(p.selection.Runtime.QuietStderr),
+	}
+	var startErr *process.StartError
+	switch {
+	case errors.As(runErr, &startErr):
+		return fail(agent.ErrAgent, fmt.Errorf("%s cannot be started: %w", p.selection.Path, startErr.Err))
+	case errors.Is(cause, errDoneNoExit) && runErr == nil:
+		p.warn("the agent reported its result but did not exit; it was ended")
+		result.ExitCode, result.Signal = 0, ""
+		exit.Code, exit.Signal = 0, ""
+	case errors.Is(cause, errTimeout):
+		return fail(agent.ErrTimeout, &stopped{fmt.Sprintf("no result within %v; the agent was ended", p.req.Timeout), exit})
+	case errors.Is(cause, errIdle):
+		return fail(agent.ErrIdleTimeout, &stopped{fmt.Sprintf("no progress for %v; the agent was ended", p.req.IdleTimeout), exit})
+	case errors.Is(cause, errRefused):
+		return fail(agent.ErrAuthentication, &stopped{cmp.Or(exit.Reason, "the login was refused") + "; the agent was ended", exit})
+	case runErr != nil:
+		kind := agent.ErrCanceled
+		if errors.Is(cause, context.DeadlineExceeded) { // which may be why the writer failed
+			kind = agent.ErrTimeout
+		}
+		return fail(kind, fmt.Errorf("output could not be passed on, the agent was ended: %w", runErr))
+	case errors.Is(cause, errCallback):
+		return fail(agent.ErrCanceled, errors.New("a callback ended its goroutine, the agent was ended"))
+	case cause != nil:
+		return canceled(p.req.Runtime, cause)
+	}
+	if result.ExitCode == 0 && result.Signal == "" && o.succeeded(p.selection.Runtime.ReportsResult) {
+		return nil
+	}
+	if exit.Reason == "" && result.ExitCode == 0 {
+		exit.Reason = "the agent ended without a result"
+	}
+	return fail(p.failureKind(o.failure(), result.ExitCode), exit)
+}
+
+func (p *prepared) failureKind(failure agent.Failure, code int) error {
+	if failure == "" && p.selection.Runtime.ExitFailure != nil {
+		failure = p.selection.Runtime.ExitFailure(code)
+	}
+	switch failure {
+	case agent.FailureAuthentication:
+		return agent.ErrAuthentication
+	case agent.FailureQuota:
+		return agent.ErrQuota
+	}
+	return agent.ErrAgent
+}
+
+// canceled returns the error of a run whose context ended with cause.
+func canceled(token string, cause error) error {
+	kind := agent.ErrCanceled
+	if errors.Is(cause, context.DeadlineExceeded) {
+		kind = agent.ErrTimeout
+	}
+	return &agent.Error{Kind: kind, Runtime: token, Err: fmt.Errorf("the run was stopped: %w", cause)}
+}
+
+// stopped is a run that was ended from our side, with how its process took it.
+type stopped struct {
+	text string
+	exit *agent.ExitError
+}
+
+func (s *stopped) Error() string { return s.text }
+func (s *stopped) Unwrap() error { return s.exit }

@@ -1,0 +1,88 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+)
+
+// Preferences is where persistent defaults come from; preferences.Store
+// returns one.
+type Preferences interface {
+	// Get returns the JSON value of key and whether it is set.
+	Get(ctx context.Context, key string) (value json.RawMessage, ok bool, err error)
+}
+
+// A Snapshotter is a Preferences that can be read once for several keys. A
+// Runner uses it, so that one operation sees one state of the preferences.
+type Snapshotter interface {
+	Snapshot(ctx context.Context) (Preferences, error)
+}
+
+// A Runner detects, selects and runs agents. The zero value uses the default
+// registry, the environment of the process and no preferences, and warns on
+// standard error. Its methods may be called by several goroutines at once as
+// long as nobody changes its fields.
+type Runner struct {
+	Registry    *registry.Registry // nil: registry.Default()
+	Preferences Preferences        // nil: none
+	Sources     *Sources           // nil: BusAgent()
+	Environ     []string           // "NAME=value"; nil: os.Environ()
+
+	// Order, Enable and Disable list runtime IDs. One that is not nil wins over
+	// its variable and preference.
+	Order, Enable, Disable []string
+
+	// RequireConfigured makes it an error when no source names a runtime,
+	// instead of taking the first available one.
+	RequireConfigured bool
+
+	// Warn receives each warning as one line without prefix or line break. Nil
+	// writes it to standard error after "bus-agent: ". It is called on the
+	// goroutine of the method that warns.
+	Warn func(string)
+
+	silence time.Duration // set by tests; see resultSilence
+}
+
+func (r *Runner) registry() *registry.Registry {
+	if r.Registry != nil {
+		return r.Registry
+	}
+	return registry.Default()
+}
+
+func (r *Runner) environ() []string {
+	if r.Environ != nil {
+		return r.Environ
+	}
+	return os.Environ()
+}
+
+func (r *Runner) sources() Sources {
+	if r.Sources != nil {
+		return *r.Sources
+	}
+	return BusAgent()
+}
+
+func (r *Runner) warn(line string) {
+	line = oneLine(line)
+	if r.Warn != nil {
+		r.Warn(line)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "bus-agent: %s\n", line)
+}
+
+// oneLine returns text, which names of files or an agent may be part of, as it
+// may be printed as one line.
+func oneLine(text string) string {
+	return strings.ReplaceAll(formatters.SanitizeString(text), "\n", " ")
+}

@@ -1,0 +1,144 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+)
+
+// The built-in defaults of the run settings.
+const (
+	DefaultModel   = "auto"
+	DefaultTimeout = 60 * time.Minute
+)
+
+// Settings are the run settings that have defaults.
+type Settings struct {
+	Model           Setting[string] // "auto" when the runtime chooses
+	ReasoningEffort Setting[agent.ReasoningEffort]
+	Verbosity       Setting[agent.Verbosity]
+	OutputFormat    Setting[agent.OutputFormat]
+	Timeout         Setting[time.Duration]
+}
+
+// Settings settles the run settings of req for the runtime with the given ID,
+// which is "" when none is known. output is the output format the call asks
+// for, "" when it asks for none. A value that is not allowed is an
+// agent.ErrUsage error that names its source.
+func (r *Runner) Settings(ctx context.Context, runtimeID string, req agent.Request, output agent.OutputFormat) (Settings, error) {
+	return r.settings(r.lookup(ctx, r.warn), runtimeID, req, output)
+}
+
+func (r *Runner) settings(l *lookup, runtimeID string, req agent.Request, output agent.OutputFormat) (s Settings, err error) {
+	sources := r.sources()
+	if s.Model, err = parsed(req.Model, sources.Model, l, runtimeID, "", DefaultModel, agent.ParseModel); err != nil {
+		return s, err
+	}
+	model := s.Model.Value
+	if s.ReasoningEffort, err = parsed(req.ReasoningEffort, sources.ReasoningEffort, l, runtimeID, model, "", agent.ParseEffort); err != nil {
+		return s, err
+	}
+	if s.Verbosity, err = parsed(req.Verbosity, sources.Verbosity, l, runtimeID, model, "", agent.ParseVerbosity); err != nil {
+		return s, err
+	}
+	if s.OutputFormat, err = parsed(output, sources.OutputFormat, l, runtimeID, model, agent.OutputText, agent.ParseOutputFormat); err != nil {
+		return s, err
+	}
+	s.Timeout, err = timeout(req.Timeout, sources.Timeout, l, runtimeID)
+	return s, err
+}
+
+func timeout(call time.Duration, sources []Source, l *lookup, runtimeID string) (Setting[time.Duration], error) {
+	if call < 0 {
+		return Setting[time.Duration]{}, agent.Usagef("timeout %v is not positive", call)
+	}
+	if call > 0 {
+		return Setting[time.Duration]{call, SourceCall}, nil
+	}
+	text, source, err := l.text(sources, runtimeID, "")
+	if err != nil || text == "" {
+		return Setting[time.Duration]{DefaultTimeout, SourceBuiltIn}, err
+	}
+	d, err := ParseTimeout(text)
+	if err != nil {
+		return Setting[time.Duration]{}, agent.Usagef("%s: %w", source, err)
+	}
+	return Setting[time.Duration]{d, source}, nil
+}
+
+// ParseTimeout returns the duration that text, for example "90s" or "60m",
+// stands for. One that is not positive is an agent.ErrUsage error.
+func ParseTimeout(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, agent.Usagef("%q is not a duration such as 30s, 5m or 1h30m", text)
+	}
+	if d <= 0 {
+		return 0, agent.Usagef("timeout %s is not positive", text)
+	}
+	return d, nil
+}
+
+// apply puts the settled settings into req and checks that rt can honour what
+// the call asked for. What it cannot is an error, except that effort and
+// verbosity are left out: with a warning when the call asked for them,
+// silently when a default did.
+func apply(req *agent.Request, s Settings, rt registry.Runtime, warn func(string)) error {
+	o := rt.Options
+	req.Timeout = s.Timeout.Value
+	req.Model = s.Model.Value
+	if req.Model == DefaultModel {
+		req.Model = ""
+	}
+	if req.Model != "" && !o.Model {
+		if s.Model.Source == SourceCall {
+			return cannot(rt, "be given a model")
+		}
+		req.Model = ""
+	}
+	req.ReasoningEffort = s.ReasoningEffort.Value
+	if e := req.ReasoningEffort; e != "" && !slices.Contains(o.Efforts, e) {
+		if s.ReasoningEffort.Source == SourceCall {
+			warn(fmt.Sprintf("%s does not take model reasoning effort %q; going on without it", rt.ID, e))
+		}
+		req.ReasoningEffort = ""
+	}
+	req.Verbosity = s.Verbosity.Value
+	if v := req.Verbosity; v != "" && !slices.Contains(o.Verbosity, v) {
+		if s.Verbosity.Source == SourceCall {
+			warn(fmt.Sprintf("%s does not take model verbosity %q; going on without it", rt.ID, v))
+		}
+		req.Verbosity = ""
+	}
+	if req.Access != "" {
+		if _, err := agent.ParseAccess(string(req.Access)); err != nil {
+			return err
+		}
+		if !slices.Contains(o.Access, req.Access) {
+			return cannot(rt, fmt.Sprintf("give an agent access %q", req.Access))
+		}
+	} else {
+		req.Access = agent.AccessWrite
+	}
+	switch {
+	case len(req.AllowCommands) > 0 && !o.AllowCommands:
+		return cannot(rt, "allow single commands")
+	case len(req.AddDirs) > 0 && !o.AddDirs:
+		return cannot(rt, "work in further directories")
+	case req.Resume != "" && !o.Resume:
+		return cannot(rt, "resume a session")
+	case req.Continue && !o.Continue:
+		return cannot(rt, "continue the latest session")
+	case req.MaxTurns > 0 && !o.MaxTurns:
+		return cannot(rt, "limit its turns")
+	}
+	return nil
+}
+
+func cannot(rt registry.Runtime, what string) error {
+	return &agent.Error{Kind: agent.ErrUsage, Runtime: rt.ID, Err: fmt.Errorf("%s cannot %s; nothing was started", rt.Name, what)}
+}

@@ -1,0 +1,66 @@
+package runner
+
+import "time"
+
+// busyLook is how soon the watch looks again at a consumer that is due.
+const busyLook = 20 * time.Millisecond
+
+// watch ends the run when the agent shows no progress for idle (zero: no
+// limit), or when it reported its result and then stays silent without
+// exiting for silence. The returned function stops watching.
+func (o *output) watch(silence, idle time.Duration) (stop func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		timer := time.NewTimer(o.nextLook(silence, idle))
+		defer timer.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-o.wake:
+			case <-timer.C:
+			}
+			if o.busy.Load() {
+				timer.Reset(max(o.nextLook(silence, idle), busyLook))
+				continue
+			}
+			now := time.Since(o.clock)
+			if o.done.Load() && now-time.Duration(o.arrived.Load()) >= silence {
+				o.stop(errDoneNoExit)
+				return
+			}
+			if idle > 0 && now-time.Duration(o.progress.Load()) >= idle {
+				o.limit(errIdle)
+				return
+			}
+			timer.Reset(o.nextLook(silence, idle))
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
+}
+
+// limit ends the run for cause, or as one that does not exit where the agent has
+// reported its result.
+func (o *output) limit(cause error) {
+	if o.done.Load() {
+		cause = errDoneNoExit
+	}
+	o.stop(cause)
+}
+
+// nextLook returns how long nothing can be due; a result wakes the watch.
+func (o *output) nextLook(silence, idle time.Duration) time.Duration {
+	now := time.Since(o.clock)
+	next := time.Hour
+	if o.done.Load() {
+		next = time.Duration(o.arrived.Load()) + silence - now
+	}
+	if idle > 0 {
+		next = min(next, time.Duration(o.progress.Load())+idle-now)
+	}
+	return max(next, time.Millisecond)
+}
