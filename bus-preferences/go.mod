@@ -1,0 +1,3 @@
+module github.com/busdk/bus-preferences
+
+go 1.26

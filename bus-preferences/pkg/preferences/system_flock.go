@@ -1,0 +1,48 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package preferences
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// tryLock locks f until it is closed.
+func tryLock(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return errLocked
+		default:
+			return err
+		}
+	}
+}
+
+// syncDir makes a rename in dir last. File systems that cannot do that say so
+// with EINVAL or ENOTSUP; there is nothing better to do then.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil // the directory can be written but not read
+	}
+	defer d.Close()
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}
+
+// setOwner gives f the owner of like where that is allowed: what the superuser
+// writes for a user stays theirs.
+func setOwner(f *os.File, like fs.FileInfo) {
+	if stat, ok := like.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(int(stat.Uid), int(stat.Gid))
+	}
+}

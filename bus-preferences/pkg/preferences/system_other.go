@@ -1,0 +1,16 @@
+//go:build !darwin && !dragonfly && !freebsd && !linux && !netbsd && !openbsd && !windows
+
+package preferences
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// tryLock fails: without a lock a write could undo another.
+func tryLock(*os.File) error { return errors.ErrUnsupported }
+
+func syncDir(string) error { return nil }
+
+func setOwner(*os.File, fs.FileInfo) {}
