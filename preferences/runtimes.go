@@ -1,0 +1,115 @@
+package preferences
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-preferences/pkg/preferences"
+)
+
+// SetDefaultOrder stores the order in which runtimes are considered, by ID.
+// The list is not empty and names no runtime twice; Unset goes back to the
+// alphabetical order. Whether there are such runtimes is for the caller to
+// check.
+func SetDefaultOrder(ctx context.Context, ids []string) error {
+	return writeList(ctx, runner.KeyOrder, ids)
+}
+
+// SetDefaultEnable stores the runtimes that may be used, under the rules of
+// [SetDefaultOrder]. Unset allows all of them.
+func SetDefaultEnable(ctx context.Context, ids []string) error {
+	return writeList(ctx, runner.KeyEnable, ids)
+}
+
+// SetDefaultDisable stores the runtimes that may not be used, under the rules
+// of [SetDefaultOrder]. It wins over the enabled ones.
+func SetDefaultDisable(ctx context.Context, ids []string) error {
+	return writeList(ctx, runner.KeyDisable, ids)
+}
+
+func writeList(ctx context.Context, key string, ids []string) error {
+	if len(ids) == 0 {
+		return agent.Usagef("the list of runtimes is empty; unset %s to have none", key)
+	}
+	for i, id := range ids {
+		switch {
+		case !isID(id):
+			return agent.Usagef("runtime %q is not a name such as codex; variants are not listed", id)
+		case slices.Contains(ids[:i], id):
+			return agent.Usagef("runtime %q is listed twice", id)
+		}
+	}
+	raw, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	return preferences.SetJSON(ctx, key, raw)
+}
+
+// SetRuntimeDefinition stores the description of a runtime that needs no Go
+// code. It must be one JSON object without repeated keys; whether it describes
+// a runtime is for the caller to check.
+func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMessage) error {
+	if !isID(id) {
+		return agent.Usagef("runtime %q is not a name such as codex", id)
+	}
+	if err := checkObject(definition); err != nil {
+		return agent.Usagef("definition of runtime %s: %w", id, err)
+	}
+	return preferences.SetJSON(ctx, runner.KeyRuntimes+"."+id, definition)
+}
+
+// checkObject returns an error unless raw is one JSON object in UTF-8 that
+// repeats no key at any level.
+func checkObject(raw []byte) error {
+	switch err := json.Unmarshal(raw, new(json.RawMessage)); {
+	case err != nil:
+		return err
+	case !utf8.Valid(raw):
+		return errors.New("not valid UTF-8")
+	case bytes.TrimSpace(raw)[0] != '{':
+		return errors.New("not a JSON object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return checkKeys(dec)
+}
+
+// checkKeys reads one value of dec, which is valid JSON, and returns an error
+// for a key that an object repeats.
+func checkKeys(dec *json.Decoder) error {
+	token, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for dec.More() {
+		if open == '{' {
+			key, err := dec.Token()
+			if err != nil {
+				return err
+			}
+			name, _ := key.(string)
+			if seen[name] {
+				return fmt.Errorf("key %q appears twice in one object", name)
+			}
+			seen[name] = true
+		}
+		if err := checkKeys(dec); err != nil {
+			return err
+		}
+	}
+	_, err = dec.Token()
+	return err
+}
