@@ -1,0 +1,155 @@
+package modeltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// messages is the Anthropic Messages API.
+type messages struct{}
+
+func (messages) name() string { return "anthropic" }
+
+func (messages) matches(r *Request) bool {
+	return strings.HasSuffix(r.Path, "/messages") && !asksJudge(r)
+}
+
+// judgeWords begin the task of the small model that Claude Code asks whether a
+// tool call is safe, in its modes "auto" and "plan".
+const judgeWords = "You are a security monitor for autonomous AI coding agents."
+
+// asksJudge reports whether r asks whether a tool call is safe.
+func asksJudge(r *Request) bool {
+	if !bytes.Contains(r.Body, []byte(judgeWords)) {
+		return false
+	}
+	c, err := messages{}.parse(r)
+	return err == nil && !c.stream && slices.ContainsFunc(c.messages, func(m Message) bool {
+		return m.Role == "system" && slices.ContainsFunc(m.Texts, func(text string) bool { return strings.HasPrefix(text, judgeWords) })
+	})
+}
+
+// answerJudge finds every tool call safe, so that what holds an agent back in a
+// test is the agent and no luck with a model.
+func answerJudge(w http.ResponseWriter, r *Request) {
+	a := messages{}.answer(w, r, Usage{})
+	a.text([]string{"<block>no</block>"})
+	a.finish()
+}
+
+// messagesRequest is the part of a request body that tests ask about.
+type messagesRequest struct {
+	Model        string       `json:"model"`
+	Stream       bool         `json:"stream"`
+	System       contentParts `json:"system"`
+	OutputConfig struct {
+		Effort string `json:"effort"`
+	} `json:"output_config"`
+	Tools []struct {
+		Name string `json:"name"`
+	} `json:"tools"`
+	Messages []struct {
+		Role    string        `json:"role"`
+		Content messageBlocks `json:"content"`
+	} `json:"messages"`
+}
+
+// messageBlocks is a list of content blocks, or one text.
+type messageBlocks []messageBlock
+
+type messageBlock struct {
+	Type      string       `json:"type"`
+	Text      string       `json:"text"`
+	ToolUseID string       `json:"tool_use_id"`
+	Content   contentParts `json:"content"`
+}
+
+func (b *messageBlocks) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		block := messageBlock{Type: "text"}
+		if err := json.Unmarshal(data, &block.Text); err != nil {
+			return err
+		}
+		*b = messageBlocks{block}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]messageBlock)(b))
+}
+
+func (messages) parse(r *Request) (content, error) {
+	var req messagesRequest
+	if err := json.Unmarshal(r.Body, &req); err != nil {
+		return content{}, fmt.Errorf("the body is no Messages request: %w", err)
+	}
+	c := content{model: req.Model, effort: req.OutputConfig.Effort, stream: req.Stream}
+	if len(req.System) > 0 {
+		c.messages = append(c.messages, Message{Role: "system", Texts: req.System})
+	}
+	for _, t := range req.Tools {
+		c.tools = append(c.tools, tool{name: t.Name})
+	}
+	for _, m := range req.Messages {
+		var texts []string
+		for _, b := range m.Content {
+			switch b.Type {
+			case "text":
+				texts = append(texts, b.Text)
+			case "tool_result":
+				c.results = append(c.results, ToolResult{ID: b.ToolUseID, Output: strings.Join(b.Content, "")})
+			}
+		}
+		// Others hold tool calls and their results alone.
+		if len(texts) > 0 {
+			c.messages = append(c.messages, Message{Role: m.Role, Texts: texts})
+		}
+	}
+	return c, nil
+}
+
+type messagesError struct {
+	Type  string `json:"type"` // always "error"
+	Error struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func newMessagesError(code, message string) messagesError {
+	e := messagesError{Type: "error"}
+	e.Error.Type, e.Error.Message = code, message
+	return e
+}
+
+func (messages) refuse(w http.ResponseWriter, e HTTPError) {
+	body, err := json.Marshal(newMessagesError(messagesCode(e.status()), e.Message))
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	sendError(w, e, body)
+}
+
+// messagesCode is Anthropic's word for a status.
+func messagesCode(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case 529:
+		return "overloaded_error"
+	}
+	if status < http.StatusInternalServerError {
+		return "invalid_request_error"
+	}
+	return "api_error"
+}
