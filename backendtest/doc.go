@@ -1,0 +1,33 @@
+// Package backendtest tests runtimes: it holds what every package that brings
+// one checks the same way. It is for authors of runtimes, of this module and of
+// others.
+//
+// [Run] is the conformance suite. It plays a whole world for a runtime: a
+// repository, a home, and a fake agent in place of its CLI, and runs it through
+// runner.Runner as everybody does. Each failure says the rule that was broken.
+// A test of a runtime is two functions:
+//
+//	func TestMain(m *testing.M) { backendtest.Main(m) }
+//
+//	func TestConformance(t *testing.T) {
+//		backendtest.Run(t, backendtest.Harness{
+//			Runtime: mine.Runtime(),
+//			Lines: backendtest.Lines{
+//				Text:    `{"say":"{text}"}`,
+//				Success: `{"done":true}`,
+//				Failure: `{"done":false,"why":"{text}"}`,
+//			},
+//		})
+//	}
+//
+// [Check] does the part of it that needs no such lines, without a test.
+//
+// [Transcripts] pins the events and the text of recorded output, and
+// [FuzzDecoder] holds a decoder to its contract on any input.
+//
+// # The fake agent
+//
+// [Install] puts an executable into a directory that does what its [Step] values
+// say and notes how it was called (an [Invocation]). The executable is the
+// running program itself, which is why it has to call [Main] or [PlayAgent].
+package backendtest

@@ -1,0 +1,5 @@
+package backendtest
+
+import "testing"
+
+func TestMain(m *testing.M) { Main(m) }

@@ -1,0 +1,143 @@
+package backendtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+)
+
+// sample is a runtime that can do everything, as its author would write it.
+func sample() Harness {
+	return Harness{
+		Runtime: registry.Runtime{
+			ID: "sample", Name: "Sample CLI", Variants: []string{"local"}, Executables: []string{"sample", "sample-cli"},
+			InstallURL: "https://example.com/sample", TokenEnv: []string{"SAMPLE_API_KEY"},
+			Options: registry.Options{
+				Model: true, Efforts: agent.Efforts(), Verbosity: agent.Verbosities(), Access: agent.Accesses(),
+				AllowCommands: true, AddDirs: true, Resume: true, Continue: true, MaxTurns: true,
+			},
+			PromptLimit:   registry.Limit{Bytes: 2 << 20},
+			Command:       sampleCommand,
+			Decoder:       func() formatters.Decoder { return new(sampleDecoder) },
+			Recognize:     func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"sample":"session"`)) },
+			ReportsResult: true,
+			PrivateTemp:   true,
+			Litter:        []string{".sample-litter"},
+			Instructions: &registry.Instructions{
+				Prepare:  samplePrepare,
+				MaxBytes: instructions.MaxBytes,
+				Owned:    []instructions.Owned{{Home: sampleHome}, {Block: &sampleBlock}},
+			},
+		},
+		Lines: Lines{
+			Session:    `{"sample":"session","id":"s-1"}`,
+			Text:       `{"sample":"text","id":"{n}","text":"{text}"}`,
+			ToolCall:   `{"sample":"call","id":"t"}`,
+			ToolResult: `{"sample":"output","id":"t","text":"{text}"}`,
+			Success:    `{"sample":"done"}`,
+			Failure:    `{"sample":"failed","text":"{text}"}`,
+			Retry:      `{"sample":"retry","text":"{text}"}`,
+			Unknown:    `{"sample":"hologram"}`,
+		},
+		SessionFile: "$SAMPLE_HOME/sessions/s-1.json",
+	}
+}
+
+const sampleHome = ".sample/bus"
+
+var sampleBlock = instructions.Block{Path: "SAMPLE.md", Name: "agents", Comment: instructions.CommentHTML, Text: "Read AGENTS.md.\n"}
+
+func sampleCommand(r agent.Request) (agent.Command, error) {
+	args := []string{"--access=" + string(r.Access), "--model=" + r.Model, "--variant=" + r.Resolved.Variant,
+		"--effort=" + string(r.ReasoningEffort), "--verbosity=" + string(r.Verbosity), "--turns=" + strconv.Itoa(r.MaxTurns)}
+	for _, dir := range r.AddDirs {
+		args = append(args, "--dir="+dir)
+	}
+	for _, pattern := range r.AllowCommands {
+		args = append(args, "--allow="+pattern)
+	}
+	if id := r.Resolved.Setup.ResumeID; id != "" {
+		args = append(args, "--resume="+id)
+	}
+	args = append(args, r.Resolved.Setup.Args...)
+	return agent.Command{Args: append(args, r.Args...), Stdin: agent.GuardSlash(r.Prompt), Env: []string{"SAMPLE_QUIET=1"}}, nil
+}
+
+func samplePrepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	setup := agent.Setup{ResumeID: r.Resume}
+	home, err := w.NewHome(sampleHome)
+	if err != nil {
+		return setup, err
+	}
+	setup.Env = []string{"SAMPLE_HOME=" + home.Path()}
+	setup.Close = func(context.Context) []string {
+		home.Keep("sessions", "kept")
+		home.Remove()
+		return nil
+	}
+	if r.Continue {
+		setup.ResumeID = "s-1"
+	}
+	if r.TrustWorkspace {
+		if err := w.AddBlock(sampleBlock); err != nil {
+			return setup, errors.Join(err, home.Remove())
+		}
+	}
+	text, warnings, err := w.Chain().Text(instructions.MaxBytes)
+	setup.Warnings = warnings
+	if text != "" {
+		setup.Files = [][]byte{[]byte(text)}
+		setup.Args = []string{"--rules=/dev/fd/3"}
+	}
+	return setup, err
+}
+
+type sampleDecoder struct{}
+
+type sampleLine struct {
+	Sample, ID, Text string
+}
+
+func (*sampleDecoder) Decode(raw []byte, events []agent.Event) []agent.Event {
+	var l sampleLine
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return events
+	}
+	e := agent.Event{Kind: agent.KindRaw, Text: string(raw)}
+	if json.Unmarshal(raw, &l) == nil {
+		switch l.Sample {
+		case "session":
+			e = agent.Event{Kind: agent.KindSessionStarted, SessionID: l.ID}
+		case "text":
+			e = agent.Event{Kind: agent.KindText, Text: l.Text, MessageID: l.ID}
+		case "call":
+			e = agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: l.ID, Name: "sample"}}
+		case "output":
+			e = agent.Event{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: l.ID, Name: "sample", Output: l.Text}}
+		case "retry":
+			e = agent.Event{Kind: agent.KindRetry, Text: l.Text}
+		case "done":
+			e = agent.Event{Kind: agent.KindResult}
+		case "failed":
+			e = agent.Event{Kind: agent.KindResult, Failed: true, Text: l.Text}
+		}
+	}
+	return append(events, e)
+}
+
+func TestSampleConforms(t *testing.T) { Run(t, sample()) }
+
+func TestCheckNeedsNoLines(t *testing.T) {
+	t.Parallel()
+	if err := Check(sample().Runtime); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,163 @@
+package backendtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// Decode returns the events of a whole output, each with memory of its own.
+func Decode(t testing.TB, rt registry.Runtime, output []byte) []agent.Event {
+	t.Helper()
+	var events []agent.Event
+	s := formatters.NewStream(rt.NewDecoder(), func(e *agent.Event) error {
+		events = append(events, *e.Clone())
+		return nil
+	})
+	if _, err := s.Write(output); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// Transcripts compares what rt makes of each recorded output dir/*.ndjson with
+// two files beside it: NAME.events, one event in JSON a line, and NAME.txt, the
+// readable text. The flag -update writes them. A line that the decoder does not
+// know fails the test, since a CLI really wrote it.
+func Transcripts(t *testing.T, rt registry.Runtime, dir string) {
+	t.Helper()
+	for file, output := range Recorded(t, dir) {
+		base := strings.TrimSuffix(file, ".ndjson")
+		t.Run(filepath.Base(base), func(t *testing.T) {
+			t.Parallel()
+			var lines bytes.Buffer
+			for _, e := range Decode(t, rt, output) {
+				if e.Kind == agent.KindRaw {
+					t.Errorf("not understood: %.200s", e.Text)
+				}
+				line, err := json.Marshal(e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines.Write(append(line, '\n'))
+			}
+			golden(t, base+".events", lines.Bytes())
+			text, err := formatters.Format(rt, output, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, base+".txt", []byte(text))
+		})
+	}
+}
+
+// FuzzDecoder holds the decoder of rt to its contract, beginning with the lines
+// of dir/*.ndjson and with seeds: no input makes it panic, also when it comes
+// twice, a line that is not blank is never lost, and every event has a kind and
+// a JSON form. Recognize must not panic either.
+func FuzzDecoder(f *testing.F, rt registry.Runtime, dir string, seeds ...string) {
+	f.Helper()
+	for _, output := range Recorded(f, dir) {
+		for line := range bytes.Lines(output) {
+			f.Add(bytes.TrimSuffix(line, []byte("\n")))
+		}
+	}
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		before := bytes.Clone(line)
+		d := rt.NewDecoder()
+		for range 2 {
+			events := d.Decode(line, nil)
+			if len(events) == 0 && len(bytes.TrimSpace(line)) > 0 {
+				t.Errorf("%q was lost", line)
+			}
+			for _, e := range events {
+				if e.Kind == "" {
+					t.Errorf("%q gave an event without a kind", line)
+				}
+				if _, err := json.Marshal(e); err != nil {
+					t.Errorf("%q gave an event without a JSON form: %v", line, err)
+				}
+			}
+		}
+		if rt.Recognize != nil {
+			rt.Recognize(line)
+		}
+		if !bytes.Equal(line, before) {
+			t.Errorf("a decoder must not change its input %q", before)
+		}
+	})
+}
+
+// BenchmarkDecoder measures the decoding of all of dir/*.ndjson, from bytes to
+// delivered events.
+func BenchmarkDecoder(b *testing.B, rt registry.Runtime, dir string) {
+	b.Helper()
+	var output []byte
+	for _, recorded := range Recorded(b, dir) {
+		output = append(output, recorded...)
+	}
+	b.SetBytes(int64(len(output)))
+	for b.Loop() {
+		s := formatters.NewStream(rt.NewDecoder(), func(*agent.Event) error { return nil })
+		if _, err := s.Write(output); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Recorded returns the content of each file dir/*.ndjson by its name. It fails
+// the test when there is none.
+func Recorded(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.ndjson"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded output in %s: %v", dir, err)
+	}
+	outputs := make(map[string][]byte, len(files))
+	for _, file := range files {
+		outputs[file] = read(t, file)
+	}
+	return outputs
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(read(t, name)), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
