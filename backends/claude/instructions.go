@@ -1,0 +1,83 @@
+package claude
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+const (
+	promptFileFlag = "--append-system-prompt-file"
+	// promptFile is where the agent reads the first of Setup.Files.
+	promptFile = "/dev/fd/3"
+)
+
+// executed names the files of a directory whose content Claude Code runs when
+// the repository's settings count.
+var executed = []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"}
+
+// prepare puts the instructions of the repository into one system prompt file.
+// Nothing is written.
+func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	setup := agent.Setup{ResumeID: r.Resume}
+	chain := w.Chain()
+	tree, err := openTree(chain)
+	if err != nil {
+		return agent.Setup{}, err
+	}
+	defer tree.close()
+
+	prompt, warnings, err := chain.Text(instructions.MaxBytes)
+	if err != nil {
+		return agent.Setup{}, err
+	}
+	setup.Warnings = warnings
+	if r.TrustWorkspace {
+		if err := exclude(r, tree, &setup); err != nil {
+			return agent.Setup{}, err
+		}
+	} else {
+		prompt = tree.appendMemory(prompt, userMemory(r), &setup)
+		if left := tree.present(executed); len(left) > 0 {
+			setup.Warnings = append(setup.Warnings, fmt.Sprintf("the repository's %s left out; trust the workspace to let what they name run", listed(left)))
+		}
+	}
+	if prompt == "" {
+		return setup, nil
+	}
+	if _, taken := lastValue(r.Args, promptFileFlag); taken {
+		return agent.Setup{}, agent.Usagef("%s would replace the project instructions; pass the text with --append-system-prompt instead", promptFileFlag)
+	}
+	setup.Args = append(setup.Args, promptFileFlag, promptFile)
+	setup.Files = [][]byte{[]byte(prompt)}
+	return setup, nil
+}
+
+// listed joins names as they stand in a sentence, with the verb.
+func listed(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is"
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " are"
+}
+
+// userMemory returns the path of the user's own CLAUDE.md, which Claude Code
+// always reads itself; "" when there is no home.
+func userMemory(r agent.Request) string {
+	dir := r.Resolved.Getenv("CLAUDE_CONFIG_DIR")
+	if dir == "" {
+		home := r.Resolved.Getenv("HOME")
+		if home == "" {
+			return ""
+		}
+		dir = filepath.Join(home, ".claude")
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.Workdir, dir)
+	}
+	return filepath.Join(dir, "CLAUDE.md")
+}

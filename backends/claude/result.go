@@ -1,0 +1,114 @@
+package claude
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// result is the end of a turn. A run can have several, each with its own; the
+// last one counts.
+type result struct {
+	Subtype   string   `json:"subtype"`
+	IsError   bool     `json:"is_error"`
+	Text      string   `json:"result"`
+	Errors    []string `json:"errors"`
+	APIStatus int      `json:"api_error_status"`
+
+	// Both cumulate: over the session, also over its resumption.
+	TotalCost *float64              `json:"total_cost_usd"`
+	Models    map[string]modelUsage `json:"modelUsage"`
+	// What the result before this one did not hold yet, in this process.
+	Since map[string]modelUsage `json:"model_usage_since_last_result"`
+}
+
+type modelUsage struct {
+	Input         int64   `json:"inputTokens"`
+	Output        int64   `json:"outputTokens"`
+	Thinking      int64   `json:"thinkingTokens"`
+	CacheRead     int64   `json:"cacheReadInputTokens"`
+	CacheCreation int64   `json:"cacheCreationInputTokens"`
+	Cost          float64 `json:"costUSD"`
+}
+
+func (d *decoder) result(raw []byte, events []agent.Event) ([]agent.Event, bool) {
+	var r result
+	if json.Unmarshal(raw, &r) != nil {
+		return events, false
+	}
+	if u := d.usage(&r); u != nil {
+		events = append(events, agent.Event{Kind: agent.KindUsage, Usage: u})
+	}
+	e := agent.Event{Kind: agent.KindResult, Text: r.Text}
+	// An API failure is a "success" with is_error.
+	if r.IsError || strings.HasPrefix(r.Subtype, "error") {
+		e.Failed = true
+		e.Text = r.reason()
+		e.Failure = classify(r.APIStatus, "")
+		if e.Failure == "" {
+			e.Failure = d.failure
+		}
+	}
+	d.failure = ""
+	clear(d.streaming)
+	return append(events, e), true
+}
+
+func (r *result) reason() string {
+	switch {
+	case len(r.Errors) > 0:
+		return strings.Join(r.Errors, "; ")
+	case r.Text != "":
+		return r.Text
+	case r.Subtype == "error_max_turns":
+		return "the limit of turns was reached"
+	case r.Subtype == "error_max_budget_usd":
+		return "the budget is used up"
+	}
+	return strings.ReplaceAll(r.Subtype, "_", " ")
+}
+
+// usage returns what this process consumed up to now, or where the CLI does not
+// tell that apart, what the session did.
+func (d *decoder) usage(r *result) *agent.Usage {
+	switch {
+	case r.Since != nil:
+		add(&d.spent, r.Since)
+		u := d.spent
+		if u == (agent.Usage{}) {
+			return nil
+		}
+		return &u
+	case len(r.Models) > 0:
+		u := agent.Usage{Cumulative: true}
+		add(&u, r.Models)
+		if r.TotalCost != nil {
+			cost := *r.TotalCost
+			u.CostUSD = &cost
+		}
+		return &u
+	}
+	return nil
+}
+
+func add(u *agent.Usage, models map[string]modelUsage) {
+	cost := 0.0
+	if u.CostUSD != nil {
+		cost = *u.CostUSD
+	}
+	// In order, so that equal lines give equal sums.
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		m := models[name]
+		u.Input += m.Input + m.CacheRead + m.CacheCreation
+		u.Cached += m.CacheRead
+		u.Output += m.Output
+		u.Reasoning += m.Thinking
+		cost += m.Cost
+	}
+	if len(models) > 0 {
+		u.CostUSD = &cost
+	}
+}

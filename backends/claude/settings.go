@@ -1,0 +1,141 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+const (
+	excludesKey = "claudeMdExcludes"
+	pluginsKey  = "enabledPlugins"
+	// agentsPlugin is what reads AGENTS.md in Claude Code.
+	agentsPlugin = "cc-plugin-agents-md@builtin"
+	// maxSettings bounds settings: they are one argument.
+	maxSettings = 100 << 10
+)
+
+// exclude keeps Claude Code from reading again what the prompt file delivers,
+// by settings of the run that hold the caller's own too.
+func exclude(r agent.Request, t *tree, setup *agent.Setup) error {
+	if len(t.agents) == 0 {
+		return nil
+	}
+	settings, err := callerSettings(r)
+	if err != nil {
+		return err
+	}
+	var excludes []string
+	if old, ok := settings[excludesKey]; ok {
+		if err := json.Unmarshal(old, &excludes); err != nil {
+			return agent.Usagef("%s of your --settings is no list of strings", excludesKey)
+		}
+	}
+	for _, rel := range t.copies() {
+		excludes = append(excludes, filepath.Join(t.root.Name(), filepath.FromSlash(rel)))
+	}
+	plugins := map[string]json.RawMessage{}
+	if old, ok := settings[pluginsKey]; ok {
+		if err := json.Unmarshal(old, &plugins); err != nil || plugins == nil {
+			return agent.Usagef("%s of your --settings is no object", pluginsKey)
+		}
+	}
+	plugins[agentsPlugin] = json.RawMessage("false")
+	settings[excludesKey] = encode(excludes)
+	settings[pluginsKey] = encode(plugins)
+	text := encode(settings)
+	if len(text) > maxSettings {
+		return agent.Usagef("--settings of %d bytes are too long, at most %d can be passed on", len(text), maxSettings)
+	}
+	setup.Args = append(setup.Args, settingsFlag, string(text))
+	return nil
+}
+
+// encode returns v as JSON, whose members are in order. These types cannot fail.
+func encode[T []string | map[string]json.RawMessage](v T) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// copies returns the AGENTS.md files and whatever Claude Code would read that
+// is a link to or a copy of one.
+func (t *tree) copies() []string {
+	var found []string
+	for _, a := range t.agents {
+		found = append(found, a.rel)
+	}
+	for _, dir := range t.dirs {
+		names := slices.Clone(memoryNames)
+		rules, _ := fs.ReadDir(t.root.FS(), path.Join(dir, ".claude/rules"))
+		for _, rule := range rules {
+			if path.Ext(rule.Name()) == ".md" {
+				names = append(names, ".claude/rules/"+rule.Name())
+			}
+		}
+		for _, name := range names {
+			if f, err := t.read(path.Join(dir, name)); err == nil && f.same(t.agents) {
+				found = append(found, f.rel)
+			}
+		}
+	}
+	return found
+}
+
+// callerSettings returns what the caller passes with --settings: JSON, or the
+// name of a file.
+func callerSettings(r agent.Request) (map[string]json.RawMessage, error) {
+	settings := map[string]json.RawMessage{}
+	value, found := settingsArg(r.Args)
+	if !found {
+		return settings, nil
+	}
+	text := []byte(value)
+	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
+		file := value
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(r.Workdir, file)
+		}
+		var err error
+		if text, err = readSettings(file); err != nil {
+			return nil, &agent.Error{Kind: agent.ErrUsage, Err: fmt.Errorf("your --settings cannot be read: %w", err)}
+		}
+	}
+	text, err := hujson.Standardize(text)
+	if err == nil {
+		err = json.Unmarshal(text, &settings)
+	}
+	if err != nil || settings == nil {
+		return nil, agent.Usagef("your --settings are no JSON object")
+	}
+	return settings, nil
+}
+
+func readSettings(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSettings+1))
+}

@@ -1,0 +1,82 @@
+package codex
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/google/go-cmp/cmp"
+)
+
+// tail is what every argument list holds before the caller's own arguments.
+const tail = `-c analytics.enabled=false --disable plugins`
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	const head = "exec --json --skip-git-repo-check --color never -C /w -s "
+	write := agent.Request{Workdir: "/w", Access: agent.AccessWrite, Prompt: "p"}
+	for name, c := range map[string]struct {
+		change func(*agent.Request)
+		want   string
+	}{
+		"write":     {func(*agent.Request) {}, head + "workspace-write -c sandbox_workspace_write.exclude_slash_tmp=true " + tail + " -"},
+		"read":      {func(r *agent.Request) { r.Access = agent.AccessRead }, head + "read-only " + tail + " -"},
+		"full":      {func(r *agent.Request) { r.Access = agent.AccessFull }, head + "danger-full-access " + tail + " -"},
+		"model":     {func(r *agent.Request) { r.Access, r.Model = agent.AccessRead, "gpt-5.5" }, head + "read-only -m gpt-5.5 " + tail + " -"},
+		"effort":    {func(r *agent.Request) { r.Access, r.ReasoningEffort = agent.AccessRead, "xhigh" }, head + `read-only -c model_reasoning_effort="xhigh" ` + tail + " -"},
+		"verbosity": {func(r *agent.Request) { r.Access, r.Verbosity = agent.AccessRead, "low" }, head + `read-only -c model_verbosity="low" ` + tail + " -"},
+		"local": {func(r *agent.Request) { r.Access, r.Resolved.Variant = agent.AccessRead, VariantLocal },
+			head + "read-only --oss --local-provider ollama " + tail + " -"},
+		"add dirs": {func(r *agent.Request) { r.Access, r.AddDirs = agent.AccessRead, []string{"/a b", "/c"} },
+			head + "read-only --add-dir|/a b --add-dir /c " + tail + " -"},
+		"setup": {func(r *agent.Request) { r.Access, r.Resolved.Setup.Args = agent.AccessRead, []string{"--ignore-rules"} },
+			head + "read-only --ignore-rules " + tail + " -"},
+		"resume": {func(r *agent.Request) { r.Access, r.Resolved.Setup.ResumeID = agent.AccessRead, "id" },
+			head + "read-only " + tail + " resume id -"},
+		"own arguments before resume": {func(r *agent.Request) {
+			r.Access, r.Resolved.Setup.ResumeID, r.Args = agent.AccessRead, "id", []string{"-c", "x=1"}
+		}, head + "read-only " + tail + " -c x=1 resume id -"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := write
+			c.change(&r)
+			got, err := command(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Fields(c.want)
+			for i, w := range want {
+				// "|" joins an option with a value that holds a space.
+				if option, rest, ok := strings.Cut(w, "|"); ok {
+					want = append(append(append([]string{}, want[:i]...), option, rest+" "+want[i+1]), want[i+2:]...)
+					break
+				}
+			}
+			if diff := cmp.Diff(want, got.Args); diff != "" {
+				t.Error(diff)
+			}
+			if got.Stdin != "p" || len(got.Env) != 0 {
+				t.Errorf("stdin %q, env %q", got.Stdin, got.Env)
+			}
+		})
+	}
+}
+
+func TestPromptIsNeverAnArgument(t *testing.T) {
+	t.Parallel()
+	for _, prompt := range []string{"-h", "--model x", "/status", "$(id)", "@file", "a\nb", strings.Repeat("x", 1<<20)} {
+		got, err := command(agent.Request{Workdir: "/w", Access: agent.AccessRead, Prompt: prompt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Stdin != prompt {
+			t.Errorf("stdin = %.40q, want the prompt %.40q", got.Stdin, prompt)
+		}
+		for _, arg := range got.Args[8:] {
+			if arg == prompt {
+				t.Errorf("prompt %.40q stands among the arguments", prompt)
+			}
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// homeParent holds the private homes. Codex's sandbox protects .codex.
+const homeParent = ".codex/bus"
+
+// homeEnv names the variable that moves Codex's home.
+const homeEnv = "CODEX_HOME"
+
+// Codex keeps its sessions in a tree of days below its home; bus-agent keeps
+// that tree under another name.
+const (
+	sessionTree = "sessions"
+	keptTree    = "rollouts"
+)
+
+// loginFile is where Codex keeps its login below its home.
+const loginFile = "auth.json"
+
+// prepare gives the run its home and lets Codex find AGENTS.md.
+func prepare(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
+		return prepareOwnHome(r, w, home)
+	}
+	home, warning, err := w.RunHome(r, homeParent)
+	if err != nil {
+		return agent.Setup{}, err
+	}
+	setup := agent.Setup{
+		Env:      []string{homeEnv + "=" + home.Path()},
+		ResumeID: r.Resume,
+	}
+	if warning != "" {
+		setup.Warnings = []string{warning}
+	}
+	if r.TrustWorkspace {
+		// Codex saves the trust in its home: it ends with the run.
+		setup.Args = []string{"--trust"}
+	} else {
+		setup.Args = ignoreConfig()
+		setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
+	}
+	setup.Complete = func(result *agent.Result) { complete(home.Path(), result) }
+	setup.Close = func(context.Context) []string { return closeHome(home) }
+	fail := func(err error) (agent.Setup, error) {
+		return agent.Setup{}, errors.Join(err, home.Remove())
+	}
+	if err := linkLogin(r, home, &setup); err != nil {
+		return fail(err)
+	}
+	if err := restoreSession(r, home, &setup); err != nil {
+		return fail(err)
+	}
+	if err := deliver(r, w, home, &setup); err != nil {
+		return fail(err)
+	}
+	return setup, nil
+}
+
+// prepareOwnHome runs with a home the caller chose. It is used as it is, but
+// what a repository could have put there is not read: then only the caller's
+// trust in the workspace lets its settings count.
+func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (agent.Setup, error) {
+	setup := agent.Setup{ResumeID: r.Resume}
+	if home == "" {
+		return setup, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
+	}
+	abs := home
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(r.Workdir, home)
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return setup, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
+	}
+	if r.Continue {
+		return setup, agent.Usagef("the latest session cannot be found in a %s of your own; resume it by its ID", homeEnv)
+	}
+	if !r.TrustWorkspace && inside(r.Resolved.Root, abs) {
+		if _, err := os.Lstat(filepath.Join(abs, ".env")); err == nil {
+			return setup, agent.Usagef("%s is inside the repository, and Codex would run what %s says; remove the file or trust the workspace", homeEnv, filepath.Join(home, ".env"))
+		}
+		setup.Args = ignoreConfig()
+		setup.Warnings = []string{homeEnv + " is inside the repository; its settings and rules are left out"}
+	}
+	setup.Args = append(setup.Args, nativeDiscovery(w.Chain())...)
+	return setup, overridden(r, w.Chain(), &setup)
+}
+
+// ignoreConfig returns the flags under which Codex runs nothing that a home
+// could be made to hold.
+func ignoreConfig() []string { return []string{"--ignore-user-config", "--ignore-rules"} }
+
+// leftOut warns of settings of the repository that do not count: Codex never
+// reads those of a project it does not trust.
+func leftOut(chain instructions.Chain) []string {
+	var warnings []string
+	for _, dir := range chain.Dirs() {
+		for _, name := range []string{"config.toml", "hooks.json", "rules"} {
+			file := filepath.Join(dir, ".codex", name)
+			if _, err := os.Lstat(file); err != nil {
+				continue
+			}
+			if rel, err := filepath.Rel(chain.Root, file); err == nil {
+				file = rel
+			}
+			warnings = append(warnings, fmt.Sprintf("the repository's %s is left out; trust the workspace to let it count", filepath.ToSlash(file)))
+		}
+	}
+	return warnings
+}
+
+// inside reports whether file is in dir, by its name or by what links make of it.
+func inside(dir, file string) bool {
+	return within(dir, file) || within(physical(dir), physical(file))
+}
+
+func within(dir, file string) bool {
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// physical returns file without symlinks where that can be told.
+func physical(file string) string {
+	if resolved, err := filepath.EvalSymlinks(file); err == nil {
+		return resolved
+	}
+	return file
+}
+
+// linkLogin links the user's login into the home, where there is one. A login
+// that came with the repository would send the prompts to somebody else; one in
+// a user's home that is a repository itself is the user's.
+func linkLogin(r agent.Request, home *instructions.Home, setup *agent.Setup) error {
+	user, ofUser := r.Resolved.Getenv(homeEnv), false
+	if user == "" {
+		base := r.Resolved.Getenv("HOME")
+		if base == "" {
+			return nil
+		}
+		user = filepath.Join(base, ".codex")
+		ofUser = physical(base) == physical(r.Resolved.Root)
+	}
+	if !filepath.IsAbs(user) {
+		user = filepath.Join(r.Workdir, user)
+	}
+	login := filepath.Join(user, loginFile)
+	if info, err := os.Stat(login); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if inside(r.Resolved.Root, login) && !ofUser && !r.TrustWorkspace {
+		setup.Warnings = append(setup.Warnings, fmt.Sprintf("the login %s is inside the repository and left out; trust the workspace to use it", login))
+		return nil
+	}
+	return home.Link(login, loginFile)
+}
+
+// restoreSession copies the session that is to be continued into the home.
+// Codex finds a session by the ID at the end of its file name.
+func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup) error {
+	if r.Resume == "" && !r.Continue {
+		return nil
+	}
+	kept, err := home.FindKept(func(rel string) bool {
+		if !strings.HasPrefix(rel, keptTree+"/") || path.Ext(rel) != ".jsonl" {
+			return false
+		}
+		return r.Continue || sessionID(rel) == r.Resume
+	})
+	if err != nil {
+		return fmt.Errorf("kept sessions cannot be read: %w", err)
+	}
+	if kept == "" {
+		if r.Continue {
+			return agent.Usagef("no session is kept in %s/sessions; nothing to continue", homeParent)
+		}
+		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", r.Resume, homeParent)
+	}
+	if setup.ResumeID = sessionID(kept); setup.ResumeID == "" {
+		return agent.Usagef("the latest kept session, %s, has no ID in its name", kept)
+	}
+	return home.CopyIn(kept, sessionTree+strings.TrimPrefix(kept, keptTree))
+}
+
+// sessionID returns the ID in the name of a session file,
+// rollout-<time>-<uuid>.jsonl.
+func sessionID(file string) string {
+	name := strings.TrimSuffix(path.Base(file), ".jsonl")
+	const uuid = 36
+	if len(name) < uuid {
+		return ""
+	}
+	return name[len(name)-uuid:]
+}
+
+// deliver arranges that each AGENTS.md of the chain reaches the model once.
+func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home, setup *agent.Setup) error {
+	chain := w.Chain()
+	if nativeWorks(chain) {
+		setup.Args = append(setup.Args, nativeDiscovery(chain)...)
+		return overridden(r, chain, setup)
+	}
+	text, warnings, err := chain.Text(instructions.MaxBytes)
+	if err != nil {
+		return err
+	}
+	setup.Warnings = append(setup.Warnings, warnings...)
+	setup.Args = append(setup.Args, config("project_doc_max_bytes", int64(0))...)
+	return home.WriteFile(instructions.FileName, []byte(text), 0o600)
+}
+
+// overrideName is the file that Codex reads in place of an AGENTS.md beside it.
+const overrideName = "AGENTS.override.md"
+
+// overridden warns of each AGENTS.md that Codex does not read because of another
+// file, and refuses the run where AGENTS.md is required.
+func overridden(r agent.Request, chain instructions.Chain, setup *agent.Setup) error {
+	for _, file := range chain.Files {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file.Path), overrideName)); err != nil {
+			continue
+		}
+		text := fmt.Sprintf("Codex reads %s in place of %s", path.Join(path.Dir(file.Rel), overrideName), file.Rel)
+		if r.RequireInstructions {
+			return agent.Usagef("%s, but that is required whole; nothing was started", text)
+		}
+		setup.Warnings = append(setup.Warnings, text)
+	}
+	return nil
+}
+
+// overrides returns the size of the files that replace an AGENTS.md. They take
+// room from those further down.
+func overrides(chain instructions.Chain) (size int64) {
+	for _, dir := range chain.Dirs() {
+		if info, err := os.Stat(filepath.Join(dir, overrideName)); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+// nativeWorks reports whether Codex's own discovery reads exactly the files of
+// the chain, each once.
+func nativeWorks(chain instructions.Chain) bool {
+	return len(chain.Warnings) == 0 && chain.Size()+overrides(chain) <= instructions.MaxBytes && !linked(chain.Files)
+}
+
+// linked reports whether one of files is another name of another.
+func linked(files []instructions.File) bool {
+	var seen []fs.FileInfo
+	for _, file := range files {
+		info, err := os.Stat(file.Path)
+		if err != nil {
+			continue
+		}
+		if slices.ContainsFunc(seen, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
+			return true
+		}
+		seen = append(seen, info)
+	}
+	return false
+}
+
+// nativeDiscovery returns the settings under which Codex reads the chain.
+func nativeDiscovery(chain instructions.Chain) []string {
+	// What Codex puts between the files counts too.
+	const separator = 16
+	args := config("project_doc_max_bytes", max(chain.Size()+overrides(chain)+separator*int64(len(chain.Files)), 1))
+	if gitRoot(chain.Workdir) != chain.Root {
+		args = append(args, config("project_root_markers", rootMarkers(chain))...)
+	}
+	return args
+}
+
+// gitRoot returns what Codex takes for the repository root: the nearest
+// directory with anything named .git, an empty directory too.
+func gitRoot(workdir string) string {
+	for dir := workdir; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return workdir
+		}
+	}
+}
+
+// rootMarkers returns a marker that only the root has: the way from its parent
+// down to the workdir. An empty list makes Codex look at the workdir alone.
+func rootMarkers(chain instructions.Chain) []string {
+	if chain.Root == chain.Workdir {
+		return []string{}
+	}
+	rel, err := filepath.Rel(chain.Root, chain.Workdir)
+	if err != nil {
+		return []string{}
+	}
+	return []string{filepath.ToSlash(filepath.Join("..", filepath.Base(chain.Root), rel))}
+}
+
+// closeHome removes the home and, where asked to, keeps the run's session files.
+func closeHome(home *instructions.Home) []string {
+	var warnings []string
+	if err := home.Keep(sessionTree, keptTree); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		warnings = append(warnings, fmt.Sprintf("the session cannot be kept for resume: %v", err))
+	}
+	var except []string
+	if home.LinkReplaced(loginFile) {
+		except = append(except, loginFile)
+		warnings = append(warnings, fmt.Sprintf("Codex replaced the link to its login; the new login was left in %s, move it to your own CODEX_HOME", filepath.Join(home.Path(), loginFile)))
+	}
+	if err := home.Remove(except...); err != nil {
+		warnings = append(warnings, fmt.Sprintf("the private home %s was not removed: %v", home.Path(), err))
+	}
+	return warnings
+}

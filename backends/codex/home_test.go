@@ -1,0 +1,332 @@
+package codex
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/google/go-cmp/cmp"
+)
+
+const thread = "01a1fb6f-7d8b-73f3-89e8-34d0a0b2c9d0"
+
+// project is a workdir with a user's home beside it.
+type project struct {
+	t    *testing.T
+	dir  string
+	home string
+}
+
+func newProject(t *testing.T, files map[string]string) project {
+	t.Helper()
+	p := project{t: t, dir: t.TempDir(), home: t.TempDir()}
+	for name, text := range files {
+		p.write(filepath.Join(p.dir, name), text)
+	}
+	return p
+}
+
+func (p project) write(file, text string) {
+	p.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p project) prepare(r agent.Request) (agent.Setup, error) {
+	p.t.Helper()
+	if r.Workdir == "" {
+		r.Workdir = p.dir
+	}
+	r.Resolved.Root = instructions.FindRoot(r.Workdir)
+	r.Resolved.Environ = append([]string{"HOME=" + p.home}, append(r.Resolved.Environ, r.Env...)...)
+	chain, err := instructions.Discover(r.Workdir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	w, err := instructions.Open(chain, false)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { w.Close() })
+	return prepare(p.t.Context(), r, w)
+}
+
+// run prepares and returns the home of the run and what takes it back.
+func (p project) run(r agent.Request) (setup agent.Setup, home string, end func() []string) {
+	p.t.Helper()
+	setup, err := p.prepare(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	home, _ = agent.LookupEnv(setup.Env, homeEnv)
+	return setup, home, func() []string { return setup.Close(p.t.Context()) }
+}
+
+func TestHomeIsFreshAndGoes(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{
+		".codex/bus/config.toml": "planted", ".codex/bus/.env": "BASH_ENV=planted", ".git/HEAD": "ref: refs/heads/main",
+	})
+	setup, home, end := p.run(agent.Request{})
+	if filepath.Dir(home) != filepath.Join(p.dir, ".codex", "bus") {
+		t.Fatalf("home = %s", home)
+	}
+	if entries, err := os.ReadDir(home); err != nil || len(entries) != 0 {
+		t.Errorf("a fresh home holds %v, %v", entries, err)
+	}
+	for _, flag := range []string{"--ignore-user-config", "--ignore-rules"} {
+		if !slices.Contains(setup.Args, flag) {
+			t.Errorf("arguments %q lack %s", setup.Args, flag)
+		}
+	}
+	if warnings := end(); len(warnings) != 0 {
+		t.Errorf("warnings: %q", warnings)
+	}
+	if _, err := os.Stat(home); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the home is left: %v", err)
+	}
+	if text, err := os.ReadFile(filepath.Join(p.dir, ".codex/bus/config.toml")); err != nil || string(text) != "planted" {
+		t.Errorf("a file of the repository was changed: %q, %v", text, err)
+	}
+}
+
+func TestNothingIsLeftOfARunWithoutSession(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	_, _, end := p.run(agent.Request{})
+	end()
+	if entries, err := os.ReadDir(p.dir); err != nil || len(entries) != 0 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+func TestSettingsOfTheRepositoryCountOnlyWithTrust(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{
+		".git/HEAD": "ref: x", ".codex/config.toml": "", "sub/.codex/hooks.json": "{}", "other/.codex/rules/x": "",
+	})
+	workdir := filepath.Join(p.dir, "sub")
+	setup, _, end := p.run(agent.Request{Workdir: workdir})
+	end()
+	var said []string
+	for _, w := range setup.Warnings {
+		said = append(said, strings.Fields(w)[2])
+	}
+	if diff := cmp.Diff([]string{".codex/config.toml", "sub/.codex/hooks.json"}, said); diff != "" {
+		t.Error(diff)
+	}
+	setup, _, end = p.run(agent.Request{Workdir: workdir, TrustWorkspace: true})
+	end()
+	if setup.Args[0] != "--trust" || slices.Contains(setup.Args, "--ignore-user-config") || len(setup.Warnings) != 0 {
+		t.Errorf("trusted: %q, %q", setup.Args, setup.Warnings)
+	}
+}
+
+func TestLoginIsLinkedIn(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"elsewhere/auth.json": "planted"})
+	p.write(filepath.Join(p.home, ".codex/auth.json"), "login")
+	own := t.TempDir()
+	p.write(filepath.Join(own, "auth.json"), "other login")
+	for name, c := range map[string]struct {
+		environ []string
+		want    string
+	}{
+		"of the user's home":                {nil, "login"},
+		"of an inherited home":              {[]string{"CODEX_HOME=" + own}, "other login"},
+		"not of a home without one":         {[]string{"CODEX_HOME=" + t.TempDir()}, ""},
+		"not of a home inside the workdir":  {[]string{"CODEX_HOME=" + filepath.Join(p.dir, "elsewhere")}, ""},
+		"not of a relative one in the same": {[]string{"CODEX_HOME=elsewhere"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := agent.Request{}
+			r.Resolved.Environ = c.environ
+			_, home, end := p.run(r)
+			text, err := os.ReadFile(filepath.Join(home, "auth.json"))
+			if string(text) != c.want || (c.want == "") != errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("login = %q, %v, want %q", text, err, c.want)
+			}
+			end()
+			if text, err := os.ReadFile(filepath.Join(p.home, ".codex/auth.json")); err != nil || string(text) != "login" {
+				t.Errorf("the user's login is now %q, %v", text, err)
+			}
+		})
+	}
+}
+
+func TestReplacedLoginIsNotLost(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write(filepath.Join(p.home, ".codex/auth.json"), "login")
+	_, home, end := p.run(agent.Request{})
+	login := filepath.Join(home, "auth.json")
+	if err := os.Remove(login); err != nil {
+		t.Fatal(err)
+	}
+	p.write(login, "refreshed")
+	warnings := end()
+	if len(warnings) != 1 || !strings.Contains(warnings[0], login) {
+		t.Errorf("warnings = %q, want one that names %s", warnings, login)
+	}
+	if text, err := os.ReadFile(login); err != nil || string(text) != "refreshed" {
+		t.Errorf("login = %q, %v, want it kept", text, err)
+	}
+}
+
+func TestSessionsAreKeptForResume(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	const file = "sessions/2026/11/21/rollout-2026-11-21T00-00-00-" + thread + ".jsonl"
+	_, home, end := p.run(agent.Request{})
+	p.write(filepath.Join(home, file), "history")
+	if warnings := end(); len(warnings) != 0 {
+		t.Fatalf("warnings: %q", warnings)
+	}
+	for name, r := range map[string]agent.Request{
+		"by ID": {Resume: thread}, "the latest": {Continue: true},
+	} {
+		setup, home, end := p.run(r)
+		if setup.ResumeID != thread {
+			t.Errorf("%s: ID = %q, want %s", name, setup.ResumeID, thread)
+		}
+		if text, err := os.ReadFile(filepath.Join(home, file)); err != nil || string(text) != "history" {
+			t.Errorf("%s: session = %q, %v", name, text, err)
+		}
+		end()
+	}
+	for name, r := range map[string]agent.Request{
+		"unknown ID": {Resume: "1" + thread[1:]}, "part of an ID": {Resume: "d0"}, "path": {Resume: "../../x"},
+	} {
+		if _, err := p.prepare(r); !errors.Is(err, agent.ErrUsage) {
+			t.Errorf("%s: %v, want a usage error", name, err)
+		}
+	}
+	if _, err := newProject(t, nil).prepare(agent.Request{Continue: true}); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("nothing to continue: %v, want a usage error", err)
+	}
+}
+
+func TestInstructionsAreDeliveredOnce(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("0123456789\n", instructions.MaxBytes/11+1)
+	for name, c := range map[string]struct {
+		files   map[string]string
+		workdir string
+		want    []string // settings
+		own     bool     // delivered by our text
+	}{
+		"none":               {files: map[string]string{"x": ""}, want: []string{"project_doc_max_bytes=1"}},
+		"in the workdir":     {files: map[string]string{"AGENTS.md": "12345"}, want: []string{"project_doc_max_bytes=21"}},
+		"two layers":         {files: map[string]string{".git/HEAD": "ref: x", "AGENTS.md": "12345", "a/b/AGENTS.md": "123"}, workdir: "a/b", want: []string{"project_doc_max_bytes=40"}},
+		"no repository":      {files: map[string]string{"AGENTS.md": "12345", "a/AGENTS.md": "123"}, workdir: "a", want: []string{"project_doc_max_bytes=19"}},
+		"an empty .git":      {files: map[string]string{".git/HEAD": "ref: x", "AGENTS.md": "1", "a/b/AGENTS.md": "1", "a/b/.git/": ""}, workdir: "a/b", want: []string{"project_doc_max_bytes=34", `project_root_markers=["../BASE/a/b"]`}},
+		"an override":        {files: map[string]string{".git/HEAD": "ref: x", "AGENTS.override.md": "1234567", "a/AGENTS.md": "123"}, workdir: "a", want: []string{"project_doc_max_bytes=26"}},
+		"a great override":   {files: map[string]string{".git/HEAD": "ref: x", "AGENTS.override.md": big, "a/AGENTS.md": "123"}, workdir: "a", want: []string{"project_doc_max_bytes=0"}, own: true},
+		"over the limit":     {files: map[string]string{"AGENTS.md": big}, want: []string{"project_doc_max_bytes=0"}, own: true},
+		"not a regular file": {files: map[string]string{"AGENTS.md/x": ""}, want: []string{"project_doc_max_bytes=0"}, own: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, nil)
+			for file, text := range c.files {
+				if dir, ok := strings.CutSuffix(file, "/"); ok {
+					if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				p.write(filepath.Join(p.dir, file), text)
+			}
+			setup, home, end := p.run(agent.Request{Workdir: filepath.Join(p.dir, c.workdir)})
+			defer end()
+			var settings []string
+			for i, arg := range setup.Args {
+				if arg == "-c" {
+					settings = append(settings, strings.ReplaceAll(setup.Args[i+1], filepath.Base(p.dir), "BASE"))
+				}
+			}
+			if diff := cmp.Diff(c.want, settings); diff != "" {
+				t.Error(diff)
+			}
+			text, err := os.ReadFile(filepath.Join(home, "AGENTS.md"))
+			if c.own != (err == nil) || len(text) > instructions.MaxBytes {
+				t.Errorf("our text: %d bytes, %v, want any: %t", len(text), err, c.own)
+			}
+		})
+	}
+}
+
+func TestHomeOfTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, map[string]string{"AGENTS.md": "12345", "inside/x": "", "armed/.env": "BASH_ENV=x"})
+	outside := t.TempDir()
+	request := func(home string) agent.Request { return agent.Request{Env: []string{"CODEX_HOME=" + home}} }
+
+	setup, err := p.prepare(request(outside))
+	if err != nil || setup.Close != nil || len(setup.Env) != 0 {
+		t.Fatalf("setup = %+v, %v", setup, err)
+	}
+	if diff := cmp.Diff([]string{"-c", "project_doc_max_bytes=21"}, setup.Args); diff != "" {
+		t.Error(diff)
+	}
+	setup, err = p.prepare(request(filepath.Join(p.dir, "inside")))
+	if err != nil || !slices.Contains(setup.Args, "--ignore-user-config") || len(setup.Warnings) != 1 {
+		t.Errorf("inside the repository: %+v, %v", setup, err)
+	}
+	if _, err = p.prepare(request("armed")); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), ".env") {
+		t.Errorf("a home with .env: %v, want it refused", err)
+	}
+	trusted := request("armed")
+	trusted.TrustWorkspace = true
+	if setup, err = p.prepare(trusted); err != nil || slices.Contains(setup.Args, "--ignore-user-config") {
+		t.Errorf("a trusted home: %+v, %v", setup, err)
+	}
+	if _, err = p.prepare(request(filepath.Join(outside, "none"))); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("a missing home: %v, want a usage error", err)
+	}
+	if _, err = p.prepare(request("")); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("an empty home: %v, want a usage error", err)
+	}
+	if entries, _ := os.ReadDir(filepath.Join(p.dir, ".codex")); len(entries) != 0 {
+		t.Errorf("a private home was made too: %v", entries)
+	}
+}
+
+func TestDryRunWritesNothing(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	p.write(filepath.Join(p.home, ".codex/auth.json"), "login")
+	chain, err := instructions.Discover(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := instructions.Open(chain, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := agent.Request{Workdir: p.dir}
+	r.Resolved.Root = p.dir
+	r.Resolved.Environ = []string{"HOME=" + p.home}
+	setup, err := prepare(t.Context(), r, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup.Close(t.Context())
+	if entries, err := os.ReadDir(p.dir); err != nil || len(entries) != 0 {
+		t.Errorf("written: %v, %v", entries, err)
+	}
+	if len(w.Actions()) < 2 {
+		t.Errorf("actions = %q, want the home and the login", w.Actions())
+	}
+}

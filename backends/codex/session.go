@@ -1,0 +1,93 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// sessionTail is how much of the end of a session file is read, in bytes. What
+// a run adds last is small.
+const sessionTail = 1 << 20
+
+// record is what is of interest in a line of a session file (0.169.0).
+type record struct {
+	Type    string `json:"type"`
+	Payload struct {
+		Model string `json:"model"`            // of turn_context
+		Turn  *usage `json:"turn_token_usage"` // of token_usage_record
+	} `json:"payload"`
+}
+
+// complete reads from the session file in home the model of the run and, for a
+// session that began before it, the tokens of the run alone.
+func complete(home string, result *agent.Result) {
+	if result.SessionID == "" {
+		return
+	}
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	name := findSession(root, result.SessionID)
+	if name == "" {
+		return
+	}
+	var turn *usage
+	for line := range bytes.Lines(readTail(root, name)) {
+		var r record
+		if json.Unmarshal(line, &r) != nil {
+			continue
+		}
+		if r.Type == "turn_context" && r.Payload.Model != "" {
+			result.Model = r.Payload.Model
+		}
+		if r.Type == "token_usage_record" && r.Payload.Turn != nil {
+			turn = r.Payload.Turn
+		}
+	}
+	if turn != nil && result.Usage != nil && result.Usage.Cumulative {
+		u := turn.total()
+		result.Usage = &u
+	}
+}
+
+func findSession(root *os.Root, id string) (name string) {
+	fs.WalkDir(root.FS(), sessionTree, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(file, "-"+id+".jsonl") {
+			name = file
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return name
+}
+
+// readTail returns the last lines of a regular file.
+func readTail(root *os.Root, name string) []byte {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	from := max(info.Size()-sessionTail, 0)
+	tail, err := io.ReadAll(io.NewSectionReader(file, from, sessionTail))
+	if err != nil {
+		return nil
+	}
+	if from > 0 {
+		_, tail, _ = bytes.Cut(tail, []byte("\n"))
+	}
+	return tail
+}

@@ -1,0 +1,92 @@
+package cursor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// prepare refuses a workspace whose files the CLI would run. Nothing is written:
+// the CLI reads AGENTS.md itself.
+func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	chain := w.Chain()
+	if !r.TrustWorkspace {
+		if file := executed(chain); file != "" {
+			return agent.Setup{}, agent.Usagef("cursor would run what %s names and cannot be told not to; "+
+				"nothing was started; trust the workspace to let it, or remove the file", file)
+		}
+	}
+	setup := agent.Setup{ResumeID: r.Resume}
+	if !chain.WithinLimit(instructions.MaxBytes) {
+		setup.Warnings = append(setup.Warnings, fmt.Sprintf(
+			"the %s files have %d bytes; Cursor reads them itself and may leave out a part", instructions.FileName, chain.Size()))
+	}
+	return setup, nil
+}
+
+// executed returns the path of a file of the repository that names what the CLI
+// runs, relative to the root; "" where there is none.
+func executed(chain instructions.Chain) string {
+	for _, dir := range chain.Dirs() {
+		for _, name := range []string{".cursor/hooks.json", ".cursor/mcp.json"} {
+			file := filepath.Join(dir, name)
+			if _, err := os.Lstat(file); !isAbsent(err) {
+				return relative(chain, file)
+			}
+		}
+		for _, name := range []string{".claude/settings.json", ".claude/settings.local.json"} {
+			if file := filepath.Join(dir, name); mayHaveHooks(file) {
+				return relative(chain, file)
+			}
+		}
+	}
+	return ""
+}
+
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func relative(chain instructions.Chain, file string) string {
+	if rel, err := filepath.Rel(chain.Root, file); err == nil {
+		return rel
+	}
+	return file
+}
+
+// settingsLimit is the most bytes of settings that are looked at.
+const settingsLimit = 1 << 20
+
+// mayHaveHooks reports whether settings of Claude Code have hooks, or cannot be
+// understood.
+func mayHaveHooks(file string) bool {
+	info, err := os.Stat(file)
+	if err != nil {
+		return !isAbsent(err)
+	}
+	if !info.Mode().IsRegular() {
+		return true
+	}
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, settingsLimit+1))
+	if err != nil || len(data) > settingsLimit {
+		return true
+	}
+	var settings struct {
+		Hooks json.RawMessage `json:"hooks"`
+	}
+	return json.Unmarshal(data, &settings) != nil || settings.Hooks != nil
+}

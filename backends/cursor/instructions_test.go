@@ -1,0 +1,106 @@
+package cursor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// prepared makes a repository with files and prepares a run in its directory
+// sub. It fails when anything is written.
+func prepared(t *testing.T, files map[string]string, r agent.Request) (agent.Setup, error) {
+	t.Helper()
+	root := t.TempDir()
+	files[".git/HEAD"] = "ref: refs/heads/main\n"
+	files["sub/main.go"] = "package main\n"
+	for name, content := range files {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chain, err := instructions.Discover(filepath.Join(root, "sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := instructions.Open(chain, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	setup, err := prepare(t.Context(), r, w)
+	if got := w.Actions(); len(got) > 0 {
+		t.Errorf("written: %q", got)
+	}
+	return setup, err
+}
+
+func TestPrepareRefusesWhatTheRepositoryWouldRun(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		".cursor/hooks.json": "{}", ".cursor/mcp.json": "{}", "sub/.cursor/hooks.json": "", "sub/.cursor/mcp.json": "",
+		".claude/settings.json": `{"hooks": {}}`, "sub/.claude/settings.local.json": `{"hooks": {}}`,
+		"sub/.claude/settings.json": "{ // not plain JSON\n}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := prepared(t, map[string]string{name: content}, agent.Request{})
+			if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), " "+name+" ") {
+				t.Errorf("prepare = %v, want a usage error that names the file", err)
+			}
+			if _, err := prepared(t, map[string]string{name: content}, agent.Request{TrustWorkspace: true}); err != nil {
+				t.Errorf("with trust: %v", err)
+			}
+		})
+	}
+}
+
+func TestPrepareLetsOtherFilesBe(t *testing.T) {
+	t.Parallel()
+	setup, err := prepared(t, map[string]string{
+		".cursor/rules/mine.mdc": "x", ".cursor/cli.json": "{}", ".claude/settings.json": `{"model": "opus"}`,
+		"sub/deep/.cursor/hooks.json": "{}", "AGENTS.md": "rules\n",
+	}, agent.Request{Resume: "id"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if setup.ResumeID != "id" || setup.Warnings != nil || setup.Args != nil || setup.Env != nil {
+		t.Errorf("setup = %+v, want the session alone", setup)
+	}
+}
+
+func TestPrepareRefusesLinks(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, dir := range []string{".cursor", ".git"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("dangling", filepath.Join(root, ".cursor/hooks.json")); err != nil {
+		t.Fatal(err)
+	}
+	chain, err := instructions.Discover(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := executed(chain); got != ".cursor/hooks.json" {
+		t.Errorf("executed = %q: the link can be made whole at any time", got)
+	}
+}
+
+func TestPrepareWarnsOfLongInstructions(t *testing.T) {
+	t.Parallel()
+	setup, err := prepared(t, map[string]string{"AGENTS.md": strings.Repeat("x\n", instructions.MaxBytes)}, agent.Request{})
+	if err != nil || len(setup.Warnings) != 1 || !strings.Contains(setup.Warnings[0], "524288 bytes") {
+		t.Errorf("warnings = %q, %v", setup.Warnings, err)
+	}
+}

@@ -1,0 +1,62 @@
+package gemini
+
+import (
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// modes are Gemini CLI's words for access.
+var modes = map[agent.Access]string{
+	agent.AccessRead:  "plan",
+	agent.AccessWrite: "auto_edit",
+	agent.AccessFull:  "yolo",
+}
+
+// command builds the argument list; the prompt comes from standard input.
+// Values are joined to their options with "=", so that none is taken for an
+// option.
+func command(r agent.Request) (agent.Command, error) {
+	mode, ok := modes[r.Access]
+	if !ok {
+		mode = modes[agent.AccessWrite]
+	}
+	args := []string{"-o", "stream-json", "--approval-mode", mode}
+	env := []string{"GEMINI_CLI_NO_RELAUNCH=true"}
+	if r.TrustWorkspace {
+		env = append(env, trustEnv+"=true")
+	} else {
+		// The variable would let the repository's settings count.
+		args = append(args, "--skip-trust")
+		env = append(env, trustEnv)
+	}
+	if r.Access != agent.AccessFull {
+		for _, pattern := range r.AllowCommands {
+			if strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00") {
+				return agent.Command{}, agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
+			}
+			args = append(args, "--allowed-tools=run_shell_command("+pattern+")")
+		}
+	}
+	for _, dir := range r.AddDirs {
+		if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
+			return agent.Command{}, agent.Usagef("directory %q cannot be added: a comma separates directories, and space at the ends is removed", dir)
+		}
+		args = append(args, "--include-directories="+dir)
+	}
+	if r.Model != "" {
+		args = append(args, "--model="+r.Model)
+	}
+	if id := r.Resolved.Setup.ResumeID; id != "" {
+		args = append(args, "--resume="+id)
+	}
+	args = append(args, r.Resolved.Setup.Args...)
+	return agent.Command{
+		Args:  append(args, r.Args...),
+		Env:   env,
+		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
+	}, nil
+}
+
+// trustEnv names the variable that lets the repository's settings count.
+const trustEnv = "GEMINI_CLI_TRUST_WORKSPACE"

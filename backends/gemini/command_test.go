@@ -1,0 +1,120 @@
+package gemini
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	const write = "-o stream-json --approval-mode auto_edit --skip-trust"
+	for _, test := range []struct {
+		name   string
+		change func(*agent.Request)
+		want   []string // after the words of write, which a leading "!" replaces
+	}{
+		{"write", func(r *agent.Request) {}, nil},
+		{"no access named", func(r *agent.Request) { r.Access = "" }, nil},
+		{"read", func(r *agent.Request) { r.Access = agent.AccessRead }, []string{"!-o stream-json --approval-mode plan --skip-trust"}},
+		{"full", func(r *agent.Request) { r.Access = agent.AccessFull }, []string{"!-o stream-json --approval-mode yolo --skip-trust"}},
+		{"model", func(r *agent.Request) { r.Model = "-pro" }, []string{"--model=-pro"}},
+		{"commands", func(r *agent.Request) { r.AllowCommands = []string{"go test", "ls"} }, []string{"--allowed-tools=run_shell_command(go test)", "--allowed-tools=run_shell_command(ls)"}},
+		{"commands need no permission with full access", func(r *agent.Request) { r.Access, r.AllowCommands = agent.AccessFull, []string{"ls"} }, []string{"!-o stream-json --approval-mode yolo --skip-trust"}},
+		{"directories", func(r *agent.Request) { r.AddDirs = []string{"/a b", "/c"} }, []string{"--include-directories=/a b", "--include-directories=/c"}},
+		{"resume", func(r *agent.Request) { r.Resolved.Setup.ResumeID = "id" }, []string{"--resume=id"}},
+		{"trust", func(r *agent.Request) { r.TrustWorkspace = true }, []string{"!-o stream-json --approval-mode auto_edit"}},
+		{"the caller's arguments come last", func(r *agent.Request) { r.Args, r.Model = []string{"--debug"}, "m" }, []string{"--model=m", "--debug"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := agent.Request{Prompt: "hello", Access: agent.AccessWrite}
+			test.change(&r)
+			got, err := command(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := append(strings.Fields(write), test.want...)
+			if len(test.want) == 1 && test.want[0][0] == '!' {
+				want = strings.Fields(test.want[0][1:])
+			}
+			if diff := cmp.Diff(want, got.Args); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.Stdin != "hello" {
+				t.Errorf("stdin %q", got.Stdin)
+			}
+		})
+	}
+}
+
+func TestTrustIsNeverInherited(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		trust bool
+		want  []string
+	}{
+		{false, []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE"}},
+		{true, []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true"}},
+	} {
+		got, err := command(agent.Request{TrustWorkspace: test.trust})
+		if err != nil || !slices.Equal(got.Env, test.want) {
+			t.Errorf("env %q, %v; want %q", got.Env, err, test.want)
+		}
+	}
+}
+
+func TestPromptIsText(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]string{"-p x": "-p x", "--yolo": "--yolo", "/evil": "\n/evil", "a /evil": "a /evil"} {
+		got, err := command(agent.Request{Prompt: prompt})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Stdin != want || slices.Contains(got.Args, prompt) {
+			t.Errorf("%q is sent as %q with %q, want %q", prompt, got.Stdin, got.Args, want)
+		}
+	}
+	r := agent.Request{Prompt: "/evil"}
+	r.Resolved.Setup.Prefix = "instructions\n"
+	if got, err := command(r); err != nil || got.Stdin != "instructions\n/evil" {
+		t.Errorf("stdin %q, %v", got.Stdin, err)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	for _, r := range []agent.Request{
+		{AllowCommands: []string{""}}, {AllowCommands: []string{"a,write_file"}}, {AllowCommands: []string{"a)"}}, {AllowCommands: []string{"a\nb"}},
+		{AddDirs: []string{"/a,b"}}, {AddDirs: []string{"/a "}},
+	} {
+		if _, err := command(r); !errors.Is(err, agent.ErrUsage) {
+			t.Errorf("%q %q: %v", r.AllowCommands, r.AddDirs, err)
+		}
+	}
+}
+
+func TestExitFailure(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]agent.Failure{
+		0: "", 1: "", 41: agent.FailureAuthentication, 53: "", 145: agent.FailureAuthentication, 147: agent.FailureAuthentication, 173: agent.FailureQuota, 244: "", -1: "",
+	} {
+		if got := exitFailure(code); got != want {
+			t.Errorf("exit code %d is %q, want %q", code, got, want)
+		}
+	}
+}
+
+func TestQuietStderr(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{"YOLO mode is enabled. All tool calls will be automatically approved.": true, "Ripgrep is not available.": true, "Error: no key": false, "": false} {
+		if got := quietStderr([]byte(line)); got != want {
+			t.Errorf("%q: %t", line, got)
+		}
+	}
+}

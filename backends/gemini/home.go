@@ -1,0 +1,224 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+const (
+	// homeParent holds the private homes.
+	homeParent = ".gemini/bus"
+	// homeEnv names the variable that moves Gemini CLI's home.
+	homeEnv = "GEMINI_CLI_HOME"
+)
+
+// logins are where Gemini CLI keeps its login below its home.
+var logins = []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json"}
+
+// shared are further files of the user's that a private home has.
+var shared = []string{".gemini/.env", ".env", ".gemini/policies"}
+
+// A user is whoever the agent runs for, as far as Gemini CLI knows them.
+type user struct {
+	home     string // "" when there is none that can be used
+	warnings []string
+}
+
+// findUser finds the user's home. One inside the repository could have been
+// filled by it and counts only in a trusted workspace; a repository that is the
+// home is the user's.
+func findUser(r agent.Request) user {
+	home := homeOf(r, homeEnv)
+	if home == "" {
+		home = homeOf(r, "HOME")
+	}
+	if home != "" && within(r.Resolved.Root, home) && !r.TrustWorkspace {
+		return user{warnings: []string{"the home of Gemini CLI is inside the repository; its settings and logins are left out"}}
+	}
+	return user{home: home}
+}
+
+// homeOf returns the home that a variable names, absolute, or "".
+func homeOf(r agent.Request, name string) string {
+	home := r.Resolved.Getenv(name)
+	if home != "" && !filepath.IsAbs(home) {
+		home = filepath.Join(r.Workdir, home)
+	}
+	return home
+}
+
+// isHome reports whether dir is a home of the user's that the repository cannot
+// have filled.
+func isHome(r agent.Request, dir string) bool {
+	there, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{homeEnv, "HOME"} {
+		home := homeOf(r, name)
+		if home == "" || within(r.Resolved.Root, home) {
+			continue
+		}
+		if info, err := os.Stat(home); err == nil && os.SameFile(info, there) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether file is below dir.
+func within(dir, file string) bool {
+	if physical, err := filepath.EvalSymlinks(file); err == nil {
+		file = physical
+	}
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && rel != "." && filepath.IsLocal(rel)
+}
+
+// linkInto links what is the user's into a private home, as far as it is there:
+// logins, environment, policies and the global context files.
+func (u user) linkInto(home *instructions.Home, contextNames []string) error {
+	if u.home == "" {
+		return nil
+	}
+	names := append(append([]string(nil), logins...), shared...)
+	for _, name := range contextNames {
+		if filepath.IsLocal(name) && path.Base(name) == name {
+			names = append(names, ".gemini/"+name)
+		}
+	}
+	for _, name := range names {
+		target := filepath.Join(u.home, filepath.FromSlash(name))
+		if info, err := os.Stat(target); err != nil || !info.Mode().IsRegular() && !info.IsDir() {
+			continue
+		}
+		if err := home.Link(target, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareOwnHome runs with a home the caller chose. It is used as it is, so
+// AGENTS.md goes before the prompt.
+func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (agent.Setup, error) {
+	if home == "" {
+		return agent.Setup{}, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
+	}
+	abs := home
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(r.Workdir, home)
+	}
+	switch info, err := os.Stat(abs); {
+	case err != nil || !info.IsDir():
+		return agent.Setup{}, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
+	case within(r.Resolved.Root, abs) && !r.TrustWorkspace:
+		return agent.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or trust the workspace", homeEnv)
+	case r.Access != agent.AccessFull:
+		return agent.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", r.Access, homeEnv)
+	case r.MaxTurns > 0:
+		return agent.Setup{}, agent.Usagef("the limit of turns is a setting that a %s of your own has to have; leave one of them out", homeEnv)
+	}
+	setup := agent.Setup{ResumeID: r.Resume}
+	if r.Continue {
+		setup.ResumeID = latest
+	}
+	var err error
+	setup.Prefix, setup.Warnings, err = w.Chain().Text(instructions.MaxBytes)
+	if setup.Prefix != "" {
+		setup.Prefix += instructions.EndOfText
+	}
+	return setup, err
+}
+
+// latest is Gemini CLI's word for the session that was changed last.
+const latest = "latest"
+
+// restoreSession copies the session that is to be continued into the home. A
+// file has the time and the first eight characters of the session's ID in its
+// name.
+func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup) error {
+	const id = 8
+	if r.Resume == "" && !r.Continue {
+		return nil
+	}
+	kept, err := home.FindKept(func(rel string) bool {
+		name, isSession := strings.CutSuffix(path.Base(rel), ".jsonl")
+		if !isSession || path.Base(path.Dir(rel)) != "chats" || !strings.HasPrefix(rel, "tmp/") {
+			return false
+		}
+		return r.Continue || len(r.Resume) >= id && strings.HasSuffix(name, "-"+r.Resume[:id])
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("kept sessions cannot be read: %w", err)
+	case kept == "" && r.Continue:
+		return agent.Usagef("no session is kept in %s/sessions; nothing to continue", homeParent)
+	case kept == "":
+		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", r.Resume, homeParent)
+	}
+	setup.ResumeID = r.Resume
+	if r.Continue {
+		setup.ResumeID = latest // of one
+	}
+	if err := home.CopyIn(kept, ".gemini/"+kept); err != nil {
+		return err
+	}
+	project := path.Join(path.Dir(path.Dir(kept)), projectRoot)
+	for _, name := range []string{project, projectList} {
+		if err := home.CopyIn(name, ".gemini/"+name); err != nil && !notThere(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Where Gemini CLI notes to which workdir the sessions of a folder belong.
+const (
+	projectRoot = ".project_root"
+	projectList = "projects.json"
+)
+
+// closeHome keeps the run's session files and removes the home.
+func closeHome(home *instructions.Home) []string {
+	var warnings []string
+	if err := keepSessions(home); err != nil {
+		warnings = append(warnings, fmt.Sprintf("the session cannot be kept for resume: %v", err))
+	}
+	var except []string
+	for _, login := range logins {
+		if home.LinkReplaced(login) {
+			except = append(except, login)
+			warnings = append(warnings, fmt.Sprintf("Gemini CLI replaced the link to its login; the new login was left in %s, move it to your own home", filepath.Join(home.Path(), login)))
+		}
+	}
+	if err := home.Remove(except...); err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	return warnings
+}
+
+func keepSessions(home *instructions.Home) error {
+	chats, err := fs.Glob(os.DirFS(home.Path()), ".gemini/tmp/*/chats")
+	if err != nil || len(chats) == 0 {
+		return err
+	}
+	names := []string{".gemini/" + projectList}
+	for _, dir := range chats {
+		names = append(names, dir, path.Join(path.Dir(dir), projectRoot))
+	}
+	for _, name := range names {
+		if keepErr := home.Keep(name, strings.TrimPrefix(name, ".gemini/")); !notThere(keepErr) {
+			err = errors.Join(err, keepErr)
+		}
+	}
+	return err
+}

@@ -1,0 +1,283 @@
+package gemini
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// settingsPath is where Gemini CLI reads the settings of a workspace, and below
+// its home those of the user.
+const settingsPath = ".gemini/settings.json"
+
+// contextKeys lead to the names of the context files in settings.
+var contextKeys = []string{"context", "fileName"}
+
+// ignoreBlock keeps private homes and kept sessions out of what agents scan.
+var ignoreBlock = instructions.Block{
+	Path: ".geminiignore", Name: "private-homes", Comment: instructions.CommentHash, Text: "/" + homeParent + "/\n",
+}
+
+// prepare gives the run its home and lets Gemini CLI find AGENTS.md.
+func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	if !r.TrustWorkspace {
+		if err := refuseEnvFile(r, w.Chain().Workdir); err != nil {
+			return agent.Setup{}, err
+		}
+	}
+	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
+		return prepareOwnHome(r, w, home)
+	}
+	u := findUser(r)
+	settings, err := u.readSettings(r)
+	if err != nil {
+		return agent.Setup{}, err
+	}
+	home, warning, err := w.RunHome(r, homeParent)
+	if err != nil {
+		return agent.Setup{}, err
+	}
+	setup := agent.Setup{Env: []string{homeEnv + "=" + home.Path()}, Warnings: u.warnings}
+	if warning != "" {
+		setup.Warnings = append(setup.Warnings, warning)
+	}
+	setup.Close = func(context.Context) []string { return closeHome(home) }
+	err = func() error {
+		if err := u.linkInto(home, settings.names); err != nil {
+			return err
+		}
+		if err := restoreSession(r, home, &setup); err != nil {
+			return err
+		}
+		if err := deliver(r, w, home, &settings, &setup); err != nil {
+			return err
+		}
+		return settings.write(home)
+	}()
+	if err != nil {
+		return agent.Setup{}, errors.Join(err, home.Remove())
+	}
+	if !r.TrustWorkspace {
+		if _, err := os.Lstat(filepath.Join(r.Workdir, settingsPath)); err == nil {
+			setup.Warnings = append(setup.Warnings, "the repository's "+settingsPath+" is left out; trust the workspace to let what it names run")
+		}
+	}
+	return setup, nil
+}
+
+// refuseEnvFile refuses a run whose environment the repository would set: there
+// is no way to keep Gemini CLI from reading these files.
+func refuseEnvFile(r agent.Request, workdir string) error {
+	for dir := workdir; ; dir = filepath.Dir(dir) {
+		file := filepath.Join(dir, ".gemini", ".env")
+		if _, err := os.Lstat(file); err == nil && !isHome(r, dir) {
+			return agent.Usagef("the environment would be set from %s; remove the file or trust the workspace", file)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// deliver arranges that each AGENTS.md of the chain reaches the model once.
+func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home, s *settings, setup *agent.Setup) error {
+	chain := w.Chain()
+	names := without(s.names, instructions.FileName)
+	repeated, err := repeatedFiles(chain, names)
+	if err != nil {
+		return err
+	}
+	if len(repeated) == 0 && nativeWorks(chain) {
+		s.names = append(names, instructions.FileName)
+		if r.TrustWorkspace && len(chain.Files) > 0 {
+			addToWorkspace(w, names, setup)
+		}
+		return nil
+	}
+	// What Gemini CLI reads by itself stands between the global context and the
+	// prompt, so what is outside of it goes before and what is inside after.
+	outer, inner := chain, chain
+	outer.Files, inner.Files = nil, nil
+	rest := &outer
+	for _, f := range chain.Files {
+		if repeated[f.Rel] {
+			rest = &inner
+			continue
+		}
+		rest.Files = append(rest.Files, f)
+	}
+	if r.TrustWorkspace {
+		// The repository's settings may name other context files.
+		inner.Files, outer.Files = append(outer.Files, inner.Files...), nil
+	}
+	if setup.Prefix, err = textOf(inner, instructions.MaxBytes, setup); err != nil {
+		return err
+	}
+	if setup.Prefix != "" {
+		setup.Prefix += instructions.EndOfText
+	}
+	text, err := textOf(outer, instructions.MaxBytes-len(setup.Prefix), setup)
+	if err != nil {
+		return err
+	}
+	s.names = names
+	if text == "" {
+		return nil
+	}
+	// The repository cannot have a file of this name.
+	name := "AGENTS-" + filepath.Base(home.Path()) + ".md"
+	s.names = append(names, name)
+	return home.WriteFile(".gemini/"+name, []byte(text), 0o600)
+}
+
+// textOf returns the text of the chain's files, at most limit bytes.
+func textOf(chain instructions.Chain, limit int, setup *agent.Setup) (string, error) {
+	if len(chain.Files) == 0 {
+		return "", nil
+	}
+	text, warnings, err := chain.Text(max(limit, 1))
+	setup.Warnings = append(setup.Warnings, warnings...)
+	return text, err
+}
+
+// addToWorkspace makes AGENTS.md a context file in the repository's settings,
+// which count in a trusted workspace. What is refused leaves the user's.
+func addToWorkspace(w *instructions.Workspace, names []string, setup *agent.Setup) {
+	list := instructions.JSONList{Path: settingsPath, Keys: contextKeys, Value: instructions.FileName, Defaults: names}
+	if err := w.AddToJSON(list); err != nil {
+		setup.Warnings = append(setup.Warnings, fmt.Sprintf("%s was left as it is: %v", settingsPath, err))
+	}
+	if err := w.AddBlock(ignoreBlock); err != nil {
+		setup.Warnings = append(setup.Warnings, fmt.Sprintf("%s was left as it is: %v", ignoreBlock.Path, err))
+	}
+}
+
+// nativeWorks reports whether Gemini CLI's own discovery reads exactly the
+// files of the chain.
+func nativeWorks(chain instructions.Chain) bool {
+	return len(chain.Warnings) == 0 && chain.WithinLimit(instructions.MaxBytes) && gitRoot(chain.Workdir) == chain.Root
+}
+
+// gitRoot returns where Gemini CLI stops looking: at the nearest directory with
+// anything named .git, or at once where there is none.
+func gitRoot(workdir string) string {
+	for dir := workdir; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return workdir
+		}
+	}
+}
+
+// repeatedFiles returns the AGENTS.md files, by their path from the root, that
+// another context file imports or is a copy of.
+func repeatedFiles(chain instructions.Chain, names []string) (map[string]bool, error) {
+	// Files of the whole repository are read, and only read.
+	tree, err := instructions.Open(instructions.Chain{Root: chain.Root, Workdir: chain.Root}, true)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	agents := map[string]string{}
+	for _, f := range chain.Files {
+		if body, err := tree.ReadFile(f.Rel, instructions.MaxBytes); err == nil {
+			agents[f.Rel] = string(body)
+		}
+	}
+	repeated := map[string]bool{}
+	for _, abs := range chain.Dirs() {
+		dir, err := filepath.Rel(chain.Root, abs)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			rel := path.Join(filepath.ToSlash(dir), name)
+			body, err := tree.ReadFile(rel, instructions.MaxBytes)
+			if err != nil || isLinkTo(chain.Root, rel, agents) {
+				continue
+			}
+			for agentsRel, text := range agents {
+				copied := text != "" && text == string(body)
+				if copied || importsFile(string(body), path.Dir(rel), agentsRel) {
+					repeated[agentsRel] = true
+				}
+			}
+		}
+	}
+	return repeated, nil
+}
+
+// isLinkTo reports whether a context file is another name of an AGENTS.md;
+// Gemini CLI reads such a file once.
+func isLinkTo(root, rel string, agents map[string]string) bool {
+	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(rel)))
+	if err != nil {
+		return false
+	}
+	for agentsRel := range agents {
+		other, err := os.Stat(filepath.Join(root, filepath.FromSlash(agentsRel)))
+		if err == nil && os.SameFile(info, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// importsFile reports whether a context file in dir imports file: "@path" after
+// space, outside of code.
+func importsFile(text, dir, file string) bool {
+	text = withoutCode(text)
+	for word := range strings.FieldsSeq(text) {
+		target, ok := strings.CutPrefix(word, "@")
+		if ok && target != "" && path.Join(dir, target) == file {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutCode returns text without what stands between runs of backticks of the
+// same length.
+func withoutCode(text string) string {
+	var rest strings.Builder
+	for {
+		i := strings.IndexByte(text, '`')
+		if i < 0 {
+			rest.WriteString(text)
+			return rest.String()
+		}
+		rest.WriteString(text[:i])
+		text = text[i:]
+		run := len(text) - len(strings.TrimLeft(text, "`"))
+		if end := strings.Index(text[run:], text[:run]); end >= 0 {
+			text = text[run+end+run:]
+		} else {
+			rest.WriteString(text[:run])
+			text = text[run:]
+		}
+	}
+}
+
+// without returns list without value.
+func without(list []string, value string) []string {
+	var rest []string
+	for _, v := range list {
+		if v != value {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// notThere reports whether err says that a file is absent.
+func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }
