@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// called is how the program was called; testscript shortens os.Args[0].
+var called = os.Args[0]
+
+// fakeAgent plays the file NAME.play beside the executable, a line at a time:
+//
+//	out TEXT      print TEXT on standard output
+//	err TEXT      print TEXT on standard error
+//	cat FILE      print a file, relative to the one that is played
+//	show FILE     print a file
+//	repeat N TEXT print TEXT N times
+//	stdin FILE    keep standard input
+//	args FILE     keep the arguments, one a line
+//	env FILE      keep the environment, one variable a line
+//	touch FILE    make FILE
+//	wait FILE     go on when FILE exists
+//	pause TIME    do nothing for TIME
+//	hang          do nothing until a signal comes
+//	stubborn      ignore SIGTERM from now on
+//	exit CODE     end
+//
+// FILE is relative to the current directory where it is not absolute, and
+// $NAME in it is a variable.
+func fakeAgent() {
+	text, err := os.ReadFile(called + ".play")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(99)
+	}
+	for line := range strings.Lines(string(text)) {
+		word, rest, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
+		if err := playLine(word, rest); err != nil {
+			fmt.Fprintln(os.Stderr, "fake agent:", err)
+			os.Exit(98)
+		}
+	}
+}
+
+func playLine(word, rest string) error {
+	switch word {
+	case "":
+		return nil
+	case "out":
+		_, err := fmt.Println(rest)
+		return err
+	case "err":
+		fmt.Fprintln(os.Stderr, rest)
+		return nil
+	case "cat":
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(called), rest))
+		if err == nil {
+			_, err = os.Stdout.Write(text)
+		}
+		return err
+	case "show":
+		text, err := os.ReadFile(rest)
+		if err == nil {
+			_, err = os.Stdout.Write(text)
+		}
+		return err
+	case "repeat":
+		count, text, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(count)
+		for ; err == nil && n > 0; n-- {
+			_, err = fmt.Println(text)
+		}
+		return err
+	case "stdin":
+		text, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return err
+		}
+		return keep(rest, string(text))
+	case "args":
+		return keep(rest, strings.Join(os.Args[1:], "\n")+"\n")
+	case "env":
+		return keep(rest, strings.Join(os.Environ(), "\n")+"\n")
+	case "touch":
+		return keep(rest, "")
+	case "wait":
+		return awaitFile(os.ExpandEnv(rest))
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		return nil
+	case "pause":
+		d, err := time.ParseDuration(rest)
+		time.Sleep(d)
+		return err
+	case "hang":
+		time.Sleep(time.Minute) // bounds what a failing test leaves behind
+		return nil
+	case "exit":
+		code, err := strconv.Atoi(rest)
+		if err != nil {
+			return err
+		}
+		os.Exit(code)
+	}
+	return fmt.Errorf("unknown line %q", word)
+}
+
+// keep writes a file in one step, so that whoever waits for it sees it whole.
+func keep(name, text string) error {
+	name = os.ExpandEnv(name)
+	if err := os.WriteFile(name+".part", []byte(text), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+".part", name)
+}
+
+// awaitFile waits until name exists.
+func awaitFile(name string) error {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s does not appear", name)
+		}
+	}
+}

@@ -1,0 +1,18 @@
+// Command bus-agent runs AI coding agents behind one contract.
+//
+// It is a recipe as much as a program: a build with other runtimes is a copy of
+// this file with other blank imports.
+package main
+
+import (
+	"os"
+
+	"github.com/busdk/bus-agent/command"
+
+	_ "github.com/busdk/bus-agent/backends/all"
+)
+
+// version is set by the linker: -ldflags "-X main.version=1.2.3".
+var version string
+
+func main() { os.Exit(command.Main(version)) }

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/busdk/bus-agent/registry"
+)
+
+// TestMain makes the test binary the program and every fake agent, told apart
+// by the name they are called by.
+func TestMain(m *testing.M) {
+	// "mine" is no runtime until a script describes it.
+	commands := map[string]func(){"bus-agent": main, "mine": fakeAgent}
+	for _, rt := range registry.Default().All() {
+		for _, name := range rt.Executables {
+			commands[name] = fakeAgent
+		}
+	}
+	testscript.Main(m, commands)
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setUp,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   exits,
+			"install": install,
+			"same":    same,
+			"until":   until,
+		},
+	})
+}
+
+// raceOptions keeps programs under the race detector from sleeping a second
+// before they exit.
+const raceOptions = "atexit_sleep_ms=0"
+
+// setUp gives a script a home, preferences and a PATH of its own: $WORK/bin
+// for the agents it installs, and a folder with bus-agent alone.
+func setUp(env *testscript.Env) error {
+	own := filepath.Join(env.WorkDir, ".own")
+	if err := link(own, "bus-agent"); err != nil {
+		return err
+	}
+	bin := filepath.Join(env.WorkDir, "bin")
+	home := filepath.Join(env.WorkDir, "home")
+	for _, dir := range []string{bin, home} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	env.Setenv("GORACE", raceOptions)
+	env.Setenv("PATH", bin+string(os.PathListSeparator)+own)
+	env.Setenv("SYSTEM_PATH", os.Getenv("PATH"))
+	env.Setenv("HOME", home)
+	env.Setenv("BUS_PREFERENCES_PATH", filepath.Join(env.WorkDir, "preferences.json"))
+	return nil
+}
+
+// link makes dir/name run the test binary under that name.
+func link(dir, name string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	target, err := exec.LookPath(name)
+	if err != nil {
+		return err
+	}
+	return os.Symlink(target, filepath.Join(dir, name))
+}
+
+// install makes agents available: install NAME... A script says in
+// bin/NAME.play what they do.
+func install(ts *testscript.TestScript, _ bool, names []string) {
+	for _, name := range names {
+		ts.Check(link(ts.MkAbs(filepath.Join(ts.Getenv("WORK"), "bin")), name))
+	}
+}
+
+// exits runs a command that must end with an exit code: exits CODE COMMAND...
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGS]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// same checks every byte of a file, written as a Go string: same FILE TEXT.
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: same FILE TEXT")
+	}
+	want, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	if got := ts.ReadFile(args[0]); (got == want) == neg {
+		ts.Fatalf("%s is %q, compared with %q", args[0], got, want)
+	}
+}
+
+// until waits for a file to exist: until FILE.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: until FILE")
+	}
+	if err := awaitFile(ts.MkAbs(args[0])); err != nil {
+		ts.Fatalf("%v", err)
+	}
+}
+
+// sandbox is a place to run bus-agent in from Go, as a script has one.
+type sandbox struct {
+	t   *testing.T
+	dir string
+}
+
+// newSandbox installs one fake agent that plays play.
+func newSandbox(t *testing.T, agent, play string) *sandbox {
+	t.Helper()
+	s := &sandbox{t, t.TempDir()}
+	bin := filepath.Join(s.dir, "bin")
+	for _, name := range []string{"bus-agent", agent} {
+		if err := link(bin, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(bin, agent+".play"), []byte(play), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"home", "work"} {
+		if err := os.Mkdir(filepath.Join(s.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }
+
+// command returns bus-agent with args, not started.
+func (s *sandbox) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(s.t.Context(), s.path("bin/bus-agent"), args...)
+	cmd.Dir = s.path("work")
+	cmd.Env = []string{
+		"PATH=" + s.path("bin"), "HOME=" + s.path("home"), "TERM=xterm", "GORACE=" + raceOptions,
+		"BUS_PREFERENCES_PATH=" + s.path("preferences.json"),
+	}
+	return cmd
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	if err == nil {
+		return 0
+	}
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	return exit.ExitCode()
+}

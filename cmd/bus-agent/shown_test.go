@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every command that the README and the help show works as it is shown, in a
+// shell, with a fake agent in place of each runtime. Together they are one
+// session, in the order of the page.
+func TestShownCommandsRun(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal("bash is needed to run what the pages show: ", err)
+	}
+	for _, page := range []string{"README.md", "docs/cli.md"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			commands := shownCommands(t, filepath.Join("..", "..", filepath.FromSlash(page)))
+			if len(commands) < 4 {
+				t.Fatalf("only %d commands found: %q", len(commands), commands)
+			}
+			s := newReader(t)
+			for _, command := range commands {
+				c := exec.CommandContext(t.Context(), bash, "-c", command)
+				c.Env = append(s.command().Env, "PATH="+s.path("bin")+":"+os.Getenv("PATH"))
+				c.Dir = s.path("work")
+				if out, err := c.CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%s", command, err, out)
+				}
+			}
+		})
+	}
+}
+
+// newReader is the sandbox of somebody who reads the pages: it has the agents
+// and the files they name.
+func newReader(t *testing.T) *sandbox {
+	t.Helper()
+	s := newSandbox(t, "codex", "")
+	if err := link(s.path("bin"), "claude"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"bin/codex.play": `out {"type":"thread.started","thread_id":"t"}
+out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello"}}
+out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
+`,
+		"bin/claude.play": `out {"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"hello"}]}}
+out {"type":"result","subtype":"success","is_error":false,"result":"hello"}
+`,
+		"work/task.md":    "do it\n",
+		"work/review.md":  "review {{BRANCH}}\n",
+		"work/run.ndjson": `{"type":"thread.started","thread_id":"t"}` + "\n",
+	} {
+		if err := os.WriteFile(s.path(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(s.path("home/.config/fish/completions"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// shownCommands returns the commands of a page: the lines of a block that begin
+// with bus-agent, and those that follow a comment in the examples of a help.
+func shownCommands(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	comment := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "  # "):
+			comment = trimmed
+			continue
+		case comment != "" && strings.HasPrefix(line, "  "):
+			if strings.HasPrefix(comment, "# zsh:") { // bash cannot source it
+				trimmed = strings.TrimSuffix(strings.TrimPrefix(trimmed, "source <("), ")")
+			}
+			commands = append(commands, trimmed)
+		case strings.HasPrefix(line, "    bus-agent "):
+			commands = append(commands, trimmed)
+		}
+		comment = ""
+	}
+	return commands
+}

@@ -1,0 +1,52 @@
+// Package command is the bus-agent program as a function, for builds with
+// runtimes of their own choice:
+//
+//	package main
+//
+//	import (
+//		"os"
+//
+//		"github.com/busdk/bus-agent/command"
+//
+//		_ "example.com/my-runtime"
+//		_ "github.com/busdk/bus-agent/backends/codex"
+//	)
+//
+//	func main() { os.Exit(command.Main("1.2.3")) }
+//
+// Whatever registers itself in the default registry is known to every command:
+// detect, run, format, config, completion. Library users want package runner.
+package command
+
+import (
+	"context"
+	"os"
+	"syscall"
+
+	"github.com/busdk/bus-agent/internal/cli"
+	"github.com/busdk/bus-agent/preferences"
+)
+
+// Main runs the program with the arguments, streams and environment of the
+// process and returns its exit code: 0 for success, 1 for a failure, 2 for a
+// wrong call. While an agent runs it takes charge of SIGINT, SIGTERM and SIGHUP
+// and adopts orphaned descendants. version is what --version prints; empty means
+// that of the build.
+func Main(version string) int {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "." // a removed directory; whoever needs it says so
+	}
+	return cli.Main(context.Background(), &cli.Env{
+		Args:        os.Args[1:],
+		Stdin:       os.Stdin,
+		Stdout:      stream(os.Stdout, syscall.Stdout),
+		Stderr:      stream(os.Stderr, syscall.Stderr),
+		Environ:     os.Environ(),
+		Dir:         dir,
+		Terminal:    cli.TerminalOf(os.Stdout, os.Stderr),
+		Preferences: preferences.Store(),
+		Begin:       begin,
+		Version:     version,
+	})
+}

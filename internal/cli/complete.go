@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+)
+
+// completeCommand is what the completion scripts call with the words of the
+// line after the name of the program, the last of which is being typed. It
+// prints one candidate a line, with a tab and a description where there is one,
+// or ":file" or ":dir" when a path is wanted.
+const completeCommand = "__complete"
+
+// Lines that ask the shell to complete a path.
+const (
+	completeFile = ":file"
+	completeDir  = ":dir"
+)
+
+func (inv *invocation) complete(_ context.Context, typed []string) error {
+	current := ""
+	if n := len(typed); n > 0 {
+		typed, current = typed[:n-1], typed[n-1]
+	}
+	var b strings.Builder
+	for _, c := range inv.candidates(typed, current) {
+		if strings.HasPrefix(c, current) || c == completeFile || c == completeDir {
+			b.WriteString(c + "\n")
+		}
+	}
+	return inv.out.print(b.String())
+}
+
+// candidates returns what may stand where current is typed.
+func (inv *invocation) candidates(typed []string, current string) []string {
+	p := parser{line: line{path: []*command{inv.root}}, root: inv.root}
+	for len(typed) > 0 {
+		word := typed[0]
+		typed = typed[1:]
+		switch {
+		case word == "--" && len(p.line.path) > 1:
+			return nil
+		case word == "--":
+		case len(word) > 1 && word[0] == '-':
+			if f, _ := p.find(strings.TrimLeft(word, "-"), strings.HasPrefix(word, "--")); f != nil && takesValue(f) {
+				if len(typed) == 0 {
+					return flagValues(f, "")
+				}
+				typed = typed[1:]
+			}
+		default:
+			p.word(word)
+		}
+	}
+	leaf := p.line.leaf()
+	switch {
+	case p.lost:
+		return nil
+	case strings.HasPrefix(current, "--") && strings.Contains(current, "="):
+		name, _, _ := strings.Cut(current, "=")
+		if f, _ := p.find(name[2:], true); f != nil && takesValue(f) {
+			return flagValues(f, name+"=")
+		}
+		return nil
+	case strings.HasPrefix(current, "-"):
+		return append(described(leaf, inv.root), flagsOf(inv.root.flags)...)
+	case len(leaf.sub) > 0:
+		var out []string
+		for _, sub := range leaf.sub {
+			out = append(out, sub.name+"\t"+sub.purpose)
+		}
+		return out
+	case leaf.words != nil:
+		return leaf.words(p.line.args)
+	}
+	return nil
+}
+
+func described(leaf, root *command) []string {
+	if leaf == root {
+		return nil
+	}
+	return flagsOf(leaf.flags)
+}
+
+func flagsOf(flags []urfave.Flag) []string {
+	var out []string
+	for _, f := range flags {
+		out = append(out, "--"+f.Names()[0]+"\t"+strings.ReplaceAll(flagUsage(f), "`", ""))
+	}
+	return out
+}
+
+// flagValues returns the values f can have, each after prefix.
+func flagValues(f urfave.Flag, prefix string) []string {
+	generic, ok := f.(*urfave.GenericFlag)
+	if !ok {
+		return nil
+	}
+	var list func() []string
+	switch v := generic.Value.(type) {
+	case *value:
+		switch {
+		case v.files:
+			return []string{completeFile}
+		case v.dirs:
+			return []string{completeDir}
+		}
+		list = v.words
+	case *values:
+		if v.dirs {
+			return []string{completeDir}
+		}
+		list = v.words
+	}
+	if list == nil {
+		return nil
+	}
+	out := list()
+	for i := range out {
+		out[i] = prefix + out[i]
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/preferences"
+	"github.com/busdk/bus-agent/runner"
+)
+
+func (inv *invocation) configCommand() *command {
+	return &command{
+		name:    "config",
+		purpose: "say what is in effect and why",
+		sub: []*command{{
+			name:    "show",
+			purpose: "print every setting, its value and where it came from",
+			details: `Prints what a run without flags would use. The source of a value is a variable,
+a preference key, or built-in. What is set too but does not count is listed as
+skipped, with the source that wins over it.`,
+			json: true,
+			examples: []example{
+				{"what would a run use here?", "bus-agent config show"},
+				{"the default model, for a script", `bus-agent config show --format json`},
+			},
+			exits: exitCodes("the settings were printed"),
+			run: func(ctx context.Context, _ call) error {
+				return inv.showConfig(ctx)
+			},
+		}},
+		exits: exitCodes("the settings were printed"),
+	}
+}
+
+// configuration is what config show prints, in JSON.
+type configuration struct {
+	Settings []configured `json:"settings"`
+	Skipped  []skipped    `json:"skipped"`
+	Warnings []string     `json:"warnings"`
+}
+
+// configured is one setting in effect. Value is null where there is none.
+type configured struct {
+	Name   string  `json:"name"`
+	Value  *string `json:"value"`
+	Source string  `json:"source"`
+}
+
+// skipped is a value that is set but does not count.
+type skipped struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+	Reason string `json:"reason"`
+}
+
+func (inv *invocation) showConfig(ctx context.Context) error {
+	c := configuration{Skipped: []skipped{}, Warnings: []string{}}
+	r := inv.runner(func(line string) {
+		if !slices.Contains(c.Warnings, line) {
+			c.Warnings = append(c.Warnings, line)
+		}
+	})
+	sources := runner.BusAgent()
+	lists, err := r.Lists(ctx)
+	if err != nil {
+		return err
+	}
+	selection, err := r.Resolve(ctx, "")
+	if agent.KindOf(err) == "usage" {
+		return err
+	}
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		c.Warnings = append(c.Warnings, strings.TrimSuffix(first, "; install or enable one of:"))
+	}
+	s, err := r.Settings(ctx, selection.Runtime.ID, agent.Request{}, "")
+	if err != nil {
+		return err
+	}
+	id := selection.Runtime.ID
+	add := func(name, value, source string, from []runner.Source) {
+		entry := configured{Name: name, Source: source}
+		if source != "" {
+			entry.Value = &value
+		}
+		c.Settings = append(c.Settings, entry)
+		c.Skipped = append(c.Skipped, inv.skippedOf(ctx, name, source, from, id, s.Model.Value)...)
+	}
+	add("runtime", selection.Token, selection.Source, sources.Runtime)
+	add("order", strings.Join(lists.Order.Value, ","), lists.Order.Source, sources.Order)
+	add("enable", strings.Join(lists.Enable.Value, ","), lists.Enable.Source, sources.Enable)
+	add("disable", strings.Join(lists.Disable.Value, ","), lists.Disable.Source, sources.Disable)
+	add("model", s.Model.Value, s.Model.Source, sources.Model)
+	add("model-reasoning-effort", string(s.ReasoningEffort.Value), s.ReasoningEffort.Source, sources.ReasoningEffort)
+	add("model-verbosity", string(s.Verbosity.Value), s.Verbosity.Source, sources.Verbosity)
+	add("output-format", string(s.OutputFormat.Value), s.OutputFormat.Source, sources.OutputFormat)
+	add("timeout", durationText(s.Timeout.Value), s.Timeout.Source, sources.Timeout)
+	inv.addStored(ctx, &c)
+
+	if inv.global.json() {
+		return inv.out.printJSON(c)
+	}
+	for _, line := range c.Warnings {
+		inv.screen.warn(line)
+	}
+	return inv.out.print(c.text())
+}
+
+// skippedOf lists the values of sources that are set but lose against winner.
+func (inv *invocation) skippedOf(ctx context.Context, name, winner string, sources []runner.Source, runtimeID, model string) []skipped {
+	var out []skipped
+	won := false
+	for _, s := range sources {
+		source := s.Env
+		var value string
+		switch {
+		case s.Env != "":
+			value = inv.env.getenv(s.Env)
+		default:
+			source = s.Key
+			if s.ForModel {
+				source = runner.KeyForModel(s.Key, model)
+			}
+			value = inv.preference(ctx, source)
+		}
+		switch {
+		case source == winner:
+			won = true
+		case value == "":
+		case s.Runtime != "" && s.Runtime != runtimeID:
+			out = append(out, skipped{name, value, source, "is for " + s.Runtime + " only"})
+		case won:
+			out = append(out, skipped{name, value, source, winner + " wins"})
+		default:
+			out = append(out, skipped{name, value, source, "cannot be used; see the warnings"})
+		}
+	}
+	return out
+}
+
+// preference returns a preference as text, "" when it is not set.
+func (inv *invocation) preference(ctx context.Context, key string) string {
+	if inv.stored.preferences == nil {
+		return ""
+	}
+	raw, ok, err := inv.stored.preferences.Get(ctx, key)
+	if err != nil || !ok {
+		return ""
+	}
+	return plainJSON(raw)
+}
+
+// plainJSON returns a string without its quotes, a list of strings joined by
+// commas, and any other JSON as it is.
+func plainJSON(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		return strings.Join(list, ",")
+	}
+	return string(raw)
+}
+
+// addStored adds the preferences of single models and runtimes, and those
+// nobody reads.
+func (inv *invocation) addStored(ctx context.Context, c *configuration) {
+	if inv.stored.preferences == nil {
+		return
+	}
+	items, err := preferences.List(ctx)
+	if err != nil {
+		return // reading them has warned already
+	}
+	known := settings()
+	for _, item := range items {
+		if slices.ContainsFunc(known, func(s setting) bool { return !s.subject && s.key == item.Key }) {
+			continue
+		}
+		value := plainJSON(item.Value)
+		if id, ok := strings.CutPrefix(item.Key, runner.KeyRuntimes+"."); ok && inv.stored.registry.Refused(id) != nil {
+			c.Skipped = append(c.Skipped, skipped{strings.TrimPrefix(item.Key, program+"."), value, item.Key, "describes no runtime; see the warnings"})
+			continue
+		}
+		if slices.ContainsFunc(known, func(s setting) bool { return s.subject && strings.HasPrefix(item.Key, s.key+".") }) {
+			c.Settings = append(c.Settings, configured{strings.TrimPrefix(item.Key, program+"."), &value, item.Key})
+			continue
+		}
+		c.Skipped = append(c.Skipped, skipped{strings.TrimPrefix(item.Key, program+"."), value, item.Key, "is no setting of this version"})
+	}
+}
+
+func (c *configuration) text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE")
+	for _, s := range c.Settings {
+		value, source := "-", "not set"
+		if s.Value != nil {
+			value, source = *s.Value, s.Source
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, value, source)
+	}
+	for _, s := range c.Skipped {
+		fmt.Fprintf(w, "%s\t%s\t%s (skipped: %s)\n", s.Name, s.Value, s.Source, s.Reason)
+	}
+	w.Flush()
+	return b.String()
+}
+
+// durationText returns d without the zeros at its end: 1h, not 1h0m0s.
+func durationText(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// plan is a run that is not made, in JSON.
+type plan struct {
+	Runtime     string   `json:"runtime"`
+	Model       string   `json:"model"`
+	Source      string   `json:"source"`
+	Workdir     string   `json:"workdir"`
+	Path        string   `json:"path"`
+	Args        []string `json:"args"`
+	PromptBytes int      `json:"stdin_bytes"`
+	TimeoutMS   int64    `json:"timeout_ms"`
+	Environment []string `json:"environment"`
+	Files       []string `json:"files"`
+	Warnings    []string `json:"warnings"`
+}
+
+// dryRun prints what a run would start and write: names of variables, never
+// their values.
+func (inv *invocation) dryRun(ctx context.Context, r *runner.Runner, req agent.Request, messages *startMessages) error {
+	p, err := r.Plan(ctx, req)
+	messages.release()
+	if err != nil {
+		return err
+	}
+	out := plan{
+		Runtime:     p.Start.Runtime,
+		Model:       p.Settings.Model.Value,
+		Source:      p.Selection.Source,
+		Workdir:     p.Start.Workdir,
+		Path:        p.Start.Path,
+		Args:        append([]string{}, p.Start.Command.Args...),
+		PromptBytes: len(p.Start.Command.Stdin),
+		TimeoutMS:   p.Settings.Timeout.Value.Milliseconds(),
+		Environment: append([]string{}, p.Env...),
+		Files:       append([]string{}, p.Files...),
+		Warnings:    append([]string{}, p.Warnings...),
+	}
+	if inv.global.json() {
+		return inv.out.printJSON(out)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "runtime: %s (%s)\n", out.Runtime, out.Source)
+	fmt.Fprintf(&b, "model: %s\n", out.Model)
+	fmt.Fprintf(&b, "timeout: %s\n", durationText(p.Settings.Timeout.Value))
+	fmt.Fprintf(&b, "workdir: %s\n", shellWord(out.Workdir))
+	fmt.Fprintf(&b, "command: %s\n", shellLine(append([]string{out.Path}, out.Args...)))
+	fmt.Fprintf(&b, "standard input: %d bytes\n", out.PromptBytes)
+	writeList(&b, "variables", out.Environment)
+	writeList(&b, "files", out.Files)
+	return inv.out.print(b.String())
+}
+
+func writeList(b *strings.Builder, name string, list []string) {
+	if len(list) == 0 {
+		fmt.Fprintf(b, "%s: none\n", name)
+		return
+	}
+	fmt.Fprintf(b, "%s:\n", name)
+	for _, item := range list {
+		b.WriteString("  " + item + "\n")
+	}
+}
+
+func shellLine(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = shellWord(a)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// shellWord returns s as one word of a shell: bare where it needs no quotes, in
+// single quotes otherwise, as $'…' when it has control characters.
+func shellWord(s string) string {
+	plain := s != ""
+	control := false
+	for _, r := range s {
+		switch {
+		case r < ' ' || r == 0x7f:
+			control = true
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_./:=,@%+", r):
+		default:
+			plain = false
+		}
+	}
+	switch {
+	case control:
+		var b strings.Builder
+		b.WriteString("$'")
+		for i := range len(s) {
+			switch c := s[i]; {
+			case c == '\'' || c == '\\':
+				b.WriteString(`\` + string(c))
+			case c == '\n':
+				b.WriteString(`\n`)
+			case c == '\t':
+				b.WriteString(`\t`)
+			case c < ' ' || c == 0x7f:
+				fmt.Fprintf(&b, `\x%02x`, c)
+			default:
+				b.WriteByte(c)
+			}
+		}
+		return b.String() + "'"
+	case plain:
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"plain-1.2_x/y:z=@%+,": "plain-1.2_x/y:z=@%+,",
+		"":                     "''",
+		"two words":            "'two words'",
+		"it's":                 `'it'\''s'`,
+		"$HOME `x` \\":         "'$HOME `x` \\'",
+		"a\nb\tc":              `$'a\nb\tc'`,
+		"\x1b[2J'\\":           `$'\x1b[2J\'\\'`,
+		"ü*":                   "'ü*'",
+		"~":                    "'~'",
+	} {
+		if got := shellWord(in); got != want {
+			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// FuzzShellWord lets a real shell read the words back.
+func FuzzShellWord(f *testing.F) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		f.Skip("no bash on this system")
+	}
+	f.Add("it's a $'test'\n\x01\x7f")
+	f.Add("\\x41\\'")
+	f.Fuzz(func(t *testing.T, word string) {
+		if strings.ContainsRune(word, 0) {
+			t.Skip("no argument holds a NUL")
+		}
+		out, err := exec.Command(bash, "--norc", "-c", "printf %s "+shellWord(word)).Output()
+		if err != nil {
+			t.Fatalf("%q: %v", word, err)
+		}
+		if string(out) != word {
+			t.Errorf("%q came back as %q from %s", word, out, shellWord(word))
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+)
+
+// results is where results go: standard output, the file of --output, or
+// nowhere when quiet. The file is opened by the first write or by open, so a
+// call that is wrong leaves it alone.
+type results struct {
+	inv    *invocation
+	file   *os.File
+	before func() // called before each write
+}
+
+// errReaderGone says that whoever read our output has closed it.
+var errReaderGone = errors.New("nobody reads the output")
+
+// outputError returns the error of a write to what has the given name.
+func outputError(name string, err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return errReaderGone
+	}
+	return &failure{text: "cannot write " + name, err: cause(err)}
+}
+
+// open opens the file of --output, if there is one to open.
+func (r *results) open() error {
+	g := &r.inv.global
+	if g.quiet || !g.output.set || r.file != nil {
+		return nil
+	}
+	f, err := os.Create(r.inv.env.abs(g.output.text))
+	if err != nil {
+		return outputError(quote(g.output.text), err)
+	}
+	r.file = f
+	return nil
+}
+
+// Write passes b on in one write, so that readers see it at once.
+func (r *results) Write(b []byte) (int, error) {
+	if r.inv.global.quiet {
+		return len(b), nil
+	}
+	if err := r.open(); err != nil {
+		return 0, err
+	}
+	if r.before != nil {
+		r.before()
+	}
+	if r.file != nil {
+		n, err := r.file.Write(b)
+		if err != nil {
+			err = outputError(quote(r.inv.global.output.text), err)
+		}
+		return n, err
+	}
+	n, err := r.inv.env.Stdout.Write(b)
+	if err != nil {
+		err = outputError("standard output", err)
+	}
+	return n, err
+}
+
+func (r *results) print(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := io.WriteString(r, text)
+	return err
+}
+
+// printJSON prints v as one indented object.
+func (r *results) printJSON(v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = r.Write(append(text, '\n'))
+	return err
+}
+
+// close ends the results. A command that succeeded with nothing to say leaves
+// an empty file.
+func (r *results) close(ok bool) error {
+	if ok {
+		if err := r.open(); err != nil {
+			return err
+		}
+	}
+	if r.file == nil {
+		return nil
+	}
+	if err := r.file.Close(); err != nil {
+		return outputError(quote(r.inv.global.output.text), err)
+	}
+	return nil
+}

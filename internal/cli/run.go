@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// runOptions are the flags of run as they were given.
+type runOptions struct {
+	agent, model, effort, verbosity, output, access value
+	timeout, idleTimeout, workdir                   value
+	prompt, text, template                          value
+	resume, maxTurns                                value
+	allowCommands, addDirs, env, vars               values
+
+	continues, requireAgentsMD, trustWorkspace, requireConfigured, dryRun bool
+}
+
+func (inv *invocation) runCommand() *command {
+	o := &runOptions{}
+	return &command{
+		name:    "run",
+		purpose: "run an agent with a prompt",
+		details: `Runs one agent once, in the current directory, and waits for its end. Exactly
+one of --prompt, --text and --template says what it is asked.
+
+Without --agent, the runtime is the one that BUS_AGENT or the preference
+bus-agent.runtime names, or else the first that "detect" prints. There are:
+` + runtimesHere + `.
+
+In the output format text, standard error shows the conversation while it
+happens and standard output gets the final answer alone, ended by one line
+break; when both are the same terminal the answer is not printed again. ndjson
+passes the agent's own lines on unchanged, events prints one normalized event
+in JSON a line. With --format json, standard output gets one object at the end,
+also when the agent fails: text, runtime, model, session_id, usage, cost_usd,
+duration_ms, exit_code, kind, error, warnings.
+
+With --verbose, standard error also shows where the agent runs, its own
+standard error, what the run took, and the ID that --resume takes. When the agent
+fails, the last lines of its standard error are shown in any case. Ctrl-C stops
+the agent and everything it started.`,
+		json:   true,
+		passes: true,
+		flags:  o.flags(inv),
+		examples: []example{
+			{"ask about the code, changing nothing", `bus-agent run --access read --text "What does this project do?"`},
+			{"a prompt from a file, a certain agent, at most ten minutes", "bus-agent run --agent " + runtimeHere + " --prompt task.md --timeout 10m"},
+			{"the answer alone, into a file", `bus-agent run --text "Write a haiku about Go" 2>/dev/null > haiku.txt`},
+			{"see what would run", "bus-agent run --prompt task.md --dry-run"},
+		},
+		exits: exitCodes("the agent succeeded",
+			"the agent failed, timed out, was stopped, or is not installed"),
+		slow: true,
+		run: func(ctx context.Context, call call) error {
+			return inv.run(ctx, o, call.rest)
+		},
+	}
+}
+
+func (o *runOptions) flags(inv *invocation) []urfave.Flag {
+	o.agent.words = func() []string { return inv.stored.registry.Tokens() }
+	o.effort.words = words(agent.Efforts())
+	o.verbosity.words = words(agent.Verbosities())
+	o.output.words = words(agent.OutputFormats())
+	o.access.words = words(agent.Accesses())
+	o.prompt.files, o.template.files = true, true
+	o.workdir.dirs, o.addDirs.dirs = true, true
+	return []urfave.Flag{
+		option("agent", "run the agent `RUNTIME`", &o.agent),
+		option("prompt", "read the prompt from `FILE`, - for standard input", &o.prompt),
+		option("text", "take `TEXT` as the prompt", &o.text),
+		option("template", "render the template in `FILE`, - for standard input, as the prompt", &o.template),
+		option("var", "give the template a value as `NAME=VALUE`; can be repeated", &o.vars),
+		option("model", "use `MODEL`; auto leaves the choice to the runtime (default: auto)", &o.model),
+		option("model-reasoning-effort", "let the model think `EFFORT`: minimal, low, medium, high or xhigh", &o.effort),
+		option("model-verbosity", "let the model write `VERBOSITY`: low, medium or high", &o.verbosity),
+		option("output-format", "print `OUTPUT`: text, ndjson or events (default: text)", &o.output),
+		option("access", "give the agent `ACCESS`: read (look only), write (edit here), full (no limits) (default: write)", &o.access),
+		option("allow-command", "let the agent run commands that match `PATTERN` unconfined; can be repeated", &o.allowCommands),
+		option("add-dir", "let the agent work in `DIR` too; can be repeated", &o.addDirs),
+		option("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
+		option("timeout", "stop the agent after `DURATION`, such as 90s or 1h30m (default: 60m)", &o.timeout),
+		option("idle-timeout", "stop the agent after `DURATION` without progress (default: never)", &o.idleTimeout),
+		option("workdir", "let the agent work in `DIR` (default: the current directory)", &o.workdir),
+		option("resume", "go on with the session `ID`", &o.resume),
+		toggle("continue", "go on with the latest session of the workdir", &o.continues),
+		option("max-turns", "stop the agent after `N` turns of the model", &o.maxTurns),
+		toggle("require-agents-md", "fail when there is no AGENTS.md or it cannot be delivered whole", &o.requireAgentsMD),
+		toggle("trust-workspace", "let hooks, MCP servers and settings of the repository run", &o.trustWorkspace),
+		toggle("require-configured", "fail when nothing names a runtime, instead of taking the first available", &o.requireConfigured),
+		toggle("dry-run", "print what would run and write, and do nothing", &o.dryRun),
+	}
+}
+
+func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) error {
+	req, err := inv.request(ctx, o)
+	if err != nil {
+		return err
+	}
+	req.Args = rest
+
+	messages := &startMessages{screen: inv.screen}
+	r := inv.runner(messages.warn)
+	r.RequireConfigured = o.requireConfigured
+	output, err := inv.outputFormat(ctx, r, o, req)
+	if err != nil {
+		messages.release()
+		return err
+	}
+	if o.dryRun {
+		return inv.dryRun(ctx, r, req, messages)
+	}
+	return inv.runAgent(ctx, r, req, output, messages)
+}
+
+// outputFormat settles what is printed of the run; "" when that is one JSON
+// object.
+func (inv *invocation) outputFormat(ctx context.Context, r *runner.Runner, o *runOptions, req agent.Request) (agent.OutputFormat, error) {
+	settings, err := r.Settings(ctx, "", req, agent.OutputFormat(o.output.text))
+	if err != nil {
+		return "", err
+	}
+	output := settings.OutputFormat.Value
+	switch {
+	case !inv.global.json():
+		return output, nil
+	case o.output.set && output != agent.OutputText:
+		return "", agent.Usagef("--output-format %s and --format json both want standard output; leave one out", output)
+	}
+	return "", nil
+}
+
+// runAgent runs the agent and prints what output asks for.
+func (inv *invocation) runAgent(ctx context.Context, r *runner.Runner, req agent.Request, output agent.OutputFormat, messages *startMessages) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	inv.out.before = inv.screen.clear
+	v := &view{inv: inv, messages: messages}
+	v.attach(&req, output)
+	var openErr error
+	req.Started = func(start agent.Start) {
+		v.started(start)
+		if openErr = inv.out.open(); openErr != nil {
+			cancel(openErr)
+		}
+	}
+
+	begun := time.Now()
+	result, err := r.Run(ctx, req)
+	v.close()
+	v.summarize(result)
+	switch {
+	case openErr != nil:
+		return openErr
+	case errors.Is(err, agent.ErrUsage):
+		return err
+	case output == "":
+		if result.Duration == 0 {
+			result.Duration = time.Since(begun)
+		}
+		if printErr := inv.out.printJSON(report(result, err)); printErr != nil && err == nil {
+			return printErr
+		}
+	case output == agent.OutputText && err == nil:
+		return v.answer(result)
+	case output == agent.OutputText && !v.streamed && result.Text != "":
+		return &unseen{err, formatters.SanitizeString(result.Text)}
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/busdk/bus-agent/formatters"
+)
+
+// screen is standard error: messages, the conversation and the spinner, each of
+// them on lines of its own. It is used by several goroutines at once.
+type screen struct {
+	mu      sync.Mutex
+	w       io.Writer
+	quiet   bool
+	color   bool
+	midLine bool // the last line is not ended
+	spinner *spinner
+}
+
+func newScreen(w io.Writer) *screen { return &screen{w: w} }
+
+// Colors of the prefix of messages.
+const (
+	colorError   = "31"
+	colorWarning = "33"
+	colorInfo    = "36"
+)
+
+// info says something that is neither result nor problem.
+func (s *screen) info(text string) {
+	if !s.quiet {
+		s.message(colorInfo, text)
+	}
+}
+
+// warn says what went another way than asked for.
+func (s *screen) warn(text string) {
+	if !s.quiet {
+		s.message(colorWarning, text)
+	}
+}
+
+// fail says why the program fails; it is said even when quiet.
+func (s *screen) fail(text string) { s.message(colorError, text) }
+
+func (s *screen) message(color, text string) {
+	prefix := program + ":"
+	if s.color {
+		prefix = "\x1b[" + color + "m" + prefix + "\x1b[0m"
+	}
+	s.line(prefix + " " + strings.TrimRight(formatters.SanitizeString(text), "\n"))
+}
+
+// plain writes text of ours as it is.
+func (s *screen) plain(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopSpinner()
+	io.WriteString(s.w, text)
+	s.midLine = !strings.HasSuffix(text, "\n")
+}
+
+// Write writes a part of the conversation.
+func (s *screen) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopSpinner()
+	s.midLine = b[len(b)-1] != '\n'
+	return s.w.Write(b)
+}
+
+// line writes text on a line of its own.
+func (s *screen) line(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopSpinner()
+	if s.midLine {
+		text = "\n" + text
+	}
+	s.midLine = false
+	io.WriteString(s.w, text+"\n")
+}
+
+// endLine ends the line that the conversation left open.
+func (s *screen) endLine() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.midLine {
+		io.WriteString(s.w, "\n")
+		s.midLine = false
+	}
+}
+
+// clear takes the spinner away for good.
+func (s *screen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopSpinner()
+}

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/preferences"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// setting is a preference that set writes and unset removes.
+type setting struct {
+	name      string // of the command
+	key       string
+	purpose   string
+	arguments string
+	// subject says that the first argument is part of the key: a model or the
+	// ID of a runtime.
+	subject  bool
+	min, max int
+	details  string
+	example  string
+	words    func(inv *invocation, done []string) []string
+	store    func(ctx context.Context, inv *invocation, args []string) error
+}
+
+// keyFor returns the key of the preference; subject is the first argument
+// where the key has one.
+func (s *setting) keyFor(subject string) string {
+	switch {
+	case !s.subject:
+		return s.key
+	case s.key == runner.KeyRuntimes:
+		return s.key + "." + subject
+	}
+	return runner.KeyForModel(s.key, subject)
+}
+
+func settings() []setting {
+	return []setting{
+		{
+			name: "runtime", key: runner.KeyRuntime, purpose: "the runtime that runs when nothing else names one",
+			arguments: "RUNTIME", min: 1, max: 1, example: runtimeHere,
+			words: first(func(inv *invocation) []string { return inv.stored.registry.Tokens() }),
+			store: func(ctx context.Context, inv *invocation, args []string) error {
+				if _, _, err := inv.stored.registry.ParseToken(args[0]); err != nil {
+					return err
+				}
+				return preferences.SetDefaultRuntime(ctx, args[0])
+			},
+		},
+		{
+			name: "model", key: runner.KeyModel, purpose: "the model; auto leaves the choice to the runtime",
+			arguments: "MODEL", min: 1, max: 1, example: "auto",
+			words: first(func(*invocation) []string { return []string{runner.DefaultModel} }),
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				return preferences.SetDefaultModel(ctx, args[0])
+			},
+		},
+		{
+			name: "model-reasoning-effort", key: runner.KeyReasoningEffort, purpose: "how much the model thinks",
+			arguments: "minimal|low|medium|high|xhigh", min: 1, max: 1, example: "high",
+			words: first(func(*invocation) []string { return words(agent.Efforts())() }),
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				return preferences.SetDefaultReasoningEffort(ctx, agent.ReasoningEffort(args[0]))
+			},
+		},
+		{
+			name: "model-verbosity", key: runner.KeyVerbosity, purpose: "how much the model writes",
+			arguments: "low|medium|high", min: 1, max: 1, example: "low",
+			words: first(func(*invocation) []string { return words(agent.Verbosities())() }),
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				return preferences.SetDefaultVerbosity(ctx, agent.Verbosity(args[0]))
+			},
+		},
+		{
+			name: "model-reasoning-effort-for-model", key: runner.KeyReasoningEffortForModel, purpose: "how much one model thinks",
+			arguments: "MODEL minimal|low|medium|high|xhigh", subject: true, min: 2, max: 2, example: "gpt-5.5 high",
+			words: second(func(*invocation) []string { return words(agent.Efforts())() }),
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				return preferences.SetDefaultReasoningEffortForModel(ctx, args[0], agent.ReasoningEffort(args[1]))
+			},
+		},
+		{
+			name: "model-verbosity-for-model", key: runner.KeyVerbosityForModel, purpose: "how much one model writes",
+			arguments: "MODEL low|medium|high", subject: true, min: 2, max: 2, example: "gpt-5.5 low",
+			words: second(func(*invocation) []string { return words(agent.Verbosities())() }),
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				return preferences.SetDefaultVerbosityForModel(ctx, args[0], agent.Verbosity(args[1]))
+			},
+		},
+		{
+			name: "output-format", key: runner.KeyOutputFormat, purpose: "what run prints",
+			arguments: "text|ndjson|events", min: 1, max: 1, example: "events",
+			words: first(func(*invocation) []string { return words(agent.OutputFormats())() }),
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				return preferences.SetDefaultOutputFormat(ctx, agent.OutputFormat(args[0]))
+			},
+		},
+		{
+			name: "timeout", key: runner.KeyTimeout, purpose: "how long a run may take",
+			arguments: "DURATION", min: 1, max: 1, example: "30m",
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				d, err := runner.ParseTimeout(args[0])
+				if err != nil {
+					return err
+				}
+				return preferences.SetDefaultTimeout(ctx, d)
+			},
+		},
+		listSetting("order", runner.KeyOrder, "the order in which runtimes are considered", preferences.SetDefaultOrder),
+		listSetting("enable", runner.KeyEnable, "the only runtimes that may be used", preferences.SetDefaultEnable),
+		listSetting("disable", runner.KeyDisable, "runtimes that may not be used; wins over enable", preferences.SetDefaultDisable),
+		{
+			name: "runtime-definition", key: runner.KeyRuntimes, purpose: "a runtime described in JSON",
+			arguments: "ID JSON", subject: true, min: 2, max: 2, example: `mine '{"executables":["mine"],"install_url":"https://example.com"}'`,
+			details: definitionDetails,
+			words:   first(func(inv *invocation) []string { return inv.stored.describedIDs() }),
+			store:   setRuntimeDefinition,
+		},
+	}
+}
+
+const definitionDetails = `JSON is one object; - reads it from standard input. ID is then a runtime like
+those built in. Its members:
+  executables     names of its program, tried in order; required
+  install_url     where to get it; required
+  name            its name for people (default: ID)
+  token_env       names of variables a credential can come from
+  args            arguments in order, each a string, or a list of strings that
+                  stand or fall together. {model} {resume} {workdir} {access}
+                  {prompt} {prompt-file} are replaced; an argument is left out
+                  when there is no value for what it holds
+  prompt          how the prompt arrives: stdin (the default), argument ({prompt},
+                  after an argument "--") or file ({prompt-file})
+  output          text (the default), or ndjson:RUNTIME to read it as that of a
+                  runtime that is built in
+  access          for each of read, write and full that it honours, the arguments
+                  {access} stands for (default: write alone, without arguments)
+  instructions    how AGENTS.md arrives: prompt (before it, the default), native
+                  (the program reads it itself) or none
+  slash_commands  true when a leading "/" of a prompt would be a command
+  executed        files of a repository that the program would run; a run is
+                  refused where there is one, unless with --trust-workspace
+  env             variables to set, null to remove one; no place for secrets`
+
+func listSetting(name, key, purpose string, set func(context.Context, []string) error) setting {
+	return setting{
+		name: name, key: key, purpose: purpose,
+		arguments: "RUNTIME...", min: 1, max: -1, example: runtimeHere,
+		details: "The runtimes are separated by spaces or commas. Name them without a variant.",
+		words: func(inv *invocation, _ []string) []string {
+			var ids []string
+			for _, rt := range inv.stored.registry.All() {
+				ids = append(ids, rt.ID)
+			}
+			return ids
+		},
+		store: func(ctx context.Context, inv *invocation, args []string) error {
+			var ids []string
+			for _, arg := range args {
+				for id := range strings.SplitSeq(arg, ",") {
+					if _, ok := inv.stored.registry.Lookup(id); !ok {
+						return unknownID(inv, id)
+					}
+					ids = append(ids, id)
+				}
+			}
+			return set(ctx, ids)
+		},
+	}
+}
+
+// unknownID is the error of an ID that a list cannot have.
+func unknownID(inv *invocation, id string) error {
+	if _, _, err := inv.stored.registry.ParseToken(id); err != nil {
+		return err
+	}
+	base, _, _ := strings.Cut(id, ":")
+	return agent.Usagef("runtime %q is a variant; name %s alone", id, base)
+}
+
+func setRuntimeDefinition(ctx context.Context, inv *invocation, args []string) error {
+	id, definition := args[0], args[1]
+	if definition == "-" {
+		var err error
+		if definition, err = inv.readStdin(ctx, "definition of runtime "+id); err != nil {
+			return err
+		}
+	}
+	// Of the other descriptions none counts: this one may replace any.
+	if _, err := registry.Describe(id, []byte(definition), inv.env.registry()); err != nil {
+		return err
+	}
+	return preferences.SetRuntimeDefinition(ctx, id, json.RawMessage(definition))
+}
+
+func first(list func(*invocation) []string) func(*invocation, []string) []string {
+	return nth(0, list)
+}
+
+func second(list func(*invocation) []string) func(*invocation, []string) []string {
+	return nth(1, list)
+}
+
+func nth(n int, list func(*invocation) []string) func(*invocation, []string) []string {
+	return func(inv *invocation, done []string) []string {
+		if len(done) != n {
+			return nil
+		}
+		return list(inv)
+	}
+}
+
+func (inv *invocation) setCommand() *command {
+	c := &command{
+		name:    "set",
+		purpose: "store a default",
+		details: `Defaults are kept in your BusDK preferences. They hold until a flag or an
+environment variable says otherwise; "config show" tells what is in effect.`,
+		examples: []example{
+			{"run a certain agent by default", "bus-agent set runtime " + runtimeHere},
+			{"give a run half an hour", "bus-agent set timeout 30m"},
+		},
+		exits: exitCodes("the default was stored", "the preferences cannot be written"),
+	}
+	for _, s := range settings() {
+		c.sub = append(c.sub, &command{
+			name:      s.name,
+			purpose:   "store " + s.purpose,
+			arguments: s.arguments,
+			min:       s.min,
+			max:       s.max,
+			details:   strings.TrimSpace("Writes the preference " + s.keyPattern() + ".\n" + s.details),
+			examples:  []example{{"for example", "bus-agent set " + s.name + " " + s.example}, {"back to the built-in default", "bus-agent unset " + s.unsetExample()}},
+			exits:     c.exits,
+			slow:      s.key == runner.KeyRuntimes, // it can read standard input
+			words: func(done []string) []string {
+				if s.words == nil {
+					return nil
+				}
+				return s.words(inv, done)
+			},
+			run: func(ctx context.Context, call call) error {
+				return s.store(ctx, inv, call.args)
+			},
+		})
+	}
+	return c
+}
+
+func (s *setting) keyPattern() string {
+	switch {
+	case !s.subject:
+		return s.key
+	case s.key == runner.KeyRuntimes:
+		return s.key + ".ID"
+	}
+	return s.key + ".MODEL"
+}
+
+func (s *setting) unsetExample() string {
+	if subject, _, ok := strings.Cut(s.example, " "); ok && s.subject {
+		return s.name + " " + subject
+	}
+	return s.name
+}

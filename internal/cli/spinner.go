@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// spinner shows that a run has begun while nothing has arrived from the agent.
+// It lives on the last line of a terminal and vanishes without a trace.
+type spinner struct {
+	label string
+	begun time.Time
+	shown bool
+	quit  chan struct{}
+}
+
+// spinnerPeriod is the time between two pictures; what answers within the
+// first never sees one.
+const spinnerPeriod = 150 * time.Millisecond
+
+// spin starts the spinner. Whatever is written to the screen next ends it.
+func (s *screen) spin(label string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spinner != nil {
+		return
+	}
+	sp := &spinner{label: label, begun: time.Now(), quit: make(chan struct{})}
+	s.spinner = sp
+	go func() {
+		tick := time.NewTicker(spinnerPeriod)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-sp.quit:
+				return
+			case <-tick.C:
+				s.draw(sp, n)
+			}
+		}
+	}()
+}
+
+// Whether a terminal goes on in the next line at its right edge. Where it does, a
+// terminal narrower than the picture would keep a line of every one.
+const (
+	wrapOff = "\x1b[?7l"
+	wrapOn  = "\x1b[?7h"
+)
+
+// draw shows the n-th picture, unless the spinner has been stopped meanwhile.
+func (s *screen) draw(sp *spinner, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spinner != sp {
+		return
+	}
+	sp.shown = true
+	fmt.Fprintf(s.w, "\r"+wrapOff+"%c %s (%ds)\x1b[K"+wrapOn, `|/-\`[n%4], sp.label, int(time.Since(sp.begun).Seconds()))
+}
+
+// stopSpinner takes the spinner away; the caller holds the lock.
+func (s *screen) stopSpinner() {
+	sp := s.spinner
+	if sp == nil {
+		return
+	}
+	s.spinner = nil
+	close(sp.quit)
+	if sp.shown {
+		io.WriteString(s.w, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+)
+
+// view shows one run.
+type view struct {
+	inv      *invocation
+	messages *startMessages
+	runtime  string
+	model    string            // as it was last announced
+	streamed bool              // the conversation goes to standard error
+	stderr   *formatters.Lines // the agent's, when it is shown
+	expected func([]byte) bool // lines of it that say nothing; may be nil
+}
+
+// attach connects req with standard output and standard error.
+func (v *view) attach(req *agent.Request, output agent.OutputFormat) {
+	inv := v.inv
+	var line func(*agent.Event) error
+	switch output {
+	case agent.OutputNDJSON:
+		req.Stdout = inv.out
+	case agent.OutputEvents:
+		line = v.eventLine()
+	default:
+		if !inv.global.quiet {
+			req.Text = v.conversation()
+			v.streamed = true
+		}
+	}
+	if inv.global.verbose > 0 {
+		v.stderr = v.stderrLines()
+		req.Stderr = v.stderr
+	}
+	// What is kept of the agent's output is not printed by any format.
+	req.CaptureLimit = -1
+	req.Events = func(e *agent.Event) error {
+		v.noteModel(e)
+		if line != nil {
+			return line(e)
+		}
+		return nil
+	}
+}
+
+// conversation is where the readable conversation goes. It is not the result:
+// a standard error that cannot be written does not stop the agent, unless it is
+// standard output too, whose reader has then gone.
+func (v *view) conversation() io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		_, err := v.inv.screen.Write(b)
+		if err != nil && v.inv.env.Terminal.SameFile {
+			return 0, outputError("standard error", err)
+		}
+		return len(b), nil
+	})
+}
+
+// maxStderrLine bounds what is shown of one line of the agent's standard error,
+// in bytes.
+const maxStderrLine = 64 << 10
+
+// stderrLines shows the agent's standard error. Whole lines keep it apart from
+// the conversation, which arrives at the same time.
+func (v *view) stderrLines() *formatters.Lines {
+	return &formatters.Lines{
+		Max: maxStderrLine,
+		Handle: func(line []byte, truncated bool, size int64) error {
+			if v.expected != nil && v.expected(line) {
+				return nil
+			}
+			text := formatters.SanitizeString(string(line))
+			if truncated {
+				text += fmt.Sprintf(" [cut, %d bytes]", size)
+			}
+			v.inv.screen.line(text)
+			return nil
+		},
+	}
+}
+
+// close shows what is left after the run.
+func (v *view) close() {
+	v.messages.release()
+	if v.stderr != nil {
+		_ = v.stderr.Close() // only Handle can fail
+	}
+	v.inv.screen.clear()
+	v.inv.screen.endLine()
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// eventLine prints each event as one line of JSON.
+func (v *view) eventLine() func(*agent.Event) error {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	return func(e *agent.Event) error {
+		buffer.Reset()
+		if err := encoder.Encode(e); err != nil {
+			return err
+		}
+		_, err := v.inv.out.Write(buffer.Bytes())
+		return err
+	}
+}
+
+// started says what is about to run. It is the first line of a run.
+func (v *view) started(start agent.Start) {
+	v.runtime, v.model = start.Runtime, start.Model
+	if rt, _, err := v.inv.stored.registry.ParseToken(start.Runtime); err == nil {
+		v.expected = rt.QuietStderr
+	}
+	v.announce()
+	if v.inv.global.verbose > 0 {
+		v.inv.screen.info(fmt.Sprintf("%s runs in %s", shellWord(start.Path), shellWord(start.Workdir)))
+	}
+	v.messages.release()
+	if v.mayspin() {
+		v.inv.screen.spin("waiting for " + start.Runtime)
+	}
+}
+
+func (v *view) announce() {
+	model := v.model
+	if model == "" {
+		model = "auto"
+	}
+	v.inv.screen.info(fmt.Sprintf("%s, model %s", v.runtime, model))
+}
+
+// noteModel corrects the announced model by the one the runtime reports.
+func (v *view) noteModel(e *agent.Event) {
+	if e.Kind != agent.KindSessionStarted || e.Model == "" || e.Model == v.model || e.Subagent != "" {
+		return
+	}
+	v.model = string(append([]byte(nil), e.Model...))
+	v.announce()
+}
+
+func (v *view) mayspin() bool {
+	env := v.inv.env
+	return env.Terminal.Stderr && !v.inv.global.quiet && env.getenv("TERM") != "dumb"
+}
+
+// summarize says what resumes the session and what the run took, when asked to
+// say more.
+func (v *view) summarize(r agent.Result) {
+	if v.inv.global.verbose == 0 || v.runtime == "" {
+		return
+	}
+	text := "it took " + r.Duration.Round(100*time.Millisecond).String()
+	if u := r.Usage; u != nil {
+		text += fmt.Sprintf(", %d tokens in and %d out", u.Input, u.Output)
+		if u.CostUSD != nil {
+			text += fmt.Sprintf(", $%.4f", *u.CostUSD)
+		}
+	}
+	if r.SessionID != "" {
+		text += "; --resume " + shellWord(r.SessionID) + " goes on with it"
+	}
+	v.inv.screen.info(text)
+}
+
+// answer prints the final answer, unless the same terminal shows it already.
+func (v *view) answer(result agent.Result) error {
+	inv := v.inv
+	if v.streamed && inv.env.Terminal.SameTerminal && !inv.global.output.set {
+		return nil
+	}
+	text := formatters.SanitizeString(result.Text)
+	if text != "" && text[len(text)-1] != '\n' {
+		text += "\n"
+	}
+	return inv.out.print(text)
+}
+
+// startMessages holds warnings back until the first line of a run is out, and
+// says each of them once.
+type startMessages struct {
+	screen   *screen
+	mu       sync.Mutex
+	released bool
+	lines    []string
+}
+
+func (m *startMessages) warn(line string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Contains(m.lines, line) {
+		return
+	}
+	m.lines = append(m.lines, line)
+	if m.released {
+		m.screen.warn(line)
+	}
+}
+
+// release says what was held back.
+func (m *startMessages) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.released {
+		return
+	}
+	m.released = true
+	for _, line := range m.lines {
+		m.screen.warn(line)
+	}
+}
