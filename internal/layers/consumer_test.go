@@ -1,0 +1,146 @@
+package layers
+
+import (
+	"archive/zip"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// published is the version the modules of this tree have in the tests below.
+const published = "v0.0.1"
+
+// TestConsumer builds modules outside the tree from this one as a module proxy
+// would serve it. Programs that import the registry and the runner alone need
+// nothing of bus-preferences; those that import preferences need the one line
+// the README shows.
+func TestConsumer(t *testing.T) {
+	t.Parallel()
+	root := moduleRoot(t)
+	proxy := t.TempDir()
+	publish(t, proxy, module, root)
+	publish(t, proxy, module+"/bus-preferences", filepath.Join(root, "bus-preferences"))
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := string(regexp.MustCompile(`(?m)^ *replace .*$`).Find(readme))
+	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(readme)
+	if line == "" || program == nil {
+		t.Fatal("the README shows no replace line or no program")
+	}
+	core := "package main\n\nimport (\n\t_ \"" + module + "/backends/all\"\n\t_ \"" + module + "/registry\"\n\t_ \"" + module + "/runner\"\n)\n\nfunc main() {}\n"
+
+	for name, c := range map[string]struct {
+		program string
+		mod     string
+		missing string
+	}{
+		"registry and runner":       {program: core},
+		"the README's program":      {program: string(program[1]), mod: line},
+		"the same without the line": {program: string(program[1]), missing: "bus-preferences"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := buildConsumer(t, proxy, c.program, c.mod)
+			if (err != nil) != (c.missing != "") || !strings.Contains(out, c.missing) {
+				t.Errorf("go mod tidy and go build: %v, want what is missing to be %q\n%s", err, c.missing, out)
+			}
+		})
+	}
+}
+
+// buildConsumer tidies and builds a module with one program. It has a module
+// cache of its own, filled from the proxy and from the real cache; only what
+// this module's own tests would have to download is downloaded here.
+func buildConsumer(t *testing.T, proxy, program, mod string) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "main.go"), program)
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/consumer\n\ngo 1.26\n\nrequire "+module+" "+published+"\n\n"+mod+"\n")
+	settings, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, upstream, _ := strings.Cut(strings.TrimSpace(string(settings)), "\n")
+	downloads := filepath.Join(cache, "cache", "download")
+	env := append(os.Environ(),
+		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(downloads)+","+upstream,
+		"GOMODCACHE="+filepath.Join(dir, "cache"), "GOFLAGS=-modcacherw", "GONOSUMDB=*", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local")
+	var all strings.Builder
+	for _, args := range [][]string{{"mod", "tidy"}, {"build", "-mod=mod", "-o", filepath.Join(dir, "consumer"), "."}} {
+		c := exec.Command("go", args...)
+		c.Dir, c.Env = dir, env
+		out, err := c.CombinedOutput()
+		all.Write(out)
+		if err != nil {
+			return all.String(), err
+		}
+	}
+	return all.String(), nil
+}
+
+// publish lays out a module below dir as a proxy serves it.
+func publish(t *testing.T, proxy, path, dir string) {
+	t.Helper()
+	versions := filepath.Join(proxy, filepath.FromSlash(path), "@v")
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := fmt.Sprintf(`{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, published)
+	write(t, filepath.Join(versions, "list"), published+"\n")
+	write(t, filepath.Join(versions, published+".info"), info)
+	write(t, filepath.Join(versions, "main.info"), info)
+	write(t, filepath.Join(versions, published+".mod"), string(mod))
+	file, err := os.Create(filepath.Join(versions, published+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipDir(dir, name, d.Name())
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil || !strings.HasSuffix(name, ".go") && rel != "go.mod" {
+			return err
+		}
+		w, err := archive.Create(path + "@" + published + "/" + filepath.ToSlash(rel))
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

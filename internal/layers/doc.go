@@ -1,0 +1,2 @@
+// Package layers holds the test that keeps imports going one way only.
+package layers

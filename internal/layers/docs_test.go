@@ -1,0 +1,75 @@
+package layers
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every test a page names exists, so that a proof that goes takes its line with
+// it, and every local link leads somewhere.
+func TestDocsNameWhatExists(t *testing.T) {
+	t.Parallel()
+	root := moduleRoot(t)
+	sources, err := filepath.Glob(filepath.Join(root, "acceptance", "*.go"))
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("no acceptance tests: %v", err)
+	}
+	var tests strings.Builder
+	for _, file := range sources {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(text)
+	}
+	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
+	for _, pattern := range []string{"docs/*.md", "docs/runtimes/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no pages %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
+	link := regexp.MustCompile(`\]\(([^):#]+)\)`)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllSubmatch(text, -1) {
+			if !strings.Contains(tests.String(), "func "+string(m[1])+"(") {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), string(m[1]))); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+}
+
+// The page on adding a runtime shows the files of the example, so what it says
+// is what is tested.
+func TestAddingARuntimeShowsTheExample(t *testing.T) {
+	t.Parallel()
+	root := moduleRoot(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "adding-a-runtime.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)\n`([a-z/_-]+\\.go)`:\n\n```go\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(shown) != 3 {
+		t.Fatalf("the page shows %d files, want 3", len(shown))
+	}
+	for _, m := range shown {
+		file, err := os.ReadFile(filepath.Join(root, "examples", "third-party-runtime", string(m[1])))
+		if err != nil || string(file) != string(m[2]) {
+			t.Errorf("%s on the page is not the file of the example: %v", m[1], err)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package layers
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/busdk/bus-agent"
+
+// rows lists the packages bottom up. A package may import packages of earlier
+// rows only.
+var rows = []struct{ packages []string }{
+	{packages: []string{"agent"}},
+	{packages: []string{"render", "internal/process"}},
+	{packages: []string{"formatters", "instructions"}},
+	{packages: []string{"registry"}},
+	{packages: []string{"runner", "backends/*"}},
+	{packages: []string{"backends/all", "backendtest", "modeltest", "preferences"}},
+	{packages: []string{"internal/cli"}},
+	{packages: []string{"command"}},
+	{packages: []string{"cmd/*"}},
+	{packages: []string{"internal/layers", "internal/bench", "internal/bench/*", "internal/demo", "internal/demo/*", "acceptance"}},
+}
+
+// forbidden lists what packages up to the runner must not import.
+var forbidden = []string{"net/http", "net", "github.com/busdk/bus-preferences"}
+
+func rowOf(pkg string) int {
+	for i, row := range rows {
+		if slices.Contains(row.packages, pkg) {
+			return i
+		}
+	}
+	for i, row := range rows {
+		for _, pattern := range row.packages {
+			if ok, _ := path.Match(pattern, pkg); ok {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	t.Parallel()
+	imports := productImports(t)
+	if len(imports) < 8 {
+		t.Fatalf("only %d packages found", len(imports))
+	}
+	for pkg, list := range imports {
+		row := rowOf(pkg)
+		if row < 0 {
+			t.Errorf("package %s has no row: decide where it belongs", pkg)
+			continue
+		}
+		for _, imported := range list {
+			checkImport(t, pkg, row, imported)
+		}
+	}
+}
+
+func checkImport(t *testing.T, pkg string, row int, imported string) {
+	t.Helper()
+	runnerRow := rowOf("runner")
+	if row <= runnerRow {
+		for _, f := range forbidden {
+			if imported == f || strings.HasPrefix(imported, f+"/") {
+				t.Errorf("%s imports %s; packages up to runner must not", pkg, imported)
+			}
+		}
+	}
+	// The benchmark measures os/exec itself.
+	if imported == "os/exec" && pkg != "internal/process" && pkg != "internal/bench" {
+		t.Errorf("%s imports os/exec; only internal/process may", pkg)
+	}
+	if strings.HasPrefix(imported, "github.com/busdk/bus-preferences") && pkg != "preferences" {
+		t.Errorf("%s imports %s; only preferences may", pkg, imported)
+	}
+	if pkg == "agent" && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+		t.Errorf("agent imports %s; it may import the standard library only", imported)
+	}
+	other, ok := strings.CutPrefix(imported, module+"/")
+	if !ok {
+		return
+	}
+	if strings.HasPrefix(pkg, "backends/") && strings.HasPrefix(other, "internal/") {
+		t.Errorf("%s imports %s; backends use public packages only", pkg, other)
+	}
+	if r := rowOf(other); r >= row {
+		t.Errorf("%s imports %s, which is not below it", pkg, other)
+	}
+}
+
+// core packages serve every runtime alike.
+var core = []string{"agent", "render", "formatters", "instructions", "registry", "runner", "internal/cli"}
+
+func TestCoreNamesNoRuntime(t *testing.T) {
+	t.Parallel()
+	root := moduleRoot(t)
+	for _, pkg := range core {
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files in %s: %v", pkg, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, literal := range stringLiterals(t, file) {
+				for _, name := range []string{"codex", "claude", "gemini", "cursor"} {
+					if strings.Contains(strings.ToLower(literal), name) && !allowedLiteral(filepath.Base(file), literal) {
+						t.Errorf("%s/%s names a runtime in %q", pkg, filepath.Base(file), literal)
+					}
+				}
+			}
+		}
+	}
+}
+
+// allowedLiteral admits the variables of one runtime that the specification
+// makes variables of all.
+func allowedLiteral(file, literal string) bool {
+	return file == "sources.go" && (strings.HasPrefix(literal, "CURSOR_AGENT_") || literal == "cursor")
+}
+
+func stringLiterals(t *testing.T, file string) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	parsed, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if _, ok := n.(*ast.ImportSpec); ok {
+			return false
+		}
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil {
+				found = append(found, text)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// productImports returns the imports of each package of the root module
+// outside its tests.
+func productImports(t *testing.T) map[string][]string {
+	t.Helper()
+	root := moduleRoot(t)
+	found := map[string][]string{}
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipDir(root, file, d.Name())
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(rel)
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(found[pkg], imported) {
+				found[pkg] = append(found[pkg], imported)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func skipDir(root, dir, name string) error {
+	if dir == root {
+		return nil
+	}
+	if name == "testdata" || strings.HasPrefix(name, ".") {
+		return fs.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
