@@ -1,0 +1,164 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+func TestClaudeGetsModelAndEffort(t *testing.T) {
+	t.Parallel()
+	w := newClaude(t, modeltest.Always(answer("ok")), nil)
+	r, o := w.run("hello", "--model-reasoning-effort", "high")
+	w.succeeds("ok", r, o)
+	if r.Model != "claude-opus-5-5" || r.Runtime != "claude" {
+		t.Errorf("reported %s, %s", r.Runtime, r.Model)
+	}
+	w.env = append(w.env, "BUS_AGENT_MODEL=claude-haiku-5-5", "BUS_AGENT_MODEL_REASONING_EFFORT=low")
+	r, o = w.run("hello", "--agent", "claude")
+	w.succeeds("ok", r, o)
+	for i, want := range []string{"claude-opus-5-5 high", "claude-haiku-5-5 low"} {
+		if got := w.asked(2)[i].Model() + " " + w.asked(2)[i].Effort(); got != want {
+			t.Errorf("request %d asked for %q, want %q", i, got, want)
+		}
+	}
+}
+
+// Without a model Claude Code chooses, and the report says which.
+func TestClaudeReportsTheModelItChose(t *testing.T) {
+	t.Parallel()
+	w := newClaude(t, modeltest.Replies(answer("ok")), nil)
+	r, o := w.run("hello", "--agent", "claude")
+	w.succeeds("ok", r, o)
+	if chosen := w.asked(1)[0].Model(); chosen == "" || r.Model != chosen {
+		t.Errorf("reported %q, asked for %q", r.Model, chosen)
+	}
+}
+
+func bash(command string) modeltest.ToolCall {
+	return modeltest.ToolCall{Name: "Bash", Arguments: `{"command":"` + command + `","description":"try"}`}
+}
+
+func TestClaudeToolCallShowsAsEvents(t *testing.T) {
+	t.Parallel()
+	w := newClaude(t, modeltest.Replies(
+		modeltest.Reply{
+			modeltest.Thinking{"I have to ", "look."},
+			modeltest.Text{"Looking."},
+			bash("cat fact.txt; exit 3"),
+			modeltest.Usage{Input: 100, Output: 10},
+		},
+		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20, Reasoning: 5}},
+	), map[string]string{"fact.txt": "the sky is blue\n"})
+	o := w.bus("what colour?", "run", "--agent", "claude", "--access", "full", "--output-format", "events", "--prompt", "-")
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	results := w.asked(2)[1].ToolResults()
+	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
+		t.Fatalf("the model got the tool results %q", results)
+	}
+	list := events(t, o)
+	want := []agent.Kind{agent.KindSessionStarted, agent.KindThinking, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
+	if diff := cmp.Diff(want, kinds(list)); diff != "" {
+		t.Errorf("events (-want +got):\n%s\n%v", diff, o)
+	}
+	if got := lastOfKind(list, agent.KindThinking).Text; got != "I have to look." {
+		t.Errorf("thinking %q", got)
+	}
+	call, result := lastOfKind(list, agent.KindToolCall), lastOfKind(list, agent.KindToolResult)
+	if call.Tool == nil || result.Tool == nil {
+		t.Fatalf("no tool in the events: %v", o)
+	}
+	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
+		t.Errorf("tool call %+v", call.Tool)
+	}
+	if !strings.Contains(result.Tool.Output, "the sky is blue") || result.Tool.ExitCode == nil || *result.Tool.ExitCode != 3 || !result.Failed {
+		t.Errorf("tool result %+v, failed %v", result.Tool, result.Failed)
+	}
+	if last := lastOfKind(list, agent.KindResult); last.Text != "It is blue." {
+		t.Errorf("final text %q", last.Text)
+	}
+	if usage := lastOfKind(list, agent.KindUsage).Usage; usage == nil || usage.Input != 300 || usage.Output != 30 || usage.CostUSD == nil {
+		t.Errorf("usage %+v", usage)
+	}
+}
+
+// The final answer alone goes to standard output, the conversation to standard
+// error.
+func TestClaudeOutputs(t *testing.T) {
+	t.Parallel()
+	w := newClaude(t, modeltest.Replies(
+		modeltest.Reply{modeltest.Text{"First words."}, bash("echo tool-output")},
+		answer("The answer."), answer("Raw.")), nil)
+	o := w.bus("hello", "run", "--agent", "claude", "--prompt", "-")
+	if o.code != 0 || o.stdout != "The answer.\n" {
+		t.Errorf("text: %v", o)
+	}
+	for _, part := range []string{"First words.", "tool-output", "The answer."} {
+		if !strings.Contains(o.stderr, part) {
+			t.Errorf("standard error lacks %q: %v", part, o)
+		}
+	}
+	o = w.bus("hello", "run", "--agent", "claude", "--output-format", "ndjson", "--prompt", "-")
+	if o.code != 0 || !strings.Contains(o.stdout, `"subtype":"init"`) || !strings.Contains(o.stdout, `"text":"Raw."`) {
+		t.Errorf("ndjson: %v", o)
+	}
+}
+
+func TestClaudeFailures(t *testing.T) {
+	t.Parallel()
+	status := func(code int, message string) modeltest.Reply {
+		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message}}
+	}
+	proveFailures(t, newClaude, map[string]failure{
+		"401":                  {reply: status(http.StatusUnauthorized, "the key is no good"), kind: "authentication", says: "401", asked: 2, took: 15},
+		"403":                  {reply: status(http.StatusForbidden, "not for you"), kind: "authentication", says: "not for you", asked: 2, took: 15},
+		"400":                  {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "what is this?", asked: 10, took: 30},
+		"404":                  {reply: status(http.StatusNotFound, "no such model"), kind: "agent", says: "model", asked: 2, took: 15},
+		"429":                  {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down", asked: 4, took: 30},
+		"500":                  {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "500", asked: 4, took: 30},
+		"529":                  {reply: status(529, "too much"), kind: "agent", says: "529", asked: 4, took: 30},
+		"failed in the stream": {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Fail{Code: "overloaded_error", Message: "later"}}, kind: "agent", says: "mid-response", asked: 10, took: 40, text: "half"},
+		"cut in the middle":    {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "Connection dropped", asked: 10, took: 40},
+		"no headers":           {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--idle-timeout", "5s"}, kind: "idle_timeout", says: "no progress for 5s", asked: 1, took: 15},
+		"silent stream":        {reply: modeltest.Reply{modeltest.Text{}, modeltest.Silence{}}, args: []string{"--timeout", "5s"}, kind: "timeout", says: "within 5s", asked: 1, took: 15},
+	})
+}
+
+func TestClaudeRecoversFromACut(t *testing.T) {
+	t.Parallel()
+	proveRecovery(t, newClaude)
+}
+
+func TestClaudeEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	w := newClaude(t, modeltest.Always(nil), nil)
+	r, o := w.run("hello")
+	t.Logf("%+v\n%v", r, o)
+	w.succeeds("", r, o)
+}
+
+func TestClaudeInterrupted(t *testing.T) {
+	t.Parallel()
+	proveInterrupt(t, newClaude, bash("touch running; python3 -c 'import time; time.sleep(300)'"))
+}
+
+// A background process that a tool leaves open neither blocks the end of a run
+// nor outlives it.
+func TestClaudeLeavesNoBackgroundProcess(t *testing.T) {
+	t.Parallel()
+	w := newClaude(t, modeltest.Replies(
+		modeltest.Reply{bash("nohup setsid sleep 300 > /dev/null 2>&1 & echo started")},
+		answer("left running")), nil)
+	r, o := w.run("hello", "--access", "full")
+	w.succeeds("left running", r, o)
+	w.asked(2)
+}

@@ -1,0 +1,389 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+func answer(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}} }
+
+// lastPrompt returns the last user message of a request.
+func lastPrompt(r *modeltest.Request) string {
+	texts := r.Texts("user")
+	if len(texts) == 0 {
+		return ""
+	}
+	return texts[len(texts)-1]
+}
+
+func TestCodexGetsThePromptWhole(t *testing.T) {
+	t.Parallel()
+	for name, prompt := range map[string]string{
+		"a million characters": strings.Repeat("0123456789", 99_999) + "öäüß€𝄞☃é\n\n",
+		"leading dash":         "--help me with -s danger-full-access",
+		"a dash alone":         "-",
+		"shell text":           "$(touch pwned) `touch pwned`; touch pwned && \"quoted\" 'single' \\ !! ~ *",
+		"file and template":    "look at @AGENTS.md and {{NAME}} and {% x %}",
+		"blank and line ends":  "  two blanks before\r\n\ttab\r\nand a line end\n\n",
+		"prefix of a word":     "résumé naïve 日本語",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "a million characters" && len([]rune(prompt)) != 1_000_000 {
+				t.Fatalf("the prompt has %d characters", len([]rune(prompt)))
+			}
+			w := newWorld(t, modeltest.Replies(answer("got it")), nil)
+			r, o := w.run(prompt)
+			w.succeeds("got it", r, o)
+			if got := lastPrompt(w.asked(1)[0]); got != prompt {
+				t.Errorf("the model got %d bytes of %d: %s", len(got), len(prompt), clip(cmp.Diff(clip(prompt), clip(got))))
+			}
+		})
+	}
+}
+
+// A prompt that looks like a command of Codex is text; a line break may stand
+// before it.
+func TestCodexGetsASlashAsText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, modeltest.Replies(answer("ok")), nil)
+	r, o := w.run("/compact the prose")
+	w.succeeds("ok", r, o)
+	if got := strings.TrimPrefix(lastPrompt(w.asked(1)[0]), "\n"); got != "/compact the prose" {
+		t.Errorf("the model got %q", got)
+	}
+}
+
+func TestCodexRefusesATooLongPromptBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, modeltest.Replies(), nil)
+	o := w.bus(strings.Repeat("x", 1<<20+1), append([]string{"run", "--agent", "codex", "--prompt", "-"}, w.fake()...)...)
+	if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "prompt") {
+		t.Errorf("want a usage error that names the prompt: %v", o)
+	}
+	if n := len(w.model.Requests()); n != 0 {
+		t.Errorf("%d requests were made", n)
+	}
+}
+
+// Markers of the instruction files, outermost first.
+const (
+	rootMark = "MARKER-OF-THE-ROOT"
+	midMark  = "MARKER-OF-THE-MIDDLE"
+	deepMark = "MARKER-OF-THE-DEPTH"
+	leafMark = "MARKER-OF-ANOTHER-FOLDER"
+)
+
+func layered() map[string]string {
+	return map[string]string{
+		"AGENTS.md":            "Root rules. " + rootMark + "\n",
+		"services/AGENTS.md":   "Service rules. " + midMark + "\n",
+		"services/a/AGENTS.md": "Rules of a. " + deepMark + "\n",
+		"services/b/AGENTS.md": "Rules of b. " + leafMark + "\n",
+		"services/a/main.go":   "package main\n",
+	}
+}
+
+// checkLayers fails the test unless each of marks is in the request once, in
+// order, and the others not at all.
+func checkLayers(t *testing.T, r *modeltest.Request, marks ...string) {
+	t.Helper()
+	whole := strings.Join(r.Texts(), "\n")
+	last := -1
+	for _, mark := range []string{rootMark, midMark, deepMark, leafMark} {
+		want := 0
+		if slices.Contains(marks, mark) {
+			want = 1
+		}
+		if n := r.Count(mark); n != want {
+			t.Errorf("%s is in the request %d times, want %d", mark, n, want)
+		}
+		if want == 0 {
+			continue
+		}
+		at := strings.Index(whole, mark)
+		if at < last {
+			t.Errorf("%s stands before an outer one", mark)
+		}
+		last = at
+	}
+}
+
+func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		workdir string
+		arrange func(w *world)
+		want    []string
+	}{
+		"at the root":          {".", nil, []string{rootMark}},
+		"one level down":       {"services", nil, []string{rootMark, midMark}},
+		"two levels down":      {"services/a", nil, []string{rootMark, midMark, deepMark}},
+		"without a repository": {"services/a", (*world).forgetGit, []string{deepMark}},
+		"below a false repository": {"services/a", func(w *world) {
+			// Codex takes an empty .git for a root; it is none.
+			w.forgetGit()
+			writeFiles(w.t, filepath.Dir(w.repo), map[string]string{"AGENTS.md": leafMark + "\n"})
+			if err := os.Mkdir(filepath.Join(filepath.Dir(w.repo), ".git"), 0o755); err != nil {
+				w.t.Fatal(err)
+			}
+		}, []string{deepMark}},
+		"a .codex of one's own": {"services", func(w *world) { writeFiles(w.t, w.repo, map[string]string{".codex/notes.txt": "mine"}) }, []string{rootMark, midMark}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, modeltest.Replies(answer("ok")), layered())
+			workdir := filepath.Join(w.repo, tt.workdir)
+			if tt.arrange != nil {
+				tt.arrange(w)
+			}
+			r, o := w.run("hello", "--workdir", workdir)
+			w.succeeds("ok", r, o)
+			request := w.asked(1)[0]
+			checkLayers(t, request, tt.want...)
+			if !slices.ContainsFunc(request.Texts("user"), func(s string) bool { return strings.Contains(s, "<cwd>"+workdir+"</cwd>") }) {
+				t.Errorf("the agent does not work in %s", workdir)
+			}
+			if len(r.Warnings) != 0 {
+				t.Errorf("warnings: %q", r.Warnings)
+			}
+		})
+	}
+}
+
+// Codex alone stops at 32 KiB, root first, and starves the nested files.
+func TestCodexGetsLongAgentsMDWhole(t *testing.T) {
+	t.Parallel()
+	files := layered()
+	var long strings.Builder
+	for i := 0; long.Len() < 200<<10; i++ {
+		fmt.Fprintf(&long, "rule %d of many\n", i)
+	}
+	files["AGENTS.md"] += long.String()
+	w := newWorld(t, modeltest.Replies(answer("ok")), files)
+	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services/a"), "--require-agents-md")
+	w.succeeds("ok", r, o)
+	request := w.asked(1)[0]
+	checkLayers(t, request, rootMark, midMark, deepMark)
+	if request.Count(long.String()) != 1 {
+		t.Error("the long file is not whole")
+	}
+}
+
+func TestCodexCutsAgentsMDOverTheLimit(t *testing.T) {
+	t.Parallel()
+	files := layered()
+	files["AGENTS.md"] += strings.Repeat("a rule that fills a line\n", 300<<10/25)
+	w := newWorld(t, modeltest.Replies(answer("ok")), files)
+	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services"))
+	w.succeeds("ok", r, o)
+	if len(r.Warnings) == 0 {
+		t.Errorf("no warning that the instructions were cut: %v", o)
+	}
+	if n := w.asked(1)[0].Count(rootMark); n > 1 {
+		t.Errorf("the root's instructions came %d times", n)
+	}
+
+	w = newWorld(t, modeltest.Replies(), files)
+	if o := w.bus("hello", append([]string{"run", "--agent", "codex", "--require-agents-md", "--prompt", "-"}, w.fake()...)...); o.code == 0 || len(w.model.Requests()) != 0 {
+		t.Errorf("--require-agents-md let a cut AGENTS.md pass: %v", o)
+	}
+}
+
+func TestCodexGetsModelEffortAndVerbosity(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, modeltest.Replies(answer("ok"), answer("ok")), nil)
+	r, o := w.run("hello", "--model-reasoning-effort", "high", "--model-verbosity", "medium")
+	w.succeeds("ok", r, o)
+	if r.Model != "gpt-5.5" || r.Runtime != "codex" {
+		t.Errorf("reported %s, %s", r.Runtime, r.Model)
+	}
+	if first, _, _ := strings.Cut(o.stderr, "\n"); !strings.Contains(first, "codex") || !strings.Contains(first, "gpt-5.5") {
+		t.Errorf("the first line names not runtime and model: %q", first)
+	}
+	w.env = append(w.env, "BUS_AGENT_MODEL=gpt-5.5", "BUS_AGENT_MODEL_REASONING_EFFORT=low", "BUS_AGENT_MODEL_VERBOSITY=high")
+	r, o = w.run("hello", "--agent", "codex")
+	w.succeeds("ok", r, o)
+	requests := w.asked(2)
+	for i, want := range []string{"gpt-5.5 high medium", "gpt-5.5 low high"} {
+		if got := requests[i].Model() + " " + requests[i].Effort() + " " + requests[i].Verbosity(); got != want {
+			t.Errorf("request %d asked for %q, want %q", i, got, want)
+		}
+	}
+}
+
+// Without a model Codex chooses, and the report says which.
+func TestCodexReportsTheModelItChose(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, modeltest.Replies(answer("ok")), nil)
+	r, o := w.run("hello", "--agent", "codex")
+	w.succeeds("ok", r, o)
+	if chosen := w.asked(1)[0].Model(); chosen == "" || r.Model != chosen {
+		t.Errorf("reported %q, asked for %q", r.Model, chosen)
+	}
+}
+
+func TestCodexLocalReachesTheLocalServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, modeltest.Replies(answer("from here")), layered())
+	w.env = append(w.env, "CODEX_OSS_BASE_URL="+w.model.OllamaURL(), "OPENAI_API_KEY=sk-outside", "CODEX_API_KEY=sk-outside")
+	r, o := w.runWith("hello", nil, "--agent", "codex:local", "--model", "gpt-oss:20b", "--model-reasoning-effort", "low")
+	w.succeeds("from here", r, o)
+	if r.Runtime != "codex:local" {
+		t.Errorf("runtime %q", r.Runtime)
+	}
+	request := w.asked(1)[0]
+	checkLayers(t, request, rootMark)
+	if request.Model() != "gpt-oss:20b" || request.Effort() != "low" || lastPrompt(request) != "hello" {
+		t.Errorf("asked %s %s %q", request.Model(), request.Effort(), lastPrompt(request))
+	}
+	var paths []string
+	for _, request := range w.model.Requests() {
+		paths = append(paths, request.Path)
+		if request.Header.Get("Authorization") != "" {
+			t.Errorf("%s got a key", request.Path)
+		}
+	}
+	if !slices.Contains(paths, "/api/tags") {
+		t.Errorf("no sign of Ollama in %q", paths)
+	}
+}
+
+func TestCodexToolCallShowsAsEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, modeltest.Replies(
+		modeltest.Reply{
+			modeltest.Thinking{"I have to ", "look."},
+			modeltest.Text{"Looking."},
+			modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"cat fact.txt; exit 3"}`},
+			modeltest.Usage{Input: 100, Output: 10},
+		},
+		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20, Reasoning: 5}},
+	), map[string]string{"fact.txt": "the sky is blue\n"})
+	o := w.bus("what colour?", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "events", "--prompt", "-"}, w.fake()...)...)
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	results := w.asked(2)[1].ToolResults()
+	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
+		t.Fatalf("the model got the tool results %q", results)
+	}
+	var kinds []agent.Kind
+	byKind := map[agent.Kind]agent.Event{}
+	lines := bufio.NewScanner(strings.NewReader(o.stdout))
+	for lines.Scan() {
+		var e agent.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("%v in %s", err, lines.Text())
+		}
+		switch e.Kind {
+		case agent.KindHeartbeat, agent.KindUsage:
+		default:
+			kinds = append(kinds, e.Kind)
+		}
+		byKind[e.Kind] = e
+	}
+	want := []agent.Kind{agent.KindSessionStarted, agent.KindThinking, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("events (-want +got):\n%s\n%v", diff, o)
+	}
+	if got := byKind[agent.KindThinking].Text; got != "I have to look." {
+		t.Errorf("thinking %q", got)
+	}
+	call, result := byKind[agent.KindToolCall], byKind[agent.KindToolResult]
+	if call.Tool == nil || result.Tool == nil {
+		t.Fatalf("no tool in the events: %v", o)
+	}
+	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
+		t.Errorf("tool call %+v", call.Tool)
+	}
+	if !strings.Contains(result.Tool.Output, "the sky is blue") || result.Tool.ExitCode == nil || *result.Tool.ExitCode != 3 || !result.Failed {
+		t.Errorf("tool result %+v, failed %v", result.Tool, result.Failed)
+	}
+	if last := byKind[agent.KindText]; last.Text != "It is blue." {
+		t.Errorf("final text %q", last.Text)
+	}
+}
+
+// The final answer alone goes to standard output, the conversation to standard
+// error, and ndjson is what Codex wrote.
+func TestCodexOutputs(t *testing.T) {
+	t.Parallel()
+	script := modeltest.Replies(
+		modeltest.Reply{modeltest.Text{"First words."}, modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"echo tool-output"}`}},
+		answer("The answer."), answer("Raw."))
+	w := newWorld(t, script, nil)
+	o := w.bus("hello", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--prompt", "-"}, w.fake()...)...)
+	if o.code != 0 || o.stdout != "The answer.\n" {
+		t.Errorf("text: %v", o)
+	}
+	for _, part := range []string{"First words.", "tool-output", "The answer."} {
+		if !strings.Contains(o.stderr, part) {
+			t.Errorf("standard error lacks %q: %v", part, o)
+		}
+	}
+	if strings.Contains(o.stderr, "Untrusted project-local configuration") {
+		t.Errorf("standard error repeats what bus-agent caused itself: %v", o)
+	}
+	o = w.bus("hello", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "ndjson", "--prompt", "-"}, w.fake()...)...)
+	if o.code != 0 || !strings.HasPrefix(o.stdout, `{"type":"thread.started","thread_id":"`) || !strings.Contains(o.stdout, `"type":"agent_message","text":"Raw."`) {
+		t.Errorf("ndjson: %v", o)
+	}
+}
+
+func TestCodexAccessHolds(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		access        string
+		inside, above bool
+	}{
+		"read":  {"read", false, false},
+		"write": {"write", true, false},
+		"full":  {"full", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, modeltest.Replies(
+				modeltest.Reply{modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"echo x > sub/made-inside; echo x > ../made-above; echo x > .git/made; echo $?"}`}},
+				answer("done")), map[string]string{".gitignore": "made-*\n", "sub/keep": ""})
+			r, o := w.run("make files", "--access", tt.access)
+			w.succeeds("done", r, o)
+			w.asked(2)
+			for path, want := range map[string]bool{
+				filepath.Join(w.repo, "sub", "made-inside"): tt.inside,
+				filepath.Join(w.repo, "..", "made-above"):   tt.above,
+				filepath.Join(w.repo, ".git", "made"):       tt.above,
+			} {
+				if _, err := os.Stat(path); (err == nil) != want {
+					t.Errorf("%s written: %v, want %v", path, err == nil, want)
+				}
+			}
+		})
+	}
+}
+
+func TestCodexFoldersAddedCanBeWritten(t *testing.T) {
+	t.Parallel()
+	extra := t.TempDir()
+	w := newWorld(t, modeltest.Replies(
+		modeltest.Reply{modeltest.ToolCall{Name: "exec_command", Arguments: fmt.Sprintf(`{"cmd":"echo x > %s/made"}`, extra)}},
+		answer("done")), nil)
+	r, o := w.run("make a file", "--add-dir", extra)
+	w.succeeds("done", r, o)
+	if _, err := os.Stat(filepath.Join(extra, "made")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,165 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+func TestGeminiGetsTheModel(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Always(answer("ok")), nil)
+	r, o := w.run("hello")
+	w.succeeds("ok", r, o)
+	if r.Model != "gemini-2.5-pro" || r.Runtime != "gemini" {
+		t.Errorf("reported %s, %s", r.Runtime, r.Model)
+	}
+	w.env = append(w.env, "BUS_AGENT_MODEL=gemini-2.5-flash")
+	r, o = w.run("hello", "--agent", "gemini")
+	w.succeeds("ok", r, o)
+	for i, want := range []string{"gemini-2.5-pro", "gemini-2.5-flash"} {
+		if got := w.asked(2)[i].Model(); got != want {
+			t.Errorf("request %d asked for %q, want %q", i, got, want)
+		}
+	}
+}
+
+// Without a model Gemini CLI lets a small one choose, and the report says which
+// it was.
+func TestGeminiReportsTheModelItChose(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 10, Output: 5}}), nil)
+	r, o := w.run("hello", "--agent", "gemini")
+	w.succeeds("ok", r, o)
+	if chosen := w.asked(1)[0].Model(); chosen == "" || r.Model != chosen {
+		t.Errorf("reported %q, asked for %q", r.Model, chosen)
+	}
+}
+
+func shell(command string) modeltest.ToolCall {
+	return modeltest.ToolCall{Name: "run_shell_command", Arguments: `{"command":"` + command + `","description":"try"}`}
+}
+
+// Gemini CLI shows no thinking, and not with which code a command ended.
+func TestGeminiToolCallShowsAsEvents(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(
+		modeltest.Reply{
+			modeltest.Thinking{"**Look** I have to look."},
+			modeltest.Text{"Looking."},
+			shell("cat fact.txt; exit 3"),
+			modeltest.Usage{Input: 100, Output: 10},
+		},
+		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20}},
+	), map[string]string{"fact.txt": "the sky is blue\n"})
+	o := w.bus("what colour?", "run", "--agent", "gemini", "--model", w.chosen, "--access", "full", "--output-format", "events", "--prompt", "-")
+	if o.code != 0 {
+		t.Fatal(o)
+	}
+	results := w.asked(2)[1].ToolResults()
+	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
+		t.Fatalf("the model got the tool results %q", results)
+	}
+	list := events(t, o)
+	want := []agent.Kind{agent.KindSessionStarted, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
+	if diff := cmp.Diff(want, kinds(list)); diff != "" {
+		t.Errorf("events (-want +got):\n%s\n%v", diff, o)
+	}
+	call, result := lastOfKind(list, agent.KindToolCall), lastOfKind(list, agent.KindToolResult)
+	if call.Tool == nil || result.Tool == nil {
+		t.Fatalf("no tool in the events: %v", o)
+	}
+	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
+		t.Errorf("tool call %+v", call.Tool)
+	}
+	if !strings.Contains(result.Tool.Output, "the sky is blue") {
+		t.Errorf("tool result %+v", result.Tool)
+	}
+	if usage := lastOfKind(list, agent.KindUsage).Usage; usage == nil || usage.Input != 300 || usage.Output != 30 || usage.Cached != 100 {
+		t.Errorf("usage %+v", usage)
+	}
+}
+
+// The final answer alone goes to standard output, the conversation to standard
+// error, without the CLI's own chatter.
+func TestGeminiOutputs(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(
+		modeltest.Reply{modeltest.Text{"First words."}, shell("echo tool-output")},
+		answer("The answer."), answer("Raw.")), nil)
+	o := w.bus("hello", "run", "--agent", "gemini", "--model", w.chosen, "--access", "full", "--prompt", "-")
+	if o.code != 0 || o.stdout != "The answer.\n" {
+		t.Errorf("text: %v", o)
+	}
+	for _, part := range []string{"First words.", "tool-output", "The answer."} {
+		if !strings.Contains(o.stderr, part) {
+			t.Errorf("standard error lacks %q: %v", part, o)
+		}
+	}
+	for _, part := range []string{"256-color", "Ripgrep", "YOLO"} {
+		if strings.Contains(o.stderr, part) {
+			t.Errorf("standard error has the chatter %q: %v", part, o)
+		}
+	}
+	o = w.bus("hello", "run", "--agent", "gemini", "--model", w.chosen, "--output-format", "ndjson", "--prompt", "-")
+	if o.code != 0 || !strings.HasPrefix(o.stdout, `{"type":"init"`) || !strings.Contains(o.stdout, `"content":"Raw."`) {
+		t.Errorf("ndjson: %v", o)
+	}
+}
+
+func TestGeminiFoldersAddedCanBeWritten(t *testing.T) {
+	t.Parallel()
+	extra := firedDir(t)
+	w := newGemini(t, modeltest.Replies(
+		modeltest.Reply{modeltest.ToolCall{Name: "write_file", Arguments: `{"file_path":"` + extra + `/made","content":"x"}`}},
+		answer("done")), nil)
+	r, o := w.run("make a file", "--add-dir", extra)
+	w.succeeds("done", r, o)
+	if got := firedNames(t, extra); !slices.Equal(got, []string{"made"}) {
+		t.Errorf("made %q; the model was told %q", got, w.asked(2)[1].ToolResults())
+	}
+}
+
+func TestGeminiFailures(t *testing.T) {
+	t.Parallel()
+	status := func(code int, message string) modeltest.Reply {
+		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message}}
+	}
+	proveFailures(t, newGemini, map[string]failure{
+		"401":               {reply: status(http.StatusUnauthorized, "the key is no good"), kind: "authentication", says: "the key is no good", asked: 1, took: 20},
+		"403":               {reply: status(http.StatusForbidden, "not for you"), kind: "authentication", says: "not for you", asked: 1, took: 20},
+		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "what is this?", asked: 1, took: 20},
+		"404":               {reply: status(http.StatusNotFound, "no such model"), kind: "agent", says: "no such model", asked: 1, took: 20},
+		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down", asked: 3, took: 45},
+		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "boom", asked: 3, took: 45},
+		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "terminated", asked: 10, took: 30, text: "half an ans"},
+		"empty answer":      {reply: nil, kind: "agent", says: "empty response", asked: 10, took: 30},
+		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--idle-timeout", "8s"}, kind: "idle_timeout", says: "no progress for 8s", asked: 1, took: 25},
+		"silent stream":     {reply: modeltest.Reply{modeltest.Text{}, modeltest.Silence{}}, args: []string{"--timeout", "8s"}, kind: "timeout", says: "within 8s", asked: 1, took: 25},
+	})
+}
+
+func TestGeminiInterrupted(t *testing.T) {
+	t.Parallel()
+	proveInterrupt(t, newGemini, shell("touch running; sleep 300"))
+}
+
+// A background process that a tool leaves open neither blocks the end of a run
+// nor outlives it.
+func TestGeminiLeavesNoBackgroundProcess(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(
+		modeltest.Reply{shell("nohup setsid sleep 300 > /dev/null 2>&1 & echo started")},
+		answer("left running")), nil)
+	r, o := w.run("hello", "--access", "full")
+	w.succeeds("left running", r, o)
+	w.asked(2)
+}

@@ -1,0 +1,134 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+// programs writes a program for each name beside fired and returns what finds
+// their paths: each leaves a file named after itself in fired.
+func programs(t *testing.T, fired string, names ...string) func(name string) string {
+	t.Helper()
+	dir := filepath.Join(fired, "..", "plants")
+	files := map[string]string{}
+	for _, name := range names {
+		// An empty list is an answer that nobody stumbles over.
+		files[name] = "#!/bin/sh\n: >" + filepath.Join(fired, name) + "\n[ " + name + " = discovery ] && echo '[]'\n:\n"
+	}
+	writeFiles(t, dir, files)
+	return func(name string) string {
+		if !slices.Contains(names, name) {
+			t.Fatalf("no program %s", name)
+		}
+		return filepath.Join(dir, name)
+	}
+}
+
+// A hostility is one run in a hostile repository.
+type hostility struct {
+	workdir string
+	prompt  string
+	again   string // how a second run goes on: "new", "resume" or "continue"
+	args    []string
+	marks   []string
+}
+
+func hostilities() map[string]hostility {
+	return map[string]hostility{
+		"at the root":       {workdir: ".", marks: []string{rootMark}},
+		"in a folder":       {workdir: "services", marks: []string{rootMark, midMark}},
+		"a second run":      {workdir: ".", again: "new", marks: []string{rootMark}},
+		"a resumed run":     {workdir: ".", again: "resume", marks: []string{rootMark}},
+		"a continued run":   {workdir: ".", again: "continue", marks: []string{rootMark}},
+		"to read":           {workdir: ".", args: []string{"--access", "read"}, marks: []string{rootMark}},
+		"a planted command": {workdir: ".", prompt: "/evil", marks: []string{rootMark}},
+	}
+}
+
+// proveHarmless proves that a repository with files of plants in its root and in
+// services runs nothing with full access, that the key goes to the model alone
+// and that the AGENTS.md files still arrive. The model calls call once.
+func proveHarmless(t *testing.T, make maker, call modeltest.ToolCall, key string, plants func(t *testing.T, fired, stolen string) map[string]string) {
+	for name, h := range hostilities() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fired := firedDir(t)
+			w := make(t, func(r *modeltest.Request) modeltest.Reply {
+				if len(r.ToolResults()) == 0 {
+					return modeltest.Reply{call}
+				}
+				return answer("done")
+			}, layered())
+			plant := plants(t, fired, w.model.URL()+"/stolen")
+			for _, dir := range []string{".", "services"} {
+				writeFiles(t, filepath.Join(w.repo, dir), plant)
+			}
+			w.git("add", "-A", "-f")
+			w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
+
+			args := slices.Concat([]string{"--workdir", filepath.Join(w.repo, h.workdir), "--access", "full"}, h.args)
+			if h.again != "" {
+				r, o := w.run("before", args...)
+				w.succeeds("done", r, o)
+				switch h.again {
+				case "resume":
+					args = append(args, "--resume", r.SessionID)
+				case "continue":
+					args = append(args, "--continue")
+				}
+			}
+			prompt := h.prompt
+			if prompt == "" {
+				prompt = "hello"
+			}
+			r, o := w.run(prompt, args...)
+			w.succeeds("done", r, o)
+			if got := firedNames(t, fired); len(got) != 0 {
+				t.Errorf("the repository ran %q", got)
+			}
+			if !strings.Contains(o.stderr, "left out") {
+				t.Errorf("nothing says that the repository's settings were left out: %v", o)
+			}
+			for _, request := range w.model.Requests() {
+				if strings.Contains(request.Path, "stolen") {
+					t.Errorf("%s %s was asked", request.Method, request.Path)
+				}
+				if got := request.Header.Get(key); request.IsModel() && got != "sk-acceptance" {
+					t.Errorf("%s was sent %q", request.Path, got)
+				}
+				if request.Header.Get("Authorization") != "" {
+					t.Errorf("%s was sent another key", request.Path)
+				}
+				if request.IsModel() && request.Model() != w.chosen {
+					t.Errorf("asked for %s", request.Model())
+				}
+			}
+			requests := w.model.ModelRequests()
+			last := requests[len(requests)-1]
+			checkLayers(t, last, h.marks...)
+			if n := last.Count("PLANTED-TEXT"); n != 0 {
+				t.Errorf("planted text is in the request %d times", n)
+			}
+			if got := strings.TrimPrefix(lastPrompt(last), "\n"); got != prompt {
+				t.Errorf("the model got the prompt %q", got)
+			}
+		})
+	}
+}
+
+// checkFired fails the test unless each of want has fired.
+func checkFired(t *testing.T, fired string, want ...string) {
+	t.Helper()
+	got := firedNames(t, fired)
+	for _, name := range want {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s has not fired, only %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Where the programs under test are: the first is built when the variable is
+// not set, the others must be there.
+const (
+	busAgentEnv = "BUS_AGENT_BIN"
+	codexEnv    = "BUS_AGENT_CODEX"
+	claudeEnv   = "BUS_AGENT_CLAUDE"
+	geminiEnv   = "BUS_AGENT_GEMINI"
+)
+
+var (
+	busAgent string // absolute path of the bus-agent under test
+	codex    string // absolute path of the real Codex CLI
+	claude   string // absolute path of the real Claude Code
+	gemini   string // absolute path of the real Gemini CLI
+	git      string
+	node     string
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		cleanUp, err := findPrograms()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "acceptance:", err)
+			return 1
+		}
+		defer cleanUp()
+		return m.Run()
+	}())
+}
+
+func findPrograms() (cleanUp func(), err error) {
+	cleanUp = func() {}
+	for _, cli := range []struct {
+		env, name string
+		path      *string
+	}{{codexEnv, "the Codex CLI", &codex}, {claudeEnv, "Claude Code", &claude}, {geminiEnv, "the Gemini CLI", &gemini}} {
+		*cli.path = os.Getenv(cli.env)
+		if !filepath.IsAbs(*cli.path) {
+			return cleanUp, fmt.Errorf("%s is no absolute path of %s; run `make acceptance`", cli.env, cli.name)
+		}
+		if _, err := exec.LookPath(*cli.path); err != nil {
+			return cleanUp, fmt.Errorf("%s: %w; run `make acceptance`", cli.env, err)
+		}
+	}
+	if git, err = exec.LookPath("git"); err != nil {
+		return cleanUp, err
+	}
+	if node, err = exec.LookPath("node"); err != nil {
+		return cleanUp, err
+	}
+	if busAgent = os.Getenv(busAgentEnv); busAgent != "" {
+		_, err := exec.LookPath(busAgent)
+		return cleanUp, err
+	}
+	dir, err := os.MkdirTemp("", "bus-agent-acceptance-")
+	if err != nil {
+		return cleanUp, err
+	}
+	cleanUp = func() { _ = os.RemoveAll(dir) }
+	busAgent = filepath.Join(dir, "bus-agent")
+	build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", busAgent, "../cmd/bus-agent")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		cleanUp()
+		return func() {}, fmt.Errorf("bus-agent cannot be built: %w", err)
+	}
+	return cleanUp, nil
+}

@@ -1,0 +1,453 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+// The rules that are the same for every CLI whose world a maker makes.
+
+// A maker makes the world of one CLI.
+type maker func(t *testing.T, script modeltest.Script, files map[string]string) *world
+
+// prompts are prompts that a CLI could take for something else than text.
+func prompts() map[string]string {
+	return map[string]string{
+		"three million bytes": strings.Repeat("0123456789", 299_998) + "0123456789abcdef€\n",
+		"leading dash":        "--help me with --dangerously-skip-permissions",
+		"a dash alone":        "-",
+		"shell text":          "$(touch pwned) `touch pwned`; touch pwned && \"quoted\" 'single' \\ !! ~ *",
+		"templates":           "look at {{NAME}} and {% x %} and ${HOME}",
+		"blank and line ends": "  two blanks before\n\ttab\nand a line end",
+		"prefix of a word":    "résumé naïve 日本語",
+		"leading slash":       "/compact the prose",
+		"leading exclamation": "!touch pwned",
+		"leading hash":        "# remember this",
+		"an @ without a file": "ask @nobody-here and a@b.example about it",
+	}
+}
+
+// provePrompts proves that each prompt reaches the model as it is; a line break
+// may stand before a slash.
+func provePrompts(t *testing.T, make maker, prompts map[string]string) {
+	for name, prompt := range prompts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := make(t, modeltest.Replies(answer("got it")), nil)
+			r, o := w.run(prompt)
+			w.succeeds("got it", r, o)
+			got := lastPrompt(w.asked(1)[0])
+			if strings.HasPrefix(prompt, "/") {
+				got = strings.TrimPrefix(got, "\n")
+			}
+			if got != prompt {
+				t.Errorf("the model got %d bytes of %d: %s", len(got), len(prompt), cmp.Diff(clip(prompt), clip(got)))
+			}
+			if _, err := os.Stat(filepath.Join(w.repo, "pwned")); err == nil {
+				t.Error("the prompt was run")
+			}
+		})
+	}
+}
+
+// proveTooLong proves that a prompt over the limit is refused before the start.
+func proveTooLong(t *testing.T, w *world, limit int) {
+	t.Helper()
+	o := w.bus(strings.Repeat("x", limit+1), "run", "--agent", w.agent, "--prompt", "-")
+	if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "prompt") {
+		t.Errorf("want a usage error that names the prompt: %v", o)
+	}
+	if n := len(w.model.Requests()); n != 0 {
+		t.Errorf("%d requests were made", n)
+	}
+}
+
+// ownMark is in the CLI's own instruction files.
+const ownMark = "MARKER-OF-THE-OWN-FILE"
+
+// A layout is a repository and what of it must reach the model.
+type layout struct {
+	workdir string
+	files   map[string]string // beside those of layered
+	home    map[string]string
+	links   map[string]string // name and target
+	arrange func(w *world)
+	want    []string
+	own     int // how often ownMark must be there
+}
+
+// layouts are the layouts of a CLI with an instruction file of its own name in
+// the folder dir of the home.
+func layouts(own, dir string) map[string]layout {
+	return map[string]layout{
+		"at the root":          {workdir: ".", want: []string{rootMark}},
+		"one level down":       {workdir: "services", want: []string{rootMark, midMark}},
+		"two levels down":      {workdir: "services/a", want: []string{rootMark, midMark, deepMark}},
+		"without a repository": {workdir: "services/a", arrange: (*world).forgetGit, want: []string{deepMark}},
+		"below a false repository": {workdir: "services/a", arrange: func(w *world) {
+			w.forgetGit()
+			writeFiles(w.t, filepath.Dir(w.repo), map[string]string{"AGENTS.md": leafMark + "\n"})
+			if err := os.Mkdir(filepath.Join(filepath.Dir(w.repo), ".git"), 0o755); err != nil {
+				w.t.Fatal(err)
+			}
+		}, want: []string{deepMark}},
+		"own file":               {workdir: ".", files: map[string]string{own: ownMark + "\n"}, want: []string{rootMark}, own: 1},
+		"own file, empty":        {workdir: ".", files: map[string]string{own: ""}, want: []string{rootMark}},
+		"own file that imports":  {workdir: ".", files: map[string]string{own: "@AGENTS.md\n\n" + ownMark + "\n"}, want: []string{rootMark}, own: 1},
+		"own file that links":    {workdir: ".", links: map[string]string{own: "AGENTS.md"}, want: []string{rootMark}},
+		"own file that repeats":  {workdir: ".", files: map[string]string{own: layered()["AGENTS.md"]}, want: []string{rootMark}},
+		"own file in a parent":   {workdir: "services/a", files: map[string]string{own: ownMark + "\n"}, want: []string{rootMark, midMark, deepMark}, own: 1},
+		"a parent that imports":  {workdir: "services/a", files: map[string]string{own: "@AGENTS.md\n" + ownMark + "\n"}, want: []string{rootMark, midMark, deepMark}, own: 1},
+		"imports everywhere":     {workdir: "services", files: map[string]string{own: "@AGENTS.md\n", "services/" + own: "@AGENTS.md\n"}, want: []string{rootMark, midMark}},
+		"own file in the depth":  {workdir: "services", files: map[string]string{"services/" + own: ownMark + "\n"}, want: []string{rootMark, midMark}, own: 1},
+		"own file of the user":   {workdir: ".", home: map[string]string{dir + "/" + own: ownMark + "\n"}, want: []string{rootMark}, own: 1},
+		"own file and no others": {workdir: "services/b", files: map[string]string{"services/b/AGENTS.md": "", "services/AGENTS.md": "", "AGENTS.md": "", own: ownMark + "\n"}, own: 1},
+	}
+}
+
+// proveLayers proves that each AGENTS.md from the root to the workdir reaches
+// the model once, in order, and the CLI's own file beside them.
+func proveLayers(t *testing.T, make maker, layouts map[string]layout, flags ...string) {
+	for name, l := range layouts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := layered()
+			for path, text := range l.files {
+				files[path] = text
+			}
+			w := make(t, modeltest.Replies(answer("ok")), files)
+			for link, target := range l.links {
+				if err := os.Symlink(target, filepath.Join(w.repo, link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if l.arrange != nil {
+				l.arrange(w)
+			}
+			writeFiles(t, w.home, l.home)
+			workdir := filepath.Join(w.repo, l.workdir)
+			r, o := w.run("hello", append([]string{"--workdir", workdir}, flags...)...)
+			w.succeeds("ok", r, o)
+			request := w.asked(1)[0]
+			checkLayers(t, request, l.want...)
+			if n := request.Count(ownMark); n != l.own {
+				t.Errorf("the own file is in the request %d times, want %d", n, l.own)
+			}
+			if request.Count(workdir) == 0 {
+				t.Errorf("the agent does not work in %s", workdir)
+			}
+			if len(r.Warnings) != 0 {
+				t.Errorf("warnings: %q", r.Warnings)
+			}
+		})
+	}
+}
+
+// proveLongInstructions proves that 200 KiB arrive whole, and that what is over
+// the limit is cut with a warning or refused.
+func proveLongInstructions(t *testing.T, make maker) {
+	files := layered()
+	var long strings.Builder
+	for i := 0; long.Len() < 200<<10; i++ {
+		fmt.Fprintf(&long, "rule %d of many\n", i)
+	}
+	files["AGENTS.md"] += long.String()
+	w := make(t, modeltest.Replies(answer("ok")), files)
+	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services/a"), "--require-agents-md")
+	w.succeeds("ok", r, o)
+	request := w.asked(1)[0]
+	checkLayers(t, request, rootMark, midMark, deepMark)
+	if request.Count(long.String()) != 1 {
+		t.Error("the long file is not whole")
+	}
+
+	files["AGENTS.md"] += strings.Repeat("a rule that fills a line\n", 100<<10/25)
+	w = make(t, modeltest.Replies(answer("ok")), files)
+	r, o = w.run("hello", "--workdir", filepath.Join(w.repo, "services"))
+	w.succeeds("ok", r, o)
+	if len(r.Warnings) == 0 {
+		t.Errorf("no warning that the instructions were cut: %v", o)
+	}
+	request = w.asked(1)[0]
+	if n := request.Count(rootMark); n > 1 {
+		t.Errorf("the root's instructions came %d times", n)
+	}
+	if n := request.Count(midMark); n != 1 {
+		t.Errorf("the closest instructions came %d times", n)
+	}
+
+	w = make(t, modeltest.Replies(), files)
+	if o := w.bus("hello", "run", "--agent", w.agent, "--require-agents-md", "--prompt", "-"); o.code == 0 || len(w.model.ModelRequests()) != 0 {
+		t.Errorf("--require-agents-md let a cut AGENTS.md pass: %v", o)
+	}
+}
+
+// events returns the events on the standard output of a run.
+func events(t *testing.T, o outcome) []agent.Event {
+	t.Helper()
+	var list []agent.Event
+	lines := bufio.NewScanner(strings.NewReader(o.stdout))
+	for lines.Scan() {
+		var e agent.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("%v in %s", err, lines.Text())
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// kinds returns the kinds of events without those that only say that there is
+// life, equal ones after each other once.
+func kinds(events []agent.Event) []agent.Kind {
+	var list []agent.Kind
+	for _, e := range events {
+		if e.Kind != agent.KindHeartbeat && e.Kind != agent.KindUsage {
+			list = append(list, e.Kind)
+		}
+	}
+	return slices.Compact(list)
+}
+
+// lastOfKind returns the last event of a kind; the zero value if there is none.
+func lastOfKind(events []agent.Event, kind agent.Kind) agent.Event {
+	var last agent.Event
+	for _, e := range events {
+		if e.Kind == kind {
+			last = e
+		}
+	}
+	return last
+}
+
+// A failure is how a failure of the model ends a run.
+type failure struct {
+	reply modeltest.Reply
+	args  []string
+	kind  string
+	says  string
+	asked int     // at most
+	took  seconds // at most
+	text  string  // what the model had said until then
+}
+
+type seconds float64
+
+// proveFailures proves how each failure ends: its kind, what is said of it, how
+// often the model is asked and how long it takes.
+func proveFailures(t *testing.T, make maker, failures map[string]failure) {
+	for name, f := range failures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := make(t, modeltest.Always(f.reply), nil)
+			r, o := w.run("hello", f.args...)
+			if o.code != 1 || r.Kind != f.kind || !strings.Contains(r.Error, f.says) {
+				t.Errorf("kind %q, error %q; want %q, %q\n%v", r.Kind, r.Error, f.kind, f.says, o)
+			}
+			if n := len(w.model.ModelRequests()); n == 0 || n > f.asked {
+				t.Errorf("the model was asked %d times, want at most %d", n, f.asked)
+			}
+			if took := seconds(o.took.Seconds()); took > f.took {
+				t.Errorf("it took %.1f s, want at most %.1f", took, f.took)
+			}
+			if strings.Contains(o.stdout+o.stderr, "sk-acceptance") {
+				t.Error("the key is in the output")
+			}
+			if r.Text != f.text {
+				t.Errorf("the run has the answer %q, want %q", r.Text, f.text)
+			}
+			t.Logf("%s after %.1f s and %d requests: %s", r.Kind, o.took.Seconds(), len(w.model.ModelRequests()), r.Error)
+		})
+	}
+}
+
+// talk returns what user and model said in a request, without what the CLI put
+// beside the prompts.
+func talk(r *modeltest.Request) []string {
+	var said []string
+	for _, m := range r.Messages() {
+		if m.Role != "assistant" && m.Role != "user" {
+			continue
+		}
+		for _, text := range m.Texts {
+			if !strings.HasPrefix(text, "<") {
+				said = append(said, m.Role+": "+text)
+			}
+		}
+	}
+	return said
+}
+
+// proveResume proves that a session is resumed by its ID and as the latest.
+func proveResume(t *testing.T, make maker) {
+	turn := func(text string) modeltest.Reply {
+		return modeltest.Reply{modeltest.Text{text}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
+	}
+	w := make(t, modeltest.Replies(turn("noted"), turn("unrelated"), turn("it was 42"), turn("still 42")), layered())
+	first, o := w.run("remember 42")
+	w.succeeds("noted", first, o)
+	if first.SessionID == "" {
+		t.Fatalf("no session ID: %v", o)
+	}
+	other, o := w.run("something else")
+	w.succeeds("unrelated", other, o)
+
+	resumed, o := w.run("what was it?", "--resume", first.SessionID)
+	w.succeeds("it was 42", resumed, o)
+	if resumed.SessionID != first.SessionID {
+		t.Errorf("resumed %s, asked for %s", resumed.SessionID, first.SessionID)
+	}
+	continued, o := w.run("and now?", "--continue")
+	w.succeeds("still 42", continued, o)
+	if continued.SessionID != first.SessionID {
+		t.Errorf("continued %s, the latest is %s", continued.SessionID, first.SessionID)
+	}
+
+	request := w.asked(4)[3]
+	want := []string{
+		"user: remember 42", "assistant: noted",
+		"user: what was it?", "assistant: it was 42",
+		"user: and now?",
+	}
+	if diff := cmp.Diff(want, talk(request)); diff != "" {
+		t.Errorf("conversation (-want +got):\n%s", diff)
+	}
+	checkLayers(t, request, rootMark)
+}
+
+// proveUsage proves that each run of a session reports what it used itself.
+func proveUsage(t *testing.T, make maker) {
+	turn := modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
+	w := make(t, modeltest.Replies(turn, turn), nil)
+	first, o := w.run("hello")
+	w.succeeds("ok", first, o)
+	resumed, o := w.run("hello", "--resume", first.SessionID)
+	w.succeeds("ok", resumed, o)
+	want := agent.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}
+	for i, r := range []report{first, resumed} {
+		if r.Usage == nil {
+			t.Fatalf("no usage of run %d", i)
+		}
+		r.Usage.CostUSD = nil
+		if diff := cmp.Diff(want, *r.Usage); diff != "" {
+			t.Errorf("usage of run %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// proveUnknownSessions proves that a session that is not there is refused.
+func proveUnknownSessions(t *testing.T, make maker, code int) {
+	w := make(t, modeltest.Replies(), nil)
+	for _, id := range []string{"01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0", "no-such-session", "../../x"} {
+		o := w.bus("hello", "run", "--agent", w.agent, "--resume", id, "--prompt", "-")
+		if o.code != code || !strings.Contains(o.stderr, id) {
+			t.Errorf("resume %s: %v", id, o)
+		}
+	}
+	if n := len(w.model.ModelRequests()); n != 0 {
+		t.Errorf("%d requests were made", n)
+	}
+}
+
+// proveRecovery proves that an answer that is cut once is asked for again and
+// counts once.
+func proveRecovery(t *testing.T, make maker) {
+	w := make(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"half"}, modeltest.Cut{}}, answer("the whole answer")), nil)
+	r, o := w.run("hello")
+	w.succeeds("the whole answer", r, o)
+	w.asked(2)
+}
+
+// proveInterrupt proves that Ctrl-C ends the agent and the command it runs.
+// reply makes it run one that does not end.
+func proveInterrupt(t *testing.T, make maker, call modeltest.ToolCall) {
+	w := make(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
+	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+	defer cancel()
+	before := w.snapshot()
+	cmd, stdout, stderr := w.start(ctx, "hello", "run", "--agent", w.agent, "--model", w.chosen, "--access", "full", "--format", "json", "--prompt", "-")
+	running := filepath.Join(w.repo, "running")
+	for {
+		if _, err := os.Stat(running); err == nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the command does not run\n%s\n%s", stdout, stderr)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	begun := time.Now()
+	interrupt(t, cmd)
+	err := cmd.Wait()
+	var r report
+	if jsonErr := json.Unmarshal(stdout.Bytes(), &r); jsonErr != nil || r.Kind != "canceled" {
+		t.Errorf("ended with %v, %v, kind %q\n%s\n%s", err, jsonErr, r.Kind, stdout, stderr)
+	}
+	if code := cmd.ProcessState.ExitCode(); code == 0 {
+		t.Error("exit code 0")
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+	w.checkTraces(before)
+}
+
+// An attempt is what a model tries, and under which access it must succeed.
+type attempt struct {
+	calls []modeltest.ToolCall // one after the other; REPO in them is the repository
+	makes string               // path from the repository
+	args  []string
+	words []string // access words it is tried under; all when empty
+	under []string // those under which it must succeed
+}
+
+func try(calls ...modeltest.ToolCall) []modeltest.ToolCall { return calls }
+
+// proveAccess proves that each attempt works under the access it is for and
+// under no other, and that a denial does not end the run.
+func proveAccess(t *testing.T, make maker, attempts map[string]attempt) {
+	for name, a := range attempts {
+		words := a.words
+		if words == nil {
+			words = []string{"read", "write", "full"}
+		}
+		for _, access := range words {
+			t.Run(name+" "+access, func(t *testing.T) {
+				t.Parallel()
+				var w *world
+				w = make(t, func(r *modeltest.Request) modeltest.Reply {
+					next := len(r.ToolResults())
+					if next >= len(a.calls) {
+						return answer("done")
+					}
+					call := a.calls[next]
+					call.Arguments = strings.ReplaceAll(call.Arguments, "REPO", w.repo)
+					return modeltest.Reply{call}
+				}, map[string]string{".gitignore": "made-*\n", "sub/keep": ""})
+				r, o := w.run("make files", append([]string{"--access", access}, a.args...)...)
+				w.succeeds("done", r, o)
+				requests := w.asked(len(a.calls) + 1)
+				_, err := os.Stat(filepath.Join(w.repo, a.makes))
+				if want := slices.Contains(a.under, access); (err == nil) != want {
+					t.Errorf("%s was made: %v, want %v; the model was told %q", a.makes, err == nil, want, requests[len(requests)-1].ToolResults())
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,407 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+// runLimit bounds one run of bus-agent; no run comes near it.
+const runLimit = 2 * time.Minute
+
+// A world is where one test runs: a home, a temporary folder, a repository and
+// a model. Nothing of the machine's own home or environment is in it.
+type world struct {
+	t     *testing.T
+	home  string
+	tmp   string
+	repo  string // a git repository with one commit
+	model *modeltest.Server
+	env   []string // added to the environment of bus-agent
+	noGit bool     // the repository is none
+
+	// agent and chosen are the runtime and the model that run passes.
+	agent, chosen string
+	// keeps are the names in the home that the CLI uses as its own, on purpose.
+	keeps []string
+	// adds are files of its workdir that a run may add or change, on purpose.
+	adds []string
+}
+
+// newWorld makes a world whose repository holds files, as path and content.
+func newWorld(t *testing.T, script modeltest.Script, files map[string]string) *world {
+	t.Helper()
+	model, err := modeltest.Start(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	// macOS names the same folder in two ways; agents report the real one.
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t:     t,
+		home:  filepath.Join(root, "home"),
+		tmp:   filepath.Join(root, "tmp"),
+		repo:  filepath.Join(root, "repo"),
+		model: model,
+
+		agent:  "codex",
+		chosen: "gpt-5.5",
+	}
+	for _, dir := range []string{w.home, w.tmp, w.repo} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFiles(t, w.repo, files)
+	w.git("init", "-q")
+	w.git("add", "-A", "-f")
+	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", "start")
+	return w
+}
+
+func writeFiles(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := fs.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// forgetGit makes the repository a plain folder.
+func (w *world) forgetGit() {
+	w.t.Helper()
+	if err := os.RemoveAll(filepath.Join(w.repo, ".git")); err != nil {
+		w.t.Fatal(err)
+	}
+	w.noGit = true
+}
+
+func (w *world) git(args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command(git, args...)
+	cmd.Dir = w.repo
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.tmp, "GIT_CONFIG_NOSYSTEM=1"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// environ is the whole environment of bus-agent.
+func (w *world) environ() []string {
+	var path []string
+	for _, program := range []string{codex, claude, gemini, node, git} {
+		path = append(path, filepath.Dir(program))
+	}
+	path = append(path, "/usr/bin", "/bin")
+	return append([]string{
+		"PATH=" + strings.Join(path, string(os.PathListSeparator)),
+		"HOME=" + w.home,
+		"TMPDIR=" + w.tmp,
+		"LC_ALL=C.UTF-8",
+		"FAKE_API_KEY=sk-acceptance",
+	}, w.env...)
+}
+
+// A report is what --format json prints.
+type report struct {
+	Text      string
+	Runtime   string
+	Model     string
+	SessionID string `json:"session_id"`
+	Usage     *agent.Usage
+	ExitCode  int `json:"exit_code"`
+	Kind      string
+	Error     string
+	Repeated  bool
+	Warnings  []string
+}
+
+// An outcome is one finished run of bus-agent.
+type outcome struct {
+	stdout, stderr string
+	code           int
+	took           time.Duration
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("exit code %d after %v\nstdout:\n%s\nstderr:\n%s", o.code, o.took, clip(o.stdout), clip(o.stderr))
+}
+
+func clip(s string) string {
+	const limit = 4000
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit/2] + "\n[...]\n" + s[len(s)-limit/2:]
+}
+
+// fake are the arguments that send Codex to the scripted model with a key;
+// others find it by their environment.
+func (w *world) fake() []string {
+	if w.agent != "codex" {
+		return nil
+	}
+	return []string{
+		"--", "-c", "model_provider=fake",
+		"-c", fmt.Sprintf(`model_providers.fake={name="fake",base_url=%q,wire_api="responses",env_key="FAKE_API_KEY"}`, w.model.OpenAIURL()),
+	}
+}
+
+// start starts bus-agent in the repository.
+func (w *world) start(ctx context.Context, stdin string, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
+	w.t.Helper()
+	cmd := exec.CommandContext(ctx, busAgent, args...)
+	cmd.Dir = w.repo
+	cmd.Env = w.environ()
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.WaitDelay = 10 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	return cmd, &stdout, &stderr
+}
+
+// bus runs bus-agent with args and checks what every run must leave behind.
+func (w *world) bus(stdin string, args ...string) outcome {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), runLimit)
+	defer cancel()
+	before := w.snapshot()
+	begun := time.Now()
+	cmd, stdout, stderr := w.start(ctx, stdin, args...)
+	err := cmd.Wait()
+	o := outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(begun)}
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		w.t.Fatalf("%v\n%v", err, o)
+	}
+	w.checkTraces(before)
+	return o
+}
+
+// run runs the agent through bus-agent against the scripted model, with the prompt
+// on standard input, and returns the report. args are flags of run.
+func (w *world) run(prompt string, args ...string) (report, outcome) {
+	w.t.Helper()
+	return w.runWith(prompt, w.fake(), args...)
+}
+
+// runWith is run with other arguments for the CLI.
+func (w *world) runWith(prompt string, cliArgs []string, args ...string) (report, outcome) {
+	w.t.Helper()
+	all := append([]string{"run", "--format", "json", "--prompt", "-"}, args...)
+	if !slices.Contains(args, "--agent") {
+		all = append(all, "--agent", w.agent, "--model", w.chosen)
+	}
+	o := w.bus(prompt, append(all, cliArgs...)...)
+	var r report
+	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
+		w.t.Fatalf("standard output is no report: %v\n%v", err, o)
+	}
+	return r, o
+}
+
+// succeeds fails the test unless the run went well and answered text.
+func (w *world) succeeds(text string, r report, o outcome) {
+	w.t.Helper()
+	if o.code != 0 || r.Kind != "" || r.Text != text {
+		w.t.Fatalf("want the answer %q, got %+v\n%v", text, r, o)
+	}
+}
+
+// asked returns the requests that asked the model; there must be n.
+func (w *world) asked(n int) []*modeltest.Request {
+	w.t.Helper()
+	got := w.model.ModelRequests()
+	if len(got) != n {
+		w.t.Fatalf("the model was asked %d times, want %d", len(got), n)
+	}
+	return got
+}
+
+// A snapshot is what a run must not change.
+type snapshot struct {
+	home   map[string]string
+	status string
+}
+
+func (w *world) snapshot() snapshot {
+	w.t.Helper()
+	home := listing(w.t, w.home)
+	maps.DeleteFunc(home, func(path, _ string) bool {
+		first, _, _ := strings.Cut(filepath.ToSlash(path), "/")
+		return slices.Contains(w.keeps, first) || path == "." && len(w.keeps) > 0
+	})
+	return snapshot{home: home, status: w.status()}
+}
+
+// status is what git says of the repository, but for what a run may add.
+func (w *world) status() string {
+	w.t.Helper()
+	if w.noGit {
+		return ""
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(w.git("status", "--porcelain", "--untracked-files=all")) {
+		added := func(name string) bool {
+			return strings.HasSuffix("/"+strings.TrimSpace(line[3:]), "/"+name)
+		}
+		if !slices.ContainsFunc(w.adds, added) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// listing returns every path below root with its mode and content.
+func listing(t *testing.T, root string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		what := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			what += fmt.Sprintf(" %x", sha256.Sum256(data))
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			what += " " + target
+		}
+		rel, err := filepath.Rel(root, path)
+		found[rel] = what
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// checkTraces fails the test when a run left anything it must not leave.
+func (w *world) checkTraces(before snapshot) {
+	w.t.Helper()
+	after := w.snapshot()
+	if diff := cmp.Diff(before.home, after.home); diff != "" {
+		w.t.Errorf("the run changed the home (-before +after):\n%s", diff)
+	}
+	if after.status != before.status {
+		w.t.Errorf("git status before the run:\n%safter it:\n%s", before.status, after.status)
+	}
+	for path := range listing(w.t, w.tmp) {
+		if path != "." {
+			w.t.Errorf("the run left %s in the temporary folder", path)
+		}
+	}
+	w.checkLitter()
+	w.checkProcesses()
+}
+
+// checkLitter looks for what a CLI and bus-agent could leave in the repository.
+// Sessions are kept, on purpose, behind a .gitignore.
+func (w *world) checkLitter() {
+	w.t.Helper()
+	for path := range listing(w.t, w.repo) {
+		slash := filepath.ToSlash(path)
+		_, below, isBus := strings.Cut("/"+slash, "/."+w.agent+"/bus/")
+		kept := below == ".gitignore" || below == ".lock" || below == "sessions" || strings.HasPrefix(below, "sessions/")
+		if isBus && !kept && !w.tracked(slash) {
+			w.t.Errorf("the run left %s", slash)
+		}
+		switch filepath.Base(slash) {
+		case ".agents", ".aws":
+			if !w.tracked(slash) {
+				w.t.Errorf("the run left %s", slash)
+			}
+		case ".git":
+			if slash != ".git" {
+				w.t.Errorf("the run left %s", slash)
+			}
+		}
+	}
+}
+
+func (w *world) tracked(path string) bool {
+	w.t.Helper()
+	return !w.noGit && w.git("ls-files", "--", path) != ""
+}
+
+// checkProcesses fails the test when a process of the world lives on. It is
+// found by the home in its environment, which only Linux shows.
+func (w *world) checkProcesses() {
+	w.t.Helper()
+	if runtime.GOOS != "linux" {
+		return
+	}
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, path := range environs {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue // gone, or another user's
+		}
+		if slices.Contains(strings.Split(string(data), "\x00"), "HOME="+w.home) {
+			name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			w.t.Errorf("a process lives on: %s", bytes.ReplaceAll(name, []byte{0}, []byte{' '}))
+		}
+	}
+}
+
+// interrupt sends what Ctrl-C sends.
+func interrupt(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+}
