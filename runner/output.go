@@ -228,6 +228,10 @@ func (o *output) note(e *agent.Event) {
 		if e.Failure == agent.FailureAuthentication {
 			o.stop(errRefused)
 		}
+	case agent.KindWarning:
+		if e.Failure != "" {
+			o.problem, o.failed = o.quote(e.Text), e.Failure
+		}
 	case agent.KindUsage:
 		if e.Usage != nil {
 			if o.fresh {

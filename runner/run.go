@@ -152,6 +152,9 @@ func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output)
 	}
 	if exit.Reason == "" && result.ExitCode == 0 {
 		exit.Reason = "the agent ended without a result"
+		if o.last != nil {
+			exit.Reason = "the agent failed without a reason"
+		}
 	}
 	return fail(p.failureKind(o.failure(), result.ExitCode), exit)
 }
