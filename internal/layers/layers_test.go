@@ -28,6 +28,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"internal/cli"}},
 	{packages: []string{"command"}},
 	{packages: []string{"cmd/*"}},
+	{packages: []string{"internal/bench/corpus"}},
 	{packages: []string{"internal/layers", "internal/bench", "internal/bench/*", "internal/demo", "internal/demo/*", "acceptance"}},
 }
 
