@@ -72,6 +72,11 @@ func fakeAgent(script string) int {
 			var code int
 			fmt.Sscan(arg, &code)
 			return code
+		default:
+			if err := hangStep(verb, arg); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 98
+			}
 		}
 	}
 	return 0

@@ -1,0 +1,119 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"syscall"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// consumers are the ways to take what an agent says.
+var consumers = map[string]func(*agent.Request, func() error){
+	"events": func(r *agent.Request, take func() error) {
+		r.Events = func(*agent.Event) error { return take() }
+	},
+	"text":   func(r *agent.Request, take func() error) { r.Text = taking(take) },
+	"stdout": func(r *agent.Request, take func() error) { r.Stdout = taking(take) },
+	"stderr": func(r *agent.Request, take func() error) { r.Stderr = taking(take) },
+}
+
+func taking(take func() error) io.Writer {
+	return writerFunc(func(b []byte) (int, error) {
+		if err := take(); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	})
+}
+
+// A consumer that blocks keeps the run, but not the agent: the agent is ended
+// when it is due, and Run returns when the consumer does.
+func TestRunEndsTheAgentOfABlockedConsumer(t *testing.T) {
+	t.Parallel()
+	for name, set := range consumers {
+		for why, kind := range map[string]error{"timeout": agent.ErrTimeout, "cancel": agent.ErrCanceled} {
+			if why == "timeout" && (name == "text" || name == "stdout") {
+				continue // it goes the way of events, and takes its time
+			}
+			t.Run(name+" "+why, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, "alpha")
+				h := newTether(t)
+				req := b.request("hold "+h.path, "stderr hi", "say text:hi", "flood text:more")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if why == "timeout" {
+					req.Timeout = ample
+				}
+				blocked, release := make(chan struct{}), make(chan struct{})
+				first := true
+				set(&req, func() error {
+					if first {
+						first = false
+						close(blocked)
+						<-release
+					}
+					return nil
+				})
+				ended := b.start(ctx, req)
+				select {
+				case <-blocked:
+				case end := <-ended:
+					t.Fatalf("Run = %v before the consumer was called", end.err)
+				}
+				if why == "cancel" {
+					cancel()
+				}
+				h.expectGone(t, "the agent")
+				select {
+				case end := <-ended:
+					t.Errorf("Run = %v while a consumer was still called", end.err)
+				default:
+				}
+				close(release)
+				if end := within(t, ended); !errors.Is(end.err, kind) {
+					t.Errorf("Run = %v, want %v", end.err, kind)
+				}
+			})
+		}
+	}
+}
+
+// A consumer that fails ends an agent that would go on for ever, and is not
+// called again.
+func TestRunEndsTheAgentOfAFailedConsumer(t *testing.T) {
+	t.Parallel()
+	for name, set := range consumers {
+		for how, script := range map[string]string{"that is silent": "hang", "that writes on": "flood text:more"} {
+			t.Run(name+" of an agent "+how, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, "alpha")
+				h := newTether(t)
+				req := b.request("hold "+h.path, "stderr hi", "say text:hi", script)
+				calls := 0
+				set(&req, func() error { calls++; return syscall.EPIPE })
+				end := within(t, b.start(t.Context(), req))
+				if !errors.Is(end.err, agent.ErrCanceled) || !errors.Is(end.err, syscall.EPIPE) || calls != 1 {
+					t.Errorf("Run = %v after %d calls, want the consumer's error after one", end.err, calls)
+				}
+				h.expectGone(t, "the agent")
+			})
+		}
+	}
+	t.Run("short write", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t, "alpha")
+		req := b.request("say text:hi", "hang")
+		req.Stdout = writerFunc(func(b []byte) (int, error) { return len(b) - 1, nil })
+		if end := within(t, b.start(t.Context(), req)); !errors.Is(end.err, io.ErrShortWrite) {
+			t.Errorf("Run = %v, want the short write", end.err)
+		}
+	})
+}
