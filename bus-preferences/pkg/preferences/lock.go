@@ -19,12 +19,12 @@ var errLocked = errors.New("locked")
 // process that dies.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
+		return nil, notWritten(path, err)
 	}
 	name := path + ".lock"
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, notWritten(path, err)
 	}
 	ownAsDir(f)
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
@@ -34,7 +34,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 		if !errors.Is(err, errLocked) {
 			f.Close()
-			return nil, fmt.Errorf("cannot lock %s: %w", name, err)
+			return nil, notWritten(path, fmt.Errorf("cannot lock %s: %w", name, err))
 		}
 		select {
 		case <-ctx.Done():

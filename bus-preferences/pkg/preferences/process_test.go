@@ -26,10 +26,19 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case job == "flip":
 		flip()
+	case job == "count":
+		count()
+	case job == "crowd":
+		crowd()
+	case jobs[job] != nil:
+		jobs[job]()
 	default:
 		writeKeys(job)
 	}
 }
+
+// jobs are those of one platform.
+var jobs = map[string]func(){}
 
 const keysPerWriter = 15
 
@@ -60,7 +69,7 @@ func child(t *testing.T, s store, job string) *exec.Cmd {
 	exe, err := os.Executable()
 	check(t, err)
 	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), childJob+"="+job, "BUS_PREFERENCES_PATH="+s.path)
+	cmd.Env = append(os.Environ(), childJob+"="+job, "BUS_PREFERENCES_PATH="+s.path, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package preferences
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,19 +15,27 @@ func replaceFile(path string, data []byte) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		like, err = nil, nil
 	}
-	if err != nil {
-		return err
-	}
 	temp := tempName(path)
-	if err := writeTemp(temp, data, like); err != nil {
-		os.Remove(temp)
-		return err
+	if err == nil {
+		err = writeTemp(temp, data, like)
 	}
-	if err := os.Rename(temp, path); err != nil {
-		os.Remove(temp)
-		return err
+	if err == nil {
+		err = os.Rename(temp, path)
 	}
-	return syncDir(filepath.Dir(path))
+	if err != nil {
+		os.Remove(temp)
+		return notWritten(path, err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("%s was written but may be lost in a power failure: %w", path, err)
+	}
+	return nil
+}
+
+// notWritten says that the file at path is as it was. The cause alone would name
+// a file that the user does not know.
+func notWritten(path string, err error) error {
+	return fmt.Errorf("%s was not written: %w", path, err)
 }
 
 // tempName returns the one temporary file that writers of path use. The lock

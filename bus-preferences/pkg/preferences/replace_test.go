@@ -1,6 +1,8 @@
 package preferences
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -188,7 +190,7 @@ func TestReadingNeedsNoWritableDirectory(t *testing.T) {
 		t.Errorf("files = %s", got)
 	}
 	if os.Geteuid() > 0 {
-		if err := s.setString(ctx, "a", "y"); !os.IsPermission(err) {
+		if err := s.setString(ctx, "a", "y"); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("setString = %v, want a permission error", err)
 		}
 	}

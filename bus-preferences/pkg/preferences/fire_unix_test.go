@@ -1,0 +1,97 @@
+//go:build darwin || linux
+
+package preferences
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func init() {
+	jobs["small"] = report(smallFiles)
+	jobs["read only"] = report(readOnlyDirectory)
+}
+
+// report runs a job on the user's file and tells what it found.
+func report(job func(store) error) func() {
+	return func() {
+		if err := job(userStore()); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+}
+
+func runJob(t *testing.T, s store, job string) {
+	t.Helper()
+	if out, err := child(t, s, job).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// smallFiles lets no file grow beyond a few KiB, as a full disk does: a write
+// is cut short in the middle.
+func smallFiles(s store) error {
+	if err := s.setString(context.Background(), "a", "old"); err != nil {
+		return err
+	}
+	limit := syscall.Rlimit{Cur: 4096, Max: 4096}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	if err := refused(s, syscall.EFBIG); err != nil {
+		return err
+	}
+	return s.setString(context.Background(), "c", "small")
+}
+
+func TestFileThatCannotGrow(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	runJob(t, s, "small")
+	if value, _, err := s.getString(t.Context(), "c"); value != "small" || err != nil {
+		t.Errorf("the write after it: %q, %v", value, err)
+	}
+}
+
+// readOnlyDirectory is nobody where it was the superuser, whom modes do not bind.
+func readOnlyDirectory(s store) error {
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
+			return err
+		}
+	}
+	if err := refused(s, syscall.EACCES); err != nil {
+		return err
+	}
+	// Reading and what changes nothing go on.
+	return s.unset(context.Background(), "none")
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	check(t, s.setString(t.Context(), "a", "old"))
+	dir := filepath.Dir(s.path)
+	// Without a lock file, one would have to be made.
+	check(t, os.Remove(s.path+".lock"))
+	check(t, os.Chmod(dir, 0o555))
+	t.Cleanup(func() { os.Chmod(dir, 0o700) })
+	if os.Geteuid() == 0 {
+		check(t, os.Chmod(s.path, 0o644))
+		for above := filepath.Dir(dir); strings.HasPrefix(above, filepath.Clean(os.TempDir())+"/"); above = filepath.Dir(above) {
+			check(t, os.Chmod(above, 0o755))
+		}
+	}
+	runJob(t, s, "read only")
+	if got := files(t, dir); got != fileName {
+		t.Errorf("files = %s", got)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build soak
+
+package preferences
+
+const killRounds = 200
