@@ -62,8 +62,9 @@
 // whole. A run within a run has both entries, so the outer one finds what the
 // inner one started.
 //
-// The mark exists on Linux: a random number of 50 bits as the soft limit of
-// RLIMIT_LOCKS, which the kernel inherits and otherwise ignores. It stays on a
+// The mark exists on Linux: a number of 50 bits as the soft limit of
+// RLIMIT_LOCKS, which the kernel inherits and otherwise ignores. It tells the PID
+// and PID namespace of the program that runs the agent and a number of the run. It stays on a
 // process that becomes a daemon and clears its environment, and on a zombie. It
 // is set right after exec, together with what the process has started by then; a
 // process that clears its environment and becomes a daemon before that escapes.
@@ -89,6 +90,28 @@
 // bears the mark of a run, or is another member of one, and is not the started
 // process of any run.
 //
+// # Leftovers
+//
+// A program that is killed, or that ends by a panic in a goroutine of its own,
+// sweeps nothing. On Linux its agents get SIGTERM then, and what heeds no signal,
+// or gets none, lives on. [Leftovers] finds it: processes of this user
+//
+//   - whose tag names only owners of this boot and PID namespace that are dead,
+//   - or, without a tag, whose mark is that of a dead owner, if its run was not
+//     within another one,
+//   - and, born after that owner, what is a child of such a process, is in its
+//     session or has its mark.
+//
+// An owner is dead when no process has its PID and start time. What has the tag of
+// a live owner is left to it, and so is what has one of another boot or namespace.
+// This process, its ancestors and what shares a run with it are never leftovers.
+// [EndLeftovers] signals them as members of a run are signalled.
+//
+// A program notes in the folders of its runs that they are its own and holds a
+// lock on the note, see [ClaimFolder]. The kernel drops the lock with the process,
+// and [Abandoned] tells by it, by boot, namespace, PID and start time, never by
+// age, that nobody uses a folder any more.
+//
 // # Limits
 //
 // Where /proc is missing or shows another PID namespace, only the group of the
@@ -96,10 +119,19 @@
 // Processes of another user are ended only if the system lets us signal them,
 // and count as survivors otherwise.
 //
-// macOS has no mark, no subreaper and no signal at the end of the parent. A
-// daemon that clears its environment before the first look is lost there, and so
-// is one whose environment the system does not show, as it does with its own
-// programs. Between the look at a process and the signal to it there is a window
-// of microseconds. Start times are by the wall clock: after it was set back by
+// What cleared its environment and set its own limits, or did so before it got a
+// mark, and is orphaned, is out of reach, but of a subreaper while that lives. So
+// is, after the owner was killed, what did so within a nested run: its mark does
+// not say whether the outer owner lives.
+//
+// macOS has no mark, no subreaper and no signal at the end of the parent: agents
+// outlive an owner that is killed, until somebody calls [EndLeftovers]. A daemon
+// that clears its environment before the first look is lost there, and so is one
+// whose environment the system does not show, as it does with its own programs.
+// Between the look at a process and the signal to it there is a window of
+// microseconds. Start times are by the wall clock: after it was set back by
 // more than a second during a run, only the group is ended for sure.
+//
+// Windows has neither process groups nor signals nor a way to see the environment
+// of a process; the package does not build there.
 package process

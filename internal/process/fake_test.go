@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		perform(steps)
 		os.Exit(0)
 	}
+	os.Unsetenv(tagVariable) // the tests themselves may be part of a run
 	os.Exit(m.Run())
 }
 
@@ -43,6 +44,7 @@ type child struct {
 	Session bool   // in a session of its own
 	Cleared bool   // without environment
 	Output  string // file for its standard output, that of its parent by default
+	Daemon  bool   // in a session of its own, at the root, with no streams
 	Steps   []step
 }
 
@@ -81,6 +83,10 @@ func init() {
 		"outlive":    outlive,
 		"nest":       nest,
 		"chain":      func(s step) { forkChain(s.N) },
+		"pulse":      func(s step) { forkPulse(s.N) },
+		"claim":      claim,
+		"clean":      clean,
+		"sweep":      sweep,
 	}
 }
 
@@ -102,12 +108,18 @@ func link(s step) {
 
 // trap makes SIGTERM print a line and exit with N.
 func trap(s step) {
+	trapWith(func() {
+		fmt.Print(s.Text)
+		os.Exit(s.N)
+	})
+}
+
+func trapWith(act func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM)
 	go func() {
 		<-c
-		fmt.Print(s.Text)
-		os.Exit(s.N)
+		act()
 	}()
 }
 
@@ -131,13 +143,16 @@ func spawn(s step) {
 	if s.Child.Cleared {
 		cmd.Env = []string{}
 	}
+	if s.Child.Daemon {
+		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = "/", nil, nil, nil
+	}
 	if s.Child.Output != "" {
 		out, err := os.OpenFile(s.Child.Output, os.O_WRONLY, 0)
 		check(err)
 		cmd.Stdout = out
 		defer out.Close()
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: s.Child.Session}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: s.Child.Session || s.Child.Daemon}
 	check(cmd.Start())
 }
 
@@ -186,7 +201,7 @@ func await(file string) {
 
 // marked waits until this process bears a mark, where there are marks.
 func marked(step) {
-	for newMark() != 0 && ownMark() == 0 {
+	for newMark(false) != 0 && ownMark() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -239,6 +254,14 @@ func reported(t *testing.T, file string) id {
 func (i id) alive() bool {
 	p, err := readProcess(i.PID)
 	return err == nil && p.born == i.Born && !p.dead
+}
+
+func (i id) kill() {
+	if i.alive() {
+		p, err := os.FindProcess(i.PID)
+		check(err)
+		p.Kill()
+	}
 }
 
 // reaped reports whether nothing of the process is left, no zombie either.

@@ -1,10 +1,13 @@
 package process
 
 import (
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,21 +39,60 @@ func ownSession() int {
 const markResource = unix.RLIMIT_LOCKS
 
 // A mark has magic upper bits, which tell it from a limit that somebody set, and
-// random lower ones.
+// below them whether the run is within another one, the PID of the program that
+// runs the agent, some bits of its PID namespace and a number of the run.
 const (
-	markMagic  = 0x2B5 << 50
-	markRandom = 1<<50 - 1
+	markMagic     = 0x2B5 << 50
+	markOwn       = 1<<50 - 1 // the bits below
+	markNested    = 1 << 49
+	markPIDShift  = 27
+	markPIDs      = 1 << 22 // more than Linux ever gives out
+	markHereShift = 15
+	markHeres     = 1 << 12
+	markNumbers   = 1 << 15
 )
 
-func isMark(limit uint64) bool { return limit&^markRandom == markMagic }
+func isMark(limit uint64) bool { return limit&^markOwn == markMagic }
 
-// newMark returns a mark for a run, 0 when this system has none.
-func newMark() uint64 {
-	mark := markMagic | rand.Uint64()&markRandom
-	if mark > hardLimit() {
-		return 0
+// newMark returns a mark for a run that no other run of this program has, 0 when
+// this system has none.
+func newMark(nested bool) uint64 {
+	base := uint64(markMagic | os.Getpid()%markPIDs<<markPIDShift | here()<<markHereShift)
+	if nested {
+		base |= markNested
 	}
-	return mark
+	for {
+		mark := base | uint64(markNumber.Add(1)%markNumbers)
+		if mark > hardLimit() {
+			return 0
+		}
+		if !runs.marked(mark) {
+			return mark
+		}
+	}
+}
+
+var markNumber = func() *atomic.Uint32 {
+	n := new(atomic.Uint32)
+	n.Store(rand.Uint32())
+	return n
+}()
+
+// here is what a mark says of boot and PID namespace.
+var here = sync.OnceValue(func() int {
+	h := fnv.New32a()
+	io.WriteString(h, bootID()+pidNamespace())
+	return int(h.Sum32() % markHeres)
+})
+
+// markOwner returns the PID that a mark says its owner has or had; false when
+// that tells nothing here: it is of another PID namespace or of a run within
+// another run, which may be alive.
+func markOwner(mark uint64) (pid int, ok bool) {
+	if !isMark(mark) || mark&markNested != 0 || int(mark>>markHereShift%markHeres) != here() {
+		return 0, false
+	}
+	return int(mark >> markPIDShift % markPIDs), true
 }
 
 var hardLimit = sync.OnceValue(func() uint64 {

@@ -4,3 +4,5 @@ package process
 const reopens = false
 
 func forkChain(int) { panic("only on Linux") }
+
+func forkPulse(int) { panic("only on Linux") }

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,6 +25,23 @@ func forkChain(n int) {
 		unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
 	}
 	unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+}
+
+// forkPulse forks a child every 5 ms, n times, and then waits for ever, as the
+// children do: each holds the standard output open.
+//
+//go:norace
+func forkPulse(n int) {
+	pause := unix.Timespec{Nsec: 5e6}
+	for range n {
+		if pid, _, _ := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0); pid == 0 {
+			break
+		}
+		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
+	}
+	for hour := (unix.Timespec{Sec: 3600}); ; {
+		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&hour)), 0, 0)
+	}
 }
 
 // held returns how many goroutines and descriptors this process has.

@@ -20,10 +20,11 @@ type run struct {
 	known map[int]uint64
 }
 
-func newRun() run {
+// newRun returns a run that starts with the environment env.
+func newRun(env []string) run {
 	return run{
 		entry:  newEntry(),
-		mark:   newMark(),
+		mark:   newMark(os.Getenv(tagVariable) != "" || outerTag(env) != ""),
 		known:  make(map[int]uint64),
 		tables: &tables,
 	}

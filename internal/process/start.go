@@ -56,7 +56,7 @@ func (p *Process) start(s Spec) (err error) {
 		}
 		child = append(child, f)
 	}
-	p.run = newRun()
+	p.run = newRun(s.Env)
 	attr := &syscall.ProcAttr{Dir: s.Dir, Env: p.run.environ(s.Env)}
 	for _, f := range child {
 		attr.Files = append(attr.Files, f.Fd())

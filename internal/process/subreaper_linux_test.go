@@ -122,11 +122,3 @@ func (i id) expectParent(pid int) {
 		wrong("%s has the parent %d, want %d", b, p.parent, pid)
 	}
 }
-
-func (i id) kill() {
-	if i.alive() {
-		p, err := os.FindProcess(i.PID)
-		check(err)
-		p.Kill()
-	}
-}

@@ -88,7 +88,7 @@ func TestSignalSparesWhoeverGotThePID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun()
+	r := newRun(nil)
 	gone := m
 	gone.born--
 	if r.signal(gone, unix.SIGKILL) {
@@ -121,7 +121,7 @@ func TestLargeEnvironmentIsReadWhole(t *testing.T) {
 
 func TestMarkIsToldFromALimit(t *testing.T) {
 	t.Parallel()
-	r := newRun()
+	r := newRun(nil)
 	if !isMark(r.mark) {
 		t.Errorf("%x is no mark", r.mark)
 	}
@@ -170,7 +170,7 @@ func TestLookCatchesUpWithWhatIsBornDuringIt(t *testing.T) {
 func TestEarlyDescendantsAreMarked(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "id")
-	r := newRun()
+	r := newRun(nil)
 	r.from = now()
 	cmd := fake([]step{
 		{Do: "spawn", Child: &child{Session: true, Cleared: true, Steps: []step{{Do: "report", Text: file}, {Do: "hang"}}}},

@@ -47,6 +47,16 @@ func (r *run) environ(env []string) []string {
 	return append(kept, tagVariable+"="+tag)
 }
 
+// outerTag returns the tag in env of a run that starts with it, the last one.
+func outerTag(env []string) (tag string) {
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, tagVariable+"="); ok {
+			tag = value
+		}
+	}
+	return tag
+}
+
 func key(entry string) string {
 	name, _, _ := strings.Cut(entry, "=")
 	return name

@@ -1,0 +1,118 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// TempPrefix begins the names of the folders for temporary files that a run
+// makes outside of its workdir.
+const TempPrefix = "bus-agent-"
+
+// claimName is the file in a folder of a run that says whose the folder is.
+const claimName = ".bus-agent-owner"
+
+// A Claim says that a folder is in use by this process. It ends with the
+// process, however that ends.
+type Claim struct {
+	file *os.File
+}
+
+// ClaimFolder claims a folder that this process has just made: a file in it names
+// the process, which holds a lock on the file. Programs that the process starts
+// do not inherit the lock. The file goes with the folder. Without a claim a folder
+// is never taken for abandoned.
+func ClaimFolder(folder *os.Root) (*Claim, error) {
+	f, err := folder.OpenFile(claimName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = lockFile(f)
+	if err == nil {
+		_, err = f.WriteString(owner() + "\n")
+	}
+	if err != nil {
+		f.Close()
+		return nil, errors.Join(err, folder.Remove(claimName))
+	}
+	return &Claim{f}, nil
+}
+
+// Release ends the claim. A nil Claim has none.
+func (c *Claim) Release() {
+	if c != nil {
+		unlockFile(c.file)
+	}
+}
+
+// Abandoned reports whether a folder is abandoned: claimed by a process of this
+// user, in this boot and PID namespace, that is dead. Then it returns the PID that
+// the process had and holds the claim until release is called. A folder without a
+// claim, or with one of which nothing is known here, is not abandoned; it may be
+// in use by another machine that shares the file system.
+func Abandoned(folder *os.Root) (owner int, release func(), ok bool) {
+	f, err := openClaim(folder)
+	if err != nil {
+		return 0, nil, false
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	o, parsed := parseOwner(strings.TrimSuffix(string(text), "\n"))
+	if err != nil || !parsed || !o.dead() || lockFile(f) != nil {
+		f.Close()
+		return 0, nil, false
+	}
+	return o.pid, func() { unlockFile(f) }, true
+}
+
+var errNoClaim = errors.New("no claim of this user")
+
+// openClaim opens the claim of a folder if it and the folder belong to this user.
+func openClaim(folder *os.Root) (*os.File, error) {
+	before, err := folder.Lstat(claimName)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() || !isOurs(before) {
+		return nil, errNoClaim
+	}
+	if dir, err := folder.Stat("."); err != nil || !isOurs(dir) {
+		return nil, errNoClaim
+	}
+	f, err := folder.OpenFile(claimName, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
+		f.Close()
+		return nil, errNoClaim
+	}
+	return f, nil
+}
+
+func isOurs(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// lockFile takes the lock of a file if it is free.
+func lockFile(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// unlockFile releases a lock and closes the file. It does so explicitly, because
+// a process that is being started holds a copy of the descriptor for a moment.
+func unlockFile(f *os.File) {
+	unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	f.Close()
+}

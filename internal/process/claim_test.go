@@ -1,0 +1,145 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// claim claims a folder until this process ends.
+func claim(s step) {
+	root, err := os.OpenRoot(s.Text)
+	check(err)
+	_, err = ClaimFolder(root)
+	check(err)
+}
+
+func openRoot(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+func abandoned(t *testing.T, root *os.Root) int {
+	t.Helper()
+	owner, release, ok := Abandoned(root)
+	if ok {
+		if _, _, again := Abandoned(root); again {
+			t.Error("two have found it abandoned at once")
+		}
+		release()
+	}
+	return owner
+}
+
+func TestFolderIsAbandonedWhenItsOwnerIsDead(t *testing.T) {
+	t.Parallel()
+	dir, ids := t.TempDir(), t.TempDir()
+	root := openRoot(t, dir)
+	claiming := fake([]step{
+		{Do: "claim", Text: dir},
+		// What the owner starts does not hold on to the folder.
+		{Do: "spawn", Child: &child{Session: true, Steps: []step{{Do: "report", Text: ids + "/child"}, {Do: "hang"}}}},
+		{Do: "report", Text: ids + "/owner"}, {Do: "hang"},
+	})
+	if err := claiming.Start(); err != nil {
+		t.Fatal(err)
+	}
+	heir := reported(t, ids+"/child")
+	defer heir.kill()
+	reported(t, ids+"/owner")
+	if owner := abandoned(t, root); owner != 0 {
+		t.Error("it is abandoned while its owner lives")
+	}
+	kill(claiming)
+	if owner := abandoned(t, root); owner != claiming.Process.Pid || !heir.alive() {
+		t.Errorf("abandoned by %d, want %d; the child is alive: %v", owner, claiming.Process.Pid, heir.alive())
+	}
+}
+
+func TestFolderIsNotAbandonedInDoubt(t *testing.T) {
+	t.Parallel()
+	own, _ := parseOwner(owner())
+	const absent = 1 << 22
+	dead := fmt.Sprintf("%s:%s:%d:%d\n", own.boot, own.namespace, absent, 10)
+	write := func(text string) func(string) error {
+		return func(file string) error { return os.WriteFile(file, []byte(text), 0o600) }
+	}
+	for name, test := range map[string]struct {
+		arrange func(file string) error
+		want    int
+	}{
+		"no claim":              {arrange: func(string) error { return nil }},
+		"dead owner":            {arrange: write(dead), want: absent},
+		"live owner, no lock":   {arrange: write(owner() + "\n")},
+		"another boot":          {arrange: write(strings.Replace(dead, own.boot, "b"+own.boot, 1))},
+		"another PID namespace": {arrange: write(strings.Replace(dead, ":"+own.namespace+":", ":1"+own.namespace+":", 1))},
+		"empty":                 {arrange: write("")},
+		"cut":                   {arrange: write(own.boot + ":" + own.namespace)},
+		"something else":        {arrange: write("mine\n")},
+		"directory":             {arrange: func(file string) error { return os.Mkdir(file, 0o700) }},
+		"link": {arrange: func(file string) error {
+			if err := os.WriteFile(file+"2", []byte(dead), 0o600); err != nil {
+				return err
+			}
+			return os.Symlink(filepath.Base(file)+"2", file)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := test.arrange(filepath.Join(dir, claimName)); err != nil {
+				t.Fatal(err)
+			}
+			if owner := abandoned(t, openRoot(t, dir)); owner != test.want {
+				t.Errorf("abandoned by %d, want %d", owner, test.want)
+			}
+		})
+	}
+}
+
+// A lock alone keeps a folder: whoever holds it may be unknown here.
+func TestLockedFolderIsNotAbandoned(t *testing.T) {
+	t.Parallel()
+	own, _ := parseOwner(owner())
+	root := openRoot(t, t.TempDir())
+	mine, err := ClaimFolder(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := fmt.Sprintf("%s:%s:%d:%d\n", own.boot, own.namespace, 1<<22, 10)
+	if _, err := mine.file.WriteAt([]byte(dead+strings.Repeat("\n", 100)), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.file.Truncate(int64(len(dead))); err != nil {
+		t.Fatal(err)
+	}
+	if owner := abandoned(t, root); owner != 0 {
+		t.Error("it is abandoned")
+	}
+	mine.Release()
+	if owner := abandoned(t, root); owner != 1<<22 {
+		t.Errorf("abandoned by %d", owner)
+	}
+}
+
+func TestFolderIsClaimedOnce(t *testing.T) {
+	t.Parallel()
+	root := openRoot(t, t.TempDir())
+	mine, err := ClaimFolder(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Release()
+	if _, err := ClaimFolder(root); err == nil {
+		t.Error("it is claimed again")
+	}
+	var none *Claim
+	none.Release()
+}

@@ -1,0 +1,66 @@
+package process
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// An ownerID is what the tag of a run and the claim of a folder say of the
+// program that they are of.
+type ownerID struct {
+	boot, namespace string
+	pid             int
+	born            uint64
+}
+
+// parseOwner parses what owner returns.
+func parseOwner(text string) (o ownerID, ok bool) {
+	fields := strings.Split(text, ":")
+	if len(fields) != 4 {
+		return o, false
+	}
+	o.boot, o.namespace = fields[0], fields[1]
+	var err error
+	if o.pid, err = strconv.Atoi(fields[2]); err != nil || o.pid <= 0 {
+		return o, false
+	}
+	o.born, err = strconv.ParseUint(fields[3], 10, 64)
+	return o, err == nil && o.born > 0
+}
+
+// parseEntry parses an entry of a tag.
+func parseEntry(entry string) (o ownerID, ok bool) {
+	text, _, ok := cutLast(entry, ":")
+	if !ok {
+		return o, false
+	}
+	return parseOwner(text)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// dead reports whether the owner is dead for sure. It is not when it ran in
+// another PID namespace, on another machine or before a restart of this one: a
+// copy of the environment proves nothing there.
+func (o ownerID) dead() bool {
+	own, ok := parseOwner(owner())
+	if !ok || !canSee() || own.boot == "" || own.boot != o.boot || own.namespace != o.namespace {
+		return false
+	}
+	if isGone(o.pid) {
+		return true
+	}
+	p, err := readProcess(o.pid)
+	return err == nil && (p.born != o.born || p.dead)
+}
+
+// isGone reports whether no process has the PID, also none that is hidden.
+func isGone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
