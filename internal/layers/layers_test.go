@@ -19,6 +19,7 @@ const module = "github.com/busdk/bus-agent"
 // rows lists the packages bottom up. A package may import packages of earlier
 // rows only.
 var rows = []struct{ packages []string }{
+	{packages: []string{"jsonline"}},
 	{packages: []string{"agent"}},
 	{packages: []string{"render", "internal/process"}},
 	{packages: []string{"formatters", "instructions"}},
@@ -29,7 +30,8 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"command"}},
 	{packages: []string{"cmd/*"}},
 	{packages: []string{"internal/bench/corpus"}},
-	{packages: []string{"internal/layers", "internal/bench", "internal/bench/*", "internal/demo", "internal/demo/*", "acceptance"}},
+	{packages: []string{"internal/bench/corpus", "internal/soak"}},
+	{packages: []string{"internal/layers", "internal/bench", "internal/bench/*", "internal/demo", "internal/demo/*", "internal/soak/*", "acceptance"}},
 }
 
 // forbidden lists what packages up to the runner must not import.
@@ -86,8 +88,8 @@ func checkImport(t *testing.T, pkg string, row int, imported string) {
 	if strings.HasPrefix(imported, "github.com/busdk/bus-preferences") && pkg != "preferences" {
 		t.Errorf("%s imports %s; only preferences may", pkg, imported)
 	}
-	if pkg == "agent" && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
-		t.Errorf("agent imports %s; it may import the standard library only", imported)
+	if (pkg == "agent" || pkg == "jsonline") && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") && imported != module+"/jsonline" {
+		t.Errorf("%s imports %s; it may import the standard library only", pkg, imported)
 	}
 	other, ok := strings.CutPrefix(imported, module+"/")
 	if !ok {
@@ -102,7 +104,7 @@ func checkImport(t *testing.T, pkg string, row int, imported string) {
 }
 
 // core packages serve every runtime alike.
-var core = []string{"agent", "render", "formatters", "instructions", "registry", "runner", "internal/cli"}
+var core = []string{"jsonline", "agent", "render", "formatters", "instructions", "registry", "runner", "internal/cli"}
 
 func TestCoreNamesNoRuntime(t *testing.T) {
 	t.Parallel()

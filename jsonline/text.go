@@ -1,0 +1,194 @@
+package jsonline
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A Text is a string of a line as it stands there, between its quotes. It is
+// part of the line and valid as long as that is not overwritten. The zero value
+// is the empty string.
+type Text struct {
+	raw  []byte
+	form form
+}
+
+// IsEmpty reports whether the string is empty.
+func (t Text) IsEmpty() bool { return len(t.raw) == 0 }
+
+// Is reports whether the string is s.
+func (t Text) Is(s string) bool {
+	if t.form == plain {
+		return string(t.raw) == s
+	}
+	return t.String() == s
+}
+
+// Raw returns the string as it stands in the line, without its quotes.
+func (t Text) Raw() []byte { return t.raw }
+
+// Bytes returns the string, unescaped. It is part of the line unless the string
+// has escapes or bytes that are no UTF-8.
+func (t Text) Bytes() []byte {
+	if t.form == plain {
+		return t.raw
+	}
+	return t.AppendTo(nil)
+}
+
+// String returns a copy of the string, unescaped.
+func (t Text) String() string {
+	if t.form == plain {
+		return string(t.raw)
+	}
+	return string(t.AppendTo(make([]byte, 0, len(t.raw))))
+}
+
+// AppendTo appends the string, unescaped, to dst and returns the extended slice.
+func (t Text) AppendTo(dst []byte) []byte {
+	if t.form&beyond != 0 && !utf8.Valid(t.raw) {
+		return appendRepaired(dst, t.raw)
+	}
+	return appendUnescaped(dst, t.raw)
+}
+
+// Unescape appends to dst what the body of a JSON string stands for, which is
+// given without its quotes, and returns the extended slice. It takes any bytes:
+// a backslash that begins no escape stands for itself, and at the end of raw so
+// does one that is cut off.
+func Unescape(dst, raw []byte) []byte {
+	if !utf8.Valid(raw) {
+		return appendRepaired(dst, raw)
+	}
+	return appendUnescaped(dst, raw)
+}
+
+// appendUnescaped appends raw, which is UTF-8.
+func appendUnescaped(dst, raw []byte) []byte {
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 || i+1 >= len(raw) {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:i]...)
+		raw = raw[i:]
+		// Escapes often come one after the other.
+		for len(raw) > 1 && raw[0] == '\\' {
+			var n int
+			if dst, n = appendEscape(dst, raw); n == 0 {
+				dst, n = append(dst, '\\'), 1
+			}
+			raw = raw[n:]
+		}
+	}
+}
+
+// appendRepaired is appendUnescaped with each byte that is no UTF-8 made U+FFFD.
+func appendRepaired(dst, raw []byte) []byte {
+	for len(raw) > 0 {
+		if raw[0] == '\\' {
+			var n int
+			if dst, n = appendEscape(dst, raw); n > 0 {
+				raw = raw[n:]
+				continue
+			}
+		}
+		r, n := utf8.DecodeRune(raw)
+		dst = utf8.AppendRune(dst, r)
+		raw = raw[n:]
+	}
+	return dst
+}
+
+// appendEscape appends what the escape at the start of raw stands for and
+// returns its length, 0 if there is none.
+func appendEscape(dst, raw []byte) ([]byte, int) {
+	if len(raw) < 2 {
+		return dst, 0
+	}
+	if c := stands[raw[1]]; c != 0 {
+		return append(dst, c), 2
+	}
+	if raw[1] == 'u' {
+		return appendHexEscape(dst, raw)
+	}
+	return dst, 0
+}
+
+// stands holds what an escape of one character stands for, 0 where there is none.
+var stands = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+func appendHexEscape(dst, raw []byte) ([]byte, int) {
+	r := hex4(raw, 2)
+	if r < 0 {
+		return dst, 0
+	}
+	n := 6
+	if utf16.IsSurrogate(r) {
+		low := rune(-1)
+		if len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
+			low = hex4(raw, 8)
+		}
+		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			n = 12
+		}
+	}
+	return utf8.AppendRune(dst, r), n
+}
+
+// Head returns the first at most n bytes of the string as they stand in the
+// line, less what would be cut of a character or escape.
+func (t Text) Head(n int) Text {
+	if n >= len(t.raw) {
+		return t
+	}
+	return Text{raw: t.raw[:boundary(t.raw, max(n, 0))], form: t.form}
+}
+
+// Tail returns the last n bytes of the string as they stand in the line, and
+// where they begin inside a character or escape that whole.
+func (t Text) Tail(n int) Text {
+	if n >= len(t.raw) {
+		return t
+	}
+	return Text{raw: t.raw[boundary(t.raw, len(t.raw)-max(n, 0)):], form: t.form}
+}
+
+// boundary returns i, or where the character or escape begins that i is inside.
+func boundary(raw []byte, i int) int {
+	const longest = len(`\ud83d\ude00`)
+	for j := max(i-longest+1, 0); j < i; j++ {
+		if raw[j] == '\\' && j+escapeLen(raw[j:]) > i && beginsEscape(raw, j) {
+			return j
+		}
+	}
+	for back := 1; back < utf8.UTFMax && back <= i; back++ {
+		if utf8.RuneStart(raw[i-back]) {
+			if _, n := utf8.DecodeRune(raw[i-back:]); n > back {
+				return i - back
+			}
+			break
+		}
+	}
+	return i
+}
+
+// beginsEscape reports whether the backslash at j is not itself escaped.
+func beginsEscape(raw []byte, j int) bool {
+	n := 0
+	for n < j && raw[j-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 0
+}
+
+// escapeLen returns the length of the escape at the start of raw, with the other
+// half of a surrogate pair.
+func escapeLen(raw []byte) int {
+	if len(raw) < 2 || raw[1] != 'u' {
+		return min(2, len(raw))
+	}
+	_, n := appendHexEscape(nil, raw)
+	return max(n, 2)
+}
