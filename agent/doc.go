@@ -3,7 +3,7 @@
 // what an agent reports while it works ([Event]) and what a run came to
 // ([Result], [Error]).
 //
-// It imports only the standard library, starts nothing and reads no
+// It imports the standard library and jsonline alone, starts nothing and reads no
 // environment. Application code builds a Request and hands it to package
 // runner; authors of runtimes read Requests and produce Commands and Events.
 package agent

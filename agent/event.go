@@ -58,8 +58,9 @@ func Kinds() []Kind {
 // fields are set depends on Kind. Its JSON form is one line of the output
 // format "events".
 //
-// Events handed to a callback may share memory with the decoder and are valid
-// only during the call; [Event.Clone] makes a lasting copy.
+// Events handed to a callback share memory with the decoder: what a pointer,
+// slice or [Payload] of one refers to is valid only during the call. Its strings
+// may be kept. [Event.Clone] makes a lasting copy.
 type Event struct {
 	Kind Kind `json:"kind"`
 
@@ -90,8 +91,10 @@ type Event struct {
 	Background *int `json:"background,omitempty"`
 
 	Truncated bool `json:"truncated,omitempty"`
-	// Size is the length of a truncated line in bytes.
-	Size int64 `json:"size,omitempty"`
+	// Size is the length of a truncated line in bytes, LineType the member
+	// "type" that its head seems to have.
+	Size     int64  `json:"size,omitempty"`
+	LineType string `json:"line_type,omitempty"`
 }
 
 // A Tool is a tool call or its result.
@@ -99,7 +102,7 @@ type Tool struct {
 	ID     string          `json:"id,omitempty"`
 	Name   string          `json:"name,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
-	Output string          `json:"output,omitempty"`
+	Output Payload         `json:"output,omitzero"`
 	// ExitCode is the exit code of a command, where the runtime reports it.
 	ExitCode *int `json:"exit_code,omitempty"`
 }
@@ -146,6 +149,7 @@ func (e *Event) Clone() *Event {
 	if e.Tool != nil {
 		t := *e.Tool
 		t.Input = append(json.RawMessage(nil), e.Tool.Input...)
+		t.Output = e.Tool.Output.clone()
 		if e.Tool.ExitCode != nil {
 			code := *e.Tool.ExitCode
 			t.ExitCode = &code

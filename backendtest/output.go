@@ -68,8 +68,8 @@ func events(w *world) {
 		switch tool := results[0].Tool; {
 		case tool == nil || len(calls) > 0 && tool.ID != calls[0].Tool.ID:
 			w.failf("the tool result is not that of the call")
-		case strings.Contains(s.lines.ToolResult, "{text}") && !strings.Contains(tool.Output, "the output"):
-			w.failf("the output of the tool is %s", clip(tool.Output))
+		case strings.Contains(s.lines.ToolResult, "{text}") && !strings.Contains(tool.Output.String(), "the output"):
+			w.failf("the output of the tool is %s", clip(tool.Output.String()))
 		}
 	}
 }

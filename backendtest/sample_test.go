@@ -121,7 +121,7 @@ func (*sampleDecoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 		case "call":
 			e = agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: l.ID, Name: "sample"}}
 		case "output":
-			e = agent.Event{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: l.ID, Name: "sample", Output: l.Text}}
+			e = agent.Event{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: l.ID, Name: "sample", Output: agent.Plain(l.Text)}}
 		case "retry":
 			e = agent.Event{Kind: agent.KindRetry, Text: l.Text}
 		case "done":

@@ -151,7 +151,7 @@ func lasting(e *agent.Event) agent.Event {
 		*text = strings.Clone(*text)
 	}
 	if c.Tool != nil {
-		c.Tool.ID, c.Tool.Name, c.Tool.Output = strings.Clone(c.Tool.ID), strings.Clone(c.Tool.Name), strings.Clone(c.Tool.Output)
+		c.Tool.ID, c.Tool.Name = strings.Clone(c.Tool.ID), strings.Clone(c.Tool.Name)
 	}
 	return c
 }

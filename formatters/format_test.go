@@ -58,7 +58,7 @@ func TestStreamShowsTheHeadOfALongLine(t *testing.T) {
 		t.Fatalf("%d events", len(got))
 	}
 	e := got[1]
-	if e.Kind != agent.KindRaw || !e.Truncated || e.Size != int64(len(long)) || !strings.HasPrefix(e.Text, head) ||
+	if e.Kind != agent.KindRaw || !e.Truncated || e.Size != int64(len(long)) || e.LineType != "assistant" || !strings.HasPrefix(e.Text, head) ||
 		len(e.Text) > 64<<10 || len(e.Text) < 60<<10 || !strings.HasSuffix(e.Text, "ä") {
 		t.Errorf("kind %s, truncated %t, size %d, %d bytes of text", e.Kind, e.Truncated, e.Size, len(e.Text))
 	}
@@ -157,7 +157,7 @@ func ExampleText() {
 		{Kind: agent.KindText, MessageID: "1", Delta: true, Text: "I look"},
 		{Kind: agent.KindText, MessageID: "1", Delta: true, Text: " first."},
 		{Kind: agent.KindToolCall, Tool: &agent.Tool{Name: "Bash", Input: []byte(`{"command":"ls"}`)}},
-		{Kind: agent.KindToolResult, Tool: &agent.Tool{Output: "go.mod"}},
+		{Kind: agent.KindToolResult, Tool: &agent.Tool{Output: agent.Plain("go.mod")}},
 		{Kind: agent.KindResult},
 	} {
 		out = f.Append(out, &e)

@@ -1,6 +1,9 @@
 package formatters
 
-import "unicode/utf8"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // Sanitize appends src to dst as text that is safe to print on a terminal, and
 // returns the extended slice: escape sequences, control characters other than
@@ -66,9 +69,7 @@ func appendSafe[T ~string | ~[]byte](s *sanitizer, dst []byte, src T) []byte {
 		}
 		if s.state == plain {
 			start := i
-			for i < len(src) && printable(src[i]) {
-				i++
-			}
+			i = safeUntil(src, i)
 			dst = append(dst, src[start:i]...)
 			if i == len(src) {
 				break
@@ -89,6 +90,71 @@ func appendSafe[T ~string | ~[]byte](s *sanitizer, dst []byte, src T) []byte {
 		i += size
 	}
 	return dst
+}
+
+// safeUntil returns where the whole characters of src from i on end that are safe
+// to print as they are.
+func safeUntil[T ~string | ~[]byte](src T, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for {
+		for i+8 <= len(src) {
+			w := uint64(src[i]) | uint64(src[i+1])<<8 | uint64(src[i+2])<<16 | uint64(src[i+3])<<24 |
+				uint64(src[i+4])<<32 | uint64(src[i+5])<<40 | uint64(src[i+6])<<48 | uint64(src[i+7])<<56
+			// Below a space, above a tilde; only the first such byte is certain.
+			if m := ((w-ones*' ')&^w | w | (w + ones)) & highs; m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			i += 8
+		}
+		switch {
+		case i >= len(src):
+			return i
+		case printable(src[i]):
+			i++
+		case src[i] < utf8.RuneSelf:
+			return i
+		default:
+			n := safeRune(src, i)
+			if n == 0 {
+				return i
+			}
+			i += n
+		}
+	}
+}
+
+// safeRune returns the length of the character of several bytes at i if it is
+// whole and of a range that holds nothing unsafe, otherwise 0.
+func safeRune[T ~string | ~[]byte](src T, i int) int {
+	low, high, n := byte(0x80), byte(0xbf), 0
+	switch c := src[i]; {
+	case c >= 0xc3 && c <= 0xdf: // 0xc2 begins the C1 controls
+		n = 2
+	case c == 0xe0:
+		low, n = 0xa0, 3
+	case c == 0xe2: // 0xe2 0x80 and 0xe2 0x81 begin what reorders text
+		low, n = 0x82, 3
+	case c == 0xed: // surrogates follow
+		high, n = 0x9f, 3
+	case c > 0xe0 && c <= 0xef:
+		n = 3
+	case c == 0xf0:
+		low, n = 0x90, 4
+	case c == 0xf4:
+		high, n = 0x8f, 4
+	case c > 0xf0 && c < 0xf4:
+		n = 4
+	}
+	if n == 0 || i+n > len(src) || src[i+1] < low || src[i+1] > high {
+		return 0
+	}
+	for j := i + 2; j < i+n; j++ {
+		if src[j]&0xc0 != 0x80 {
+			return 0
+		}
+	}
+	return n
 }
 
 // complete takes the bytes of partial: one character, or an invalid beginning

@@ -116,3 +116,32 @@ func BenchmarkSanitize(b *testing.B) {
 		})
 	}
 }
+
+func TestSanitizeJudgesEveryCharacterAlike(t *testing.T) {
+	t.Parallel()
+	check := func(text string) {
+		whole := SanitizeString("0123456" + text + "789abcdef")
+		var s sanitizer
+		var pieces []byte
+		for _, b := range []byte("0123456" + text + "789abcdef") {
+			pieces = appendSafe(&s, pieces, []byte{b})
+		}
+		if pieces = s.end(pieces); string(pieces) != whole {
+			t.Errorf("%q: whole %q, byte by byte %q", text, whole, pieces)
+		}
+	}
+	for r := rune(0); r <= utf8.MaxRune; r++ {
+		if r > 0x3000 {
+			r += 96
+		}
+		check(string(r))
+	}
+	for a := 0x80; a <= 0xff; a++ {
+		for _, b := range []byte{0x00, 0x7f, 0x80, 0x81, 0x82, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xff} {
+			check(string([]byte{byte(a), b}))
+			check(string([]byte{byte(a), b, 0x80}))
+			check(string([]byte{byte(a), b, 0x80, 0xbf}))
+			check(string([]byte{byte(a), b, 0x80, 'x'}))
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 // A Stream turns the raw standard output of one run into events as it arrives:
 // bytes, lines, decoder, events. A line over [MaxLine] bytes becomes one event
-// of kind agent.KindRaw that is Truncated and has its head as Text. Memory is
+// of kind agent.KindRaw that is Truncated, with its head and type. Memory is
 // bounded by the longest line.
 //
 // A Stream is used by one goroutine at a time.
@@ -40,7 +40,8 @@ func (s *Stream) Close() error { return s.lines.Close() }
 
 func (s *Stream) line(line []byte, truncated bool, size int64) error {
 	if truncated {
-		return s.events(&agent.Event{Kind: agent.KindRaw, Truncated: true, Size: size, Text: wholeRunes(string(line))})
+		head := wholeRunes(string(line))
+		return s.events(&agent.Event{Kind: agent.KindRaw, Truncated: true, Size: size, LineType: headType(head), Text: head})
 	}
 	s.decoded = s.decoder.Decode(line, s.decoded[:0])
 	var err error

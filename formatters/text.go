@@ -15,7 +15,8 @@ import (
 // What the agent says stands for itself. Everything else begins with a mark at
 // the start of a line: [thinking], [tool] with name and essential input,
 // [result], [file], [plan], [approval], [denied], [retry], [warning], [failed].
-// A tool's output is bounded: head, tail and the number of bytes left out.
+// A tool's output is bounded: head, tail and about how many bytes were left out,
+// as the agent wrote them.
 // Lines that no decoder knew are shown as they are. Session starts, usage,
 // heartbeats and unknown kinds render nothing; nor does a successful result,
 // whose answer has been rendered already, except that it ends the line.
@@ -220,9 +221,9 @@ func (t *text) unknown(dst []byte, e *agent.Event) []byte {
 	dst = append(dst, "[line of "...)
 	dst = strconv.AppendInt(dst, e.Size, 10)
 	dst = append(dst, " bytes"...)
-	if name := headType(e.Text); name != "" {
+	if e.LineType != "" {
 		dst = append(dst, ", type "...)
-		dst = t.clean(dst, oneLine(name))
+		dst = t.clean(dst, oneLine(e.LineType))
 	}
 	return t.line(dst, ", too long to be read] ", limit(e.Text, maxHead))
 }

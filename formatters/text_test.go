@@ -31,7 +31,7 @@ func call(name, input string) agent.Event {
 }
 
 func toolResult(output string, exit int, failed bool) agent.Event {
-	return agent.Event{Kind: agent.KindToolResult, Failed: failed, Tool: &agent.Tool{Output: output, ExitCode: &exit}}
+	return agent.Event{Kind: agent.KindToolResult, Failed: failed, Tool: &agent.Tool{Output: agent.Plain(output), ExitCode: &exit}}
 }
 
 func TestText(t *testing.T) {
@@ -79,7 +79,7 @@ func TestText(t *testing.T) {
 		}, "[warning] w\n[failed] r\n[failed: quota]\n[failed]\n"},
 		{"unknown lines", []agent.Event{{Kind: agent.KindRaw, Text: `{"x":1}`}, {Kind: agent.KindRaw, Text: "\x1b[1mbold"}}, "{\"x\":1}\nbold\n"},
 		{"lines too long", []agent.Event{
-			{Kind: agent.KindRaw, Truncated: true, Size: 20000000, Text: `{"type":"assistant","x":"`}, {Kind: agent.KindRaw, Truncated: true, Size: 5, Text: "abc"},
+			{Kind: agent.KindRaw, Truncated: true, Size: 20000000, LineType: "assistant", Text: `{"type":"assistant","x":"`}, {Kind: agent.KindRaw, Truncated: true, Size: 5, Text: "abc"},
 		}, "[line of 20000000 bytes, type assistant, too long to be read] {\"type\":\"assistant\",\"x\":\"\n[line of 5 bytes, too long to be read] abc\n"},
 		{"escape sequence cut between deltas", []agent.Event{delta("1", "a\x1b"), delta("1", "[3"), delta("1", "1mb")}, "ab"},
 		{"character cut between deltas", []agent.Event{delta("1", "a\xe2"), delta("1", "\x82"), delta("1", "\xac")}, "a€"},
@@ -131,7 +131,7 @@ func FuzzText(f *testing.F) {
 		code := len(a)
 		first := agent.Event{
 			Kind: agent.Kind(kind), MessageID: a, Text: b, Delta: isDelta, Failed: failed, Failure: agent.Failure(a), Subagent: b,
-			Tool:    &agent.Tool{ID: a, Name: a, Input: json.RawMessage(b), Output: b, ExitCode: &code},
+			Tool:    &agent.Tool{ID: a, Name: a, Input: json.RawMessage(b), Output: agent.Plain(b), ExitCode: &code},
 			Plan:    []agent.PlanStep{{Text: a, Status: b}},
 			Changes: []agent.FileChange{{Path: a, Action: b}},
 		}

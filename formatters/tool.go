@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // Bounds of what is shown of tools, in bytes.
@@ -40,13 +41,18 @@ func (t *text) toolLine(dst []byte, tool *agent.Tool) []byte {
 
 // result renders what a tool gave: nothing when it succeeded silently.
 func (t *text) result(dst []byte, e *agent.Event) []byte {
-	var output string
+	var head, tail string
+	var omitted int
 	var exit *int
 	if e.Tool != nil {
-		output, exit = strings.Trim(e.Tool.Output, "\r\n"), e.Tool.ExitCode
+		head, tail, omitted = e.Tool.Output.Excerpt(maxOutHead, maxOutTail)
+		head, exit = strings.TrimLeft(head, "\r\n"), e.Tool.ExitCode
+	}
+	if omitted == 0 {
+		head = strings.TrimRight(head, "\r\n")
 	}
 	failed := e.Failed || exit != nil && *exit != 0
-	if !failed && output == "" {
+	if !failed && head == "" && omitted == 0 {
 		return dst
 	}
 	dst = t.begin(dst)
@@ -59,38 +65,36 @@ func (t *text) result(dst []byte, e *agent.Event) []byte {
 		dst = strconv.AppendInt(dst, int64(*exit), 10)
 	}
 	dst = append(dst, ']')
-	if output == "" {
+	if head == "" && omitted == 0 {
 		return append(dst, '\n')
 	}
-	if strings.ContainsRune(output, '\n') {
+	if omitted > 0 || strings.Contains(head, "\n") {
 		dst = append(dst, '\n')
 	} else {
 		dst = append(dst, ' ')
 	}
-	return t.output(dst, output)
+	if omitted == 0 {
+		return t.endLine(t.clean(dst, head))
+	}
+	return t.excerpt(dst, head, tail, omitted)
 }
 
-// output renders head and tail of a tool's output.
-func (t *text) output(dst []byte, output string) []byte {
-	if len(output) <= maxOutHead+maxOutTail {
-		return t.endLine(t.clean(dst, output))
-	}
-	head := limit(output, maxOutHead)
-	if i := strings.LastIndexByte(head, '\n'); i > maxOutHead/2 {
+// excerpt renders head and tail of a tool's output, whole lines where they are
+// not too long.
+func (t *text) excerpt(dst []byte, head, tail string, omitted int) []byte {
+	if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 {
+		omitted += len(head) - i
 		head = head[:i]
 	}
-	tail := output[len(output)-maxOutTail:]
-	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < maxOutTail/2 {
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		omitted += i + 1
 		tail = tail[i+1:]
-	}
-	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
-		tail = tail[1:]
 	}
 	dst = t.endLine(t.clean(dst, head))
 	dst = append(dst, "["...)
-	dst = strconv.AppendInt(dst, int64(len(output)-len(head)-len(tail)), 10)
+	dst = strconv.AppendInt(dst, int64(omitted), 10)
 	dst = append(dst, " bytes left out]\n"...)
-	return t.endLine(t.clean(dst, tail))
+	return t.endLine(t.clean(dst, strings.TrimRight(tail, "\r\n")))
 }
 
 // essence returns what a reader wants to know of a tool's input, bounded.
@@ -98,11 +102,8 @@ func essence(input json.RawMessage) string {
 	if len(input) == 0 {
 		return ""
 	}
-	var in toolInput
-	if json.Unmarshal(input, &in) == nil {
-		if s := in.String(); s != "" {
-			return limited(s, maxInput)
-		}
+	if s := readInput(input).String(); s != "" {
+		return limited(s, maxInput)
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, input) != nil {
@@ -118,59 +119,87 @@ func essence(input json.RawMessage) string {
 
 // toolInput is what the inputs of the tools of all runtimes have in common.
 type toolInput struct {
-	Command      words  `json:"command"`
-	Cmd          words  `json:"cmd"`
-	Script       words  `json:"script"`
-	Pattern      string `json:"pattern"`
-	FilePath     string `json:"file_path"`
-	AbsolutePath string `json:"absolute_path"`
-	NotebookPath string `json:"notebook_path"`
-	DirPath      string `json:"dir_path"`
-	Path         string `json:"path"`
-	Query        string `json:"query"`
-	URL          string `json:"url"`
-	Description  string `json:"description"`
-	Prompt       string `json:"prompt"`
+	command string // a command, or its words
+	pattern jsonline.Text
+	path    jsonline.Text
+	other   jsonline.Text
 }
 
+// inputs lists the members of inputs that say what a call is about, the ones that
+// say it best first.
+var inputs = map[string]int{
+	"command": 0, "cmd": 1, "script": 2, "pattern": 3,
+	"path": 4, "file_path": 5, "absolute_path": 6, "notebook_path": 7, "dir_path": 8,
+	"query": 9, "url": 10, "description": 11, "prompt": 12,
+}
+
+// readInput returns an empty one of what is no object, or holds one of the
+// members as something else than text.
+func readInput(input json.RawMessage) toolInput {
+	var in toolInput
+	commandRank, pathRank, otherRank := len(inputs), len(inputs), len(inputs)
+	r := jsonline.New(input)
+	for m := r.Object(); m.Next(); {
+		rank, ok := inputs[string(m.Name())]
+		switch {
+		case !ok:
+		case rank < 3:
+			if s := commandText(&r); s != "" && rank <= commandRank {
+				in.command, commandRank = s, rank
+			}
+		case rank == 3:
+			in.pattern = r.Text()
+		case rank < 9:
+			if t := r.Text(); !t.IsEmpty() && rank <= pathRank {
+				in.path, pathRank = t, rank
+			}
+		default:
+			if t := r.Text(); !t.IsEmpty() && rank <= otherRank {
+				in.other, otherRank = t, rank
+			}
+		}
+	}
+	if !r.End() {
+		return toolInput{}
+	}
+	return in
+}
+
+// commandText takes a command: a text, or a list of words.
+func commandText(r *jsonline.Reader) string {
+	if r.Kind() != jsonline.Array {
+		return head(r.Text())
+	}
+	var words []byte
+	for e := r.Array(); e.Next(); {
+		if len(words) > 0 {
+			words = append(words, ' ')
+		}
+		word := r.Text()
+		if len(words) <= maxInput {
+			words = append(words, head(word)...)
+		}
+	}
+	return string(words)
+}
+
+// head returns as much of t as can be shown of an input, and what shows that
+// something is missing.
+func head(t jsonline.Text) string { return t.Head(6*maxInput + 6).String() }
+
 func (in toolInput) String() string {
-	for _, s := range []string{string(in.Command), string(in.Cmd), string(in.Script)} {
-		if s != "" {
-			return s
-		}
+	switch {
+	case in.command != "":
+		return in.command
+	case !in.pattern.IsEmpty() && !in.path.IsEmpty():
+		return head(in.pattern) + " in " + head(in.path)
 	}
-	path := in.Path
-	for _, s := range []string{in.FilePath, in.AbsolutePath, in.NotebookPath, in.DirPath} {
-		if path == "" {
-			path = s
-		}
-	}
-	if in.Pattern != "" && path != "" {
-		return in.Pattern + " in " + path
-	}
-	for _, s := range []string{in.Pattern, path, in.Query, in.URL, in.Description, in.Prompt} {
-		if s != "" {
-			return s
+	for _, t := range []jsonline.Text{in.pattern, in.path, in.other} {
+		if !t.IsEmpty() {
+			return head(t)
 		}
 	}
 	return ""
-}
-
-// words is a string, or a list of strings joined with spaces.
-type words string
-
-func (w *words) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*w = words(s)
-		return nil
-	}
-	var list []string
-	if err := json.Unmarshal(b, &list); err != nil {
-		return err
-	}
-	*w = words(strings.Join(list, " "))
-	return nil
 }
 
 // limit returns at most n bytes of s, whole characters.

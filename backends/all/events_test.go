@@ -78,7 +78,7 @@ func TestEventsAreDocumented(t *testing.T) {
 	one, cost := 1, 0.5
 	whole, err := json.Marshal(agent.Event{
 		Kind: agent.KindRaw, SessionID: "x", Model: "x", MessageID: "x", Text: "x", Delta: true,
-		Tool:    &agent.Tool{ID: "x", Name: "x", Input: json.RawMessage(`1`), Output: "x", ExitCode: &one},
+		Tool:    &agent.Tool{ID: "x", Name: "x", Input: json.RawMessage(`1`), Output: agent.Plain("x"), ExitCode: &one},
 		Plan:    []agent.PlanStep{{Text: "x", Status: "pending"}},
 		Changes: []agent.FileChange{{Path: "x", Action: "add"}},
 		Usage:   &agent.Usage{Input: 1, Cached: 1, Output: 1, Reasoning: 1, CostUSD: &cost, Cumulative: true},

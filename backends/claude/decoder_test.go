@@ -39,10 +39,10 @@ func TestDecode(t *testing.T) {
 		{"thinking", `{"type":"assistant","message":{"id":"m","content":[{"type":"thinking","thinking":"hm","signature":"x"}]}}`, []agent.Event{{Kind: agent.KindThinking, MessageID: "m", Text: "hm"}}},
 		{"redacted thinking", `{"type":"assistant","message":{"id":"m","content":[{"type":"redacted_thinking","data":"x"}]}}`, []agent.Event{{Kind: agent.KindHeartbeat}}},
 		{"failed command", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,"content":[{"type":"text","text":"Exit code 3\nno"},{"type":"image"}]}]},"tool_use_result":"Error: x"}`,
-			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "t", Output: "no", ExitCode: &three}}}},
+			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "t", Output: agent.Plain("no"), ExitCode: &three}}}},
 		{"edit", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]},"tool_use_result":{"filePath":"/w/a","structuredPatch":[]}}`,
 			[]agent.Event{
-				{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t", Output: "ok"}},
+				{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t", Output: agent.Plain("ok")}},
 				{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "/w/a", Action: "update"}}},
 			}},
 		{"quota", `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"error_status":429,"error":"rate_limit"}`,

@@ -1,77 +1,46 @@
 package claude
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 )
 
-// message is what the model or the CLI in the user's place says.
-type message struct {
-	ID      string          `json:"id"`
-	Content json.RawMessage `json:"content"` // a text or a list of blocks
-}
-
-type block struct {
-	Type string `json:"type"`
-
-	Text     string `json:"text"`     // text
-	Thinking string `json:"thinking"` // thinking
-
-	ID    string          `json:"id"` // tool_use
-	Name  string          `json:"name"`
-	Input json.RawMessage `json:"input"`
-
-	ToolUseID string          `json:"tool_use_id"` // tool_result
-	Content   json.RawMessage `json:"content"`
-	IsError   bool            `json:"is_error"`
-}
-
-func (l *line) blocks() (m message, blocks []block, ok bool) {
-	if json.Unmarshal(l.Message, &m) != nil {
-		return m, nil, false
-	}
-	if json.Unmarshal(m.Content, &blocks) == nil {
-		return m, blocks, true
-	}
-	var s string
-	if json.Unmarshal(m.Content, &s) != nil {
-		return m, nil, false
-	}
-	return m, []block{{Type: "text", Text: s}}, true
-}
-
 // assistant appends what a message of the model holds; usually one block.
-func (d *decoder) assistant(l *line, events []agent.Event) ([]agent.Event, bool) {
-	m, blocks, ok := l.blocks()
-	if !ok {
+func (d *decoder) assistant(events []agent.Event) ([]agent.Event, bool) {
+	l := &d.line
+	if !l.message.ok {
 		return events, false
 	}
-	failed := l.APIError || l.Error != ""
-	if l.Parent == "" {
+	failed := l.apiError || !l.error.IsEmpty()
+	if l.parent.IsEmpty() {
 		d.failure = ""
 		if failed {
-			d.failure = classify(0, l.Error)
+			d.failure = classify(0, l.error.String())
 		}
 	}
-	repeats := m.ID != "" && d.streaming[l.Parent] == m.ID
+	id := d.names.String(l.message.id)
+	repeats := id != "" && d.streaming[string(l.parent.Bytes())] == id
 	before := len(events)
-	for _, b := range blocks {
+	for i := range l.message.blocks {
+		b := &l.message.blocks[i]
+		text, thinking := b.kind.Is("text"), b.kind.Is("thinking")
 		switch {
-		case b.Type == "text" && failed:
+		case text && failed:
 			// The CLI's own words in place of an answer.
-			events = append(events, agent.Event{Kind: agent.KindWarning, Text: b.Text, Failure: classify(0, l.Error)})
-		case repeats && (b.Type == "text" || b.Type == "thinking"):
+			events = append(events, agent.Event{Kind: agent.KindWarning, Text: b.text.String(), Failure: classify(0, l.error.String())})
+		case repeats && (text || thinking):
 			// It came as deltas.
-		case b.Type == "text":
-			events = append(events, agent.Event{Kind: agent.KindText, MessageID: m.ID, Text: b.Text})
-		case b.Type == "thinking" && b.Thinking != "":
-			events = append(events, agent.Event{Kind: agent.KindThinking, MessageID: m.ID, Text: b.Thinking})
-		case strings.HasSuffix(b.Type, "tool_use"):
-			events = append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: b.ID, Name: b.Name, Input: b.Input}})
-		case strings.HasSuffix(b.Type, "tool_result"):
+		case text:
+			events = append(events, agent.Event{Kind: agent.KindText, MessageID: id, Text: b.text.String()})
+		case thinking && !b.thinking.IsEmpty():
+			events = append(events, agent.Event{Kind: agent.KindThinking, MessageID: id, Text: b.thinking.String()})
+		case b.is("tool_use"):
+			events = append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{
+				ID: b.id.String(), Name: d.names.String(b.name), Input: b.input,
+			}})
+		case b.is("tool_result"):
 			events = append(events, b.toolResult())
 		}
 	}
@@ -84,20 +53,20 @@ func (d *decoder) assistant(l *line, events []agent.Event) ([]agent.Event, bool)
 // user appends the results of tools. Other texts in the user's place are the
 // CLI's: prompts of subagents, reminders, notes about background tasks.
 func (l *line) user(events []agent.Event) ([]agent.Event, bool) {
-	_, blocks, ok := l.blocks()
-	if !ok {
+	if !l.message.ok {
 		return events, false
 	}
 	before := len(events)
-	for _, b := range blocks {
+	for i := range l.message.blocks {
+		b := &l.message.blocks[i]
 		switch {
-		case b.Type == "tool_result":
+		case b.kind.Is("tool_result"):
 			events = append(events, b.toolResult())
-			if change, ok := l.change(); ok && !b.IsError {
+			if change, ok := l.change.file(); ok && !b.isError {
 				events = append(events, agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{change}})
 			}
-		case b.Type == "text" && strings.HasPrefix(b.Text, "[Request interrupted"):
-			events = append(events, agent.Event{Kind: agent.KindWarning, Text: strings.Trim(b.Text, "[]")})
+		case b.kind.Is("text") && strings.HasPrefix(string(b.text.Raw()), "[Request interrupted"):
+			events = append(events, agent.Event{Kind: agent.KindWarning, Text: strings.Trim(b.text.String(), "[]")})
 		}
 	}
 	if len(events) == before {
@@ -107,17 +76,17 @@ func (l *line) user(events []agent.Event) ([]agent.Event, bool) {
 }
 
 func (b *block) toolResult() agent.Event {
-	tool := &agent.Tool{ID: b.ToolUseID, Output: text(b.Content)}
-	if b.IsError {
+	tool := &agent.Tool{ID: b.toolUseID.String(), Output: b.content}
+	if b.isError {
 		tool.ExitCode, tool.Output = exitCode(tool.Output)
 	}
-	return agent.Event{Kind: agent.KindToolResult, Tool: tool, Failed: b.IsError}
+	return agent.Event{Kind: agent.KindToolResult, Tool: tool, Failed: b.isError}
 }
 
 // exitCode takes the exit code of a failed command from the line before its
 // output.
-func exitCode(output string) (*int, string) {
-	rest, ok := strings.CutPrefix(output, "Exit code ")
+func exitCode(output agent.Payload) (*int, agent.Payload) {
+	rest, ok := strings.CutPrefix(output.String(), "Exit code ")
 	if !ok {
 		return nil, output
 	}
@@ -126,55 +95,28 @@ func exitCode(output string) (*int, string) {
 	if err != nil {
 		return nil, output
 	}
-	return &code, rest
+	return &code, agent.Plain(rest)
 }
 
-// change returns the file a tool has written, where its result tells.
-func (l *line) change() (agent.FileChange, bool) {
-	var written struct {
-		Type  string          `json:"type"`
-		Path  string          `json:"filePath"`
-		Patch json.RawMessage `json:"structuredPatch"`
-	}
-	if json.Unmarshal(l.ToolUse, &written) != nil || written.Path == "" || written.Patch == nil {
-		return agent.FileChange{}, false
-	}
-	action := "update"
-	if written.Type == "create" {
-		action = "add"
-	}
-	return agent.FileChange{Path: written.Path, Action: action}, true
-}
-
-// streamEvent is a piece of a message as the model sends it; these lines come
-// only when the caller asks for them with --include-partial-messages.
-type streamEvent struct {
-	Type    string  `json:"type"`
-	Message message `json:"message"`
-	Delta   struct {
-		Type     string `json:"type"`
-		Text     string `json:"text"`
-		Thinking string `json:"thinking"`
-	} `json:"delta"`
-}
-
-func (d *decoder) stream(l *line, events []agent.Event) ([]agent.Event, bool) {
-	if l.Event == nil {
+func (d *decoder) stream(events []agent.Event) ([]agent.Event, bool) {
+	l := &d.line
+	if !l.hasEvent {
 		return events, false
 	}
+	e := &l.event
 	switch {
-	case l.Event.Type == "message_start":
+	case e.kind.Is("message_start"):
 		if d.streaming == nil {
 			d.streaming = map[string]string{}
 		}
-		d.streaming[strings.Clone(l.Parent)] = l.Event.Message.ID
-	case l.Event.Delta.Type == "text_delta":
+		d.streaming[l.parent.String()] = d.names.String(e.id)
+	case e.delta.Is("text_delta"):
 		return append(events, agent.Event{
-			Kind: agent.KindText, MessageID: d.streaming[l.Parent], Delta: true, Text: l.Event.Delta.Text,
+			Kind: agent.KindText, MessageID: d.streaming[string(l.parent.Bytes())], Delta: true, Text: e.text.String(),
 		}), true
-	case l.Event.Delta.Type == "thinking_delta":
+	case e.delta.Is("thinking_delta"):
 		return append(events, agent.Event{
-			Kind: agent.KindThinking, MessageID: d.streaming[l.Parent], Delta: true, Text: l.Event.Delta.Thinking,
+			Kind: agent.KindThinking, MessageID: d.streaming[string(l.parent.Bytes())], Delta: true, Text: e.thinking.String(),
 		}), true
 	}
 	return append(events, heartbeat), true

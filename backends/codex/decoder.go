@@ -5,183 +5,149 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // decoder reads the lines of `codex exec --json`.
-type decoder struct{}
+type decoder struct {
+	line  line // reused
+	names jsonline.Names
+	input []byte // of a tool, reused
+}
 
 var _ formatters.Decoder = (*decoder)(nil)
-
-// line is what any of the lines can hold.
-type line struct {
-	Type     string   `json:"type"`
-	ThreadID string   `json:"thread_id"`
-	Message  string   `json:"message"`
-	Item     *item    `json:"item"`
-	Usage    *usage   `json:"usage"`
-	Error    *problem `json:"error"`
-}
-
-type problem struct {
-	Message string `json:"message"`
-}
-
-type item struct {
-	ID     string `json:"id"`
-	Type   string `json:"type"`
-	Status string `json:"status"`
-
-	Text    string `json:"text"`    // agent_message, reasoning
-	Message string `json:"message"` // error
-
-	Command  string `json:"command"` // command_execution
-	Output   string `json:"aggregated_output"`
-	ExitCode *int   `json:"exit_code"`
-
-	Changes []change `json:"changes"` // file_change
-
-	Server    string          `json:"server"` // mcp_tool_call
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments"`
-	Result    json.RawMessage `json:"result"`
-	Error     *problem        `json:"error"`
-
-	Query string `json:"query"` // web_search
-
-	Items []todo `json:"items"` // todo_list
-}
-
-type change struct {
-	Path string `json:"path"`
-	Kind string `json:"kind"`
-}
-
-type todo struct {
-	Text      string `json:"text"`
-	Completed bool   `json:"completed"`
-}
-
-type usage struct {
-	Input     int64 `json:"input_tokens"`
-	Cached    int64 `json:"cached_input_tokens"`
-	Output    int64 `json:"output_tokens"`
-	Reasoning int64 `json:"reasoning_output_tokens"`
-}
-
-func (u *usage) total() agent.Usage {
-	return agent.Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
-}
 
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return events
 	}
-	var l line
-	if raw[0] != '{' || json.Unmarshal(raw, &l) != nil {
-		return append(events, agent.Event{Kind: agent.KindRaw, Text: string(raw)})
+	l := &d.line
+	if !l.read(raw) {
+		return append(events, unknown(raw))
 	}
-	switch l.Type {
+	switch string(l.kind.Bytes()) {
 	case "thread.started":
-		return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: l.ThreadID})
+		return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: l.threadID.String()})
 	case "turn.started":
-		return append(events, agent.Event{Kind: agent.KindHeartbeat})
-	case "item.started", "item.updated", "item.completed":
-		if l.Item != nil {
-			if decoded, ok := l.Item.events(strings.TrimPrefix(l.Type, "item."), events); ok {
-				return decoded
-			}
-		}
+		return append(events, heartbeat)
+	case "item.started":
+		return d.item(started, raw, events)
+	case "item.updated":
+		return d.item(updated, raw, events)
+	case "item.completed":
+		return d.item(completed, raw, events)
 	case "turn.completed":
-		if l.Usage != nil {
+		if l.usage != nil {
 			// The numbers are those of the thread, not of the turn.
-			total := l.Usage.total()
-			total.Cumulative = true
-			events = append(events, agent.Event{Kind: agent.KindUsage, Usage: &total})
+			l.usage.Cumulative = true
+			events = append(events, agent.Event{Kind: agent.KindUsage, Usage: l.usage})
 		}
 		return append(events, agent.Event{Kind: agent.KindResult})
 	case "turn.failed":
-		e := agent.Event{Kind: agent.KindResult, Failed: true}
-		if l.Error != nil {
-			e.Text, e.Failure = l.Error.Message, classify(l.Error.Message)
-		}
-		return append(events, e)
+		message := l.error.String()
+		return append(events, agent.Event{Kind: agent.KindResult, Failed: true, Text: message, Failure: classify(message)})
 	case "error":
-		return append(events, errorEvent(l.Message))
+		return append(events, errorEvent(l.message.String()))
 	}
-	return append(events, agent.Event{Kind: agent.KindRaw, Text: string(raw)})
+	return append(events, unknown(raw))
 }
 
-// events appends what the item says at this stage: started, updated or
-// completed. It reports false for an item it does not know.
-func (i *item) events(stage string, events []agent.Event) ([]agent.Event, bool) {
-	switch i.Type {
-	case "agent_message", "reasoning", "file_change":
-		if stage != "completed" {
-			return append(events, agent.Event{Kind: agent.KindHeartbeat}), true
-		}
+var heartbeat = agent.Event{Kind: agent.KindHeartbeat}
+
+func unknown(raw []byte) agent.Event {
+	return agent.Event{Kind: agent.KindRaw, Text: string(raw)}
+}
+
+// stage is how far an item is.
+type stage uint8
+
+const (
+	started stage = iota
+	updated
+	completed
+)
+
+// item appends what the item of the line says at this stage.
+func (d *decoder) item(at stage, raw []byte, events []agent.Event) []agent.Event {
+	i := &d.line.item
+	if !d.line.hasItem {
+		return append(events, unknown(raw))
 	}
-	switch i.Type {
-	case "agent_message":
-		events = append(events, agent.Event{Kind: agent.KindText, MessageID: i.ID, Text: i.Text})
-	case "reasoning":
-		events = append(events, agent.Event{Kind: agent.KindThinking, MessageID: i.ID, Text: i.Text})
+	switch kind := string(i.kind.Bytes()); kind {
+	case "agent_message", "reasoning", "file_change":
+		if at != completed {
+			return append(events, heartbeat)
+		}
+		return append(events, i.said(kind))
 	case "error":
 		// Codex calls its warnings so; the run goes on.
-		events = append(events, agent.Event{Kind: agent.KindWarning, Text: i.Message})
-	case "command_execution":
-		events = i.tool(stage, "command", inputJSON("command", i.Command), i.Output, events)
-	case "mcp_tool_call":
-		output := string(i.Result)
-		if i.Error != nil {
-			output = i.Error.Message
-		}
-		events = i.tool(stage, i.Server+"."+i.Tool, i.Arguments, output, events)
-	case "web_search":
-		events = i.tool(stage, "web_search", inputJSON("query", i.Query), "", events)
-	case "file_change":
-		changes := make([]agent.FileChange, len(i.Changes))
-		for n, c := range i.Changes {
-			changes[n] = agent.FileChange{Path: c.Path, Action: c.Kind}
-		}
-		events = append(events, agent.Event{Kind: agent.KindFileChange, Changes: changes, Failed: i.Status == "failed"})
+		return append(events, agent.Event{Kind: agent.KindWarning, Text: i.message.String()})
 	case "todo_list":
-		plan := make([]agent.PlanStep, len(i.Items))
-		for n, t := range i.Items {
-			plan[n] = agent.PlanStep{Text: t.Text, Status: "pending"}
-			if t.Completed {
-				plan[n].Status = "completed"
-			}
+		return append(events, agent.Event{Kind: agent.KindPlan, Plan: i.plan})
+	case "command_execution":
+		return append(events, d.tool(at, "command", d.inputJSON("command", i.command), agent.Quoted(i.output)))
+	case "mcp_tool_call":
+		output := agent.Plain(string(i.result))
+		if i.failed {
+			output = agent.Quoted(i.error)
 		}
-		events = append(events, agent.Event{Kind: agent.KindPlan, Plan: plan})
-	default:
-		return events, false
+		return append(events, d.tool(at, i.server.String()+"."+i.tool.String(), i.arguments, output))
+	case "web_search":
+		return append(events, d.tool(at, "web_search", d.inputJSON("query", i.query), agent.Payload{}))
 	}
-	return events, true
+	return append(events, unknown(raw))
 }
 
-func (i *item) tool(stage, name string, input json.RawMessage, output string, events []agent.Event) []agent.Event {
-	switch stage {
-	case "started":
-		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: i.ID, Name: name, Input: input}})
-	case "completed":
-		return append(events, agent.Event{
+// said is what an item says that is whole once it is completed.
+func (i *item) said(kind string) agent.Event {
+	switch kind {
+	case "agent_message":
+		return agent.Event{Kind: agent.KindText, MessageID: i.id.String(), Text: i.text.String()}
+	case "reasoning":
+		return agent.Event{Kind: agent.KindThinking, MessageID: i.id.String(), Text: i.text.String()}
+	}
+	return agent.Event{Kind: agent.KindFileChange, Changes: i.changes, Failed: i.status.Is("failed")}
+}
+
+func (d *decoder) tool(at stage, name string, input json.RawMessage, output agent.Payload) agent.Event {
+	i := &d.line.item
+	switch at {
+	case started:
+		return agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: d.names.String(i.id), Name: name, Input: input}}
+	case completed:
+		tool := &agent.Tool{ID: d.names.String(i.id), Name: name, Output: output}
+		if i.exited {
+			code := i.exitCode
+			tool.ExitCode = &code
+		}
+		return agent.Event{
 			Kind:   agent.KindToolResult,
-			Tool:   &agent.Tool{ID: i.ID, Name: name, Output: output, ExitCode: i.ExitCode},
-			Failed: i.Status == "failed" || i.Status == "declined" || i.ExitCode != nil && *i.ExitCode != 0,
-		})
+			Tool:   tool,
+			Failed: i.status.Is("failed") || i.status.Is("declined") || i.exited && i.exitCode != 0,
+		}
 	}
-	return append(events, agent.Event{Kind: agent.KindHeartbeat})
+	return heartbeat
 }
 
-func inputJSON(name, value string) json.RawMessage {
-	text, err := json.Marshal(map[string]string{name: value})
-	if err != nil {
-		return nil
+// inputJSON returns an object with one member; it is valid until the next call.
+func (d *decoder) inputJSON(name string, value jsonline.Text) json.RawMessage {
+	if !utf8.Valid(value.Raw()) {
+		text, err := json.Marshal(map[string]string{name: value.String()})
+		if err != nil {
+			return nil
+		}
+		return text
 	}
-	return text
+	d.input = append(d.input[:0], `{"`...)
+	d.input = append(d.input, name...)
+	d.input = append(d.input, `":"`...)
+	d.input = append(d.input, value.Raw()...)
+	d.input = append(d.input, `"}`...)
+	return d.input
 }
 
 // errorEvent tells a lost connection that is tried again from other messages.

@@ -35,7 +35,7 @@ func TestDecodeLinesThatAreNotInTheTranscripts(t *testing.T) {
 		"plan": {`{"type":"item.updated","item":{"id":"i","type":"todo_list","items":[{"text":"a","completed":true},{"text":"b","completed":false}]}}`,
 			[]agent.Event{{Kind: agent.KindPlan, Plan: []agent.PlanStep{{Text: "a", Status: "completed"}, {Text: "b", Status: "pending"}}}}},
 		"failed command": {`{"type":"item.completed","item":{"id":"i","type":"command_execution","command":"x","aggregated_output":"no","exit_code":3,"status":"failed"}}`,
-			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "i", Name: "command", Output: "no", ExitCode: &three}}}},
+			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "i", Name: "command", Output: agent.Plain("no"), ExitCode: &three}}}},
 		"usage limit": {`{"type":"turn.failed","error":{"message":"You've hit your usage limit."}}`,
 			[]agent.Event{{Kind: agent.KindResult, Failed: true, Failure: agent.FailureQuota, Text: "You've hit your usage limit."}}},
 		"login": {`{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized: x"}}`,

@@ -91,3 +91,14 @@ func readTail(root *os.Root, name string) []byte {
 	}
 	return tail
 }
+
+type usage struct {
+	Input     int64 `json:"input_tokens"`
+	Cached    int64 `json:"cached_input_tokens"`
+	Output    int64 `json:"output_tokens"`
+	Reasoning int64 `json:"reasoning_output_tokens"`
+}
+
+func (u *usage) total() agent.Usage {
+	return agent.Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
+}

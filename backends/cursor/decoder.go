@@ -2,7 +2,6 @@ package cursor
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -16,44 +15,11 @@ type decoder struct {
 	// partial is set once text came in pieces, which the CLI does with
 	// --stream-partial-output. It then says the whole again, more than once.
 	partial bool
+
+	line line // reused
 }
 
 var _ formatters.Decoder = (*decoder)(nil)
-
-// line is what any of the lines can hold.
-type line struct {
-	Type      string `json:"type"`
-	Subtype   string `json:"subtype"`
-	SessionID string `json:"session_id"`
-
-	Model       string   `json:"model"`         // system init
-	Message     *message `json:"message"`       // assistant, user
-	Text        string   `json:"text"`          // thinking
-	Timestamp   int64    `json:"timestamp_ms"`  // assistant
-	ModelCallID string   `json:"model_call_id"` // assistant
-
-	CallID   string          `json:"call_id"` // tool_call
-	ToolCall json.RawMessage `json:"tool_call"`
-
-	IsError bool   `json:"is_error"` // result
-	Result  string `json:"result"`
-	Usage   *usage `json:"usage"`
-}
-
-type message struct {
-	Content []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	} `json:"content"`
-}
-
-// usage is not documented; newer versions send it.
-type usage struct {
-	Input      int64 `json:"inputTokens"`
-	Output     int64 `json:"outputTokens"`
-	CacheRead  int64 `json:"cacheReadTokens"`
-	CacheWrite int64 `json:"cacheWriteTokens"`
-}
 
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	raw = bytes.TrimSpace(raw)
@@ -63,27 +29,34 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if raw[0] != '{' {
 		return append(events, bare(raw))
 	}
-	var l line
-	if json.Unmarshal(raw, &l) != nil {
+	l := &d.line
+	if !l.read(raw) {
 		return append(events, unknown(raw))
 	}
-	switch {
-	case l.Type == "system" && l.Subtype == "init":
-		return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: l.SessionID, Model: l.Model})
-	case l.Type == "user":
+	switch string(l.kind.Bytes()) {
+	case "system":
+		if l.subtype.Is("init") {
+			return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: l.sessionID.String(), Model: l.model.String()})
+		}
+	case "user":
 		return append(events, heartbeat) // the prompt
-	case l.Type == "assistant" && l.Message != nil:
-		return append(events, d.assistant(&l))
-	case l.Type == "thinking" && l.Subtype == "delta":
-		return append(events, agent.Event{Kind: agent.KindThinking, Text: l.Text, Delta: true})
-	case l.Type == "thinking" && l.Subtype == "completed":
-		return append(events, heartbeat)
-	case l.Type == "tool_call":
+	case "assistant":
+		if l.hasMessage {
+			return append(events, d.assistant(l))
+		}
+	case "thinking":
+		switch {
+		case l.subtype.Is("delta"):
+			return append(events, agent.Event{Kind: agent.KindThinking, Text: l.text.String(), Delta: true})
+		case l.subtype.Is("completed"):
+			return append(events, heartbeat)
+		}
+	case "tool_call":
 		if extended, ok := l.tool(events); ok {
 			return extended
 		}
-	case l.Type == "result":
-		return d.result(&l, events)
+	case "result":
+		return d.result(l, events)
 	}
 	return append(events, unknown(raw))
 }
@@ -104,41 +77,30 @@ func bare(raw []byte) agent.Event {
 }
 
 func (d *decoder) assistant(l *line) agent.Event {
-	delta := l.Timestamp != 0 && l.ModelCallID == ""
-	if d.partial && !delta {
-		return heartbeat
-	}
-	var text strings.Builder
-	for _, block := range l.Message.Content {
-		if block.Type == "text" {
-			text.WriteString(block.Text)
-		}
-	}
-	if text.Len() == 0 {
+	delta := l.timestamp != 0 && l.modelCallID.IsEmpty()
+	if d.partial && !delta || l.said == "" {
 		return heartbeat
 	}
 	d.said, d.partial = true, d.partial || delta
-	return agent.Event{Kind: agent.KindText, Text: text.String(), Delta: delta}
+	return agent.Event{Kind: agent.KindText, Text: l.said, Delta: delta}
 }
 
 func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
-	if u := l.Usage; u != nil {
-		events = append(events, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{
-			Input: u.Input + u.CacheRead + u.CacheWrite, Cached: u.CacheRead, Output: u.Output,
-		}})
+	if l.usage != nil {
+		events = append(events, agent.Event{Kind: agent.KindUsage, Usage: l.usage})
 	}
-	e := agent.Event{Kind: agent.KindResult, Failed: l.IsError || l.Subtype != "success"}
+	e := agent.Event{Kind: agent.KindResult, Failed: l.isError || !l.subtype.Is("success")}
 	switch {
 	case e.Failed:
-		e.Text = l.Result
+		e.Text = l.result.String()
+		e.Failure = classify(e.Text)
 		if e.Text == "" {
-			e.Text = strings.ReplaceAll(l.Subtype, "_", " ")
+			e.Text = strings.ReplaceAll(l.subtype.String(), "_", " ")
 		}
-		e.Failure = classify(l.Result)
 	case !d.said:
 		// Otherwise it is all the agent said, one after the other, and so not
 		// its answer.
-		e.Text = l.Result
+		e.Text = l.result.String()
 	}
 	return append(events, e)
 }
@@ -166,25 +128,17 @@ func classify(text string) agent.Failure {
 // recognize knows the lines no other runtime writes: where the API key comes
 // from and the shape of tool calls.
 func recognize(raw []byte) bool {
-	var l struct {
-		Type         string          `json:"type"`
-		Subtype      string          `json:"subtype"`
-		SessionID    string          `json:"session_id"`
-		UUID         string          `json:"uuid"`
-		APIKeySource *string         `json:"apiKeySource"`
-		ToolCall     json.RawMessage `json:"tool_call"`
-		RequestID    *string         `json:"request_id"`
-	}
-	if json.Unmarshal(raw, &l) != nil || l.SessionID == "" || l.UUID != "" {
+	var l line
+	if !l.read(raw) || l.sessionID.IsEmpty() || l.hasUUID {
 		return false
 	}
-	switch l.Type {
+	switch string(l.kind.Bytes()) {
 	case "system":
-		return l.Subtype == "init" && l.APIKeySource != nil
+		return l.subtype.Is("init") && l.hasKeySource
 	case "tool_call":
-		return l.ToolCall != nil
+		return l.toolCall != nil
 	case "result":
-		return l.RequestID != nil
+		return l.hasRequestID
 	}
 	return false
 }

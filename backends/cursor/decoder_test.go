@@ -32,7 +32,7 @@ func TestDecode(t *testing.T) {
 		{"no tool", `{"type":"tool_call","subtype":"started","tool_call":{"x":{}}}`, raw(`{"type":"tool_call","subtype":"started","tool_call":{"x":{}}}`)},
 		{"empty text", `{"type":"assistant","message":{"content":[]}}`, []agent.Event{{Kind: agent.KindHeartbeat}}},
 		{"failed tool", `{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{"editToolCall":{"args":{"path":"a"},"result":{"error":{"message":"no such file"}}}}}`,
-			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "c", Name: "edit", Output: "no such file"}}}},
+			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "c", Name: "edit", Output: agent.Plain("no such file")}}}},
 		{"edit", `{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{"editToolCall":{"args":{"path":"a"},"result":{"success":{}}}}}`,
 			[]agent.Event{
 				{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "c", Name: "edit"}},
@@ -46,7 +46,7 @@ func TestDecode(t *testing.T) {
 		{"rejected", `{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{"shellToolCall":{"args":{"command":"rm x"},"result":{"rejected":{"command":"rm x","reason":"not allowed"}}}}}`,
 			[]agent.Event{
 				{Kind: agent.KindApproval, Failed: true, Text: "not allowed", Tool: &agent.Tool{ID: "c", Name: "shell"}},
-				{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "c", Name: "shell", Output: "not allowed"}},
+				{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "c", Name: "shell", Output: agent.Plain("not allowed")}},
 			}},
 		{"result of one who said nothing", `{"type":"result","subtype":"success","is_error":false,"result":"hi"}`,
 			[]agent.Event{{Kind: agent.KindResult, Text: "hi"}}},

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // decoder reads the lines of `gemini -o stream-json`.
@@ -17,76 +17,42 @@ type decoder struct {
 	// messages counts the messages: the lines have no IDs, and what follows a
 	// tool call is another one.
 	messages int
-	open     bool // the message can be continued
+	message  string // the number of the last one
+	open     bool   // the message can be continued
 	session  string
 	model    string
 	problem  string // the last error before the result
+
+	line  line // reused
+	names jsonline.Names
 }
 
 var _ formatters.Decoder = (*decoder)(nil)
-
-// line is what any of the lines can hold.
-type line struct {
-	Type      string `json:"type"`
-	SessionID string `json:"session_id"` // init
-	Model     string `json:"model"`
-
-	Role    string `json:"role"` // message
-	Content string `json:"content"`
-	Delta   bool   `json:"delta"`
-
-	ToolName   string          `json:"tool_name"` // tool_use
-	ToolID     string          `json:"tool_id"`   // tool_result too
-	Parameters json.RawMessage `json:"parameters"`
-
-	Status string   `json:"status"` // tool_result, result
-	Output string   `json:"output"`
-	Error  *problem `json:"error"`
-	Stats  *stats   `json:"stats"`
-
-	Severity string `json:"severity"` // error
-	Message  string `json:"message"`
-}
-
-type problem struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
-type stats struct {
-	modelStats
-	Models map[string]modelStats `json:"models"`
-}
-
-type modelStats struct {
-	Total  int64 `json:"total_tokens"`
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Cached int64 `json:"cached"`
-}
 
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return events
 	}
-	var l line
-	if json.Unmarshal(raw, &l) == nil {
-		switch l.Type {
+	l := &d.line
+	if l.read(raw) {
+		switch string(l.kind.Bytes()) {
 		case "init":
-			return append(events, d.init(&l))
+			return append(events, d.init(l))
 		case "message":
-			return append(events, d.message(&l))
+			return append(events, d.said(l))
 		case "tool_use":
 			d.open = false
-			return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: l.ToolID, Name: l.ToolName, Input: l.Parameters}})
+			return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{
+				ID: l.toolID.String(), Name: d.names.String(l.toolName), Input: l.parameters,
+			}})
 		case "tool_result":
 			d.open = false
 			return append(events, l.toolResult())
 		case "error":
-			d.problem = l.Message
-			return append(events, agent.Event{Kind: agent.KindWarning, Text: l.Message, Failure: classify("", l.Message)})
+			d.problem = l.message.String()
+			return append(events, agent.Event{Kind: agent.KindWarning, Text: d.problem, Failure: classify("", d.problem)})
 		case "result":
-			return d.result(&l, events)
+			return d.result(l, events)
 		}
 	}
 	return append(events, agent.Event{Kind: agent.KindRaw, Text: string(raw)})
@@ -96,58 +62,61 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 const auto = "auto"
 
 func (d *decoder) init(l *line) agent.Event {
-	d.session, d.model, d.open, d.problem = l.SessionID, l.Model, false, ""
+	d.session, d.model, d.open, d.problem = l.sessionID.String(), l.model.String(), false, ""
 	if d.model == auto {
 		d.model = ""
 	}
 	return agent.Event{Kind: agent.KindSessionStarted, SessionID: d.session, Model: d.model}
 }
 
-// message is what the model says. The prompt is repeated as the user's, and is
-// no more than a sign of life.
-func (d *decoder) message(l *line) agent.Event {
-	if l.Role != "assistant" {
+// said is what the model says. The prompt is repeated as the user's, and is no
+// more than a sign of life.
+func (d *decoder) said(l *line) agent.Event {
+	if !l.role.Is("assistant") {
 		d.open = false
 		return agent.Event{Kind: agent.KindHeartbeat}
 	}
-	if !d.open || !l.Delta {
+	if !d.open || !l.delta {
 		d.messages++
+		d.message = strconv.Itoa(d.messages)
 	}
-	d.open = l.Delta
-	return agent.Event{Kind: agent.KindText, MessageID: strconv.Itoa(d.messages), Delta: l.Delta, Text: l.Content}
+	d.open = l.delta
+	return agent.Event{Kind: agent.KindText, MessageID: d.message, Delta: l.delta, Text: l.content.String()}
 }
 
 func (l *line) toolResult() agent.Event {
-	output := l.Output
-	if output == "" && l.Error != nil {
-		output = l.Error.Message
+	output := l.output
+	if output.IsEmpty() {
+		output = l.error.message
 	}
 	return agent.Event{
-		Kind: agent.KindToolResult, Failed: l.Status != "success",
-		Tool: &agent.Tool{ID: l.ToolID, Output: output},
+		Kind: agent.KindToolResult, Failed: !l.succeeded(),
+		Tool: &agent.Tool{ID: l.toolID.String(), Output: agent.Quoted(output)},
 	}
 }
 
+func (l *line) succeeded() bool { return l.status.Is("success") }
+
 func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
-	if l.Stats != nil {
-		if model := l.Stats.model(); d.model == "" && model != "" {
+	if s := l.stats; s != nil {
+		if model := s.model(); d.model == "" && model != "" {
 			d.model = model
 			events = append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: d.session, Model: model})
 		}
-		if s := l.Stats; s.Total > 0 {
+		if s.total > 0 {
 			// Its output tokens leave the thoughts out; the total has them.
-			thoughts := max(s.Total-s.Input-s.Output, 0)
+			thoughts := max(s.total-s.input-s.output, 0)
 			events = append(events, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{
-				Input: s.Input, Cached: s.Cached, Output: s.Output + thoughts, Reasoning: thoughts,
+				Input: s.input, Cached: s.cached, Output: s.output + thoughts, Reasoning: thoughts,
 			}})
 		}
 	}
-	e := agent.Event{Kind: agent.KindResult, Failed: l.Status != "success"}
+	e := agent.Event{Kind: agent.KindResult, Failed: !l.succeeded()}
 	if e.Failed {
 		e.Text = d.problem
-		if l.Error != nil {
-			e.Text = l.Error.Message
-			e.Failure = classify(l.Error.Type, l.Error.Message)
+		if l.failed {
+			e.Text = l.error.message.String()
+			e.Failure = classify(l.error.kind.String(), e.Text)
 		}
 	}
 	d.open, d.problem = false, ""
@@ -157,8 +126,8 @@ func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
 // model returns the model that wrote most: small ones only choose it.
 func (s *stats) model() string {
 	var most string
-	for _, name := range slices.Sorted(maps.Keys(s.Models)) {
-		if name != auto && (most == "" || s.Models[name].Output > s.Models[most].Output) {
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		if name != auto && (most == "" || s.models[name].output > s.models[most].output) {
 			most = name
 		}
 	}
@@ -188,27 +157,23 @@ func classify(kind, message string) agent.Failure {
 // recognize knows the lines no other runtime writes: all of them have a time,
 // and none an ID of its own.
 func recognize(raw []byte) bool {
-	var l struct {
-		line
-		Timestamp string `json:"timestamp"`
-		UUID      string `json:"uuid"`
-	}
-	if json.Unmarshal(raw, &l) != nil || l.Timestamp == "" || l.UUID != "" {
+	var l line
+	if !l.read(raw) || l.timestamp.IsEmpty() || !l.uuid.IsEmpty() {
 		return false
 	}
-	switch l.Type {
+	switch string(l.kind.Bytes()) {
 	case "init":
-		return l.SessionID != "" && l.Model != ""
+		return !l.sessionID.IsEmpty() && !l.model.IsEmpty()
 	case "message":
-		return l.Role == "user" || l.Role == "assistant"
+		return l.role.Is("user") || l.role.Is("assistant")
 	case "tool_use":
-		return l.ToolID != "" && l.ToolName != ""
+		return !l.toolID.IsEmpty() && !l.toolName.IsEmpty()
 	case "tool_result":
-		return l.ToolID != "" && l.Status != ""
+		return !l.toolID.IsEmpty() && !l.status.IsEmpty()
 	case "error":
-		return l.Severity != ""
+		return !l.severity.IsEmpty()
 	case "result":
-		return l.Status != "" && l.Stats != nil
+		return !l.status.IsEmpty() && l.stats != nil
 	}
 	return false
 }

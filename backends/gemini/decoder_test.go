@@ -46,7 +46,7 @@ func TestDecode(t *testing.T) {
 				{Kind: agent.KindText, MessageID: "4", Delta: true, Text: "e"},
 			}},
 		{"failed tool without output", `{"type":"tool_result","tool_id":"t","status":"error","error":{"type":"x","message":"why"}}`,
-			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "t", Output: "why"}}}},
+			[]agent.Event{{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: "t", Output: agent.Plain("why")}}}},
 		{"failure without a reason takes the last error", `{"type":"error","severity":"error","message":"cut"}` + "\n" + `{"type":"result","status":"error"}`,
 			[]agent.Event{{Kind: agent.KindWarning, Text: "cut"}, {Kind: agent.KindResult, Failed: true, Text: "cut"}}},
 		{"quota", `{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"error\":{\"code\": 429}}]"}}`,

@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/jsonline"
+)
+
+// A Payload is a text that can be large and that few consumers read whole, like
+// the output of a tool. It is kept as the agent wrote it and unescaped when it
+// is asked for, so one that nobody reads costs nothing. The zero value is the
+// empty text. In JSON it is a string.
+//
+// A payload of an event shares memory with the decoder, see [Event]; what its
+// methods return does not.
+type Payload struct {
+	text   string
+	quoted jsonline.Text // instead of text
+}
+
+// Plain returns a payload of text.
+func Plain(text string) Payload { return Payload{text: text} }
+
+// Quoted returns a payload of a string in a line of JSON, which it refers to.
+func Quoted(text jsonline.Text) Payload { return Payload{quoted: text} }
+
+// String returns the text.
+func (p Payload) String() string {
+	if p.quoted.IsEmpty() {
+		return p.text
+	}
+	return p.quoted.String()
+}
+
+// AppendTo appends the text to dst and returns the extended slice.
+func (p Payload) AppendTo(dst []byte) []byte {
+	return p.quoted.AppendTo(append(dst, p.text...))
+}
+
+// IsZero reports whether the text is empty.
+func (p Payload) IsZero() bool { return p.text == "" && p.quoted.IsEmpty() }
+
+// Equal reports whether both are the same text.
+func (p Payload) Equal(other Payload) bool { return p.String() == other.String() }
+
+// Size returns the length of the text in bytes as the agent wrote it, which with
+// its escapes can be up to six times that of the text itself.
+func (p Payload) Size() int { return len(p.text) + len(p.quoted.Raw()) }
+
+// Excerpt returns the whole text as head if its [Payload.Size] is at most that of
+// head and tail together. Otherwise it returns the text of about that many bytes
+// at its start and at its end, whole characters, and how many are omitted between
+// them. It takes time for what it returns alone.
+func (p Payload) Excerpt(headSize, tailSize int) (head, tail string, omitted int) {
+	if p.Size() <= headSize+tailSize {
+		return p.String(), "", 0
+	}
+	if p.quoted.IsEmpty() {
+		head, tail = p.text[:runeStart(p.text, headSize)], p.text[runeStart(p.text, len(p.text)-tailSize):]
+		return head, tail, len(p.text) - len(head) - len(tail)
+	}
+	first, last := p.quoted.Head(headSize), p.quoted.Tail(tailSize)
+	return first.String(), last.String(), p.Size() - len(first.Raw()) - len(last.Raw())
+}
+
+// runeStart returns i, or where the character begins that i is inside.
+func runeStart(text string, i int) int {
+	for back := 0; back < utf8.UTFMax && back <= i && i < len(text); back++ {
+		if utf8.RuneStart(text[i-back]) {
+			return i - back
+		}
+	}
+	return i
+}
+
+// clone returns a payload that refers to no line.
+func (p Payload) clone() Payload { return Plain(p.String()) }
+
+// MarshalJSON returns the text as a JSON string.
+func (p Payload) MarshalJSON() ([]byte, error) {
+	if raw := p.quoted.Raw(); len(raw) > 0 && utf8.Valid(raw) {
+		return append(append(append(make([]byte, 0, len(raw)+2), '"'), raw...), '"'), nil
+	}
+	return json.Marshal(p.String())
+}
+
+// UnmarshalJSON takes a JSON string, or null.
+func (p *Payload) UnmarshalJSON(text []byte) error {
+	*p = Payload{}
+	return json.Unmarshal(text, &p.text)
+}

@@ -1,0 +1,258 @@
+package claude
+
+import (
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
+)
+
+// line is what events need of any of the lines that come often. The order of
+// their members is not stable.
+type line struct {
+	kind    jsonline.Text // type
+	subtype jsonline.Text
+	parent  jsonline.Text // parent_tool_use_id
+
+	message  message
+	event    streamEvent
+	hasEvent bool
+	error    jsonline.Text // assistant
+	apiError bool          // assistant: is_api_error_message
+	change   change        // user
+}
+
+// message is what the model or the CLI in the user's place says.
+type message struct {
+	ok     bool // its content is a text or a list of blocks
+	id     jsonline.Text
+	blocks []block
+}
+
+type block struct {
+	kind jsonline.Text // type
+
+	text     jsonline.Text // text
+	thinking jsonline.Text // thinking
+
+	id    jsonline.Text // tool_use
+	name  jsonline.Text
+	input []byte
+
+	toolUseID jsonline.Text // tool_result
+	content   agent.Payload
+	isError   bool
+}
+
+// streamEvent is a piece of a message as the model sends it; these lines come
+// only when the caller asks for them with --include-partial-messages.
+type streamEvent struct {
+	kind     jsonline.Text // type
+	id       jsonline.Text // of the message that starts
+	delta    jsonline.Text // type of the delta
+	text     jsonline.Text
+	thinking jsonline.Text
+}
+
+// change is the file a tool has written, where its result tells.
+type change struct {
+	kind    jsonline.Text // type
+	path    jsonline.Text // filePath
+	patched bool          // structuredPatch is there
+}
+
+// read reads raw into l, which keeps its memory, and reports whether it is a
+// line of the CLI.
+func (l *line) read(raw []byte) bool {
+	*l = line{message: message{blocks: l.message.blocks[:0]}}
+	r := jsonline.New(raw)
+	for m := r.Object(); m.Next(); {
+		switch string(m.Name()) {
+		case "type":
+			l.kind = r.Text()
+		case "subtype":
+			l.subtype = r.Text()
+		case "parent_tool_use_id":
+			l.parent = r.Text()
+		case "message":
+			if r.Kind() == jsonline.Object { // a text in system lines
+				l.message.read(&r)
+			}
+		case "event":
+			l.hasEvent = r.Kind() == jsonline.Object
+			l.event.read(&r)
+		case "error":
+			if r.Kind() == jsonline.String {
+				l.error = r.Text()
+			}
+		case "is_api_error_message":
+			l.apiError = r.Bool()
+		case "tool_use_result":
+			if r.Kind() == jsonline.Object { // it can be a text or a list
+				l.change.read(&r)
+			}
+		}
+	}
+	return r.End()
+}
+
+func (m *message) read(r *jsonline.Reader) {
+	*m = message{blocks: m.blocks[:0]}
+	for o := r.Object(); o.Next(); {
+		switch string(o.Name()) {
+		case "id":
+			m.id = r.Text()
+		case "content":
+			m.content(r)
+		}
+	}
+}
+
+// content reads a text or a list of blocks.
+func (m *message) content(r *jsonline.Reader) {
+	m.blocks = m.blocks[:0]
+	switch r.Kind() {
+	case jsonline.String:
+		m.ok = true
+		m.blocks = append(m.blocks, block{kind: textKind, text: r.Text()})
+	case jsonline.Array:
+		m.ok = true
+		for e := r.Array(); e.Next(); {
+			m.blocks = append(m.blocks, block{})
+			m.blocks[len(m.blocks)-1].read(r)
+		}
+	}
+}
+
+// textKind is the type of a block that the CLI has shortened to its text.
+var textKind = func() jsonline.Text {
+	r := jsonline.New([]byte(`"text"`))
+	return r.Text()
+}()
+
+func (b *block) read(r *jsonline.Reader) {
+	for o := r.Object(); o.Next(); {
+		switch string(o.Name()) {
+		case "type":
+			b.kind = r.Text()
+		case "text":
+			b.text = r.Text()
+		case "thinking":
+			b.thinking = r.Text()
+		case "id":
+			b.id = r.Text()
+		case "name":
+			b.name = r.Text()
+		case "input":
+			b.input = r.Raw()
+		case "tool_use_id":
+			b.toolUseID = r.Text()
+		case "content":
+			b.content = texts(r)
+		case "is_error":
+			b.isError = r.Bool()
+		}
+	}
+}
+
+// texts takes a text, or the texts of a list of blocks, each on lines of its own.
+func texts(r *jsonline.Reader) agent.Payload {
+	switch r.Kind() {
+	case jsonline.String:
+		return agent.Quoted(r.Text())
+	case jsonline.Array:
+		return list(r)
+	}
+	return agent.Payload{}
+}
+
+func list(r *jsonline.Reader) agent.Payload {
+	var first jsonline.Text
+	var all []byte // once there is more than one
+	for e := r.Array(); e.Next(); {
+		if r.Kind() != jsonline.Object {
+			continue
+		}
+		var text jsonline.Text
+		for o := r.Object(); o.Next(); {
+			if string(o.Name()) == "text" {
+				text = r.Text()
+			}
+		}
+		switch {
+		case text.IsEmpty():
+		case first.IsEmpty():
+			first = text
+		default:
+			if all == nil {
+				all = first.AppendTo(nil)
+			}
+			all = text.AppendTo(append(all, '\n'))
+		}
+	}
+	if all != nil {
+		return agent.Plain(string(all))
+	}
+	return agent.Quoted(first)
+}
+
+func (s *streamEvent) read(r *jsonline.Reader) {
+	for o := r.Object(); o.Next(); {
+		switch string(o.Name()) {
+		case "type":
+			s.kind = r.Text()
+		case "message":
+			for m := r.Object(); m.Next(); {
+				if string(m.Name()) == "id" {
+					s.id = r.Text()
+				}
+			}
+		case "delta":
+			for m := r.Object(); m.Next(); {
+				switch string(m.Name()) {
+				case "type":
+					s.delta = r.Text()
+				case "text":
+					s.text = r.Text()
+				case "thinking":
+					s.thinking = r.Text()
+				}
+			}
+		}
+	}
+}
+
+func (c *change) read(r *jsonline.Reader) {
+	for o := r.Object(); o.Next(); {
+		switch string(o.Name()) {
+		case "type":
+			if r.Kind() == jsonline.String {
+				c.kind = r.Text()
+			}
+		case "filePath":
+			if r.Kind() == jsonline.String {
+				c.path = r.Text()
+			}
+		case "structuredPatch":
+			c.patched = r.Kind() != jsonline.Null
+		}
+	}
+}
+
+// file returns the change of a file, where it is one.
+func (c *change) file() (agent.FileChange, bool) {
+	if c.path.IsEmpty() || !c.patched {
+		return agent.FileChange{}, false
+	}
+	action := "update"
+	if c.kind.Is("create") {
+		action = "add"
+	}
+	return agent.FileChange{Path: c.path.String(), Action: action}, true
+}
+
+// is reports whether the block is of the type, or of one of the kinds of it that
+// servers of the model run.
+func (b *block) is(kind string) bool {
+	return strings.HasSuffix(string(b.kind.Bytes()), kind)
+}
