@@ -5,36 +5,71 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
+	"runtime"
 	"time"
 
-	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/backends/codex"
-	"github.com/busdk/bus-agent/formatters"
-	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/internal/bench/corpus"
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == childArgument {
+		if err := child(os.Args[2], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	binary := flag.String("bus-agent", "bin/bus-agent", "the binary to measure")
-	rounds := flag.Int("n", 200, "rounds of each measurement")
+	quick := flag.Bool("quick", false, "measure less of everything: shows that it can be measured")
+	markdown := flag.Bool("markdown", false, "print the table as Markdown")
+	page := flag.String("page", "", "also put the table into this Markdown file, between its markers")
 	flag.Parse()
-	if err := run(*binary, *rounds); err != nil {
+	if err := run(*binary, *quick, *markdown, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(binary string, rounds int) error {
+// A plan is how much is measured.
+type plan struct {
+	lines     int // of a corpus
+	longLines int // of a long one
+	rounds    int // of what takes seconds
+	starts    int // rounds of what takes milliseconds
+	agents    int // at once
+	held      int // rounds of an agent whose standard output is held
+}
+
+var (
+	thorough = plan{lines: corpus.Lines, longLines: 5 * corpus.Lines, rounds: 3, starts: 500, agents: 1000, held: 20}
+	quickly  = plan{lines: corpus.Lines / 20, longLines: corpus.Lines / 5, rounds: 1, starts: 40, agents: 100, held: 3}
+)
+
+// A bench is where measurements find what they need.
+type bench struct {
+	plan
+	dir    string // temporary; also in the PATH of agents: holds bare and stub
+	work   string // the agents' working directory
+	self   string // this program
+	binary string // bus-agent
+	table  *table
+}
+
+func run(binary string, quick, markdown bool, page string) error {
 	binary, err := filepath.Abs(binary)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(binary); err != nil {
+		return err
+	}
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
@@ -43,6 +78,13 @@ func run(binary string, rounds int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	b := &bench{plan: thorough, dir: dir, work: filepath.Join(dir, "work"), self: self, binary: binary}
+	if quick {
+		b.plan = quickly
+	}
+	if err := os.Mkdir(b.work, 0o700); err != nil {
+		return err
+	}
 	for _, name := range []string{"bare", "stub"} {
 		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), "./internal/bench/"+name)
 		build.Stderr = os.Stderr
@@ -50,127 +92,55 @@ func run(binary string, rounds int) error {
 			return fmt.Errorf("building %s: %w", name, err)
 		}
 	}
-	fmt.Printf("medians of %d rounds, each pair measured in turn\n\n", rounds)
-	if err := startUp(dir, binary, rounds); err != nil {
-		return err
-	}
-	return spawn(dir, rounds)
+	return b.all(os.Stdout, markdown, page)
 }
 
-// startUp compares `bus-agent detect` with a Go program that does nothing.
-func startUp(dir, binary string, rounds int) error {
-	env := []string{"PATH=" + dir, "HOME=" + dir}
-	command := func(path string, args ...string) func() error {
-		return func() error {
-			c := exec.Command(path, args...)
-			c.Env = env
-			return c.Run()
-		}
-	}
-	bare, detect, err := inTurn(rounds, command(filepath.Join(dir, "bare")), command(binary, "detect"))
-	if err != nil {
-		return err
-	}
-	fmt.Printf("start of detect                          %8.3f ms   a bare Go program %8.3f ms   %.2f x (limit 2 x)   %+.3f ms (limit +1.5 ms)\n",
-		ms(detect), ms(bare), float64(detect)/float64(bare), ms(detect-bare))
-	return nil
-}
-
-// spawn compares runs of the library with os/exec doing the same: start the
-// stub, write the prompt, read all output, wait.
-func spawn(dir string, rounds int) error {
-	stub := filepath.Join(dir, "stub")
-	work, err := os.MkdirTemp(dir, "work")
-	if err != nil {
-		return err
-	}
-	raw := func() error {
-		c := exec.Command(stub)
-		c.Env = []string{"PATH=" + dir}
-		c.Dir = work
-		c.Stdin = strings.NewReader("do it")
-		var out bytes.Buffer
-		c.Stdout, c.Stderr = &out, io.Discard
-		return c.Run()
-	}
-	for _, row := range []struct {
-		name    string
-		runtime registry.Runtime
-		limit   string
-	}{
-		{"spawn to result", stubRuntime(), "(limit +0.2 ms)"},
-		{"the same as Codex, private home and all", codexRuntime(), ""},
-	} {
-		limit, got, err := inTurn(rounds, raw, library(row.runtime, dir, work))
-		if err != nil {
+// all measures row after row.
+func (b *bench) all(out io.Writer, markdown bool, page string) error {
+	begun := time.Now()
+	b.table = &table{out: out, markdown: markdown}
+	b.table.head(fmt.Sprintf("%s, %s/%s, %d processors; median of %d, of starts %d; what is compared is measured in turn",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), b.rounds, b.starts))
+	for _, measure := range []func() error{b.startUp, b.spawn, b.heldOutput, b.manyAgents, b.throughput, b.long} {
+		if err := measure(); err != nil {
 			return err
 		}
-		fmt.Printf("%-40s %8.3f ms   raw os/exec       %8.3f ms   %.2f x               %+.3f ms %s\n",
-			row.name, ms(got), ms(limit), float64(got)/float64(limit), ms(got-limit), row.limit)
 	}
-	return nil
-}
-
-// library returns a run of rt, whose executable is in path.
-func library(rt registry.Runtime, path, workdir string) func() error {
-	reg := new(registry.Registry)
-	regErr := reg.Register(rt)
-	r := &runner.Runner{Registry: reg, Environ: []string{"PATH=" + path, "HOME=" + path}}
-	return func() error {
-		if regErr != nil {
-			return regErr
-		}
-		result, err := r.Run(context.Background(), agent.Request{Prompt: "do it", Workdir: workdir})
-		if err == nil && result.Text != "done" {
-			err = fmt.Errorf("the stub said %q", result.Text)
-		}
-		return err
+	if !markdown {
+		fmt.Fprintf(out, "\nmeasured in %v\n", time.Since(begun).Round(time.Second))
 	}
-}
-
-func stubRuntime() registry.Runtime {
-	return registry.Runtime{
-		ID: "stub", Name: "Stub", Executables: []string{"stub"}, InstallURL: "internal/bench/stub",
-		Command: func(r agent.Request) (agent.Command, error) { return agent.Command{Stdin: r.Prompt}, nil },
-		Decoder: func() formatters.Decoder { return decoder{} }, ReportsResult: true,
+	if page == "" {
+		return nil
 	}
+	return b.table.writePage(page)
 }
 
-func codexRuntime() registry.Runtime {
-	rt := codex.Runtime()
-	rt.Executables = []string{"stub"}
-	return rt
-}
-
-type decoder struct{}
-
-func (decoder) Decode(line []byte, events []agent.Event) []agent.Event {
-	if text, ok := bytes.CutPrefix(line, []byte("text:")); ok {
-		return append(events, agent.Event{Kind: agent.KindText, Text: string(text)})
+// corpusFile makes a corpus in a file.
+func (b *bench) corpusFile(name string, shape corpus.Shape, lines int) (path string, size int64, err error) {
+	path = filepath.Join(b.dir, name+".ndjson")
+	f, err := os.Create(path)
+	if err != nil {
+		return "", 0, err
 	}
-	return append(events, agent.Event{Kind: agent.KindResult})
+	size, err = corpus.Write(f, shape, lines, 1)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return path, size, err
 }
 
-// inTurn times a and b alternately and returns the median of each.
-func inTurn(rounds int, a, b func() error) (medianA, medianB time.Duration, err error) {
-	times := [2][]time.Duration{}
-	for i := range rounds + 5 {
-		for j, f := range []func() error{a, b} {
-			begun := time.Now()
-			if err := f(); err != nil {
-				return 0, 0, err
-			}
-			if i >= 5 { // the first ones warm up
-				times[j] = append(times[j], time.Since(begun))
-			}
+// otherProcesses tells how busy the machine is: starting a process is dearer
+// where there are many. It is negative where that cannot be told.
+func otherProcesses() int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return -1
+	}
+	n := -1 // this one
+	for _, e := range entries {
+		if len(bytes.Trim([]byte(e.Name()), "0123456789")) == 0 {
+			n++
 		}
 	}
-	return median(times[0]), median(times[1]), nil
+	return n
 }
-
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2]
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

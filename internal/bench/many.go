@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/bench/corpus"
+)
+
+// agentLines is how many lines of the claude shape are about 1 MB.
+const agentLines = 500
+
+// manyAgents compares agents that run at the same time with os/exec doing the
+// same. Each prints half of its output and waits there for all others, so all
+// of them are alive when the memory is measured.
+func (b *bench) manyAgents() error {
+	file, size, err := b.corpusFile("agent", corpus.Claude, agentLines)
+	if err != nil {
+		return err
+	}
+	j := job{Shape: corpus.Claude, File: file, Agents: b.agents}
+	costs, err := inTurn(b.rounds, 0, b.inChild(2, j.as(manyRaw)), b.inChild(2, j.as(manyAgents)))
+	if err != nil {
+		return err
+	}
+	raw, got := median(costs[0], wall), median(costs[1], wall)
+	ratio := float64(got) / float64(raw)
+	b.table.add(row{
+		work:   fmt.Sprintf("%d agents at once, %.1f MB each", b.agents, float64(size)/1e6),
+		figure: fmt.Sprintf("%.2f s, %.2f s of processor", got.Seconds(), median(costs[1], cpu).Seconds()),
+		limit:  fmt.Sprintf("raw os/exec %.2f s, %.2f s of processor", raw.Seconds(), median(costs[0], cpu).Seconds()),
+		ratio:  times(ratio), target: "≤ 1.2 ×", met: ratio <= 1.2,
+	})
+	heap := func(c cost) float64 { return float64(c.Heap) / float64(b.agents) / 1024 }
+	used := median(costs[1], heap)
+	b.table.add(row{
+		work:   "heap and stacks in use a run, all in the middle",
+		figure: fmt.Sprintf("%.1f KiB (%s resident in all)", used, mebibytes(median(costs[1], peak))),
+		limit:  fmt.Sprintf("raw os/exec %.1f KiB (%s)", median(costs[0], heap), mebibytes(median(costs[0], peak))),
+		target: "≤ 64 KiB", met: used <= 64,
+	})
+	return nil
+}
+
+func (j job) manyRaw() (cost, error) {
+	return j.many(func(env []string, out io.Writer) error {
+		c := exec.Command(j.stub())
+		c.Env, c.Dir = env, j.Work
+		c.Stdin = strings.NewReader(prompt)
+		pipe, err := c.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := c.Start(); err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, pipe); err != nil {
+			return err
+		}
+		return c.Wait()
+	})
+}
+
+func (j job) manyAgents() (cost, error) {
+	r, err := (&bench{dir: j.Dir}).runner(runtimeOf(j.Shape))
+	if err != nil {
+		return cost{}, err
+	}
+	return j.many(func(env []string, out io.Writer) error {
+		var text counter
+		_, err := r.Run(context.Background(), agent.Request{
+			Prompt: prompt, Workdir: j.Work, Env: env, CaptureLimit: -1,
+			Stdout: out, Text: &text, Events: func(*agent.Event) error { return nil },
+		})
+		return err
+	})
+}
+
+// many calls run for all agents at once. Each gets the variables of its stub
+// and a writer for what that prints.
+func (j job) many(run func(env []string, out io.Writer) error) (got cost, err error) {
+	gate := filepath.Join(j.Dir, "gate")
+	lock, err := os.Create(gate)
+	if err != nil {
+		return got, err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return got, err
+	}
+	info, err := os.Stat(j.File)
+	if err != nil {
+		return got, err
+	}
+	env := []string{"BENCH_STREAM=" + j.File, "BENCH_GATE=" + gate}
+	before := inUse()
+	got.Wall, got.CPU, err = clock(func() error {
+		errs := make([]error, j.Agents)
+		var half, done sync.WaitGroup
+		for i := range j.Agents {
+			half.Add(1)
+			done.Go(func() {
+				w := &halfway{left: info.Size() / 2, reached: half.Done}
+				errs[i] = run(env, w)
+				if w.left > 0 { // it failed; nobody must wait for it
+					half.Done()
+				}
+			})
+		}
+		half.Wait()
+		got.Heap = inUse() - before
+		// The descriptor is held by no child: Go opens all of its own so.
+		if err := lock.Close(); err != nil {
+			return err
+		}
+		done.Wait()
+		return errors.Join(errs...)
+	})
+	return got, err
+}
+
+// halfway calls reached when as many bytes as were left have been written.
+type halfway struct {
+	left    int64
+	reached func()
+}
+
+func (h *halfway) Write(b []byte) (int, error) {
+	if h.left > 0 {
+		if h.left -= int64(len(b)); h.left <= 0 {
+			h.reached()
+		}
+	}
+	return len(b), nil
+}
+
+// inUse returns the memory that heap and stacks occupy after a collection.
+func inUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse)
+}
