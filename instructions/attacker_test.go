@@ -1,0 +1,190 @@
+package instructions_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// The test binary is also the attacker: another process, which no lock and no
+// scheduler of ours holds up.
+const attackDir, attackOutside = "INSTRUCTIONS_TEST_DIR", "INSTRUCTIONS_TEST_OUTSIDE"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(attackDir); dir != "" {
+		if err := attack(dir, os.Getenv(attackOutside)); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// targets are what the attacker swaps: files that are written and every parent
+// of one. Those of one list take turns, the lists go on at the same time.
+var targets = [][]string{
+	{".gemini"}, {".codex"}, {".cursor"},
+	{".gemini/bus", ".gemini/settings.json", ".codex/bus", ".codex/bus/sessions", ".cursor/rules", ".cursor/rules/busdk-instructions.mdc"},
+	{"AGENTS.md", "deep", "deep/AGENTS.md", ".geminiignore"},
+}
+
+// attack swaps the targets for links to the outside until its standard input
+// ends. It has a root of its own, as it must not follow its own links.
+func attack(dir, outside string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	var attackers sync.WaitGroup
+	for _, list := range targets {
+		attackers.Go(func() {
+			for swaps := 0; ; swaps++ {
+				select {
+				case <-done:
+					return
+				default:
+					name := list[swaps%len(list)]
+					// To the place that the target has there, or to one where
+					// nothing is in the way of a new file.
+					places := []string{filepath.Join(outside, name), outside, filepath.Join(outside, "empty")}
+					swap(root, name, places[rand.N(len(places))])
+				}
+			}
+		})
+	}
+	fmt.Println("ready")
+	_, err = io.ReadAll(os.Stdin)
+	close(done)
+	attackers.Wait()
+	return err
+}
+
+// swap makes name a link for a moment.
+func swap(root *os.Root, name, to string) {
+	_ = root.Rename(name, name+".real")
+	_ = root.Symlink(to, name)
+	time.Sleep(rand.N(100 * time.Microsecond))
+	if info, err := root.Lstat(name); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		_ = root.Remove(name)
+	}
+	if root.Rename(name+".real", name) != nil {
+		// Its place was taken meanwhile.
+		_ = root.RemoveAll(name + ".real")
+	}
+	time.Sleep(rand.N(100 * time.Microsecond))
+}
+
+// TestNothingOutsideIsTouchedByAnotherProcess is the same against an attacker
+// that is a process of its own, for every kind of file a runtime adds.
+func TestNothingOutsideIsTouchedByAnotherProcess(t *testing.T) {
+	t.Parallel()
+	dir, outside := tempDir(t), tempDir(t)
+	write(t, outside, map[string]string{
+		"bus/0123456789abcdef/login": "x", "bus/sessions/s": "x", "bus/.gitignore": "*\n", "settings.json": `{"context":{"fileName":["AGENTS.md"]}}`,
+		"rules/busdk-instructions.mdc": "x\n", "AGENTS.md": "outside secret\n", "deep/AGENTS.md": "outside secret\n", ".geminiignore": "x\n",
+		".gemini/settings.json": "{}", ".gemini/bus/sessions/s": "x", ".codex/bus/0123456789abcdef/login": "x", ".cursor/rules/busdk-instructions.mdc": "x\n", "empty/": "",
+	})
+	write(t, dir, map[string]string{".git/HEAD": "ref: x", "AGENTS.md": "be brief\n", "deep/AGENTS.md": "be kind\n", ".gemini/settings.json": "{}"})
+	before := snapshot(t, outside)
+
+	self, err := os.Executable()
+	must(t, err)
+	attacker := exec.CommandContext(t.Context(), self)
+	attacker.Env = append(os.Environ(), attackDir+"="+dir, attackOutside+"="+outside, "GORACE=atexit_sleep_ms=0")
+	stdin, err := attacker.StdinPipe()
+	must(t, err)
+	stdout, err := attacker.StdoutPipe()
+	must(t, err)
+	must(t, attacker.Start())
+	said := bufio.NewScanner(stdout)
+	if !said.Scan() || said.Text() != "ready" {
+		t.Fatalf("the attacker says %q", said.Text())
+	}
+
+	// Bounded both ways: enough to meet the attacker often, and no longer than a
+	// slow machine allows.
+	failed := 0
+	for round, begun := 0, time.Now(); round < 40 && time.Since(begun) < 2*time.Second; round++ {
+		failed += writeEverything(t, dir)
+	}
+	must(t, stdin.Close())
+	for said.Scan() {
+		t.Errorf("the attacker says %q", said.Text())
+	}
+	must(t, attacker.Wait())
+	if failed == 0 {
+		t.Error("the attacker never came between")
+	}
+	if diff := cmp.Diff(before, snapshot(t, outside)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// writeEverything adds what runtimes add and takes it back, whatever fails, and
+// returns how much did.
+func writeEverything(t *testing.T, dir string) (failed int) {
+	count := func(errs ...error) {
+		for _, err := range errs {
+			if err != nil {
+				failed++
+			}
+		}
+	}
+	chain, err := instructions.Discover(dir)
+	if err != nil {
+		return 1
+	}
+	if text, _, err := chain.Text(0); err != nil || strings.Contains(text, "outside secret") {
+		t.Errorf("delivered %q, %v", text, err)
+	}
+	w, err := instructions.Open(chain, false)
+	if err != nil {
+		return 1
+	}
+	defer w.Close()
+	for _, parent := range []string{".gemini/bus", ".codex/bus"} {
+		h, err := w.NewHome(parent)
+		if err != nil {
+			failed++
+			continue
+		}
+		count(h.WriteFile("settings.json", []byte("{}"), 0o600), h.Link("/nowhere", "login"), h.Keep("settings.json", "s"), h.CopyIn("s", "again"), h.Remove())
+	}
+	json := instructions.JSONList{Path: ".gemini/settings.json", Keys: []string{"context", "fileName"}, Value: "AGENTS.md"}
+	blocks := []instructions.Block{
+		{Path: ".geminiignore", Name: "homes", Comment: instructions.CommentHash, Text: ".gemini/bus\n"},
+		{Path: "AGENTS.md", Name: "rule", Comment: instructions.CommentHTML, Text: "ours\n"},
+		{Path: ".cursor/rules/busdk-instructions.mdc", Name: "rule", Comment: instructions.CommentHTML, Text: "ours\n"},
+	}
+	owned := []instructions.Owned{{Home: ".gemini/bus"}, {Home: ".codex/bus"}, {JSON: &json}}
+	for _, b := range blocks {
+		owned = append(owned, instructions.Owned{Block: &b})
+	}
+	// A write meets the attacker within microseconds only, so there are many.
+	for range 10 {
+		count(w.AddToJSON(json))
+		for _, b := range blocks {
+			count(w.AddBlock(b))
+			_, err := w.ReadFile(b.Path, 1<<10)
+			count(err, w.RemoveBlock(b))
+		}
+		count(w.RemoveFromJSON(json))
+	}
+	_, err = instructions.Clean(dir, owned)
+	count(err)
+	return failed
+}
