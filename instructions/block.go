@@ -37,7 +37,9 @@ func (w *Workspace) AddBlock(b Block) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	changed, err := edit(w.root, b.Path, b.add, w.dryRun)
+	changed, err := edit(w.root, b.Path, func(old []byte, newDirs int) ([]byte, error) {
+		return b.add(old, w.newDirs(b.Path, newDirs))
+	}, w.dryRun)
 	if err != nil {
 		return fmt.Errorf("adding block %s to %s: %w", b.Name, b.Path, err)
 	}

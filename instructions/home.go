@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
 )
 
 const (
@@ -27,8 +28,9 @@ const (
 // it, in <workdir>/<parent>/sessions, files are kept from run to run.
 //
 // While it exists the process holds a lock on it, so others see that it is in
-// use; the lock ends with the process. [Clean] removes the homes of processes
-// that were killed. Files are named by slash-separated paths
+// use; the lock ends with the process. The next home that is made beside it
+// removes that of a process that was killed, where that is known for sure, see
+// [Places.Abandoned]; [Clean] removes all that are not locked. Files are named by slash-separated paths
 // relative to the home, or to the kept files; any other name is [ErrName]. All
 // access stays inside <workdir>/<parent>, whatever symlinks there are.
 //
@@ -42,10 +44,11 @@ type Home struct {
 	path   string
 
 	// All nil in a dry run.
-	top  *os.Root // dir
-	base *os.Root // the parent
-	root *os.Root // the home
-	lock *os.File // nil also where there are no locks
+	top   *os.Root       // dir
+	base  *os.Root       // the parent
+	root  *os.Root       // the home
+	lock  *os.File       // nil also where there are no locks
+	claim *process.Claim // as lock
 
 	hidden bool // the parent's .gitignore is ours
 	open   bool // made and not yet removed
@@ -91,7 +94,7 @@ func (w *Workspace) newTempHome(dir string) (*Home, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Home{w: w, dir: dir, parent: "bus-agent-" + name, name: placeholder}
+	h := &Home{w: w, dir: dir, parent: process.TempPrefix + name, name: placeholder}
 	return h.create(func() (*os.Root, error) { return os.OpenRoot(dir) })
 }
 
@@ -141,9 +144,11 @@ func (h *Home) make() (err error) {
 			removeBase(h.top, h.base, h.parent)
 		}
 	}()
-	if h.hidden, err = ignoreAll(h.base, made); err != nil {
+	removeAbandoned(h.base)
+	if h.hidden, made, err = ignoreAll(h.base, made); err != nil {
 		return err
 	}
+	h.w.noteMade(h.parent, made)
 	if h.name, err = randomName(); err != nil {
 		return err
 	}
@@ -160,6 +165,7 @@ func (h *Home) make() (err error) {
 	}
 	// A file system without locks is no reason to fail: Clean tells.
 	h.lock, _ = tryLock(h.root, ".")
+	h.claim, _ = process.ClaimFolder(h.root)
 	h.open = true
 	return nil
 }
@@ -252,6 +258,8 @@ func (h *Home) closeAll() {
 		unlock(h.lock)
 		h.lock = nil
 	}
+	h.claim.Release()
+	h.claim = nil
 	for _, root := range []*os.Root{h.root, h.base, h.top} {
 		if root != nil {
 			root.Close()

@@ -79,6 +79,20 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	return tree
 }
 
+// content is a snapshot of a home without what says whose it is.
+func content(t testing.TB, h *instructions.Home) map[string]string {
+	t.Helper()
+	tree := snapshot(t, h.Path())
+	if !strings.HasPrefix(tree[claimName], "-rw------- ") {
+		t.Errorf("the home does not say whose it is: %q", tree[claimName])
+	}
+	delete(tree, claimName)
+	return tree
+}
+
+// claimName is the file that says whose a folder is.
+const claimName = ".bus-agent-owner"
+
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
@@ -100,7 +114,7 @@ func TestHomeIsPrivateAndFresh(t *testing.T) {
 		if info.Mode() != fs.ModeDir|0o700 {
 			t.Errorf("mode = %v, want drwx------", info.Mode())
 		}
-		if tree := snapshot(t, h.Path()); len(tree) != 0 {
+		if tree := content(t, h); len(tree) != 0 {
 			t.Errorf("a fresh home holds %v", tree)
 		}
 	}
@@ -129,7 +143,7 @@ func TestHomeHoldsWhatIsPutThere(t *testing.T) {
 		"config.toml": "-rw------- new", "a": "drwx------ ", "a/b.json": "-rw-r----- {}", "c": "drwx------ ", "c/d": "drwx------ ",
 		"auth.json": "Lrwxrwxrwx /nowhere/auth.json", "a/other.json": "Lrwxrwxrwx /nowhere/other.json",
 	}
-	if diff := cmp.Diff(want, snapshot(t, h.Path())); diff != "" {
+	if diff := cmp.Diff(want, content(t, h)); diff != "" {
 		t.Error(diff)
 	}
 	if got := w.Actions(); len(got) != 7 || !strings.HasPrefix(got[1], parent+"/"+filepath.Base(h.Path())+"/config.toml: ") {
@@ -282,7 +296,7 @@ func TestKeepAndCopyIn(t *testing.T) {
 		"again": "drwx------ ", "again/sessions": "drwx------ ", "again/sessions/2026": "drwx------ ",
 		"again/sessions/2026/one.jsonl": "-rw------- one", "again/sessions/2026/two.jsonl": "-rw------- two", "history": "-rw------- h2",
 	}
-	if diff := cmp.Diff(copied, snapshot(t, third.Path())); diff != "" {
+	if diff := cmp.Diff(copied, content(t, third)); diff != "" {
 		t.Errorf("copied: %s", diff)
 	}
 	info, err := os.Stat(filepath.Join(third.Path(), "again/sessions/2026/one.jsonl"))

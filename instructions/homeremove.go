@@ -125,23 +125,27 @@ func parseIgnore(text string) (made []string, ours bool) {
 
 // ignoreAll writes the .gitignore of a parent, or adds made to the one that is
 // there when it is ours. It reports whether the parent is hidden from git now:
-// what else may be there by that name is left alone. The workdir is locked.
-func ignoreAll(base *os.Root, made []string) (hidden bool, err error) {
+// what else may be there by that name is left alone. all are the directories it
+// says were made. The workdir is locked.
+func ignoreAll(base *os.Root, made []string) (hidden bool, all []string, err error) {
 	old, err := readFile(base, ignoreName, 1<<16)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !isLink(base, ignoreName):
 	case err != nil:
-		return false, nil // something else is there
+		return false, nil, nil // something else is there
 	default:
 		before, ours := parseIgnore(string(old))
-		if !ours || len(made) == 0 {
-			return ours, nil
+		if !ours {
+			return false, nil, nil
+		}
+		if len(made) == 0 {
+			return true, before, nil
 		}
 		made = append(before, made...)
 		slices.Sort(made) // a parent sorts before its children
 		made = slices.Compact(made)
 	}
-	return true, base.WriteFile(ignoreName, []byte(ignoreText(made)), 0o644)
+	return true, made, base.WriteFile(ignoreName, []byte(ignoreText(made)), 0o644)
 }
 
 // ignoreDir hides one directory from git. Whatever has the name already stays.
@@ -174,11 +178,15 @@ func removeBase(top, base *os.Root, parent string) {
 	if !ours {
 		return
 	}
-	// The file came with the text, so the names in it prove nothing.
-	made = slices.DeleteFunc(made, func(dir string) bool {
+	if base.Remove(ignoreName) == nil {
+		removeDirs(top, leadingTo(parent, made))
+	}
+}
+
+// leadingTo returns those of dirs that a directory is in, and itself. What names
+// them came with the text of a file, which proves nothing.
+func leadingTo(parent string, dirs []string) []string {
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
 		return dir != parent && !strings.HasPrefix(parent, dir+"/")
 	})
-	if base.Remove(ignoreName) == nil {
-		removeDirs(top, made)
-	}
 }

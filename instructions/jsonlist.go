@@ -35,7 +35,7 @@ func (w *Workspace) AddToJSON(j JSONList) error {
 		return err
 	}
 	changed, err := edit(w.root, j.Path, func(old []byte, newDirs int) ([]byte, error) {
-		return j.add(old, newDirs)
+		return j.add(old, w.newDirs(j.Path, newDirs))
 	}, w.dryRun)
 	if err != nil {
 		return fmt.Errorf("adding %q to %s: %w", j.Value, j.Path, err)

@@ -45,6 +45,7 @@ type Workspace struct {
 
 	mu      sync.Mutex
 	actions []string
+	made    map[string]bool // directories that were made for homes
 }
 
 // Open opens the workdir of chain. In a dry run nothing is ever written and
@@ -79,6 +80,34 @@ func (w *Workspace) note(name, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.actions = append(w.actions, display(name)+": "+fmt.Sprintf(format, args...))
+}
+
+// noteMade notes the directories that were made for a home below parent.
+func (w *Workspace) noteMade(parent string, dirs []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.made == nil {
+		w.made = make(map[string]bool)
+	}
+	for _, dir := range leadingTo(parent, dirs) {
+		w.made[dir] = true
+	}
+}
+
+// newDirs returns how many directories above name are new: n that are to be made,
+// and those above them that are there for a home only. Whichever of the home and
+// the file goes last takes them along.
+func (w *Workspace) newDirs(name string, n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dir := path.Dir(name)
+	for range n {
+		dir = path.Dir(dir)
+	}
+	for ; w.made[dir]; dir = path.Dir(dir) {
+		n++
+	}
+	return n
 }
 
 // Close releases the workdir. It removes nothing; a [Home] outlives it.

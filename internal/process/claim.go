@@ -44,6 +44,22 @@ func ClaimFolder(folder *os.Root) (*Claim, error) {
 	return &Claim{f}, nil
 }
 
+// MakeTempDir makes and claims a folder for the temporary files of a run in dir,
+// readable by the user alone. Where there are no locks it is not claimed, and so
+// counts as in use for ever.
+func MakeTempDir(dir string) (name string, claim *Claim, err error) {
+	if name, err = os.MkdirTemp(dir, TempPrefix); err != nil {
+		return "", nil, err
+	}
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return "", nil, errors.Join(err, os.Remove(name))
+	}
+	defer root.Close()
+	claim, _ = ClaimFolder(root)
+	return name, claim, nil
+}
+
 // Release ends the claim. A nil Claim has none.
 func (c *Claim) Release() {
 	if c != nil {
