@@ -37,10 +37,7 @@ func (m *Members) Next() bool {
 	}
 	r.pos++
 	r.value = true
-	m.name = name.raw
-	if name.form != plain {
-		m.name = name.AppendTo(nil)
-	}
+	m.name = name.Bytes()
 	return true
 }
 

@@ -1,5 +1,7 @@
 package jsonline
 
+import "unicode/utf8"
+
 // maxNames and maxName bound what Names keeps.
 const (
 	maxNames = 256
@@ -16,7 +18,7 @@ type Names struct {
 // String returns t as a string.
 func (n *Names) String(t Text) string {
 	raw := t.raw
-	if t.form != plain || len(raw) > maxName {
+	if t.escaped || len(raw) > maxName || !utf8.Valid(raw) {
 		return t.String()
 	}
 	if name, ok := n.seen[string(raw)]; ok {

@@ -147,13 +147,13 @@ func (r *Reader) Text() Text {
 // text takes the string that begins here.
 func (r *Reader) text() Text {
 	start := r.pos + 1
-	end, form := scanString(r.line, start)
+	end, escaped := scanString(r.line, start)
 	if end < 0 {
 		r.fail()
 		return Text{}
 	}
 	r.pos = end + 1
-	return Text{raw: r.line[start:end:end], form: form}
+	return Text{raw: r.line[start:end:end], escaped: escaped}
 }
 
 // String takes a string and returns a copy of it, unescaped.

@@ -5,15 +5,6 @@ import (
 	"math/bits"
 )
 
-// form says what a string holds besides plain ASCII.
-type form uint8
-
-const (
-	plain   form = 0
-	escapes form = 1 << iota
-	beyond       // bytes that are no ASCII, UTF-8 or not
-)
-
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -22,58 +13,64 @@ const (
 // special returns a word with the highest bit of the first byte set that is a
 // quote, a backslash or a control character. Bits of later bytes mean nothing.
 func special(w uint64) uint64 {
-	quote := w ^ ones*'"'
+	// The bit that tells a quote from a space is flipped, so that what is below
+	// 0x21 are the control characters and the quote.
+	low := w ^ ones*('"'^' ')
 	slash := w ^ ones*'\\'
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs
+	return ((low-ones*0x21)&^low | (slash-ones)&^slash) & highs
 }
 
 // scanString returns the index of the quote that ends the string whose first
-// byte is at i, and what it holds; -1 if it is not ended or not well-formed.
-func scanString(b []byte, i int) (end int, f form) {
-	var seen uint64 // all bytes, one over the other
+// byte is at i, and whether it has escapes; -1 if it is not ended or not
+// well-formed.
+func scanString(b []byte, i int) (end int, escaped bool) {
 	for {
-		for i+8 <= len(b) {
-			w := binary.LittleEndian.Uint64(b[i:])
-			m := special(w)
-			if m != 0 {
-				n := bits.TrailingZeros64(m) >> 3
-				seen |= w & (1<<(8*n) - 1)
-				i += n
+		i = nextSpecial(b, i)
+		if i >= len(b) {
+			return -1, escaped
+		}
+		switch b[i] {
+		case '"':
+			return i, escaped
+		case '\\':
+			escaped = true
+		default:
+			return -1, escaped
+		}
+		for { // escapes often come one after the other
+			if i+1 < len(b) && stands[b[i+1]] != 0 {
+				i += 2
+			} else if i+5 < len(b) && b[i+1] == 'u' && hex4(b, i+2) >= 0 {
+				i += 6
+			} else {
+				return -1, escaped
+			}
+			if i >= len(b) || b[i] != '\\' {
 				break
 			}
-			seen |= w
-			i += 8
-		}
-		if i >= len(b) {
-			return -1, f
-		}
-		switch c := b[i]; {
-		case c == '"':
-			if seen&highs != 0 {
-				f |= beyond
-			}
-			return i, f
-		case c == '\\':
-			f |= escapes
-			for { // they often come one after the other
-				if i+1 < len(b) && stands[b[i+1]] != 0 {
-					i += 2
-				} else if i+5 < len(b) && b[i+1] == 'u' && hex4(b, i+2) >= 0 {
-					i += 6
-				} else {
-					return -1, f
-				}
-				if i >= len(b) || b[i] != '\\' {
-					break
-				}
-			}
-		case c < ' ':
-			return -1, f
-		default: // near the end of the line
-			seen |= uint64(c)
-			i++
 		}
 	}
+}
+
+// nextSpecial returns the index of the first quote, backslash or control
+// character at i or after it, or the length of b.
+func nextSpecial(b []byte, i int) int {
+	for i+16 <= len(b) {
+		p := b[i : i+16 : i+16]
+		first := special(binary.LittleEndian.Uint64(p[:8]))
+		second := special(binary.LittleEndian.Uint64(p[8:]))
+		if first|second != 0 {
+			if first != 0 {
+				return i + bits.TrailingZeros64(first)>>3
+			}
+			return i + 8 + bits.TrailingZeros64(second)>>3
+		}
+		i += 16
+	}
+	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 // hex4 returns the value of the four hexadecimal digits at i, -1 if they are none.

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // A Text is a string of a line as it stands there, between its quotes. It is
 // part of the line and valid as long as that is not overwritten. The zero value
 // is the empty string.
 type Text struct {
-	raw  []byte
-	form form
+	raw     []byte
+	escaped bool
 }
 
 // IsEmpty reports whether the string is empty.
@@ -19,10 +20,7 @@ func (t Text) IsEmpty() bool { return len(t.raw) == 0 }
 
 // Is reports whether the string is s.
 func (t Text) Is(s string) bool {
-	if t.form == plain {
-		return string(t.raw) == s
-	}
-	return t.String() == s
+	return string(t.Bytes()) == s
 }
 
 // Raw returns the string as it stands in the line, without its quotes.
@@ -31,7 +29,7 @@ func (t Text) Raw() []byte { return t.raw }
 // Bytes returns the string, unescaped. It is part of the line unless the string
 // has escapes or bytes that are no UTF-8.
 func (t Text) Bytes() []byte {
-	if t.form == plain {
+	if !t.escaped && utf8.Valid(t.raw) {
 		return t.raw
 	}
 	return t.AppendTo(nil)
@@ -39,18 +37,19 @@ func (t Text) Bytes() []byte {
 
 // String returns a copy of the string, unescaped.
 func (t Text) String() string {
-	if t.form == plain {
+	if !t.escaped && utf8.Valid(t.raw) {
 		return string(t.raw)
 	}
-	return string(t.AppendTo(make([]byte, 0, len(t.raw))))
+	unescaped := t.AppendTo(make([]byte, 0, len(t.raw)))
+	return unsafe.String(unsafe.SliceData(unescaped), len(unescaped)) // nobody else has it
 }
 
 // AppendTo appends the string, unescaped, to dst and returns the extended slice.
 func (t Text) AppendTo(dst []byte) []byte {
-	if t.form&beyond != 0 && !utf8.Valid(t.raw) {
-		return appendRepaired(dst, t.raw)
+	if !t.escaped && utf8.Valid(t.raw) {
+		return append(dst, t.raw...)
 	}
-	return appendUnescaped(dst, t.raw)
+	return Unescape(dst, t.raw)
 }
 
 // Unescape appends to dst what the body of a JSON string stands for, which is
@@ -143,7 +142,7 @@ func (t Text) Head(n int) Text {
 	if n >= len(t.raw) {
 		return t
 	}
-	return Text{raw: t.raw[:boundary(t.raw, max(n, 0))], form: t.form}
+	return Text{raw: t.raw[:boundary(t.raw, max(n, 0))], escaped: t.escaped}
 }
 
 // Tail returns the last n bytes of the string as they stand in the line, and
@@ -152,7 +151,7 @@ func (t Text) Tail(n int) Text {
 	if n >= len(t.raw) {
 		return t
 	}
-	return Text{raw: t.raw[boundary(t.raw, len(t.raw)-max(n, 0)):], form: t.form}
+	return Text{raw: t.raw[boundary(t.raw, len(t.raw)-max(n, 0)):], escaped: t.escaped}
 }
 
 // boundary returns i, or where the character or escape begins that i is inside.

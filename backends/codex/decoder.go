@@ -119,14 +119,16 @@ func (d *decoder) tool(at stage, name string, input json.RawMessage, output agen
 	case started:
 		return agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: d.names.String(i.id), Name: name, Input: input}}
 	case completed:
-		tool := &agent.Tool{ID: d.names.String(i.id), Name: name, Output: output}
+		result := &struct { // one piece of memory
+			tool     agent.Tool
+			exitCode int
+		}{agent.Tool{ID: d.names.String(i.id), Name: name, Output: output}, i.exitCode}
 		if i.exited {
-			code := i.exitCode
-			tool.ExitCode = &code
+			result.tool.ExitCode = &result.exitCode
 		}
 		return agent.Event{
 			Kind:   agent.KindToolResult,
-			Tool:   tool,
+			Tool:   &result.tool,
 			Failed: i.status.Is("failed") || i.status.Is("declined") || i.exited && i.exitCode != 0,
 		}
 	}

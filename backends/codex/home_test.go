@@ -81,7 +81,8 @@ func TestHomeIsFreshAndGoes(t *testing.T) {
 	if filepath.Dir(home) != filepath.Join(p.dir, ".codex", "bus") {
 		t.Fatalf("home = %s", home)
 	}
-	if entries, err := os.ReadDir(home); err != nil || len(entries) != 0 {
+	// The one file says whose home it is.
+	if entries, err := os.ReadDir(home); err != nil || len(entries) != 1 || entries[0].Name() != ".bus-agent-owner" {
 		t.Errorf("a fresh home holds %v, %v", entries, err)
 	}
 	for _, flag := range []string{"--ignore-user-config", "--ignore-rules"} {
