@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
 )
 
 // mergeEnv returns environ with changes applied: "NAME=value" sets, "NAME"
@@ -77,19 +78,28 @@ func (s secrets) mask(text string) string {
 	return text
 }
 
-// makeTempDir makes a private folder below the agent's temporary directory or,
-// where that cannot be used, below the one of this process or of the system.
-func makeTempDir(environ []string) (dir string, err error) {
-	base, _ := agent.LookupEnv(environ, "TMPDIR")
-	for _, base := range []string{base, os.TempDir(), "/tmp"} {
-		if !filepath.IsAbs(base) {
-			continue
-		}
-		if dir, err = os.MkdirTemp(base, "bus-agent-"); err == nil {
-			return dir, nil
+// makeTempDir makes a private folder in the first of [TempDirs] that can be used.
+// It is this process's until the claim is released.
+func makeTempDir(environ []string) (dir string, claim *process.Claim, err error) {
+	for _, base := range TempDirs(environ) {
+		if dir, claim, err = process.MakeTempDir(base); err == nil {
+			return dir, claim, nil
 		}
 	}
-	return "", err
+	return "", nil, err
+}
+
+// TempDirs returns the directories in which a run tries to make the folder for its
+// temporary files: the temporary directory of the agent's environment, that of
+// this process, and that of the system.
+func TempDirs(environ []string) (dirs []string) {
+	base, _ := agent.LookupEnv(environ, "TMPDIR")
+	for _, base := range []string{base, os.TempDir(), "/tmp"} {
+		if filepath.IsAbs(base) && !slices.Contains(dirs, base) {
+			dirs = append(dirs, base)
+		}
+	}
+	return dirs
 }
 
 // removeTempDir removes dir with everything in it, also where a tool left

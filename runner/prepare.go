@@ -15,6 +15,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/render"
 )
@@ -64,6 +65,7 @@ type prepared struct {
 	warn      func(string)
 	secrets   secrets
 	silence   time.Duration // see resultSilence
+	tempClaim *process.Claim
 }
 
 // prepare settles req and arranges its run. What can be wrong with a request is
@@ -263,7 +265,7 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime, dryRun bool
 		}
 	}()
 	if rt.PrivateTemp && !dryRun {
-		if p.req.Resolved.TempDir, err = makeTempDir(p.req.Resolved.Environ); err != nil {
+		if p.req.Resolved.TempDir, p.tempClaim, err = makeTempDir(p.req.Resolved.Environ); err != nil {
 			return p.wrap(agent.ErrAgent, fmt.Errorf("making a folder for temporary files: %w", err))
 		}
 	}
@@ -314,6 +316,7 @@ func (p *prepared) close(ctx context.Context) {
 		if err := removeTempDir(dir); err != nil {
 			p.warn(fmt.Sprintf("the run's temporary files are left behind: %v", err))
 		}
+		p.tempClaim.Release()
 	}
 	if p.workspace != nil {
 		p.workspace.Close()
