@@ -82,9 +82,10 @@ type Definition struct {
 	// command, so that a line break must go before it.
 	SlashCommands bool `json:"slash_commands,omitempty"`
 
-	// Executed names files whose content the CLI runs, relative to any
-	// directory from the repository root to the workdir. Where one is present
-	// a run is refused unless the request trusts the workspace.
+	// Executed names files whose content the CLI runs or takes settings or
+	// variables from, relative to the workdir or any directory above it but the
+	// user's home. Where one is present a run is refused unless the request
+	// trusts the workspace.
 	Executed []string `json:"executed,omitempty"`
 
 	// Env holds variables to set for the agent; null removes one. It is no

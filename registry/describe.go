@@ -295,7 +295,7 @@ func (d *Definition) adapter() *Instructions {
 func (d *Definition) prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
 	chain := w.Chain()
 	if !r.TrustWorkspace {
-		if file := d.executed(chain); file != "" {
+		if file := d.executed(r, chain); file != "" {
 			return agent.Setup{}, agent.Usagef("%s would run what %s names and cannot be told not to; "+
 				"nothing was started; trust the workspace to let it, or remove the file", d.Name, file)
 		}
@@ -337,7 +337,7 @@ func (d *Definition) prefix(setup *agent.Setup, r agent.Request, chain instructi
 	fits := room > 0 && chain.WithinLimit(room)
 	switch {
 	case !fits && r.RequireInstructions:
-		return agent.Usagef("%s is %d bytes and does not fit into one argument with the prompt, but it is required whole; nothing was started", instructions.FileName, chain.Size())
+		return agent.Usagef("%s is %d bytes and does not fit before the prompt, but it is required whole; nothing was started", instructions.FileName, chain.Size())
 	case room <= 0:
 		setup.Warnings = append(setup.Warnings, fmt.Sprintf("the prompt leaves no room for %s; it is left out", instructions.FileName))
 		return nil
@@ -351,20 +351,40 @@ func (d *Definition) prefix(setup *agent.Setup, r agent.Request, chain instructi
 	return nil
 }
 
-// executed returns the path of a file of the repository that the CLI runs,
-// relative to the root; "" where there is none.
-func (d *Definition) executed(chain instructions.Chain) string {
+// executed returns the path of a file that the CLI runs, relative to the root
+// where it is below; "" where there is none. The home of the user holds what is
+// the user's own, unless it is in the repository.
+func (d *Definition) executed(r agent.Request, chain instructions.Chain) string {
+	if len(d.Executed) == 0 {
+		return ""
+	}
+	home, _ := os.Stat(r.Resolved.Getenv("HOME")) // without one nothing is the same
 	for _, dir := range chain.Dirs() {
-		for _, name := range d.Executed {
-			file := filepath.Join(dir, filepath.FromSlash(name))
-			_, err := os.Lstat(file)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-				continue
-			}
-			if rel, err := filepath.Rel(chain.Root, file); err == nil {
+		if name := d.executedIn(dir); name != "" {
+			if rel, err := filepath.Rel(chain.Root, filepath.Join(dir, name)); err == nil {
 				return rel
 			}
-			return file
+			return filepath.Join(dir, name)
+		}
+	}
+	for dir := chain.Root; dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		if here, err := os.Stat(dir); err == nil && home != nil && os.SameFile(here, home) {
+			continue
+		}
+		if name := d.executedIn(dir); name != "" {
+			return filepath.Join(dir, name)
+		}
+	}
+	return ""
+}
+
+// executedIn returns the name of a file in dir that the CLI runs.
+func (d *Definition) executedIn(dir string) string {
+	for _, name := range d.Executed {
+		name = filepath.FromSlash(name)
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return name
 		}
 	}
 	return ""

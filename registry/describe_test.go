@@ -304,6 +304,43 @@ func TestDescribedRefusesWhatTheCLIWouldRun(t *testing.T) {
 	}
 }
 
+// CLIs look above the repository too, where only the home is the user's own.
+func TestDescribedRefusesWhatTheCLIWouldRunFromAbove(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	repo := filepath.Join(home, "code", "repo")
+	for _, dir := range []string{filepath.Join(home, ".mine"), filepath.Join(repo, ".git")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rt := described(t, `"executed":[".mine/hooks.json",".env"],"instructions":"none"`)
+	req := agent.Request{Prompt: "x"}
+	req.Resolved.Environ = []string{"HOME=" + home}
+	plant := func(path string) {
+		t.Helper()
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant(filepath.Join(home, ".mine", "hooks.json"))
+	if _, err := prepareIn(t, rt, repo, req); err != nil {
+		t.Errorf("the user's own file: %v", err)
+	}
+	above := filepath.Join(home, "code", ".env")
+	plant(above)
+	if _, err := prepareIn(t, rt, repo, req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), filepath.Join("code", ".env")) {
+		t.Errorf("Prepare = %v, want a usage error that names %s", err, above)
+	}
+	if err := os.Remove(above); err != nil {
+		t.Fatal(err)
+	}
+	req.Resolved.Environ = nil
+	if _, err := prepareIn(t, rt, repo, req); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("without a home: %v, want a usage error", err)
+	}
+}
+
 func TestRefusedRuntimesSayWhy(t *testing.T) {
 	t.Parallel()
 	base := known(t)

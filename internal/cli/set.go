@@ -143,8 +143,9 @@ those built in. Its members:
   instructions    how AGENTS.md arrives: prompt (before it, the default), native
                   (the program reads it itself) or none
   slash_commands  true when a leading "/" of a prompt would be a command
-  executed        files of a repository that the program would run; a run is
-                  refused where there is one, unless with --trust-workspace
+  executed        files that the program would run or take settings from, in the
+                  workdir or above it, such as .env; a run is refused where there
+                  is one, unless with --trust-workspace
   env             variables to set, null to remove one; no place for secrets`
 
 func listSetting(name, key, purpose string, set func(context.Context, []string) error) setting {
