@@ -79,10 +79,7 @@ func (p Payload) clone() Payload { return Plain(p.String()) }
 
 // MarshalJSON returns the text as a JSON string.
 func (p Payload) MarshalJSON() ([]byte, error) {
-	if raw := p.quoted.Raw(); len(raw) > 0 && utf8.Valid(raw) {
-		return append(append(append(make([]byte, 0, len(raw)+2), '"'), raw...), '"'), nil
-	}
-	return json.Marshal(p.String())
+	return p.appendJSON(make([]byte, 0, p.Size()+2)), nil
 }
 
 // UnmarshalJSON takes a JSON string, or null.

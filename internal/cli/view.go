@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -106,18 +104,19 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // eventLine prints each event as one line of JSON.
 func (v *view) eventLine() func(*agent.Event) error {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
+	var line []byte
 	return func(e *agent.Event) error {
-		buffer.Reset()
-		if err := encoder.Encode(e); err != nil {
-			return err
+		line = append(e.AppendJSON(line[:0]), '\n')
+		_, err := v.inv.out.Write(line)
+		if cap(line) > maxKeptLine {
+			line = nil
 		}
-		_, err := v.inv.out.Write(buffer.Bytes())
 		return err
 	}
 }
+
+// maxKeptLine is the largest buffer that is kept for the next event.
+const maxKeptLine = 1 << 20
 
 // started says what is about to run. It is the first line of a run.
 func (v *view) started(start agent.Start) {
