@@ -64,6 +64,8 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	if p.req.Started != nil {
 		p.req.Started(p.start())
 	}
+	// The runtime's own variables can be secrets too.
+	p.secrets = findSecrets(p.environ())
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()

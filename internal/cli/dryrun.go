@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -25,12 +26,17 @@ type plan struct {
 }
 
 // dryRun prints what a run would start and write: names of variables, never
-// their values.
+// their values, and secrets masked where an argument has them.
 func (inv *invocation) dryRun(ctx context.Context, r *runner.Runner, req agent.Request, messages *startMessages) error {
 	p, err := r.Plan(ctx, req)
 	messages.release()
 	if err != nil {
 		return err
+	}
+	environ := slices.Concat(inv.env.Environ, req.Env, p.Start.Command.Env)
+	args := make([]string, len(p.Start.Command.Args))
+	for i, arg := range p.Start.Command.Args {
+		args[i] = runner.Mask(environ, arg)
 	}
 	out := plan{
 		Runtime:     p.Start.Runtime,
@@ -38,7 +44,7 @@ func (inv *invocation) dryRun(ctx context.Context, r *runner.Runner, req agent.R
 		Source:      p.Selection.Source,
 		Workdir:     p.Start.Workdir,
 		Path:        p.Start.Path,
-		Args:        append([]string{}, p.Start.Command.Args...),
+		Args:        args,
 		PromptBytes: len(p.Start.Command.Stdin),
 		TimeoutMS:   p.Settings.Timeout.Value.Milliseconds(),
 		Environment: append([]string{}, p.Env...),

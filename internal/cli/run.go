@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
@@ -146,7 +147,9 @@ func (inv *invocation) runAgent(ctx context.Context, r *runner.Runner, req agent
 	v := &view{inv: inv, messages: messages}
 	v.attach(&req, output)
 	var openErr error
+	environ := slices.Concat(inv.env.Environ, req.Env)
 	req.Started = func(start agent.Start) {
+		environ = append(environ, start.Command.Env...)
 		v.started(start)
 		if openErr = inv.out.open(); openErr != nil {
 			cancel(openErr)
@@ -172,7 +175,7 @@ func (inv *invocation) runAgent(ctx context.Context, r *runner.Runner, req agent
 	case output == agent.OutputText && err == nil:
 		return v.answer(result)
 	case output == agent.OutputText && !v.streamed && result.Text != "":
-		return &unseen{err, formatters.SanitizeString(result.Text)}
+		return &unseen{err, formatters.SanitizeString(runner.Mask(environ, result.Text))}
 	}
 	return err
 }
