@@ -1,38 +1,51 @@
-package backendtest_test
+package backendtest
 
 import (
 	"testing"
 
-	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/registry"
 )
 
-// Runtimes that are described in JSON, one for each way of the prompt.
+// ndjson is a registry with the runtime whose output described ones print.
+func ndjson(t *testing.T) *registry.Registry {
+	t.Helper()
+	r := new(registry.Registry)
+	if err := r.Register(sample().Runtime); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Runtimes that are described in JSON, one for each way of the prompt and of
+// the output.
 func TestDescribedRuntimesConform(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		description string
-		harness     backendtest.Harness
+		harness     Harness
 	}{
 		"stdin and text": {`{"executables":["mine"],"install_url":"https://example.com/mine","slash_commands":true}`,
-			backendtest.Harness{Lines: backendtest.Lines{Text: "{text}"}}},
+			Harness{Lines: Lines{Text: "{text}"}}},
 		"argument and options": {`{"executables":["mine"],"install_url":"https://example.com/mine","prompt":"argument",
 			"args":["run",["--model","{model}"],"--resume={resume}","{access}","--","{prompt}"],
 			"access":{"read":["--look"],"full":["--all"]},"instructions":"none","env":{"MINE_COLOR":"0","LANG":null}}`,
-			backendtest.Harness{Prompt: backendtest.PromptArgument, Lines: backendtest.Lines{Text: "{text}"}}},
+			Harness{Prompt: PromptArgument, Lines: Lines{Text: "{text}"}}},
 		"descriptor": {`{"executables":["mine"],"install_url":"https://example.com/mine","prompt":"file","args":["--from={prompt-file}"]}`,
-			backendtest.Harness{Prompt: backendtest.PromptDescriptor, Lines: backendtest.Lines{Text: "{text}"}}},
+			Harness{Prompt: PromptDescriptor, Lines: Lines{Text: "{text}"}}},
 		"native": {`{"executables":["mine","mine-cli"],"install_url":"https://example.com/mine","instructions":"native","executed":[".mine/hooks.json"]}`,
-			backendtest.Harness{NativeInstructions: true, Lines: backendtest.Lines{Text: "{text}"}}},
+			Harness{NativeInstructions: true, Lines: Lines{Text: "{text}"}}},
+		"another's output": {`{"executables":["mine"],"install_url":"https://example.com/mine","output":"ndjson:sample",
+			"args":["run",["--resume","{resume}"],["--model","{model}"]],"slash_commands":true}`,
+			Harness{Lines: sample().Lines}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rt, err := registry.Describe("mine", []byte(c.description), nil)
+			rt, err := registry.Describe("mine", []byte(c.description), ndjson(t))
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.harness.Runtime = rt
-			backendtest.Run(t, c.harness)
+			Run(t, c.harness)
 		})
 	}
 }

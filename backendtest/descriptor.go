@@ -140,7 +140,7 @@ func notInstalled(w *world) {
 }
 
 func recognize(w *world) {
-	first, _, _ := strings.Cut(fill(w.Lines.Session, "", 1), "\n")
+	first := w.all()[0]
 	if !w.Runtime.Recognize([]byte(first)) {
 		w.failf("the line %s is not recognized", clip(first))
 	}

@@ -52,8 +52,10 @@ const (
 // Lines are how a CLI writes what it reports, one or more lines each, without
 // the last line break. "{text}" stands for a text of plain words, which needs no
 // quoting, "{n}" for a number that is another one in each line. A field is empty
-// where the CLI reports no such thing; Text never is, and Success and Failure
-// are not where the runtime reports a result.
+// where the CLI reports no such thing; Text never is, Success and Failure are
+// not where the runtime reports a result, and Session is not where it resumes
+// sessions of a format it recognizes. The first line that is not empty is what
+// output begins with.
 type Lines struct {
 	Session    string // a session begins, with an ID
 	Text       string // a whole message, {text}
@@ -105,7 +107,7 @@ func (h *Harness) incomplete() (missing []string) {
 	need(true, "Text", h.Lines.Text)
 	need(rt.ReportsResult, "Success", h.Lines.Success)
 	need(rt.ReportsResult, "Failure", h.Lines.Failure)
-	need(structured, "Session", h.Lines.Session)
+	need(structured && (rt.Options.Resume || rt.Options.Continue), "Session", h.Lines.Session)
 	need(h.Lines.ToolCall != "", "ToolResult", h.Lines.ToolResult)
 	need(structured, "Unknown", h.Lines.Unknown)
 	if h.Lines.Text != "" && !strings.Contains(h.Lines.Text, "{text}") {

@@ -13,6 +13,7 @@ import (
 // Values that occur nowhere by accident.
 const (
 	modelName      = "backendtest-model-3f"
+	sessionName    = "backendtest-session-5c"
 	allowedCommand = "backendtest-command-8e *"
 	maxTurns       = 78123
 )
@@ -166,7 +167,7 @@ func optionsRefused(w *world) {
 		refused("an added directory", func(r *agent.Request) { r.AddDirs = []string{w.home} })
 	}
 	if !o.Resume {
-		refused("a session to resume", func(r *agent.Request) { r.Resume = w.sessionID() })
+		refused("a session to resume", func(r *agent.Request) { r.Resume = sessionName })
 	}
 	if !o.Continue {
 		refused("the latest session", func(r *agent.Request) { r.Continue = true })

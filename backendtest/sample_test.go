@@ -135,6 +135,27 @@ func (*sampleDecoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 
 func TestSampleConforms(t *testing.T) { Run(t, sample()) }
 
+// sessionless is the sample of a CLI that knows no sessions.
+func sessionless() Harness {
+	h := sample()
+	h.Runtime.Options.Resume, h.Runtime.Options.Continue = false, false
+	h.Runtime.Recognize = func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"sample":"text"`)) && json.Valid(line) }
+	h.Lines.Session, h.SessionFile = "", ""
+	return h
+}
+
+func TestSampleWithoutSessionsConforms(t *testing.T) { Run(t, sessionless()) }
+
+// What is refused is refused whatever the lines say of sessions.
+func TestRefusalsNeedNoSession(t *testing.T) {
+	t.Parallel()
+	h := sessionless()
+	h.Lines.Session = `{"sample":"session"}`
+	if err := check(h, "options-refused"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCheckNeedsNoLines(t *testing.T) {
 	t.Parallel()
 	if err := Check(sample().Runtime); err != nil {
