@@ -206,12 +206,12 @@ func (c *configuration) text() string {
 	for _, s := range c.Settings {
 		value, source := "-", "not set"
 		if s.Value != nil {
-			value, source = *s.Value, s.Source
+			value, source = printable(*s.Value), s.Source
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, value, source)
 	}
 	for _, s := range c.Skipped {
-		fmt.Fprintf(w, "%s\t%s\t%s (skipped: %s)\n", s.Name, s.Value, s.Source, s.Reason)
+		fmt.Fprintf(w, "%s\t%s\t%s (skipped: %s)\n", s.Name, printable(s.Value), s.Source, s.Reason)
 	}
 	w.Flush()
 	return b.String()

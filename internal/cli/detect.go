@@ -155,13 +155,13 @@ func whereOrWhy(d runner.Detected, lists runner.Lists) string {
 			why = "not listed in " + lists.Enable.Source
 		}
 		if d.Path != "" {
-			return d.Path + " (" + why + ")"
+			return printable(d.Path) + " (" + why + ")"
 		}
 		return why
 	case d.Path != "":
-		return d.Path
+		return printable(d.Path)
 	case d.Problem != nil:
-		return d.Problem.Error()
+		return printable(d.Problem.Error())
 	}
 	return fmt.Sprintf("no %s in PATH; get it at %s", strings.Join(d.Runtime.Executables, " or "), d.Runtime.InstallURL)
 }

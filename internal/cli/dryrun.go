@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
@@ -73,7 +75,7 @@ func writeList(b *strings.Builder, name string, list []string) {
 	}
 	fmt.Fprintf(b, "%s:\n", name)
 	for _, item := range list {
-		b.WriteString("  " + item + "\n")
+		b.WriteString("  " + printable(item) + "\n")
 	}
 }
 
@@ -86,13 +88,14 @@ func shellLine(args []string) string {
 }
 
 // shellWord returns s as one word of a shell: bare where it needs no quotes, in
-// single quotes otherwise, as $'…' when it has control characters.
+// single quotes otherwise, as $'…' when it has control characters or is no
+// text.
 func shellWord(s string) string {
 	plain := s != ""
 	control := false
 	for _, r := range s {
 		switch {
-		case r < ' ' || r == 0x7f:
+		case unicode.IsControl(r) || r == utf8.RuneError:
 			control = true
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_./:=,@%+", r):
 		default:
@@ -103,18 +106,21 @@ func shellWord(s string) string {
 	case control:
 		var b strings.Builder
 		b.WriteString("$'")
-		for i := range len(s) {
-			switch c := s[i]; {
-			case c == '\'' || c == '\\':
-				b.WriteString(`\` + string(c))
-			case c == '\n':
+		for i, r := range s {
+			switch {
+			case r == '\'' || r == '\\':
+				b.WriteString(`\` + string(r))
+			case r == '\n':
 				b.WriteString(`\n`)
-			case c == '\t':
+			case r == '\t':
 				b.WriteString(`\t`)
-			case c < ' ' || c == 0x7f:
-				fmt.Fprintf(&b, `\x%02x`, c)
+			case unicode.IsControl(r) || r == utf8.RuneError:
+				_, size := utf8.DecodeRuneInString(s[i:])
+				for _, c := range []byte(s[i : i+size]) {
+					fmt.Fprintf(&b, `\x%02x`, c)
+				}
 			default:
-				b.WriteByte(c)
+				b.WriteRune(r)
 			}
 		}
 		return b.String() + "'"

@@ -18,6 +18,7 @@ func TestShellWord(t *testing.T) {
 		"\x1b[2J'\\":           `$'\x1b[2J\'\\'`,
 		"ü*":                   "'ü*'",
 		"~":                    "'~'",
+		"a\x9b2\u009b":         `$'a\x9b2\xc2\x9b'`,
 	} {
 		if got := shellWord(in); got != want {
 			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
@@ -33,6 +34,7 @@ func FuzzShellWord(f *testing.F) {
 	}
 	f.Add("it's a $'test'\n\x01\x7f")
 	f.Add("\\x41\\'")
+	f.Add("\xff2\u009b\ufffd")
 	f.Fuzz(func(t *testing.T, word string) {
 		if strings.ContainsRune(word, 0) {
 			t.Skip("no argument holds a NUL")

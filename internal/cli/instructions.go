@@ -136,13 +136,13 @@ func (inv *invocation) showInstructions(dir string) error {
 	}
 	var b strings.Builder
 	for _, f := range report.Files {
-		fmt.Fprintf(&b, "%s (%d bytes)\n", f.Path, f.Size)
+		fmt.Fprintf(&b, "%s (%d bytes)\n", printable(f.Path), f.Size)
 	}
 	for _, o := range report.Owned {
 		b.WriteString(o.String() + "\n")
 	}
 	if len(report.Files) == 0 {
-		inv.screen.info("no " + instructions.FileName + " applies to " + dir)
+		inv.screen.info("no " + instructions.FileName + " applies to " + printable(dir))
 	}
 	return inv.out.print(b.String())
 }
@@ -177,7 +177,7 @@ func ownedOf(found []instructions.Found) []owned {
 
 func (o owned) String() string {
 	if o.InUse {
-		return o.Path + ": " + o.What + ", in use"
+		return printable(o.Path) + ": " + o.What + ", in use"
 	}
-	return o.Path + ": " + o.What
+	return printable(o.Path) + ": " + o.What
 }

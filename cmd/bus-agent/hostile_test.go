@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/registry"
+)
+
+// hostileNames are names a file system takes and a terminal or an argument list
+// may not.
+var hostileNames = map[string]string{
+	"line break":      "a\nbus-agent: forged",
+	"escape sequence": "a\x1b[2J\x1b]0;title\x07\x9b31m",
+	"leading dash":    "--yolo",
+	"longest":         strings.Repeat("n", 255),
+	"no UTF-8":        "a\xff\xfe",
+	"shell":           "$(touch x);`y` 'z' \"w\" &|>*",
+	"direction":       "a\u202eb\u2066c",
+}
+
+// Whatever directories and executables are called, the agent gets their names
+// unchanged, and nothing of ours prints what a terminal would act on.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	for name, hostile := range hostileNames {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testHostileName(t, hostile)
+		})
+	}
+}
+
+func testHostileName(t *testing.T, hostile string) {
+	s := newSandbox(t, "codex", secretSession+secretAnswer+secretDone)
+	// A colon would end an entry of PATH.
+	bin := s.path("bin " + strings.TrimSuffix(strings.ReplaceAll(hostile, ":", ""), "nnnn"))
+	repo := filepath.Join(s.path("work"), hostile)
+	workdir, added := filepath.Join(repo, hostile), filepath.Join(s.path("home"), hostile)
+	if err := os.Rename(s.path("bin"), bin); err != nil {
+		t.Skipf("the file system does not take the name: %v", err)
+	}
+	for _, dir := range []string{filepath.Join(repo, ".git"), workdir, added, filepath.Join(repo, "broken")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Skipf("the file system does not take the name: %v", err)
+		}
+	}
+	replace(t, filepath.Join(repo, ".git/HEAD"), "ref: x", 0o644)
+	replace(t, filepath.Join(repo, "AGENTS.md"), "be brief\n", 0o644)
+	replace(t, filepath.Join(bin, "codex.play"), "args "+s.path("args")+"\nenv "+s.path("env")+"\n"+secretSession+secretAnswer+secretDone, 0o644)
+	// One that is left out, with a warning that names it.
+	if err := os.Mkdir(filepath.Join(workdir, "AGENTS.md"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+
+	in := func(args ...string) {
+		t.Helper()
+		exit := 0
+		if strings.HasPrefix(args[0], "!") {
+			args[0], exit = args[0][1:], -1
+		}
+		cmd := s.command(args...)
+		cmd.Path, cmd.Args[0] = filepath.Join(bin, "bus-agent"), filepath.Join(bin, "bus-agent")
+		cmd.Env = append(cmd.Env, "PATH="+bin)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if code := exitCode(t, cmd.Run()); (code == 0) != (exit == 0) {
+			t.Errorf("%q: exit code %d: %s", args, code, stderr.String())
+		}
+		for where, text := range map[string]string{"standard output": stdout.String(), "standard error": stderr.String()} {
+			if i := strings.IndexFunc(text, unsafeToPrint); i >= 0 {
+				t.Errorf("%q prints %q on %s", args, text[max(0, i-40):min(len(text), i+20)], where)
+			}
+			if !utf8.ValidString(text) {
+				t.Errorf("%q prints what is no text on %s: %q", args, where, text)
+			}
+			if strings.Contains(text, "\nbus-agent: forged") {
+				t.Errorf("%q prints a line that is forged on %s:\n%s", args, where, text)
+			}
+		}
+	}
+	run := []string{"run", "--agent", "codex", "--text", "x", "--workdir=" + workdir, "--add-dir=" + added}
+	in(run...)
+	if args, err := os.ReadFile(s.path("args")); err != nil || !strings.Contains("\n"+string(args), "\n--add-dir\n"+added+"\n") && !strings.Contains(string(args), "--add-dir="+added+"\n") || !strings.Contains(string(args), "\n"+workdir+"\n") {
+		t.Errorf("the agent was given %q, %v", args, err)
+	}
+	if env, err := os.ReadFile(s.path("env")); err != nil || !strings.Contains("\n"+string(env), "\nPWD="+workdir+"\n") {
+		t.Errorf("its environment is %q, %v", env, err)
+	}
+	for _, more := range [][]string{
+		{"-v"}, {"--output-format", "events"}, {"--format", "json"}, {"--dry-run"}, {"--dry-run", "--format", "json"},
+	} {
+		in(append(slices.Clone(run), more...)...)
+	}
+	in("detect", "-v")
+	in("detect", "-v", "--format", "json")
+	in("-C", workdir, "instructions", "show")
+	in("-C", workdir, "instructions", "clean")
+	in("!run", "--agent", "codex", "--text", "x", "--workdir="+filepath.Join(workdir, "none"+hostile[:min(9, len(hostile))]))
+	in("!run", "--agent", "codex", "--text", "x", "--add-dir="+filepath.Join(workdir, "none"))
+	in("!run", "--agent", "codex", "--prompt="+filepath.Join(workdir, "none"))
+	in("!run", "--agent", hostile, "--text", "x")
+	in("!run", "--agent", "codex", "--text", "x", "--model", hostile+"\x01")
+	in("!run", "--agent", "codex", "--text", "x", "--resume", hostile+"\x01")
+	in("!"+"unknown"+hostile[:1], hostile)
+	in("!run", "--"+strings.TrimLeft(hostile, "-"))
+	replace(t, filepath.Join(bin, "codex"), "#!"+bin+"/none\n", 0o755)
+	in("!run", "--agent", "codex", "--text", "x")
+	replace(t, filepath.Join(bin, "codex"), "", 0o644)
+	in("!run", "--agent", "codex", "--text", "x")
+}
+
+// unsafeToPrint is what a terminal acts on.
+func unsafeToPrint(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.IsControl(r)
+}
+
+// An executable that would be found through a relative entry of PATH is not
+// run, as it can be one of the repository.
+func TestRelativeEntryOfPathIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{".", "", "sub", ":/nowhere", "/nowhere:./sub", "sub/../sub"} {
+		s := newSandbox(t, "codex", "")
+		for _, dir := range []string{"work", "work/sub"} {
+			for _, rt := range registry.Default().All() {
+				for _, name := range rt.Executables {
+					if err := link(s.path(dir), name); err != nil {
+						t.Fatal(err)
+					}
+					replace(t, filepath.Join(s.path(dir), name+".play"), "touch "+s.path("ran")+"\n"+secretSession+secretAnswer+secretDone, 0o644)
+				}
+			}
+		}
+		for _, args := range [][]string{{"run", "--text", "x"}, {"run", "--agent", "codex", "--text", "x"}, {"detect"}, {"detect", "-v"}} {
+			cmd := s.command(args...)
+			cmd.Env = append(cmd.Env, "PATH="+path)
+			out, err := cmd.CombinedOutput()
+			if code := exitCode(t, err); code == 0 && args[0] == "run" {
+				t.Errorf("PATH=%s: %q succeeds: %s", path, args, out)
+			}
+			if slices.Contains(args, "--agent") && !strings.Contains(string(out), "absolute") && path != "" {
+				t.Errorf("PATH=%s: %q does not say what to do: %s", path, args, out)
+			}
+		}
+		if _, err := os.Lstat(s.path("ran")); err == nil {
+			t.Errorf("PATH=%s: the executable was run", path)
+		}
+	}
+}
+
+// A prompt that looks like a flag or a command is a prompt.
+func TestPromptsThatLookLikeSomethingElse(t *testing.T) {
+	t.Parallel()
+	for _, prompt := range []string{"-", "--help", "--dangerously-skip-permissions", "-- x", "/init", " \t/clear now", "@/etc/passwd", "!ls"} {
+		for _, args := range [][]string{{"--text=" + prompt}, {"--prompt", "prompt"}, {"--template", "prompt"}} {
+			s := newSandbox(t, "codex", "")
+			replace(t, s.path("bin/codex.play"), "args "+s.path("args")+"\nstdin "+s.path("stdin")+"\n"+secretSession+secretAnswer+secretDone, 0o644)
+			replace(t, s.path("work/prompt"), prompt, 0o644)
+			cmd := s.command(append([]string{"run", "--agent", "codex"}, args...)...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%q: %v: %s", args, err, out)
+				continue
+			}
+			stdin, err := os.ReadFile(s.path("stdin"))
+			if err != nil || strings.TrimPrefix(string(stdin), "\n") != prompt {
+				t.Errorf("%q: the agent reads %q, %v", args, stdin, err)
+			}
+			given, err := os.ReadFile(s.path("args"))
+			if err != nil || len(prompt) > 1 && slices.Contains(strings.Split(string(given), "\n"), prompt) {
+				t.Errorf("%q: the agent is given %q, %v", args, given, err)
+			}
+		}
+	}
+}
