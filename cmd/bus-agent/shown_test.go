@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every command that the README and the help show works as it is shown, in a
+// Every command that the pages and the help show works as it is shown, in a
 // shell, with a fake agent in place of each runtime. Together they are one
 // session, in the order of the page.
 func TestShownCommandsRun(t *testing.T) {
@@ -17,7 +17,7 @@ func TestShownCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal("bash is needed to run what the pages show: ", err)
 	}
-	for _, page := range []string{"README.md", "docs/cli.md"} {
+	for _, page := range []string{"README.md", "docs/cli.md", "docs/adding-a-runtime.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			commands := shownCommands(t, filepath.Join("..", "..", filepath.FromSlash(page)))
@@ -45,7 +45,13 @@ func newReader(t *testing.T) *sandbox {
 	if err := link(s.path("bin"), "claude"); err != nil {
 		t.Fatal(err)
 	}
+	definition, err := os.ReadFile(filepath.Join("..", "..", "acceptance", "testdata", "qwen.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
+		"bin/qwen":       "#!/bin/sh\ncat >/dev/null && echo hello\n",
+		"work/qwen.json": string(definition),
 		"bin/codex.play": `out {"type":"thread.started","thread_id":"t"}
 out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello"}}
 out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
@@ -57,7 +63,11 @@ out {"type":"result","subtype":"success","is_error":false,"result":"hello"}
 		"work/review.md":  "review {{BRANCH}}\n",
 		"work/run.ndjson": `{"type":"thread.started","thread_id":"t"}` + "\n",
 	} {
-		if err := os.WriteFile(s.path(name), []byte(text), 0o644); err != nil {
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(s.path(name), []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/registry"
 )
 
 // Every test a page names exists, so that a proof that goes takes its line with
@@ -71,5 +73,31 @@ func TestAddingARuntimeShowsTheExample(t *testing.T) {
 		if err != nil || string(file) != string(m[2]) {
 			t.Errorf("%s on the page is not the file of the example: %v", m[1], err)
 		}
+	}
+}
+
+// The definition on the page is the one that is proved with the real CLI, and
+// it can be registered.
+func TestAddingARuntimeShowsTheDefinition(t *testing.T) {
+	t.Parallel()
+	root := moduleRoot(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "adding-a-runtime.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proved, err := os.ReadFile(filepath.Join(root, "acceptance", "testdata", "qwen.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)\n```json\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(shown) != 1 || string(shown[0][1]) != string(proved) {
+		t.Fatalf("the page shows %d definitions, want the one of acceptance/testdata/qwen.json", len(shown))
+	}
+	rt, err := registry.Describe("qwen", proved, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := new(registry.Registry).Register(rt); err != nil {
+		t.Error(err)
 	}
 }
