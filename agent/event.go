@@ -26,7 +26,7 @@ const (
 	// KindFileChange: Changes the agent made to files.
 	KindFileChange Kind = "file_change"
 	// KindApproval: the agent asked for permission, or was denied it (Failed),
-	// for Tool; Text says why.
+	// for Tool; Text says why. With ApprovalID it waits for an answer.
 	KindApproval Kind = "approval"
 	// KindRetry: the runtime tries a model request again. Text says why,
 	// Attempt of MaxAttempts where known, Failure what kind of failure it was.
@@ -81,6 +81,11 @@ type Event struct {
 
 	Failed  bool    `json:"failed,omitempty"`
 	Failure Failure `json:"failure,omitempty"`
+	// Interrupted says of a result that its turn was interrupted.
+	Interrupted bool `json:"interrupted,omitempty"`
+
+	// ApprovalID names a question for permission, which a session answers.
+	ApprovalID string `json:"approval_id,omitempty"`
 
 	// Subagent is the ID of the tool call that started the agent which
 	// reported this, empty for the main agent.

@@ -51,6 +51,8 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	o.int("max_attempts", int64(e.MaxAttempts), false)
 	o.bool("failed", e.Failed)
 	o.string("failure", string(e.Failure), false)
+	o.bool("interrupted", e.Interrupted)
+	o.string("approval_id", e.ApprovalID, false)
 	o.string("subagent", e.Subagent, false)
 	if e.Background != nil {
 		o.int("background", int64(*e.Background), true)

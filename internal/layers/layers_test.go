@@ -23,6 +23,8 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"agent"}},
 	{packages: []string{"render", "internal/process"}},
 	{packages: []string{"formatters", "instructions"}},
+	{packages: []string{"session"}},
+	{packages: []string{"session/*", "appserver"}},
 	{packages: []string{"registry"}},
 	{packages: []string{"runner", "backends/*"}},
 	{packages: []string{"backends/all", "backendtest", "modeltest", "preferences"}},

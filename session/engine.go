@@ -1,0 +1,117 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// An Engine speaks one protocol with one agent process. Its methods are called by
+// a [Session], one at a time, but Close may come during another one. An engine
+// reports what the agent says to its [Sink], from one goroutine at a time, and
+// never from within a call of one of its methods but Open.
+type Engine interface {
+	// Open greets the agent, begins or resumes the session and returns when a
+	// message can be sent, or with the reason why none ever can. It keeps t and
+	// sink, and reads t.Output until its end from then on, whatever happens.
+	Open(ctx context.Context, t Transport, start Start, sink Sink) (Info, error)
+
+	// Send begins a turn. It is called while none is running. It returns when
+	// the agent has taken the message, or where the protocol does not tell, when
+	// it is written. After an error the message counts as not delivered and the
+	// turn as ended.
+	Send(ctx context.Context, text string) error
+
+	// Steer adds text to the turn that is running. It returns ErrTooLate when
+	// the agent says that there is none to add to, and ErrUnsupported where the
+	// protocol has no such message; then nothing was delivered.
+	Steer(ctx context.Context, text string) error
+
+	// Interrupt asks the agent to end the running turn, which ends with a result
+	// event like any other. Without a running turn it does nothing.
+	Interrupt(ctx context.Context) error
+
+	// Answer answers a question for permission. It returns ErrTooLate for one
+	// that is not open any more.
+	Answer(ctx context.Context, approvalID string, d Decision) error
+
+	// Close tells the agent that the conversation is over, by its protocol and by
+	// the end of its input, and returns without waiting for it to exit.
+	Close() error
+}
+
+// Errors of engines.
+var (
+	// ErrTooLate: what it was for is over.
+	ErrTooLate = errors.New("too late: it is over")
+	// ErrUnsupported: the protocol has no message for it.
+	ErrUnsupported = errors.New("the runtime has no way to do it")
+)
+
+// A Transport is an engine's connection to its agent.
+type Transport struct {
+	// Input is the agent's standard input. A Write that the agent does not read
+	// blocks until it ends.
+	Input io.WriteCloser
+	// Output is the agent's standard output. It ends when the agent has ended.
+	Output io.Reader
+	// EndTools ends what the agent has started outside its own process group, as
+	// agents start their tools, and leaves the agent alone. Nil where nothing can.
+	EndTools func()
+}
+
+// A Start says what session an engine opens.
+type Start struct {
+	Workdir string // absolute
+	// Resume is the ID of a session to go on with, empty for a new one.
+	Resume string
+	// Request is what was asked for: model, effort, access and the like, settled.
+	Request agent.Request
+}
+
+// Info is what an engine knows of its session once it is open.
+type Info struct {
+	SessionID string // empty where the agent tells it later, as an event
+	Model     string
+	// Steers says that Steer can work.
+	Steers bool
+}
+
+// A Sink takes what an agent says.
+type Sink interface {
+	// Event takes an event, valid during the call. One of kind agent.KindResult
+	// of the main agent ends the turn. A question for permission is an event of
+	// kind agent.KindApproval with an ApprovalID that is unique in the session.
+	Event(e *agent.Event)
+	// Answered takes note that a question needs no answer any more.
+	Answered(approvalID string)
+	// Closed takes note that the agent's output has ended, which is the last
+	// thing that is said. The error says what was wrong with it, if anything.
+	Closed(err error)
+}
+
+// A Decision is an answer to a question for permission.
+type Decision string
+
+// The answers.
+const (
+	Accept           Decision = "accept"
+	AcceptForSession Decision = "accept_for_session" // and do not ask again for the same
+	Decline          Decision = "decline"            // the turn goes on without it
+	Cancel           Decision = "cancel"             // the turn ends
+)
+
+// ParseDecision returns the decision that word names. The spelling of the App
+// Server, acceptForSession, is understood as well.
+func ParseDecision(word string) (Decision, error) {
+	switch d := Decision(word); d {
+	case Accept, AcceptForSession, Decline, Cancel:
+		return d, nil
+	}
+	if word == "acceptForSession" {
+		return AcceptForSession, nil
+	}
+	return "", agent.Usagef("%q is no decision; it is accept, accept_for_session, decline or cancel", word)
+}

@@ -1,0 +1,369 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// Defaults of [Options].
+const (
+	// DefaultApprovalTimeout is how long a question for permission is open.
+	DefaultApprovalTimeout = 5 * time.Minute
+	// DefaultCloseGrace is how long an agent may take to end by itself.
+	DefaultCloseGrace = 2 * time.Second
+)
+
+// Options say how a session behaves. The zero value is usable.
+type Options struct {
+	// Events receives every event in order, on one goroutine, valid during the
+	// call. A call that blocks stops the agent's output, and loses nothing.
+	Events func(*agent.Event)
+
+	// Approve answers questions for permission, each on a goroutine of its own.
+	// Its context ends when the question needs no answer any more. Nil leaves
+	// them to [Session.Answer].
+	Approve func(ctx context.Context, a Approval) Decision
+
+	// ApprovalTimeout is how long a question waits for its answer before it is
+	// declined. Zero means DefaultApprovalTimeout; less declines at once.
+	ApprovalTimeout time.Duration
+
+	// CloseGrace is how long the agent may take to end by itself when the session
+	// is stopped, before it is ended. Zero means DefaultCloseGrace.
+	CloseGrace time.Duration
+}
+
+// An Approval is a question for permission.
+type Approval struct {
+	ID     string
+	Tool   *agent.Tool // what for; nil where the agent does not tell
+	Reason string      // why the agent asks, where it tells
+}
+
+// A Message is what is said to an agent.
+type Message struct {
+	Text string
+	// Timeout bounds the time until the agent has got the message, waiting for
+	// earlier turns included. Zero means no limit.
+	Timeout time.Duration
+}
+
+// A Process is the agent's process, as a session needs it.
+type Process interface {
+	// Stop ends it and all it has started, and returns at once.
+	Stop()
+	// Done is closed when it has ended and nothing of it is left.
+	Done() <-chan struct{}
+}
+
+// State is what a session is doing.
+type State string
+
+// The states of a session.
+const (
+	StateReady   State = "ready"   // it waits for a message
+	StateRunning State = "running" // a turn is running
+	StateWaiting State = "waiting" // and waits for an answer to a question
+	StateStopped State = "stopped" // it takes no more messages
+)
+
+// ErrStopped is what a session that takes no more messages says.
+var ErrStopped = errors.New("the session has ended")
+
+// A Session is a conversation with one agent. Its methods may be called
+// concurrently, also from callbacks, but for Stop, which waits for them.
+type Session struct {
+	runtime string
+	engine  Engine
+	process Process
+	options Options
+	calls   sync.Mutex // held during a call of the engine
+	wake    chan struct{}
+	closed  chan struct{} // the agent's output has ended
+
+	mu        sync.Mutex
+	info      Info
+	urgent    []*Turn // messages that came too late to steer
+	queue     []*Turn
+	current   *Turn
+	approvals map[string]*question
+	asked     int
+	stopping  bool
+	reason    string // why it ended
+	failure   error  // of the agent's output
+}
+
+// Open opens a session of runtime, a token for texts, with an engine on t. It
+// returns when a message can be sent. Beside an error the process has ended.
+func Open(ctx context.Context, runtime string, e Engine, p Process, t Transport, start Start, o Options) (*Session, error) {
+	s := &Session{
+		runtime: runtime, engine: e, process: p, options: o,
+		wake:      make(chan struct{}, 1),
+		closed:    make(chan struct{}),
+		approvals: map[string]*question{},
+	}
+	info, err := e.Open(ctx, t, start, (*sink)(s))
+	if err != nil {
+		_ = e.Close() // it is ended anyway
+		p.Stop()
+		<-p.Done()
+		return nil, s.openError(ctx, err)
+	}
+	s.mu.Lock()
+	s.info.merge(info)
+	s.mu.Unlock()
+	go s.pump()
+	return s, nil
+}
+
+// openError gives the error of an engine that could not open a kind.
+func (s *Session) openError(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*agent.Error](err); ok {
+		return err
+	}
+	kind := agent.ErrAgent
+	switch {
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		kind = agent.ErrTimeout
+	case ctx.Err() != nil:
+		kind = agent.ErrCanceled
+	}
+	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("the session cannot be opened: %w", err)}
+}
+
+func (i *Info) merge(other Info) {
+	if other.SessionID != "" {
+		i.SessionID = other.SessionID
+	}
+	if other.Model != "" {
+		i.Model = other.Model
+	}
+	i.Steers = i.Steers || other.Steers
+}
+
+// Send queues a message for a turn of its own. The turn ends at once, with
+// ErrStopped and ErrNotDelivered in its error, when the session has ended.
+func (s *Session) Send(m Message) *Turn {
+	t := newTurn(m)
+	s.add(&s.queue, t)
+	return t
+}
+
+// Steer adds a message to the turn that is running and returns that turn. Where
+// there is none, where it ends before the message arrives, and where the runtime
+// cannot be steered, the message becomes the next turn, which is returned.
+func (s *Session) Steer(ctx context.Context, m Message) *Turn {
+	if t, ok := s.steer(ctx, m); ok {
+		return t
+	}
+	t := newTurn(m)
+	s.add(&s.urgent, t)
+	return t
+}
+
+// steer reports whether the running turn has got m.
+func (s *Session) steer(ctx context.Context, m Message) (*Turn, bool) {
+	s.calls.Lock() // a turn that begins has begun, and none begins now
+	defer s.calls.Unlock()
+	s.mu.Lock()
+	t, steers := s.current, s.info.Steers
+	s.mu.Unlock()
+	if t == nil || !steers {
+		return nil, false
+	}
+	if m.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.Timeout)
+		defer cancel()
+	}
+	return t, s.engine.Steer(ctx, m.Text) == nil
+}
+
+// add queues a turn in list.
+func (s *Session) add(list *[]*Turn, t *Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		t.end(s.runtime, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrCanceled, ErrStopped))
+		return
+	}
+	*list = append(*list, t)
+	if t.message.Timeout > 0 {
+		time.AfterFunc(t.message.Timeout, func() { s.expire(t) })
+	}
+	s.awake()
+}
+
+func (s *Session) undelivered(kind, why error) error {
+	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("%w: %w", ErrNotDelivered, why)}
+}
+
+// awake tells the pump that there may be something to do.
+func (s *Session) awake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// expire ends a turn that has waited too long.
+func (s *Session) expire(t *Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
+		if i := slices.Index(*list, t); i >= 0 {
+			*list = slices.Delete(*list, i, i+1)
+			t.end(s.runtime, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrTimeout, fmt.Errorf("it waited for %v", t.message.Timeout)))
+			return
+		}
+	}
+}
+
+// pump begins the turns, one after the other, until the session has ended.
+func (s *Session) pump() {
+	for {
+		select {
+		case <-s.closed:
+			return
+		case <-s.wake:
+		}
+		for s.begin() {
+		}
+	}
+}
+
+// begin begins the next turn if there is one and none is running. It reports
+// whether another one may be begun at once.
+func (s *Session) begin() bool {
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	t := s.take()
+	if t == nil {
+		return false
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if t.message.Timeout > 0 {
+		ctx, cancel = context.WithDeadline(ctx, t.queued.Add(t.message.Timeout))
+	}
+	defer cancel()
+	err := s.engine.Send(ctx, t.message.Text)
+	if err == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != t { // it has ended by the end of the agent
+		return false
+	}
+	s.current = nil
+	kind := agent.ErrAgent
+	if ctx.Err() != nil {
+		kind = agent.ErrTimeout
+	}
+	t.end(s.runtime, agent.Result{SessionID: s.info.SessionID, Model: s.info.Model}, s.undelivered(kind, err))
+	return true
+}
+
+// take makes the next message the current turn.
+func (s *Session) take() *Turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil || s.stopping {
+		return nil
+	}
+	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
+		if len(*list) > 0 {
+			s.current = (*list)[0]
+			*list = (*list)[1:]
+			s.current.begun = time.Now()
+			return s.current
+		}
+	}
+	return nil
+}
+
+// Interrupt ends the turn that is running, and the tools it has started. It
+// returns when the agent has been asked; the turn ends with an error of kind
+// agent.ErrCanceled. Without a running turn it does nothing.
+func (s *Session) Interrupt(ctx context.Context) error {
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	s.mu.Lock()
+	t := s.current
+	if t != nil {
+		t.interrupted = true
+	}
+	s.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	return s.engine.Interrupt(ctx)
+}
+
+// State returns what the session is doing.
+func (s *Session) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopping:
+		return StateStopped
+	case len(s.approvals) > 0:
+		return StateWaiting
+	case s.current != nil:
+		return StateRunning
+	}
+	return StateReady
+}
+
+// IsReady reports whether a message would begin a turn at once.
+func (s *Session) IsReady() bool { return s.State() == StateReady }
+
+// Info returns what is known of the session by now.
+func (s *Session) Info() Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+// Done returns a channel that is closed when the agent has ended and nothing of
+// it is left.
+func (s *Session) Done() <-chan struct{} { return s.process.Done() }
+
+// Stop ends the session for a reason, which is for people: queued messages are
+// not delivered, a running turn is given up, and the agent ends, by itself or with
+// force after the grace or when ctx ends. It returns when nothing of the agent is
+// left. Stopping again does nothing.
+func (s *Session) Stop(ctx context.Context, reason string) {
+	s.mu.Lock()
+	first := !s.stopping
+	if first {
+		s.stopping, s.reason = true, reason
+	}
+	s.mu.Unlock()
+	if first {
+		_ = s.engine.Close() // an agent that cannot be asked is ended
+	}
+	grace := time.NewTimer(orDefault(s.options.CloseGrace, DefaultCloseGrace))
+	defer grace.Stop()
+	select {
+	case <-s.process.Done():
+	case <-ctx.Done():
+	case <-grace.C:
+	}
+	s.process.Stop()
+	<-s.process.Done()
+	<-s.closed
+}
+
+func orDefault(d, byDefault time.Duration) time.Duration {
+	if d == 0 {
+		return byDefault
+	}
+	return max(d, 0)
+}

@@ -1,0 +1,124 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// sink is the side of a session that its engine sees.
+type sink Session
+
+// Event takes note of an event, passes it on, and ends the turn that it ends.
+func (k *sink) Event(e *agent.Event) {
+	s := (*Session)(k)
+	t := s.note(e)
+	if e.Kind == agent.KindApproval && e.ApprovalID != "" {
+		s.ask(e)
+	}
+	if s.options.Events != nil {
+		s.options.Events(e)
+	}
+	if t != nil {
+		s.finish(t, e)
+	}
+}
+
+// note keeps what the session needs of e, and returns the turn that e ends.
+func (s *Session) note(e *agent.Event) *Turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.Kind == agent.KindSessionStarted {
+		s.info.merge(Info{SessionID: e.SessionID, Model: e.Model})
+	}
+	if s.current == nil {
+		return nil
+	}
+	s.current.note(e)
+	if e.Kind == agent.KindResult && e.Subagent == "" {
+		return s.current
+	}
+	return nil
+}
+
+// finish ends t with the result e.
+func (s *Session) finish(t *Turn, e *agent.Event) {
+	s.withdraw()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != t {
+		return
+	}
+	s.current = nil
+	result := agent.Result{SessionID: s.info.SessionID, Model: s.info.Model}
+	if !e.Failed {
+		result.Text = e.Text
+	}
+	t.end(s.runtime, result, s.verdict(t, e))
+	s.awake()
+}
+
+// verdict returns the error of a turn that ended with e.
+func (s *Session) verdict(t *Turn, e *agent.Event) error {
+	if !e.Failed {
+		return nil
+	}
+	kind, text := agent.ErrAgent, e.Text
+	switch {
+	case e.Interrupted || t.interrupted:
+		kind = agent.ErrCanceled
+		if text == "" {
+			text = "the turn was interrupted"
+		}
+	case e.Failure == agent.FailureAuthentication:
+		kind = agent.ErrAuthentication
+	case e.Failure == agent.FailureQuota:
+		kind = agent.ErrQuota
+	}
+	if text == "" {
+		text = "the turn failed without a reason"
+	}
+	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: errors.New(text)}
+}
+
+// Answered closes a question.
+func (k *sink) Answered(approvalID string) { (*Session)(k).close(approvalID) }
+
+// Closed ends what can not go on without the agent.
+func (k *sink) Closed(err error) {
+	s := (*Session)(k)
+	s.withdraw()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		s.failure = err
+	}
+	why := ErrStopped
+	if !s.stopping {
+		why = errors.New("the agent has ended")
+	}
+	if err != nil {
+		why = fmt.Errorf("%w: %w", why, err)
+	}
+	kind := agent.ErrAgent
+	if s.stopping {
+		kind = agent.ErrCanceled
+	}
+	if s.reason != "" {
+		why = fmt.Errorf("%w (%s)", why, s.reason)
+	}
+	s.stopping = true
+	if t := s.current; t != nil {
+		s.current = nil
+		result := agent.Result{ExitCode: -1, SessionID: s.info.SessionID, Model: s.info.Model}
+		t.end(s.runtime, result, &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("during the turn: %w", why)})
+	}
+	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
+		for _, t := range *list {
+			t.end(s.runtime, agent.Result{ExitCode: -1}, s.undelivered(kind, why))
+		}
+		*list = nil
+	}
+	close(s.closed)
+}

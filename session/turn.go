@@ -1,0 +1,112 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// A Turn is what became of one message. Its methods may be called concurrently.
+type Turn struct {
+	message Message
+	queued  time.Time
+	done    chan struct{}
+
+	// Guarded by the session until done is closed.
+	begun       time.Time
+	interrupted bool
+	answer      answer
+	usage       *agent.Usage
+	result      agent.Result
+	err         error
+}
+
+func newTurn(m Message) *Turn {
+	return &Turn{message: m, queued: time.Now(), done: make(chan struct{})}
+}
+
+// Done returns a channel that is closed when the turn is over.
+func (t *Turn) Done() <-chan struct{} { return t.done }
+
+// Wait waits for the end of the turn, or of ctx, which leaves the turn as it is.
+// The Result is that of the turn alone, as far as the agent tells; its ExitCode is
+// 0, or -1 when the agent's process ended first. The error is an [*agent.Error]:
+// agent.ErrCanceled for a turn that was interrupted, agent.ErrAuthentication,
+// agent.ErrQuota or agent.ErrAgent for one that failed, and with [ErrNotDelivered]
+// in its chain for a message that the agent never got.
+func (t *Turn) Wait(ctx context.Context) (agent.Result, error) {
+	select {
+	case <-t.done:
+		return t.result, t.err
+	case <-ctx.Done():
+		select {
+		case <-t.done: // it was ready as well
+			return t.result, t.err
+		default:
+			return agent.Result{}, context.Cause(ctx)
+		}
+	}
+}
+
+// ErrNotDelivered is in the error of a turn whose message the agent never got.
+var ErrNotDelivered = errors.New("the message was not delivered")
+
+// note keeps what the result needs of e.
+func (t *Turn) note(e *agent.Event) {
+	if e.Subagent != "" {
+		return
+	}
+	switch e.Kind {
+	case agent.KindText:
+		t.answer.add(e)
+	case agent.KindToolCall, agent.KindFileChange:
+		t.answer.reset()
+	case agent.KindUsage:
+		if e.Usage != nil {
+			t.usage = e.Clone().Usage
+		}
+	}
+}
+
+// end closes the turn with how it ended.
+func (t *Turn) end(runtime string, result agent.Result, err error) {
+	result.Runtime = runtime
+	result.Usage = t.usage
+	if text := t.answer.text.String(); text != "" {
+		result.Text, result.TextTruncated = text, t.answer.cut
+	}
+	if !t.begun.IsZero() {
+		result.Duration = time.Since(t.begun)
+	}
+	t.result, t.err = result, err
+	close(t.done)
+}
+
+// maxAnswer bounds the answer that is kept of a turn, in bytes.
+const maxAnswer = 4 << 20
+
+// answer collects the text of the last message after the last tool call.
+type answer struct {
+	message string
+	text    strings.Builder
+	cut     bool
+}
+
+func (a *answer) reset() { *a = answer{} }
+
+func (a *answer) add(e *agent.Event) {
+	// Without an ID, each text that is no delta is a message of its own.
+	same := e.MessageID != "" && e.MessageID == a.message || e.Delta && e.MessageID == "" && a.message == ""
+	if !same {
+		a.reset()
+		a.message = e.MessageID
+	}
+	text := e.Text
+	if room := maxAnswer - a.text.Len(); len(text) > room {
+		text, a.cut = strings.ToValidUTF8(text[:room], ""), true
+	}
+	a.text.WriteString(text)
+}
