@@ -22,7 +22,7 @@ type comparison struct {
 }
 
 func newComparison(want Output) *comparison {
-	return &comparison{want: want.Reader(), buf: make([]byte, 256<<10)}
+	return &comparison{want: want.Reader(), buf: make([]byte, 32<<10)}
 }
 
 func (c *comparison) Write(b []byte) (int, error) {

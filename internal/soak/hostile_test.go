@@ -72,7 +72,7 @@ var ends = map[string]struct{ words, success string }{
 // Whatever a line is, it is passed on as it is, it becomes an event, and the
 // lines after it are read. The last line is cut.
 func TestNoLineDisturbsTheNext(t *testing.T) {
-	t.Parallel()
+	atOnce(t)
 	for name, c := range map[string]struct {
 		runtime string
 		lines   []hostile
@@ -89,9 +89,7 @@ func TestNoLineDisturbsTheNext(t *testing.T) {
 		}
 		for _, way := range ways {
 			t.Run(name+"/"+way, func(t *testing.T) {
-				if !large {
-					t.Parallel()
-				}
+				atOnce(t)
 				output, half := hostileOutput(c.runtime, c.lines, c.times), ends[c.runtime].success[:20]
 				check := checkHostileText(c.times, half)
 				if way == events {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/command"
 
 	_ "github.com/busdk/bus-agent/backends/all"
@@ -19,6 +20,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "bus-agent" {
 		os.Exit(command.Main(""))
 	}
+	backendtest.PlayAgent()
 	code := m.Run()
 	if built != "" {
 		os.RemoveAll(built)
@@ -55,4 +57,11 @@ func stub(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// atOnce lets t run beside others, but not where its figures count.
+func atOnce(t *testing.T) {
+	if !large {
+		t.Parallel()
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,12 +69,15 @@ func (s *sandbox) write(name string, text []byte) {
 // command returns bus-agent with args, not started, with its memory measured.
 func (s *sandbox) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.t.Context(), s.path("bin/stub"), append([]string{"measure", s.path("peak"), s.path("bin/bus-agent")}, args...)...)
-	cmd.Dir = s.path("work")
-	cmd.Env = []string{
+	cmd.Dir, cmd.Env = s.path("work"), s.environ()
+	return cmd
+}
+
+func (s *sandbox) environ() []string {
+	return []string{
 		"PATH=" + s.path("bin"), "HOME=" + s.path("home"), "TMPDIR=" + s.dir, "GORACE=atexit_sleep_ms=0",
 		"BUS_PREFERENCES_PATH=" + s.path("preferences.json"),
 	}
-	return cmd
 }
 
 // peak returns the peak of the resident memory of the command that has ended.
@@ -197,5 +199,3 @@ func (s *scenario) report(t *testing.T, way string, size int64, took time.Durati
 		t.Errorf("the peak of resident memory is %.1f MiB, over %d MiB", float64(peak)/(1<<20), limit>>20)
 	}
 }
-
-var _ io.Writer = (*comparison)(nil)

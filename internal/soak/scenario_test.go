@@ -122,7 +122,7 @@ func tooLong(size int) saying {
 	}
 	length := raw.Size() - 1
 	quoted := strings.ReplaceAll(head(64<<10), `"`, `\"`)
-	event := plain(fmt.Sprintf(`{"kind":"raw","text":"%s","truncated":true,"size":%d}`+"\n", quoted, length))
+	event := plain(fmt.Sprintf(`{"kind":"raw","text":"%s","truncated":true,"size":%d,"line_type":"item.completed"}`+"\n", quoted, length))
 	text := plain(fmt.Sprintf("[line of %d bytes, type item.completed, too long to be read] %s\n", length, head(2<<10)))
 	return saying{&raw, &event, &text}
 }

@@ -1,0 +1,67 @@
+package soak
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/busdk/bus-agent/backendtest"
+)
+
+// A reader that has seen enough, as in "bus-agent run | head -1", ends the agent
+// and all that it has started.
+func TestReaderThatGoesAwayEndsTheAgent(t *testing.T) {
+	atOnce(t)
+	head, err := exec.LookPath("head")
+	if err != nil {
+		t.Skip("no head on this system")
+	}
+	for way, first := range map[string]string{
+		ndjson: "first\n",
+		events: `{"kind":"text","message_id":"output","text":"first\n","delta":true}` + "\n",
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			box := newSandbox(t)
+			if err := os.Remove(box.path("bin/stub")); err != nil {
+				t.Fatal(err)
+			}
+			child, daemon := box.path("child"), box.path("daemon")
+			if _, err := backendtest.Install(box.path("bin"), "stub",
+				backendtest.Fork(child, backendtest.Hang()), backendtest.ForkSession(daemon, backendtest.Hang()),
+				backendtest.Print("first\n"), backendtest.PrintRun("", 16<<20, "\n"), backendtest.PrintRun("", 16<<20, "\n"),
+				backendtest.WriteFile(box.path("finished"), "")); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), box.path("bin/bus-agent"), "run", "--agent", "plain", "--text", "x", "--output-format", way)
+			cmd.Dir, cmd.Env = box.path("work"), box.environ()
+			pipe, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader := exec.CommandContext(t.Context(), head, "-1")
+			reader.Stdin = pipe
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := reader.Output()
+			if err != nil || string(line) != first {
+				t.Errorf("head prints %q, %v, want %q", line, err, first)
+			}
+			pipe.Close()
+			err = cmd.Wait()
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
+				t.Errorf("bus-agent ends with %v, want exit code 1", err)
+			}
+			for _, lock := range []string{child, daemon} {
+				if alive, err := backendtest.Locked(lock); alive || err != nil {
+					t.Errorf("%s is alive: %t, %v", lock, alive, err)
+				}
+			}
+			if _, err := os.Stat(box.path("finished")); err == nil {
+				t.Error("the agent ran to its end")
+			}
+		})
+	}
+}
