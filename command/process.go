@@ -37,7 +37,7 @@ const forcedAfter = 10 * time.Second
 func begin(parent context.Context) (context.Context, func()) {
 	// Orphans of an agent become ours, so that none escapes. Where that is not
 	// possible the sweep after a run still finds all but the most evasive.
-	_ = process.BecomeSubreaper()
+	_ = process.BecomeSubreaper(true)
 
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

@@ -88,7 +88,8 @@
 // or started by another part of the program that waits for it, or adopted from
 // such a child. So it is the mark that decides: a zombie is reaped only if it
 // bears the mark of a run, or is another member of one, and is not the started
-// process of any run.
+// process of any run. A main program that starts nothing but runs says so; then
+// an orphan that bears no mark is a member too, while there is one run.
 //
 // # Leftovers
 //
@@ -120,7 +121,7 @@
 // and count as survivors otherwise.
 //
 // What cleared its environment and set its own limits, or did so before it got a
-// mark, and is orphaned, is out of reach, but of a subreaper while that lives. So
+// mark, and is orphaned, is out of reach of all but a subreaper as above. So
 // is, after the owner was killed, what did so within a nested run: its mark does
 // not say whether the outer owner lives.
 //

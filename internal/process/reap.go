@@ -18,14 +18,14 @@ func reap(pid int) (unix.WaitStatus, bool) {
 	}
 }
 
-var adopted sync.Mutex
+var adopting sync.Mutex
 
 // reapAdopted reaps a dead member of a run that this process has adopted. One
 // at a time: once it is reaped, its PID may be that of a child of ours that
 // another part of the program waits for, so it is looked at once more before.
 func reapAdopted(m process) {
-	adopted.Lock()
-	defer adopted.Unlock()
+	adopting.Lock()
+	defer adopting.Unlock()
 	seen, err := readProcess(m.pid)
 	if err == nil && seen.born == m.born && seen.dead && seen.parent == self().pid && !runs.leads(m.pid) {
 		reap(m.pid)

@@ -65,6 +65,9 @@ func (r *run) members(table []process) []process {
 	if r.mark != 0 {
 		marks[r.mark] = true
 	}
+	if r.adopted() {
+		parents[own.pid] = true // leaders are left out below
+	}
 	for _, p := range table {
 		if p.pid != r.pid && p.pid != own.pid && p.born >= r.from.born && !runs.leads(p.pid) {
 			rest = append(rest, p)
@@ -113,13 +116,28 @@ var runs registry
 
 type registry struct {
 	mu      sync.Mutex
+	begun   int // runs that have, or may have, a leader that is not in leaders
 	leaders map[int]horizon
 	marks   map[uint64]bool
+}
+
+// begin announces a run whose leader is about to be started; add or giveUp follows.
+func (g *registry) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.begun++
+}
+
+func (g *registry) giveUp() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.begun--
 }
 
 func (g *registry) add(r *run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.begun--
 	if g.leaders == nil {
 		g.leaders = make(map[int]horizon)
 		g.marks = make(map[uint64]bool)
@@ -135,6 +153,21 @@ func (g *registry) remove(r *run) {
 	defer g.mu.Unlock()
 	delete(g.leaders, r.pid)
 	delete(g.marks, r.mark)
+}
+
+// isOnly reports whether there is no run but r, not even one that begins.
+func (g *registry) isOnly(r *run) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.leaders[r.pid]
+	return ok && len(g.leaders) == 1 && g.begun == 0
+}
+
+// noneBegins reports whether every leader is known.
+func (g *registry) noneBegins() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.begun == 0
 }
 
 // count returns how many runs there are.

@@ -77,6 +77,7 @@ func TestMembers(t *testing.T) {
 func TestLeadersOfOtherRunsAreNoMembers(t *testing.T) {
 	t.Parallel()
 	other := run{pid: 1<<22 + 100}
+	runs.begin()
 	runs.add(&other)
 	defer runs.remove(&other)
 	r := run{pid: 1<<22 + 101, entry: "entry", known: map[int]uint64{}}

@@ -61,7 +61,9 @@ func (p *Process) start(s Spec) (err error) {
 	for _, f := range child {
 		attr.Files = append(attr.Files, f.Fd())
 	}
+	runs.begin()
 	if err := p.fork(s, attr); err != nil {
+		runs.giveUp()
 		return explain(err, s)
 	}
 	runtime.KeepAlive(child)

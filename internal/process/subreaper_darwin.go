@@ -4,4 +4,6 @@ import "errors"
 
 // BecomeSubreaper returns errors.ErrUnsupported: only Linux can make a process
 // the parent of descendants that lose theirs.
-func BecomeSubreaper() error { return errors.ErrUnsupported }
+func BecomeSubreaper(alone bool) error { return errors.ErrUnsupported }
+
+func (r *run) adopted() bool { return false }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -12,13 +13,39 @@ import (
 
 // BecomeSubreaper makes this process the parent of descendants that lose theirs,
 // instead of init, and keeps it so: their end is noticed and they are reaped,
-// where init may be a program that never does. Only what carries the mark of a
-// run is reaped or ended; a child that another part of the program started, and
-// what such a child leaves behind, is not touched, and so stays a zombie if
-// nobody waits for it. A main program calls it once, before it starts anything;
-// a library does not. On systems other than Linux it returns
-// errors.ErrUnsupported.
-func BecomeSubreaper() error { return becomeSubreaper() }
+// where init may be a program that never does.
+//
+// Only what carries the mark of a run is reaped or ended; a child that another
+// part of the program started, and what such a child leaves behind, is not touched,
+// and so stays a zombie if nobody waits for it. With alone the program says that it
+// starts nothing but runs. If it has no children yet, all that it adopts is then
+// of a run, with or without a mark.
+//
+// A main program calls it once, before it starts anything; a library does not. On
+// systems other than Linux it returns errors.ErrUnsupported.
+func BecomeSubreaper(alone bool) error {
+	err := becomeSubreaper()
+	if err == nil && alone && !hasChildren() {
+		adoptsAll.Store(true)
+	}
+	return err
+}
+
+// adoptsAll says that every child of this process is of a run.
+var adoptsAll atomic.Bool
+
+func hasChildren() bool {
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err != unix.ECHILD
+		}
+	}
+}
+
+// adopted reports whether a child of this process that is no leader was adopted
+// from r for sure: nothing else than this run can have left it.
+func (r *run) adopted() bool { return adoptsAll.Load() && runs.isOnly(r) }
 
 var becomeSubreaper = sync.OnceValue(func() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -50,7 +77,7 @@ func reapOrphans() {
 		return
 	}
 	for _, p := range table {
-		if p.dead && p.parent == self().pid && runs.marked(p.mark) {
+		if p.dead && p.parent == self().pid && (runs.marked(p.mark) || adoptsAll.Load() && runs.noneBegins()) {
 			reapAdopted(p)
 		}
 	}

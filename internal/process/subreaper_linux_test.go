@@ -8,12 +8,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // To be a subreaper is for the whole process, so the tests are steps of another
 // one. It prints what went wrong, nothing when all is well.
 func init() {
 	actions["adopt"] = adopt
+	actions["unmark"] = unmark
+	actions["adopt some"] = adoptSome
+	actions["adopt all"] = adoptAll
 	actions["leak"] = leak
 }
 
@@ -22,14 +27,19 @@ func TestSubreaperEndsAndReapsOrphansOfItsRunsOnly(t *testing.T) {
 	inOwnProcess(t, step{Do: "adopt", Text: t.TempDir()})
 }
 
+func TestLoneSubreaperNeedsNoMark(t *testing.T) {
+	t.Parallel()
+	inOwnProcess(t, step{Do: "adopt all", Text: t.TempDir()})
+}
+
 func TestNothingIsLeftInThisProcess(t *testing.T) {
 	t.Parallel()
 	inOwnProcess(t, step{Do: "leak", Text: t.TempDir()})
 }
 
-func inOwnProcess(t *testing.T, s step) {
+func inOwnProcess(t *testing.T, steps ...step) {
 	t.Helper()
-	cmd := fake([]step{s})
+	cmd := fake(steps)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {
@@ -41,7 +51,7 @@ func inOwnProcess(t *testing.T, s step) {
 func wrong(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 func adopt(s step) {
-	check(BecomeSubreaper())
+	check(BecomeSubreaper(false))
 	dir := s.Text
 	named := func(name string) string { return filepath.Join(dir, name) }
 
@@ -91,6 +101,37 @@ func adopt(s step) {
 	stranger.kill()
 }
 
+// adoptAll has an orphan that nothing but its parent tells to be of a run.
+func adoptAll(s step) {
+	check(BecomeSubreaper(true))
+	id, between := s.Text+"/id", s.Text+"/between"
+	steps := []step{
+		{Do: "marked"},
+		{Do: "spawn", Child: &child{Session: true, Steps: []step{
+			{Do: "report", Text: between}, {Do: "unmark"},
+			{Do: "spawn", Child: &child{Cleared: true, Session: true, Steps: []step{
+				{Do: "outlive", Text: between}, {Do: "ignore"}, {Do: "report", Text: id}, {Do: "hang"},
+			}}},
+		}}},
+		{Do: "await", Text: id},
+	}
+	exit, err := Run(testContext, Spec{Path: executable(), Args: fakeArgs(steps), Env: os.Environ(), Dir: s.Text})
+	if err != nil || exit != (Exit{Swept: 1}) {
+		wrong("got %+v, %v", exit, err)
+	}
+	if !readID(id).reaped() {
+		wrong("it is not ended and reaped")
+		readID(id).kill()
+	}
+}
+
+func adoptSome(step) {
+	check(BecomeSubreaper(true))
+	if adoptsAll.Load() {
+		wrong("all that it adopts counts as of a run")
+	}
+}
+
 // leak counts goroutines and descriptors around many runs.
 func leak(s step) {
 	runAll := func() {
@@ -115,10 +156,24 @@ func leak(s step) {
 	}
 }
 
+// unmark takes the mark off this process.
+func unmark(step) {
+	check(unix.Prlimit(0, markResource, &unix.Rlimit{Cur: hardLimit(), Max: hardLimit()}, nil))
+}
+
 func (i id) expectParent(pid int) {
 	p, err := readProcess(i.PID)
 	if err != nil || p.parent != pid {
 		b, _ := json.Marshal(i)
 		wrong("%s has the parent %d, want %d", b, p.parent, pid)
 	}
+}
+
+// A program that had children before it was this one may adopt what is theirs.
+func TestSubreaperWithChildrenOfItsOwnNeedsMarks(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/id"
+	inOwnProcess(t,
+		step{Do: "spawn", Child: &child{Output: os.DevNull, Steps: []step{{Do: "outlive", Text: file}}}},
+		step{Do: "report", Text: file}, step{Do: "adopt some"})
 }
