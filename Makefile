@@ -10,6 +10,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 CODEX_VERSION := 0.169.0
 CLAUDE_VERSION := 2.1.329
 GEMINI_VERSION := 0.61.0
+QWEN_VERSION := 0.15.10
 AGENTS := $(CURDIR)/.cache/agents
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
@@ -32,12 +33,14 @@ check:
 
 agents:
 	./scripts/install-agents.sh '$(AGENTS)' @openai/codex@$(CODEX_VERSION) \
-		@anthropic-ai/claude-code@$(CLAUDE_VERSION) @google/gemini-cli@$(GEMINI_VERSION)
+		@anthropic-ai/claude-code@$(CLAUDE_VERSION) @google/gemini-cli@$(GEMINI_VERSION) \
+		@qwen-code/qwen-code@$(QWEN_VERSION)
 
 # Drives the real CLIs against scripted model servers on loopback.
 acceptance: build agents
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
+		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
 		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/...
 
 bench: build

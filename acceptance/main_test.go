@@ -17,6 +17,7 @@ const (
 	codexEnv    = "BUS_AGENT_CODEX"
 	claudeEnv   = "BUS_AGENT_CLAUDE"
 	geminiEnv   = "BUS_AGENT_GEMINI"
+	qwenEnv     = "BUS_AGENT_QWEN"
 )
 
 var (
@@ -24,6 +25,7 @@ var (
 	codex    string // absolute path of the real Codex CLI
 	claude   string // absolute path of the real Claude Code
 	gemini   string // absolute path of the real Gemini CLI
+	qwen     string // absolute path of the real Qwen Code, which bus-agent has no code for
 	git      string
 	node     string
 )
@@ -45,7 +47,10 @@ func findPrograms() (cleanUp func(), err error) {
 	for _, cli := range []struct {
 		env, name string
 		path      *string
-	}{{codexEnv, "the Codex CLI", &codex}, {claudeEnv, "Claude Code", &claude}, {geminiEnv, "the Gemini CLI", &gemini}} {
+	}{
+		{codexEnv, "the Codex CLI", &codex}, {claudeEnv, "Claude Code", &claude},
+		{geminiEnv, "the Gemini CLI", &gemini}, {qwenEnv, "Qwen Code", &qwen},
+	} {
 		*cli.path = os.Getenv(cli.env)
 		if !filepath.IsAbs(*cli.path) {
 			return cleanUp, fmt.Errorf("%s is no absolute path of %s; run `make acceptance`", cli.env, cli.name)

@@ -51,7 +51,7 @@ func provePrompts(t *testing.T, make maker, prompts map[string]string) {
 			w := make(t, modeltest.Replies(answer("got it")), nil)
 			r, o := w.run(prompt)
 			w.succeeds("got it", r, o)
-			got := lastPrompt(w.asked(1)[0])
+			got := strings.TrimSuffix(lastPrompt(w.asked(1)[0]), w.ending)
 			if strings.HasPrefix(prompt, "/") {
 				got = strings.TrimPrefix(got, "\n")
 			}
@@ -241,6 +241,7 @@ type failure struct {
 	args  []string
 	kind  string
 	says  string
+	tail  string  // what standard error ends with, where the reason is there alone
 	asked int     // at most
 	took  seconds // at most
 	text  string  // what the model had said until then
@@ -258,6 +259,9 @@ func proveFailures(t *testing.T, make maker, failures map[string]failure) {
 			r, o := w.run("hello", f.args...)
 			if o.code != 1 || r.Kind != f.kind || !strings.Contains(r.Error, f.says) {
 				t.Errorf("kind %q, error %q; want %q, %q\n%v", r.Kind, r.Error, f.kind, f.says, o)
+			}
+			if !strings.HasSuffix(r.Stderr, f.tail) {
+				t.Errorf("standard error ends with %q, want %q", r.Stderr, f.tail)
 			}
 			if n := len(w.model.ModelRequests()); n == 0 || n > f.asked {
 				t.Errorf("the model was asked %d times, want at most %d", n, f.asked)

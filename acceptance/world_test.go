@@ -27,7 +27,7 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// runLimit bounds one run of bus-agent; no run comes near it.
+// runLimit bounds one run of bus-agent; hardly any comes near it.
 const runLimit = 2 * time.Minute
 
 // A world is where one test runs: a home, a temporary folder, a repository and
@@ -47,6 +47,11 @@ type world struct {
 	keeps []string
 	// adds are files of its workdir that a run may add or change, on purpose.
 	adds []string
+	// ending and closing are what the CLI itself puts after every prompt and
+	// after every answer.
+	ending, closing string
+	// limit bounds one run of bus-agent.
+	limit time.Duration
 }
 
 // newWorld makes a world whose repository holds files, as path and content.
@@ -71,6 +76,7 @@ func newWorld(t *testing.T, script modeltest.Script, files map[string]string) *w
 
 		agent:  "codex",
 		chosen: "gpt-5.5",
+		limit:  runLimit,
 	}
 	for _, dir := range []string{w.home, w.tmp, w.repo} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -125,7 +131,7 @@ func (w *world) git(args ...string) string {
 // environ is the whole environment of bus-agent.
 func (w *world) environ() []string {
 	var path []string
-	for _, program := range []string{codex, claude, gemini, node, git} {
+	for _, program := range []string{codex, claude, gemini, qwen, node, git} {
 		path = append(path, filepath.Dir(program))
 	}
 	path = append(path, "/usr/bin", "/bin")
@@ -148,6 +154,7 @@ type report struct {
 	ExitCode  int `json:"exit_code"`
 	Kind      string
 	Error     string
+	Stderr    string
 	Repeated  bool
 	Warnings  []string
 }
@@ -202,7 +209,7 @@ func (w *world) start(ctx context.Context, stdin string, args ...string) (*exec.
 // bus runs bus-agent with args and checks what every run must leave behind.
 func (w *world) bus(stdin string, args ...string) outcome {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), runLimit)
+	ctx, cancel := context.WithTimeout(w.t.Context(), w.limit)
 	defer cancel()
 	before := w.snapshot()
 	begun := time.Now()
@@ -241,7 +248,7 @@ func (w *world) runWith(prompt string, cliArgs []string, args ...string) (report
 // succeeds fails the test unless the run went well and answered text.
 func (w *world) succeeds(text string, r report, o outcome) {
 	w.t.Helper()
-	if o.code != 0 || r.Kind != "" || r.Text != text {
+	if o.code != 0 || r.Kind != "" || r.Text != text+w.closing {
 		w.t.Fatalf("want the answer %q, got %+v\n%v", text, r, o)
 	}
 }
