@@ -12,9 +12,10 @@ CLAUDE_VERSION := 2.1.329
 GEMINI_VERSION := 0.61.0
 QWEN_VERSION := 0.15.10
 AGENTS := $(CURDIR)/.cache/agents
+BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u)
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
-.PHONY: all build test check acceptance bench demo install clean agents fmt
+.PHONY: all build test check acceptance bench bench-page bench-once fuzz demo install clean agents fmt
 
 all: build
 
@@ -43,8 +44,23 @@ acceptance: build agents
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
 		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/...
 
+# Figures beside the limits they are measured against. bench-page puts them into
+# docs/performance.md.
 bench: build
 	go run ./internal/bench -bus-agent bin/bus-agent
+
+bench-page: build
+	go run ./internal/bench -bus-agent bin/bus-agent -page docs/performance.md
+
+# Each benchmark once, so that none rots. No figure fails it.
+bench-once: build
+	go run ./internal/bench -bus-agent bin/bus-agent -quick
+	@set -e; for d in $(BENCHMARKS); do echo "benchmarks of $$d"; go -C $$d test -run '^$$' -bench . -benchtime 1x . >/dev/null; done
+
+# Every fuzz target of every module, FUZZTIME each. NAME chooses one.
+FUZZTIME ?= 20s
+fuzz:
+	./scripts/fuzz.sh '$(FUZZTIME)' '$(NAME)'
 
 demo: build
 	@go run ./internal/demo -bus-agent bin/bus-agent -agents '$(AGENTS)' -codex $(CODEX_VERSION)
