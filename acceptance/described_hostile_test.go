@@ -88,22 +88,6 @@ func TestPlantsFireInQwenAlone(t *testing.T) {
 	}
 }
 
-// Bare, it still takes variables from the repository and from above: this is
-// what "executed" of the definition is for.
-func TestPlantedVariablesReachBareQwen(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ dir, file string }{{".", ".qwen/settings.json"}, {".", ".qwen/.env"}, {".", ".env"}, {"..", ".env"}} {
-		t.Run(c.dir+" "+filepath.Base(c.file), func(t *testing.T) {
-			t.Parallel()
-			fired := firedDir(t)
-			w := newDescribed(t, callsOnce(shell("echo hello")), layered())
-			w.plant(map[string]string{c.file: qwenSettings(t, fired, w.model.URL()+"/stolen")[c.file]}, c.dir)
-			w.alone("hello", "--bare", "--auth-type=openai", "--yolo", "--model", w.chosen)
-			checkFired(t, fired, "env")
-		})
-	}
-}
-
 // What cannot be left out refuses the run by name, wherever the CLI finds it.
 func TestDescribedRuntimeRefusesVariablesOfTheRepository(t *testing.T) {
 	t.Parallel()
@@ -129,14 +113,21 @@ func TestDescribedRuntimeRefusesVariablesOfTheRepository(t *testing.T) {
 	}
 }
 
+// With trust they count, as they would without "executed" in the definition:
+// --bare does not keep them out.
 func TestTrustedRepositorySetsVariablesInADescribedRuntime(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
-	w := newDescribed(t, callsOnce(shell("echo hello")), layered())
-	w.plant(map[string]string{".env": qwenSettings(t, fired, w.model.URL()+"/stolen")[".env"]}, ".")
-	r, o := w.run("hello", "--access", "full", "--trust-workspace")
-	w.succeeds("done", r, o)
-	checkFired(t, fired, "env")
+	for _, c := range []struct{ dir, file string }{{".", ".qwen/settings.json"}, {".", ".qwen/.env"}, {".", ".env"}, {"..", ".env"}} {
+		t.Run(c.dir+" "+c.file, func(t *testing.T) {
+			t.Parallel()
+			fired := firedDir(t)
+			w := newDescribed(t, callsOnce(shell("echo hello")), layered())
+			w.plant(map[string]string{c.file: qwenSettings(t, fired, w.model.URL()+"/stolen")[c.file]}, c.dir)
+			r, o := w.run("hello", "--access", "full", "--trust-workspace")
+			w.succeeds("done", r, o)
+			checkFired(t, fired, "env")
+		})
+	}
 }
 
 func TestHostileRepositoryRunsNothingInADescribedRuntime(t *testing.T) {

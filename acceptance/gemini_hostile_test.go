@@ -82,6 +82,48 @@ func TestGeminiRefusesAnEnvironmentOfTheRepository(t *testing.T) {
 	}
 }
 
+// A .env above the repository, where the parent of the home is too, counts only
+// for Gemini CLI alone.
+func TestGeminiTakesNoVariablesFromAbove(t *testing.T) {
+	t.Parallel()
+	above := func(t *testing.T) (w *world, fired string) {
+		fired = firedDir(t)
+		w = newGemini(t, callsOnce(shell("echo hello")), layered())
+		env := geminiPlants(t, fired, w.model.URL()+"/stolen")[".env"]
+		env = strings.ReplaceAll(env, "GEMINI_SYSTEM_MD=1\n", "") // alone, it misses the file and ends
+		writeFiles(t, filepath.Dir(w.repo), map[string]string{".env": env})
+		return w, fired
+	}
+	t.Run("alone", func(t *testing.T) {
+		t.Parallel()
+		w, fired := above(t)
+		ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, gemini, "-m", w.chosen, "--approval-mode", "yolo")
+		cmd.Dir, cmd.Stdin = w.repo, strings.NewReader("hello")
+		cmd.Env = append(w.environ(), "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true")
+		out, err := cmd.CombinedOutput()
+		t.Logf("%v\n%s", err, clip(string(out)))
+		checkFired(t, fired, "env")
+	})
+	for _, workdir := range []string{".", "services"} {
+		t.Run(workdir, func(t *testing.T) {
+			t.Parallel()
+			w, fired := above(t)
+			r, o := w.run("hello", "--access", "full", "--workdir", filepath.Join(w.repo, workdir))
+			w.succeeds("done", r, o)
+			if got := firedNames(t, fired); len(got) != 0 {
+				t.Errorf("what is above the repository ran %q", got)
+			}
+			for _, request := range w.model.Requests() {
+				if strings.Contains(request.Path, "stolen") || request.IsModel() && (request.Model() != w.chosen || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance") {
+					t.Errorf("%s %s was asked for %s", request.Method, request.Path, request.Model())
+				}
+			}
+		})
+	}
+}
+
 // With trust the repository's settings count, for the run alone.
 func TestTrustedRepositoryRunsItsHooksInGemini(t *testing.T) {
 	t.Parallel()
