@@ -310,7 +310,7 @@ func TestCodexToolCallShowsAsEvents(t *testing.T) {
 	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
 		t.Errorf("tool call %+v", call.Tool)
 	}
-	if !strings.Contains(result.Tool.Output, "the sky is blue") || result.Tool.ExitCode == nil || *result.Tool.ExitCode != 3 || !result.Failed {
+	if !strings.Contains(result.Tool.Output.String(), "the sky is blue") || result.Tool.ExitCode == nil || *result.Tool.ExitCode != 3 || !result.Failed {
 		t.Errorf("tool result %+v, failed %v", result.Tool, result.Failed)
 	}
 	if last := byKind[agent.KindText]; last.Text != "It is blue." {

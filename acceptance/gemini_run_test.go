@@ -80,7 +80,7 @@ func TestGeminiToolCallShowsAsEvents(t *testing.T) {
 	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
 		t.Errorf("tool call %+v", call.Tool)
 	}
-	if !strings.Contains(result.Tool.Output, "the sky is blue") {
+	if !strings.Contains(result.Tool.Output.String(), "the sky is blue") {
 		t.Errorf("tool result %+v", result.Tool)
 	}
 	if usage := lastOfKind(list, agent.KindUsage).Usage; usage == nil || usage.Input != 300 || usage.Output != 30 || usage.Cached != 100 {
