@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +32,8 @@ var called = os.Args[0]
 //	pause TIME    do nothing for TIME
 //	hang          do nothing until a signal comes
 //	stubborn      ignore SIGTERM from now on
+//	sh SCRIPT     run a script of the shell beside this one
+//	marked        wait until this process is marked as one of a run
 //	exit CODE     end
 //
 // FILE is relative to the current directory where it is not absolute, and
@@ -92,6 +96,11 @@ func playLine(word, rest string) error {
 		return keep(rest, "")
 	case "wait":
 		return awaitFile(os.ExpandEnv(rest))
+	case "sh":
+		return exec.Command("/bin/sh", "-c", rest).Start()
+	case "marked":
+		awaitMark()
+		return nil
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		return nil
@@ -130,5 +139,15 @@ func awaitFile(name string) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s does not appear", name)
 		}
+	}
+}
+
+// awaitMark waits for the mark that a run puts on its agent on Linux. An agent
+// that is no program of this speed never is there before it.
+func awaitMark() {
+	const locks = 10 // RLIMIT_LOCKS
+	limit := syscall.Rlimit{Cur: ^uint64(0)}
+	for runtime.GOOS == "linux" && syscall.Getrlimit(locks, &limit) == nil && limit.Cur == ^uint64(0) {
+		time.Sleep(time.Millisecond)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // by the name they are called by.
 func TestMain(m *testing.M) {
 	// "mine" is no runtime until a script describes it.
-	commands := map[string]func(){"bus-agent": main, "mine": fakeAgent}
+	commands := map[string]func(){"bus-agent": main, "mine": fakeAgent, panicsName: panics, panicsInRunName: panicsInRun}
 	for _, rt := range registry.Default().All() {
 		for _, name := range rt.Executables {
 			commands[name] = fakeAgent

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// leftProcess is a process that a dead owner has left.
+type leftProcess struct {
+	PID     int    `json:"pid"`
+	Runtime string `json:"runtime,omitempty"`
+	Program string `json:"program"`
+	Owner   int    `json:"owner_pid"`
+	AgeMS   int64  `json:"age_ms"`
+	Ended   bool   `json:"ended"`
+}
+
+// leftFolder is a folder that a dead owner has left.
+type leftFolder struct {
+	Path    string `json:"path"`
+	What    string `json:"what"`
+	Owner   int    `json:"owner_pid"`
+	Removed bool   `json:"removed"`
+	Error   string `json:"error,omitempty"`
+}
+
+// findLeft finds what dead owners have left and, where the report says so, ends
+// and removes it: the processes first, as they use the folders.
+func (inv *invocation) findLeft(report *doctorReport, workdir string, owner int) error {
+	report.Processes, report.Folders = []leftProcess{}, []leftFolder{}
+	var errs []error
+	left, err := process.Leftovers(owner)
+	if report.Swept && err == nil {
+		var ended []process.Leftover
+		ended, left, err = process.EndLeftovers(owner)
+		for _, l := range ended {
+			report.Processes = append(report.Processes, inv.leftProcess(l, true))
+		}
+		if len(left) > 0 {
+			errs = append(errs, fmt.Errorf("%s could not be ended", count(len(left), "process", "processes")))
+		}
+	}
+	if err != nil {
+		errs = append(errs, &failure{text: "processes cannot be looked at", err: err})
+	}
+	for _, l := range left {
+		report.Processes = append(report.Processes, inv.leftProcess(l, false))
+	}
+	places := instructions.Places{Workdir: workdir, Owned: inv.owned(), TempDirs: runner.TempDirs(inv.env.Environ)}
+	find := places.Abandoned
+	if report.Swept {
+		find = places.RemoveAbandoned
+	}
+	kept := 0
+	for _, f := range find(owner) {
+		folder := leftFolder{Path: f.Path, What: f.What, Owner: f.Owner, Removed: report.Swept && f.Err == nil}
+		if f.Err != nil {
+			kept++
+			folder.Error = f.Err.Error()
+		}
+		report.Folders = append(report.Folders, folder)
+	}
+	if kept > 0 {
+		errs = append(errs, fmt.Errorf("%s could not be removed", count(kept, "folder", "folders")))
+	}
+	return errors.Join(errs...)
+}
+
+func (inv *invocation) leftProcess(l process.Leftover, ended bool) leftProcess {
+	p := leftProcess{PID: l.PID, Owner: l.Owner, AgeMS: time.Since(l.Born).Milliseconds(), Ended: ended}
+	if len(l.Names) > 0 {
+		p.Program = l.Names[0]
+	}
+	for _, rt := range inv.stored.registry.All() {
+		if slices.ContainsFunc(l.Names, func(name string) bool { return slices.Contains(rt.Executables, name) }) {
+			p.Runtime = rt.ID
+		}
+	}
+	return p
+}
+
+// text is the report for people, a line each.
+func (r doctorReport) text() string {
+	var b strings.Builder
+	for _, p := range r.Processes {
+		what := p.Runtime
+		if what == "" {
+			what = p.Program
+		}
+		age := (time.Duration(p.AgeMS) * time.Millisecond).Round(time.Second)
+		fmt.Fprintf(&b, "%sprocess %d: %s, of bus-agent %d, %v old\n", done(p.Ended, "ended "), p.PID, oneWord(what), p.Owner, age)
+	}
+	for _, f := range r.Folders {
+		fmt.Fprintf(&b, "%s%s: %s, of bus-agent %d", done(f.Removed, "removed "), oneWord(f.Path), f.What, f.Owner)
+		if f.Error != "" {
+			b.WriteString(": " + oneWord(f.Error))
+		}
+		b.WriteByte('\n')
+	}
+	if b.Len() == 0 {
+		return "nothing to sweep\n"
+	}
+	return b.String()
+}
+
+func done(ok bool, word string) string {
+	if ok {
+		return word
+	}
+	return ""
+}
+
+// oneWord keeps a name from looking like something else.
+func oneWord(name string) string {
+	return strings.ReplaceAll(formatters.SanitizeString(name), "\n", " ")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
