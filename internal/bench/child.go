@@ -36,6 +36,7 @@ type mode string
 
 const (
 	rawPipe    mode = "raw pipe"    // os/exec, io.Copy to discard
+	rawLarge   mode = "raw large"   // the same with a large buffer
 	passed     mode = "passed"      // the library, raw bytes to a writer
 	delivered  mode = "delivered"   // the library, events to a callback, text to a writer
 	rendered   mode = "rendered"    // from memory: decoded, delivered, rendered
@@ -84,7 +85,7 @@ func child(text string, out io.Writer) error {
 		return err
 	}
 	does := map[mode]func(job) (cost, error){
-		rawPipe: job.rawPipe, passed: job.passed, delivered: job.delivered,
+		rawPipe: job.rawPipe, rawLarge: job.rawLarge, passed: job.passed, delivered: job.delivered,
 		rendered: job.rendered, decoded: job.decoded, unmarshal: job.unmarshal,
 		manyRaw: job.manyRaw, manyAgents: job.manyAgents,
 	}[j.Mode]

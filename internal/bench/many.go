@@ -18,7 +18,7 @@ import (
 )
 
 // agentLines is how many lines of the claude shape are about 1 MB.
-const agentLines = 500
+const agentLines = 750
 
 // manyAgents compares agents that run at the same time with os/exec doing the
 // same. Each prints half of its output and waits there for all others, so all

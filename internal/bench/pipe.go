@@ -36,7 +36,22 @@ func (c *counter) Write(b []byte) (int, error) {
 }
 
 // rawPipe is the limit: start, copy from the pipe to nowhere, wait.
-func (j job) rawPipe() (got cost, err error) {
+func (j job) rawPipe() (cost, error) {
+	return j.copied(func(r io.Reader) (int64, error) { return io.Copy(io.Discard, r) })
+}
+
+// largeBuffer holds more than a pipe does.
+const largeBuffer = 256 << 10
+
+// rawLarge is what the limit could be: io.Copy to io.Discard reads 8 KiB at a
+// time.
+func (j job) rawLarge() (cost, error) {
+	return j.copied(func(r io.Reader) (int64, error) {
+		return io.CopyBuffer(new(counter), struct{ io.Reader }{r}, make([]byte, largeBuffer))
+	})
+}
+
+func (j job) copied(all func(io.Reader) (int64, error)) (got cost, err error) {
 	got.Wall, got.CPU, err = clock(func() error {
 		c := exec.Command(j.stub())
 		c.Env = []string{"BENCH_STREAM=" + j.File}
@@ -49,7 +64,7 @@ func (j job) rawPipe() (got cost, err error) {
 		if err := c.Start(); err != nil {
 			return err
 		}
-		if _, err := io.Copy(io.Discard, out); err != nil {
+		if _, err := all(out); err != nil {
 			return err
 		}
 		return c.Wait()

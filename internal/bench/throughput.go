@@ -42,7 +42,7 @@ func (b *bench) throughput() error {
 // passThrough compares what the library does to raw bytes with a copy.
 func (b *bench) passThrough(shape corpus.Shape, file string, size int64) error {
 	j := job{Shape: shape, File: file}
-	costs, err := inTurn(b.rounds, 0, b.inChild(2, j.as(rawPipe)), b.inChild(2, j.as(passed)))
+	costs, err := inTurn(b.rounds, 0, b.inChild(2, j.as(rawPipe)), b.inChild(2, j.as(passed)), b.inChild(2, j.as(rawLarge)))
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,8 @@ func (b *bench) passThrough(shape corpus.Shape, file string, size int64) error {
 	ratio := float64(raw) / float64(got)
 	b.table.add(row{
 		work:   fmt.Sprintf("%s, %d lines, raw pass-through", megabytes(size), b.lines),
-		figure: perSecond(size, got), limit: "raw pipe " + perSecond(size, raw), ratio: times(ratio),
+		figure: perSecond(size, got),
+		limit:  fmt.Sprintf("raw pipe %s (with a large buffer %.0f)", perSecond(size, raw), rate(size, median(costs[2], wall))), ratio: times(ratio),
 		target: "≥ 0.90 ×", met: ratio >= 0.90,
 	})
 	return nil
@@ -85,17 +86,18 @@ func (b *bench) deliver(shape corpus.Shape, file string, size int64, lines, proc
 }
 
 // decode compares the same from memory with encoding/json, and counts the
-// allocations of decoding alone.
+// allocations of decoding alone. On one core processor time is the time it takes
+// where nothing else runs.
 func (b *bench) decode(shape corpus.Shape, file string, size int64) error {
 	j := job{Shape: shape, File: file}
 	costs, err := inTurn(b.rounds, 0, b.inChild(1, j.as(rendered)), b.inChild(1, j.as(unmarshal)), b.inChild(1, j.as(decoded)))
 	if err != nil {
 		return err
 	}
-	got, limit := median(costs[0], wall), median(costs[1], wall)
+	got, limit := median(costs[0], cpu), median(costs[1], cpu)
 	ratio := float64(limit) / float64(got)
 	b.table.add(row{
-		work:   fmt.Sprintf("the same as %s from memory, one core", shape),
+		work:   fmt.Sprintf("the same as %s from memory, by processor time", shape),
 		figure: perSecond(size, got), limit: "encoding/json " + perSecond(size, limit), ratio: times(ratio),
 		target: "≥ 3 ×, ≥ 600 MB/s", met: ratio >= 3 && rate(size, got) >= 600,
 	})

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/minio/simdjson-go"
@@ -141,29 +143,51 @@ func BenchmarkRecorded(b *testing.B) {
 }
 
 func benchmark(b *testing.B, shape corpus.Shape, lines [][]byte) {
-	var size int64
-	for _, line := range lines {
-		size += int64(len(line)) + 1
-	}
 	for _, c := range candidates {
 		b.Run(string(shape)+"/"+c.name, func(b *testing.B) {
 			if err := runnable(c.name); err != nil {
 				b.Skip(err)
 			}
-			r := c.new()
-			var n needs
-			b.SetBytes(size)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			for b.Loop() {
-				for _, line := range lines {
-					if err := r(shape, line, &n); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
-			runtime.ReadMemStats(&after)
-			b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N)/float64(len(lines)), "allocs/line")
+			through(b, c.new(), shape, lines)
 		})
 	}
+}
+
+// The units of what is measured beside the time: allocations, and how much a
+// second of processor time reads, that of the garbage collector included.
+const (
+	perLine   = "allocs/line"
+	processor = "MB/cpu-s"
+)
+
+// through goes through lines as often as b says.
+func through(b *testing.B, r reader, shape corpus.Shape, lines [][]byte) {
+	var size int64
+	for _, line := range lines {
+		size += int64(len(line)) + 1
+	}
+	b.SetBytes(size)
+	var n needs
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	spent := processorTime()
+	for b.Loop() {
+		for _, line := range lines {
+			if err := r(shape, line, &n); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	spent = processorTime() - spent
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(size)*float64(b.N)/1e6/spent.Seconds(), processor)
+	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N)/float64(len(lines)), perLine)
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -52,9 +52,10 @@ func newJSONLine() reader {
 			}
 		}
 	}
+	var r jsonline.Reader
 	return func(_ corpus.Shape, raw []byte, n *needs) error {
 		*n = needs{}
-		r := jsonline.New(raw)
+		r = jsonline.New(raw)
 		walk(&r, line, n)
 		if !r.End() {
 			return errNotJSON
