@@ -282,9 +282,6 @@ func IgnoreTerm() Step { return Step{Do: "ignore SIGTERM"} }
 // Exit ends the agent with code.
 func Exit(code int) Step { return Step{Do: "exit", N: code} }
 
-// Die ends the agent with SIGKILL.
-func Die() Step { return Step{Do: "die"} }
-
 // Fork starts a process that does steps and shares the output of the agent. It
 // holds lock, see [Locked], from before this step is over until it ends.
 func Fork(lock string, steps ...Step) Step { return Step{Do: "fork", Text: lock, Steps: steps} }
@@ -326,8 +323,6 @@ func (s Step) perform() error {
 		return nil
 	case "exit":
 		os.Exit(s.N)
-	case "die":
-		return errors.Join(syscall.Kill(os.Getpid(), syscall.SIGKILL), Hang().perform())
 	case "fork":
 		return s.fork()
 	}

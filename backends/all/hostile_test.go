@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
@@ -155,9 +154,7 @@ func TestInstructionsWithMarksOfOurs(t *testing.T) {
 func newHostileRun(t *testing.T, rt registry.Runtime) (repo string, r *runner.Runner) {
 	t.Helper()
 	bin, repo := t.TempDir(), t.TempDir()
-	if _, err := backendtest.Install(bin, rt.Executables[0], backendtest.Print(saying[rt.ID])); err != nil {
-		t.Fatal(err)
-	}
+	installReplay(t, filepath.Join(bin, rt.Executables[0]), saying[rt.ID], "", "exit 0")
 	if err := os.Mkdir(filepath.Join(repo, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +162,7 @@ func newHostileRun(t *testing.T, rt registry.Runtime) (repo string, r *runner.Ru
 		t.Fatal(err)
 	}
 	return repo, &runner.Runner{
-		Environ: []string{"PATH=" + bin, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"},
+		Environ: []string{"PATH=" + bin + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
 		Warn:    func(string) {},
 	}
 }

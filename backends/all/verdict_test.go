@@ -3,6 +3,7 @@ package all_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +16,6 @@ import (
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
-
-func TestMain(m *testing.M) { backendtest.Main(m) }
 
 // A verdict is what a run must come to when its CLI writes what it was once
 // seen to write and exits as it did then.
@@ -121,25 +120,40 @@ func (v verdict) output(t *testing.T) string {
 	return string(output)
 }
 
+// installReplay makes a CLI that reads its input, writes what it is given, and
+// ends as a line of shell says. There are a hundred of these, so it is no test
+// binary; and it is a link, as a file that was just written may be busy.
+func installReplay(t *testing.T, file, stdout, stderr, end string) {
+	t.Helper()
+	for suffix, text := range map[string]string{".out": stdout, ".err": stderr, ".end": end + "\n"} {
+		if err := os.WriteFile(file+suffix, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script, err := filepath.Abs(filepath.Join("testdata", "replay"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(script, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (v verdict) check(t *testing.T) {
 	t.Helper()
 	rt, ok := registry.Default().Lookup(v.runtime)
 	if !ok {
 		t.Fatalf("%s is not registered", v.runtime)
 	}
-	steps := []backendtest.Step{backendtest.PrintErr(v.stderr), backendtest.Print(v.output(t))}
+	end := fmt.Sprintf("exit %d", v.exit)
 	switch {
 	case v.hang:
-		steps = append(steps, backendtest.Hang())
+		end = "exec sleep 60"
 	case v.signal:
-		steps = append(steps, backendtest.Die())
-	default:
-		steps = append(steps, backendtest.Exit(v.exit))
+		end = "kill -KILL $$"
 	}
 	bin, work := t.TempDir(), t.TempDir()
-	if _, err := backendtest.Install(bin, rt.Executables[0], steps...); err != nil {
-		t.Fatal(err)
-	}
+	installReplay(t, filepath.Join(bin, rt.Executables[0]), v.output(t), v.stderr, end)
 	for name, text := range v.files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(work, name)), 0o700); err != nil {
 			t.Fatal(err)
@@ -149,7 +163,7 @@ func (v verdict) check(t *testing.T) {
 		}
 	}
 	r := runner.Runner{
-		Environ: []string{"PATH=" + bin, "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"},
+		Environ: []string{"PATH=" + bin + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
 		Warn:    func(string) {},
 	}
 	result, err := r.Run(t.Context(), agent.Request{Runtime: v.runtime, Prompt: "do it", Workdir: work, Resume: v.resume})
