@@ -51,6 +51,7 @@ bench: build
 
 bench-page: build
 	go run ./internal/bench -bus-agent bin/bus-agent -page docs/performance.md
+	go -C internal/bench/json test -count=1 -run '^TestPage$$' -benchtime 0.2s -page $(CURDIR)/docs/performance.md .
 
 # Each benchmark once, so that none rots. No figure fails it.
 bench-once: build

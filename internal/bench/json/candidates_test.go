@@ -29,6 +29,7 @@ var candidates = []struct {
 }{
 	{"encoding/json", structs(stdjson.Unmarshal)},
 	{"go-json-experiment/json (v2)", structs(unmarshalV2)},
+	{"go-json-experiment/json, lenient", structs(unmarshalV2Lenient)},
 	{"goccy/go-json", structs(unmarshalGoccy)},
 	{"bytedance/sonic", structs(sonicFast.Unmarshal)},
 	{"bytedance/sonic as std", structs(sonicStd.Unmarshal)},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bytedance/sonic"
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	goccy "github.com/goccy/go-json"
 
 	"github.com/busdk/bus-agent/internal/bench/corpus"
@@ -182,6 +183,10 @@ func texts(unmarshal func([]byte, any) error, raw []byte, n *needs) error {
 }
 
 func unmarshalV2(b []byte, v any) error { return jsonv2.Unmarshal(b, v) }
+
+var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+func unmarshalV2Lenient(b []byte, v any) error { return jsonv2.Unmarshal(b, v, lenient) }
 
 func unmarshalGoccy(b []byte, v any) error { return goccy.Unmarshal(b, v) }
 
