@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -29,7 +30,12 @@ func stream(f *os.File, fd int) *os.File {
 // tools one more.
 const forcedAfter = 10 * time.Second
 
-// begin takes charge of signals and orphans for the time an agent runs.
+// softMemory is what the program tries to get by with, in bytes. An agent's line
+// of up to 16 MiB is held as it came, unescaped and as it is printed, which leaves
+// as much for the garbage collector to find in time; everything else needs less.
+const softMemory = 64 << 20
+
+// begin takes charge of signals, orphans and memory for the time an agent runs.
 //
 // SIGINT, SIGTERM and SIGHUP end the context. The signals that follow do not
 // cut the stop short, since that would leave the agent's processes behind;
@@ -38,6 +44,10 @@ func begin(parent context.Context) (context.Context, func()) {
 	// Orphans of an agent become ours, so that none escapes. Where that is not
 	// possible the sweep after a run still finds all but the most evasive.
 	_ = process.BecomeSubreaper(true)
+
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softMemory)
+	}
 
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
