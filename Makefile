@@ -15,7 +15,7 @@ AGENTS := $(CURDIR)/.cache/agents
 BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u)
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
-.PHONY: all build test check acceptance bench bench-page bench-once fuzz demo install clean agents fmt
+.PHONY: all build test check acceptance soak bench bench-page bench-once fuzz demo install clean agents fmt
 
 all: build
 
@@ -43,6 +43,10 @@ acceptance: build agents
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
 		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/...
+
+# Large, long and many runs of the built program: about ten minutes.
+soak: build
+	cd internal/soak && BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' go test -tags soak -count=1 -timeout 60m .
 
 # Figures beside the limits they are measured against. bench-page puts them into
 # docs/performance.md.

@@ -21,8 +21,8 @@ for m in $modules; do
 		go mod tidy -diff
 	)
 done
-step "vet with the acceptance tests"
-go vet -tags acceptance ./...
+step "vet with the acceptance and soak tests"
+go vet -tags acceptance,soak ./...
 
 step "layers"
 go test -count=1 ./internal/layers
