@@ -1,0 +1,139 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+// A command that runs on, beside one that does so in a session of its own.
+const (
+	sleepers  = "touch running; setsid sleep 1000 & sleep 1000"
+	sleepersP = "touch running; setsid python3 -c 'import time; time.sleep(1000)' & python3 -c 'import time; time.sleep(1000)'"
+)
+
+func TestCodexLeavesNoSurvivors(t *testing.T) {
+	t.Parallel()
+	arguments, err := json.Marshal(map[string]any{"cmd": sleepers, "yield_time_ms": 60000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, access := range []string{"write", "full"} { // with its sandbox and without
+		t.Run(access, func(t *testing.T) {
+			t.Parallel()
+			proveNoSurvivors(t, newWorld, access, modeltest.ToolCall{Name: "exec_command", Arguments: string(arguments)})
+		})
+	}
+}
+
+// Claude Code refuses a command that only sleeps.
+func TestClaudeLeavesNoSurvivors(t *testing.T) {
+	t.Parallel()
+	proveNoSurvivors(t, newClaude, "full", bash(sleepersP))
+}
+
+func TestGeminiLeavesNoSurvivors(t *testing.T) {
+	t.Parallel()
+	proveNoSurvivors(t, newGemini, "full", shell(sleepers))
+}
+
+// proveNoSurvivors proves that nothing is left of a run, processes or files,
+// however it ends while call makes the CLI run a command that does not: after a
+// kill of bus-agent, once doctor has swept.
+func proveNoSurvivors(t *testing.T, make maker, access string, call modeltest.ToolCall) {
+	for name, end := range map[string]struct {
+		signal syscall.Signal // 0 is the timeout of the run
+		kind   string
+	}{
+		"timeout": {kind: "timeout"},
+		"SIGINT":  {signal: syscall.SIGINT, kind: "canceled"},
+		"SIGTERM": {signal: syscall.SIGTERM, kind: "canceled"},
+		"SIGHUP":  {signal: syscall.SIGHUP, kind: "canceled"},
+		"SIGKILL": {signal: syscall.SIGKILL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if end.signal == syscall.SIGKILL && runtime.GOOS != "linux" {
+				t.Skip("the agent ends with bus-agent only on Linux")
+			}
+			w := make(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
+			ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+			defer cancel()
+			before := w.snapshot()
+			args := []string{"run", "--agent", w.agent, "--model", w.chosen, "--access", access, "--format", "json", "--prompt", "-"}
+			if end.signal == 0 {
+				args = append(args, "--timeout", "20s")
+			}
+			cmd, stdout, stderr := w.start(ctx, "hello", append(args, w.fake()...)...)
+			w.awaitFile(ctx, "running")
+			if end.signal != 0 {
+				if err := cmd.Process.Signal(end.signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := cmd.Wait()
+			if end.signal == syscall.SIGKILL {
+				w.sweep(ctx, cmd)
+			} else {
+				var r report
+				if jsonErr := json.Unmarshal(stdout.Bytes(), &r); jsonErr != nil || r.Kind != end.kind || err == nil {
+					t.Errorf("ended with %v, %v, kind %q\n%s\n%s", err, jsonErr, r.Kind, stdout, stderr)
+				}
+			}
+			if err := os.Remove(filepath.Join(w.repo, "running")); err != nil {
+				t.Error(err)
+			}
+			w.checkTraces(before)
+		})
+	}
+}
+
+// awaitFile waits until a file is in the repository.
+func (w *world) awaitFile(ctx context.Context, name string) {
+	w.t.Helper()
+	for {
+		if _, err := os.Stat(filepath.Join(w.repo, name)); err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("%s does not appear", name)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// sweep lets doctor end and remove what a bus-agent has left that was killed.
+func (w *world) sweep(ctx context.Context, killed *exec.Cmd) {
+	w.t.Helper()
+	var said string
+	for _, args := range [][]string{{"doctor", "--sweep"}, {"doctor"}} {
+		// Other tests kill others: each sees to its own.
+		args = append(args, "--owner", strconv.Itoa(killed.Process.Pid))
+		cmd, stdout, stderr := w.start(ctx, "", args...)
+		if err := cmd.Wait(); err != nil {
+			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+				w.t.Fatal(err)
+			}
+			w.t.Errorf("doctor: %v\n%s%s", err, stdout, stderr)
+		}
+		said = stdout.String()
+		w.t.Logf("%s:\n%s", strings.Join(args, " "), said)
+	}
+	if said != "nothing to sweep\n" {
+		w.t.Errorf("after a sweep: %s", said)
+	}
+}
