@@ -3,11 +3,12 @@
 // much:
 //
 //	BENCH_STREAM=FILE  print the bytes of FILE, from memory, in large pieces
-//	BENCH_GATE=FILE    with it: after half of them wait until FILE is unlocked
+//	BENCH_GATE=FILE    with it: after the line at half of them wait until FILE is unlocked
 //	BENCH_HOLD=1       answer with the time, leave a child that holds standard output
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -75,6 +76,7 @@ func stream(file, gate string) error {
 	}
 	if gate != "" {
 		half := len(data) / 2
+		half += bytes.IndexByte(data[half:], '\n') + 1
 		if err := write(data[:half]); err != nil {
 			return err
 		}
