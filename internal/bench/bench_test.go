@@ -73,7 +73,7 @@ func TestTableReplacesThatOfThePage(t *testing.T) {
 func TestHalfwayIsReachedOnce(t *testing.T) {
 	t.Parallel()
 	n := 0
-	h := &halfway{left: 3, reached: func() { n++ }}
+	h := &halfway{left: 4, reached: func() { n++ }}
 	for _, want := range []int{0, 1, 1} {
 		if _, err := h.Write([]byte("ab")); err != nil || n != want {
 			t.Errorf("reached %d times, want %d; %v", n, want, err)

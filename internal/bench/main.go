@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/bench/corpus"
@@ -99,8 +100,8 @@ func run(binary string, quick, markdown bool, page string) error {
 func (b *bench) all(out io.Writer, markdown bool, page string) error {
 	begun := time.Now()
 	b.table = &table{out: out, markdown: markdown}
-	b.table.head(fmt.Sprintf("%s, %s/%s, %d processors; median of %d, of starts %d; what is compared is measured in turn",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), b.rounds, b.starts))
+	b.table.head(fmt.Sprintf("%s, %s/%s, %d processors%s; median of %d, of starts %d; what is compared is measured in turn",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), b.rounds, b.starts))
 	for _, measure := range []func() error{b.startUp, b.spawn, b.heldOutput, b.manyAgents, b.throughput, b.long} {
 		if err := measure(); err != nil {
 			return err
@@ -127,6 +128,16 @@ func (b *bench) corpusFile(name string, shape corpus.Shape, lines int) (path str
 		err = closeErr
 	}
 	return path, size, err
+}
+
+// load tells how much else the machine has to do, where that can be told.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	minute, _, _ := strings.Cut(string(text), " ")
+	return ", load before " + minute
 }
 
 // otherProcesses tells how busy the machine is: starting a process is dearer
