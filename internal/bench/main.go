@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,10 +29,11 @@ func main() {
 	}
 	binary := flag.String("bus-agent", "bin/bus-agent", "the binary to measure")
 	quick := flag.Bool("quick", false, "measure less of everything: shows that it can be measured")
+	only := flag.String("only", "", "measure only these of start, spawn, held, many, throughput, long, separated by commas")
 	markdown := flag.Bool("markdown", false, "print the table as Markdown")
 	page := flag.String("page", "", "also put the table into this Markdown file, between its markers")
 	flag.Parse()
-	if err := run(*binary, *quick, *markdown, *page); err != nil {
+	if err := run(*binary, *quick, *only, *markdown, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -62,7 +64,7 @@ type bench struct {
 	table  *table
 }
 
-func run(binary string, quick, markdown bool, page string) error {
+func run(binary string, quick bool, only string, markdown bool, page string) error {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return err
@@ -93,16 +95,44 @@ func run(binary string, quick, markdown bool, page string) error {
 			return fmt.Errorf("building %s: %w", name, err)
 		}
 	}
-	return b.all(os.Stdout, markdown, page)
+	measures, err := b.measures(only)
+	if err != nil {
+		return err
+	}
+	return b.all(measures, os.Stdout, markdown, page)
+}
+
+// measures returns what is measured: all, or what a list names.
+func (b *bench) measures(only string) ([]func() error, error) {
+	names := strings.FieldsFunc(only, func(r rune) bool { return r == ',' })
+	var measures []func() error
+	for _, m := range []struct {
+		name string
+		f    func() error
+	}{
+		{"start", b.startUp}, {"spawn", b.spawn}, {"held", b.heldOutput}, {"many", b.manyAgents}, {"throughput", b.throughput}, {"long", b.long},
+	} {
+		named := slices.Contains(names, m.name)
+		if named || only == "" {
+			measures = append(measures, m.f)
+		}
+		if named {
+			names = slices.DeleteFunc(names, func(n string) bool { return n == m.name })
+		}
+	}
+	if len(names) > 0 {
+		return nil, fmt.Errorf("nothing is called %s", strings.Join(names, ", "))
+	}
+	return measures, nil
 }
 
 // all measures row after row.
-func (b *bench) all(out io.Writer, markdown bool, page string) error {
+func (b *bench) all(measures []func() error, out io.Writer, markdown bool, page string) error {
 	begun := time.Now()
 	b.table = &table{out: out, markdown: markdown}
 	b.table.head(fmt.Sprintf("%s, %s/%s, %d processors%s; median of %d, of starts %d; what is compared is measured in turn",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), b.rounds, b.starts))
-	for _, measure := range []func() error{b.startUp, b.spawn, b.heldOutput, b.manyAgents, b.throughput, b.long} {
+	for _, measure := range measures {
 		if err := measure(); err != nil {
 			return err
 		}
