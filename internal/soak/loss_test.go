@@ -21,8 +21,8 @@ func scenarios() []scenario {
 	working := func(count int64) passage {
 		return passage{count, []saying{called(), returned(strings.ReplaceAll(code, "\t", "    "), 30), message("words and ", 150)}}
 	}
-	mix := working(size[int64](2_000_000, 40))                                                     // 10 GB
-	mixed := working(size[int64](400_000, 20))                                                     // 2 GB
+	mix := working(size[int64](2_300_000, 40))                                                     // 10 GB
+	mixed := working(size[int64](450_000, 20))                                                     // 2 GB
 	plainLines := passage{size[int64](5_000_000, 100), []saying{printed(true, "words and ", 200)}} // 10 GB
 	mebibyte := passage{size[int64](2_000, 2), []saying{message("x", 1<<20-100)}}
 	sixteen := passage{size[int64](50, 1), []saying{message("x", size(16<<20-200, 1<<20+1))}}

@@ -34,7 +34,7 @@ func TestRunsShareAWorkdirThatIsBeingCleaned(t *testing.T) {
 		for name, trust := range map[string]bool{rt.ID: false, rt.ID + " trusted": true} {
 			t.Run(name, func(t *testing.T) {
 				atOnce(t)
-				for range size(20, 1) {
+				for range size(10, 1) {
 					w := newWorkdir(t, rt, trust)
 					w.share(t)
 				}
