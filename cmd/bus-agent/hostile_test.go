@@ -16,13 +16,9 @@ import (
 // hostileNames are names a file system takes and a terminal or an argument list
 // may not.
 var hostileNames = map[string]string{
-	"line break":      "a\nbus-agent: forged",
-	"escape sequence": "a\x1b[2J\x1b]0;title\x07\x9b31m",
-	"leading dash":    "--yolo",
-	"longest":         strings.Repeat("n", 255),
-	"no UTF-8":        "a\xff\xfe",
-	"shell":           "$(touch x);`y` 'z' \"w\" &|>*",
-	"direction":       "a\u202eb\u2066c",
+	"line break and escapes": "a\nbus-agent: forged\x1b[2J\x1b]0;title\x07\u009b31m",
+	"flag and shell":         "--yolo$(touch x);`y` 'z' \"w\" &|>*\u202e",
+	"longest, no UTF-8":      "\xff\x9b" + strings.Repeat("n", 253),
 }
 
 // Whatever directories and executables are called, the agent gets their names
@@ -93,23 +89,17 @@ func testHostileName(t *testing.T, hostile string) {
 	if env, err := os.ReadFile(s.path("env")); err != nil || !strings.Contains("\n"+string(env), "\nPWD="+workdir+"\n") {
 		t.Errorf("its environment is %q, %v", env, err)
 	}
-	for _, more := range [][]string{
-		{"-v"}, {"--output-format", "events"}, {"--format", "json"}, {"--dry-run"}, {"--dry-run", "--format", "json"},
-	} {
-		in(append(slices.Clone(run), more...)...)
-	}
+	in(append(slices.Clone(run), "-v", "--output-format", "events")...)
+	in(append(slices.Clone(run), "--dry-run")...)
+	in(append(slices.Clone(run), "--dry-run", "--format", "json")...)
 	in("detect", "-v")
-	in("detect", "-v", "--format", "json")
 	in("-C", workdir, "instructions", "show")
 	in("-C", workdir, "instructions", "clean")
 	in("!run", "--agent", "codex", "--text", "x", "--workdir="+filepath.Join(workdir, "none"+hostile[:min(9, len(hostile))]))
-	in("!run", "--agent", "codex", "--text", "x", "--add-dir="+filepath.Join(workdir, "none"))
 	in("!run", "--agent", "codex", "--prompt="+filepath.Join(workdir, "none"))
 	in("!run", "--agent", hostile, "--text", "x")
 	in("!run", "--agent", "codex", "--text", "x", "--model", hostile+"\x01")
-	in("!run", "--agent", "codex", "--text", "x", "--resume", hostile+"\x01")
-	in("!"+"unknown"+hostile[:1], hostile)
-	in("!run", "--"+strings.TrimLeft(hostile, "-"))
+	in("!unknown"+hostile[:1], hostile)
 	replace(t, filepath.Join(bin, "codex"), "#!"+bin+"/none\n", 0o755)
 	in("!run", "--agent", "codex", "--text", "x")
 	replace(t, filepath.Join(bin, "codex"), "", 0o644)
@@ -125,7 +115,7 @@ func unsafeToPrint(r rune) bool {
 // run, as it can be one of the repository.
 func TestRelativeEntryOfPathIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{".", "", "sub", ":/nowhere", "/nowhere:./sub", "sub/../sub"} {
+	for _, path := range []string{".", "", "/nowhere:./sub"} {
 		s := newSandbox(t, "codex", "")
 		for _, dir := range []string{"work", "work/sub"} {
 			for _, rt := range registry.Default().All() {
@@ -137,7 +127,7 @@ func TestRelativeEntryOfPathIsRefused(t *testing.T) {
 				}
 			}
 		}
-		for _, args := range [][]string{{"run", "--text", "x"}, {"run", "--agent", "codex", "--text", "x"}, {"detect"}, {"detect", "-v"}} {
+		for _, args := range [][]string{{"run", "--text", "x"}, {"run", "--agent", "codex", "--text", "x"}, {"detect", "-v"}} {
 			cmd := s.command(args...)
 			cmd.Env = append(cmd.Env, "PATH="+path)
 			out, err := cmd.CombinedOutput()
@@ -157,8 +147,12 @@ func TestRelativeEntryOfPathIsRefused(t *testing.T) {
 // A prompt that looks like a flag or a command is a prompt.
 func TestPromptsThatLookLikeSomethingElse(t *testing.T) {
 	t.Parallel()
-	for _, prompt := range []string{"-", "--help", "--dangerously-skip-permissions", "-- x", "/init", " \t/clear now", "@/etc/passwd", "!ls"} {
-		for _, args := range [][]string{{"--text=" + prompt}, {"--prompt", "prompt"}, {"--template", "prompt"}} {
+	for prompt, calls := range map[string][][]string{
+		"--dangerously-skip-permissions": {{"--text=--dangerously-skip-permissions"}, {"--prompt", "prompt"}},
+		" \t/clear now":                  {{"--text= \t/clear now"}, {"--template", "prompt"}},
+		"-":                              {{"--prompt", "prompt"}},
+	} {
+		for _, args := range calls {
 			s := newSandbox(t, "codex", "")
 			replace(t, s.path("bin/codex.play"), "args "+s.path("args")+"\nstdin "+s.path("stdin")+"\n"+secretSession+secretAnswer+secretDone, 0o644)
 			replace(t, s.path("work/prompt"), prompt, 0o644)

@@ -64,21 +64,17 @@ func TestNoTextOfOursHoldsASecret(t *testing.T) {
 		args []string
 		exit int
 	}{
-		"text":                     {"succeeds", run, 0},
 		"text, said more":          {"succeeds", with(run, "-vv"), 0},
 		"ndjson":                   {"succeeds", with(run, "--output-format", "ndjson"), 0},
 		"events":                   {"succeeds", with(run, "--output-format", "events"), 0},
 		"json":                     {"noisy", with(run, "--format", "json"), 0},
 		"into a file":              {"noisy", with([]string{"-o", "answer"}, run...), 0},
-		"dry run":                  {"succeeds", with(run, "--dry-run"), 0},
-		"dry run, json":            {"succeeds", with(run, "--dry-run", "--format", "json"), 0},
-		"dry run, quoted argument": {"succeeds", with(run, "--dry-run", "--", "--key", "sk-environ-key-1111"), 0},
+		"dry run":                  {"succeeds", with(run, "--dry-run", "--", "--key", "sk-environ-key-1111"), 0},
+		"dry run, json":            {"succeeds", with(mine, "--dry-run", "--format", "json", "--", "--key=sk-environ-key-1111"), 0},
+		"failure":                  {"fails", with([]string{"-q"}, run...), 1},
 		"exit":                     {"exits", with([]string{"-q"}, run...), 1},
 		"exit, json":               {"exits", with(run, "--format", "json"), 1},
-		"failure":                  {"fails", with([]string{"-q"}, run...), 1},
-		"failure, json":            {"fails", with(run, "--format", "json", "-q"), 1},
 		"refused login":            {"refused", with([]string{"-q"}, run...), 1},
-		"refused login, json":      {"refused", with(run, "--format", "json", "-q"), 1},
 		"retry":                    {"retries", with([]string{"-q"}, run...), 1},
 		"no result":                {"no result", with([]string{"-q"}, run...), 1},
 		"what was not shown":       {"says and fails", with([]string{"-q"}, run...), 1},
@@ -87,17 +83,11 @@ func TestNoTextOfOursHoldsASecret(t *testing.T) {
 		"variable without a value": {"succeeds", with(run, "--env", "sk-environ-key-1111"), 2},
 		"not installed":            {"succeeds", []string{"run", "--agent", "gemini", "--text", "x", "--env", "CALL_TOKEN=" + callSecret}, 1},
 		"cannot be executed":       {"cannot be executed", with([]string{"-q"}, run...), 1},
-		"missing workdir":          {"succeeds", with(run, "--workdir", "none"), 2},
 		"described":                {"exits", with([]string{"-q"}, mine...), 1},
 		"described, json":          {"exits", with(mine, "--format", "json", "-q"), 1},
-		"described, dry run":       {"succeeds", with(mine, "--dry-run"), 0},
-		"detect":                   {"succeeds", []string{"detect", "-v"}, 0},
 		"detect, json":             {"succeeds", []string{"detect", "-v", "--format", "json"}, 0},
-		"config":                   {"succeeds", []string{"config", "show"}, 0},
 		"config, json":             {"succeeds", []string{"config", "show", "--format", "json"}, 0},
-		"format":                   {"succeeds", []string{"format"}, 0},
 		"instructions":             {"succeeds", []string{"instructions", "show"}, 0},
-		"help":                     {"succeeds", []string{"help", "run"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,3 +17,22 @@ func printable(s string) string {
 	}
 	return s
 }
+
+// escapeControls escapes the control characters that encoding/json leaves in
+// strings as they are: those from U+007F on.
+func escapeControls(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isLateControl) {
+		return text
+	}
+	var safe []byte
+	for _, r := range string(text) {
+		if isLateControl(r) {
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		} else {
+			safe = utf8.AppendRune(safe, r)
+		}
+	}
+	return safe
+}
+
+func isLateControl(r rune) bool { return r >= 0x7f && r < 0xa0 }

@@ -75,13 +75,13 @@ func (r *results) print(text string) error {
 	return err
 }
 
-// printJSON prints v as one indented object.
+// printJSON prints v as one indented object, safe to print.
 func (r *results) printJSON(v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = r.Write(append(text, '\n'))
+	_, err = r.Write(append(escapeControls(text), '\n'))
 	return err
 }
 
