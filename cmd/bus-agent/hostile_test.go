@@ -95,6 +95,7 @@ func testHostileName(t *testing.T, hostile string) {
 	in("detect", "-v")
 	in("-C", workdir, "instructions", "show")
 	in("-C", workdir, "instructions", "clean")
+	in("-C", workdir, "doctor")
 	in("!run", "--agent", "codex", "--text", "x", "--workdir="+filepath.Join(workdir, "none"+hostile[:min(9, len(hostile))]))
 	in("!run", "--agent", "codex", "--prompt="+filepath.Join(workdir, "none"))
 	in("!run", "--agent", hostile, "--text", "x")
