@@ -22,7 +22,7 @@ type pipes struct {
 
 // open appends the child's ends to child, also when it fails half-way.
 func (p *pipes) open(child []*os.File, s Spec) ([]*os.File, error) {
-	if s.Stdin == "" {
+	if s.Stdin == "" && !s.Interactive {
 		null, err := os.Open(os.DevNull)
 		if err != nil {
 			return child, err
@@ -69,7 +69,7 @@ func (p *pipes) close() {
 
 // run starts to copy; onError is called when a writer failed.
 func (p *pipes) run(s Spec, onError func()) {
-	if p.stdin != nil {
+	if p.stdin != nil && !s.Interactive {
 		p.copying.Go(func() {
 			// A process need not read its input: a broken pipe is no error,
 			// and finish ends a Write that nobody reads.

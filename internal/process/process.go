@@ -17,9 +17,11 @@ type Spec struct {
 	// Env is the whole environment, KEY=VALUE; the last of a repeated key wins.
 	// The run's tag is added to it.
 	Env   []string
-	Dir   string   // absolute working directory
-	Stdin string   // whole standard input; always closed behind it
-	Files [][]byte // contents of the descriptors 3, 4, … of the child
+	Dir   string // absolute working directory
+	Stdin string // whole standard input; always closed behind it
+	// Interactive leaves standard input open for [Process.Input]. Stdin is empty.
+	Interactive bool
+	Files       [][]byte // contents of the descriptors 3, 4, … of the child
 
 	// Stdout and Stderr get what the process writes, each called by one
 	// goroutine, in order, in pieces of up to 64 KiB that are valid only during
@@ -86,6 +88,7 @@ type Process struct {
 
 	stopOnce sync.Once
 	stopping chan struct{} // closed by Stop
+	endTools chan chan struct{}
 	exited   chan struct{} // closed when the leader exited; it is not reaped yet
 	done     chan struct{} // closed when exit and err are final
 
@@ -129,6 +132,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		grace:    orDefault(s.Grace, defaultGrace),
 		settle:   orDefault(s.Settle, defaultSettle),
 		stopping: make(chan struct{}),
+		endTools: make(chan chan struct{}),
 		exited:   make(chan struct{}),
 		done:     make(chan struct{}),
 	}
@@ -161,6 +165,11 @@ func orDefault(d, byDefault time.Duration) time.Duration {
 // Pid returns the process ID. It belongs to the process until Done is closed.
 func (p *Process) Pid() int { return p.run.pid }
 
+// Input returns the standard input of an interactive process. A Write blocks while
+// the process does not read, and fails once it has ended; Close is the end of its
+// input.
+func (p *Process) Input() io.WriteCloser { return p.pipes.stdin }
+
 // Done returns a channel that is closed when Wait would not block.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
@@ -181,7 +190,7 @@ func (p *Process) Wait() (Exit, error) {
 
 // supervise brings the run to its end.
 func (p *Process) supervise() {
-	stopped := !p.waitExit(p.stopping, 0)
+	stopped := !p.serve()
 	if stopped {
 		p.terminate()
 	}
