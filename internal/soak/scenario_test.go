@@ -144,12 +144,6 @@ func printed(number bool, fill string, times int) saying {
 		[2]string{"", "\n"})
 }
 
-// unknown is a line that no decoder knows. shown is what is safe to print of it.
-func unknown(line, quoted, shown string) saying {
-	raw, event, text := plain(line+"\n"), plain(`{"kind":"raw","text":"`+quoted+`"}`+"\n"), plain(shown+"\n")
-	return saying{&raw, &event, &text}
-}
-
 // last returns a check of an answer that is the last message of a passage.
 func last(p passage) func(string) error {
 	line := p.sayings[len(p.sayings)-1].text
