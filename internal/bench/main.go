@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/bench/corpus"
@@ -81,6 +83,7 @@ func run(binary string, quick bool, only string, markdown bool, page string) err
 		return err
 	}
 	defer os.RemoveAll(dir)
+	removeWhenStopped(dir)
 	b := &bench{plan: thorough, dir: dir, work: filepath.Join(dir, "work"), self: self, binary: binary}
 	if quick {
 		b.plan = quickly
@@ -100,6 +103,18 @@ func run(binary string, quick bool, only string, markdown bool, page string) err
 		return err
 	}
 	return b.all(measures, os.Stdout, markdown, page)
+}
+
+// removeWhenStopped removes dir, which can hold more than a gigabyte, when a
+// signal ends this program.
+func removeWhenStopped(dir string) {
+	stopped := make(chan os.Signal, 1)
+	signal.Notify(stopped, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stopped
+		os.RemoveAll(dir)
+		os.Exit(1)
+	}()
 }
 
 // measures returns what is measured: all, or what a list names.
