@@ -33,7 +33,7 @@ const forcedAfter = 10 * time.Second
 // softMemory is what the program tries to get by with, in bytes. An agent's line
 // of up to 16 MiB is held as it came, unescaped and as it is printed, which leaves
 // as much for the garbage collector to find in time; everything else needs less.
-const softMemory = 64 << 20
+const softMemory = 72 << 20
 
 // begin takes charge of signals, orphans and memory for the time an agent runs.
 //
