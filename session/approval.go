@@ -51,8 +51,13 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 	if !s.close(approvalID) {
 		return ErrTooLate
 	}
-	s.calls.Lock()
-	defer s.calls.Unlock()
+	if d == Cancel {
+		s.mu.Lock()
+		if s.current != nil {
+			s.current.interrupted = true
+		}
+		s.mu.Unlock()
+	}
 	return s.engine.Answer(ctx, approvalID, d)
 }
 

@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 )
 
 // An Engine speaks one protocol with one agent process. Its methods are called by
-// a [Session], one at a time, but Close may come during another one. An engine
-// reports what the agent says to its [Sink], from one goroutine at a time, and
-// never from within a call of one of its methods but Open.
+// a [Session], one at a time, but Answer and Close may come during another one:
+// an agent that waits for an answer says nothing else. An engine reports what the
+// agent says to its [Sink], from one goroutine at a time, and never from within a
+// call of one of its methods but Open.
 type Engine interface {
 	// Open greets the agent, begins or resumes the session and returns when a
 	// message can be sent, or with the reason why none ever can. It keeps t and
@@ -67,6 +69,9 @@ type Start struct {
 	Workdir string // absolute
 	// Resume is the ID of a session to go on with, empty for a new one.
 	Resume string
+	// Created is when the session to go on with was known to exist, zero where
+	// nobody knows. Some agents must not be asked for a session too soon.
+	Created time.Time
 	// Request is what was asked for: model, effort, access and the like, settled.
 	Request agent.Request
 }

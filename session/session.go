@@ -34,6 +34,9 @@ type Options struct {
 	// declined. Zero means DefaultApprovalTimeout; less declines at once.
 	ApprovalTimeout time.Duration
 
+	// Prefix stands before the first message, on its own.
+	Prefix string
+
 	// CloseGrace is how long the agent may take to end by itself when the session
 	// is stopped, before it is ended. Zero means DefaultCloseGrace.
 	CloseGrace time.Duration
@@ -83,7 +86,8 @@ type Session struct {
 	engine  Engine
 	process Process
 	options Options
-	calls   sync.Mutex // held during a call of the engine
+	calls   chan struct{} // holds a token during a call of the engine
+	ending  sync.Once     // of the conversation with the engine
 	wake    chan struct{}
 	closed  chan struct{} // the agent's output has ended
 
@@ -92,6 +96,7 @@ type Session struct {
 	urgent    []*Turn // messages that came too late to steer
 	queue     []*Turn
 	current   *Turn
+	usage     *agent.Usage // of all turns
 	approvals map[string]*question
 	asked     int
 	stopping  bool
@@ -104,6 +109,7 @@ type Session struct {
 func Open(ctx context.Context, runtime string, e Engine, p Process, t Transport, start Start, o Options) (*Session, error) {
 	s := &Session{
 		runtime: runtime, engine: e, process: p, options: o,
+		calls:     make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
 		closed:    make(chan struct{}),
 		approvals: map[string]*question{},
@@ -169,21 +175,35 @@ func (s *Session) Steer(ctx context.Context, m Message) *Turn {
 
 // steer reports whether the running turn has got m.
 func (s *Session) steer(ctx context.Context, m Message) (*Turn, bool) {
-	s.calls.Lock() // a turn that begins has begun, and none begins now
-	defer s.calls.Unlock()
+	if m.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, m.Timeout)
+		defer cancel()
+	}
+	if s.lock(ctx) != nil { // a turn that begins has begun, and none begins now
+		return nil, false
+	}
+	defer s.unlock()
 	s.mu.Lock()
 	t, steers := s.current, s.info.Steers
 	s.mu.Unlock()
 	if t == nil || !steers {
 		return nil, false
 	}
-	if m.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, m.Timeout)
-		defer cancel()
-	}
 	return t, s.engine.Steer(ctx, m.Text) == nil
 }
+
+// lock waits for the engine, until ctx ends.
+func (s *Session) lock(ctx context.Context) error {
+	select {
+	case s.calls <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Session) unlock() { <-s.calls }
 
 // add queues a turn in list.
 func (s *Session) add(list *[]*Turn, t *Turn) {
@@ -241,8 +261,8 @@ func (s *Session) pump() {
 // begin begins the next turn if there is one and none is running. It reports
 // whether another one may be begun at once.
 func (s *Session) begin() bool {
-	s.calls.Lock()
-	defer s.calls.Unlock()
+	s.calls <- struct{}{}
+	defer s.unlock()
 	t := s.take()
 	if t == nil {
 		return false
@@ -252,8 +272,9 @@ func (s *Session) begin() bool {
 		ctx, cancel = context.WithDeadline(ctx, t.queued.Add(t.message.Timeout))
 	}
 	defer cancel()
-	err := s.engine.Send(ctx, t.message.Text)
+	err := s.engine.Send(ctx, s.options.Prefix+t.message.Text)
 	if err == nil {
+		s.options.Prefix = "" // under s.calls, like this
 		return false
 	}
 	s.mu.Lock()
@@ -282,18 +303,55 @@ func (s *Session) take() *Turn {
 			s.current = (*list)[0]
 			*list = (*list)[1:]
 			s.current.begun = time.Now()
+			if s.usage != nil {
+				s.current.before = *s.usage
+			}
 			return s.current
 		}
 	}
 	return nil
 }
 
+// An Adjuster is an engine that can change settings between turns.
+type Adjuster interface {
+	// SetModel sets the model of the turns to come.
+	SetModel(ctx context.Context, model string) error
+	// SetAccess sets what the agent may do from now on.
+	SetAccess(ctx context.Context, access agent.Access) error
+}
+
+// SetModel sets the model of the turns to come. It returns ErrUnsupported where
+// the runtime cannot.
+func (s *Session) SetModel(ctx context.Context, model string) error {
+	return s.adjust(ctx, func(a Adjuster) error { return a.SetModel(ctx, model) })
+}
+
+// SetAccess sets what the agent may do from now on. It returns ErrUnsupported
+// where the runtime cannot.
+func (s *Session) SetAccess(ctx context.Context, access agent.Access) error {
+	return s.adjust(ctx, func(a Adjuster) error { return a.SetAccess(ctx, access) })
+}
+
+func (s *Session) adjust(ctx context.Context, set func(Adjuster) error) error {
+	a, ok := s.engine.(Adjuster)
+	if !ok {
+		return ErrUnsupported
+	}
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	return set(a)
+}
+
 // Interrupt ends the turn that is running, and the tools it has started. It
 // returns when the agent has been asked; the turn ends with an error of kind
 // agent.ErrCanceled. Without a running turn it does nothing.
 func (s *Session) Interrupt(ctx context.Context) error {
-	s.calls.Lock()
-	defer s.calls.Unlock()
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
 	s.mu.Lock()
 	t := s.current
 	if t != nil {
@@ -341,14 +399,11 @@ func (s *Session) Done() <-chan struct{} { return s.process.Done() }
 // left. Stopping again does nothing.
 func (s *Session) Stop(ctx context.Context, reason string) {
 	s.mu.Lock()
-	first := !s.stopping
-	if first {
+	if !s.stopping {
 		s.stopping, s.reason = true, reason
 	}
 	s.mu.Unlock()
-	if first {
-		_ = s.engine.Close() // an agent that cannot be asked is ended
-	}
+	s.ending.Do(func() { _ = s.engine.Close() }) // an agent that cannot be asked is ended
 	grace := time.NewTimer(orDefault(s.options.CloseGrace, DefaultCloseGrace))
 	defer grace.Stop()
 	select {

@@ -160,10 +160,11 @@ func TestMessagesAreAnsweredInOrder(t *testing.T) {
 			p.sink.Event(&agent.Event{Kind: agent.KindText, Text: "of a subagent", Subagent: "x"})
 			p.sink.Event(&agent.Event{Kind: agent.KindResult, Subagent: "x"})
 			p.say(fmt.Sprint("answer ", i))
-			p.sink.Event(&agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: int64(i)}})
+			cost := float64(i)
+			p.sink.Event(&agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: int64(10*i + 10), CostUSD: &cost}})
 			p.finish()
 			result, err := turn.Wait(t.Context())
-			if err != nil || result.Text != fmt.Sprint("answer ", i) || result.Usage.Input != int64(i) || result.SessionID != "s-1" || result.Runtime != "test" {
+			if err != nil || result.Text != fmt.Sprint("answer ", i) || result.Usage.Input != 10 || *result.Usage.CostUSD != min(1, float64(i)) || result.SessionID != "s-1" || result.Runtime != "test" {
 				t.Errorf("turn %d: %+v, %v", i, result, err)
 			}
 		}

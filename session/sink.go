@@ -32,6 +32,9 @@ func (s *Session) note(e *agent.Event) *Turn {
 	if e.Kind == agent.KindSessionStarted {
 		s.info.merge(Info{SessionID: e.SessionID, Model: e.Model})
 	}
+	if e.Kind == agent.KindUsage && e.Usage != nil && e.Subagent == "" {
+		s.usage = e.Clone().Usage
+	}
 	if s.current == nil {
 		return nil
 	}
@@ -51,7 +54,7 @@ func (s *Session) finish(t *Turn, e *agent.Event) {
 		return
 	}
 	s.current = nil
-	result := agent.Result{SessionID: s.info.SessionID, Model: s.info.Model}
+	result := agent.Result{SessionID: s.info.SessionID, Model: s.info.Model, Usage: t.usage(s.usage)}
 	if !e.Failed {
 		result.Text = e.Text
 	}
@@ -111,7 +114,7 @@ func (k *sink) Closed(err error) {
 	s.stopping = true
 	if t := s.current; t != nil {
 		s.current = nil
-		result := agent.Result{ExitCode: -1, SessionID: s.info.SessionID, Model: s.info.Model}
+		result := agent.Result{ExitCode: -1, SessionID: s.info.SessionID, Model: s.info.Model, Usage: t.usage(s.usage)}
 		t.end(s.runtime, result, &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("during the turn: %w", why)})
 	}
 	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {

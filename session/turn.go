@@ -19,7 +19,7 @@ type Turn struct {
 	begun       time.Time
 	interrupted bool
 	answer      answer
-	usage       *agent.Usage
+	before      agent.Usage // of the session, when the turn began
 	result      agent.Result
 	err         error
 }
@@ -64,17 +64,32 @@ func (t *Turn) note(e *agent.Event) {
 		t.answer.add(e)
 	case agent.KindToolCall, agent.KindFileChange:
 		t.answer.reset()
-	case agent.KindUsage:
-		if e.Usage != nil {
-			t.usage = e.Clone().Usage
-		}
 	}
+}
+
+// usage returns what the turn consumed, of what the session has up to now.
+func (t *Turn) usage(now *agent.Usage) *agent.Usage {
+	if now == nil || *now == t.before {
+		return nil
+	}
+	u := agent.Usage{
+		Input: max(0, now.Input-t.before.Input), Cached: max(0, now.Cached-t.before.Cached),
+		Output: max(0, now.Output-t.before.Output), Reasoning: max(0, now.Reasoning-t.before.Reasoning),
+		Cumulative: now.Cumulative && t.before == (agent.Usage{}),
+	}
+	if now.CostUSD != nil {
+		cost := *now.CostUSD
+		if t.before.CostUSD != nil {
+			cost = max(0, cost-*t.before.CostUSD)
+		}
+		u.CostUSD = &cost
+	}
+	return &u
 }
 
 // end closes the turn with how it ended.
 func (t *Turn) end(runtime string, result agent.Result, err error) {
 	result.Runtime = runtime
-	result.Usage = t.usage
 	if text := t.answer.text.String(); text != "" {
 		result.Text, result.TextTruncated = text, t.answer.cut
 	}

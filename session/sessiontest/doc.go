@@ -1,0 +1,17 @@
+// Package sessiontest plays the agent in tests of session engines: a scripted
+// peer behind a session.Transport, which starts no process.
+//
+// A script is a list of [Step]: what the peer waits for and what it says then.
+// [Transcript] reads one from the record of a real conversation. Requests carry
+// IDs, which an engine chooses anew each time; the peer says the IDs that the
+// client really used.
+//
+//	peer := sessiontest.Start(steps)
+//	s, err := session.Open(ctx, "mine", engine, peer, peer.Transport(), session.Start{}, session.Options{})
+//
+// [Faults] lists ways in which agents go wrong. Each changes a script at one of
+// its steps, so that an engine can be tested with every fault at every step.
+//
+// Peers are made of pipes and channels, so they work inside a bubble of package
+// testing/synctest.
+package sessiontest

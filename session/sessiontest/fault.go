@@ -1,0 +1,92 @@
+package sessiontest
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Fault is a way in which an agent goes wrong.
+type Fault struct {
+	Name string
+	// Apply returns steps with the fault at step i. It changes nothing of steps.
+	Apply func(steps []Step, i int) []Step
+}
+
+// Faults returns the faults that [Peer] plays.
+func Faults() []Fault {
+	return []Fault{
+		{"dies before it", insert(Step{Kind: Die})},
+		{"dies after it", after(Step{Kind: Die})},
+		{"dies in the middle of a line", func(steps []Step, i int) []Step {
+			half := Step{Kind: Write, Line: steps[i].Line[:len(steps[i].Line)/2]}
+			return append(slices.Clone(steps[:i]), half, Step{Kind: Die})
+		}},
+		{"says it twice", func(steps []Step, i int) []Step {
+			if steps[i].Kind != Say {
+				return steps
+			}
+			return slices.Insert(slices.Clone(steps), i, steps[i])
+		}},
+		{"never says it", func(steps []Step, i int) []Step { return slices.Delete(slices.Clone(steps), i, i+1) }},
+		{"says it too early", swap},
+		{"says what nobody knows", insert(unknown...)},
+		{"says what is malformed", insert(malformed...)},
+		{"cuts a line", func(steps []Step, i int) []Step {
+			if steps[i].Kind != Say {
+				return steps
+			}
+			cut := slices.Clone(steps)
+			cut[i].Line = cut[i].Line[:len(cut[i].Line)/2]
+			return cut
+		}},
+		{"reads no more", insert(Step{Kind: Deafen})},
+		{"answers too late", insert(Step{Kind: Pause, For: time.Hour})},
+	}
+}
+
+// LongLine returns a line of JSON of at least size bytes that no agent says.
+func LongLine(size int) Step {
+	return Step{Kind: Say, Line: `{"type":"long","method":"long","params":{"text":"` + strings.Repeat("x", size) + `"}}`}
+}
+
+// unknown are well-formed lines that mean nothing.
+var unknown = []Step{
+	{Kind: Say, Line: `{"method":"from/the/future","params":{"threadId":"other","turnId":"other"}}`},
+	{Kind: Say, Line: `{"method":"from/the/future","id":"question-1","params":{}}`},
+	{Kind: Say, Line: `{"id":987654321,"result":{}}`},
+	{Kind: Say, Line: `{"type":"from_the_future","request_id":"x"}`},
+	{Kind: Say, Line: `{"type":"control_request","request_id":"y","request":{"subtype":"from_the_future"}}`},
+	{Kind: Say, Line: `{"type":"control_response","response":{"subtype":"success","request_id":"nobody's"}}`},
+}
+
+// malformed are lines that are no messages.
+var malformed = []Step{
+	{Kind: Say, Line: ``},
+	{Kind: Say, Line: `{`},
+	{Kind: Say, Line: `null`},
+	{Kind: Say, Line: `[1,2]`},
+	{Kind: Say, Line: `{"id":null,"method":null}`},
+	{Kind: Say, Line: `{"method":7,"id":{},"params":[]}`},
+	{Kind: Say, Line: `{"type":"control_request"}`},
+	{Kind: Say, Line: `{"type":"control_response","response":7}`},
+	{Kind: Say, Line: "thread 'main' panicked\x00\xff\xfe\r"},
+}
+
+func insert(what ...Step) func([]Step, int) []Step {
+	return func(steps []Step, i int) []Step { return slices.Insert(slices.Clone(steps), i, what...) }
+}
+
+func after(what ...Step) func([]Step, int) []Step {
+	return func(steps []Step, i int) []Step { return slices.Insert(slices.Clone(steps), i+1, what...) }
+}
+
+// swap exchanges a step with the one before it.
+func swap(steps []Step, i int) []Step {
+	if i == 0 {
+		return steps
+	}
+	swapped := slices.Clone(steps)
+	swapped[i-1], swapped[i] = swapped[i], swapped[i-1]
+	return swapped
+}
