@@ -8,31 +8,31 @@ import (
 func (p *Peer) identify(script, real string) {
 	s, r := open(script), open(real)
 	switch {
-	case s.Method != "" && s.ID != nil && r.ID != nil:
-		p.ids[string(s.ID)] = string(r.ID)
-	case s.Type == "control_request":
-		p.ids[s.RequestID] = r.RequestID
+	case s.method != "" && s.id != "" && r.id != "":
+		p.ids[s.id] = r.id
+	case s.kind == "control_request":
+		p.ids[s.requestID] = r.requestID
 	}
 }
 
 // translate returns a line of the script with the client's ID in place of the
 // script's where it answers a request of the client.
 func (p *Peer) translate(line string) string {
+	e := open(line)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := open(line)
 	var id string
 	var ok bool
 	switch {
-	case e.Method == "" && e.ID != nil:
-		id, ok = p.ids[string(e.ID)]
-	case e.Type == "control_response":
-		id, ok = p.ids[e.Response.RequestID]
+	case e.method == "" && e.id != "":
+		id, ok = p.ids[e.id]
+	case e.kind == "control_response":
+		id, ok = p.ids[e.answers]
 	}
 	if !ok {
 		return line
 	}
-	if e.ID != nil {
+	if e.id != "" {
 		return replace(line, "id", json.RawMessage(id))
 	}
 	var outer struct {

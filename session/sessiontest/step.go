@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // A Kind says what a [Step] is.
@@ -80,23 +82,42 @@ func Transcript(r io.Reader) ([]Step, error) {
 // envelope is what tells lines apart.
 type envelope struct {
 	// JSON-RPC.
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
+	id     string // as it stands there, empty where there is none
+	method string
 	// Lines with a type.
-	Type      string `json:"type"`
-	RequestID string `json:"request_id"`
-	Request   struct {
-		Subtype string `json:"subtype"`
-	} `json:"request"`
-	Response struct {
-		RequestID string `json:"request_id"`
-	} `json:"response"`
+	kind, requestID, subtype string
+	answers                  string // the ID of the request
 }
 
+// open reads the envelope of a line; that of no JSON is empty.
 func open(line string) envelope {
 	var e envelope
-	if json.Unmarshal([]byte(line), &e) != nil {
-		return envelope{} // its key is the line
+	r := jsonline.New([]byte(line))
+	for m := r.Object(); m.Next(); {
+		switch name := string(m.Name()); {
+		case name == "id" && r.Kind() != jsonline.Null:
+			e.id = string(r.Raw())
+		case r.Kind() == jsonline.Object && (name == "request" || name == "response"):
+			for in := r.Object(); in.Next(); {
+				switch {
+				case r.Kind() != jsonline.String:
+				case name == "request" && string(in.Name()) == "subtype":
+					e.subtype = r.String()
+				case name == "response" && string(in.Name()) == "request_id":
+					e.answers = r.String()
+				}
+			}
+		case r.Kind() != jsonline.String:
+		case name == "method":
+			e.method = r.String()
+		case name == "type":
+			e.kind = r.String()
+		case name == "request_id":
+			e.requestID = r.String()
+		}
+	}
+	if !r.End() {
+		return envelope{}
 	}
 	return e
 }
@@ -107,14 +128,14 @@ func open(line string) envelope {
 func Key(line string) string {
 	e := open(line)
 	switch {
-	case e.Method != "":
-		return e.Method
-	case e.ID != nil:
-		return "answer " + string(e.ID)
-	case e.Type == "control_response":
-		return "answer " + e.Response.RequestID
-	case e.Type != "":
-		return strings.TrimSpace(e.Type + " " + e.Request.Subtype)
+	case e.method != "":
+		return e.method
+	case e.id != "":
+		return "answer " + e.id
+	case e.kind == "control_response":
+		return "answer " + e.answers
+	case e.kind != "":
+		return strings.TrimSpace(e.kind + " " + e.subtype)
 	}
 	return line
 }

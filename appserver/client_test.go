@@ -1,0 +1,169 @@
+package appserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/appserver"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/sessiontest"
+)
+
+func ExampleClient() {
+	server := sessiontest.Start([]sessiontest.Step{
+		expect(`{"id":1,"method":"initialize"}`), say(`{"id":1,"result":{}}`), expect(`{"method":"initialized"}`),
+		expect(`{"id":2,"method":"thread/start"}`), say(`{"id":2,"result":{"thread":{"id":"thread-1"},"model":"m-1"}}`),
+		expect(`{"id":3,"method":"turn/start"}`), say(`{"id":3,"result":{"turn":{"id":"turn-1"}}}`),
+		say(`{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-1","status":"completed"}}}`),
+	})
+	ctx := context.Background()
+	over := make(chan string, 1)
+	client := appserver.Connect(server.Transport(), appserver.Callbacks{
+		Notification: func(n appserver.Notification) { over <- n.Method },
+	})
+	if err := client.Initialize(ctx, appserver.ClientInfo{Name: "example", Version: "1"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	thread, err := client.StartThread(ctx, appserver.ThreadParams{Workdir: "/project", Sandbox: "read-only"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	turn, err := client.StartTurn(ctx, thread.ID, "Hello")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(thread.ID, thread.Model, turn, <-over)
+	if err := client.Close(); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(client.Err())
+	// Output:
+	// thread-1 m-1 turn-1 turn/completed
+	// <nil>
+}
+
+func ExampleEngine() {
+	server := sessiontest.Start(append(handshake(),
+		expect(`{"id":3,"method":"turn/start"}`), say(`{"id":3,"result":{"turn":{"id":"1"}}}`), say(text1), say(ended1)))
+	ctx := context.Background()
+	engine := &appserver.Engine{Info: appserver.ClientInfo{Name: "example", Version: "1"}}
+	s, err := session.Open(ctx, "my-runtime", engine, server, server.Transport(), session.Start{Workdir: "/project"}, session.Options{
+		Events: func(e *agent.Event) { fmt.Println(e.Kind) },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Stop(ctx, "done")
+	result, err := s.Send(session.Message{Text: "Hello"}).Wait(ctx)
+	fmt.Println(result.Text, err)
+	// Output:
+	// text
+	// result
+	// one <nil>
+}
+
+func TestUninitialized(t *testing.T) {
+	t.Parallel()
+	peer := sessiontest.Start(transcript(t, "uninitialized"))
+	client := appserver.Connect(peer.Transport(), appserver.Callbacks{})
+	_, err := client.StartThread(t.Context(), appserver.ThreadParams{})
+	refused, ok := errors.AsType[*appserver.RPCError](err)
+	if !ok || refused.Code != -32600 || err.Error() != "thread/start: Not initialized (-32600)" {
+		t.Errorf("%v", err)
+	}
+	peer.Stop()
+	<-client.Done()
+	if _, err := client.Call(t.Context(), "thread/list", nil); err == nil {
+		t.Error("a server that has ended is asked")
+	}
+}
+
+// TestAnswersThatAreNone are errors, not waited for.
+func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"nothing":             `{"id":1}`,
+		"null":                `{"id":1,"result":null}`,
+		"no thread":           `{"id":1,"result":{}}`,
+		"another type":        `{"id":1,"result":{"thread":7}}`,
+		"an error of no form": `{"id":1,"error":"no"}`,
+		"the end":             ``,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				end := say(line)
+				if line == "" {
+					end = sessiontest.Step{Kind: sessiontest.Die}
+				}
+				peer := sessiontest.Start([]sessiontest.Step{expect(`{"id":1,"method":"thread/start"}`), end})
+				defer peer.Stop()
+				client := appserver.Connect(peer.Transport(), appserver.Callbacks{})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if thread, err := client.StartThread(ctx, appserver.ThreadParams{}); err == nil || ctx.Err() != nil {
+					t.Errorf("%+v, %v", thread, err)
+				}
+			})
+		})
+	}
+}
+
+// TestQuestionsOfTheServer are refused or declined without callbacks.
+func TestQuestionsOfTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		peer := sessiontest.Start([]sessiontest.Step{
+			say(`{"id":0,"method":"item/fileChange/requestApproval","params":{}}`),
+			expect(`{"id":0,"result":{}}`),
+			say(`{"id":"a","method":"item/tool/requestUserInput","params":{}}`),
+			expect(`{"id":"a"}`),
+			say(`{"id":null,"method":"a/notification"}`),
+			say(`{"id":null,"error":{"code":-32700,"message":"parse error"}}`),
+		})
+		var methods, unknown []string
+		client := appserver.Connect(peer.Transport(), appserver.Callbacks{
+			Notification: func(n appserver.Notification) { methods = append(methods, n.Method) },
+			Unknown:      func(line []byte, _ bool, _ int64) { unknown = append(unknown, string(line)) },
+		})
+		synctest.Wait()
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+		<-client.Done()
+		if got := fmt.Sprint(peer.Sent()); got != `[{"id":0,"result":{"decision":"decline"}} {"id":"a","error":{"code":-32601,"message":"not supported by this client: item/tool/requestUserInput"}}]` {
+			t.Errorf("sent %s", got)
+		}
+		if len(methods) != 1 || len(unknown) != 1 {
+			t.Errorf("%q, %q", methods, unknown)
+		}
+	})
+}
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		peer := sessiontest.Start([]sessiontest.Step{expect(`{"id":1,"method":"model/list"}`), expect(`{"id":2,"method":"thread/list"}`), say(`{"id":2,"result":{"n":2}}`), say(`{"id":1,"result":{"n":1}}`)})
+		defer peer.Stop()
+		client := appserver.Connect(peer.Transport(), appserver.Callbacks{})
+		first := make(chan string)
+		go func() {
+			result, err := client.Call(t.Context(), "model/list", json.RawMessage(`{"limit":1}`))
+			first <- fmt.Sprintf("%s %v", result, err)
+		}()
+		result, err := client.Call(t.Context(), "thread/list", nil)
+		if got := fmt.Sprintf("%s %v", result, err) + <-first; got != `{"n":2} <nil>{"n":1} <nil>` {
+			t.Error(got)
+		}
+	})
+}

@@ -1,0 +1,407 @@
+package appserver
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// decoder turns notifications into events.
+type decoder struct {
+	streamed map[string]bool               // items whose text came in pieces
+	proposed map[string][]agent.FileChange // by item, while they are not made
+	modern   bool                          // the server tells of items
+	before   agent.Usage                   // of the thread, before its first turn here
+	counted  bool                          // a turn here has consumed something
+
+	others map[string]*decoder // of the threads that this one has started
+}
+
+// notice is what the notifications hold that become events.
+type notice struct {
+	ThreadID string `json:"threadId"`
+	TurnID   string `json:"turnId"`
+	Turn     *turn  `json:"turn"`
+	Item     *item  `json:"item"`
+	ItemID   string `json:"itemId"`
+	Delta    string `json:"delta"`
+
+	Error     *problem `json:"error"`
+	WillRetry bool     `json:"willRetry"`
+
+	TokenUsage *struct {
+		Total tokens `json:"total"`
+	} `json:"tokenUsage"`
+
+	Plan []struct {
+		Step   string `json:"step"`
+		Status string `json:"status"`
+	} `json:"plan"`
+
+	Message string `json:"message"` // warnings
+	Summary string `json:"summary"`
+
+	Msg *struct { // older servers
+		Delta string `json:"delta"`
+	} `json:"msg"`
+}
+
+type turn struct {
+	ID     string   `json:"id"`
+	Status string   `json:"status"`
+	Error  *problem `json:"error"`
+}
+
+type problem struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+	Details string          `json:"additionalDetails"`
+}
+
+type tokens struct {
+	Input     int64 `json:"inputTokens"`
+	Cached    int64 `json:"cachedInputTokens"`
+	Output    int64 `json:"outputTokens"`
+	Reasoning int64 `json:"reasoningOutputTokens"`
+}
+
+type item struct {
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Status string `json:"status"`
+
+	Text    string            `json:"text"`    // agentMessage
+	Summary []string          `json:"summary"` // reasoning
+	Content []json.RawMessage `json:"content"` // reasoning: texts
+
+	Command  string `json:"command"` // commandExecution
+	Output   string `json:"aggregatedOutput"`
+	ExitCode *int   `json:"exitCode"`
+
+	Changes []struct { // fileChange
+		Path string `json:"path"`
+		Kind struct {
+			Type string `json:"type"`
+		} `json:"kind"`
+	} `json:"changes"`
+
+	Server    string          `json:"server"` // mcpToolCall
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Result    json.RawMessage `json:"result"`
+	Error     *problem        `json:"error"`
+
+	Query string `json:"query"` // webSearch
+}
+
+// quiet lists what says nothing to anybody but the server's own user interface.
+var quiet = map[string]bool{
+	"thread/started": true, "thread/status/changed": true, "thread/goal/cleared": true, "thread/name/updated": true,
+	"turn/diff/updated": true, "account/rateLimits/updated": true, "account/updated": true, "remoteControl/status/changed": true,
+	"serverRequest/resolved": true, "deprecationNotice": true, "configWarning": true,
+	"item/reasoning/summaryPartAdded": true, "item/commandExecution/outputDelta": true, "item/fileChange/outputDelta": true,
+	"mcpServer/startupStatus/updated": true, "skills/changed": true,
+}
+
+// completedMethod is the end of a turn.
+const completedMethod = "turn/completed"
+
+// events returns the events of a notification of a subagent, or of the main one
+// where that is empty, with one turn running, empty where it is not known.
+func (d *decoder) events(n Notification, subagent, running string) []agent.Event {
+	var p notice
+	if err := json.Unmarshal(n.Params, &p); err != nil && n.Method != completedMethod {
+		return raw(n)
+	}
+	if subagent == "" {
+		return d.decode(n, &p, running)
+	}
+	if d.others == nil {
+		d.others = map[string]*decoder{}
+	}
+	if d.others[subagent] == nil {
+		if len(d.others) == maxOthers {
+			clear(d.others) // no more than some text is told twice
+		}
+		d.others[subagent] = &decoder{}
+	}
+	events := d.others[subagent].decode(n, &p, p.TurnID)
+	for i := range events {
+		events[i].Subagent = subagent
+	}
+	return events
+}
+
+// maxOthers is how many subagents are remembered.
+const maxOthers = 256
+
+func (d *decoder) decode(n Notification, p *notice, running string) []agent.Event {
+	d.modern = d.modern || strings.HasPrefix(n.Method, "item/")
+	switch n.Method {
+	case "turn/started":
+		d.reset()
+	case completedMethod:
+		d.reset()
+		return completed(p)
+	case "item/agentMessage/delta":
+		return d.delta(agent.KindText, p.ItemID, p.Delta)
+	case "item/reasoning/summaryTextDelta", "item/reasoning/textDelta":
+		return d.delta(agent.KindThinking, p.ItemID, p.Delta)
+	case "codex/event/agent_message_delta":
+		if p.Msg != nil && !d.modern { // some servers say all in both ways
+			return d.delta(agent.KindText, p.ItemID, p.Msg.Delta)
+		}
+	case "item/started":
+		if p.Item != nil {
+			return d.started(p.Item)
+		}
+	case "item/completed":
+		if p.Item != nil {
+			if events := d.item(p.Item); events != nil {
+				return events
+			}
+			return raw(n)
+		}
+	case "turn/plan/updated":
+		return plan(p)
+	case "thread/tokenUsage/updated":
+		return d.usage(p, running)
+	case "error":
+		if p.Error != nil {
+			return p.Error.events(p.WillRetry)
+		}
+	case "warning":
+		return []agent.Event{{Kind: agent.KindWarning, Text: p.Message + p.Summary}}
+	default:
+		if !quiet[n.Method] {
+			return raw(n)
+		}
+	}
+	return []agent.Event{{Kind: agent.KindHeartbeat}}
+}
+
+// reset forgets what belongs to a turn.
+func (d *decoder) reset() {
+	clear(d.streamed)
+	clear(d.proposed)
+}
+
+func raw(n Notification) []agent.Event {
+	line, err := json.Marshal(message{Method: n.Method, Params: n.Params})
+	if err != nil {
+		line = []byte(n.Method)
+	}
+	return []agent.Event{{Kind: agent.KindRaw, Text: string(line)}}
+}
+
+func (d *decoder) delta(kind agent.Kind, id, text string) []agent.Event {
+	if d.streamed == nil {
+		d.streamed = map[string]bool{}
+	}
+	d.streamed[id] = true
+	return []agent.Event{{Kind: kind, MessageID: id, Delta: true, Text: text}}
+}
+
+// completed is the end of a turn. An older server tells no status.
+func completed(p *notice) []agent.Event {
+	status, failure := "", (*problem)(nil)
+	if p.Turn != nil {
+		status, failure = p.Turn.Status, p.Turn.Error
+	}
+	e := agent.Event{Kind: agent.KindResult}
+	switch status {
+	case "", "completed":
+	case "interrupted":
+		e.Failed, e.Interrupted, e.Text = true, true, "the turn was interrupted"
+	default:
+		e.Failed, e.Text = true, "the turn ended as "+status
+	}
+	if failure != nil && !e.Interrupted {
+		e.Failed, e.Text, e.Failure = true, failure.Message, failure.class()
+	}
+	return []agent.Event{e}
+}
+
+// started is what an item says when it begins.
+func (d *decoder) started(i *item) []agent.Event {
+	if name, input, ok := i.call(); ok {
+		return []agent.Event{{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: i.ID, Name: name, Input: input}}}
+	}
+	if i.Type == "fileChange" {
+		if d.proposed == nil {
+			d.proposed = map[string][]agent.FileChange{}
+		}
+		d.proposed[i.ID] = i.files()
+	}
+	return []agent.Event{{Kind: agent.KindHeartbeat}}
+}
+
+// files returns the files that an item changes.
+func (i *item) files() []agent.FileChange {
+	var files []agent.FileChange
+	for _, c := range i.Changes {
+		files = append(files, agent.FileChange{Path: c.Path, Action: c.Kind.Type})
+	}
+	return files
+}
+
+// call returns the name and the input of an item that is the call of a tool.
+func (i *item) call() (name string, input json.RawMessage, ok bool) {
+	switch i.Type {
+	case "commandExecution":
+		return "command", object("command", i.Command), true
+	case "mcpToolCall":
+		return i.Server + "." + i.Tool, i.Arguments, true
+	case "webSearch":
+		return "web_search", object("query", i.Query), true
+	}
+	return "", nil, false
+}
+
+func object[V string | []agent.FileChange](name string, value V) json.RawMessage {
+	text, err := json.Marshal(map[string]V{name: value})
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// item is what an item says when it has ended, nil for one that is not known.
+func (d *decoder) item(i *item) []agent.Event {
+	if name, _, ok := i.call(); ok {
+		tool := &agent.Tool{ID: i.ID, Name: name, Output: agent.Plain(i.Output), ExitCode: i.ExitCode}
+		switch {
+		case i.Error != nil:
+			tool.Output = agent.Plain(i.Error.Message)
+		case i.Type == "mcpToolCall" && string(i.Result) != "null":
+			tool.Output = agent.Plain(string(i.Result))
+		}
+		failed := i.Status == "failed" || i.Status == "declined" || i.ExitCode != nil && *i.ExitCode != 0
+		return []agent.Event{{Kind: agent.KindToolResult, Tool: tool, Failed: failed}}
+	}
+	streamed := d.streamed[i.ID]
+	switch i.Type {
+	case "agentMessage":
+		if !streamed {
+			return []agent.Event{{Kind: agent.KindText, MessageID: i.ID, Text: i.Text}}
+		}
+	case "reasoning":
+		if text := i.thoughts(); text != "" && !streamed {
+			return []agent.Event{{Kind: agent.KindThinking, MessageID: i.ID, Text: text}}
+		}
+	case "fileChange":
+		failed := i.Status == "failed" || i.Status == "declined"
+		return []agent.Event{{Kind: agent.KindFileChange, Failed: failed, Changes: i.files()}}
+	case "userMessage":
+	default:
+		return nil
+	}
+	return []agent.Event{{Kind: agent.KindHeartbeat}}
+}
+
+func (i *item) thoughts() string {
+	parts := i.Summary
+	for _, c := range i.Content {
+		var text string
+		if json.Unmarshal(c, &text) == nil {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func plan(p *notice) []agent.Event {
+	e := agent.Event{Kind: agent.KindPlan}
+	for _, s := range p.Plan {
+		status := s.Status
+		if status == "inProgress" {
+			status = "in_progress"
+		}
+		e.Plan = append(e.Plan, agent.PlanStep{Text: s.Step, Status: status})
+	}
+	return []agent.Event{e}
+}
+
+// usage is what the turns here have consumed up to now; the server tells that of
+// the thread, also when it resumes one.
+func (d *decoder) usage(p *notice, running string) []agent.Event {
+	if p.TokenUsage == nil {
+		return []agent.Event{{Kind: agent.KindHeartbeat}}
+	}
+	t := p.TokenUsage.Total
+	here := running != "" && (p.TurnID == "" || p.TurnID == running)
+	if !here && !d.counted {
+		d.before = agent.Usage{Input: t.Input, Cached: t.Cached, Output: t.Output, Reasoning: t.Reasoning}
+		return []agent.Event{{Kind: agent.KindHeartbeat}}
+	}
+	d.counted = true
+	return []agent.Event{{Kind: agent.KindUsage, Usage: &agent.Usage{
+		Input: t.Input - d.before.Input, Cached: t.Cached - d.before.Cached,
+		Output: t.Output - d.before.Output, Reasoning: t.Reasoning - d.before.Reasoning,
+	}}}
+}
+
+// events is a request to the model that failed; one that is tried again is no end.
+func (p *problem) events(willRetry bool) []agent.Event {
+	text := p.Message
+	if p.Details != "" {
+		text += " (" + p.Details + ")"
+	}
+	kind := agent.KindWarning
+	if willRetry {
+		kind = agent.KindRetry
+	}
+	return []agent.Event{{Kind: kind, Text: text, Failure: p.class()}}
+}
+
+// class reads the class of a failure from what the server says of it: a word, or
+// an object of one member that holds the status of HTTP.
+func (p *problem) class() agent.Failure {
+	var word string
+	if json.Unmarshal(p.Info, &word) == nil {
+		switch word {
+		case "unauthorized":
+			return agent.FailureAuthentication
+		case "usageLimitExceeded", "sessionBudgetExceeded":
+			return agent.FailureQuota
+		}
+		return ""
+	}
+	var detailed map[string]struct {
+		Status int `json:"httpStatusCode"`
+	}
+	if json.Unmarshal(p.Info, &detailed) != nil {
+		return ""
+	}
+	for _, d := range detailed {
+		switch d.Status {
+		case 401, 403:
+			return agent.FailureAuthentication
+		case 429:
+			return agent.FailureQuota
+		}
+	}
+	return ""
+}
+
+// approval is a question for permission.
+func (d *decoder) approval(q Request) agent.Event {
+	var p struct {
+		ItemID  string `json:"itemId"`
+		Reason  string `json:"reason"`
+		Command string `json:"command"`
+	}
+	e := agent.Event{Kind: agent.KindApproval}
+	if json.Unmarshal(q.Params, &p) != nil {
+		return e
+	}
+	e.Text = p.Reason
+	e.Tool = &agent.Tool{ID: p.ItemID, Name: "file_change"}
+	if q.Method == CommandApproval {
+		e.Tool.Name, e.Tool.Input = "command", object("command", p.Command)
+	} else if files, ok := d.proposed[p.ItemID]; ok {
+		e.Tool.Input = object("changes", files)
+	}
+	return e
+}

@@ -1,0 +1,12 @@
+// Package appserver speaks the protocol of the Codex App Server: JSON-RPC 2.0
+// without its "jsonrpc" member, one message a line, over a transport that the
+// caller has made.
+//
+// [Client] is the protocol: the handshake, threads, turns, steering, interrupting
+// and the server's questions for permission. [Engine] is a session.Engine on top
+// of it, for package session and the runtimes that have such a server.
+//
+// Facts are from codex 0.169.0, seen by running `codex app-server`; replies of the
+// shape of older servers, with threadId and turnId in place of thread.id and
+// turn.id, are understood as well.
+package appserver

@@ -1,0 +1,194 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// An Engine is a session.Engine for one thread of an App Server. Sandbox and the
+// approval policy follow the access that the request asks for.
+type Engine struct {
+	// Info is how the engine introduces itself.
+	Info ClientInfo
+
+	client    *Client
+	transport session.Transport
+	sink      session.Sink
+	decoder   decoder
+	turns     turns
+
+	mu        sync.Mutex
+	thread    string
+	questions map[string]json.RawMessage
+}
+
+var _ session.Engine = (*Engine)(nil)
+
+// Open does the handshake and starts or resumes a thread.
+func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+	e.transport, e.sink = t, sink
+	e.questions = map[string]json.RawMessage{}
+	e.client = Connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Unknown: e.unknown})
+	go func() {
+		sink.Closed(e.client.Err())
+	}()
+	if err := e.client.Initialize(ctx, e.Info); err != nil {
+		return session.Info{}, err
+	}
+	params := ThreadParams{Workdir: start.Workdir, Model: start.Request.Model, ApprovalPolicy: "on-request"}
+	switch start.Request.Access {
+	case agent.AccessRead:
+		params.Sandbox = "read-only"
+	case agent.AccessFull:
+		params.Sandbox, params.ApprovalPolicy = "danger-full-access", "never"
+	default:
+		params.Sandbox = "workspace-write"
+	}
+	var thread Thread
+	var err error
+	if start.Resume != "" {
+		thread, err = e.client.ResumeThread(ctx, start.Resume, params)
+	} else {
+		thread, err = e.client.StartThread(ctx, params)
+	}
+	if err != nil {
+		return session.Info{}, err
+	}
+	e.mu.Lock()
+	e.thread = thread.ID
+	e.mu.Unlock()
+	return session.Info{SessionID: thread.ID, Model: thread.Model, Steers: true}, nil
+}
+
+// Send begins a turn. A turn whose beginning comes to light when the context has
+// ended is ended at once.
+func (e *Engine) Send(ctx context.Context, text string) error {
+	ctx, known := context.WithCancel(ctx)
+	defer known()
+	b := e.turns.begin(known)
+	_, err := e.client.startTurn(ctx, e.threadID(), text, func(turnID string) {
+		if e.turns.answered(b, turnID) {
+			e.client.abandonTurn(e.threadID(), turnID)
+		}
+	})
+	if e.turns.begun(b, err) {
+		return nil
+	}
+	return err
+}
+
+// Steer adds to the turn that is running.
+func (e *Engine) Steer(ctx context.Context, text string) error {
+	turn := e.turns.current()
+	if turn == "" {
+		return session.ErrTooLate
+	}
+	err := e.client.SteerTurn(ctx, e.threadID(), turn, text)
+	if _, ok := errors.AsType[*RPCError](err); ok {
+		return session.ErrTooLate
+	}
+	return err
+}
+
+// Interrupt ends the turn that is running, and the commands that the server
+// leaves running.
+func (e *Engine) Interrupt(ctx context.Context) error {
+	turn := e.turns.current()
+	if turn == "" {
+		return nil
+	}
+	err := e.client.InterruptTurn(ctx, e.threadID(), turn)
+	if e.transport.EndTools != nil {
+		e.transport.EndTools()
+	}
+	if _, refused := errors.AsType[*RPCError](err); refused && e.turns.current() != turn {
+		return nil // it has ended by itself
+	}
+	return err
+}
+
+func (e *Engine) threadID() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.thread
+}
+
+// Answer answers a question for permission.
+func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
+	e.mu.Lock()
+	id := e.questions[approvalID]
+	delete(e.questions, approvalID)
+	e.mu.Unlock()
+	if id == nil {
+		return session.ErrTooLate
+	}
+	return e.client.Answer(ctx, id, d)
+}
+
+// Close ends the server's input, which makes it exit.
+func (e *Engine) Close() error {
+	if e.client == nil {
+		return nil
+	}
+	return e.client.Close()
+}
+
+// approval passes a question on. Its ID is the server's, which counts from 0.
+func (e *Engine) approval(q Request) {
+	id := string(q.ID)
+	e.mu.Lock()
+	e.questions[id] = append(json.RawMessage(nil), q.ID...)
+	e.mu.Unlock()
+	event := e.decoder.approval(q)
+	event.ApprovalID = id
+	e.sink.Event(&event)
+}
+
+func (e *Engine) notification(n Notification) {
+	var about about
+	_ = json.Unmarshal(n.Params, &about) // what is not there is empty
+	thread := e.threadID()
+	main := about.ThreadID == "" || thread == "" || about.ThreadID == thread
+	switch {
+	case n.Method == "serverRequest/resolved":
+		e.sink.Answered(string(about.RequestID))
+	case n.Method == "turn/started" && main:
+		e.turns.started(about.id())
+	case n.Method == completedMethod && main:
+		if !e.turns.completed(about.id()) {
+			e.sink.Event(&agent.Event{Kind: agent.KindHeartbeat}) // a turn that nobody waits for
+			return
+		}
+		e.mu.Lock()
+		clear(e.questions) // they went with the turn
+		e.mu.Unlock()
+	}
+	subagent := ""
+	if !main {
+		subagent = about.ThreadID
+	}
+	for _, event := range e.decoder.events(n, subagent, e.turns.current()) {
+		e.sink.Event(&event)
+	}
+}
+
+// about says what a notification is about.
+type about struct {
+	ThreadID  string          `json:"threadId"`
+	RequestID json.RawMessage `json:"requestId"`
+	turnReply
+}
+
+func (e *Engine) unknown(line []byte, truncated bool, size int64) {
+	event := agent.Event{Kind: agent.KindRaw, Text: strings.ToValidUTF8(string(line), "\uFFFD")}
+	if truncated {
+		event.Truncated, event.Size = true, size
+	}
+	e.sink.Event(&event)
+}

@@ -1,0 +1,129 @@
+package appserver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// maxPast is how many turns that are over are remembered.
+const maxPast = 64
+
+// turns tells which turn of a thread is the one that was begun here. A server
+// says so in its answer to turn/start and in the notifications turn/started and
+// turn/completed, any of which can come first, come twice or be missing. Its
+// methods may be called concurrently.
+type turns struct {
+	mu        sync.Mutex
+	running   string
+	beginning *beginning
+	past      []string // that are over or were given up
+}
+
+// beginning is a turn/start.
+type beginning struct {
+	turn   string             // empty while it is not known
+	known  context.CancelFunc // ends the waiting for the answer
+	seen   bool               // the turn has begun, whatever its ID
+	gaveUp bool
+}
+
+// begin takes note of a turn/start. What runs by then is not its turn.
+func (t *turns) begin(known context.CancelFunc) *beginning {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(t.running)
+	t.beginning = &beginning{known: known}
+	return t.beginning
+}
+
+// begun ends the waiting for b, which ended with err, and reports whether its
+// turn has begun.
+func (t *turns) begun(b *beginning, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.beginning == b {
+		t.beginning = nil
+	}
+	if _, refused := errors.AsType[*RPCError](err); refused {
+		return false // what was seen is another turn
+	}
+	b.gaveUp = err != nil && !b.seen
+	return !b.gaveUp
+}
+
+// answered takes the ID of the turn of b, and reports whether nobody wants that
+// turn any more.
+func (t *turns) answered(b *beginning, id string) (unwanted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b.gaveUp {
+		t.forget(id)
+		return true
+	}
+	if b.turn != id && t.running == b.turn { // what began before was another turn
+		t.running = id
+		t.past = slices.DeleteFunc(t.past, func(p string) bool { return p == id })
+	}
+	b.turn, b.seen = id, true
+	return false
+}
+
+// started takes note of a turn that has begun.
+func (t *turns) started(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id == "" || slices.Contains(t.past, id) {
+		return
+	}
+	if t.running == "" {
+		t.running = id
+	}
+	if b := t.beginning; b != nil && t.running == id {
+		if !b.seen {
+			b.turn, b.seen = id, true
+		}
+		b.known()
+	}
+}
+
+// completed takes note of a turn that is over and reports whether it is the one
+// that was begun here. Without an ID it is.
+func (t *turns) completed(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id != "" && (slices.Contains(t.past, id) || t.running != "" && t.running != id) {
+		return false
+	}
+	t.forget(id)
+	t.running = ""
+	if b := t.beginning; b != nil {
+		if !b.seen {
+			b.turn, b.seen = id, true
+		}
+		b.known()
+	}
+	return true
+}
+
+// current returns the turn that is running, empty when there is none.
+func (t *turns) current() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running
+}
+
+// forget adds a turn to those that are past.
+func (t *turns) forget(id string) {
+	if t.running == id {
+		t.running = ""
+	}
+	if id == "" || slices.Contains(t.past, id) {
+		return
+	}
+	if len(t.past) == maxPast {
+		t.past = slices.Delete(t.past, 0, 1)
+	}
+	t.past = append(t.past, id)
+}
