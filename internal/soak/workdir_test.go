@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/backendtest"
@@ -226,7 +228,8 @@ func (w *workdir) share(t *testing.T) {
 	w.expectAsBefore(t, "two runs that end while it is cleaned")
 }
 
-// keepCleaning cleans until stop is called.
+// keepCleaning cleans until stop is called. It leaves the lock of the workdir to
+// others in between: whoever waits for it looks every few milliseconds.
 func (w *workdir) keepCleaning(t *testing.T) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -235,15 +238,17 @@ func (w *workdir) keepCleaning(t *testing.T) (stop func()) {
 			select {
 			case <-quit:
 				return
-			default:
+			case <-time.After(3 * time.Millisecond):
 				w.clean(t)
 			}
 		}
 	}()
-	return func() {
+	stop = sync.OnceFunc(func() {
 		close(quit)
 		<-ended
-	}
+	})
+	t.Cleanup(stop)
+	return stop
 }
 
 // random matches the names that differ from run to run.
