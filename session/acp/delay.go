@@ -1,0 +1,37 @@
+package acp
+
+import (
+	"context"
+	"time"
+)
+
+// NextMinute is a [Engine.LoadDelay] for agents that name the file of a session
+// after the minute of its creation, and destroy it when it is loaded in the same
+// one: it waits for the next.
+func NextMinute(created, now time.Time) time.Duration {
+	return max(0, created.Truncate(time.Minute).Add(time.Minute).Sub(now))
+}
+
+// waitToLoad waits until a session may be loaded.
+func (e *Engine) waitToLoad(ctx context.Context, created time.Time) error {
+	if e.LoadDelay == nil {
+		return nil
+	}
+	if created.IsZero() {
+		created = time.Now() // it may have been
+	}
+	// Agents go by the clock on the wall, which a timer does not.
+	for {
+		d := e.LoadDelay(created.Round(0), time.Now().Round(0))
+		if d <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(d)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// An Engine is a session.Engine for one session of an agent process. The zero
+// value is usable.
+type Engine struct {
+	// Info is how the engine introduces itself, by nothing without a name.
+	Info sdk.Implementation
+
+	// AuthMethod is the ID of the way to log in that is asked for before a
+	// session is opened. Empty asks for none.
+	AuthMethod string
+
+	// Modes are the agent's IDs of modes for access. An access without one
+	// leaves the agent in the mode it is in.
+	Modes map[agent.Access]string
+
+	// Notices are beginnings of messages that are the agent program's and not
+	// the model's, such as "[MODE_UPDATE] ". They are no part of an answer.
+	Notices []string
+
+	// LoadDelay returns how long a session that was created at a time must not
+	// be loaded yet; one of unknown age counts as created now. Nil is not at
+	// all. [NextMinute] is one.
+	LoadDelay func(created, now time.Time) time.Duration
+
+	sink       session.Sink
+	connection *sdk.Connection
+	wire       *wire
+	closeInput func() error
+	inbound    *inbound   // the message of the agent that is dealt with
+	decoder    decoder    // of what the agent says in a turn
+	speaking   sync.Mutex // held during a call of the sink
+
+	background sync.WaitGroup // the turn, and the questions that are open
+
+	mu          sync.Mutex
+	closed      bool
+	sessionID   string
+	running     bool // a turn is
+	interrupted bool // and was asked to end
+	loading     bool // what the agent says is of earlier turns
+	dropped     int  // of that
+	asked       int
+	questions   map[string]*question
+	usage       agent.Usage // up to now
+	models      bool        // the agent has models to choose from
+}
+
+var (
+	_ session.Engine   = (*Engine)(nil)
+	_ session.Adjuster = (*Engine)(nil)
+)
+
+// Open greets the agent, begins or loads the session and sets model and mode.
+func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+	e.connect(t, sink)
+	// An agent that does not even read must not hold this up beyond ctx.
+	stop := context.AfterFunc(ctx, func() { _ = e.closeInput() })
+	info, err := e.open(ctx, start)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.failure() == agent.FailureAuthentication {
+		err = &agent.Error{Kind: agent.ErrAuthentication, Err: err}
+	}
+	return info, err
+}
+
+// connect puts the SDK on the transport and begins to read.
+func (e *Engine) connect(t session.Transport, sink session.Sink) {
+	lines, toSDK := io.Pipe()
+	e.sink = sink
+	e.closeInput = sync.OnceValue(t.Input.Close)
+	e.questions = map[string]*question{}
+	e.wire = &wire{input: t.Input, lines: toSDK, open: map[int64]*request{}}
+	e.connection = sdk.NewConnection(e.handle, e.wire, lines)
+	e.connection.SetLogger(slog.New(slog.DiscardHandler)) // before there is anything to log
+	go e.read(t.Output)
+}
+
+// Send begins a turn. It returns when the message is written: the agent says
+// nothing before its answer.
+func (e *Engine) Send(ctx context.Context, text string) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	r := newRequest()
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return errClosed
+	}
+	e.running, e.interrupted = true, false
+	params := sdk.PromptRequest{SessionId: sdk.SessionId(e.sessionID), Prompt: []sdk.ContentBlock{sdk.TextBlock(text)}}
+	e.background.Add(1)
+	e.mu.Unlock()
+	go func() {
+		defer e.background.Done()
+		defer r.settle()
+		result, err := call[promptResult](context.Background(), e, r, sdk.AgentMethodSessionPrompt, params)
+		e.finish(r, result, err)
+	}()
+	<-r.sent
+	if r.err != nil {
+		<-r.settled
+	}
+	return r.err
+}
+
+// Steer is not possible: a second message would cancel the first.
+func (e *Engine) Steer(context.Context, string) error { return session.ErrUnsupported }
+
+// Interrupt ends the turn and its tools.
+func (e *Engine) Interrupt(ctx context.Context) error {
+	e.mu.Lock()
+	if !e.running {
+		e.mu.Unlock()
+		return nil
+	}
+	e.interrupted = true
+	params := sdk.CancelNotification{SessionId: sdk.SessionId(e.sessionID)}
+	e.mu.Unlock()
+	err := e.connection.SendNotification(ctx, sdk.AgentMethodSessionCancel, params)
+	e.withdraw()
+	return err
+}
+
+// Close ends the agent's input, which makes it exit.
+func (e *Engine) Close() error {
+	if e.closeInput == nil {
+		return nil
+	}
+	return e.closeInput()
+}

@@ -1,0 +1,246 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// greeting is what an engine needs of the agent's answer to initialize. What else
+// is in it may be of any shape.
+type greeting struct {
+	ProtocolVersion   int `json:"protocolVersion"`
+	AgentCapabilities struct {
+		LoadSession bool `json:"loadSession"`
+	} `json:"agentCapabilities"`
+}
+
+// introduction greets the agent. The SDK's own leaves out what is false, which is
+// not what agents were seen to understand.
+type introduction struct {
+	ProtocolVersion int `json:"protocolVersion"`
+	Capabilities    struct {
+		Files struct {
+			Read  bool `json:"readTextFile"`
+			Write bool `json:"writeTextFile"`
+		} `json:"fs"`
+		Terminal bool `json:"terminal"`
+	} `json:"clientCapabilities"` // none
+	Info *sdk.Implementation `json:"clientInfo,omitempty"`
+}
+
+// opened is what an engine needs of the answer to a session that is begun or
+// loaded.
+type opened struct {
+	SessionID string                 `json:"sessionId"`
+	Modes     *sdk.SessionModeState  `json:"modes"`
+	Models    *sdk.SessionModelState `json:"models"`
+}
+
+func (e *Engine) open(ctx context.Context, start session.Start) (session.Info, error) {
+	agentIs, err := e.initialize(ctx)
+	if err != nil {
+		return session.Info{}, err
+	}
+	if e.AuthMethod != "" {
+		if err := e.order(ctx, sdk.AgentMethodAuthenticate, sdk.AuthenticateRequest{MethodId: e.AuthMethod}); err != nil {
+			return session.Info{}, fmt.Errorf("log in: %w", err)
+		}
+	}
+	var got opened
+	if start.Resume == "" {
+		got, err = e.newSession(ctx, start)
+	} else if !agentIs.AgentCapabilities.LoadSession {
+		err = fmt.Errorf("resume: %w", session.ErrUnsupported)
+	} else {
+		got, err = e.loadSession(ctx, start)
+	}
+	if err != nil {
+		return session.Info{}, err
+	}
+	return e.settings(ctx, got, start.Request)
+}
+
+func (e *Engine) initialize(ctx context.Context) (greeting, error) {
+	r := newRequest()
+	defer r.settle()
+	params := introduction{ProtocolVersion: sdk.ProtocolVersionNumber}
+	if e.Info.Name != "" {
+		params.Info = &e.Info
+	}
+	got, err := call[greeting](ctx, e, r, sdk.AgentMethodInitialize, params)
+	if err != nil {
+		return got, fmt.Errorf("greet: %w", err)
+	}
+	if got.ProtocolVersion != sdk.ProtocolVersionNumber {
+		return got, fmt.Errorf("the agent speaks version %d of the protocol, not %d", got.ProtocolVersion, sdk.ProtocolVersionNumber)
+	}
+	return got, nil
+}
+
+// order sends a request whose answer says nothing but that it was done.
+func (e *Engine) order(ctx context.Context, method string, params any) error {
+	r := newRequest()
+	defer r.settle()
+	_, err := call[json.RawMessage](ctx, e, r, method, params)
+	return err
+}
+
+func (e *Engine) newSession(ctx context.Context, start session.Start) (opened, error) {
+	r := newRequest()
+	defer r.settle()
+	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: start.Workdir, McpServers: []sdk.McpServer{}})
+	if err == nil && got.SessionID == "" {
+		err = errors.New("the agent gives no session ID")
+	}
+	if err != nil {
+		return got, fmt.Errorf("begin a session: %w", err)
+	}
+	e.begun(got)
+	return got, nil
+}
+
+// settleLimit is how long an agent may take to repeat the history of a session
+// that it has loaded.
+const settleLimit = 5 * time.Second
+
+func (e *Engine) loadSession(ctx context.Context, start session.Start) (opened, error) {
+	if err := e.waitToLoad(ctx, start.Created); err != nil {
+		return opened{}, fmt.Errorf("wait to load session %s: %w", start.Resume, err)
+	}
+	e.mu.Lock()
+	e.loading = true
+	e.mu.Unlock()
+	got, err := e.load(ctx, start)
+	if err != nil {
+		return got, fmt.Errorf("load session %s: %w", start.Resume, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	for limited.Err() == nil {
+		if over, err := e.quiet(limited); over || errors.Is(err, errClosed) {
+			break // a turn will say that the agent has ended
+		}
+	}
+	e.mu.Lock()
+	e.loading = false // at the latest now
+	e.mu.Unlock()
+	return got, context.Cause(ctx)
+}
+
+func (e *Engine) load(ctx context.Context, start session.Start) (opened, error) {
+	r := newRequest()
+	defer r.settle()
+	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionLoad,
+		sdk.LoadSessionRequest{SessionId: sdk.SessionId(start.Resume), Cwd: start.Workdir, McpServers: []sdk.McpServer{}})
+	if err != nil {
+		return got, err
+	}
+	got.SessionID = start.Resume
+	e.begun(got)
+	return got, nil
+}
+
+// methodNothing is a request that no agent knows, so its refusal changes nothing.
+const methodNothing = "_bus-agent/nothing"
+
+// quiet reports whether the agent said nothing of earlier turns before it
+// answered a request. It does not go on with them when it has done so: it sends
+// each update when the one before is written.
+func (e *Engine) quiet(ctx context.Context) (bool, error) {
+	r := newRequest()
+	defer r.settle()
+	e.mu.Lock()
+	before := e.dropped
+	e.mu.Unlock()
+	_, err := call[json.RawMessage](ctx, e, r, methodNothing, struct{}{})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !r.answered.Load() || e.dropped != before {
+		return false, err
+	}
+	e.loading = false // before anything else of the agent is read
+	return true, nil
+}
+
+// begun takes note of the session before the agent says more about it.
+func (e *Engine) begun(got opened) {
+	e.mu.Lock()
+	e.sessionID, e.models = got.SessionID, got.Models != nil
+	e.mu.Unlock()
+	e.emit(&agent.Event{Kind: agent.KindSessionStarted, SessionID: got.SessionID, Model: got.model()})
+}
+
+func (o opened) model() string {
+	if o.Models == nil {
+		return ""
+	}
+	return string(o.Models.CurrentModelId)
+}
+
+func (o opened) mode() string {
+	if o.Modes == nil {
+		return ""
+	}
+	return string(o.Modes.CurrentModeId)
+}
+
+// settings sets what the request asks for and the agent does not have already.
+// An agent without models has got its model by its command line, or cannot.
+func (e *Engine) settings(ctx context.Context, got opened, request agent.Request) (session.Info, error) {
+	info := session.Info{SessionID: got.SessionID, Model: got.model()}
+	if mode := e.Modes[request.Access]; mode != "" && mode != got.mode() {
+		if err := e.SetAccess(ctx, request.Access); err != nil {
+			return info, err
+		}
+	}
+	if got.Models != nil && request.Model != "" && request.Model != got.model() {
+		if err := e.SetModel(ctx, request.Model); err != nil {
+			return info, err
+		}
+		info.Model = request.Model
+	}
+	return info, nil
+}
+
+// SetModel sets the model of the turns to come.
+func (e *Engine) SetModel(ctx context.Context, model string) error {
+	e.mu.Lock()
+	id, able := e.sessionID, e.models
+	e.mu.Unlock()
+	if !able {
+		return session.ErrUnsupported
+	}
+	params := sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(id), ModelId: sdk.UnstableModelId(model)}
+	return setting("model "+model, e.order(ctx, sdk.AgentMethodSessionSetModel, params))
+}
+
+// SetAccess sets the mode for what the agent may do from now on.
+func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
+	mode := e.Modes[access]
+	if mode == "" {
+		return session.ErrUnsupported
+	}
+	e.mu.Lock()
+	id := e.sessionID
+	e.mu.Unlock()
+	params := sdk.SetSessionModeRequest{SessionId: sdk.SessionId(id), ModeId: sdk.SessionModeId(mode)}
+	return setting("mode "+mode, e.order(ctx, sdk.AgentMethodSessionSetMode, params))
+}
+
+func setting(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.code == codeMethodNotFound {
+		return session.ErrUnsupported
+	}
+	return fmt.Errorf("set %s: %w", what, err)
+}

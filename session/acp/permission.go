@@ -1,0 +1,154 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// question is a question for permission that is open.
+type question struct {
+	id      string
+	options []sdk.PermissionOption
+	answer  chan answer // takes one
+}
+
+type answer struct {
+	outcome   sdk.RequestPermissionOutcome
+	withdrawn bool // nobody has answered
+}
+
+// permission is what an engine needs of a question.
+type permission struct {
+	Options  []sdk.PermissionOption `json:"options"`
+	ToolCall toolCall               `json:"toolCall"`
+}
+
+// ask opens a question. Its ID is the engine's own: agents count theirs from 0 in
+// each process.
+func (e *Engine) ask(p permission) *question {
+	e.mu.Lock()
+	e.asked++
+	q := &question{id: strconv.Itoa(e.asked), options: p.Options, answer: make(chan answer, 1)}
+	e.questions[q.id] = q
+	e.background.Add(1)
+	e.mu.Unlock()
+	event := e.decoder.asked(&p.ToolCall)
+	event.ApprovalID = q.id
+	e.emit(event)
+	return q
+}
+
+// wait returns the answer to a question.
+func (e *Engine) wait(ctx context.Context, q *question) (any, *sdk.RequestError) {
+	defer e.background.Done()
+	var a answer
+	select {
+	case a = <-q.answer:
+	case <-ctx.Done():
+		if e.take(q.id) == nil { // it is answered as well
+			a = <-q.answer
+			break
+		}
+		e.unasked(q.id)
+		return nil, sdk.NewRequestCancelled(nil)
+	}
+	if a.withdrawn {
+		e.unasked(q.id)
+	}
+	return sdk.RequestPermissionResponse{Outcome: a.outcome}, nil
+}
+
+func (e *Engine) unasked(id string) {
+	e.speaking.Lock()
+	defer e.speaking.Unlock()
+	e.sink.Answered(id)
+}
+
+// take closes a question and returns it, nil when it is not open.
+func (e *Engine) take(id string) *question {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.questions[id]
+	delete(e.questions, id)
+	return q
+}
+
+// withdraw answers what nobody has answered.
+func (e *Engine) withdraw() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, q := range e.questions {
+		delete(e.questions, id)
+		q.answer <- answer{sdk.NewRequestPermissionOutcomeCancelled(), true}
+	}
+}
+
+// Answer answers a question for permission.
+func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
+	q := e.take(approvalID)
+	if q == nil {
+		return session.ErrTooLate
+	}
+	if d == session.Cancel {
+		// First, or the turn would go on without the tool for a while.
+		err := e.Interrupt(ctx)
+		q.answer <- answer{outcome: sdk.NewRequestPermissionOutcomeCancelled()}
+		return err
+	}
+	option, ok := q.option(d)
+	if !ok {
+		q.answer <- answer{outcome: sdk.NewRequestPermissionOutcomeCancelled()}
+		return fmt.Errorf("the agent cannot be told %s, so it was told nothing is allowed", d)
+	}
+	q.answer <- answer{outcome: sdk.NewRequestPermissionOutcomeSelected(option)}
+	return nil
+}
+
+// option returns the agent's option for a decision. One that is for ever is not
+// taken for a decision that is for once.
+func (q *question) option(d session.Decision) (sdk.PermissionOptionId, bool) {
+	kinds := []sdk.PermissionOptionKind{sdk.PermissionOptionKindRejectOnce}
+	switch d {
+	case session.Accept:
+		kinds[0] = sdk.PermissionOptionKindAllowOnce
+	case session.AcceptForSession:
+		kinds = []sdk.PermissionOptionKind{sdk.PermissionOptionKindAllowAlways, sdk.PermissionOptionKindAllowOnce}
+	}
+	for _, kind := range kinds {
+		for _, o := range q.options {
+			if o.Kind == kind {
+				return o.OptionId, true
+			}
+		}
+	}
+	return "", false
+}
+
+// handle deals with a message of the agent's own.
+func (e *Engine) handle(ctx context.Context, method string, params json.RawMessage) (any, *sdk.RequestError) {
+	in := e.inbound
+	if method == sdk.ClientMethodSessionRequestPermission && in.asks {
+		var p permission
+		if err := json.Unmarshal(params, &p); err != nil {
+			defer close(in.done)
+			e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(in.line)})
+			return nil, sdk.NewInvalidParams(map[string]string{"error": err.Error()})
+		}
+		q := e.ask(p)
+		close(in.done)
+		return e.wait(ctx, q)
+	}
+	defer close(in.done)
+	if method == sdk.ClientMethodSessionUpdate && e.update(params) {
+		return nil, nil
+	}
+	e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(in.line)})
+	return nil, sdk.NewMethodNotFound(method)
+}

@@ -1,0 +1,207 @@
+package acp_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/acp"
+)
+
+// modes and notices are what a runtime says of the recorded agent.
+var (
+	modes   = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "autoEdit", agent.AccessFull: "yolo"}
+	notices = []string{"[MODE_UPDATE] "}
+)
+
+// TestRecordings plays the agent's side of recordings, and compares what the
+// engine says with the other side and what it reports with what was expected.
+func TestRecordings(t *testing.T) {
+	t.Parallel()
+	const answer = "text ANSWER-1 from fake model\n"
+	const otherSession = `raw {"jsonrpc":"2.0","method":"session/update","params":{"sessio` + "\n"
+	for name, test := range map[string]struct {
+		resume string
+		skip   []string // IDs of recorded requests that an engine does not make
+		want   string
+	}{
+		"basic": {want: "session_started 56d9f9fa-c676-4dbf-9951-c017e1e52ea5 gemini-2.5-flash\n" +
+			answer + "usage 1000 42\nresult\n" +
+			"thinking **Thinking** Let me think\ntext THOUGHT-ANSWER\nusage 2000 84\nresult"},
+		"cancel-stream": {want: "session_started c9f2ecf9-100b-4e2a-8406-99c505d2dc70 gemini-2.5-flash\n" +
+			"text word0 word1 word2 word3 word4 word5 word6\nresult failed interrupted\n" +
+			answer + "usage 1000 42\nresult"},
+		"errors": {skip: []string{"6", "7"}, want: "session_started 12b565ea-2140-444f-a00a-62300538c09d gemini-2.5-flash\n" +
+			"result failed authentication fake 401 (401)\nresult failed fake 400 (400)\n" +
+			answer + "usage 1000 42\nresult"},
+		"load-nextminute-a": {want: "session_started 4dc184e0-9b34-4fd3-b182-1472d3f3ba51 gemini-2.5-flash\n" + answer + "usage 1000 42\nresult"},
+		"load-nextminute-b": {resume: "4dc184e0-9b34-4fd3-b182-1472d3f3ba51",
+			want: "session_started 4dc184e0-9b34-4fd3-b182-1472d3f3ba51 gemini-2.5-flash\ntext ANSWER-2 from fake model\nusage 1000 42\nresult"},
+		"perm-allow": {want: "session_started ac7d2572-bca4-48ec-ba3a-7cf2f7ab520f gemini-2.5-flash\ntext I will run it.\n" +
+			`approval 1 run_shell_command__fc17 execute {"description":"touch acp_made.txt"} [current working directory /srv/project/work] (run it)` + "\n" +
+			`tool_call run_shell_command__fc17 execute {"description":"touch acp_made.txt"}` + "\n" +
+			"tool_result run_shell_command__fc17 failed=false\n" +
+			"text DONE after tool\nusage 2000 84\nresult"},
+		"perm-deny": {want: "session_started bb4953c1-ef8e-49c7-aeff-4f66e9548f37 gemini-2.5-flash\ntext I will run it.\n" +
+			`approval 1 run_shell_command__fc19 execute {"description":"touch acp_made.txt"} [current working directory /srv/project/work] (run it)` + "\n" +
+			"text DONE after tool\nusage 2000 84\nresult"},
+		"two-sessions": {skip: []string{"4", "6", "8"}, want: "session_started 091fcaad-6219-41c7-902a-be4e9a64e0e9 gemini-2.5-flash\n" +
+			otherSession +
+			answer + "usage 1000 42\nresult\n" +
+			strings.Repeat(otherSession, 3) +
+			"result failed interrupted\ntext ANSWER-2 from fake model"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			steps := recording(t, name)
+			synctest.Test(t, func(t *testing.T) {
+				if diff := cmp.Diff(strings.Split(test.want, "\n"), strings.Split(replay(t, steps, test.resume, test.skip), "\n")); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// step is a line of a recording.
+type step struct {
+	Direction string `json:"dir"`
+	Line      string `json:"line"`
+}
+
+func recording(t *testing.T, name string) []step {
+	data, err := os.ReadFile(filepath.Join("testdata", name+".ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []step
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		var s step
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Direction == ">" || s.Direction == "<" {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// replay plays a recording and returns what the engine reported.
+func replay(t *testing.T, steps []step, resume string, skip []string) string {
+	p, transport := newPeer(t)
+	r := newRecord(t)
+	e := &acp.Engine{AuthMethod: "gemini-api-key", Modes: modes, Notices: notices}
+	e.Info.Name, e.Info.Version = "bus-agent", "0"
+	opened := make(chan struct{})
+	begin := func(workdir string) {
+		defer close(opened)
+		if _, err := e.Open(t.Context(), transport, session.Start{Workdir: workdir, Resume: resume}, r); err != nil {
+			t.Error(err)
+		}
+	}
+	// act does what the recorded message came of.
+	act := func(m message) {
+		var params struct {
+			Prompt          []struct{ Text string }
+			Cwd             string
+			ModeID, ModelID string
+		}
+		var result struct{ Outcome struct{ OptionID string } }
+		_, _ = json.Unmarshal(m.Params, &params), json.Unmarshal(m.Result, &result)
+		if m.Method != "initialize" {
+			<-opened
+		}
+		var err error
+		switch m.Method {
+		case "initialize":
+			begin("/srv/project/" + workdir(steps))
+		case "session/prompt":
+			err = e.Send(t.Context(), params.Prompt[0].Text)
+		case "session/cancel":
+			err = e.Interrupt(t.Context())
+		case "session/set_mode":
+			err = e.SetAccess(t.Context(), agent.AccessFull)
+		case "session/set_model":
+			err = e.SetModel(t.Context(), params.ModelID)
+		case "":
+			d := map[string]session.Decision{"proceed_once": session.Accept, "cancel": session.Decline}[result.Outcome.OptionID]
+			err = e.Answer(t.Context(), <-r.questions, d)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", m.Method, err)
+		}
+	}
+	ids := map[string]json.RawMessage{} // the engine's, by the recorded one
+	for _, s := range steps {
+		var m message
+		if json.Unmarshal([]byte(s.Line), &m) != nil || m.Method != "session/request_permission" && m.ID != nil && slices.Contains(skip, string(*m.ID)) {
+			continue
+		}
+		if s.Direction == "<" {
+			synctest.Wait() // or what is said would be of the next turn
+			p.say("%s", renumbered(s.Line, m, ids))
+			continue
+		}
+		go act(m)
+		got := p.real()
+		if m.Method != got.Method || !same(m.Params, got.Params) || !same(m.Result, got.Result) {
+			t.Errorf("the engine says %s %s %s, recorded is %s %s %s", got.Method, got.Params, got.Result, m.Method, m.Params, m.Result)
+		}
+		if m.ID != nil && got.ID != nil {
+			ids[string(*m.ID)] = *got.ID
+		}
+	}
+	synctest.Wait()
+	p.end()
+	<-r.closed
+	return r.String()
+}
+
+// workdir returns the name of the folder that the session is opened in.
+func workdir(steps []step) string {
+	for _, s := range steps {
+		if _, after, ok := strings.Cut(s.Line, `"cwd": "/srv/project/`); ok {
+			name, _, _ := strings.Cut(after, `"`)
+			return name
+		}
+	}
+	return ""
+}
+
+// real returns the next message that an agent knows.
+func (p *peer) real() message {
+	for {
+		m, ok := p.next()
+		if !ok || !strings.HasPrefix(m.Method, "_") {
+			return m
+		}
+		p.refuse(m, -32601, "unknown")
+	}
+}
+
+// renumbered gives the answer to a request the ID that the engine has given it.
+func renumbered(line string, m message, ids map[string]json.RawMessage) string {
+	if m.Method != "" || m.ID == nil {
+		return line
+	}
+	return strings.Replace(line, `"id":`+string(*m.ID), `"id":`+string(ids[string(*m.ID)]), 1)
+}
+
+func same(a, b json.RawMessage) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && cmp.Equal(x, y)
+}

@@ -1,0 +1,315 @@
+package acp
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// notification is what an engine needs of an update. The SDK's own types refuse
+// one as a whole for any part that they do not know.
+type notification struct {
+	SessionID string `json:"sessionId"`
+	Update    struct {
+		Kind      string          `json:"sessionUpdate"`
+		MessageID string          `json:"messageId"`
+		Entries   []sdk.PlanEntry `json:"entries"`
+		toolCall
+	} `json:"update"`
+}
+
+// toolCall is a tool call, or what is new of one.
+type toolCall struct {
+	ID        string             `json:"toolCallId"`
+	Title     string             `json:"title"`
+	Kind      string             `json:"kind"`
+	Status    sdk.ToolCallStatus `json:"status"`
+	RawInput  json.RawMessage    `json:"rawInput"`
+	RawOutput json.RawMessage    `json:"rawOutput"`
+	Content   json.RawMessage    `json:"content"` // of a message too
+	Locations []struct {
+		Path string `json:"path"`
+	} `json:"locations"`
+}
+
+// block is a piece of content.
+type block struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	URI      string `json:"uri"`
+	Resource struct {
+		URI  string `json:"uri"`
+		Text string `json:"text"`
+	} `json:"resource"`
+}
+
+func (b block) String() string {
+	for _, text := range []string{b.Text, b.Resource.Text, b.URI, b.Resource.URI} {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// piece is a piece of what a tool has given.
+type piece struct {
+	Type    string `json:"type"`
+	Content block  `json:"content"`
+	Path    string `json:"path"` // and the rest, of a diff
+	OldText string `json:"oldText"`
+	NewText string `json:"newText"`
+	Meta    struct {
+		Kind string `json:"kind"`
+	} `json:"_meta"`
+}
+
+// update deals with an update and reports whether it is known.
+func (e *Engine) update(params json.RawMessage) bool {
+	var n notification
+	if json.Unmarshal(params, &n) != nil {
+		return false
+	}
+	e.mu.Lock()
+	ours, drop := n.SessionID == e.sessionID, e.loading
+	if drop {
+		e.dropped++
+	}
+	e.mu.Unlock()
+	if drop {
+		return true
+	}
+	if !ours {
+		return false
+	}
+	events, known := e.decoder.events(&n, e.Notices)
+	for i := range events {
+		e.emit(&events[i])
+	}
+	return known
+}
+
+// decoder makes events of what an agent says in a turn.
+type decoder struct {
+	speech   string // the kind of update that is a message which may go on
+	messages int
+	message  string // the ID of that message
+	tools    map[string]*tool
+}
+
+// tool is a tool call of the turn.
+type tool struct {
+	toolCall
+	pieces       []piece
+	called, done bool
+}
+
+// reset forgets the turn.
+func (d *decoder) reset() { d.speech, d.tools = "", nil }
+
+func heartbeat() []agent.Event { return []agent.Event{{Kind: agent.KindHeartbeat}} }
+
+// events returns the events of an update and whether its kind is known.
+func (d *decoder) events(n *notification, notices []string) ([]agent.Event, bool) {
+	switch u := &n.Update; u.Kind {
+	case "agent_message_chunk":
+		return d.say(agent.KindText, u.MessageID, u.Content, notices)
+	case "agent_thought_chunk":
+		return d.say(agent.KindThinking, u.MessageID, u.Content, nil)
+	case "tool_call", "tool_call_update":
+		d.speech = ""
+		return d.tool(&u.toolCall)
+	case "plan":
+		plan := make([]agent.PlanStep, len(u.Entries))
+		for i, entry := range u.Entries {
+			plan[i] = agent.PlanStep{Text: entry.Content, Status: string(entry.Status)}
+		}
+		return []agent.Event{{Kind: agent.KindPlan, Plan: plan}}, true
+	case "user_message_chunk", "available_commands_update", "current_mode_update",
+		"config_option_update", "session_info_update", "usage_update":
+		return heartbeat(), true
+	}
+	return nil, false
+}
+
+// say returns the event of a piece of a message.
+func (d *decoder) say(kind agent.Kind, id string, content json.RawMessage, notices []string) ([]agent.Event, bool) {
+	var b block
+	if json.Unmarshal(content, &b) != nil || b.String() == "" && b.Type != "text" {
+		return nil, false // nothing that can be shown
+	}
+	text := b.String()
+	for _, notice := range notices {
+		if strings.HasPrefix(text, notice) {
+			return heartbeat(), true
+		}
+	}
+	if d.speech != string(kind) || id != "" && id != d.message {
+		d.messages++
+		d.speech, d.message = string(kind), id
+		if id == "" {
+			d.message = "message-" + strconv.Itoa(d.messages)
+		}
+	}
+	return []agent.Event{{Kind: kind, MessageID: d.message, Text: text, Delta: true}}, true
+}
+
+// merge takes what is new of a tool call.
+func (d *decoder) merge(c *toolCall) (*tool, bool) {
+	if c.ID == "" {
+		return nil, false
+	}
+	t := d.tools[c.ID]
+	if t == nil {
+		t = &tool{toolCall: toolCall{ID: c.ID}}
+		if d.tools == nil {
+			d.tools = map[string]*tool{}
+		}
+		d.tools[c.ID] = t
+	}
+	if len(c.Content) > 0 {
+		var pieces []piece
+		if json.Unmarshal(c.Content, &pieces) != nil {
+			return nil, false
+		}
+		if len(pieces) > 0 {
+			t.pieces = pieces
+		}
+	}
+	t.Title, t.Kind = or(c.Title, t.Title), or(c.Kind, t.Kind)
+	if len(c.Locations) > 0 {
+		t.Locations = c.Locations
+	}
+	if len(c.RawInput) > 0 {
+		t.RawInput = c.RawInput
+	}
+	if len(c.RawOutput) > 0 {
+		t.RawOutput = c.RawOutput
+	}
+	return t, true
+}
+
+func or(text, otherwise string) string {
+	if text != "" {
+		return text
+	}
+	return otherwise
+}
+
+// tool returns the events of a tool call or of what is new of it. One that had to
+// be permitted comes without its beginning.
+func (d *decoder) tool(c *toolCall) ([]agent.Event, bool) {
+	t, ok := d.merge(c)
+	if !ok {
+		return nil, false
+	}
+	var events []agent.Event
+	if !t.called {
+		t.called = true
+		events = append(events, agent.Event{Kind: agent.KindToolCall, Tool: t.call()})
+	}
+	over := c.Status == sdk.ToolCallStatusCompleted || c.Status == sdk.ToolCallStatusFailed
+	if over && !t.done {
+		t.done = true
+		if changes := t.changes(); len(changes) > 0 && c.Status == sdk.ToolCallStatusCompleted {
+			events = append(events, agent.Event{Kind: agent.KindFileChange, Changes: changes})
+		}
+		events = append(events, agent.Event{
+			Kind: agent.KindToolResult, Failed: c.Status == sdk.ToolCallStatusFailed,
+			Tool: &agent.Tool{ID: t.ID, Name: t.name(), Output: agent.Plain(t.output())},
+		})
+		t.pieces, t.RawOutput = nil, nil // they can be large
+	}
+	if events == nil {
+		return heartbeat(), true
+	}
+	return events, true
+}
+
+// asked returns the event of a question about a tool call. What the call has as
+// content then is why it is asked, and nothing that the tool has given.
+func (d *decoder) asked(c *toolCall) *agent.Event {
+	d.speech = ""
+	event := &agent.Event{Kind: agent.KindApproval}
+	why := tool{}
+	_ = json.Unmarshal(c.Content, &why.pieces) // or it does not say
+	c.Content = nil
+	if t, ok := d.merge(c); ok {
+		event.Tool = t.call()
+	}
+	event.Text = why.text()
+	return event
+}
+
+func (t *tool) call() *agent.Tool {
+	return &agent.Tool{ID: t.ID, Name: t.name(), Input: t.input()}
+}
+
+// name returns what kind of tool it is; the protocol has no names of tools.
+func (t *tool) name() string {
+	if t.Kind != "" && t.Kind != string(sdk.ToolKindOther) {
+		return t.Kind
+	}
+	return or(t.Title, t.Kind)
+}
+
+// input returns the tool's input, or what the agent says of it instead.
+func (t *tool) input() json.RawMessage {
+	if raw := string(t.RawInput); raw != "" && raw != "null" && raw != "{}" {
+		return t.RawInput
+	}
+	said := struct {
+		Path        string `json:"path,omitempty"`
+		Description string `json:"description,omitempty"`
+	}{Description: t.Title}
+	if len(t.Locations) > 0 {
+		said.Path = t.Locations[0].Path
+	}
+	input, _ := json.Marshal(said) // it is text
+	return input
+}
+
+// text returns the readable part of what the tool has given.
+func (t *tool) text() string {
+	var texts []string
+	for _, p := range t.pieces {
+		if text := p.Content.String(); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func (t *tool) output() string {
+	if text := t.text(); text != "" || len(t.RawOutput) == 0 || string(t.RawOutput) == "null" {
+		return text
+	}
+	var text string
+	if json.Unmarshal(t.RawOutput, &text) == nil {
+		return text
+	}
+	return string(t.RawOutput)
+}
+
+// changes returns the changes of files that the tool has made.
+func (t *tool) changes() []agent.FileChange {
+	var changes []agent.FileChange
+	for _, p := range t.pieces {
+		if p.Type != "diff" || p.Path == "" {
+			continue
+		}
+		action := "update"
+		switch {
+		case p.Meta.Kind == "add", p.Meta.Kind == "" && p.OldText == "":
+			action = "add"
+		case p.Meta.Kind == "delete", p.Meta.Kind == "" && p.NewText == "":
+			action = "delete"
+		}
+		changes = append(changes, agent.FileChange{Path: p.Path, Action: action})
+	}
+	return changes
+}

@@ -1,0 +1,243 @@
+package acp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/jsonline"
+)
+
+// maxLine is the longest line that is understood, in bytes. The SDK ends the
+// connection at 10 MiB.
+const maxLine = 8 << 20
+
+// errClosed is the error of requests that the agent does not answer any more.
+var errClosed = errors.New("the agent's output has ended")
+
+// message is a line, as the SDK reads it: what does not fit does not reach it.
+type message struct {
+	JSONRPC string            `json:"jsonrpc"`
+	ID      *json.RawMessage  `json:"id"`
+	Method  string            `json:"method"`
+	Params  json.RawMessage   `json:"params"`
+	Result  json.RawMessage   `json:"result"`
+	Error   *sdk.RequestError `json:"error"`
+}
+
+// request is a request of ours.
+type request struct {
+	id       int64
+	begun    bool          // it has an ID
+	sent     chan struct{} // closed when it is written, or cannot be
+	err      error         // why it could not
+	answered atomic.Bool
+	settled  chan struct{} // closed when its answer is dealt with, if there is one
+}
+
+func newRequest() *request {
+	return &request{sent: make(chan struct{}), settled: make(chan struct{})}
+}
+
+// settle lets what the agent has said after its answer come.
+func (r *request) settle() { close(r.settled) }
+
+// inbound is a message of the agent's own.
+type inbound struct {
+	line []byte
+	asks bool          // it wants an answer
+	done chan struct{} // closed when it is dealt with
+}
+
+// wire stands between the transport and the SDK.
+type wire struct {
+	input io.Writer
+	lines *io.PipeWriter // to the SDK
+
+	starting sync.Mutex // held until the request that begins has an ID
+	next     *request
+
+	mu   sync.Mutex
+	open map[int64]*request
+}
+
+// Write writes a line of the SDK.
+func (w *wire) Write(line []byte) (int, error) {
+	r := w.started(line)
+	n, err := w.input.Write(line)
+	if r != nil {
+		r.err = err
+		close(r.sent)
+	}
+	return n, err
+}
+
+// begin makes r the request that the SDK writes next.
+func (w *wire) begin(r *request) {
+	w.starting.Lock()
+	w.next = r
+}
+
+// started takes note of the ID that the SDK has given to a request.
+func (w *wire) started(line []byte) *request {
+	var id int64
+	var method jsonline.Text
+	reader := jsonline.New(line)
+	for m := reader.Object(); method.IsEmpty() && m.Next(); { // in this order
+		switch string(m.Name()) {
+		case "id":
+			id = reader.Int()
+		case "method":
+			method = reader.Text()
+		}
+	}
+	if id == 0 || method.IsEmpty() {
+		return nil
+	}
+	r := w.next
+	r.id, r.begun, w.next = id, true, nil
+	w.mu.Lock()
+	w.open[id] = r
+	w.mu.Unlock()
+	w.starting.Unlock()
+	return r
+}
+
+// end forgets a request.
+func (w *wire) end(r *request, err error) {
+	if !r.begun {
+		w.next = nil
+		w.starting.Unlock()
+		r.err = err
+		close(r.sent)
+		return
+	}
+	w.mu.Lock()
+	delete(w.open, r.id)
+	w.mu.Unlock()
+}
+
+// answers returns the request that an answer is for, nil for one that comes
+// twice, or after its time.
+func (w *wire) answers(id []byte) *request {
+	number, err := strconv.ParseFloat(string(id), 64) // some write 1.0
+	if err != nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.open[int64(number)]
+	delete(w.open, int64(number))
+	return r
+}
+
+// pass hands a line over to the SDK. It cannot fail: the SDK reads to the end.
+func (w *wire) pass(line []byte) {
+	w.lines.Write(line)
+	w.lines.Write([]byte{'\n'})
+}
+
+// call sends a request and returns the answer. The caller settles r.
+func call[T any](ctx context.Context, e *Engine, r *request, method string, params any) (T, error) {
+	e.wire.begin(r)
+	result, err := sdk.SendRequest[T](e.connection, ctx, method, params)
+	e.wire.end(r, err)
+	switch {
+	case err == nil:
+		return result, nil
+	case r.err != nil:
+		return result, r.err
+	case r.answered.Load():
+		return result, refused(err)
+	case ctx.Err() != nil:
+		return result, context.Cause(ctx)
+	}
+	return result, errClosed
+}
+
+// read hands over what the agent says until its output ends.
+func (e *Engine) read(output io.Reader) {
+	lines := formatters.Lines{Max: maxLine, Handle: e.line}
+	_, err := io.Copy(&lines, output)
+	lines.Close() // it cannot fail, because Handle does not
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	_ = e.closeInput() // nobody reads it
+	e.wire.lines.Close()
+	<-e.connection.Done()
+	e.background.Wait()
+	e.sink.Closed(err)
+}
+
+// line deals with one line.
+func (e *Engine) line(line []byte, truncated bool, size int64) error {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	var m message
+	switch {
+	case truncated || json.Unmarshal(line, &m) != nil || m.ID == nil && m.Method == "":
+		e.misread(line, truncated, size)
+	case m.Method == "":
+		if r := e.wire.answers(*m.ID); r != nil {
+			e.answer(r, line)
+		}
+	case m.ID == nil && m.Method == "$/cancel_request":
+		e.wire.pass(line) // the SDK's own
+	default:
+		in := &inbound{line: line, asks: m.ID != nil, done: make(chan struct{})}
+		e.inbound = in
+		e.wire.pass(line)
+		<-in.done
+	}
+	return nil
+}
+
+func (e *Engine) answer(r *request, line []byte) {
+	r.answered.Store(true)
+	e.wire.pass(line)
+	<-r.settled
+}
+
+// misread reports a line that is no message. A request that it seems to answer
+// is answered with an error, because no other answer will come.
+func (e *Engine) misread(line []byte, truncated bool, size int64) {
+	if !truncated {
+		size = 0 // the text is all of it
+	}
+	e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(line), Truncated: truncated, Size: size})
+	id, method := "", false
+	reader := jsonline.New(line)
+	for m := reader.Object(); m.Next(); {
+		switch string(m.Name()) {
+		case "id":
+			id = string(reader.Raw())
+		case "method":
+			method = true
+		}
+	}
+	if id == "" || method {
+		return
+	}
+	if r := e.wire.answers([]byte(id)); r != nil {
+		e.answer(r, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":{"code":-32700,"message":"the agent's answer cannot be read"}}`, r.id))
+	}
+}
+
+// emit passes an event on.
+func (e *Engine) emit(event *agent.Event) {
+	e.speaking.Lock()
+	defer e.speaking.Unlock()
+	e.sink.Event(event)
+}
