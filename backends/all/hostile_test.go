@@ -99,7 +99,8 @@ func TestHostileInstructions(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				runtime.ReadMemStats(&after)
-				if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
+				// Most of it is for the process table of a busy machine.
+				if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
 					t.Errorf("it took %d MiB", took>>20)
 				}
 				if err != nil || result.Text != "the answer" {
