@@ -88,12 +88,13 @@ func newLeftovers(owner int) *leftovers {
 }
 
 // until looks until nothing is left or the time is over, and returns what is left
-// then. each is called with what a look found, if it is not nil.
+// then. Unless it is nil, each is called with what a look found, leastLooks times
+// in any case.
 func (l *leftovers) until(limit time.Duration, each func([]Leftover)) ([]Leftover, error) {
 	deadline := time.Now().Add(limit)
-	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+	for round, pause := 1, time.Millisecond; ; round, pause = round+1, min(2*pause, 20*time.Millisecond) {
 		left, err := l.look()
-		if len(left) == 0 && err != errUnsettled || time.Now().After(deadline) {
+		if len(left) == 0 && err != errUnsettled || (each == nil || round > leastLooks) && time.Now().After(deadline) {
 			return left, err
 		}
 		if each != nil {

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	diff "github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // startOwner starts a program in dir that runs an agent with the steps.
@@ -236,4 +238,23 @@ func TestLeftoversAreRemembered(t *testing.T) {
 	if len(got) != 1 || got[0].PID != absent+1 {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// Whatever a look takes, what it shows is killed.
+func TestLeftoversAreKilledHoweverLongALookTakes(t *testing.T) {
+	t.Parallel()
+	see := newWitness(t)
+	owner := startOwner(t, see.dir, nil, append(restlessAgents["deaf to SIGTERM"].descend(see.dir), step{Do: "hang"})...)
+	reported(t, see.dir+"/id")
+	kill(owner)
+	l := newLeftovers(owner.Process.Pid)
+	left, err := l.until(-time.Hour, func(left []Leftover) {
+		for _, one := range left {
+			signalLeftover(one, unix.SIGKILL)
+		}
+	})
+	if len(left) > 0 || err != nil {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	see.check(t)
 }

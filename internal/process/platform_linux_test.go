@@ -27,8 +27,9 @@ func forkChain(n int) {
 	unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 }
 
-// forkPulse forks a child every 5 ms, n times, and then waits for ever, as the
-// children do: each holds the standard output open.
+// forkPulse forks a child every 5 ms, n times, and then waits for a minute, as the
+// children do: each holds the standard output open. Then they end, as nobody else
+// may be there to end them.
 //
 //go:norace
 func forkPulse(n int) {
@@ -39,9 +40,14 @@ func forkPulse(n int) {
 		}
 		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0)
 	}
-	for hour := (unix.Timespec{Sec: 3600}); ; {
-		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&hour)), 0, 0)
+	var begun, now unix.Timespec
+	second := unix.Timespec{Sec: 1} // less when a signal comes
+	unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&begun)), 0)
+	for now = begun; now.Sec < begun.Sec+60; {
+		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&second)), 0, 0)
+		unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&now)), 0)
 	}
+	unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 }
 
 // held returns how many goroutines and descriptors this process has.

@@ -75,6 +75,10 @@ const (
 	defaultSettle = time.Second
 	// sweepLimit bounds the end of processes that do not die of SIGKILL.
 	sweepLimit = 5 * time.Second
+	// leastLooks is how often what was killed is looked at again before it counts
+	// as a survivor: on a system with too much to do, one look can take longer
+	// than the limit, and what was killed needs time to die.
+	leastLooks = 10
 )
 
 // A Process is a started process with its descendants. Its methods may be

@@ -42,7 +42,7 @@ var restlessAgents = map[string]restless{
 	}},
 	"forking on": {forks: true, descend: func(dir string) []step {
 		return []step{{Do: "spawn", Child: &child{Output: dir + "/alive", Session: true, Steps: []step{
-			{Do: "ignore"}, {Do: "report", Text: dir + "/id"}, {Do: "pulse", N: 2000},
+			{Do: "ignore"}, {Do: "report", Text: dir + "/id"}, {Do: "pulse", N: 400},
 		}}}}
 	}},
 	"double fork without environment": {clears: true, descend: func(dir string) []step {

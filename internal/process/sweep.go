@@ -64,7 +64,7 @@ func (r *run) sweep() (swept, survived int) {
 		if len(alive) == 0 && err != errUnsettled {
 			return len(killed), 0
 		}
-		if time.Now().After(deadline) {
+		if round >= leastLooks && time.Now().After(deadline) {
 			return len(killed) - surviving(killed, alive), len(alive)
 		}
 		if round > 0 && (len(killed) > before || err != nil) {
