@@ -47,6 +47,7 @@ acceptance: build agents
 # Large, long and many runs of the built program: about ten minutes.
 soak: build
 	cd internal/soak && BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' go test -tags soak -count=1 -timeout 60m .
+	go test -tags soak -count=1 -run 'OneByOne$$' ./cmd/bus-agent
 
 # Figures beside the limits they are measured against. bench-page puts them into
 # docs/performance.md.

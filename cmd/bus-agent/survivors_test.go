@@ -68,14 +68,14 @@ func (p panicking) Write([]byte) (int, error) {
 // descendants are scripts of what an agent leaves: each holds descriptor 9 open
 // and says that it is up on it. GO is there when the run is about to end.
 var descendants = map[string]string{
-	"fork":            `echo up >&9; exec sleep 1000`,
-	"session":         `exec setsid sh -c 'echo up >&9; exec sleep 1000'`,
-	"double fork":     `(sh -c 'echo up >&9; exec sleep 1000' &)`,
-	"daemon":          `cd /; exec </dev/null >/dev/null 2>&1; (setsid sh -c 'echo up >&9; exec sleep 1000' &)`,
-	"deaf to SIGTERM": `trap '' TERM; echo up >&9; exec setsid sleep 1000`,
+	"fork":            `echo up >&9; exec sleep 100`,
+	"session":         `exec setsid sh -c 'echo up >&9; exec sleep 100'`,
+	"double fork":     `(sh -c 'echo up >&9; exec sleep 100' &)`,
+	"daemon":          `cd /; exec </dev/null >/dev/null 2>&1; (setsid sh -c 'echo up >&9; exec sleep 100' &)`,
+	"deaf to SIGTERM": `trap '' TERM; echo up >&9; exec setsid sleep 100`,
 	"forking on": `trap '' TERM; echo up >&9; until [ -e GO ]; do sleep 0.05; done; ` +
 		`i=0; while [ $i -lt 300 ]; do i=$((i+1)); (read x <BLOCK) & sleep 0.005; done; read x <BLOCK`,
-	"double fork without environment": `(env -i setsid sh -c 'echo up >&9; exec sleep 1000' &)`,
+	"double fork without environment": `(env -i setsid sh -c 'echo up >&9; exec sleep 100' &)`,
 }
 
 // only returns one kind of descendants.
@@ -324,7 +324,7 @@ func newInnocents(t *testing.T, c commons) *innocents {
 	i.lives["of another run"] = i.other.lives["session"]
 	for _, name := range []string{"same executable", "nothing in common"} {
 		l := newLife(t)
-		script := "exec 9>" + l.path + "; echo up >&9; exec sleep 1000"
+		script := "exec 9>" + l.path + "; echo up >&9; exec sleep 100"
 		s := newSandbox(t, agentName, "sh PATH="+c.tools+"; export PATH; "+script+"\nhang\n")
 		cmd := exec.Command(s.path("bin/" + agentName))
 		cmd.Env = []string{"GORACE=" + raceOptions}
@@ -388,10 +388,12 @@ func TestDoctor(t *testing.T) {
 	}
 	r.cmd.Process.Kill()
 	r.cmd.Wait()
-	for !strings.HasPrefix(r.sweep(t), "process ") || strings.Contains(r.sweep(t), agentName+", of") {
-		time.Sleep(5 * time.Millisecond) // the agent has yet to heed its SIGTERM
-	}
 	said := r.sweep(t)
+	for deadline := time.Now().Add(30 * time.Second); strings.Count(said, "process ") > 1; said = r.sweep(t) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the agent does not end with its owner:\n%s", said)
+		}
+	}
 	var report struct {
 		Swept     bool
 		Processes []struct {
