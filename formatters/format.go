@@ -64,6 +64,16 @@ func IsRaw(f agent.Formatter) bool {
 	return ok && r.Raw()
 }
 
+// JSON returns the renderer of the output format "events": each event as one
+// object of JSON on a line of its own, see agent.Event.AppendJSON.
+func JSON() agent.Formatter { return jsonLines{} }
+
+type jsonLines struct{}
+
+func (jsonLines) Append(dst []byte, e *agent.Event) []byte {
+	return append(e.AppendJSON(dst), '\n')
+}
+
 type raw struct{}
 
 func (raw) Append(dst []byte, _ *agent.Event) []byte { return dst }

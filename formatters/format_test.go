@@ -173,3 +173,15 @@ func ExampleSanitizeString() {
 	fmt.Printf("%q\n", formatters.SanitizeString("a\x1b]0;title\x07b\u202ec"))
 	// Output: "abc"
 }
+
+func TestJSONRendersOneLineForEachEvent(t *testing.T) {
+	t.Parallel()
+	f := formatters.JSON()
+	var text []byte
+	for _, e := range []agent.Event{{Kind: agent.KindText, Text: "a\nb"}, {Kind: agent.KindHeartbeat}} {
+		text = f.Append(text, &e)
+	}
+	if got, want := string(text), `{"kind":"text","text":"a\nb"}`+"\n"+`{"kind":"heartbeat"}`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -9,7 +9,7 @@ const MaxLine = 16 << 20
 const headSize = 64 << 10
 
 // keepBuffer is the largest buffer that is kept for the next line.
-const keepBuffer = 1 << 20
+const keepBuffer = 2 << 20
 
 // Lines splits what is written to it into lines and hands each to Handle. It
 // never fails by itself, whatever the bytes are, and holds at most one
@@ -85,6 +85,7 @@ func (l *Lines) hold(part []byte) {
 	l.size += int64(len(part))
 	l.last = part[len(part)-1]
 	if l.size <= int64(l.max())+1 { // the carriage return is not known as such yet
+		l.grow(len(part))
 		l.buf = append(l.buf, part...)
 		return
 	}
@@ -94,6 +95,20 @@ func (l *Lines) hold(part []byte) {
 	} else if cap(l.buf) > keepBuffer {
 		l.buf = append(make([]byte, 0, head), l.buf[:head]...)
 	}
+}
+
+// grow makes room for n more bytes: twice as much each time, but no more than the
+// longest line needs.
+func (l *Lines) grow(n int) {
+	need := len(l.buf) + n
+	if need <= cap(l.buf) {
+		return
+	}
+	size := max(2*cap(l.buf), need)
+	if most := l.max() + 1; size > most {
+		size = max(most, need)
+	}
+	l.buf = append(make([]byte, 0, size), l.buf...)
 }
 
 // finish hands over the unfinished line, which ended with a line feed or with

@@ -25,12 +25,11 @@ type view struct {
 // attach connects req with standard output and standard error.
 func (v *view) attach(req *agent.Request, output agent.OutputFormat) {
 	inv := v.inv
-	var line func(*agent.Event) error
 	switch output {
 	case agent.OutputNDJSON:
 		req.Stdout = inv.out
 	case agent.OutputEvents:
-		line = v.eventLine()
+		req.Text, req.Formatter = inv.out, formatters.JSON
 	default:
 		if !inv.global.quiet {
 			req.Text = v.conversation()
@@ -45,9 +44,6 @@ func (v *view) attach(req *agent.Request, output agent.OutputFormat) {
 	req.CaptureLimit = -1
 	req.Events = func(e *agent.Event) error {
 		v.noteModel(e)
-		if line != nil {
-			return line(e)
-		}
 		return nil
 	}
 }
@@ -101,22 +97,6 @@ func (v *view) close() {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
-
-// eventLine prints each event as one line of JSON.
-func (v *view) eventLine() func(*agent.Event) error {
-	var line []byte
-	return func(e *agent.Event) error {
-		line = append(e.AppendJSON(line[:0]), '\n')
-		_, err := v.inv.out.Write(line)
-		if cap(line) > maxKeptLine {
-			line = nil
-		}
-		return err
-	}
-}
-
-// maxKeptLine is the largest buffer that is kept for the next event.
-const maxKeptLine = 1 << 20
 
 // started says what is about to run. It is the first line of a run.
 func (v *view) started(start agent.Start) {
