@@ -121,15 +121,18 @@ type stream struct {
 	to   io.Writer
 }
 
-// pieces are read buffers; most runs need them for a moment only.
+// pieces are read buffers. One is held only while there is something to read, so
+// a thousand silent processes need none.
 var pieces = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // copy copies until the end of the pipe, or, once its deadline has passed, all
 // that is in the pipe then. It calls failed once when the writer fails, and
 // drops what comes after.
 func (s *stream) copy(failed func(error)) error {
-	piece := pieces.Get().(*[64 << 10]byte)
-	defer pieces.Put(piece)
+	conn, err := s.from.SyscallConn()
+	if err != nil {
+		return err
+	}
 	deliver := func(b []byte) {
 		if s.to == nil {
 			return
@@ -144,18 +147,36 @@ func (s *stream) copy(failed func(error)) error {
 		}
 	}
 	for {
-		n, err := s.from.Read(piece[:])
-		if n > 0 {
-			deliver(piece[:n])
-		}
+		var readErr error
+		ended := false
+		err := conn.Read(func(fd uintptr) bool {
+			piece := pieces.Get().(*[64 << 10]byte)
+			defer pieces.Put(piece)
+			var n int
+			for {
+				if n, readErr = unix.Read(int(fd), piece[:]); readErr != unix.EINTR {
+					break
+				}
+			}
+			if readErr == unix.EAGAIN {
+				return false
+			}
+			if ended = n == 0 && readErr == nil; n > 0 {
+				deliver(piece[:n])
+			}
+			return true
+		})
 		switch {
-		case err == nil:
-		case err == io.EOF:
-			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
+			piece := pieces.Get().(*[64 << 10]byte)
+			defer pieces.Put(piece)
 			return s.drain(piece[:], deliver)
-		default:
+		case err != nil:
 			return err
+		case readErr != nil:
+			return readErr
+		case ended:
+			return nil
 		}
 	}
 }
