@@ -114,6 +114,8 @@ func check(rt Runtime) string {
 		return "Decoder is nil"
 	case rt.Instructions != nil && rt.Instructions.Prepare == nil:
 		return "Instructions.Prepare is nil"
+	case rt.Session != nil && (rt.Session.Command == nil || rt.Session.Engine == nil):
+		return "Session.Command or Session.Engine is nil"
 	}
 	for i, v := range rt.Variants {
 		if !validID(v) {

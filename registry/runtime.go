@@ -73,6 +73,9 @@ type Runtime struct {
 	// instructions.
 	Instructions *Instructions
 
+	// Session holds long-lived sessions; nil means that the runtime cannot.
+	Session *Session
+
 	// PrivateTemp gives each run a TMPDIR of its own, removed at its end. It is
 	// for CLIs that leave files there, or whose sandbox lets tools write there.
 	PrivateTemp bool

@@ -39,7 +39,7 @@ func captureAppend[T []byte | string](c *capture, b T) {
 
 // reset empties c and keeps its memory, unless there is much of it.
 func (c *capture) reset() {
-	if cap(c.head) > 1<<20 {
+	if cap(c.head) > keptSize {
 		c.head = nil
 	}
 	c.head, c.ring, c.start, c.size = c.head[:0], nil, 0, 0

@@ -39,7 +39,7 @@ type output struct {
 	stdout    capture
 	stderr    capture
 	errorTail capture // of standard error, for the error
-	text      []byte  // reused for each event
+	text      []byte  // gathered from the events of what has arrived
 
 	fresh     bool // the session began with this run
 	sessionID string
@@ -112,7 +112,11 @@ func (o *output) stdoutWriter() io.Writer {
 					return 0, err
 				}
 			}
-			return o.stream.Write(b)
+			n, err := o.stream.Write(b)
+			if flushErr := o.flush(); err == nil {
+				err = flushErr
+			}
+			return n, err
 		})
 	})
 }
@@ -165,22 +169,44 @@ func (o *output) consuming() (end func()) {
 
 // close delivers the last, unfinished line.
 func (o *output) close() error {
-	_, err := o.panics.guard(func() (int, error) { return 0, o.stream.Close() })
+	_, err := o.panics.guard(func() (int, error) {
+		err := o.stream.Close()
+		if flushErr := o.flush(); err == nil {
+			err = flushErr
+		}
+		return 0, err
+	})
 	return err
 }
+
+// flushSize is how much text is gathered before it is passed on while there are
+// more events of what has arrived.
+const flushSize = 64 << 10
+
+// flush passes on the text that was gathered.
+func (o *output) flush() error {
+	if len(o.text) == 0 {
+		return nil
+	}
+	err := o.pass(o.req.Text, o.text)
+	if o.text = o.text[:0]; cap(o.text) > keptSize {
+		o.text = nil
+	}
+	return err
+}
+
+// keptSize is the largest buffer that is kept for what comes next.
+const keptSize = 2 << 20
 
 // event takes one event on its way to the caller.
 func (o *output) event(e *agent.Event) error {
 	o.note(e)
 	if o.formatter != nil && !o.raw {
-		o.text = o.formatter.Append(o.text[:0], e)
-		if len(o.text) > 0 {
-			if err := o.pass(o.req.Text, o.text); err != nil {
+		o.text = o.formatter.Append(o.text, e)
+		if len(o.text) >= flushSize {
+			if err := o.flush(); err != nil {
 				return err
 			}
-		}
-		if cap(o.text) > 1<<20 {
-			o.text = nil
 		}
 	}
 	if o.req.Events != nil {
@@ -321,22 +347,22 @@ func (o *output) quote(text string) string {
 	return strings.Clone(formatters.SanitizeString(text))
 }
 
-// stderrTail returns the last lines of standard error that say something.
-func (o *output) stderrTail(quiet func([]byte) bool) string {
-	c := o.errorTail.captured()
-	tail := c.Head
+// tail returns the last lines of a standard error that say something.
+func tail(stderr *capture, hide secrets, quiet func([]byte) bool) string {
+	c := stderr.captured()
+	text := c.Head
 	if c.Truncated {
-		tail = c.Tail
+		text = c.Tail
 	}
-	tail = []byte(o.secrets.mask(string(tail)))
-	if len(tail) > stderrTailSize {
-		tail = tail[len(tail)-stderrTailSize:]
-		if _, after, ok := bytes.Cut(tail, []byte("\n")); ok {
-			tail = after
+	text = []byte(hide.mask(string(text)))
+	if len(text) > stderrTailSize {
+		text = text[len(text)-stderrTailSize:]
+		if _, after, ok := bytes.Cut(text, []byte("\n")); ok {
+			text = after
 		}
 	}
 	var kept []string
-	for line := range bytes.Lines(tail) {
+	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, "\r\n")
 		if len(bytes.TrimSpace(line)) == 0 || quiet != nil && quiet(line) {
 			continue

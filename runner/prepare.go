@@ -35,7 +35,7 @@ type Plan struct {
 // Plan does everything Run does before it writes a file or starts a process,
 // and returns what Run would do. It returns the errors Run would return.
 func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
-	p, err := r.prepare(ctx, req, true)
+	p, err := r.prepare(ctx, req, forPlan)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -53,8 +53,18 @@ func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
 	return plan, nil
 }
 
+// A purpose is what a request is prepared for.
+type purpose uint8
+
+const (
+	forRun purpose = iota
+	forPlan
+	forSession
+)
+
 // prepared is a settled request with everything arranged for its run.
 type prepared struct {
+	purpose   purpose
 	req       agent.Request
 	selection Selection
 	settings  Settings
@@ -71,8 +81,8 @@ type prepared struct {
 // prepare settles req and arranges its run. What can be wrong with a request is
 // found before anything is written. Beside an error it returns what is settled by
 // then; nothing of that is left to close.
-func (r *Runner) prepare(ctx context.Context, req agent.Request, dryRun bool) (*prepared, error) {
-	p := &prepared{req: req, silence: cmp.Or(r.silence, resultSilence)}
+func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (*prepared, error) {
+	p := &prepared{req: req, purpose: what, silence: cmp.Or(r.silence, resultSilence)}
 	p.req.Resolved = agent.Resolved{}
 	p.warn = func(line string) {
 		line = oneLine(p.secrets.mask(line))
@@ -97,6 +107,12 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, dryRun bool) (*
 	}
 	p.selection.Warnings = slices.Clone(p.warnings)
 	rt := p.selection.Runtime
+	if what == forSession {
+		if rt.Session == nil {
+			return p, cannot(rt, "hold a session")
+		}
+		rt.Options = rt.Session.Options
+	}
 	if p.settings, err = quiet.settings(l, rt.ID, req, ""); err != nil {
 		return p, err
 	}
@@ -117,7 +133,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, dryRun bool) (*
 	if err := context.Cause(ctx); err != nil {
 		return p, canceled(p.req.Runtime, err)
 	}
-	if err := p.arrange(ctx, rt, dryRun); err != nil {
+	if err := p.arrange(ctx, rt); err != nil {
 		return p, err
 	}
 	if p.command, err = p.build(rt); err != nil {
@@ -128,7 +144,11 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, dryRun bool) (*
 }
 
 func (p *prepared) build(rt registry.Runtime) (agent.Command, error) {
-	command, err := rt.Command(p.req)
+	build := rt.Command
+	if p.purpose == forSession {
+		build = rt.Session.Command
+	}
+	command, err := build(p.req)
 	if err != nil {
 		return agent.Command{}, p.wrap(agent.ErrUsage, err)
 	}
@@ -166,7 +186,7 @@ func (p *prepared) settleText() error {
 	}
 	req.Template, req.Vars = "", nil
 	switch {
-	case strings.TrimSpace(req.Prompt) == "":
+	case strings.TrimSpace(req.Prompt) == "" && (p.purpose != forSession || req.Prompt != ""):
 		return agent.Usagef("the prompt is empty; nothing was started")
 	case !utf8.ValidString(req.Prompt):
 		return agent.Usagef("the prompt is not valid UTF-8; nothing was started")
@@ -250,7 +270,8 @@ func checkPrompt(prompt string, rt registry.Runtime) error {
 
 // arrange makes the run's temporary folder and lets the instruction adapter
 // deliver AGENTS.md. In a dry run nothing is written.
-func (p *prepared) arrange(ctx context.Context, rt registry.Runtime, dryRun bool) (err error) {
+func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error) {
+	dryRun := p.purpose == forPlan
 	for _, w := range p.chain.Warnings {
 		p.warn(w)
 	}
@@ -279,7 +300,11 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime, dryRun bool
 	if p.workspace, err = instructions.Open(p.chain, dryRun); err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
-	setup, err := rt.Instructions.Prepare(ctx, p.req, p.workspace)
+	prepare := rt.Instructions.Prepare
+	if p.purpose == forSession && rt.Session.Prepare != nil {
+		prepare = rt.Session.Prepare
+	}
+	setup, err := prepare(ctx, p.req, p.workspace)
 	if err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}

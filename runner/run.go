@@ -41,7 +41,7 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 	if err := context.Cause(ctx); err != nil {
 		return result, canceled(req.Runtime, err)
 	}
-	p, err := r.prepare(ctx, req, false)
+	p, err := r.prepare(ctx, req, forRun)
 	if err != nil {
 		result.Runtime, result.Model, result.Warnings = p.req.Runtime, p.req.Model, p.warnings
 		return result, err
@@ -122,7 +122,7 @@ func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output)
 		Code:   result.ExitCode,
 		Signal: result.Signal,
 		Reason: o.reason(),
-		Stderr: o.stderrTail(p.selection.Runtime.QuietStderr),
+		Stderr: tail(&o.errorTail, o.secrets, p.selection.Runtime.QuietStderr),
 	}
 	var startErr *process.StartError
 	switch {

@@ -1,0 +1,124 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
+)
+
+// StartSession starts an agent and opens a session with it. The request is like
+// that of a run; its Prompt, which may be empty, is the first message, and its
+// Resume the session to go on with. Timeout bounds the opening, MaxTurns and
+// Continue must not be set, and of the callbacks only Started and Stderr are
+// called: events and questions are the business of options.
+//
+// The agent runs until [session.Session.Stop] or its own end, also after ctx has
+// ended, which bounds the opening alone. The errors are those of [Runner.Run].
+func (r *Runner) StartSession(ctx context.Context, req agent.Request, options session.Options) (*session.Session, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, canceled(req.Runtime, err)
+	}
+	p, err := r.prepare(ctx, req, forSession)
+	if err != nil {
+		return nil, err
+	}
+	options.Prefix = p.req.Resolved.Setup.Prefix
+	s, err := p.open(ctx, options)
+	if err == nil && p.req.Prompt != "" {
+		s.Send(session.Message{Text: p.req.Prompt})
+	}
+	return s, err
+}
+
+// open starts the agent and opens a session with it.
+func (p *prepared) open(ctx context.Context, options session.Options) (*session.Session, error) {
+	if p.req.Started != nil {
+		p.req.Started(p.start())
+	}
+	output, fromAgent := io.Pipe()
+	a := &sessionAgent{prepared: p, output: fromAgent, stderr: capture{limit: 2 * stderrTailSize}, done: make(chan struct{})}
+	var err error
+	a.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
+		Path:        p.selection.Path,
+		Args:        p.command.Args,
+		Env:         p.environ(),
+		Dir:         p.req.Workdir,
+		Interactive: true,
+		Files:       p.req.Resolved.Setup.Files,
+		Stdout:      fromAgent,
+		Stderr:      writerFunc(a.writeStderr),
+		Litter:      p.selection.Runtime.Litter,
+	})
+	if err != nil {
+		p.close(context.WithoutCancel(ctx))
+		return nil, &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("%s cannot be started: %w", p.selection.Path, err)}
+	}
+	go a.wait()
+	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
+	defer cancel()
+	transport := session.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
+	start := session.Start{Workdir: p.req.Workdir, Resume: p.req.Resolved.Setup.ResumeID, Request: p.req}
+	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), a, transport, start, options)
+	if err != nil {
+		return nil, a.explain(err)
+	}
+	return s, nil
+}
+
+// sessionAgent is the process behind a session.
+type sessionAgent struct {
+	*prepared
+	process *process.Process
+	output  *io.PipeWriter
+	stderr  capture
+	exit    *agent.ExitError // once done is closed
+	done    chan struct{}
+}
+
+func (a *sessionAgent) Stop() { a.process.Stop() }
+
+func (a *sessionAgent) Done() <-chan struct{} { return a.done }
+
+func (a *sessionAgent) writeStderr(b []byte) (int, error) {
+	a.stderr.write(b)
+	if a.req.Stderr != nil {
+		return a.req.Stderr.Write(b)
+	}
+	return len(b), nil
+}
+
+// wait takes back what was arranged once the agent has ended.
+func (a *sessionAgent) wait() {
+	exit, err := a.process.Wait()
+	a.exit = &agent.ExitError{
+		Code: exit.Code, Signal: exit.Signal,
+		Stderr: tail(&a.stderr, a.secrets, a.selection.Runtime.QuietStderr),
+	}
+	switch {
+	case err != nil:
+		a.output.CloseWithError(fmt.Errorf("output could not be passed on: %w", err))
+	case exit.Code != 0 && !exit.Stopped:
+		a.output.CloseWithError(a.exit)
+	default:
+		a.output.Close()
+	}
+	if exit.Survived > 0 {
+		a.warn(fmt.Sprintf("%d processes of the session could not be ended", exit.Survived))
+	}
+	a.close(context.Background())
+	close(a.done)
+}
+
+// explain adds to the error of a session that was not opened what its agent said.
+func (a *sessionAgent) explain(err error) error {
+	e, ok := errors.AsType[*agent.Error](err)
+	if _, explained := errors.AsType[*agent.ExitError](err); !ok || explained {
+		return err
+	}
+	return &agent.Error{Kind: e.Kind, Runtime: e.Runtime, Err: &stopped{e.Err.Error(), a.exit}}
+}
