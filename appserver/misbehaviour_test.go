@@ -31,14 +31,15 @@ func visit(t *testing.T, steps []sessiontest.Step) (outcomes []string) {
 	const timeout = 10 * time.Minute
 	turns := []*session.Turn{s.Send(session.Message{Text: "one", Timeout: timeout}), s.Send(session.Message{Text: "two", Timeout: timeout})}
 	synctest.Wait()
-	steering, cancel := context.WithTimeout(t.Context(), timeout)
+	steering, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	turns = append(turns, s.Steer(steering, session.Message{Text: "steered", Timeout: timeout}))
-	time.Sleep(timeout)
-	interrupting, cancel := context.WithTimeout(t.Context(), timeout)
+	time.Sleep(timeout + time.Minute)
+	interrupting, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	synctest.Wait()
 	_ = s.Interrupt(interrupting) // the server may say anything to that
-	time.Sleep(timeout)
+	time.Sleep(timeout + time.Minute)
 	s.Stop(t.Context(), "enough")
 	for i, turn := range turns {
 		select {

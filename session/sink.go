@@ -71,7 +71,7 @@ func (s *Session) verdict(t *Turn, e *agent.Event) error {
 	switch {
 	case e.Interrupted || t.interrupted:
 		kind = agent.ErrCanceled
-		if text == "" {
+		if text == "" || !e.Interrupted { // what the agent makes of it is no reason
 			text = "the turn was interrupted"
 		}
 	case e.Failure == agent.FailureAuthentication:

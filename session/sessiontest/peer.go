@@ -22,18 +22,19 @@ type Peer struct {
 	output *io.PipeWriter
 
 	heard   chan struct{} // there is news from the client
-	deaf    chan struct{} // closed when it reads no more
 	stopped chan struct{} // closed by Stop
 	done    chan struct{}
 	once    sync.Once
 
-	mu      sync.Mutex
-	lines   []string // all that came
-	inbox   []string // what no step has waited for yet
-	closed  bool     // the input has ended
-	waiting *Step
-	ids     map[string]string // of requests, of the script to the client's
-	toolend int
+	mu         sync.Mutex
+	lines      []string // all that came
+	inbox      []string // what no step has waited for yet
+	closed     bool     // the input has ended
+	deaf       bool     // it reads no more
+	pipe       int      // how many lines had come by then; one more is in the pipe
+	waiting    *Step
+	ids        map[string]string // of requests, of the script to the client's
+	endedTools int
 }
 
 var _ session.Process = (*Peer)(nil)
@@ -44,7 +45,7 @@ var errGone = errors.New("the peer has ended")
 // Start starts a peer with a script.
 func Start(steps []Step) *Peer {
 	p := &Peer{
-		heard: make(chan struct{}, 1), deaf: make(chan struct{}), stopped: make(chan struct{}), done: make(chan struct{}),
+		heard: make(chan struct{}, 1), stopped: make(chan struct{}), done: make(chan struct{}),
 		ids: map[string]string{},
 	}
 	p.input, p.sent = io.Pipe()
@@ -67,7 +68,7 @@ func (p *Peer) Transport() session.Transport {
 	return session.Transport{Input: p.sent, Output: p.said, EndTools: func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.toolend++
+		p.endedTools++
 	}}
 }
 
@@ -94,7 +95,7 @@ func (p *Peer) Sent() []string {
 func (p *Peer) EndedTools() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.toolend
+	return p.endedTools
 }
 
 // Waiting returns the step whose message the peer waits for, and whether there is
@@ -113,18 +114,17 @@ func (p *Peer) listen() {
 	in := bufio.NewReader(p.input)
 	for {
 		line, err := in.ReadString('\n')
-		select {
-		case <-p.deaf:
-			<-p.stopped
-			return
-		default:
-		}
 		p.mu.Lock()
 		if line = strings.TrimSuffix(line, "\n"); line != "" {
 			p.lines, p.inbox = append(p.lines, line), append(p.inbox, line)
 		}
-		p.closed = err != nil
+		p.closed = err != nil && !p.deaf
+		deaf := p.deaf && len(p.lines) > p.pipe
 		p.mu.Unlock()
+		if deaf {
+			<-p.stopped
+			return
+		}
 		select {
 		case p.heard <- struct{}{}:
 		default:
@@ -176,11 +176,9 @@ func (p *Peer) do(s Step) bool {
 			return false
 		}
 	case Deafen:
-		select {
-		case <-p.deaf:
-		default:
-			close(p.deaf)
-		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.deaf, p.pipe = true, len(p.lines)
 		return true
 	}
 	return false

@@ -26,7 +26,8 @@ const (
 	Write
 	// Pause waits for the time For.
 	Pause
-	// Deafen reads nothing any more, whatever comes.
+	// Deafen reads nothing any more, but the line that comes next, which a pipe
+	// would hold.
 	Deafen
 	// Die ends the peer: its output ends and nobody reads what is sent to it.
 	Die

@@ -1,0 +1,230 @@
+package streamjson_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backends/claude"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/sessiontest"
+	"github.com/busdk/bus-agent/session/streamjson"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// engine returns an engine with the decoder of the agent that was recorded.
+func engine() *streamjson.Engine {
+	return &streamjson.Engine{Decoder: claude.Runtime().Decoder, Modes: map[agent.Access]string{agent.AccessWrite: "acceptEdits"}}
+}
+
+// transcript reads a recorded conversation. It begins with the greeting of the
+// engine; the agent answered it in one of the records.
+func transcript(t testing.TB, name string) []sessiontest.Step {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := sessiontest.Transcript(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sessiontest.Key(steps[0].Line) == "control_request initialize" {
+		return steps
+	}
+	return append(greeting(), steps...)
+}
+
+func greeting() []sessiontest.Step {
+	return []sessiontest.Step{
+		expect(`{"type":"control_request","request_id":"r1","request":{"subtype":"initialize"}}`),
+		say(`{"type":"control_response","response":{"subtype":"success","request_id":"r1","response":{}}}`),
+	}
+}
+
+func expect(line string) sessiontest.Step {
+	return sessiontest.Step{Kind: sessiontest.Expect, Line: line}
+}
+func say(line string) sessiontest.Step { return sessiontest.Step{Kind: sessiontest.Say, Line: line} }
+
+// log collects what a session says.
+type log struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *log) add(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+// event notes an event; heartbeats are left out.
+func (l *log) event(e *agent.Event) {
+	if e.Kind != agent.KindHeartbeat {
+		text, err := json.Marshal(e)
+		l.add("%s%s", text, orNothing(err))
+	}
+}
+
+func orNothing(err error) string {
+	if err == nil {
+		return ""
+	}
+	return " " + err.Error()
+}
+
+// turn notes how a turn ended.
+func (l *log) turn(t *session.Turn) {
+	<-t.Done()
+	result, err := t.Wait(context.Background())
+	result.Duration = 0
+	text, _ := json.Marshal(result)
+	l.add("turn: %s%s", text, orNothing(err))
+}
+
+// user is what the client of a transcript wants.
+type user struct {
+	Type    string `json:"type"`
+	Message struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	} `json:"message"`
+	Request struct {
+		Subtype string `json:"subtype"`
+		Model   string `json:"model"`
+	} `json:"request"`
+	Response struct {
+		RequestID string `json:"request_id"`
+		Response  struct {
+			Behavior string `json:"behavior"`
+		} `json:"response"`
+	} `json:"response"`
+}
+
+// want does with s what the client did that sent line.
+func want(t *testing.T, s *session.Session, line string) *session.Turn {
+	var u user
+	if err := json.Unmarshal([]byte(line), &u); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	switch u.Type + " " + u.Request.Subtype {
+	case "user ":
+		return s.Send(session.Message{Text: u.Message.Content[0].Text})
+	case "control_request interrupt":
+		err = s.Interrupt(t.Context())
+	case "control_request set_model":
+		err = s.SetModel(t.Context(), u.Request.Model)
+	case "control_request set_permission_mode":
+		err = s.SetAccess(t.Context(), agent.AccessWrite)
+	case "control_response ":
+		d := session.Decline
+		if u.Response.Response.Behavior == "allow" {
+			d = session.Accept
+		}
+		err = s.Answer(t.Context(), u.Response.RequestID, d)
+	default:
+		t.Errorf("the client does not send %s", line)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return nil
+}
+
+// replay plays a transcript in a bubble and returns what came of it.
+func replay(t *testing.T, steps []sessiontest.Step) string {
+	t.Helper()
+	peer := sessiontest.Start(steps)
+	l := &log{}
+	s, err := session.Open(t.Context(), "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{Events: l.event})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var turns []*session.Turn
+	for {
+		synctest.Wait()
+		step, ok := peer.Waiting()
+		if !ok {
+			break
+		}
+		if turn := want(t, s, step.Line); turn != nil {
+			turns = append(turns, turn)
+		}
+		synctest.Wait()
+		if again, ok := peer.Waiting(); ok && again == step {
+			t.Fatalf("the client does not send %s", step.Line)
+		}
+	}
+	info := s.Info()
+	s.Stop(t.Context(), "")
+	for _, turn := range turns {
+		l.turn(turn)
+	}
+	l.add("%+v", info)
+	for _, line := range peer.Sent() {
+		l.add("> %s", line)
+	}
+	return strings.Join(l.lines, "\n") + "\n"
+}
+
+// apart moves the second message behind the result of the first: a session keeps
+// it until then.
+func apart(steps []sessiontest.Step) []sessiontest.Step {
+	user := func(s sessiontest.Step) bool { return sessiontest.Key(s.Line) == "user" }
+	first := slices.IndexFunc(steps, user)
+	second := first + 1 + slices.IndexFunc(steps[first+1:], user)
+	result := slices.IndexFunc(steps, func(s sessiontest.Step) bool { return sessiontest.Key(s.Line) == "result" })
+	moved := steps[second]
+	steps = slices.Insert(slices.Clone(steps), result+1, moved)
+	return slices.Delete(steps, second, second+1)
+}
+
+// without leaves out what a session never asks.
+func without(steps []sessiontest.Step) []sessiontest.Step {
+	return slices.DeleteFunc(steps, func(s sessiontest.Step) bool {
+		return strings.Contains(s.Line, "no_such") || strings.Contains(s.Line, "m3")
+	})
+}
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	same := func(steps []sessiontest.Step) []sessiontest.Step { return steps }
+	for name, adapt := range map[string]func([]sessiontest.Step) []sessiontest.Step{
+		"close-midturn": same, "initialize": same, "interrupt": same, "multi": same, "perm-allow": same, "perm-deny": same,
+		"queued": apart, "set-model-mode": without,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				got := replay(t, adapt(transcript(t, name)))
+				golden := filepath.Join("testdata", name+".golden")
+				if *update {
+					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got != string(want) {
+					t.Errorf("got\n%s\nwant\n%s", got, want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,381 @@
+// Package streamjson is the engine for agents that take messages as lines of JSON
+// on their standard input and answer with the lines that they print in a run, as
+// `claude -p --input-format stream-json --output-format stream-json` does.
+//
+// Beside messages both sides send control requests: to interrupt, to change the
+// model or the access, and to ask for permission. Facts are from Claude Code
+// 2.1.329, seen by running it. A message that is sent during a turn is queued by
+// the agent and answered in a turn of its own, so there is nothing to steer with.
+package streamjson
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/session"
+)
+
+// An Engine is a session.Engine for one agent process.
+type Engine struct {
+	// Decoder makes the decoder of the agent's lines. Required.
+	Decoder func() formatters.Decoder
+	// Modes are the agent's words for access, for SetAccess.
+	Modes map[agent.Access]string
+
+	input  *session.LineWriter
+	sink   session.Sink
+	stream *formatters.Stream
+
+	mu        sync.Mutex
+	last      int
+	waiting   map[string]chan<- *response // by request ID; nil means that there is no answer any more
+	questions map[string]question
+	closed    bool
+	unwanted  int // turns to come of messages that were given up
+}
+
+var (
+	_ session.Engine   = (*Engine)(nil)
+	_ session.Adjuster = (*Engine)(nil)
+)
+
+// question is a question for permission that is open.
+type question struct {
+	input       json.RawMessage
+	suggestions []suggestion
+}
+
+// suggestion is a change of permissions that the agent proposes.
+type suggestion struct {
+	Type        string          `json:"type"`
+	Rules       json.RawMessage `json:"rules,omitempty"`
+	Behavior    string          `json:"behavior,omitempty"`
+	Destination string          `json:"destination"`
+}
+
+// response answers a control request.
+type response struct {
+	Subtype   string          `json:"subtype"` // success or error
+	RequestID string          `json:"request_id"`
+	Response  json.RawMessage `json:"response,omitempty"`
+	Error     string          `json:"error,omitempty"`
+}
+
+// control is a line that is no event.
+type control struct {
+	Type      string       `json:"type"`
+	RequestID string       `json:"request_id"`
+	Request   agentRequest `json:"request"`
+	Response  response     `json:"response"`
+}
+
+// agentRequest is what the agent asks.
+type agentRequest struct {
+	Subtype     string          `json:"subtype"`
+	ToolName    string          `json:"tool_name"`
+	ToolUseID   string          `json:"tool_use_id"`
+	Input       json.RawMessage `json:"input"`
+	Reason      string          `json:"decision_reason"`
+	Suggestions json.RawMessage `json:"permission_suggestions"`
+}
+
+// suggestions returns those that are understood: all or none.
+func (r *agentRequest) suggestions() []suggestion {
+	var list []suggestion
+	if r.Suggestions == nil || json.Unmarshal(r.Suggestions, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// clientRequest is what the agent is asked.
+type clientRequest struct {
+	Subtype string `json:"subtype"`
+	Model   string `json:"model,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+}
+
+// errClosed is the error of requests that the agent does not answer any more.
+var errClosed = errors.New("the agent's output has ended")
+
+// Open waits until the agent is there. The session's ID comes with its first turn.
+func (e *Engine) Open(ctx context.Context, t session.Transport, _ session.Start, sink session.Sink) (session.Info, error) {
+	e.input, e.sink = session.NewLineWriter(t.Input), sink
+	e.waiting, e.questions = map[string]chan<- *response{}, map[string]question{}
+	e.stream = formatters.NewStream(e.Decoder(), func(event *agent.Event) error {
+		e.event(event)
+		return nil
+	})
+	go e.read(t.Output)
+	_, err := e.request(ctx, clientRequest{Subtype: "initialize"})
+	return session.Info{}, err
+}
+
+// read passes on what the agent says until its output ends.
+func (e *Engine) read(output io.Reader) {
+	lines := formatters.Lines{Handle: func(line []byte, truncated bool, size int64) error {
+		switch {
+		case truncated:
+			text := strings.ToValidUTF8(string(line), "\uFFFD")
+			e.sink.Event(&agent.Event{Kind: agent.KindRaw, Text: text, Truncated: true, Size: size})
+		case e.control(line):
+		default:
+			e.stream.Write(line) // it cannot fail, because its callback does not
+			e.stream.Write([]byte{'\n'})
+		}
+		return nil
+	}}
+	_, err := io.Copy(&lines, output)
+	lines.Close() // it cannot fail either
+	e.mu.Lock()
+	e.closed = true
+	for _, reply := range e.waiting {
+		reply <- nil
+	}
+	clear(e.waiting)
+	e.mu.Unlock()
+	e.sink.Closed(err)
+}
+
+// event passes an event on, but not the end of a turn that nobody waits for.
+func (e *Engine) event(event *agent.Event) {
+	if event.Kind == agent.KindResult && event.Subagent == "" {
+		e.mu.Lock()
+		unwanted := e.unwanted > 0
+		if unwanted {
+			e.unwanted--
+		}
+		clear(e.questions) // they went with the turn
+		e.mu.Unlock()
+		if unwanted {
+			event = &agent.Event{Kind: agent.KindHeartbeat}
+		}
+	}
+	e.sink.Event(event)
+}
+
+// control takes a line that is no event and reports whether it was one.
+func (e *Engine) control(line []byte) bool {
+	if !bytes.Contains(line, []byte(`"control_`)) {
+		return false
+	}
+	var c control
+	if json.Unmarshal(line, &c) != nil {
+		return false
+	}
+	switch c.Type {
+	case "control_response":
+		e.mu.Lock()
+		reply := e.waiting[c.Response.RequestID]
+		delete(e.waiting, c.Response.RequestID)
+		e.mu.Unlock()
+		if reply != nil { // one that comes twice, or after its time, is no news
+			reply <- &c.Response
+		}
+	case "control_cancel_request":
+		e.mu.Lock()
+		delete(e.questions, c.RequestID)
+		e.mu.Unlock()
+		e.sink.Answered(c.RequestID)
+	case "control_request":
+		e.asked(&c)
+	default:
+		return false
+	}
+	return true
+}
+
+// asked takes a request of the agent.
+func (e *Engine) asked(c *control) {
+	if c.Request.Subtype != "can_use_tool" {
+		e.refuse(c)
+		return
+	}
+	e.mu.Lock()
+	e.questions[c.RequestID] = question{c.Request.Input, c.Request.suggestions()}
+	e.mu.Unlock()
+	e.sink.Event(&agent.Event{
+		Kind: agent.KindApproval, ApprovalID: c.RequestID, Text: c.Request.Reason,
+		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
+	})
+}
+
+// refuse answers what is not understood.
+func (e *Engine) refuse(c *control) {
+	line, err := json.Marshal(controlResponse{"control_response", response{
+		Subtype: "error", RequestID: c.RequestID, Error: "not supported by this client: " + c.Request.Subtype,
+	}})
+	if err == nil {
+		_ = e.input.Post(line) // an agent that does not read goes without
+	}
+}
+
+type controlResponse struct {
+	Type     string   `json:"type"`
+	Response response `json:"response"`
+}
+
+type controlRequest struct {
+	Type      string        `json:"type"`
+	RequestID string        `json:"request_id"`
+	Request   clientRequest `json:"request"`
+}
+
+// request sends a control request and returns its answer.
+func (e *Engine) request(ctx context.Context, what clientRequest) (json.RawMessage, error) {
+	reply := make(chan *response, 1)
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil, errClosed
+	}
+	e.last++
+	id := "bus-" + strconv.Itoa(e.last)
+	e.waiting[id] = reply
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		delete(e.waiting, id)
+		e.mu.Unlock()
+	}()
+	line, err := json.Marshal(controlRequest{"control_request", id, what})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.input.Write(ctx, line); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-reply:
+		switch {
+		case r == nil:
+			return nil, errClosed
+		case r.Subtype != "success":
+			return nil, fmt.Errorf("the agent refuses: %s", r.Error)
+		}
+		return r.Response, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// block and message are what the user says.
+type block struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type message struct {
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
+}
+
+type userLine struct {
+	Type    string  `json:"type"`
+	Message message `json:"message"`
+}
+
+// Send begins a turn. A line break is put before a leading "/", which the agent
+// would take for a command.
+func (e *Engine) Send(ctx context.Context, text string) error {
+	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", agent.GuardSlash(text)}}}})
+	if err != nil {
+		return err
+	}
+	begun, err := e.input.Write(ctx, line)
+	if err != nil && begun {
+		// The agent can still get it, and answers in order.
+		e.mu.Lock()
+		e.unwanted++
+		e.mu.Unlock()
+	}
+	return err
+}
+
+// Steer is not possible.
+func (e *Engine) Steer(context.Context, string) error { return session.ErrUnsupported }
+
+// Interrupt ends the turn and its tools.
+func (e *Engine) Interrupt(ctx context.Context) error {
+	_, err := e.request(ctx, clientRequest{Subtype: "interrupt"})
+	return err
+}
+
+// SetModel sets the model of the turns to come.
+func (e *Engine) SetModel(ctx context.Context, model string) error {
+	_, err := e.request(ctx, clientRequest{Subtype: "set_model", Model: model})
+	return err
+}
+
+// SetAccess sets what the agent may do from now on.
+func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
+	mode, ok := e.Modes[access]
+	if !ok {
+		return session.ErrUnsupported
+	}
+	_, err := e.request(ctx, clientRequest{Subtype: "set_permission_mode", Mode: mode})
+	return err
+}
+
+// Answer answers a question for permission.
+func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
+	e.mu.Lock()
+	q, open := e.questions[approvalID]
+	delete(e.questions, approvalID)
+	e.mu.Unlock()
+	if !open {
+		return session.ErrTooLate
+	}
+	answer, err := json.Marshal(q.answer(d))
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: approvalID, Response: answer}})
+	if err != nil {
+		return err
+	}
+	_, err = e.input.Write(ctx, line)
+	return err
+}
+
+// answer is what the agent is told.
+type answer struct {
+	Behavior  string          `json:"behavior"`
+	Input     json.RawMessage `json:"updatedInput,omitempty"`
+	Changes   []suggestion    `json:"updatedPermissions,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Interrupt bool            `json:"interrupt,omitempty"`
+}
+
+func (q question) answer(d session.Decision) answer {
+	switch d {
+	case session.Accept:
+		return answer{Behavior: "allow", Input: q.input}
+	case session.AcceptForSession:
+		a := answer{Behavior: "allow", Input: q.input}
+		for _, s := range q.suggestions {
+			// Others change more than what was asked for, and where the agent
+			// would write them is no business of a session.
+			if s.Type == "addRules" && s.Behavior == "allow" {
+				s.Destination = "session"
+				a.Changes = append(a.Changes, s)
+			}
+		}
+		return a
+	case session.Cancel:
+		return answer{Behavior: "deny", Message: "The user wants the turn to end.", Interrupt: true}
+	}
+	return answer{Behavior: "deny", Message: "The user declines."}
+}
+
+// Close ends the agent's input, which makes it exit after its turn.
+func (e *Engine) Close() error { return e.input.Close() }
