@@ -1,0 +1,112 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// TestCallsEndWithTheirContext although the engine is busy with another one.
+func TestCallsEndWithTheirContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answered := make(chan struct{})
+		p := &peer{steer: func(string) error {
+			<-answered // which the agent waits for
+			return nil
+		}}
+		s := open(t, p, session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Accept }})
+		first := s.Send(session.Message{Text: "first"})
+		<-p.sent
+		steered := make(chan *session.Turn)
+		go func() { steered <- s.Steer(t.Context(), session.Message{Text: "steered"}) }()
+		synctest.Wait()
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Interrupt(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Interrupt: %v", err)
+		}
+		next := s.Steer(ctx, session.Message{Text: "next"})
+		if next == first {
+			t.Error("it went into the turn")
+		}
+		p.question("q")
+		synctest.Wait()
+		if got := p.answered(); got != "[q accept]" {
+			t.Errorf("answered %s", got)
+		}
+		close(answered)
+		if turn := <-steered; turn != first {
+			t.Error("it did not go into the turn")
+		}
+		p.finish()
+		if got := <-p.sent; got != "next" {
+			t.Errorf("then %q was sent", got)
+		}
+		s.Stop(t.Context(), "")
+	})
+}
+
+func TestCancelEndsTheTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{}
+		s := open(t, p, session.Options{})
+		turn := s.Send(session.Message{Text: "go"})
+		<-p.sent
+		p.question("q")
+		if err := s.Answer(t.Context(), "q", session.Cancel); err != nil {
+			t.Error(err)
+		}
+		p.sink.Event(&agent.Event{Kind: agent.KindResult, Failed: true, Text: "diagnostics"})
+		if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrCanceled) || err.Error() != "test: the turn was interrupted" {
+			t.Error(err)
+		}
+		s.Stop(t.Context(), "")
+	})
+}
+
+// TestStopAfterTheOutputHasEnded tells the agent that it is over, too.
+func TestStopAfterTheOutputHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{deaf: true}
+		s := open(t, p, session.Options{})
+		p.once.Do(func() { p.sink.Closed(nil) })
+		go func() {
+			synctest.Wait()
+			close(p.done)
+		}()
+		s.Stop(t.Context(), "")
+		if !p.closed {
+			t.Error("the engine is not closed")
+		}
+	})
+}
+
+// TestUsageOfATurn is its own, and never less than nothing.
+func TestUsageOfATurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{}
+		s := open(t, p, session.Options{})
+		for i, usage := range []agent.Usage{{Input: 10, Output: 1}, {Input: 5, Output: 3}} {
+			turn := s.Send(session.Message{Text: "go"})
+			<-p.sent
+			p.sink.Event(&agent.Event{Kind: agent.KindUsage, Usage: &usage})
+			p.sink.Event(&agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: 1000}, Subagent: "x"})
+			p.finish()
+			want := []agent.Usage{{Input: 10, Output: 1}, {Input: 0, Output: 2}}[i]
+			if result, err := turn.Wait(t.Context()); err != nil || *result.Usage != want {
+				t.Errorf("turn %d: %+v, %v", i, result.Usage, err)
+			}
+		}
+		s.Stop(t.Context(), "")
+	})
+}
