@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,19 +92,19 @@ func TestUninitialized(t *testing.T) {
 // TestAnswersThatAreNone are errors, not waited for.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
-	for name, line := range map[string]string{
-		"nothing":             `{"id":1}`,
-		"null":                `{"id":1,"result":null}`,
-		"no thread":           `{"id":1,"result":{}}`,
-		"another type":        `{"id":1,"result":{"thread":7}}`,
-		"an error of no form": `{"id":1,"error":"no"}`,
-		"the end":             ``,
+	for name, test := range map[string]struct{ line, want string }{
+		"nothing":             {`{"id":1}`, "thread/start: the answer is not understood: unexpected end of JSON input"},
+		"null":                {`{"id":1,"result":null}`, "thread/start: the answer names no thread"},
+		"no thread":           {`{"id":1,"result":{}}`, "thread/start: the answer names no thread"},
+		"another type":        {`{"id":1,"result":{"thread":7}}`, "thread/start: the answer is not understood: "},
+		"an error of no form": {`{"id":1,"error":"no"}`, `thread/start: "no" (0)`},
+		"the end":             {"", "thread/start: the server's output has ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				end := say(line)
-				if line == "" {
+				end := say(test.line)
+				if test.line == "" {
 					end = sessiontest.Step{Kind: sessiontest.Die}
 				}
 				peer := sessiontest.Start([]sessiontest.Step{expect(`{"id":1,"method":"thread/start"}`), end})
@@ -111,7 +112,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 				client := appserver.Connect(peer.Transport(), appserver.Callbacks{})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
-				if thread, err := client.StartThread(ctx, appserver.ThreadParams{}); err == nil || ctx.Err() != nil {
+				if thread, err := client.StartThread(ctx, appserver.ThreadParams{}); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 					t.Errorf("%+v, %v", thread, err)
 				}
 			})

@@ -64,12 +64,76 @@ func TestOlderServers(t *testing.T) {
 func TestServerThatSaysItInBothWays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := plays(t, session.Options{}, expect(startTurn), say(turn1), say(begun1),
+		l := &log{}
+		s, _ := plays(t, session.Options{Events: l.event}, expect(startTurn), say(turn1), say(begun1),
 			say(`{"method":"item/started","params":{"threadId":"t","item":{"type":"agentMessage","id":"a"}}}`),
 			say(`{"method":"codex/event/agent_message_delta","params":{"msg":{"delta":"one"}}}`), say(text1), say(ended1))
 		result, err := s.Send(session.Message{Text: "go"}).Wait(t.Context())
-		if err != nil || result.Text != "one" {
+		if err != nil || result.Text != "one" || len(l.lines) != 2 {
+			t.Errorf("%+v, %v, %q", result, err, l.lines)
+		}
+	})
+}
+
+// TestItemsOfTheSameName belong to different turns.
+func TestItemsOfTheSameName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := plays(t, session.Options{}, expect(startTurn), say(turn1), say(text1), say(ended1), expect(startTurn), say(turn2),
+			say(`{"method":"item/completed","params":{"threadId":"t","turnId":"2","item":{"id":"a","type":"agentMessage","text":"two"}}}`), say(ended2))
+		for i, want := range []string{"one", "two"} {
+			if result, err := s.Send(session.Message{Text: "go"}).Wait(t.Context()); err != nil || result.Text != want {
+				t.Errorf("turn %d: %+v, %v", i, result, err)
+			}
+		}
+	})
+}
+
+// TestTurnOfTheServer begins when nobody has said anything.
+func TestTurnOfTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := plays(t, session.Options{}, say(begun2), expect(startTurn), say(turn1), say(text1), say(ended2), pause(time.Second), say(ended1))
+		synctest.Wait()
+		turn := s.Send(session.Message{Text: "go"})
+		synctest.Wait()
+		if s.State() != session.StateRunning {
+			t.Errorf("%s", s.State())
+		}
+		if result, err := turn.Wait(t.Context()); err != nil || result.Text != "one" {
 			t.Errorf("%+v, %v", result, err)
+		}
+	})
+}
+
+// TestTurnWithoutAnAnswer can be interrupted as soon as it has begun.
+func TestTurnWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := plays(t, session.Options{}, expect(startTurn), say(begun1), expect(`{"id":4,"method":"turn/interrupt"}`), say(`{"id":4,"result":{}}`))
+		s.Send(session.Message{Text: "go"})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.Interrupt(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestQuestionThatNeedsNoAnswerAnyMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := plays(t, session.Options{}, expect(startTurn), say(turn1), say(`{"id":5,"method":"item/fileChange/requestApproval","params":{}}`),
+			pause(time.Second), say(`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":5}}`))
+		s.Send(session.Message{Text: "go"})
+		synctest.Wait()
+		if n := len(s.Approvals()); n != 1 {
+			t.Errorf("%d questions", n)
+		}
+		time.Sleep(2 * time.Second)
+		if n := len(s.Approvals()); n != 0 {
+			t.Errorf("%d questions", n)
 		}
 	})
 }
@@ -292,21 +356,33 @@ func TestQuestionBeforeTheAnswer(t *testing.T) {
 // does not take its end for that of the next one.
 func TestAnswerAfterTheMessageWasGivenUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s, peer := plays(t, session.Options{}, expect(startTurn), pause(time.Minute), say(turn1),
-			expect(`{"id":4,"method":"turn/interrupt"}`), expect(startTurn), say(begun1), say(ended1), say(turn2), say(text2), say(ended2))
-		late := s.Send(session.Message{Text: "late", Timeout: time.Second})
-		next := s.Send(session.Message{Text: "next"})
-		if _, err := late.Wait(t.Context()); !errors.Is(err, session.ErrNotDelivered) || !errors.Is(err, agent.ErrTimeout) {
-			t.Error(err)
-		}
-		if result, err := next.Wait(t.Context()); err != nil || result.Text != "two" {
-			t.Errorf("%+v, %v", result, err)
-		}
-		if all := strings.Join(peer.Sent(), "\n"); !strings.Contains(all, `"method":"turn/interrupt","params":{"threadId":"t","turnId":"1"}`) {
-			t.Errorf("sent %s", all)
-		}
-	})
+	for name, lines := range map[string][]string{
+		"answered":         {begun1, ended1, turn2, text2, ended2},
+		"without answers":  {begun1, ended1, begun2, text2, ended2},
+		"ends in its time": {turn2, begun2, text2, ended1, ended2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				steps := []sessiontest.Step{expect(startTurn), pause(time.Minute), say(turn1), expect(`{"id":4,"method":"turn/interrupt"}`), expect(startTurn)}
+				for _, line := range lines {
+					steps = append(steps, say(line))
+				}
+				s, peer := plays(t, session.Options{}, steps...)
+				late := s.Send(session.Message{Text: "late", Timeout: time.Second})
+				next := s.Send(session.Message{Text: "next", Timeout: time.Hour})
+				if _, err := late.Wait(t.Context()); !errors.Is(err, session.ErrNotDelivered) || !errors.Is(err, agent.ErrTimeout) {
+					t.Error(err)
+				}
+				if result, err := next.Wait(t.Context()); err != nil || result.Text != "two" {
+					t.Errorf("%+v, %v", result, err)
+				}
+				if all := strings.Join(peer.Sent(), "\n"); !strings.Contains(all, `"method":"turn/interrupt","params":{"threadId":"t","turnId":"1"}`) {
+					t.Errorf("sent %s", all)
+				}
+			})
+		})
+	}
 }
 
 func TestServerThatDoesNotRead(t *testing.T) {

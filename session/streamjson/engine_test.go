@@ -23,7 +23,7 @@ const (
 	result   = `{"type":"result","subtype":"success","is_error":false,"result":"","uuid":"3"}`
 	failure  = `{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["[diagnostic]"],"uuid":"4"}`
 	question = `{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"u1","decision_reason":"why","permission_suggestions":` +
-		`[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"localSettings"},{"type":"setMode","mode":"acceptEdits","destination":"session"},{"type":"addRules","rules":[],"behavior":"deny","destination":"session"}]}}`
+		`[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"localSettings"},{"type":"setMode","mode":"acceptEdits","destination":"session"},{"type":"addRules","rules":[],"behavior":"deny","destination":"session"},{"type":"replaceRules","rules":[],"behavior":"allow","destination":"session"}]}}`
 )
 
 // plays opens a session on a peer with steps.
