@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,7 +126,7 @@ func ownMark() uint64 { return readMark(0) }
 // wait for a processor.
 func (r *run) markEarly() {
 	for range rounds {
-		if last, ok := lastPID(); !ok || last == r.pid {
+		if last, ok := lastPID(); !ok || last == r.pid || childless(r.pid) {
 			return // the usual case: nobody has started anything
 		}
 		alive, err := r.look()
@@ -143,4 +144,21 @@ func (r *run) markEarly() {
 			return
 		}
 	}
+}
+
+// childless reports whether a process that was just started has no children for
+// sure: it has one thread, which has none. Not every kernel says it.
+func childless(pid int) bool {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	fd, err := unix.Open(tasks+"/"+strconv.Itoa(pid)+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var first [1]byte
+	if n, err := unix.Read(fd, first[:]); n != 0 || err != nil {
+		return false
+	}
+	var info unix.Stat_t
+	return unix.Stat(tasks, &info) == nil && info.Nlink == 3 // "..", "." and the thread
 }

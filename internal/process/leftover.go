@@ -108,7 +108,7 @@ func (l *leftovers) look() ([]Leftover, error) {
 	if !canSee() {
 		return nil, errNoTable
 	}
-	table, err := readTable(horizon{})
+	table, err := readTable(horizon{}, nil)
 	if err != nil && err != errUnsettled {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func reapOrphans() {
 	if !ok {
 		return
 	}
-	table, err := tables.since(from)
+	table, err := readTable(from, nil)
 	if err != nil && err != errUnsettled {
 		return
 	}

@@ -29,7 +29,7 @@ func (p *Process) terminate() {
 // process has adopted. With errUnsettled there may be more; any other error
 // means that they are not known.
 func (r *run) look() ([]process, error) {
-	table, err := r.tables.since(r.from)
+	table, err := r.tables.since(r.from, r.mark)
 	if err != nil && err != errUnsettled {
 		return nil, err
 	}

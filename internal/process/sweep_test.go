@@ -165,7 +165,7 @@ func TestWithoutProcessTableTheGroupIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := reported(t, file)
-	p.run.tables = &sharedTable{read: func(horizon) ([]process, error) { return nil, errNoProcess }}
+	p.run.tables = &sharedTable{read: func(horizon, marks) ([]process, error) { return nil, errNoProcess }}
 	p.Stop()
 	if exit, err := p.Wait(); err != nil || exit != (Exit{Code: -1, Signal: "SIGTERM", Stopped: true}) {
 		t.Errorf("got %+v, %v", exit, err)
@@ -188,6 +188,9 @@ func TestDescendantsAreRecordedBeforeTheStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := reported(t, file)
+	runs.mu.Lock()
+	delete(runs.marks, p.run.mark)
+	runs.mu.Unlock()
 	p.run.mark = 0
 	p.Stop()
 	if exit, err := p.Wait(); err != nil || exit.Swept != 1 || who.alive() {

@@ -24,34 +24,40 @@ var errUnsettled = errors.New("processes are born too fast to list them")
 var tables = sharedTable{read: readTable}
 
 type sharedTable struct {
-	read    func(horizon) ([]process, error)
+	read    func(horizon, marks) ([]process, error)
 	looking sync.Mutex // held while somebody looks
 
 	mu   sync.Mutex
 	next *look // one that has not begun
 }
 
+// marks are the runs that a look is for. What bears the mark of another run of ours
+// need not be shown. Nil is for all.
+type marks map[uint64]bool
+
 type look struct {
 	from   horizon
+	marks  marks
 	joined int // how many wait for it
 	done   chan struct{}
 	table  []process
 	err    error
 }
 
-// since returns the processes born since h, as a look shows them that begins
-// after this call. The caller must not change the table, which is there with
-// errUnsettled too.
-func (t *sharedTable) since(h horizon) ([]process, error) {
+// since returns the processes born since h that can be of the run with this mark,
+// as a look shows them that begins after this call. The caller must not change the
+// table, which is there with errUnsettled too.
+func (t *sharedTable) since(h horizon, mark uint64) ([]process, error) {
 	t.mu.Lock()
 	l := t.next
 	first := l == nil
 	if first {
-		l = &look{from: h, done: make(chan struct{})}
+		l = &look{from: h, marks: marks{}, done: make(chan struct{})}
 		t.next = l
 	} else if h.before(l.from) {
 		l.from = h
 	}
+	l.marks[mark] = true
 	l.joined++
 	t.mu.Unlock()
 	if !first {
@@ -64,7 +70,7 @@ func (t *sharedTable) since(h horizon) ([]process, error) {
 	t.mu.Lock()
 	t.next = nil // whoever comes from now on needs a later one
 	t.mu.Unlock()
-	l.table, l.err = t.read(l.from)
+	l.table, l.err = t.read(l.from, l.marks)
 	close(l.done)
 	return l.table, l.err
 }

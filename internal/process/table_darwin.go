@@ -18,7 +18,7 @@ func now() horizon {
 }
 
 // readTable returns the processes born since h.
-func readTable(h horizon) ([]process, error) {
+func readTable(h horizon, _ marks) ([]process, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
 		return nil, err

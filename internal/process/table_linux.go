@@ -33,11 +33,11 @@ var procUsable = sync.OnceValue(func() bool {
 })
 
 // readTable returns the processes born since h.
-func readTable(h horizon) ([]process, error) {
+func readTable(h horizon, wanted marks) ([]process, error) {
 	if !procUsable() {
 		return nil, errNoTable
 	}
-	r := reader{from: h}
+	r := reader{from: h, wanted: wanted}
 	last, ok := lastPID()
 	first := last - margin // where catchUp begins
 	if ok && h.pid != 0 && last >= h.pid && last-h.pid <= few && time.Since(h.at) < recent {
@@ -88,6 +88,7 @@ var lastPIDFile = sync.OnceValue(func() int {
 // A reader reads processes into a table.
 type reader struct {
 	from    horizon
+	wanted  marks
 	table   []process
 	seen    map[int]bool // PIDs in table
 	environ []byte       // buffer
@@ -161,13 +162,20 @@ func (r *reader) catchUp(first int) error {
 
 // add adds the process if it was born since the horizon.
 func (r *reader) add(pid int) {
+	// A mark is what costs least to read, and with many runs at once most
+	// processes bear that of another.
+	mark := readMark(pid)
+	ours := mark != 0 && runs.marked(mark)
+	if ours && r.wanted != nil && !r.wanted[mark] {
+		return
+	}
 	p, err := readProcess(pid)
 	if err != nil || p.born < r.from.born {
 		return
 	}
-	p.mark = readMark(pid)
-	// One of our marks says enough; the environment is dearer.
-	if !p.dead && (p.mark == 0 || !runs.marked(p.mark)) {
+	p.mark = mark
+	// One of our marks says enough; the environment costs more.
+	if !p.dead && !ours {
 		if r.environ == nil {
 			r.environ = make([]byte, 32<<10)
 		}

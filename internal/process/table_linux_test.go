@@ -52,7 +52,7 @@ func TestTableShowsWhatWasBornSince(t *testing.T) {
 		"listing": {born: p.run.from.born},
 		"range":   {born: p.run.from.born, pid: p.Pid(), at: now().at},
 	} {
-		table, err := readTable(h)
+		table, err := readTable(h, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

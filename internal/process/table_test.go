@@ -11,13 +11,13 @@ func TestRunsThatEndTogetherShareALook(t *testing.T) {
 	const together = 20
 	begun := make(chan horizon, together)
 	release := make(chan struct{})
-	tables := sharedTable{read: func(h horizon) ([]process, error) {
+	tables := sharedTable{read: func(h horizon, _ marks) ([]process, error) {
 		begun <- h
 		<-release
 		return []process{{pid: int(h.born)}}, nil
 	}}
 	look := func(born int) int {
-		table, err := tables.since(horizon{born: uint64(born), at: time.Unix(int64(born), 0)})
+		table, err := tables.since(horizon{born: uint64(born), at: time.Unix(int64(born), 0)}, 0)
 		if err != nil || len(table) != 1 {
 			t.Errorf("got %v, %v", table, err)
 			return 0
