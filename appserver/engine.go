@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
@@ -66,12 +67,15 @@ func (e *Engine) Open(ctx context.Context, t session.Transport, start session.St
 	return session.Info{SessionID: thread.ID, Model: thread.Model, Steers: true}, nil
 }
 
+// answerGrace is how long the answer to turn/start may take when a turn has begun.
+const answerGrace = 2 * time.Second
+
 // Send begins a turn. A turn whose beginning comes to light when the context has
 // ended is ended at once.
 func (e *Engine) Send(ctx context.Context, text string) error {
-	ctx, known := context.WithCancel(ctx)
-	defer known()
-	b := e.turns.begin(known)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b := e.turns.begin(func() { time.AfterFunc(answerGrace, cancel) })
 	_, err := e.client.startTurn(ctx, e.threadID(), text, func(turnID string) {
 		if e.turns.answered(b, turnID) {
 			e.client.abandonTurn(e.threadID(), turnID)

@@ -106,6 +106,21 @@ func TestTurnOfTheServer(t *testing.T) {
 	})
 }
 
+// TestRefusalDuringATurnOfTheServer is no success because that turn succeeds.
+func TestRefusalDuringATurnOfTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := plays(t, session.Options{}, expect(startTurn), say(begun2), pause(time.Second), say(`{"id":3,"error":{"code":-32600,"message":"busy"}}`),
+			expect(startTurn), say(turn1), say(ended2), say(text1), say(ended1))
+		if _, err := s.Send(session.Message{Text: "go"}).Wait(t.Context()); !errors.Is(err, session.ErrNotDelivered) {
+			t.Error(err)
+		}
+		if result, err := s.Send(session.Message{Text: "go"}).Wait(t.Context()); err != nil || result.Text != "one" {
+			t.Errorf("%+v, %v", result, err)
+		}
+	})
+}
+
 // TestTurnWithoutAnAnswer can be interrupted as soon as it has begun.
 func TestTurnWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
@@ -134,6 +149,24 @@ func TestQuestionThatNeedsNoAnswerAnyMore(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if n := len(s.Approvals()); n != 0 {
 			t.Errorf("%d questions", n)
+		}
+	})
+}
+
+// TestQuestionsEndWithTheirTurn in the engine, too.
+func TestQuestionsEndWithTheirTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		peer := sessiontest.Start(append(handshake(), expect(startTurn), say(turn1), say(`{"id":5,"method":"item/fileChange/requestApproval","params":{}}`), say(ended1)))
+		engine := &appserver.Engine{}
+		s, err := session.Open(t.Context(), "test", engine, peer, peer.Transport(), session.Start{}, session.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Stop(context.Background(), "")
+		<-s.Send(session.Message{Text: "go"}).Done()
+		if err := engine.Answer(t.Context(), "5", session.Accept); !errors.Is(err, session.ErrTooLate) {
+			t.Error(err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -23,14 +22,14 @@ type turns struct {
 
 // beginning is a turn/start.
 type beginning struct {
-	turn   string             // empty while it is not known
-	known  context.CancelFunc // ends the waiting for the answer
-	seen   bool               // the turn has begun, whatever its ID
-	gaveUp bool
+	turn   string // empty while it is not known
+	known  func() // bounds the waiting for the answer
+	seen   bool   // a turn has begun, whatever its ID
+	gaveUp bool   // nobody waits for the turn
 }
 
 // begin takes note of a turn/start. What runs by then is not its turn.
-func (t *turns) begin(known context.CancelFunc) *beginning {
+func (t *turns) begin(known func()) *beginning {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forget(t.running)
@@ -67,6 +66,9 @@ func (t *turns) answered(b *beginning, id string) (unwanted bool) {
 		t.past = slices.DeleteFunc(t.past, func(p string) bool { return p == id })
 	}
 	b.turn, b.seen = id, true
+	if t.beginning == b {
+		t.beginning = nil // nothing more is to be known
+	}
 	return false
 }
 

@@ -126,6 +126,24 @@ func TestQuestionThatIsTakenBack(t *testing.T) {
 	})
 }
 
+// TestQuestionsEndWithTheirTurn in the engine, too.
+func TestQuestionsEndWithTheirTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		peer := sessiontest.Start(append(greeting(), expect(userLine), say(question), say(result)))
+		e := engine()
+		s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), session.Start{}, session.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Stop(context.Background(), "")
+		<-s.Send(session.Message{Text: "go"}).Done()
+		if err := e.Answer(t.Context(), "q1", session.Accept); !errors.Is(err, session.ErrTooLate) {
+			t.Error(err)
+		}
+	})
+}
+
 func TestOtherRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,8 +214,12 @@ func TestOpenThatFails(t *testing.T) {
 				peer := sessiontest.Start(steps)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
+				want := agent.ErrAgent
+				if name == "silent" || name == "deaf" {
+					want = agent.ErrTimeout
+				}
 				_, err := session.Open(ctx, "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{})
-				if _, ok := errors.AsType[*agent.Error](err); !ok {
+				if !errors.Is(err, want) {
 					t.Errorf("%v", err)
 				}
 				<-peer.Done()
@@ -251,7 +273,7 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := plays(t, session.Options{}, sessiontest.Step{Kind: sessiontest.Deafen},
-			say(`{"type":"control_request","request_id":"h1","request":{"subtype":"hook_callback"}}`))
+			sessiontest.Step{Kind: sessiontest.Pause, For: 30 * time.Second}, say(`{"type":"control_request","request_id":"h1","request":{"subtype":"hook_callback"}}`))
 		taken := s.Send(session.Message{Text: "into the pipe"})
 		synctest.Wait()
 		for _, call := range []func(context.Context) error{
