@@ -1,6 +1,9 @@
 package formatters
 
-import "bytes"
+import (
+	"bytes"
+	"sync"
+)
 
 // MaxLine is the default of [Lines.Max]: 16 MiB.
 const MaxLine = 16 << 20
@@ -8,8 +11,15 @@ const MaxLine = 16 << 20
 // headSize is how much of a line over the maximum is handed over.
 const headSize = 64 << 10
 
-// keepBuffer is the largest buffer that is kept for the next line.
-const keepBuffer = 2 << 20
+// A buffer of more than ownBuffer bytes is no line splitter's own: it is shared
+// with others between two lines, unless it is larger than sharedBuffer.
+const (
+	ownBuffer    = 8 << 10
+	sharedBuffer = 2 << 20
+)
+
+// buffers are those that nobody has a use for at the moment.
+var buffers sync.Pool // of *[]byte
 
 // Lines splits what is written to it into lines and hands each to Handle. It
 // never fails by itself, whatever the bytes are, and holds at most one
@@ -92,7 +102,7 @@ func (l *Lines) hold(part []byte) {
 	head := min(headSize, l.max())
 	if len(l.buf) < head {
 		l.buf = append(l.buf, part[:min(len(part), head-len(l.buf))]...)
-	} else if cap(l.buf) > keepBuffer {
+	} else if cap(l.buf) > sharedBuffer {
 		l.buf = append(make([]byte, 0, head), l.buf[:head]...)
 	}
 }
@@ -104,11 +114,27 @@ func (l *Lines) grow(n int) {
 	if need <= cap(l.buf) {
 		return
 	}
-	size := max(2*cap(l.buf), need)
+	old := l.buf
+	if need > ownBuffer {
+		if shared, ok := buffers.Get().(*[]byte); ok && cap(*shared) >= need {
+			l.buf = append((*shared)[:0], old...)
+			release(old)
+			return
+		}
+	}
+	size := max(2*cap(old), need)
 	if most := l.max() + 1; size > most {
 		size = max(most, need)
 	}
-	l.buf = append(make([]byte, 0, size), l.buf...)
+	l.buf = append(make([]byte, 0, size), old...)
+	release(old)
+}
+
+// release lets others have a buffer.
+func release(buf []byte) {
+	if cap(buf) > ownBuffer && cap(buf) <= sharedBuffer {
+		buffers.Put(&buf)
+	}
 }
 
 // finish hands over the unfinished line, which ended with a line feed or with
@@ -121,7 +147,8 @@ func (l *Lines) finish(fed bool) {
 	}
 	l.size = 0
 	l.deliver(line, size)
-	if cap(l.buf) > keepBuffer {
+	if cap(l.buf) > ownBuffer {
+		release(l.buf)
 		l.buf = nil
 	} else {
 		l.buf = l.buf[:0]

@@ -89,7 +89,7 @@ func TestLinesBoundMemory(t *testing.T) {
 	if diff := cmp.Diff(want, *all); diff != "" {
 		t.Error(diff)
 	}
-	if cap(l.buf) > keepBuffer {
+	if cap(l.buf) > ownBuffer {
 		t.Errorf("%d bytes are still held after a long line", cap(l.buf))
 	}
 }
