@@ -32,6 +32,10 @@ type Engine struct {
 	// the model's, such as "[MODE_UPDATE] ". They are no part of an answer.
 	Notices []string
 
+	// Guard makes a message one that the agent does not take for a command. Nil
+	// is agent.GuardSlash.
+	Guard func(text string) string
+
 	// LoadDelay returns how long a session that was created at a time must not
 	// be loaded yet; one of unknown age counts as created now. Nil is not at
 	// all. [NextMinute] is one.
@@ -68,12 +72,7 @@ var (
 // Open greets the agent, begins or loads the session and sets model and mode.
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
 	e.connect(t, sink)
-	// An agent that does not even read must not hold this up beyond ctx.
-	stop := context.AfterFunc(ctx, func() { _ = e.closeInput() })
 	info, err := e.open(ctx, start)
-	if !stop() && err == nil {
-		err = context.Cause(ctx)
-	}
 	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.failure() == agent.FailureAuthentication {
 		err = &agent.Error{Kind: agent.ErrAuthentication, Err: err}
 	}
@@ -86,7 +85,7 @@ func (e *Engine) connect(t session.Transport, sink session.Sink) {
 	e.sink = sink
 	e.closeInput = sync.OnceValue(t.Input.Close)
 	e.questions = map[string]*question{}
-	e.wire = &wire{input: t.Input, lines: toSDK, open: map[int64]*request{}}
+	e.wire = &wire{input: session.NewLineWriter(t.Input), lines: toSDK, open: map[int64]*request{}}
 	e.connection = sdk.NewConnection(e.handle, e.wire, lines)
 	e.connection.SetLogger(slog.New(slog.DiscardHandler)) // before there is anything to log
 	go e.read(t.Output)
@@ -95,17 +94,19 @@ func (e *Engine) connect(t session.Transport, sink session.Sink) {
 // Send begins a turn. It returns when the message is written: the agent says
 // nothing before its answer.
 func (e *Engine) Send(ctx context.Context, text string) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+	guard := e.Guard
+	if guard == nil {
+		guard = agent.GuardSlash
 	}
-	r := newRequest()
+	r := newRequest(ctx)
+	r.turn = true
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
 		return errClosed
 	}
 	e.running, e.interrupted = true, false
-	params := sdk.PromptRequest{SessionId: sdk.SessionId(e.sessionID), Prompt: []sdk.ContentBlock{sdk.TextBlock(text)}}
+	params := sdk.PromptRequest{SessionId: sdk.SessionId(e.sessionID), Prompt: []sdk.ContentBlock{sdk.TextBlock(guard(text))}}
 	e.background.Add(1)
 	e.mu.Unlock()
 	go func() {
@@ -134,7 +135,7 @@ func (e *Engine) Interrupt(ctx context.Context) error {
 	e.interrupted = true
 	params := sdk.CancelNotification{SessionId: sdk.SessionId(e.sessionID)}
 	e.mu.Unlock()
-	err := e.connection.SendNotification(ctx, sdk.AgentMethodSessionCancel, params)
+	err := e.notify(ctx, sdk.AgentMethodSessionCancel, params)
 	e.withdraw()
 	return err
 }

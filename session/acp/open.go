@@ -69,7 +69,7 @@ func (e *Engine) open(ctx context.Context, start session.Start) (session.Info, e
 }
 
 func (e *Engine) initialize(ctx context.Context) (greeting, error) {
-	r := newRequest()
+	r := newRequest(ctx)
 	defer r.settle()
 	params := introduction{ProtocolVersion: sdk.ProtocolVersionNumber}
 	if e.Info.Name != "" {
@@ -87,14 +87,14 @@ func (e *Engine) initialize(ctx context.Context) (greeting, error) {
 
 // order sends a request whose answer says nothing but that it was done.
 func (e *Engine) order(ctx context.Context, method string, params any) error {
-	r := newRequest()
+	r := newRequest(ctx)
 	defer r.settle()
 	_, err := call[json.RawMessage](ctx, e, r, method, params)
 	return err
 }
 
 func (e *Engine) newSession(ctx context.Context, start session.Start) (opened, error) {
-	r := newRequest()
+	r := newRequest(ctx)
 	defer r.settle()
 	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: start.Workdir, McpServers: []sdk.McpServer{}})
 	if err == nil && got.SessionID == "" {
@@ -124,9 +124,9 @@ func (e *Engine) loadSession(ctx context.Context, start session.Start) (opened, 
 	}
 	limited, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	for limited.Err() == nil {
-		if over, err := e.quiet(limited); over || errors.Is(err, errClosed) {
-			break // a turn will say that the agent has ended
+	for over := false; !over; {
+		if over, err = e.quiet(limited); err != nil && limited.Err() == nil {
+			return got, err
 		}
 	}
 	e.mu.Lock()
@@ -136,7 +136,7 @@ func (e *Engine) loadSession(ctx context.Context, start session.Start) (opened, 
 }
 
 func (e *Engine) load(ctx context.Context, start session.Start) (opened, error) {
-	r := newRequest()
+	r := newRequest(ctx)
 	defer r.settle()
 	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionLoad,
 		sdk.LoadSessionRequest{SessionId: sdk.SessionId(start.Resume), Cwd: start.Workdir, McpServers: []sdk.McpServer{}})
@@ -155,16 +155,19 @@ const methodNothing = "_bus-agent/nothing"
 // answered a request. It does not go on with them when it has done so: it sends
 // each update when the one before is written.
 func (e *Engine) quiet(ctx context.Context) (bool, error) {
-	r := newRequest()
+	r := newRequest(ctx)
 	defer r.settle()
 	e.mu.Lock()
 	before := e.dropped
 	e.mu.Unlock()
 	_, err := call[json.RawMessage](ctx, e, r, methodNothing, struct{}{})
+	if !r.answered.Load() {
+		return true, err // it will not
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !r.answered.Load() || e.dropped != before {
-		return false, err
+	if e.dropped != before {
+		return false, nil
 	}
 	e.loading = false // before anything else of the agent is read
 	return true, nil

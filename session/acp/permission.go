@@ -141,6 +141,10 @@ func (e *Engine) handle(ctx context.Context, method string, params json.RawMessa
 			e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(in.line)})
 			return nil, sdk.NewInvalidParams(map[string]string{"error": err.Error()})
 		}
+		if e.wire.late() {
+			close(in.done)
+			return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+		}
 		q := e.ask(p)
 		close(in.done)
 		return e.wait(ctx, q)

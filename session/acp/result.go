@@ -43,7 +43,10 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 	usage := e.usage
 	e.mu.Unlock()
 	e.withdraw()
-	if !r.answered.Load() {
+	if err != nil && r.err != nil && e.wire.late() {
+		e.cancelLate()
+	}
+	if !r.answered.Load() || err != nil && r.err != nil {
 		return
 	}
 	e.decoder.reset()
@@ -67,6 +70,19 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 		}
 	}
 	e.emit(&event)
+}
+
+// cancelLate cancels the turn of a message that was given up while it was written:
+// the agent can still get it.
+func (e *Engine) cancelLate() {
+	cancel := struct {
+		Version string                 `json:"jsonrpc"`
+		Method  string                 `json:"method"`
+		Params  sdk.CancelNotification `json:"params"`
+	}{"2.0", sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(e.sessionID)}}
+	if line, err := json.Marshal(cancel); err == nil {
+		_ = e.wire.input.Post(line) // the SDK would wait until it is written
+	}
 }
 
 // refusal is an answer of the agent that is an error.

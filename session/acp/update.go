@@ -74,8 +74,9 @@ func (e *Engine) update(params json.RawMessage) bool {
 	if json.Unmarshal(params, &n) != nil {
 		return false
 	}
+	late := e.wire.late()
 	e.mu.Lock()
-	ours, drop := n.SessionID == e.sessionID, e.loading
+	ours, drop := n.SessionID == e.sessionID, e.loading || late
 	if drop {
 		e.dropped++
 	}

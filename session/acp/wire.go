@@ -16,11 +16,15 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/jsonline"
+	"github.com/busdk/bus-agent/session"
 )
 
 // maxLine is the longest line that is understood, in bytes. The SDK ends the
 // connection at 10 MiB.
 const maxLine = 8 << 20
+
+// methodCancelRequest is the SDK's own, in both directions.
+const methodCancelRequest = "$/cancel_request"
 
 // errClosed is the error of requests that the agent does not answer any more.
 var errClosed = errors.New("the agent's output has ended")
@@ -35,18 +39,22 @@ type message struct {
 	Error   *sdk.RequestError `json:"error"`
 }
 
-// request is a request of ours.
+// request is a request of ours, or a notification.
 type request struct {
+	ctx      context.Context // of writing it
+	fail     context.CancelCauseFunc
 	id       int64
-	begun    bool          // it has an ID
+	begun    bool          // it is on its way to the wire
 	sent     chan struct{} // closed when it is written, or cannot be
 	err      error         // why it could not
+	turn     bool          // it begins one
+	late     bool          // it does so for nobody; guarded by the wire
 	answered atomic.Bool
 	settled  chan struct{} // closed when its answer is dealt with, if there is one
 }
 
-func newRequest() *request {
-	return &request{sent: make(chan struct{}), settled: make(chan struct{})}
+func newRequest(ctx context.Context) *request {
+	return &request{ctx: ctx, sent: make(chan struct{}), settled: make(chan struct{})}
 }
 
 // settle lets what the agent has said after its answer come.
@@ -61,59 +69,82 @@ type inbound struct {
 
 // wire stands between the transport and the SDK.
 type wire struct {
-	input io.Writer
+	input *session.LineWriter
 	lines *io.PipeWriter // to the SDK
 
-	starting sync.Mutex // held until the request that begins has an ID
+	starting sync.Mutex // held until the request that begins is on its way
 	next     *request
 
-	mu   sync.Mutex
-	open map[int64]*request
+	mu       sync.Mutex
+	open     map[int64]*request
+	unwanted int // of those that are late
 }
 
-// Write writes a line of the SDK.
+// Write writes a line of the SDK and returns at once: the SDK would let all other
+// lines wait, whatever their context says. What is no request of ours is an answer
+// to the agent, which nothing waits for.
 func (w *wire) Write(line []byte) (int, error) {
-	r := w.started(line)
-	n, err := w.input.Write(line)
-	if r != nil {
-		r.err = err
-		close(r.sent)
+	text := bytes.TrimSuffix(line, []byte{'\n'})
+	if r := w.started(text); r != nil {
+		go w.send(r, text)
+		return len(line), nil
 	}
-	return n, err
+	return len(line), w.input.Post(text)
 }
 
-// begin makes r the request that the SDK writes next.
+// send writes a request.
+func (w *wire) send(r *request, text []byte) {
+	begun, err := w.input.Write(r.ctx, text)
+	if begun && err != nil && r.turn && r.ctx.Err() != nil {
+		w.mu.Lock()
+		if w.open[r.id] == r {
+			r.late = true
+			w.unwanted++
+		}
+		w.mu.Unlock()
+	}
+	r.err = err
+	close(r.sent)
+	if err != nil && r.fail != nil {
+		r.fail(err)
+	}
+}
+
+// begin makes r what the SDK writes next.
 func (w *wire) begin(r *request) {
 	w.starting.Lock()
 	w.next = r
 }
 
-// started takes note of the ID that the SDK has given to a request.
+// started returns what line is of ours, and takes note of the ID that the SDK has
+// given it.
 func (w *wire) started(line []byte) *request {
 	var id int64
-	var method jsonline.Text
+	var method string
 	reader := jsonline.New(line)
-	for m := reader.Object(); method.IsEmpty() && m.Next(); { // in this order
+	for m := reader.Object(); method == "" && m.Next(); { // in this order
 		switch string(m.Name()) {
 		case "id":
 			id = reader.Int()
 		case "method":
-			method = reader.Text()
+			method = reader.String()
 		}
 	}
-	if id == 0 || method.IsEmpty() {
+	if method == "" || method == methodCancelRequest {
 		return nil
 	}
 	r := w.next
 	r.id, r.begun, w.next = id, true, nil
-	w.mu.Lock()
-	w.open[id] = r
-	w.mu.Unlock()
+	if id != 0 {
+		w.mu.Lock()
+		w.open[id] = r
+		w.mu.Unlock()
+	}
 	w.starting.Unlock()
 	return r
 }
 
-// end forgets a request.
+// end forgets a request, unless it is late.
 func (w *wire) end(r *request, err error) {
 	if !r.begun {
 		w.next = nil
@@ -123,8 +154,10 @@ func (w *wire) end(r *request, err error) {
 		return
 	}
 	w.mu.Lock()
-	delete(w.open, r.id)
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	if !r.late {
+		delete(w.open, r.id)
+	}
 }
 
 // answers returns the request that an answer is for, nil for one that comes
@@ -138,7 +171,18 @@ func (w *wire) answers(id []byte) *request {
 	defer w.mu.Unlock()
 	r := w.open[int64(number)]
 	delete(w.open, int64(number))
+	if r != nil && r.late {
+		w.unwanted--
+		return nil
+	}
 	return r
+}
+
+// late reports whether what the agent says can be of a turn that is unwanted.
+func (w *wire) late() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unwanted > 0
 }
 
 // pass hands a line over to the SDK. It cannot fail: the SDK reads to the end.
@@ -149,12 +193,16 @@ func (w *wire) pass(line []byte) {
 
 // call sends a request and returns the answer. The caller settles r.
 func call[T any](ctx context.Context, e *Engine, r *request, method string, params any) (T, error) {
+	ctx, r.fail = context.WithCancelCause(ctx)
+	defer r.fail(nil)
 	e.wire.begin(r)
 	result, err := sdk.SendRequest[T](e.connection, ctx, method, params)
 	e.wire.end(r, err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return result, nil
+	}
+	<-r.sent // or given up, as the request is
+	switch {
 	case r.err != nil:
 		return result, r.err
 	case r.answered.Load():
@@ -163,6 +211,15 @@ func call[T any](ctx context.Context, e *Engine, r *request, method string, para
 		return result, context.Cause(ctx)
 	}
 	return result, errClosed
+}
+
+// notify sends a notification.
+func (e *Engine) notify(ctx context.Context, method string, params any) error {
+	r := newRequest(ctx)
+	e.wire.begin(r)
+	e.wire.end(r, e.connection.SendNotification(ctx, method, params))
+	<-r.sent
+	return r.err
 }
 
 // read hands over what the agent says until its output ends.
@@ -190,10 +247,8 @@ func (e *Engine) line(line []byte, truncated bool, size int64) error {
 	case truncated || json.Unmarshal(line, &m) != nil || m.ID == nil && m.Method == "":
 		e.misread(line, truncated, size)
 	case m.Method == "":
-		if r := e.wire.answers(*m.ID); r != nil {
-			e.answer(r, line)
-		}
-	case m.ID == nil && m.Method == "$/cancel_request":
+		e.answer(*m.ID, line)
+	case m.ID == nil && m.Method == methodCancelRequest:
 		e.wire.pass(line) // the SDK's own
 	default:
 		in := &inbound{line: line, asks: m.ID != nil, done: make(chan struct{})}
@@ -204,7 +259,15 @@ func (e *Engine) line(line []byte, truncated bool, size int64) error {
 	return nil
 }
 
-func (e *Engine) answer(r *request, line []byte) {
+// answer deals with an answer: line, or else one that says that it is misread.
+func (e *Engine) answer(id, line []byte) {
+	r := e.wire.answers(id)
+	if r == nil {
+		return
+	}
+	if line == nil {
+		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":{"code":-32700,"message":"the agent's answer cannot be read"}}`, r.id)
+	}
 	r.answered.Store(true)
 	e.wire.pass(line)
 	<-r.settled
@@ -227,11 +290,8 @@ func (e *Engine) misread(line []byte, truncated bool, size int64) {
 			method = true
 		}
 	}
-	if id == "" || method {
-		return
-	}
-	if r := e.wire.answers([]byte(id)); r != nil {
-		e.answer(r, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":{"code":-32700,"message":"the agent's answer cannot be read"}}`, r.id))
+	if id != "" && !method {
+		e.answer([]byte(id), nil)
 	}
 }
 
