@@ -163,7 +163,9 @@ func (s *Session) Send(m Message) *Turn {
 
 // Steer adds a message to the turn that is running and returns that turn. Where
 // there is none, where it ends before the message arrives, and where the runtime
-// cannot be steered, the message becomes the next turn, which is returned.
+// cannot be steered, the message becomes the next turn, which is returned. So does
+// one whose arrival the agent does not confirm before ctx or the message's time
+// ends; it can then arrive twice.
 func (s *Session) Steer(ctx context.Context, m Message) *Turn {
 	if t, ok := s.steer(ctx, m); ok {
 		return t
