@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,8 +63,53 @@ func Transcripts(t *testing.T, rt registry.Runtime, dir string) {
 				t.Fatal(err)
 			}
 			golden(t, base+".txt", []byte(text))
+			checkSkimming(t, rt, output)
 		})
 	}
+}
+
+// skimmable are the kinds of events that do not matter to a run's result, if they
+// are of the main agent.
+var skimmable = []agent.Kind{agent.KindToolResult, agent.KindFileChange, agent.KindHeartbeat}
+
+// checkSkimming holds a decoder that is a formatters.Skimmer to its contract: what
+// it skims does not matter, and it decodes the rest as if it had skimmed nothing.
+func checkSkimming(t *testing.T, rt registry.Runtime, output []byte) {
+	t.Helper()
+	skimming, ok := rt.NewDecoder().(formatters.Skimmer)
+	if !ok {
+		return
+	}
+	all := rt.NewDecoder()
+	for line := range bytes.Lines(output) {
+		line = bytes.TrimRight(line, "\r\n")
+		want := eventLines(all.Decode(line, nil))
+		kind, skimmed := skimming.Skim(line)
+		if !skimmed {
+			if got := eventLines(skimming.Decode(line, nil)); got != want {
+				t.Errorf("after skimming, %.200q is decoded as\n%s\nnot as\n%s", line, got, want)
+			}
+			continue
+		}
+		found := false
+		for _, e := range rt.NewDecoder().Decode(line, nil) {
+			found = found || e.Kind == kind
+			if e.Subagent != "" || !slices.Contains(skimmable, e.Kind) {
+				t.Errorf("%.200q is skimmed, but it is a %s (subagent %q)", line, e.Kind, e.Subagent)
+			}
+		}
+		if !found {
+			t.Errorf("%.200q is skimmed as a %s, which it is not", line, kind)
+		}
+	}
+}
+
+func eventLines(events []agent.Event) string {
+	var lines []byte
+	for i := range events {
+		lines = append(events[i].AppendJSON(lines), '\n')
+	}
+	return string(lines)
 }
 
 // FuzzDecoder holds the decoder of rt to its contract, beginning with the lines

@@ -20,6 +20,18 @@ type Decoder interface {
 	Decode(line []byte, events []agent.Event) []agent.Event
 }
 
+// A Skimmer is a Decoder that can tell from a few bytes of a line what the line
+// comes to for somebody who does not look at events: whose output is passed on
+// as it is, and who wants the result alone.
+type Skimmer interface {
+	Decoder
+	// Skim returns the kind of the one event of line, if that is of the main
+	// agent, and nothing but its kind matters to a run's result: tool results and
+	// signs of life. It reports false for a line that must be decoded; the decoder
+	// is as it would be had it decoded the others.
+	Skim(line []byte) (kind agent.Kind, ok bool)
+}
+
 // A Source is what knows how to read and to render one runtime's output; a
 // registry.Runtime is one.
 type Source interface {

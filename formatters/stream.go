@@ -18,6 +18,8 @@ type Stream struct {
 	decoder Decoder
 	events  func(*agent.Event) error
 	decoded []agent.Event // reused from line to line
+	skimmer Skimmer       // nil: all lines are decoded
+	skimmed agent.Event
 }
 
 // NewStream returns a stream that decodes with d, which it uses alone from now
@@ -29,6 +31,11 @@ func NewStream(d Decoder, events func(*agent.Event) error) *Stream {
 	s.lines.Handle = s.line
 	return s
 }
+
+// Skim makes the stream hand over nothing but the kind of events that do not matter
+// to a run's result, where its decoder is a [Skimmer]: output that nobody looks at
+// need not be decoded.
+func (s *Stream) Skim() { s.skimmer, _ = s.decoder.(Skimmer) }
 
 // Write takes the next bytes of the output, cut anywhere. The events of all
 // lines that end in p have been handed over when it returns.
@@ -42,6 +49,12 @@ func (s *Stream) line(line []byte, truncated bool, size int64) error {
 	if truncated {
 		head := wholeRunes(string(line))
 		return s.events(&agent.Event{Kind: agent.KindRaw, Truncated: true, Size: size, LineType: headType(head), Text: head})
+	}
+	if s.skimmer != nil {
+		if kind, ok := s.skimmer.Skim(line); ok {
+			s.skimmed = agent.Event{Kind: kind}
+			return s.events(&s.skimmed)
+		}
 	}
 	s.decoded = s.decoder.Decode(line, s.decoded[:0])
 	var err error

@@ -90,6 +90,9 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		o.raw = formatters.IsRaw(o.formatter)
 	}
 	o.stream = formatters.NewStream(p.selection.Runtime.NewDecoder(), o.event)
+	if p.req.Events == nil && (o.formatter == nil || o.raw) {
+		o.stream.Skim()
+	}
 	return o
 }
 

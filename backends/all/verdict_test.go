@@ -139,7 +139,15 @@ func installReplay(t *testing.T, file, stdout, stderr, end string) {
 	}
 }
 
+// check holds a run to the verdict, one whose events somebody looks at and one that
+// need not decode them all.
 func (v verdict) check(t *testing.T) {
+	t.Helper()
+	v.checkRun(t, nil)
+	v.checkRun(t, func(*agent.Event) error { return nil })
+}
+
+func (v verdict) checkRun(t *testing.T, events func(*agent.Event) error) {
 	t.Helper()
 	rt, ok := registry.Default().Lookup(v.runtime)
 	if !ok {
@@ -166,7 +174,7 @@ func (v verdict) check(t *testing.T) {
 		Environ: []string{"PATH=" + bin + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
 		Warn:    func(string) {},
 	}
-	result, err := r.Run(t.Context(), agent.Request{Runtime: v.runtime, Prompt: "do it", Workdir: work, Resume: v.resume})
+	result, err := r.Run(t.Context(), agent.Request{Runtime: v.runtime, Prompt: "do it", Workdir: work, Resume: v.resume, Events: events})
 
 	v.checkError(t, result, err)
 	if result.Text != v.text {

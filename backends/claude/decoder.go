@@ -26,7 +26,7 @@ type decoder struct {
 	names jsonline.Names
 }
 
-var _ formatters.Decoder = (*decoder)(nil)
+var _ formatters.Skimmer = (*decoder)(nil)
 
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -65,6 +65,17 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 		}
 	}
 	return events
+}
+
+// Skim knows the lines of tool results, which are most of what the CLI prints.
+func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
+	const beginning = 256 // where the type of the first block stands
+	if !bytes.HasPrefix(line, []byte(`{"type":"user"`)) || line[len(line)-1] != '}' ||
+		!bytes.Contains(line[:min(len(line), beginning)], []byte(`"type":"tool_result"`)) ||
+		!bytes.Contains(line, []byte(`"parent_tool_use_id":null`)) { // quotes within texts are escaped
+		return "", false
+	}
+	return agent.KindToolResult, true
 }
 
 var heartbeat = agent.Event{Kind: agent.KindHeartbeat}

@@ -19,7 +19,7 @@ type decoder struct {
 	input []byte // of a tool, reused
 }
 
-var _ formatters.Decoder = (*decoder)(nil)
+var _ formatters.Skimmer = (*decoder)(nil)
 
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -54,6 +54,17 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 		return append(events, errorEvent(l.message.String()))
 	}
 	return append(events, unknown(raw))
+}
+
+// Skim knows the lines of commands that have ended, which are most of what the CLI
+// prints.
+func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
+	const beginning = 96 // where the type of the item stands
+	if !bytes.HasPrefix(line, []byte(`{"type":"item.completed","item":{"id":"`)) || line[len(line)-1] != '}' ||
+		!bytes.Contains(line[:min(len(line), beginning)], []byte(`","type":"command_execution"`)) {
+		return "", false
+	}
+	return agent.KindToolResult, true
 }
 
 var heartbeat = agent.Event{Kind: agent.KindHeartbeat}

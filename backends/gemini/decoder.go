@@ -27,7 +27,7 @@ type decoder struct {
 	names jsonline.Names
 }
 
-var _ formatters.Decoder = (*decoder)(nil)
+var _ formatters.Skimmer = (*decoder)(nil)
 
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -56,6 +56,15 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 		}
 	}
 	return append(events, agent.Event{Kind: agent.KindRaw, Text: string(raw)})
+}
+
+// Skim knows the lines of tool results and of the prompt, which the CLI repeats.
+func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
+	if !bytes.HasPrefix(line, []byte(`{"type":"tool_result","timestamp":"`)) || line[len(line)-1] != '}' {
+		return "", false
+	}
+	d.open = false
+	return agent.KindToolResult, true
 }
 
 // auto is what the CLI calls the model when it chooses one itself.
