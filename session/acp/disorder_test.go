@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
 	"github.com/busdk/bus-agent/session/sessiontest"
@@ -102,19 +103,68 @@ func TestFaultsAtEveryStep(t *testing.T) {
 }
 
 // TestLastAnswer proves that a turn that the agent has ended is not lost when the
-// agent ends too.
+// agent ends too, and is reported before what is said after it.
 func TestLastAnswer(t *testing.T) {
 	t.Parallel()
-	for range 50 {
+	for range 100 {
 		e := &acp.Engine{}
 		p, r := open(t, e, session.Start{})
 		m := send(t, e, p, "go")
 		p.chunk("last words")
 		p.answer(m, `{"stopReason":"end_turn"}`)
+		p.chunk("late")
 		p.end()
 		<-r.closed
-		check(t, r, "session_started s", "text last words", "result")
+		if check(t, r, "session_started s", "text last words", "result", "text late"); t.Failed() {
+			return
+		}
 	}
+}
+
+// TestResultInItsPlace proves that nothing is read on before the end of a turn is
+// reported.
+func TestResultInItsPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &acp.Engine{}
+		p, r := open(t, e, session.Start{})
+		m := send(t, e, p, "go")
+		read := make(chan struct{})
+		r.on = func(kind agent.Kind) {
+			if kind != agent.KindUsage {
+				return
+			}
+			select {
+			case <-read:
+				t.Error("the line after it is read")
+			case <-time.After(time.Second):
+			}
+		}
+		p.answer(m, `{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":1,"output_tokens":2}}}}`)
+		p.chunk("late")
+		close(read)
+		p.end()
+		<-r.closed
+		check(t, r, "session_started s", "usage 1 2", "result", "text late")
+	})
+}
+
+// TestOutputThatEndsDuringAWrite proves that an agent that neither reads nor says
+// anything more keeps nobody.
+func TestOutputThatEndsDuringAWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &acp.Engine{}
+		p, r := open(t, e, session.Start{})
+		sent := make(chan error)
+		go func() { sent <- e.Send(context.Background(), "unread") }()
+		synctest.Wait()
+		p.out.Close()
+		if err := <-sent; err == nil {
+			t.Error("it is sent")
+		}
+		<-r.closed
+	})
 }
 
 // TestFlood proves that a consumer that does not keep up loses nothing, and gets

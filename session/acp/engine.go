@@ -49,7 +49,8 @@ type Engine struct {
 	decoder    decoder    // of what the agent says in a turn
 	speaking   sync.Mutex // held during a call of the sink
 
-	background sync.WaitGroup // the turn, and the questions that are open
+	lateCancel <-chan struct{} // closed when a late turn is cancelled, nil without one
+	background sync.WaitGroup  // the turn, and the questions that are open
 
 	mu          sync.Mutex
 	closed      bool
@@ -97,6 +98,13 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 	guard := e.Guard
 	if guard == nil {
 		guard = agent.GuardSlash
+	}
+	if e.lateCancel != nil {
+		select {
+		case <-e.lateCancel:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	r := newRequest(ctx)
 	r.turn = true

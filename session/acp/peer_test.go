@@ -115,6 +115,8 @@ type record struct {
 	mu        sync.Mutex
 	lines     []string
 	message   string
+	messages  map[string]int   // the line of each, by ID
+	on        func(agent.Kind) // if not nil, called with each event
 	questions chan string
 	closed    chan error
 	over      bool
@@ -122,7 +124,7 @@ type record struct {
 }
 
 func newRecord(t *testing.T) *record {
-	return &record{questions: make(chan string, 16), closed: make(chan error, 1), t: t}
+	return &record{messages: map[string]int{}, questions: make(chan string, 16), closed: make(chan error, 1), t: t}
 }
 
 func (r *record) speak() func() {
@@ -139,6 +141,9 @@ func (r *record) speak() func() {
 
 func (r *record) Event(e *agent.Event) {
 	defer r.speak()()
+	if r.on != nil {
+		r.on(e.Kind)
+	}
 	line := string(e.Kind)
 	switch e.Kind {
 	case agent.KindText, agent.KindThinking:
@@ -146,7 +151,11 @@ func (r *record) Event(e *agent.Event) {
 			r.lines[last] += e.Text
 			return
 		}
+		if _, ok := r.messages[line+e.MessageID]; ok {
+			r.t.Errorf("message %q goes on after something else: %s", e.MessageID, e.Text)
+		}
 		r.message = line + e.MessageID
+		r.messages[r.message] = len(r.lines)
 		line += " " + e.Text
 	case agent.KindHeartbeat:
 		return

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,16 +74,24 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 }
 
 // cancelLate cancels the turn of a message that was given up while it was written:
-// the agent can still get it.
+// the agent can still get it. The next message waits for that, or it would be the
+// one that is cancelled.
 func (e *Engine) cancelLate() {
 	cancel := struct {
 		Version string                 `json:"jsonrpc"`
 		Method  string                 `json:"method"`
 		Params  sdk.CancelNotification `json:"params"`
 	}{"2.0", sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(e.sessionID)}}
-	if line, err := json.Marshal(cancel); err == nil {
-		_ = e.wire.input.Post(line) // the SDK would wait until it is written
+	line, err := json.Marshal(cancel)
+	if err != nil {
+		return
 	}
+	written := make(chan struct{})
+	e.lateCancel = written
+	go func() {
+		defer close(written)
+		_, _ = e.wire.input.Write(context.Background(), line) // an agent that is gone needs none
+	}()
 }
 
 // refusal is an answer of the agent that is an error.
