@@ -101,6 +101,7 @@ func Runtime() registry.Runtime {
 		Recognize:     recognize,
 		ReportsResult: true,
 		PrivateTemp:   true,
+		Session:       conversation(),
 		Instructions: &registry.Instructions{
 			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,

@@ -110,7 +110,8 @@ func Runtime() registry.Runtime {
 			MaxBytes: instructions.MaxBytes,
 			Owned:    []instructions.Owned{{Home: homeParent}},
 		},
-		Litter: []string{".git", ".codex", ".agents", ".aws"},
+		Session: conversation(),
+		Litter:  []string{".git", ".codex", ".agents", ".aws"},
 	}
 }
 

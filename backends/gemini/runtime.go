@@ -98,6 +98,7 @@ func Runtime() registry.Runtime {
 		Recognize:     recognize,
 		ReportsResult: true,
 		PrivateTemp:   true,
+		Session:       conversation(),
 		ExitFailure:   exitFailure,
 		QuietStderr:   quietStderr,
 		Instructions: &registry.Instructions{
