@@ -106,7 +106,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 // agent ends too, and is reported before what is said after it.
 func TestLastAnswer(t *testing.T) {
 	t.Parallel()
-	for range 100 {
+	for range 30 {
 		e := &acp.Engine{}
 		p, r := open(t, e, session.Start{})
 		m := send(t, e, p, "go")
@@ -174,7 +174,7 @@ func TestFlood(t *testing.T) {
 	e := &acp.Engine{}
 	p, r := open(t, e, session.Start{})
 	prompt := send(t, e, p, "go")
-	const n = 1500 // the SDK would give up
+	const n = 1100 // the SDK would give up
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
@@ -214,7 +214,13 @@ func TestLateMessage(t *testing.T) {
 		go func() { sent <- e.Send(t.Context(), "two") }()
 		synctest.Wait()
 		late := p.expect("session/prompt")
-		p.expect("session/cancel")
+		m, _ := p.next()
+		if m.Method == "$/cancel_request" { // the SDK's, at any time
+			m, _ = p.next()
+		}
+		if m.Method != "session/cancel" {
+			t.Errorf("the engine says %s first", m.Method)
+		}
 		p.chunk("to one")
 		p.ask(0, "t")
 		var answer, prompt message

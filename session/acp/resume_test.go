@@ -93,7 +93,7 @@ func TestHistory(t *testing.T) {
 		took   time.Duration
 	}{
 		"in time": {func(p *peer) {
-			p.answer(p.expect("_bus-agent/nothing"), `{}`) // after the history
+			p.answer(p.expect("_bus-agent/nothing"), `{}`)
 			p.answer(p.expect("_bus-agent/nothing"), `{}`)
 		}, 0},
 		"in pieces": {func(p *peer) {
@@ -129,6 +129,7 @@ func TestHistory(t *testing.T) {
 					m := p.expect("session/load")
 					p.update(`{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"history"}}`)
 					p.answer(m, `{}`)
+					synctest.Wait() // the engine asks whether there is more
 					p.chunk("history")
 					p.update(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"x","status":"completed"}`)
 					test.settle(p)
