@@ -64,6 +64,21 @@ func fakeAgent(script string) int {
 				fmt.Println("beat:")
 				fmt.Fprintln(os.Stderr, "noise")
 			}
+		case "converse":
+			// Each line is a turn.
+			for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+				switch text := lines.Text(); text {
+				case "die":
+					fmt.Fprintln(os.Stderr, "out of memory", os.Getenv("MY_API_KEY"))
+					return 3
+				case "stay":
+					for {
+						time.Sleep(time.Hour)
+					}
+				default:
+					fmt.Printf("text:%s\nok:\n", text)
+				}
+			}
 		case "hang":
 			for {
 				time.Sleep(time.Hour)

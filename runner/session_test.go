@@ -1,0 +1,238 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session"
+)
+
+// lineEngine sends messages as lines; the agent begins with one of its own.
+type lineEngine struct {
+	greeting chan struct{}
+	input    io.WriteCloser
+}
+
+func (e *lineEngine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+	e.input, e.greeting = t.Input, make(chan struct{})
+	first := true
+	stream := formatters.NewStream(fakeDecoder{}, func(event *agent.Event) error {
+		if first {
+			first = false
+			close(e.greeting)
+		}
+		sink.Event(event)
+		return nil
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(stream, t.Output)
+		stream.Close()
+		ended <- err
+		sink.Closed(err)
+	}()
+	select {
+	case <-e.greeting:
+		return session.Info{SessionID: "s-" + start.Resume, Model: start.Request.Model}, nil
+	case err := <-ended:
+		return session.Info{}, fmt.Errorf("no greeting: %w", err)
+	case <-ctx.Done():
+		return session.Info{}, context.Cause(ctx)
+	}
+}
+
+func (e *lineEngine) Send(_ context.Context, text string) error {
+	_, err := io.WriteString(e.input, text+"\n")
+	return err
+}
+func (e *lineEngine) Steer(context.Context, string) error                    { return session.ErrUnsupported }
+func (e *lineEngine) Interrupt(context.Context) error                        { return nil }
+func (e *lineEngine) Answer(context.Context, string, session.Decision) error { return nil }
+func (e *lineEngine) Close() error                                           { return e.input.Close() }
+
+// conversing returns a bench whose runtime alpha holds sessions.
+func conversing(t *testing.T) *bench {
+	b := newBench(t, "alpha", "beta")
+	rt := fakeRuntime("talker")
+	rt.Executables = []string{"alpha"}
+	rt.Session = &registry.Session{
+		Command: func(r agent.Request) (agent.Command, error) {
+			return agent.Command{Args: []string{"serve", "--model=" + r.Model}}, nil
+		},
+		Engine:  func(agent.Request) session.Engine { return new(lineEngine) },
+		Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+	}
+	if err := b.Registry.Register(rt); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) sessionRequest(script ...string) agent.Request {
+	req := b.request(script...)
+	req.Runtime, req.Prompt = "talker", ""
+	return req
+}
+
+// leftBehind lists what is in the folder for temporary files.
+func (b *bench) leftBehind(t *testing.T) []string {
+	t.Helper()
+	dir, _ := agent.LookupEnv(b.Environ, "TMPDIR")
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func ExampleRunner_StartSession() {
+	r := runner.Runner{Registry: new(registry.Registry)} // with backends in it
+	s, err := r.StartSession(context.Background(), agent.Request{Runtime: "codex"}, session.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Stop(context.Background(), "done")
+	result, err := s.Send(session.Message{Text: "What does this repository do?"}).Wait(context.Background())
+	fmt.Println(result.Text, err)
+	// Output: unknown runtime "codex" (known: none; import a package under backends)
+}
+
+func TestSessionTakesTurnsAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	var events []agent.Kind
+	req := b.sessionRequest("argv", "env TMPDIR", "litter", "converse")
+	req.Prompt, req.Model, req.Resume = "first", "grey", "7"
+	var started agent.Start
+	req.Started = func(s agent.Start) { started = s }
+	answers := make(chan string, 10)
+	s, err := b.StartSession(t.Context(), req, session.Options{Events: func(e *agent.Event) {
+		events = append(events, e.Kind)
+		answers <- e.Text
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if started.Runtime != "talker" || started.Command.Args[0] != "serve" {
+		t.Errorf("started %+v", started)
+	}
+	if info := s.Info(); info.SessionID != "s-7" || info.Model != "grey" {
+		t.Errorf("%+v", info)
+	}
+	if got := <-answers; got != "serve|--model=grey" {
+		t.Errorf("started as %s", got)
+	}
+	result, err := s.Send(session.Message{Text: "second"}).Wait(t.Context())
+	if err != nil || result.Text != "second" || result.Runtime != "talker" {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if len(b.leftBehind(t)) == 0 {
+		t.Error("the agent has no folder for temporary files")
+	}
+	s.Stop(t.Context(), "enough")
+	if left := b.leftBehind(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if len(events) < 6 || len(b.warnings) > 0 {
+		t.Errorf("events %v, warnings %q", events, b.warnings)
+	}
+}
+
+func TestSessionEndsWithItsAgent(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	s, err := b.StartSession(t.Context(), b.sessionRequest("say beat:", "converse"), session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Send(session.Message{Text: "die"}).Wait(t.Context())
+	exit, ok := errors.AsType[*agent.ExitError](err)
+	if !ok || !errors.Is(err, agent.ErrAgent) || exit.Code != 3 || exit.Stderr != "out of memory ***" {
+		t.Errorf("%v, %q", err, exit.Stderr)
+	}
+	<-s.Done()
+	if left := b.leftBehind(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	s.Stop(t.Context(), "")
+}
+
+func TestSessionIsStoppedThoughItsAgentIsBusy(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	s, err := b.StartSession(t.Context(), b.sessionRequest("say beat:", "converse"), session.Options{CloseGrace: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := s.Send(session.Message{Text: "stay"})
+	for s.State() != session.StateRunning {
+		time.Sleep(time.Millisecond)
+	}
+	s.Stop(t.Context(), "")
+	if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrCanceled) {
+		t.Error(err)
+	}
+}
+
+func TestSessionThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script  []string
+		timeout time.Duration
+		change  func(*agent.Request)
+		kind    error
+		text    string
+	}{
+		"the agent ends at once":        {script: []string{"stderr no login", "exit 4"}, kind: agent.ErrAgent, text: "cannot be opened: no greeting: exit code 4"},
+		"the agent says nothing":        {script: []string{"hang"}, timeout: 100 * time.Millisecond, kind: agent.ErrTimeout, text: "cannot be opened"},
+		"a runtime without sessions":    {change: func(r *agent.Request) { r.Runtime = "beta" }, kind: agent.ErrUsage, text: "Fake beta cannot hold a session; nothing was started"},
+		"a setting sessions lack":       {change: func(r *agent.Request) { r.MaxTurns = 1 }, kind: agent.ErrUsage, text: "cannot limit its turns"},
+		"the latest session":            {change: func(r *agent.Request) { r.Continue = true }, kind: agent.ErrUsage, text: "cannot continue the latest session"},
+		"a first message that is blank": {change: func(r *agent.Request) { r.Prompt = " \n" }, kind: agent.ErrUsage, text: "the prompt is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := conversing(t)
+			req := b.sessionRequest(c.script...)
+			req.Timeout = c.timeout
+			if c.change != nil {
+				c.change(&req)
+			}
+			_, err := b.StartSession(t.Context(), req, session.Options{})
+			if !errors.Is(err, c.kind) || !strings.Contains(fmt.Sprint(err), c.text) {
+				t.Errorf("%v, want %v with %q", err, c.kind, c.text)
+			}
+			if left := b.leftBehind(t); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestSessionOfAnEndedContextStartsNothing(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	file := filepath.Join(b.dir, "started")
+	req := b.sessionRequest("converse")
+	req.Started = func(agent.Start) { os.WriteFile(file, nil, 0o600) }
+	if _, err := b.StartSession(ctx, req, session.Options{}); !errors.Is(err, agent.ErrCanceled) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("it was started")
+	}
+}
