@@ -31,6 +31,15 @@ type Runtime struct {
 	// TokenEnv names the variables a credential for it can come from.
 	TokenEnv []string
 
+	// LoginFiles returns where its CLI keeps a login for the environment that
+	// getenv reads, as absolute paths; any of them can be there. Nil where files
+	// do not tell.
+	LoginFiles func(getenv func(string) string) []string
+
+	// TestedVersion is the version of its CLI that it was tested with, as
+	// --version prints it.
+	TestedVersion string
+
 	// Options says which settings it honours.
 	Options Options
 

@@ -62,7 +62,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()
 	transport := session.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
-	start := session.Start{Workdir: p.req.Workdir, Resume: p.req.Resolved.Setup.ResumeID, Request: p.req}
+	start := session.Start{Workdir: p.req.Workdir, Resume: p.req.Resolved.Setup.ResumeID, Created: options.Created, Request: p.req}
 	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), a, transport, start, options)
 	if err != nil {
 		return nil, a.explain(err)
@@ -83,6 +83,9 @@ type sessionAgent struct {
 func (a *sessionAgent) Stop() { a.process.Stop() }
 
 func (a *sessionAgent) Done() <-chan struct{} { return a.done }
+
+// PID is for session.Session.PID.
+func (a *sessionAgent) PID() int { return a.process.Pid() }
 
 func (a *sessionAgent) writeStderr(b []byte) (int, error) {
 	a.stderr.write(b)

@@ -37,6 +37,10 @@ type Options struct {
 	// Prefix stands before the first message, on its own.
 	Prefix string
 
+	// Created is when the session that is resumed is known to have existed; see
+	// [Start].
+	Created time.Time
+
 	// CloseGrace is how long the agent may take to end by itself when the session
 	// is stopped, before it is ended. Zero means DefaultCloseGrace.
 	CloseGrace time.Duration
@@ -276,6 +280,7 @@ func (s *Session) begin() bool {
 	defer cancel()
 	err := s.engine.Send(ctx, s.options.Prefix+t.message.Text)
 	if err == nil {
+		close(t.delivered)
 		s.options.Prefix = "" // under s.calls, like this
 		return false
 	}

@@ -11,9 +11,10 @@ import (
 
 // A Turn is what became of one message. Its methods may be called concurrently.
 type Turn struct {
-	message Message
-	queued  time.Time
-	done    chan struct{}
+	message   Message
+	queued    time.Time
+	delivered chan struct{}
+	done      chan struct{}
 
 	// Guarded by the session until done is closed.
 	begun       time.Time
@@ -25,7 +26,7 @@ type Turn struct {
 }
 
 func newTurn(m Message) *Turn {
-	return &Turn{message: m, queued: time.Now(), done: make(chan struct{})}
+	return &Turn{message: m, queued: time.Now(), delivered: make(chan struct{}), done: make(chan struct{})}
 }
 
 // Done returns a channel that is closed when the turn is over.

@@ -27,6 +27,10 @@ func conversation() *registry.Session {
 				Modes: map[agent.Access]string{agent.AccessWrite: "acceptEdits", agent.AccessFull: "bypassPermissions"},
 			}
 		},
+		Protocol:   "streamjson",
+		Delivery:   session.DeliverStdin,
+		AccountEnv: homeEnv,
+		SessionEnv: "CLAUDE_SESSION_ID",
 		Options: registry.Options{
 			Model:         true,
 			Efforts:       agent.Efforts(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -65,16 +66,38 @@ func listed(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " are"
 }
 
+// homeEnv names the variable that moves the folder of Claude Code's settings and
+// logins.
+const homeEnv = "CLAUDE_CONFIG_DIR"
+
+// homeFolder returns the folder of the settings and logins; "" where there is no
+// home.
+func homeFolder(getenv func(string) string) string {
+	if dir := getenv(homeEnv); dir != "" {
+		return dir
+	}
+	if home := getenv("HOME"); home != "" {
+		return filepath.Join(home, ".claude")
+	}
+	return ""
+}
+
+// loginFiles returns where Claude Code keeps its login, but on macOS, where it is
+// in the keychain.
+func loginFiles(getenv func(string) string) []string {
+	dir := homeFolder(getenv)
+	if dir == "" || runtime.GOOS == "darwin" {
+		return nil
+	}
+	return []string{filepath.Join(dir, ".credentials.json")}
+}
+
 // userMemory returns the path of the user's own CLAUDE.md, which Claude Code
 // always reads itself; "" when there is no home.
 func userMemory(r agent.Request) string {
-	dir := r.Resolved.Getenv("CLAUDE_CONFIG_DIR")
+	dir := homeFolder(r.Resolved.Getenv)
 	if dir == "" {
-		home := r.Resolved.Getenv("HOME")
-		if home == "" {
-			return ""
-		}
-		dir = filepath.Join(home, ".claude")
+		return ""
 	}
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(r.Workdir, dir)

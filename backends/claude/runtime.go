@@ -80,11 +80,13 @@ func init() { registry.Register(Runtime()) }
 // Runtime returns the description of Claude Code.
 func Runtime() registry.Runtime {
 	return registry.Runtime{
-		ID:          ID,
-		Name:        "Claude Code",
-		Executables: []string{"claude"},
-		InstallURL:  "https://github.com/anthropics/claude-code?tab=readme-ov-file#get-started",
-		TokenEnv:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		ID:            ID,
+		Name:          "Claude Code",
+		Executables:   []string{"claude"},
+		InstallURL:    "https://github.com/anthropics/claude-code?tab=readme-ov-file#get-started",
+		TokenEnv:      []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		LoginFiles:    loginFiles,
+		TestedVersion: "2.1.329",
 		Options: registry.Options{
 			Model:         true,
 			Efforts:       agent.Efforts(),

@@ -17,6 +17,9 @@ func conversation() *registry.Session {
 		Engine: func(agent.Request) session.Engine {
 			return &appserver.Engine{Info: appserver.ClientInfo{Name: "bus_agent", Title: "bus-agent", Version: "1"}}
 		},
+		Protocol:   "appserver",
+		Delivery:   session.DeliverRPC,
+		AccountEnv: homeEnv,
 		Options: registry.Options{
 			Model:     true,
 			Efforts:   agent.Efforts(),

@@ -123,6 +123,17 @@ func leftOut(chain instructions.Chain) []string {
 	return warnings
 }
 
+// loginFiles returns where Codex keeps its login.
+func loginFiles(getenv func(string) string) []string {
+	if home := getenv(homeEnv); home != "" {
+		return []string{filepath.Join(home, loginFile)}
+	}
+	if home := getenv("HOME"); home != "" {
+		return []string{filepath.Join(home, ".codex", loginFile)}
+	}
+	return nil
+}
+
 // inside reports whether file is in dir, by its name or by what links make of it.
 func inside(dir, file string) bool {
 	return within(dir, file) || within(physical(dir), physical(file))

@@ -83,12 +83,14 @@ func init() { registry.Register(Runtime()) }
 // Runtime returns the description of the Codex CLI.
 func Runtime() registry.Runtime {
 	return registry.Runtime{
-		ID:          ID,
-		Name:        "Codex CLI",
-		Variants:    []string{VariantLocal},
-		Executables: []string{"codex"},
-		InstallURL:  "https://developers.openai.com/codex/cli/",
-		TokenEnv:    []string{"CODEX_API_KEY"},
+		ID:            ID,
+		Name:          "Codex CLI",
+		Variants:      []string{VariantLocal},
+		Executables:   []string{"codex"},
+		InstallURL:    "https://developers.openai.com/codex/cli/",
+		TokenEnv:      []string{"CODEX_API_KEY"},
+		LoginFiles:    loginFiles,
+		TestedVersion: "0.169.0",
 		Options: registry.Options{
 			Model:     true,
 			Efforts:   agent.Efforts(),

@@ -24,6 +24,10 @@ func conversation() *registry.Session {
 		Engine: func(agent.Request) session.Engine {
 			return &acp.Engine{Notices: []string{"[MODE_UPDATE] "}, LoadDelay: acp.NextMinute}
 		},
+		Protocol:   "acp",
+		Delivery:   session.DeliverRPC,
+		AccountEnv: homeEnv,
+		SessionEnv: "GEMINI_SESSION_ID",
 		Options: registry.Options{
 			Model:         true,
 			Access:        agent.Accesses(),

@@ -21,7 +21,9 @@ const (
 )
 
 // logins are where Gemini CLI keeps its login below its home.
-var logins = []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/gemini-credentials.json"}
+var logins = []string{".gemini/oauth_creds.json", accountsFile, ".gemini/gemini-credentials.json"}
+
+const accountsFile = ".gemini/google_accounts.json"
 
 // shared are further files of the user's that a private home has.
 var shared = []string{".gemini/.env", ".env", ".gemini/policies"}
@@ -44,6 +46,23 @@ func findUser(r agent.Request) user {
 		return user{warnings: []string{"the home of Gemini CLI is inside the repository; its settings and logins are left out"}}
 	}
 	return user{home: home}
+}
+
+// loginFiles returns where Gemini CLI keeps its login.
+func loginFiles(getenv func(string) string) (files []string) {
+	home := getenv(homeEnv)
+	if home == "" {
+		home = getenv("HOME")
+	}
+	if home == "" {
+		return nil
+	}
+	for _, name := range logins {
+		if name != accountsFile { // which accounts there are is no login
+			files = append(files, filepath.Join(home, filepath.FromSlash(name)))
+		}
+	}
+	return files
 }
 
 // homeOf returns the home that a variable names, absolute, or "".

@@ -78,11 +78,13 @@ func init() { registry.Register(Runtime()) }
 // Runtime returns the description of the Gemini CLI.
 func Runtime() registry.Runtime {
 	return registry.Runtime{
-		ID:          ID,
-		Name:        "Gemini CLI",
-		Executables: []string{"gemini"},
-		InstallURL:  "https://geminicli.com/",
-		TokenEnv:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		ID:            ID,
+		Name:          "Gemini CLI",
+		Executables:   []string{"gemini"},
+		InstallURL:    "https://geminicli.com/",
+		TokenEnv:      []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		LoginFiles:    loginFiles,
+		TestedVersion: "0.61.0",
 		Options: registry.Options{
 			Model:         true,
 			Access:        agent.Accesses(),
@@ -104,11 +106,11 @@ func Runtime() registry.Runtime {
 		Instructions: &registry.Instructions{
 			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,
-			Owned: []instructions.Owned{
-				{Home: homeParent},
-				{JSON: &instructions.JSONList{Path: settingsPath, Keys: contextKeys, Value: instructions.FileName}},
-				{Block: &ignoreBlock},
-			},
+			Owned: []instructions.Owned{{
+				Home:  homeParent,
+				JSON:  &instructions.JSONList{Path: settingsPath, Keys: contextKeys, Value: instructions.FileName},
+				Block: &ignoreBlock,
+			}},
 		},
 	}
 }

@@ -21,7 +21,7 @@ func newEntry() string {
 }
 
 var owner = sync.OnceValue(func() string {
-	return strings.ReplaceAll(fmt.Sprintf("%s:%s:%d:%d", bootID(), pidNamespace(), os.Getpid(), ownStart()), ",", "")
+	return identityText(os.Getpid(), ownStart())
 })
 
 // environ returns env without what a later entry of the same key replaces, and

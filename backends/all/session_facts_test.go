@@ -1,0 +1,49 @@
+package all_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
+)
+
+// A login is looked for in the folder of the account, and in the user's home
+// where there is none.
+func TestLoginFilesAreOfTheAccount(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	for _, rt := range registry.Default().All() {
+		if rt.LoginFiles == nil || rt.Session == nil {
+			continue
+		}
+		for folder, variable := range map[string]string{"/home/u": "HOME", "/accounts/1": rt.Session.AccountEnv} {
+			environ := map[string]string{"HOME": "/home/u", variable: folder}
+			for _, file := range rt.LoginFiles(func(name string) string { return environ[name] }) {
+				looked++
+				if !strings.HasPrefix(file, folder+"/") {
+					t.Errorf("%s: %s, with %s", rt.ID, file, variable)
+				}
+			}
+		}
+		if files := rt.LoginFiles(func(string) string { return "" }); len(files) > 0 {
+			t.Errorf("%s without a home: %s", rt.ID, files)
+		}
+	}
+	if looked < 4 {
+		t.Errorf("only %d files", looked)
+	}
+}
+
+func TestSessionsSayHowTheyWork(t *testing.T) {
+	t.Parallel()
+	for _, rt := range registry.Default().All() {
+		if rt.Session == nil {
+			continue
+		}
+		_, err := session.ParseDelivery(string(rt.Session.Delivers()))
+		if rt.Session.Protocol == "" || err != nil || rt.TestedVersion == "" && rt.ID != "cursor" {
+			t.Errorf("%s: protocol %q, %v, version %q", rt.ID, rt.Session.Protocol, err, rt.TestedVersion)
+		}
+	}
+}

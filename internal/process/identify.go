@@ -1,0 +1,63 @@
+package process
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Life is what is known of a process that was identified before.
+type Life int
+
+// The states of a Life.
+const (
+	// Unknown: it is one of another machine or container, or before this machine
+	// was started the last time.
+	Unknown Life = iota
+	Alive
+	Dead
+)
+
+// Identify returns what tells the process with a PID from all others, of any time
+// and machine: boot, PID namespace, PID and start time. It is an error when there
+// is no such process.
+func Identify(pid int) (string, error) {
+	p, err := readProcess(pid)
+	if err == nil && p.dead {
+		err = unix.ESRCH
+	}
+	if err != nil {
+		return "", fmt.Errorf("identify process %d: %w", pid, err)
+	}
+	return identityText(pid, p.born), nil
+}
+
+// Self returns what Identify returns for this process.
+func Self() string { return owner() }
+
+func identityText(pid int, born uint64) string {
+	return strings.ReplaceAll(fmt.Sprintf("%s:%s:%d:%d", bootID(), pidNamespace(), pid, born), ",", "")
+}
+
+// LifeOf says whether the process that Identify was asked for is alive.
+func LifeOf(identity string) Life {
+	o, ok := parseOwner(identity)
+	if !ok {
+		return Unknown
+	}
+	if o.dead() {
+		return Dead
+	}
+	if p, err := readProcess(o.pid); err == nil && p.born == o.born && strings.HasPrefix(owner(), o.boot+":"+o.namespace+":") {
+		return Alive
+	}
+	return Unknown
+}
+
+// SameBoot reports whether an identity is of the time since this machine was
+// started, and of no other machine.
+func SameBoot(identity string) bool {
+	o, ok := parseOwner(identity)
+	return ok && o.boot == bootID()
+}

@@ -1,0 +1,52 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestLifeOfAProcess(t *testing.T) {
+	t.Parallel()
+	child := exec.Command("/bin/cat")
+	input, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	identity, err := Identify(child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if LifeOf(identity) != Alive || LifeOf(Self()) != Alive || !SameBoot(identity) {
+		t.Errorf("%s and %s are %d and %d", identity, Self(), LifeOf(identity), LifeOf(Self()))
+	}
+	// The PID was given to another process since, or it is not of here.
+	parts := strings.Split(identity, ":")
+	for i, want := range map[int]Life{0: Unknown, 1: Unknown, 3: Dead} {
+		other := append([]string(nil), parts...)
+		other[i] += "1"
+		if got := LifeOf(strings.Join(other, ":")); got != want {
+			t.Errorf("%q: %d, want %d", other, got, want)
+		}
+	}
+	input.Close()
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := LifeOf(identity); got != Dead {
+		t.Errorf("a process that has ended is %d", got)
+	}
+	if _, err := Identify(child.Process.Pid); err == nil {
+		t.Error("a process that is gone is identified")
+	}
+	if LifeOf("") != Unknown || LifeOf("nonsense") != Unknown || SameBoot("") {
+		t.Error("nonsense identifies a process")
+	}
+	if self, err := Identify(os.Getpid()); err != nil || self != Self() {
+		t.Errorf("%s, %v, want %s", self, err, Self())
+	}
+}
