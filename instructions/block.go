@@ -57,15 +57,21 @@ func (w *Workspace) RemoveBlock(b Block) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if _, err := removeBlock(w.root, b, w.dryRun); err != nil {
+	if _, err := removeBlock(w.root, b, w.dryRun, never); err != nil {
 		return fmt.Errorf("removing block %s from %s: %w", b.Name, b.Path, err)
 	}
 	return nil
 }
 
-func removeBlock(root *os.Root, b Block, dryRun bool) (removed bool, err error) {
+// never is for what is not shared with other runs.
+func never() bool { return false }
+
+func removeBlock(root *os.Root, b Block, dryRun bool, inUse func() bool) (removed bool, err error) {
 	dirs := 0
 	removed, err = edit(root, b.Path, func(old []byte, _ int) (data []byte, err error) {
+		if inUse() {
+			return old, nil
+		}
 		data, dirs, err = b.remove(old)
 		return data, err
 	}, dryRun)

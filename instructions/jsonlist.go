@@ -54,15 +54,18 @@ func (w *Workspace) RemoveFromJSON(j JSONList) error {
 	if err := j.check(); err != nil {
 		return err
 	}
-	if _, err := removeFromJSON(w.root, j, w.dryRun); err != nil {
+	if _, err := removeFromJSON(w.root, j, w.dryRun, never); err != nil {
 		return fmt.Errorf("removing %q from %s: %w", j.Value, j.Path, err)
 	}
 	return nil
 }
 
-func removeFromJSON(root *os.Root, j JSONList, dryRun bool) (removed bool, err error) {
+func removeFromJSON(root *os.Root, j JSONList, dryRun bool, inUse func() bool) (removed bool, err error) {
 	dirs := 0
 	removed, err = edit(root, j.Path, func(old []byte, _ int) (data []byte, err error) {
+		if inUse() {
+			return old, nil
+		}
 		data, dirs, err = j.remove(old)
 		return data, err
 	}, dryRun)

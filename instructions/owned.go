@@ -13,7 +13,8 @@ import (
 )
 
 // Owned is a place where something of ours can be left in a workdir. Any of its
-// fields may be set.
+// fields may be set; a block and a list entry beside a home are in use as long as
+// one of the homes is.
 type Owned struct {
 	Home  string    // parent of private homes, for example ".codex/bus"
 	Block *Block    // Text may be empty
@@ -53,18 +54,19 @@ func survey(workdir string, owned []Owned, clean bool) ([]Found, error) {
 	var all []Found
 	var errs []error
 	for _, o := range owned {
-		var steps []func(*os.Root, bool) ([]Found, error)
+		inUse := func() bool { return o.Home != "" && homes(o.Home).inUse(root) }
+		var steps []func() ([]Found, error)
 		if o.Home != "" {
-			steps = append(steps, homes(o.Home).survey)
+			steps = append(steps, func() ([]Found, error) { return homes(o.Home).survey(root, clean) })
 		}
 		if o.Block != nil {
-			steps = append(steps, o.Block.survey)
+			steps = append(steps, func() ([]Found, error) { return o.Block.survey(root, clean, inUse) })
 		}
 		if o.JSON != nil {
-			steps = append(steps, o.JSON.survey)
+			steps = append(steps, func() ([]Found, error) { return o.JSON.survey(root, clean, inUse) })
 		}
 		for _, step := range steps {
-			found, err := step(root, clean)
+			found, err := step()
 			if err != nil && !isAbsent(err) {
 				errs = append(errs, err)
 			}
@@ -84,7 +86,7 @@ func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-func (b Block) survey(root *os.Root, clean bool) ([]Found, error) {
+func (b Block) survey(root *os.Root, clean bool, inUse func() bool) ([]Found, error) {
 	if err := errors.Join(b.check(), checkName(b.Path)); err != nil {
 		return nil, err
 	}
@@ -101,12 +103,16 @@ func (b Block) survey(root *os.Root, clean bool) ([]Found, error) {
 	case have == nil:
 		return nil, nil
 	case clean:
-		_, err = removeBlock(root, b, false)
+		var removed bool
+		removed, err = removeBlock(root, b, false, inUse)
+		found.InUse = !removed && err == nil && inUse()
+	default:
+		found.InUse = inUse()
 	}
 	return []Found{found}, err
 }
 
-func (j JSONList) survey(root *os.Root, clean bool) ([]Found, error) {
+func (j JSONList) survey(root *os.Root, clean bool, inUse func() bool) ([]Found, error) {
 	if err := errors.Join(j.check(), checkName(j.Path)); err != nil {
 		return nil, err
 	}
@@ -123,7 +129,11 @@ func (j JSONList) survey(root *os.Root, clean bool) ([]Found, error) {
 	case err != nil || !owned:
 		return nil, nil
 	case clean:
-		_, err = removeFromJSON(root, j, false)
+		var removed bool
+		removed, err = removeFromJSON(root, j, false, inUse)
+		found.InUse = !removed && err == nil && inUse()
+	default:
+		found.InUse = inUse()
 	}
 	return []Found{found}, err
 }
@@ -185,6 +195,27 @@ func (parent homes) survey(root *os.Root, clean bool) (found []Found, err error)
 		removeBase(root, base, string(parent))
 	}
 	return found, err
+}
+
+// inUse reports whether a live run uses one of the homes. Under the lock of the
+// workdir it stays so: homes are made under it.
+func (parent homes) inUse(root *os.Root) bool {
+	base, err := root.OpenRoot(string(parent))
+	if err != nil {
+		return false
+	}
+	defer base.Close()
+	entries, err := fs.ReadDir(base.FS(), ".")
+	return err == nil && slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
+		if !entry.IsDir() || !isHomeName(entry.Name()) {
+			return false
+		}
+		f, release := parent.home(base, entry.Name())
+		if release != nil {
+			release()
+		}
+		return f.InUse
+	})
 }
 
 // home looks at one home. Of one that no run uses it holds the lock until

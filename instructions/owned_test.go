@@ -109,6 +109,42 @@ func TestCleanLeavesWhatIsInUse(t *testing.T) {
 	}
 }
 
+func TestCleanLeavesAdditionsOfALiveRun(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	w := open(t, dir, false)
+	h := newHome(t, w)
+	must(t, w.AddBlock(block), w.AddToJSON(list))
+	with := []instructions.Owned{{Home: parent, Block: &block, JSON: &list}}
+	before := snapshot(t, dir)
+	for _, look := range []func(string, []instructions.Owned) ([]instructions.Found, error){instructions.Show, instructions.Clean} {
+		found, err := look(dir, with)
+		must(t, err)
+		for _, f := range found {
+			if !f.InUse {
+				t.Errorf("%+v is not in use", f)
+			}
+		}
+		if len(found) != 3 {
+			t.Errorf("found %+v", found)
+		}
+	}
+	if diff := cmp.Diff(before, snapshot(t, dir)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+	must(t, h.Remove())
+	found, err := instructions.Clean(dir, with)
+	must(t, err)
+	for _, f := range found {
+		if f.InUse {
+			t.Errorf("%+v is in use after the run", f)
+		}
+	}
+	if left, err := instructions.Show(dir, with); len(left) > 0 || err != nil {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
 func TestCleanRemovesAReadOnlyHomeOfADeadRun(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)

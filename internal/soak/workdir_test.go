@@ -257,16 +257,6 @@ var random = regexp.MustCompile(`[0-9a-f]{16,}|bus-agent-[A-Za-z0-9]+`)
 // given returns all that a run was given, as text, without what differs from run
 // to run.
 func (w *workdir) given(seen *backendtest.Invocation) []string {
-	// What is added to files of the repository can be taken back at any time.
-	added := map[string]bool{}
-	for _, o := range w.owned {
-		if o.Block != nil {
-			added[filepath.Join(w.dir, filepath.FromSlash(o.Block.Path))] = true
-		}
-		if o.JSON != nil {
-			added[filepath.Join(w.dir, filepath.FromSlash(o.JSON.Path))] = true
-		}
-	}
 	var all []string
 	add := func(what, text string) { all = append(all, random.ReplaceAllString(what+": "+text, "…")) }
 	for _, text := range seen.Args {
@@ -280,7 +270,7 @@ func (w *workdir) given(seen *backendtest.Invocation) []string {
 	for _, name := range slices.Sorted(maps.Keys(seen.Files)) {
 		inHome := slices.ContainsFunc(homes, func(home string) bool { return strings.HasPrefix(name, home+"/") })
 		// Others have homes in the same directories.
-		if _, was := w.before[name]; !added[name] && (was || inHome || !random.MatchString(strings.TrimPrefix(name, w.root))) {
+		if _, was := w.before[name]; was || inHome || !random.MatchString(strings.TrimPrefix(name, w.root)) {
 			add("file "+strings.TrimPrefix(name, w.root), string(seen.Files[name]))
 		}
 	}
