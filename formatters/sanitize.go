@@ -95,13 +95,11 @@ func appendSafe[T ~string | ~[]byte](s *sanitizer, dst []byte, src T) []byte {
 // safeUntil returns where the whole characters of src from i on end that are safe
 // to print as they are.
 func safeUntil[T ~string | ~[]byte](src T, i int) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for {
 		for i+8 <= len(src) {
 			w := uint64(src[i]) | uint64(src[i+1])<<8 | uint64(src[i+2])<<16 | uint64(src[i+3])<<24 |
 				uint64(src[i+4])<<32 | uint64(src[i+5])<<40 | uint64(src[i+6])<<48 | uint64(src[i+7])<<56
-			// Below a space, above a tilde; only the first such byte is certain.
-			if m := ((w-ones*' ')&^w | w | (w + ones)) & highs; m != 0 {
+			if m := unsafeBytes(w); m != 0 {
 				i += bits.TrailingZeros64(m) >> 3
 				break
 			}
@@ -122,6 +120,22 @@ func safeUntil[T ~string | ~[]byte](src T, i int) int {
 			i += n
 		}
 	}
+}
+
+// unsafeBytes returns a word with the highest bit of each byte set that is no
+// printable ASCII, tab or line feed.
+func unsafeBytes(w uint64) uint64 {
+	const (
+		ones = 0x0101010101010101
+		low7 = ones * 0x7f
+		high = ones * 0x80
+	)
+	seven := w & low7
+	control := ^(seven + ones*(0x80-' ')) // below a space
+	deleted := seven + ones               // 0x7f
+	feed, tab := w^ones*'\n', w^ones*'\t'
+	other := (feed&low7 + low7 | feed) & (tab&low7 + low7 | tab) // neither
+	return (w | deleted | control&other) & high
 }
 
 // safeRune returns the length of the character of several bytes at i if it is

@@ -1,7 +1,9 @@
 package jsonline
 
 import (
-	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -40,7 +42,7 @@ func (t Text) String() string {
 	if !t.escaped && utf8.Valid(t.raw) {
 		return string(t.raw)
 	}
-	unescaped := t.AppendTo(make([]byte, 0, len(t.raw)))
+	unescaped := t.AppendTo(make([]byte, 0, len(t.raw)+wordSize))
 	return unsafe.String(unsafe.SliceData(unescaped), len(unescaped)) // nobody else has it
 }
 
@@ -63,24 +65,56 @@ func Unescape(dst, raw []byte) []byte {
 	return appendUnescaped(dst, raw)
 }
 
-// appendUnescaped appends raw, which is UTF-8.
+// wordSize is how many bytes are copied at a time.
+const wordSize = 8
+
+// appendUnescaped appends raw, which is UTF-8. What an escape stands for is never
+// longer than the escape, so words are copied as they are and overwritten from
+// where an escape begins.
 func appendUnescaped(dst, raw []byte) []byte {
-	for {
-		i := bytes.IndexByte(raw, '\\')
-		if i < 0 || i+1 >= len(raw) {
-			return append(dst, raw...)
+	n := len(dst)
+	out := slices.Grow(dst, len(raw)+wordSize)[:n+len(raw)+wordSize]
+	i := 0
+	for i+wordSize <= len(raw) {
+		w := binary.LittleEndian.Uint64(raw[i:])
+		binary.LittleEndian.PutUint64(out[n:], w)
+		slash := w ^ ones*'\\'
+		m := (slash - ones) &^ slash & highs
+		if m == 0 {
+			i, n = i+wordSize, n+wordSize
+			continue
 		}
-		dst = append(dst, raw[:i]...)
-		raw = raw[i:]
-		// Escapes often come one after the other.
-		for len(raw) > 1 && raw[0] == '\\' {
-			var n int
-			if dst, n = appendEscape(dst, raw); n == 0 {
-				dst, n = append(dst, '\\'), 1
-			}
-			raw = raw[n:]
+		before := bits.TrailingZeros64(m) >> 3
+		i, n = i+before, n+before
+		for i < len(raw) && raw[i] == '\\' { // escapes often come one after the other
+			i, n = unescapeAt(raw, i, out, n)
 		}
 	}
+	for i < len(raw) {
+		if raw[i] == '\\' {
+			i, n = unescapeAt(raw, i, out, n)
+			continue
+		}
+		out[n] = raw[i]
+		i, n = i+1, n+1
+	}
+	return out[:n]
+}
+
+// unescapeAt writes what the escape at i stands for to n, and returns where both
+// end. A backslash that begins none stands for itself.
+func unescapeAt(raw []byte, i int, out []byte, n int) (nextIn, nextOut int) {
+	if i+1 < len(raw) {
+		if c := stands[raw[i+1]]; c != 0 {
+			out[n] = c
+			return i + 2, n + 1
+		}
+		if text, length := appendEscape(out[:n], raw[i:]); length > 0 {
+			return i + length, len(text)
+		}
+	}
+	out[n] = '\\'
+	return i + 1, n + 1
 }
 
 // appendRepaired is appendUnescaped with each byte that is no UTF-8 made U+FFFD.
