@@ -1,0 +1,169 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	settlePoll  = 50 * time.Millisecond
+	settleLimit = 2 * time.Second
+	// settleBytes of a message may take a second more to be shown.
+	settleBytes = 32 << 10
+	// escapeTime is how long CLIs wait for what could follow Escape in a sequence.
+	escapeTime = 600 * time.Millisecond
+
+	firstPause = 500 * time.Millisecond
+	mostPause  = 2 * time.Second
+	undoLimit  = 5 * time.Second
+)
+
+// enterWaits are the times in which something must change after Enter.
+var enterWaits = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 2 * time.Second}
+
+// Errors of a delivery.
+var (
+	errEmpty    = errors.New("the message holds nothing that can be typed")
+	errUnseen   = errors.New("the terminal shows nothing of what is typed")
+	errNoEffect = errors.New("the message stands in the terminal, but Enter has no effect")
+	errEnded    = errors.New("the agent has ended")
+)
+
+// A delivered message is what the terminal showed around it.
+type delivered struct {
+	before screen // nothing of it yet
+	typed  screen // it is there
+	after  screen // it is submitted
+}
+
+// deliver types text and submits it. Beside an error it is cleared away again, as
+// far as that is possible.
+func (e *engine) deliver(ctx context.Context, text string) (d delivered, err error) {
+	text = guard(sanitize(text), e.terminal.Commands)
+	if text == "" {
+		return d, errEmpty
+	}
+	if d.before, err = e.look(ctx); err != nil {
+		return d, err
+	}
+	defer func() {
+		if err != nil {
+			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+			defer cancel()
+			_ = e.pane.press(undo, e.terminal.Clear) // the error is there already
+		}
+	}()
+	if d.typed, err = e.typeIn(ctx, text, d.before); err != nil {
+		return d, err
+	}
+	if e.terminal.EscapeFirst {
+		if err = e.pane.press(ctx, "Escape"); err != nil {
+			return d, err
+		}
+		if err = sleep(ctx, escapeTime); err != nil {
+			return d, err
+		}
+		if d.typed, err = e.look(ctx); err != nil {
+			return d, err
+		}
+	}
+	d.after, err = e.submit(ctx, d.typed)
+	return d, err
+}
+
+// typeIn types text until the terminal shows it, and returns what it shows then.
+func (e *engine) typeIn(ctx context.Context, text string, before screen) (screen, error) {
+	giveUp := time.Now().Add(e.terminal.RetryBudget)
+	limit := settleLimit + time.Duration(len(text)/settleBytes)*time.Second
+	for pause := firstPause; ; pause = min(pause*3/2, mostPause) {
+		if err := e.write(ctx, text); err != nil {
+			return screen{}, err
+		}
+		s, err := e.settle(ctx, before, limit)
+		if err != nil || !s.same(before) {
+			return s, err
+		}
+		if time.Now().Add(pause).After(giveUp) {
+			return s, errUnseen
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return s, err
+		}
+		// A CLI that begins to read only now must not get it twice.
+		if err := e.pane.press(ctx, e.terminal.Clear); err != nil {
+			return s, err
+		}
+	}
+}
+
+func (e *engine) write(ctx context.Context, text string) error {
+	if !e.terminal.Keys {
+		return e.pane.paste(ctx, text)
+	}
+	for chunk := range chunks(text, maxChunk) {
+		if err := e.pane.write(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits until the terminal is not like before any more and has become
+// still, or for the limit. One that shows work is never still.
+func (e *engine) settle(ctx context.Context, before screen, limit time.Duration) (screen, error) {
+	last := before
+	for giveUp := time.Now().Add(limit); ; {
+		if err := sleep(ctx, settlePoll); err != nil {
+			return last, err
+		}
+		s, err := e.look(ctx)
+		if err != nil {
+			return s, err
+		}
+		if s.same(last) && !s.same(before) || time.Now().After(giveUp) {
+			return s, nil
+		}
+		last = s
+	}
+}
+
+// submit presses Enter until something changes.
+func (e *engine) submit(ctx context.Context, typed screen) (screen, error) {
+	for _, wait := range enterWaits {
+		if err := e.pane.press(ctx, "Enter"); err != nil {
+			return typed, err
+		}
+		for giveUp := time.Now().Add(wait); time.Now().Before(giveUp); {
+			if err := sleep(ctx, settlePoll); err != nil {
+				return typed, err
+			}
+			s, err := e.pane.look(ctx) // an agent that ends has taken it
+			if err != nil || !s.same(typed) {
+				return s, err
+			}
+		}
+	}
+	return typed, errNoEffect
+}
+
+// look is pane.look for an agent that must be there.
+func (e *engine) look(ctx context.Context) (screen, error) {
+	s, err := e.pane.look(ctx)
+	if err == nil && s.dead {
+		err = errEnded
+	}
+	return s, err
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,57 @@
+// Package tmux is the engine for agents that have nothing but a terminal: it
+// starts an agent CLI in tmux, types what is said to it and reads what it shows.
+//
+// It is opt-in. It runs the program tmux, 3.2 or later, so nothing imports it
+// unless somebody asked for it. An engine that speaks a protocol is better in
+// every respect but one: any interactive CLI can be held in a terminal.
+//
+//	s, err := tmux.Open(ctx, tmux.Options{
+//		Runtime: "mine", Path: "/usr/bin/mine", Env: os.Environ(),
+//		Terminal: tmux.Terminal{Prompt: "> ", Busy: []string{"esc to interrupt"}},
+//	}, session.Start{Workdir: dir}, session.Options{})
+//
+// # The server
+//
+// Each session has a tmux server of its own, on a socket in a folder that only
+// the user can open; the user's own server and configuration files are not
+// touched. There is no shell between tmux and the agent. The server is the process
+// of the session and the agent its descendant, with the tag of the run in the
+// environment: what ends the server ends them, and what is left by a program that
+// was killed is found like all leftovers of runs. A person may attach:
+// Options.Started tells the socket, and `tmux -S SOCKET attach` does it.
+//
+// # Readiness
+//
+// With a Terminal.Prompt, the agent is idle when a line near the end of what it
+// shows is the prompt or begins with it and nothing there says that it is busy; it
+// is ready when two looks in a row find it idle. Without a prompt it is ready after
+// Terminal.WarmUp. Questions that a CLI asks when it starts are answered with the
+// keys of Terminal.Dialogs, never with others.
+//
+// # Delivery
+//
+// A message loses its control characters, tabs become four spaces, and a line
+// break goes before one that the CLI would take for a command. It is pasted as one
+// piece, or typed key by key. When the terminal shows nothing of it the input is
+// cleared and it is typed again, until Terminal.RetryBudget is used up. Enter
+// follows once the terminal is still, and again, three times at most, while
+// nothing changes. A pane that somebody scrolls is brought back first. An error
+// says that the message was not submitted, as far as can be seen; where it could
+// not be cleared away, it is still in the agent's input.
+//
+// # Turns
+//
+// A turn is over when the agent was seen busy, is idle, and two more looks find
+// nothing changed; where it was not seen busy, when nothing has changed for
+// Terminal.Quiet. So an agent that shows no sign of work and pauses that long
+// seems to be done.
+//
+// The text of a turn is what the terminal gained: best effort. It can hold the
+// message, the marks and frames that the CLI draws, and of one that uses the
+// alternate screen only what was on it at the end. Lines that are wider than the
+// terminal and that the CLI breaks itself stay broken.
+//
+// Questions for permission are text like any other. A turn that ends with one
+// is answered with the next message; [session.Session.Answer] is always too late.
+// The interrupt keys are pressed once, because a second time ends many CLIs.
+package tmux

@@ -1,0 +1,187 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// An engine is the session.Engine for one pane.
+type engine struct {
+	runtime  string
+	terminal Terminal
+	env      []string
+	begin    func(ctx context.Context) (pane, error)
+
+	pane  pane
+	sink  session.Sink
+	turns chan *turn    // that begin; the watching goroutine follows one at a time
+	ended chan struct{} // closed when nothing is left of the agent
+	why   error         // once ended is closed
+
+	mu      sync.Mutex // held while keys are pressed and while a turn is judged
+	current *turn
+	closing sync.Once
+}
+
+var _ session.Engine = (*engine)(nil)
+
+func newEngine(runtime string, t Terminal, env []string, begin func(ctx context.Context) (pane, error)) *engine {
+	return &engine{
+		runtime: runtime, terminal: t.withDefaults(), env: env, begin: begin,
+		turns: make(chan *turn, 1), ended: make(chan struct{}),
+	}
+}
+
+// Open starts the agent and waits until it takes messages.
+func (e *engine) Open(ctx context.Context, _ session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+	p, err := e.begin(ctx)
+	if err != nil {
+		return session.Info{}, err
+	}
+	e.pane, e.sink = p, sink
+	go func() {
+		e.why = p.wait()
+		close(e.ended)
+	}()
+	go e.watch()
+	if err := e.ready(ctx); err != nil {
+		return session.Info{}, err
+	}
+	return session.Info{SessionID: start.Resume, Steers: e.terminal.TypesWhileBusy}, nil
+}
+
+// watch follows the turns until the agent has ended.
+func (e *engine) watch() {
+	for {
+		select {
+		case t := <-e.turns:
+			e.follow(t)
+		case <-e.ended:
+			e.sink.Closed(e.why)
+			return
+		}
+	}
+}
+
+// Send types a message.
+func (e *engine) Send(ctx context.Context, text string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.awaitIdle(ctx); err != nil {
+		return err
+	}
+	d, err := e.deliver(ctx, text)
+	if err != nil {
+		return err
+	}
+	e.current = newTurn(d)
+	select {
+	case e.turns <- e.current:
+	case <-e.ended:
+	}
+	return nil
+}
+
+// errBusy is the error of a message that the agent has no time for.
+var errBusy = errors.New("the agent is busy, though no turn runs")
+
+// awaitIdle waits for an agent that works on what nobody waits for: a message that
+// was given up as it was submitted, or a turn that seemed to be over.
+func (e *engine) awaitIdle(ctx context.Context) error {
+	for giveUp := time.Now().Add(e.terminal.RetryBudget); ; {
+		s, err := e.look(ctx)
+		if err != nil {
+			return err
+		}
+		if e.terminal.idle(s) || e.terminal.TypesWhileBusy {
+			return nil
+		}
+		if time.Now().After(giveUp) {
+			return errBusy
+		}
+		if err := sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+}
+
+// Steer types a message into the turn that runs.
+func (e *engine) Steer(ctx context.Context, text string) error {
+	if !e.terminal.TypesWhileBusy {
+		return session.ErrUnsupported
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.current == nil {
+		return session.ErrTooLate
+	}
+	_, err := e.deliver(ctx, text)
+	e.current.restart(time.Now())
+	return err
+}
+
+// Interrupt presses the keys that end a turn.
+func (e *engine) Interrupt(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.current == nil {
+		return nil
+	}
+	e.current.interrupted = true
+	e.current.restart(time.Now())
+	return e.press(ctx, e.terminal.Interrupt)
+}
+
+// press presses keys, with a pause between them.
+func (e *engine) press(ctx context.Context, keys []string) error {
+	for i, key := range keys {
+		if i > 0 {
+			if err := sleep(ctx, keyPause); err != nil {
+				return err
+			}
+		}
+		if err := e.pane.press(ctx, key); err != nil {
+			return fmt.Errorf("%s cannot be pressed: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// Answer is too late: a terminal does not tell questions from other text.
+func (e *engine) Answer(context.Context, string, session.Decision) error { return session.ErrTooLate }
+
+// Close presses the keys that end the agent, or takes its terminal away.
+func (e *engine) Close() error {
+	if e.pane == nil {
+		return nil
+	}
+	e.closing.Do(func() {
+		if len(e.terminal.Exit) == 0 {
+			e.pane.hangUp()
+			return
+		}
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), undoLimit)
+			defer cancel()
+			if e.press(ctx, e.terminal.Exit) != nil {
+				e.pane.hangUp()
+			}
+		}()
+	})
+	return nil
+}
+
+// result returns the events that end a turn with the text that it gained.
+func (t *turn) result(text string) []*agent.Event {
+	var events []*agent.Event
+	if text != "" {
+		events = append(events, &agent.Event{Kind: agent.KindText, Text: text})
+	}
+	return append(events, &agent.Event{Kind: agent.KindResult, Failed: t.interrupted, Interrupted: t.interrupted})
+}

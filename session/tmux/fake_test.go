@@ -1,0 +1,170 @@
+package tmux
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/session"
+)
+
+// fakeCLI is a pane with a CLI of a simple kind in it: what was said, a mark of
+// work while it works, and a prompt with the input, or a dialog.
+type fakeCLI struct {
+	mu       sync.Mutex
+	lines    []string
+	prompt   string // empty for none
+	input    string
+	working  bool
+	dialog   string        // shown instead, until Enter
+	deaf     int           // writes that it loses
+	swallows int           // Enters that it loses
+	work     time.Duration // on each message
+	forever  bool          // until Escape
+	lag      time.Duration // before it shows that it works
+	keys     []string
+	got      []string
+	done     chan struct{}
+	once     sync.Once
+	why      error
+}
+
+const workMark = "* working (esc to interrupt)"
+
+func (f *fakeCLI) engine(t Terminal) *engine {
+	f.done = make(chan struct{})
+	return newEngine("test", t, nil, func(context.Context) (pane, error) { return f, nil })
+}
+
+func (f *fakeCLI) look(context.Context) (screen, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := screen{lines: slices.Clone(f.lines)}
+	select {
+	case <-f.done:
+		s.dead = true
+	default:
+	}
+	switch {
+	case f.dialog != "":
+		s.lines = append(s.lines, f.dialog)
+	default:
+		if f.working {
+			s.lines = append(s.lines, workMark)
+		}
+		if f.prompt != "" || f.input != "" {
+			s.lines = append(s.lines, splitLines(f.prompt+f.input)...)
+		}
+	}
+	return s, nil
+}
+
+func (f *fakeCLI) since(ctx context.Context, _ int, _ screen) ([]string, error) {
+	s, err := f.look(ctx)
+	return s.lines, err
+}
+
+func (f *fakeCLI) paste(_ context.Context, text string) error { return f.write(nil, text) }
+
+func (f *fakeCLI) write(_ context.Context, text string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.deaf > 0 {
+		f.deaf--
+		return nil
+	}
+	f.input += text
+	return nil
+}
+
+func (f *fakeCLI) press(_ context.Context, key string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keys = append(f.keys, key)
+	switch key {
+	case "Enter":
+		f.enter()
+	case "C-u":
+		f.input = ""
+	case "Escape":
+		if f.working {
+			f.working = false
+			f.lines = append(f.lines, "stopped")
+		}
+	}
+	return nil
+}
+
+func (f *fakeCLI) enter() {
+	if f.swallows > 0 {
+		f.swallows--
+		return
+	}
+	if f.dialog != "" {
+		f.dialog = ""
+		return
+	}
+	text := f.input
+	f.got = append(f.got, text)
+	f.lines = append(f.lines, f.prompt+text)
+	f.input = ""
+	switch {
+	case f.working: // it was steered
+	case f.forever:
+		f.working = true
+	case f.lag == 0 && f.work == 0:
+		f.lines = append(f.lines, "answer to "+text)
+	default:
+		time.AfterFunc(f.lag, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.working = true
+		})
+		time.AfterFunc(f.lag+f.work, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.working = false
+			f.lines = append(f.lines, "answer to "+strings.Join(f.got, " and "))
+		})
+	}
+}
+
+// later changes the CLI after a time.
+func (f *fakeCLI) later(d time.Duration, change func()) {
+	time.AfterFunc(d, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		change()
+	})
+}
+
+func (f *fakeCLI) pressed() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.keys)
+}
+
+func (f *fakeCLI) wait() error {
+	<-f.done
+	return f.why
+}
+
+func (f *fakeCLI) hangUp() { f.end(nil) }
+
+// end ends the CLI.
+func (f *fakeCLI) end(why error) {
+	f.once.Do(func() {
+		f.why = why
+		close(f.done)
+	})
+}
+
+// It is the process of its session, too.
+func (f *fakeCLI) Stop()                 { f.end(nil) }
+func (f *fakeCLI) Done() <-chan struct{} { return f.done }
+
+func (f *fakeCLI) open(ctx context.Context, t Terminal) (*session.Session, error) {
+	return session.Open(ctx, "test", f.engine(t), f, session.Transport{}, session.Start{Resume: "s-1"}, session.Options{})
+}

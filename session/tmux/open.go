@@ -1,0 +1,111 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
+)
+
+// Defaults of [Options]. A wide terminal breaks few lines.
+const (
+	DefaultWidth  = 200
+	DefaultHeight = 50
+)
+
+// Options say what agent a session is with.
+type Options struct {
+	Runtime string // a token for texts
+	// Path is the absolute path of the agent's executable, Args its arguments
+	// and Env its whole environment, to which tmux adds what it says of itself.
+	Path string
+	Args []string
+	Env  []string
+	// Terminal says how the agent behaves.
+	Terminal Terminal
+
+	// Width and Height are the size of the terminal in characters. Zero means
+	// the defaults.
+	Width, Height int
+	// Program is the absolute path of tmux. Empty means the first in PATH.
+	Program string
+	// Started is called once, when the agent is about to start, with the PID of
+	// the tmux server, which lives as long as the session, and its socket.
+	Started func(pid int, socket string)
+}
+
+// Open starts an agent in a terminal and opens a session with it in
+// start.Workdir. How an agent resumes start.Resume is a matter of its arguments.
+// The agent runs until [session.Session.Stop] or its own end; ctx bounds the
+// opening alone. Errors are of type [*agent.Error]; without tmux they are of kind
+// agent.ErrNotInstalled.
+func Open(ctx context.Context, o Options, start session.Start, so session.Options) (*session.Session, error) {
+	if err := o.check(start); err != nil {
+		return nil, &agent.Error{Kind: agent.ErrUsage, Runtime: o.Runtime, Err: err}
+	}
+	program, err := o.program()
+	if err != nil {
+		return nil, &agent.Error{Kind: agent.ErrNotInstalled, Runtime: o.Runtime, Err: err}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, &agent.Error{Kind: agent.ErrCanceled, Runtime: o.Runtime, Err: err}
+	}
+	s, err := startServer(ctx, program, start.Workdir, o.Env)
+	if err != nil {
+		return nil, &agent.Error{Kind: agent.ErrAgent, Runtime: o.Runtime, Err: err}
+	}
+	if o.Started != nil {
+		o.Started(s.process.Pid(), s.socket())
+	}
+	e := newEngine(o.Runtime, o.Terminal, s.env, func(ctx context.Context) (pane, error) {
+		p, err := s.newPane(ctx, start.Workdir, o.Path, o.Args, orDefault(o.Width, DefaultWidth), orDefault(o.Height, DefaultHeight))
+		if err != nil {
+			return nil, err // no pane in an interface
+		}
+		return p, nil
+	})
+	return session.Open(ctx, o.Runtime, e, s, session.Transport{}, start, so)
+}
+
+func orDefault(n, byDefault int) int {
+	if n > 0 {
+		return n
+	}
+	return byDefault
+}
+
+func (o *Options) check(start session.Start) error {
+	switch {
+	case !filepath.IsAbs(o.Path):
+		return fmt.Errorf("the path of the executable, %q, is not absolute", o.Path)
+	case !filepath.IsAbs(start.Workdir):
+		return fmt.Errorf("the workdir, %q, is not absolute", start.Workdir)
+	case len(o.Args) == 0 && strings.Contains(o.Path, "="):
+		return fmt.Errorf("%s cannot be started without arguments: its path contains =", o.Path)
+	}
+	info, err := os.Stat(o.Path)
+	if err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0) {
+		err = fmt.Errorf("%s: %w", o.Path, fs.ErrPermission)
+	}
+	return err
+}
+
+// program returns the absolute path of tmux.
+func (o *Options) program() (string, error) {
+	name := o.Program
+	if name == "" {
+		name = "tmux"
+	}
+	path, err := process.LookPath(name, os.Getenv("PATH"))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("tmux is needed to hold an agent in a terminal: %w", err)
+	}
+	return path, err
+}

@@ -1,0 +1,98 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+const (
+	poll = 200 * time.Millisecond
+	// looksInRow is how many looks must find the same before it is believed.
+	looksInRow = 2
+	// keyPause stands between the keys of an answer, which some menus need.
+	keyPause = 200 * time.Millisecond
+	// dialogWait is how long a dialog may take to heed its answer.
+	dialogWait = 2 * time.Second
+)
+
+// ready waits until a message can be typed, and answers the dialogs.
+func (e *engine) ready(ctx context.Context) error {
+	began := time.Now()
+	dialogs := make([]dialogState, len(e.terminal.Dialogs))
+	for idle := 0; ; {
+		s, err := e.pane.look(ctx)
+		if err != nil {
+			return err
+		}
+		if s.dead {
+			return screenError(e.env, errEnded, s)
+		}
+		asked, err := e.answerDialog(ctx, s, dialogs)
+		switch {
+		case err != nil:
+			return err
+		case asked || !e.terminal.idle(s):
+			idle = 0
+		default:
+			idle++
+		}
+		waited := time.Since(began)
+		switch {
+		case e.terminal.Prompt == "" && !asked && waited >= min(e.terminal.WarmUp, e.terminal.StartTimeout):
+			return nil
+		case e.terminal.Prompt != "" && idle >= looksInRow:
+			return nil
+		case waited >= e.terminal.StartTimeout:
+			return &agent.Error{Kind: agent.ErrTimeout, Runtime: e.runtime,
+				Err: screenError(e.env, fmt.Errorf("the agent is not ready after %v", e.terminal.StartTimeout), s)}
+		}
+		if err := sleep(ctx, poll); err != nil {
+			return err
+		}
+	}
+}
+
+// dialogState is what became of a dialog.
+type dialogState struct {
+	answered time.Time
+	shown    screen // when it was answered
+	over     bool
+}
+
+// answerDialog answers the first dialog that is open, and reports whether one is.
+// Text of one that was answered may stay on the screen: it is over as soon as
+// something has changed. Until then its keys may have been lost, so it is answered
+// again after a while.
+func (e *engine) answerDialog(ctx context.Context, s screen, states []dialogState) (asked bool, err error) {
+	for i, d := range e.terminal.Dialogs {
+		state := &states[i]
+		if state.over || !s.contains(d.Contains) {
+			continue
+		}
+		if !state.answered.IsZero() {
+			if !s.same(state.shown) {
+				state.over = true
+				continue
+			}
+			if time.Since(state.answered) < dialogWait {
+				return true, nil
+			}
+		}
+		state.answered, state.shown = time.Now(), s
+		for n, key := range d.Keys {
+			if n > 0 {
+				if err := sleep(ctx, keyPause); err != nil {
+					return true, err
+				}
+			}
+			if err := e.pane.press(ctx, key); err != nil {
+				return true, err
+			}
+		}
+		return true, nil
+	}
+	return false, nil
+}

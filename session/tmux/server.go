@@ -1,0 +1,191 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+const (
+	// callLimit bounds a call of tmux, which takes milliseconds.
+	callLimit = 30 * time.Second
+	// hangUpTime is how long an agent may take to end once its terminal is gone.
+	hangUpTime = 2 * time.Second
+	// maxSocket bounds the length of the name of a socket on all systems.
+	maxSocket = 100
+)
+
+// A server is a tmux server with one session, which is that of the agent. It is
+// the process of the session.
+type server struct {
+	tmux    string // the executable
+	env     []string
+	folder  string // holds the socket, and nobody else can open it
+	claim   *process.Claim
+	process *process.Process
+	said    tail
+	exit    process.Exit // once done is closed
+	done    chan struct{}
+}
+
+// startServer starts a server whose programs get env and run in dir. It runs on
+// when ctx has ended.
+func startServer(ctx context.Context, tmux, dir string, env []string) (*server, error) {
+	s := &server{tmux: tmux, env: withoutTmux(env), done: make(chan struct{})}
+	var err error
+	parent := os.TempDir()
+	if len(parent) > maxSocket-2*len(process.TempPrefix) {
+		parent = "/tmp"
+	}
+	if s.folder, s.claim, err = process.MakeTempDir(parent); err != nil {
+		return nil, err
+	}
+	s.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
+		Path: s.tmux,
+		// -D makes it stay a child of ours. No file of configuration is read.
+		Args:   []string{"-D", "-u", "-f", os.DevNull, "-S", s.socket()},
+		Env:    s.env,
+		Dir:    dir,
+		Stdout: &s.said,
+		Stderr: &s.said,
+		Settle: hangUpTime,
+	})
+	if err != nil {
+		s.cleanUp()
+		return nil, fmt.Errorf("tmux: %w", err)
+	}
+	go s.wait()
+	return s, nil
+}
+
+// withoutTmux leaves out what would make tmux think of another server.
+func withoutTmux(env []string) (kept []string) {
+	for _, entry := range env {
+		switch name, _, _ := strings.Cut(entry, "="); name {
+		case "TMUX", "TMUX_PANE", "TMUX_TMPDIR":
+		default:
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+func (s *server) socket() string { return filepath.Join(s.folder, "socket") }
+
+// Stop ends the server and with it the agent.
+func (s *server) Stop() { s.process.Stop() }
+
+// Done is closed when nothing is left of them.
+func (s *server) Done() <-chan struct{} { return s.done }
+
+func (s *server) wait() {
+	s.exit, _ = s.process.Wait() // its writers do not fail
+	s.cleanUp()
+	close(s.done)
+}
+
+func (s *server) cleanUp() {
+	_ = os.RemoveAll(s.folder) // a sweep finds what cannot be removed now
+	s.claim.Release()
+}
+
+// ended returns why the server is not there any more, nil when it was stopped.
+func (s *server) ended() error {
+	<-s.done
+	switch {
+	case s.exit.Stopped:
+		return nil
+	case s.exit.Signal != "":
+		return fmt.Errorf("tmux was ended by %s", s.exit.Signal)
+	}
+	return fmt.Errorf("tmux ended with status %d: %s", s.exit.Code, s.said.text())
+}
+
+// errNoServer is the error of a call that reached no server.
+var errNoServer = errors.New("no tmux server answers")
+
+// call runs commands in the server and returns what they print. The working
+// directory of the client is dir, which is where a new session begins.
+func (s *server) call(ctx context.Context, dir, stdin string, commands ...[]string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	exit, err := process.Run(ctx, process.Spec{
+		Path:   s.tmux,
+		Args:   append([]string{"-u", "-N", "-S", s.socket()}, commandLine(commands...)...),
+		Env:    s.env, // a new session takes PATH from here
+		Dir:    dir,
+		Stdin:  stdin,
+		Stdout: &stdout,
+		Stderr: &stderr,
+	})
+	said := strings.TrimSpace(stderr.String())
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("tmux: %w", err)
+	case exit.Stopped:
+		return "", context.Cause(ctx)
+	case exit.Code == 0:
+		return stdout.String(), nil
+	case strings.HasPrefix(said, "no server running") || strings.HasPrefix(said, "error connecting"):
+		return "", fmt.Errorf("%w: %s", errNoServer, said)
+	}
+	return "", fmt.Errorf("tmux %s: %s", commands[len(commands)-1][0], said)
+}
+
+// ask is call for commands that are done at once.
+func (s *server) ask(ctx context.Context, stdin string, commands ...[]string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return s.call(ctx, s.folder, stdin, commands...)
+}
+
+// await calls until the server answers, which takes a moment after its start.
+func (s *server) await(ctx context.Context, dir string, commands ...[]string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		out, err := s.call(ctx, dir, "", commands...)
+		if !errors.Is(err, errNoServer) {
+			return out, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.done:
+			if err := s.ended(); err != nil {
+				return "", err
+			}
+			return "", errNoServer
+		case <-ctx.Done():
+			return "", err
+		}
+	}
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+const maxTail = 2 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b...)
+	t.kept = t.kept[max(0, len(t.kept)-maxTail):]
+	return len(b), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), ""))
+}
