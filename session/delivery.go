@@ -33,3 +33,15 @@ func (s *Session) PID() int {
 // Delivered returns a channel that is closed when the agent has got the message.
 // The turn of a message that it never gets ends without.
 func (t *Turn) Delivered() <-chan struct{} { return t.delivered }
+
+// Ended returns a channel that is closed when all that the agent has said was read
+// and every turn has ended. The agent may still be about to exit.
+func (s *Session) Ended() <-chan struct{} { return s.closed }
+
+// Err returns what was wrong with the end of the agent, nil while it runs or when
+// it has ended as it should.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}

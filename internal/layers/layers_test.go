@@ -27,7 +27,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"session/*", "appserver"}},
 	{packages: []string{"registry"}},
 	{packages: []string{"runner", "backends/*"}},
-	{packages: []string{"backends/all", "backendtest", "modeltest", "preferences"}},
+	{packages: []string{"backends/all", "backendtest", "modeltest", "preferences", "sessions"}},
 	{packages: []string{"internal/cli"}},
 	{packages: []string{"command"}},
 	{packages: []string{"cmd/*"}},
@@ -106,7 +106,7 @@ func checkImport(t *testing.T, pkg string, row int, imported string) {
 }
 
 // core packages serve every runtime alike.
-var core = []string{"jsonline", "agent", "render", "formatters", "instructions", "registry", "runner", "internal/cli"}
+var core = []string{"jsonline", "agent", "render", "formatters", "instructions", "registry", "runner", "sessions", "internal/cli"}
 
 func TestCoreNamesNoRuntime(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,220 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/sessions"
+)
+
+// hook is a command of the user's.
+func hook() int {
+	switch os.Args[1] {
+	case "keep":
+		text, err := io.ReadAll(os.Stdin)
+		if err == nil {
+			err = os.WriteFile(os.Args[2], text, 0o600)
+		}
+		if err != nil {
+			return 9
+		}
+	case "fail":
+		fmt.Fprintln(os.Stderr, "no\nroom")
+		return 7
+	case "hang":
+		time.Sleep(time.Minute)
+	}
+	return 0
+}
+
+var payload = sessions.Payload{
+	Event: sessions.SessionStart, Runtime: "claude", SessionID: "gt-abc123", WorkDir: "/path/to/worktree", Rig: "greenplace", Role: "polecat",
+	Bead: "gp-123", Actor: "greenplace/polecats/ivy",
+	Timestamp: sessions.Timestamp{Time: time.Date(2025, 1, 1, 14, 34, 56, 789, time.FixedZone("", 7200))},
+	Data:      map[string]string{"message": "optional runtime-specific fields"},
+}
+
+// specified is the payload of the specification, in one line.
+const specified = `{"event":"SessionStart","runtime":"claude","session_id":"gt-abc123","workdir":"/path/to/worktree","rig":"greenplace","role":"polecat",` +
+	`"bead":"gp-123","actor":"greenplace/polecats/ivy","timestamp":"2025-01-01T12:34:56Z","data":{"message":"optional runtime-specific fields"}}`
+
+func TestPayloadIsThatOfTheSpecification(t *testing.T) {
+	t.Parallel()
+	if got, err := payload.JSON(); err != nil || string(got) != specified {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := (sessions.Payload{}).JSON(); err != nil || !strings.HasSuffix(string(got), `"data":{}}`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// warnings collects warnings.
+type warnings struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (w *warnings) warn(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, line)
+}
+
+func (w *warnings) all() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.lines, "\n")
+}
+
+func deliver(t *testing.T, n int, sinks ...sessions.Sink) string {
+	t.Helper()
+	w := &warnings{}
+	h := sessions.NewHooks(w.warn, sinks...)
+	for range n {
+		h.Emit(payload)
+	}
+	if err := h.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w.all()
+}
+
+func TestFileSink(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "events.ndjson")
+	// Several have the same file, as several processes may.
+	if got := deliver(t, 50, sessions.File(name), sessions.File(name), sessions.File(name)); got != "" {
+		t.Error(got)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), specified+"\n"); lines != 150 || len(text) != 150*(len(specified)+1) {
+		t.Errorf("%d lines in %d bytes", lines, len(text))
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := deliver(t, 3, sessions.File(pipe)); strings.Count(got, "\n") != 0 || !strings.Contains(got, "hook "+pipe+" failed, which is said once: ") {
+		t.Error(got)
+	}
+}
+
+func TestCommandSink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "hook")
+	if err := os.Symlink(self, program); err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(dir, "kept")
+	environ := []string{"PATH=" + dir, "GORACE=atexit_sleep_ms=0"}
+	for name, c := range map[string]struct {
+		command sessions.Command
+		want    string
+	}{
+		"by its path":          {sessions.Command{Argv: []string{program, "keep", kept}}, ""},
+		"by its name":          {sessions.Command{Argv: []string{"hook", "keep", kept + "2"}}, ""},
+		"that fails":           {sessions.Command{Argv: []string{"hook", "fail"}}, "hook command hook failed, which is said once: exit code 7: no room"},
+		"that hangs":           {sessions.Command{Argv: []string{"hook", "hang"}, Timeout: 50 * time.Millisecond}, "it took longer than 50ms"},
+		"nobody has":           {sessions.Command{Argv: []string{"nobody-has-this"}}, "no executable"},
+		"none":                 {sessions.Command{}, "it names no program"},
+		"in the working place": {sessions.Command{Argv: []string{"./hook"}}, "give its absolute path"},
+		"beside the project":   {sessions.Command{Argv: []string{"hook"}, Environ: []string{"PATH=."}}, "no executable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.command.Environ == nil {
+				c.command.Environ = environ
+			}
+			got := deliver(t, 2, c.command)
+			if !strings.Contains(got, c.want) || (got == "") != (c.want == "") || strings.Contains(got, "\n") {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			if c.want == "" {
+				text, err := os.ReadFile(c.command.Argv[2])
+				if err != nil || string(text) != specified+"\n" || !json.Valid(text) {
+					t.Errorf("%q, %v", text, err)
+				}
+			}
+		})
+	}
+}
+
+func TestSinkThatHangsOrFailsHindersNobody(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	got := make(chan struct{}, 5000)
+	w := &warnings{}
+	h := sessions.NewHooks(w.warn,
+		sessions.Callback(func(context.Context, sessions.Payload) error { <-release; return nil }),
+		sessions.Callback(func(context.Context, sessions.Payload) error { return errors.New("broken") }),
+		sessions.Callback(func(context.Context, sessions.Payload) error { panic("confused") }),
+		sessions.Callback(func(context.Context, sessions.Payload) error { got <- struct{}{}; return nil }),
+	)
+	for range 500 {
+		h.Emit(payload)
+	}
+	for range 500 {
+		<-got
+	}
+	for range 600 { // more than may wait
+		h.Emit(payload)
+	}
+	for range 600 {
+		<-got
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Flush(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(release)
+	if err := h.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"it does not keep up", "broken", "it panicked: confused"} {
+		if strings.Count(w.all(), want) != 1 {
+			t.Errorf("warnings %q, want one that says %s", w.all(), want)
+		}
+	}
+	var none *sessions.Hooks
+	none.Emit(payload)
+	if err := none.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func ExampleHooks() {
+	hooks := sessions.NewHooks(func(line string) { fmt.Println(line) },
+		sessions.Callback(func(_ context.Context, p sessions.Payload) error {
+			fmt.Println(p.Event, p.SessionID)
+			return nil
+		}),
+		sessions.Command{Argv: []string{"no-such-program", "--json"}},
+	)
+	hooks.Emit(sessions.Payload{Event: sessions.SessionStart, SessionID: "s-1"})
+	_ = hooks.Flush(context.Background())
+	// Unordered output:
+	// SessionStart s-1
+	// hook command no-such-program failed, which is said once: no executable "no-such-program" in PATH: file does not exist
+}

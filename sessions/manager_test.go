@@ -1,0 +1,312 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/sessions"
+)
+
+func TestLifeOfASession(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.start(sessions.StartOptions{InitialPrompt: "good morning", Bead: "gp-1", Identity: sessions.Identity{SessionID: "gt-1", Rig: "green", Role: "polecat", Actor: "green/ivy"}})
+	if h.SessionID != "gt-1" || h.Runtime != "talker" || h.WorkDir != b.workdir || h.PID == 0 || h.StartedAt.IsZero() || h.ReadyAt.IsZero() {
+		t.Errorf("%+v", h)
+	}
+	if running, err := b.DetectRunning(t.Context(), h); !running || err != nil {
+		t.Error(running, err)
+	}
+	if got := b.ask(h, "hello"); got != "hello" {
+		t.Errorf("the answer is %q", got)
+	}
+	e := b.until(h, sessions.StateReady)
+	if e.NativeID != "native-new" || e.Created.IsZero() {
+		t.Errorf("%+v", e)
+	}
+	if ready, err := b.IsReady(t.Context(), h); !ready || err != nil {
+		t.Error(ready, err)
+	}
+	listed, err := b.ListSessions(t.Context(), sessions.Filter{Runtime: "talker", WorkDir: b.workdir})
+	if err != nil || len(listed) != 1 || listed[0] != h {
+		t.Errorf("%+v, %v, want %+v", listed, err, h)
+	}
+	if err := b.Stop(t.Context(), h, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if e := b.until(h, sessions.StateStopped); e.Reason != "enough" || e.Ended.IsZero() {
+		t.Errorf("%+v", e)
+	}
+	if running, err := b.DetectRunning(t.Context(), h); running || err != nil {
+		t.Error(running, err)
+	}
+	if syscall.Kill(h.PID, 0) == nil {
+		t.Error("the agent lives")
+	}
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x"}); !errors.Is(err, sessions.ErrNotRunning) {
+		t.Error(err)
+	}
+	if err := b.Stop(t.Context(), h, "again"); err != nil {
+		t.Error(err)
+	}
+	if got, want := b.told(), "SessionStart started\nOnMessage good morning\nOnMessage hello\nSessionStop enough"; got != want {
+		t.Errorf("hooks were told\n%s\nwant\n%s", got, want)
+	}
+	p := b.events[0]
+	if p.Runtime != "talker" || p.SessionID != "gt-1" || p.Rig != "green" || p.Role != "polecat" || p.Actor != "green/ivy" || p.Bead != "gp-1" || p.WorkDir != b.workdir {
+		t.Errorf("%+v", p)
+	}
+	if len(b.warnings) > 0 {
+		t.Errorf("warnings %q", b.warnings)
+	}
+}
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.start(sessions.StartOptions{Identity: sessions.Identity{Role: "witness"}})
+	if err := b.Resume(t.Context(), h); !errors.Is(err, sessions.ErrRunning) {
+		t.Error(err)
+	}
+	if err := b.Stop(t.Context(), h, ""); err != nil {
+		t.Fatal(err)
+	}
+	created := b.until(h, sessions.StateStopped).Created
+	// By another manager, as by another process, and by its native ID.
+	other := newBench(t)
+	other.Store = b.Store
+	if _, err := other.ResumeWith(t.Context(), sessions.SessionHandle{SessionID: "native-new"}, sessions.StartOptions{RuntimeName: "other"}); !errors.Is(err, agent.ErrUsage) {
+		t.Error(err)
+	}
+	if err := other.Resume(t.Context(), sessions.SessionHandle{SessionID: "native-new"}); err != nil {
+		t.Fatal(err)
+	}
+	e := b.until(h, sessions.StateReady)
+	if e.PID == h.PID || e.NativeID != "native-new" || !e.Created.Equal(created) || e.WorkDir != b.workdir || !e.Ended.IsZero() {
+		t.Errorf("%+v", e)
+	}
+	if got := other.ask(h, "env GT_ROLE"); got != "GT_ROLE=witness" {
+		t.Error(got)
+	}
+	if got := other.told(); !strings.HasPrefix(got, "SessionStart resumed") {
+		t.Error(got)
+	}
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x"}); !errors.Is(err, sessions.ErrElsewhere) {
+		t.Error(err)
+	}
+	b.until(h, sessions.StateReady)
+	if ready, err := b.IsReady(t.Context(), h); !ready || err != nil {
+		t.Error(ready, err)
+	}
+	if err := b.Stop(t.Context(), h, ""); !errors.Is(err, sessions.ErrElsewhere) {
+		t.Error(err)
+	}
+}
+
+// The ID of a session of the runtime's own is all that is needed; how old it is
+// nobody knows then.
+func TestResumeOfAStrangersSession(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h, err := b.ResumeWith(t.Context(), sessions.SessionHandle{Runtime: "talker", SessionID: "abc", WorkDir: b.workdir}, sessions.StartOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := b.until(h, sessions.StateReady)
+	if e.SessionID != "abc" || e.NativeID != "abc-of-unknown-age" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestFailuresLeaveNoEntry(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for name, opts := range map[string]sessions.StartOptions{
+		"a runtime without sessions": {RuntimeName: "mute"},
+		"an unknown runtime":         {RuntimeName: "nobody"},
+		"an unknown mode":            {RuntimeName: "talker", Mode: "x"},
+		"tmux that is not there":     {RuntimeName: "talker", Mode: sessions.ModeTmux},
+		"no workdir":                 {RuntimeName: "talker", WorkDir: "/nowhere"},
+		"no account":                 {RuntimeName: "talker", AccountDir: "/nowhere"},
+		"a long prompt":              {RuntimeName: "talker", InitialPrompt: strings.Repeat("x", 1001)},
+		"no variable":                {RuntimeName: "talker", Env: map[string]string{"A=B": "x"}},
+		"an effort it cannot":        {RuntimeName: "talker", Request: agent.Request{AddDirs: []string{"/nowhere"}}},
+	} {
+		if opts.WorkDir == "" {
+			opts.WorkDir = b.workdir
+		}
+		if _, err := b.Start(t.Context(), opts); !errors.Is(err, agent.ErrUsage) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	entries, problems, err := b.Store.List(sessions.Filter{})
+	if len(entries)+len(problems) > 0 || err != nil {
+		t.Errorf("%+v, %v, %v", entries, problems, err)
+	}
+	// A session that cannot be resumed is as it was.
+	h := b.start(sessions.StartOptions{})
+	if err := b.Stop(t.Context(), h, "done"); err != nil {
+		t.Fatal(err)
+	}
+	before := b.until(h, sessions.StateStopped)
+	if _, err := b.ResumeWith(t.Context(), h, sessions.StartOptions{Request: agent.Request{AddDirs: []string{"/nowhere"}}}); !errors.Is(err, agent.ErrUsage) {
+		t.Error(err)
+	}
+	if after, err := b.Store.Get(h.SessionID); err != nil || after != before {
+		t.Errorf("%+v, %v, want %+v", after, err, before)
+	}
+}
+
+func TestAgentThatDies(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.start(sessions.StartOptions{})
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "die"}); err != nil {
+		t.Fatal(err)
+	}
+	e := b.until(h, sessions.StateCrashed)
+	for e.Ended.IsZero() { // it was seen dead before its entry said so
+		e = b.until(h, sessions.StateCrashed)
+	}
+	if !strings.Contains(e.Reason, "exit code 3") {
+		t.Errorf("%+v", e)
+	}
+	if got := b.told(); !strings.Contains(got, "OnMessage die\nOnError talker: during the turn: ") || !strings.Contains(got, "SessionStop exit code 3") {
+		t.Error(got)
+	}
+	if err := b.Resume(t.Context(), h); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTurnThatFailsIsToldOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.start(sessions.StartOptions{InitialPrompt: "fail out of luck"})
+	if got := b.ask(h, "hello"); got != "hello" {
+		t.Error(got)
+	}
+	if err := b.Stop(t.Context(), h, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.told(); got != "SessionStart started\nOnMessage fail out of luck\nOnError talker: out of luck\nOnMessage hello\nSessionStop " {
+		t.Error(got)
+	}
+}
+
+func TestStateFollowsTheSession(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.start(sessions.StartOptions{})
+	gate := filepath.Join(b.workdir, "gate")
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "hold " + gate}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(h, sessions.StateRunning)
+	if ready, err := b.IsReady(t.Context(), h); ready || err != nil {
+		t.Error(ready, err)
+	}
+	// A message waits for its time and no longer.
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x", Timeout: time.Millisecond}); !errors.Is(err, session.ErrNotDelivered) || !errors.Is(err, agent.ErrTimeout) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.SendMessage(ctx, h, sessions.Message{Text: "later"}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "ask"}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(h, sessions.StateWaiting)
+	s, err := b.Session(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Answer(t.Context(), "1", session.Accept); err != nil {
+		t.Fatal(err)
+	}
+	b.until(h, sessions.StateReady)
+	if err := b.Stop(t.Context(), h, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.told(); !strings.Contains(got, "OnMessage later\nOnMessage ask") {
+		t.Error(got)
+	}
+}
+
+func TestDeliveryIsThatOfTheSession(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.start(sessions.StartOptions{})
+	for delivery, want := range map[session.Delivery]string{
+		session.DeliverRPC: "takes messages by stdin, not by rpc", session.DeliverTmux: "not by tmux", "pigeon": "no way of delivery",
+	} {
+		err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x", Delivery: delivery})
+		if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", delivery, err)
+		}
+	}
+	for _, text := range []string{"", "\xff", strings.Repeat("x", 1001)} {
+		if err := b.SendMessage(t.Context(), h, sessions.Message{Text: text}); !errors.Is(err, agent.ErrUsage) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x", Delivery: session.DeliverStdin}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTmuxIsAStarterOfItsOwn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Tmux = func(ctx context.Context, r *runner.Runner, req agent.Request, o session.Options) (*session.Session, error) {
+		return r.StartSession(ctx, req, o)
+	}
+	h := b.start(sessions.StartOptions{Mode: sessions.ModeTmux})
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x", Delivery: session.DeliverTmux}); err != nil {
+		t.Error(err)
+	}
+	if e := b.until(h, sessions.StateReady); e.Mode != sessions.ModeTmux {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestAgentKnowsItsSession(t *testing.T) {
+	t.Parallel()
+	account := t.TempDir()
+	b := newBench(t, "GT_RIG=green", "GT_ROLE=witness", "BD_ACTOR=x", "GT_SESSION_ID_ENV=OUTER", "OUTER=outer-1", "TALKER_HOME=/old")
+	h := b.start(sessions.StartOptions{AccountDir: account, Env: map[string]string{"GT_ROLE": "polecat", "MINE": "1"}, Identity: sessions.Identity{Actor: "green/ivy"}})
+	if h.SessionID != "outer-1" {
+		t.Errorf("ID %s", h.SessionID)
+	}
+	for name, want := range map[string]string{
+		"GT_SESSION_ID": "outer-1", "TALKER_SESSION_ID": "outer-1", "GT_SESSION_ID_ENV": "GT_SESSION_ID", "GT_RIG": "green", "GT_ROLE": "polecat",
+		"BD_ACTOR": "green/ivy", "GT_WORKDIR": b.workdir, "GT_POLECAT": "", "MINE": "1", "TALKER_HOME": account,
+	} {
+		if got := b.ask(h, "env "+name); got != name+"="+want {
+			t.Errorf("%s, want %q", got, want)
+		}
+	}
+	// A second one does not take the ID of the first, unless it was asked for.
+	second := b.start(sessions.StartOptions{})
+	if second.SessionID == "outer-1" || b.ask(second, "env GT_SESSION_ID") != "GT_SESSION_ID="+second.SessionID || b.ask(second, "env TALKER_SESSION_ID") != "TALKER_SESSION_ID="+second.SessionID {
+		t.Errorf("ID %s", second.SessionID)
+	}
+	_, err := b.Start(t.Context(), sessions.StartOptions{RuntimeName: "talker", WorkDir: b.workdir, Identity: sessions.Identity{SessionID: "outer-1"}})
+	if !errors.Is(err, sessions.ErrRunning) {
+		t.Error(err)
+	}
+}
