@@ -31,11 +31,25 @@ const (
 // loginFile is where Codex keeps its login below its home.
 const loginFile = "auth.json"
 
+// trustFlag lets the repository's settings count in a run.
+const trustFlag = "--trust"
+
 // prepare gives the run its home and lets Codex find AGENTS.md.
-func prepare(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
 	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
-		return prepareOwnHome(r, w, home)
+		setup, err := prepareOwnHome(r, home)
+		if err != nil {
+			return agent.Setup{}, err
+		}
+		setup.Args = append(setup.Args, nativeDiscovery(w.Chain())...)
+		err = overridden(r, w.Chain(), &setup)
+		return setup, err
 	}
+	return prepareHome(r, w, deliver)
+}
+
+// prepareHome gives the run its home, to which deliver adds the instructions.
+func prepareHome(r agent.Request, w *instructions.Workspace, deliver delivery) (agent.Setup, error) {
 	home, warning, err := w.RunHome(r, homeParent)
 	if err != nil {
 		return agent.Setup{}, err
@@ -49,7 +63,7 @@ func prepare(ctx context.Context, r agent.Request, w *instructions.Workspace) (a
 	}
 	if r.TrustWorkspace {
 		// Codex saves the trust in its home: it ends with the run.
-		setup.Args = []string{"--trust"}
+		setup.Args = []string{trustFlag}
 	} else {
 		setup.Args = ignoreConfig()
 		setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
@@ -74,7 +88,7 @@ func prepare(ctx context.Context, r agent.Request, w *instructions.Workspace) (a
 // prepareOwnHome runs with a home the caller chose. It is used as it is, but
 // what a repository could have put there is not read: then only the caller's
 // trust in the workspace lets its settings count.
-func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (agent.Setup, error) {
+func prepareOwnHome(r agent.Request, home string) (agent.Setup, error) {
 	setup := agent.Setup{ResumeID: r.Resume}
 	if home == "" {
 		return setup, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
@@ -96,8 +110,7 @@ func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (ag
 		setup.Args = ignoreConfig()
 		setup.Warnings = []string{homeEnv + " is inside the repository; its settings and rules are left out"}
 	}
-	setup.Args = append(setup.Args, nativeDiscovery(w.Chain())...)
-	return setup, overridden(r, w.Chain(), &setup)
+	return setup, nil
 }
 
 // ignoreConfig returns the flags under which Codex runs nothing that a home
@@ -217,20 +230,37 @@ func sessionID(file string) string {
 	return name[len(name)-uuid:]
 }
 
-// deliver arranges that each AGENTS.md of the chain reaches the model once.
+// A delivery arranges that each AGENTS.md of the chain reaches the model once.
+type delivery func(r agent.Request, w *instructions.Workspace, home *instructions.Home, setup *agent.Setup) error
+
+// deliver lets Codex find the files where its own discovery does it.
 func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home, setup *agent.Setup) error {
 	chain := w.Chain()
 	if nativeWorks(chain) {
 		setup.Args = append(setup.Args, nativeDiscovery(chain)...)
 		return overridden(r, chain, setup)
 	}
-	text, warnings, err := chain.Text(instructions.MaxBytes)
+	return deliverText(r, w, home, setup)
+}
+
+// deliverText delivers the files through the home.
+func deliverText(_ agent.Request, w *instructions.Workspace, home *instructions.Home, setup *agent.Setup) error {
+	text, err := wholeText(w, setup)
 	if err != nil {
 		return err
 	}
+	return home.WriteFile(instructions.FileName, []byte(text), 0o600)
+}
+
+// wholeText returns the text of the chain and keeps Codex from reading its files.
+func wholeText(w *instructions.Workspace, setup *agent.Setup) (string, error) {
+	text, warnings, err := w.Chain().Text(instructions.MaxBytes)
+	if err != nil {
+		return "", err
+	}
 	setup.Warnings = append(setup.Warnings, warnings...)
 	setup.Args = append(setup.Args, config("project_doc_max_bytes", int64(0))...)
-	return home.WriteFile(instructions.FileName, []byte(text), 0o600)
+	return text, nil
 }
 
 // overrideName is the file that Codex reads in place of an AGENTS.md beside it.

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -43,6 +44,11 @@ func (p project) write(file, text string) {
 }
 
 func (p project) prepare(r agent.Request) (agent.Setup, error) {
+	p.t.Helper()
+	return p.prepareWith(prepare, r)
+}
+
+func (p project) prepareWith(prepare func(context.Context, agent.Request, *instructions.Workspace) (agent.Setup, error), r agent.Request) (agent.Setup, error) {
 	p.t.Helper()
 	if r.Workdir == "" {
 		r.Workdir = p.dir
