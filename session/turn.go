@@ -85,6 +85,9 @@ func (t *Turn) usage(now *agent.Usage) *agent.Usage {
 		}
 		u.CostUSD = &cost
 	}
+	if u.Input == 0 && u.Output == 0 && (u.CostUSD == nil || *u.CostUSD == 0) {
+		return nil
+	}
 	return &u
 }
 

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"encoding/json"
 	"os"
 
 	"github.com/busdk/bus-agent/agent"
@@ -24,7 +25,8 @@ func conversation() *registry.Session {
 			return &streamjson.Engine{
 				Decoder: func() formatters.Decoder { return new(decoder) },
 				// Reading is more than a mode: tools are taken away at the start.
-				Modes: map[agent.Access]string{agent.AccessWrite: "acceptEdits", agent.AccessFull: "bypassPermissions"},
+				Modes:   map[agent.Access]string{agent.AccessWrite: "acceptEdits", agent.AccessFull: "bypassPermissions"},
+				Subject: subject,
 			}
 		},
 		Protocol:   "streamjson",
@@ -40,4 +42,20 @@ func conversation() *registry.Session {
 			Resume:        true,
 		},
 	}
+}
+
+// subject is the file that a tool changes, or what else it is asked for. How the
+// model describes it is no part of that.
+func subject(_ string, input json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(input, &members) != nil {
+		return string(input)
+	}
+	for _, file := range []string{"file_path", "notebook_path"} {
+		if name := members[file]; name != nil {
+			return string(name)
+		}
+	}
+	delete(members, "description")
+	return string(encode(members))
 }

@@ -30,6 +30,9 @@ type Engine struct {
 	Decoder func() formatters.Decoder
 	// Modes are the agent's words for access, for SetAccess.
 	Modes map[agent.Access]string
+	// Subject returns what of a tool's input makes two questions for permission
+	// ask for the same. Nil means all of it.
+	Subject func(tool string, input json.RawMessage) string
 
 	input  *session.LineWriter
 	sink   session.Sink
@@ -39,8 +42,11 @@ type Engine struct {
 	last      int
 	waiting   map[string]chan<- *response // by request ID; nil means that there is no answer any more
 	questions map[string]question
+	accepted  map[string]bool // for the session, by question.subject
 	closed    bool
-	unwanted  int // turns to come of messages that were given up
+	opened    bool
+	failure   string // what the agent says of its end while it is not opened
+	unwanted  int    // turns to come of messages that were given up
 }
 
 var (
@@ -50,6 +56,7 @@ var (
 
 // question is a question for permission that is open.
 type question struct {
+	subject     string
 	input       json.RawMessage
 	suggestions []suggestion
 }
@@ -107,17 +114,24 @@ type clientRequest struct {
 // errClosed is the error of requests that the agent does not answer any more.
 var errClosed = errors.New("the agent's output has ended")
 
-// Open waits until the agent is there. The session's ID comes with its first turn.
-func (e *Engine) Open(ctx context.Context, t session.Transport, _ session.Start, sink session.Sink) (session.Info, error) {
+// Open waits until the agent is there. The ID of a new session comes with its
+// first turn.
+func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
 	e.input, e.sink = session.NewLineWriter(t.Input), sink
-	e.waiting, e.questions = map[string]chan<- *response{}, map[string]question{}
+	e.waiting, e.questions, e.accepted = map[string]chan<- *response{}, map[string]question{}, map[string]bool{}
 	e.stream = formatters.NewStream(e.Decoder(), func(event *agent.Event) error {
 		e.event(event)
 		return nil
 	})
 	go e.read(t.Output)
 	_, err := e.request(ctx, clientRequest{Subtype: "initialize"})
-	return session.Info{}, err
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opened = true
+	if errors.Is(err, errClosed) && e.failure != "" {
+		err = errors.New(e.failure)
+	}
+	return session.Info{SessionID: start.Resume}, err
 }
 
 // read passes on what the agent says until its output ends.
@@ -150,6 +164,9 @@ func (e *Engine) read(output io.Reader) {
 func (e *Engine) event(event *agent.Event) {
 	if event.Kind == agent.KindResult && event.Subagent == "" {
 		e.mu.Lock()
+		if !e.opened && event.Failed {
+			e.failure = event.Text
+		}
 		unwanted := e.unwanted > 0
 		if unwanted {
 			e.unwanted--
@@ -200,13 +217,30 @@ func (e *Engine) asked(c *control) {
 		e.refuse(c)
 		return
 	}
+	q := question{c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
 	e.mu.Lock()
-	e.questions[c.RequestID] = question{c.Request.Input, c.Request.suggestions()}
+	accepted := e.accepted[q.subject]
+	if !accepted {
+		e.questions[c.RequestID] = q
+	}
 	e.mu.Unlock()
+	if accepted {
+		if line, err := q.line(c.RequestID, session.Accept); err == nil {
+			_ = e.input.Post(line) // an agent that does not read goes without
+		}
+		return
+	}
 	e.sink.Event(&agent.Event{
 		Kind: agent.KindApproval, ApprovalID: c.RequestID, Text: c.Request.Reason,
 		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
 	})
+}
+
+func (e *Engine) subject(r *agentRequest) string {
+	if e.Subject != nil {
+		return e.Subject(r.ToolName, r.Input)
+	}
+	return string(r.Input)
 }
 
 // refuse answers what is not understood.
@@ -331,20 +365,28 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decisi
 	e.mu.Lock()
 	q, open := e.questions[approvalID]
 	delete(e.questions, approvalID)
+	if open && d == session.AcceptForSession {
+		e.accepted[q.subject] = true
+	}
 	e.mu.Unlock()
 	if !open {
 		return session.ErrTooLate
 	}
-	answer, err := json.Marshal(q.answer(d))
-	if err != nil {
-		return err
-	}
-	line, err := json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: approvalID, Response: answer}})
+	line, err := q.line(approvalID, d)
 	if err != nil {
 		return err
 	}
 	_, err = e.input.Write(ctx, line)
 	return err
+}
+
+// line is the answer to a question as the agent reads it.
+func (q question) line(approvalID string, d session.Decision) ([]byte, error) {
+	answer, err := json.Marshal(q.answer(d))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: approvalID, Response: answer}})
 }
 
 // answer is what the agent is told.
@@ -363,8 +405,9 @@ func (q question) answer(d session.Decision) answer {
 	case session.AcceptForSession:
 		a := answer{Behavior: "allow", Input: q.input}
 		for _, s := range q.suggestions {
-			// Others change more than what was asked for, and where the agent
-			// would write them is no business of a session.
+			// Others change more than what was asked for: what they would
+			// spare the user, the engine does by itself for what is the same.
+			// Where the agent would write them is no business of a session.
 			if s.Type == "addRules" && s.Behavior == "allow" {
 				s.Destination = "session"
 				a.Changes = append(a.Changes, s)

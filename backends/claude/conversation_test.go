@@ -1,0 +1,68 @@
+package claude
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+func TestSessionCommand(t *testing.T) {
+	t.Parallel()
+	const (
+		safe  = "--input-format\nstream-json\n--permission-prompt-tool\nstdio\n" + head + "--setting-sources\nuser\n--strict-mcp-config\n"
+		write = "--permission-mode\nacceptEdits\n--disallowedTools=" + lastingTools
+	)
+	for name, test := range map[string]struct {
+		change func(*agent.Request)
+		want   string
+	}{
+		"write":  {func(*agent.Request) {}, safe + write},
+		"read":   {func(r *agent.Request) { r.Access = agent.AccessRead }, safe + "--permission-mode\ndontAsk\n--disallowedTools=" + changingTools + "," + lastingTools},
+		"model":  {func(r *agent.Request) { r.Model = "opus" }, safe + write + "\n--model=opus"},
+		"resume": {func(r *agent.Request) { r.Resolved.Setup.ResumeID = "id" }, safe + write + "\n--resume=id\n--system-prompt-snapshot\noff"},
+		"setup": {func(r *agent.Request) {
+			r.Resolved.Setup.Args, r.Args = []string{promptFileFlag, promptFile}, []string{"--x"}
+		}, safe + write + "\n" + promptFileFlag + "\n" + promptFile + "\n--x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := agent.Request{Access: agent.AccessWrite, Prompt: "a prompt"}
+			test.change(&r)
+			got, err := conversation().Command(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, strings.Join(got.Args, "\n")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.Stdin != "" {
+				t.Errorf("stdin %q", got.Stdin)
+			}
+		})
+	}
+}
+
+func TestSubject(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"command":"ls","description":"look"}`, `{"description":"see","command":"ls"}`, true},
+		{`{"command":"ls"}`, `{"command":"ls -l"}`, false},
+		{`{"command":"ls"}`, `{"command":"ls","run_in_background":true}`, false},
+		{`{"file_path":"/a","content":"1"}`, `{"file_path":"/a","content":"2"}`, true},
+		{`{"file_path":"/a"}`, `{"file_path":"/b"}`, false},
+		{`{"notebook_path":"/a","new_source":"1"}`, `{"notebook_path":"/a"}`, true},
+		{`[1]`, `[1]`, true},
+		{`[1]`, `[2]`, false},
+	} {
+		if same := subject("T", json.RawMessage(test.a)) == subject("T", json.RawMessage(test.b)); same != test.same {
+			t.Errorf("%s and %s are the same: %v", test.a, test.b, same)
+		}
+	}
+}
