@@ -180,7 +180,7 @@ func TestRequestIsRecordedWhole(t *testing.T) {
 	body := `{"model":"m1","instructions":"sys MARK","reasoning":{"effort":"high"},"text":{"verbosity":"low"},
 		"tools":[{"type":"function","name":"run"},{"type":"web_search"}],
 		"input":[
-			{"type":"additional_tools","tools":[{"type":"custom","name":"exec"}]},
+			{"type":"additional_tools","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]},
 			{"type":"message","role":"developer","content":"dev"},
 			{"type":"message","role":"user","content":[{"type":"input_text","text":"one MARK"},{"type":"input_image","image_url":"x"},{"type":"input_text","text":"two"}]},
 			{"type":"function_call","name":"run","arguments":"{}","call_id":"c1"},

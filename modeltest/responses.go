@@ -30,8 +30,9 @@ type responsesRequest struct {
 }
 
 type responsesTool struct {
-	Type string `json:"type"`
-	Name string `json:"name"`
+	Type  string          `json:"type"`
+	Name  string          `json:"name"`
+	Tools []responsesTool `json:"tools"` // of a namespace
 }
 
 type responsesItem struct {
@@ -109,7 +110,10 @@ func (responses) parse(r *Request) (content, error) {
 
 func (c *content) addTools(tools []responsesTool) {
 	for _, t := range tools {
-		if t.Name != "" {
+		switch {
+		case t.Type == "namespace":
+			c.addTools(t.Tools)
+		case t.Name != "":
 			c.tools = append(c.tools, tool{name: t.Name, freeText: t.Type == "custom"})
 		}
 	}
