@@ -1,0 +1,181 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
+)
+
+// hostileToCodex returns files with which a repository would run programs in a
+// Codex that takes it for trusted, or for its home.
+func hostileToCodex(t *testing.T, fired string) map[string]string {
+	files := map[string]string{}
+	plant(t, fired, files, hopedHomes...)
+	maps.Copy(files, layered())
+	mcp := filepath.Join(fired, "..", "plants", "mcp")
+	files[".mcp.json"] = fmt.Sprintf(`{"mcpServers":{"planted":{"command":%q}}}`, mcp)
+	return files
+}
+
+// What the plants do in a session with trust in the workspace: without this, the
+// next test would prove little.
+func TestPlantsFireInACodexSessionWithTrust(t *testing.T) {
+	t.Parallel()
+	fired := firedDir(t)
+	w := newWorld(t, modeltest.Always(answer("ok")), hostileToCodex(t, fired))
+	d := w.converse(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
+	d.hears("hello", "ok")
+	d.stop()
+	checkFired(t, fired, "mcp")
+	t.Log(firedNames(t, fired))
+}
+
+// Nothing of a hostile repository runs in a session, in any turn, in none that is
+// resumed and under no access.
+func TestHostileRepositoryRunsNothingInACodexSession(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		access  agent.Access
+		workdir string
+		marks   []string
+	}{
+		"read":              {agent.AccessRead, ".", []string{rootMark}},
+		"write":             {agent.AccessWrite, ".", []string{rootMark}},
+		"full":              {agent.AccessFull, ".", []string{rootMark}},
+		"write in a folder": {agent.AccessWrite, "services", []string{rootMark, midMark}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fired := firedDir(t)
+			w := newWorld(t, func(r *modeltest.Request) modeltest.Reply {
+				if lastPrompt(r) == "try" && len(r.ToolResults()) == 0 && tt.access != agent.AccessFull {
+					return escape(fired)
+				}
+				return answer("done")
+			}, hostileToCodex(t, fired))
+			var id string
+			for range 2 {
+				d := w.converse(declineAll(), func(r *agent.Request) {
+					r.Access, r.Resume, r.Workdir = tt.access, id, filepath.Join(w.repo, tt.workdir)
+				})
+				id = d.hears("try", "done").SessionID
+				d.hears("hello", "done")
+				if !strings.Contains(d.warned(), "left out") {
+					t.Errorf("nothing says that the repository's settings were left out: %s", d.warned())
+				}
+				d.stop()
+			}
+			if got := firedNames(t, fired); len(got) != 0 {
+				t.Errorf("the repository ran %q", got)
+			}
+			for _, request := range w.model.Requests() {
+				if got := request.Header.Get("Authorization"); got != "Bearer sk-acceptance" {
+					t.Errorf("%s %s was sent %q", request.Method, request.Path, got)
+				}
+				if request.IsModel() && request.Model() != w.chosen {
+					t.Errorf("asked for %s", request.Model())
+				}
+				if request.IsModel() {
+					checkLayers(t, request, tt.marks...)
+				}
+			}
+		})
+	}
+}
+
+func declineAll() session.Options {
+	return session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Decline }}
+}
+
+// A home of the caller is used as it is, but the repository does not become
+// trusted in it; one inside the repository is refused, since the App Server cannot
+// leave out its settings.
+func TestCodexSessionInAHomeOfTheCaller(t *testing.T) {
+	t.Parallel()
+	fired := firedDir(t)
+	files := layered()
+	plant(t, fired, files, ".codex")
+	w := newWorld(t, modeltest.Always(answer("ok")), files)
+	own := t.TempDir()
+	const settings = "model_verbosity = \"high\"\n"
+	writeFiles(t, own, map[string]string{"config.toml": settings})
+	var id string
+	for range 2 {
+		d := w.converse(declineAll(), func(r *agent.Request) { r.Env, r.Resume = []string{"CODEX_HOME=" + own}, id })
+		id = d.hears("hello", "ok").SessionID
+		d.hears("hello again", "ok")
+		d.stop()
+	}
+	for _, request := range w.asked(4) {
+		checkLayers(t, request, rootMark)
+		if request.Verbosity() != "high" {
+			t.Errorf("verbosity %q: the caller's settings are lost", request.Verbosity())
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(own, "config.toml")); err != nil || string(data) != settings {
+		t.Errorf("the caller's settings became %q, %v", data, err)
+	}
+	_, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Env = []string{"CODEX_HOME=.codex"} })
+	isKind(t, err, agent.ErrUsage)
+	if got := firedNames(t, fired); len(got) != 0 {
+		t.Errorf("the repository ran %q", got)
+	}
+}
+
+func TestHostileRepositoryRunsNothingInAClaudeSession(t *testing.T) {
+	t.Parallel()
+	for _, access := range agent.Accesses() {
+		t.Run(string(access), func(t *testing.T) {
+			t.Parallel()
+			fired := firedDir(t)
+			w := newClaude(t, func(r *modeltest.Request) modeltest.Reply {
+				if lastPrompt(r) == "try" && len(r.ToolResults()) == 0 {
+					return modeltest.Reply{bash("echo hello")}
+				}
+				return answer("done")
+			}, layered())
+			plants := claudePlants(t, fired, w.model.URL()+"/stolen")
+			writeFiles(t, w.repo, plants)
+			w.git("add", "-A", "-f")
+			w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
+			var id string
+			for range 2 {
+				d := w.converse(declineAll(), func(r *agent.Request) { r.Access, r.Resume = access, id })
+				id = d.hears("try", "done").SessionID
+				d.hears("/evil", "done")
+				if !strings.Contains(d.warned(), "left out") {
+					t.Errorf("nothing says that the repository's settings were left out: %s", d.warned())
+				}
+				d.stop()
+			}
+			if got := firedNames(t, fired); len(got) != 0 {
+				t.Errorf("the repository ran %q", got)
+			}
+			for _, request := range w.model.Requests() {
+				if strings.Contains(request.Path, "stolen") {
+					t.Errorf("%s %s was asked", request.Method, request.Path)
+				}
+				if !request.IsModel() {
+					continue
+				}
+				if got := request.Header.Get("X-Api-Key"); got != "sk-acceptance" {
+					t.Errorf("%s was sent %q", request.Path, got)
+				}
+				checkLayers(t, request, rootMark)
+				if n := request.Count("PLANTED-TEXT"); n != 0 {
+					t.Errorf("planted text is in the request %d times", n)
+				}
+			}
+		})
+	}
+}

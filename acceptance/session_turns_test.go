@@ -1,0 +1,309 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
+)
+
+// turnUsage is what each answer of the model costs in these tests.
+var turnUsage = modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}
+
+func checkUsage(t *testing.T, r agent.Result, requests int64) {
+	t.Helper()
+	if r.Usage == nil {
+		t.Fatal("no usage")
+	}
+	got := *r.Usage
+	got.CostUSD = nil
+	want := agent.Usage{Input: 1000 * requests, Cached: 100 * requests, Output: 50 * requests, Reasoning: 7 * requests}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+}
+
+// Several turns in one process, each with a result of its own.
+func TestSessionHoldsTurns(t *testing.T) {
+	t.Parallel()
+	eachTalker(t, func(t *testing.T, cli talker) {
+		w := cli.make(t, modeltest.Replies(
+			modeltest.Reply{modeltest.Text{"no", "ted"}, turnUsage},
+			modeltest.Reply{modeltest.Thinking{"Look."}, modeltest.Text{"Looking."}, cli.command("cat fact.txt"), turnUsage},
+			modeltest.Reply{modeltest.Text{"It is blue."}, turnUsage},
+			modeltest.Reply{modeltest.Text{"bye"}, turnUsage},
+		), map[string]string{"fact.txt": "the sky is blue\n"})
+		d := w.converse(session.Options{}, func(r *agent.Request) { r.Access = agent.AccessFull })
+		agentID := d.process()
+		first := d.hears("remember 42", "noted")
+		mark := len(d.said())
+		second := d.hears("what colour?", "It is blue.")
+		list := d.said()[mark:]
+		third := d.hears("bye", "bye")
+		if again := d.process(); again != agentID {
+			t.Errorf("process %d, then %d", agentID, again)
+		}
+		for i, r := range []agent.Result{first, second, third} {
+			checkUsage(t, r, []int64{1, 2, 1}[i])
+			if r.SessionID == "" || r.SessionID != first.SessionID || r.Model != w.chosen || r.Runtime != w.agent || r.Duration <= 0 {
+				t.Errorf("turn %d: %+v", i, r)
+			}
+		}
+		if got := d.session.Info().SessionID; got != first.SessionID {
+			t.Errorf("session %s, the turns say %s", got, first.SessionID)
+		}
+		want := []agent.Kind{agent.KindThinking, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
+		got := kinds(list)
+		if len(got) > 0 && got[0] == agent.KindSessionStarted {
+			got = got[1:] // some repeat it at every turn
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s\n%+v", diff, list)
+		}
+		if output := lastOfKind(list, agent.KindToolResult).Tool.Output.String(); !strings.Contains(output, "the sky is blue") {
+			t.Errorf("tool result %q", output)
+		}
+		checkSpoken(t, w.asked(4)[3], "user: remember 42", "assistant: noted", "user: what colour?",
+			"assistant: Looking.", "assistant: It is blue.", "user: bye")
+		d.stop()
+	})
+}
+
+// A message during a turn reaches the model in that turn where the CLI can be
+// steered, and in the next one where it cannot.
+func TestSessionIsSteered(t *testing.T) {
+	t.Parallel()
+	eachTalker(t, func(t *testing.T, cli talker) {
+		hold := make(chan struct{})
+		w := cli.make(t, modeltest.Replies(
+			modeltest.Reply{modeltest.Text{"on my way"}, modeltest.Wait(hold)},
+			answer("turned"), answer("last")), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+		defer cancel()
+		d := w.converse(session.Options{}, nil)
+		begun := d.session.Send(session.Message{Text: "go left"})
+		if _, err := w.model.Await(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		later := d.session.Send(session.Message{Text: "and stop"})
+		steered := d.session.Steer(ctx, session.Message{Text: "go right"})
+		if (steered == begun) != cli.steers {
+			t.Errorf("the message went into the running turn: %v", steered == begun)
+		}
+		if cli.steers {
+			if _, err := w.model.Await(ctx, 2); err != nil { // before the first answer has ended
+				t.Fatal(err)
+			}
+		}
+		close(hold)
+		for i, turn := range []*session.Turn{steered, later} {
+			if r, err := d.wait(turn); err != nil || r.Text != []string{"turned", "last"}[i] {
+				t.Errorf("turn %d: %q, %v", i, r.Text, err)
+			}
+		}
+		if !cli.steers {
+			if r, err := d.wait(begun); err != nil || r.Text != "on my way" {
+				t.Errorf("the first turn: %q, %v", r.Text, err)
+			}
+		}
+		if got := lastPrompt(w.asked(3)[1]); got != "go right" {
+			t.Errorf("the second request ends with %q", got)
+		}
+		d.stop()
+	})
+}
+
+// Messages that come during a turn are answered in order, in turns of their own.
+func TestSessionAnswersInOrder(t *testing.T) {
+	t.Parallel()
+	eachTalker(t, func(t *testing.T, cli talker) {
+		hold := make(chan struct{})
+		w := cli.make(t, modeltest.Replies(
+			modeltest.Reply{modeltest.Wait(hold), modeltest.Text{"first"}}, answer("second"), answer("third")), nil)
+		d := w.converse(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
+		ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+		defer cancel()
+		if _, err := w.model.Await(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		two := d.session.Send(session.Message{Text: "two"})
+		three := d.session.Send(session.Message{Text: "three"})
+		close(hold)
+		for i, turn := range []*session.Turn{two, three} {
+			if r, err := d.wait(turn); err != nil || r.Text != []string{"second", "third"}[i] {
+				t.Errorf("%q, %v", r.Text, err)
+			}
+		}
+		checkSpoken(t, w.asked(3)[2], "user: one", "assistant: first", "user: two", "assistant: second", "user: three")
+		d.stop()
+	})
+}
+
+// An interrupt ends the turn and its tools, also those in a session of their own;
+// the next turn goes on.
+func TestSessionIsInterrupted(t *testing.T) {
+	t.Parallel()
+	script := func(command string) modeltest.ToolCall {
+		return modeltest.ToolCall{Name: "exec", Arguments: fmt.Sprintf("text((await tools.exec_command({cmd: %q, yield_time_ms: 60000})).output)", command)}
+	}
+	call := func(command string) modeltest.ToolCall {
+		return execCommand(map[string]any{"cmd": command, "yield_time_ms": 60000})
+	}
+	for name, tt := range map[string]struct {
+		make     maker
+		model    string
+		command  func(command string) modeltest.ToolCall
+		sleepers string
+		access   agent.Access
+	}{
+		"codex in its sandbox":  {newWorld, "gpt-5.5", call, sleepers, agent.AccessWrite},
+		"codex without limits":  {newWorld, "gpt-5.5", call, sleepers, agent.AccessFull},
+		"codex running scripts": {newWorld, "gpt-6.1-sol", script, sleepers, agent.AccessFull},
+		"claude":                {newClaude, "claude-opus-5-5", bash, sleepersP, agent.AccessFull},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := tt.make(t, modeltest.Replies(
+				modeltest.Reply{tt.command(tt.sleepers)},
+				modeltest.Reply{tt.command("touch going-on")}, answer("on we go"),
+				modeltest.Reply{modeltest.Silence{}},
+				answer("again")), map[string]string{".gitignore": "running\ngoing-on\n"})
+			d := w.converse(session.Options{}, func(r *agent.Request) { r.Access, r.Model = tt.access, tt.model })
+			ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+			defer cancel()
+
+			turn := d.session.Send(session.Message{Text: "sleep"})
+			w.awaitFile(ctx, "running")
+			if err := d.session.Interrupt(ctx); err != nil {
+				t.Error(err)
+			}
+			_, err := d.wait(turn)
+			isKind(t, err, agent.ErrCanceled)
+			w.awaitNone("1000")
+			d.hears("go on", "on we go")
+			w.awaitFile(ctx, "going-on")
+
+			turn = d.session.Send(session.Message{Text: "say nothing"})
+			if _, err := w.model.Await(ctx, 4); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.session.Interrupt(ctx); err != nil {
+				t.Error(err)
+			}
+			_, err = d.wait(turn)
+			isKind(t, err, agent.ErrCanceled)
+			d.hears("once more", "again")
+			d.stop()
+		})
+	}
+}
+
+// Stopping during a turn leaves nothing alive.
+func TestSessionIsStoppedDuringATurn(t *testing.T) {
+	t.Parallel()
+	eachTalker(t, func(t *testing.T, cli talker) {
+		w := cli.make(t, modeltest.Replies(modeltest.Reply{cli.command(cli.sleepers)}), map[string]string{".gitignore": "running\n"})
+		d := w.converse(session.Options{}, func(r *agent.Request) { r.Access, r.Prompt = agent.AccessFull, "sleep" })
+		ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+		defer cancel()
+		w.awaitFile(ctx, "running")
+		waiting := d.session.Send(session.Message{Text: "never said"})
+		d.stop()
+		_, err := d.wait(waiting)
+		isKind(t, err, session.ErrNotDelivered)
+		isKind(t, err, agent.ErrCanceled)
+	})
+}
+
+// A session goes on after its process was killed, with the instructions once.
+func TestSessionIsResumedAfterAKill(t *testing.T) {
+	t.Parallel()
+	eachTalker(t, func(t *testing.T, cli talker) {
+		reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
+		w := cli.make(t, modeltest.Replies(reply("noted"), reply("nice"), reply("it was 42"), reply("still 42")), layered())
+		d := w.converse(session.Options{}, nil)
+		first := d.hears("remember 42", "noted")
+		d.hears("it is blue", "nice")
+		d.kill(syscall.SIGKILL)
+		w.checkTraces(d.before)
+		if _, err := d.tell("are you there?"); err == nil {
+			t.Error("a session without an agent answers")
+		}
+
+		d = w.converse(session.Options{}, func(r *agent.Request) { r.Resume = first.SessionID })
+		for i, text := range []string{"it was 42", "still 42"} {
+			r := d.hears([]string{"what was it?", "and now?"}[i], text)
+			checkUsage(t, r, 1)
+			if r.SessionID != first.SessionID {
+				t.Errorf("resumed %s, asked for %s", r.SessionID, first.SessionID)
+			}
+		}
+		for _, request := range w.asked(4) {
+			checkLayers(t, request, rootMark)
+		}
+		request := w.asked(4)[3]
+		if got := strings.Join(spoken(request), "\n"); !strings.HasSuffix(got, strings.Join([]string{
+			"user: remember 42", "assistant: noted", "user: it is blue", "assistant: nice",
+			"user: what was it?", "assistant: it was 42", "user: and now?",
+		}, "\n")) {
+			t.Errorf("conversation:\n%s", got)
+		}
+		d.stop()
+	})
+}
+
+func TestSessionRefusesAnUnknownID(t *testing.T) {
+	t.Parallel()
+	eachTalker(t, func(t *testing.T, cli talker) {
+		w := cli.make(t, modeltest.Replies(), nil)
+		const id = "01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0"
+		if w.agent == "claude" {
+			w.keeps = append(w.keeps, ".claude.json.lock") // it stays when Claude Code gives up so early
+		}
+		before := w.snapshot()
+		d, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Resume = id })
+		if err == nil {
+			_, err = d.tell("hello")
+			t.Errorf("a session that is not there was opened; its first turn ends with %v", err)
+		} else if !strings.Contains(err.Error(), id) {
+			t.Errorf("the error does not name the session: %v", err)
+		}
+		t.Log(err)
+		w.checkTraces(before)
+	})
+}
+
+// Messages reach the model as they are written, and the instructions once at
+// every turn.
+func TestSessionMessagesArriveAsWritten(t *testing.T) {
+	t.Parallel()
+	eachTalker(t, func(t *testing.T, cli talker) {
+		w := cli.make(t, modeltest.Always(answer("got it")), layered())
+		d := w.converse(session.Options{}, nil)
+		for i, text := range []string{
+			"/compact the prose", "-", "--help me", "look at @services/a/main.go and {{NAME}}", "!touch pwned", "$(touch pwned)",
+			"two lines\n\n\tand a tab", strings.Repeat("0123456789", 30<<10) + "€",
+		} {
+			d.hears(text, "got it")
+			request := w.asked(i + 1)[i]
+			got := lastPrompt(request)
+			if strings.HasPrefix(text, "/") {
+				got = strings.TrimPrefix(got, "\n")
+			}
+			if got != text {
+				t.Errorf("the model got %d bytes of %d: %s", len(got), len(text), cmp.Diff(clip(text), clip(got)))
+			}
+			checkLayers(t, request, rootMark)
+		}
+		d.stop()
+	})
+}
