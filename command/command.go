@@ -37,6 +37,7 @@ func Main(version string) int {
 	if err != nil {
 		dir = "." // a removed directory; whoever needs it says so
 	}
+	executable, _ := os.Executable() // without it there are no sessions, which those commands say
 	return cli.Main(context.Background(), &cli.Env{
 		Args:        os.Args[1:],
 		Stdin:       os.Stdin,
@@ -47,6 +48,7 @@ func Main(version string) int {
 		Terminal:    cli.TerminalOf(os.Stdout, os.Stderr),
 		Preferences: preferences.Store(),
 		Begin:       begin,
+		Executable:  executable,
 		Version:     version,
 	})
 }

@@ -33,6 +33,7 @@ var called = os.Args[0]
 //	hang          do nothing until a signal comes
 //	stubborn      ignore SIGTERM from now on
 //	sh SCRIPT     run a script of the shell beside this one
+//	converse      answer messages as (*conversation).answer says
 //	marked        wait until this process is marked as one of a run
 //	exit CODE     end
 //
@@ -98,6 +99,8 @@ func playLine(word, rest string) error {
 		return awaitFile(os.ExpandEnv(rest))
 	case "sh":
 		return exec.Command("/bin/sh", "-c", rest).Start()
+	case "converse":
+		return converse(os.Stdin, os.Stdout)
 	case "marked":
 		awaitMark()
 		return nil

@@ -6,10 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/registry"
 )
 
@@ -60,12 +64,28 @@ func setUp(env *testscript.Env) error {
 			return err
 		}
 	}
+	env.Defer(func() { endSessions(home) })
 	env.Setenv("GORACE", raceOptions)
 	env.Setenv("PATH", bin+string(os.PathListSeparator)+own)
 	env.Setenv("SYSTEM_PATH", os.Getenv("PATH"))
 	env.Setenv("HOME", home)
 	env.Setenv("BUS_PREFERENCES_PATH", filepath.Join(env.WorkDir, "preferences.json"))
 	return nil
+}
+
+// endSessions ends what a test that failed has left running in the sessions of a
+// home.
+func endSessions(home string) {
+	all := supervisor.Sessions{Folder: filepath.Join(home, ".local", "state", "bus-agent", "sessions")}
+	list, _ := all.List() // there may be none
+	for _, e := range list {
+		if e.Live() {
+			syscall.Kill(e.PID, syscall.SIGTERM)
+		}
+		for deadline := time.Now().Add(20 * time.Second); process.LifeOf(e.Supervisor) == process.Alive && time.Now().Before(deadline); {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
 }
 
 // link makes dir/name run the test binary under that name.
@@ -140,6 +160,7 @@ type sandbox struct {
 func newSandbox(t *testing.T, agent, play string) *sandbox {
 	t.Helper()
 	s := &sandbox{t, t.TempDir()}
+	t.Cleanup(func() { endSessions(s.path("home")) })
 	bin := filepath.Join(s.dir, "bin")
 	for _, name := range []string{"bus-agent", agent} {
 		if err := link(bin, name); err != nil {

@@ -56,9 +56,7 @@ func newReader(t *testing.T) *sandbox {
 out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello"}}
 out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
 `,
-		"bin/claude.play": `out {"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"hello"}]}}
-out {"type":"result","subtype":"success","is_error":false,"result":"hello"}
-`,
+		"bin/claude.play": "converse\n",
 		"work/task.md":    "do it\n",
 		"work/review.md":  "review {{BRANCH}}\n",
 		"work/run.ndjson": `{"type":"thread.started","thread_id":"t"}` + "\n",

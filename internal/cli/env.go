@@ -43,6 +43,10 @@ type Env struct {
 	// that answer at once do without.
 	Begin func(context.Context) (context.Context, func())
 
+	// Executable is the absolute path of the program, which calls Main again for
+	// each session that it starts. Empty where it cannot.
+	Executable string
+
 	// Version is what --version prints; empty prints "devel".
 	Version string
 }

@@ -28,6 +28,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"registry"}},
 	{packages: []string{"runner", "backends/*"}},
 	{packages: []string{"backends/all", "backendtest", "modeltest", "preferences", "sessions"}},
+	{packages: []string{"internal/supervisor"}},
 	{packages: []string{"internal/cli"}},
 	{packages: []string{"command"}},
 	{packages: []string{"cmd/*"}},

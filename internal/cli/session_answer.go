@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+func (inv *invocation) sessionInterruptCommand() *command {
+	return &command{
+		name:      "interrupt",
+		purpose:   "end the turn that is running",
+		arguments: "ID",
+		min:       1,
+		max:       1,
+		details: `Ends the running turn and the tools it has started. The session goes on with the
+messages that wait. Without a running turn nothing happens.`,
+		examples: []example{{"never mind", "bus-agent session interrupt review"}},
+		exits:    exitCodes("the agent was asked to end the turn", "the session has ended"),
+		words:    inv.sessionWords(liveSessions),
+		slow:     true,
+		run: func(ctx context.Context, call call) error {
+			all, entry, err := inv.findSession(call.args[0])
+			if err != nil {
+				return err
+			}
+			return canceledBy(ctx, all.Interrupt(ctx, entry))
+		},
+	}
+}
+
+func decisions() []string {
+	return []string{string(session.Accept), string(session.AcceptForSession), string(session.Decline), string(session.Cancel)}
+}
+
+func (inv *invocation) sessionApproveCommand() *command {
+	return &command{
+		name:      "approve",
+		purpose:   "answer a question for permission",
+		arguments: "ID [QUESTION] DECISION",
+		min:       2,
+		max:       3,
+		details: `Answers a question that the agent waits with. QUESTION is its ID, which
+"session show" and "session watch" print; it can be left out while one is open.
+DECISION is one of:
+
+  accept              do it
+  accept_for_session  do it, and do not ask for the like again
+  decline             do not; the turn goes on without
+  cancel              do not; the turn ends`,
+		examples: []example{
+			{"yes, to the only question", "bus-agent session approve review accept"},
+		},
+		exits: exitCodes("the agent has the answer", "the question is not open any more, or the session has ended"),
+		words: inv.sessionWords(liveSessions, decisions()...),
+		slow:  true,
+		run: func(ctx context.Context, call call) error {
+			question, word := "", call.args[1]
+			if len(call.args) == 3 {
+				question, word = call.args[1], call.args[2]
+				if question == "" {
+					return agent.Usagef("the question is given as an empty word; leave it out or name one")
+				}
+			}
+			decision, err := session.ParseDecision(word)
+			if err != nil {
+				return err
+			}
+			all, entry, err := inv.findSession(call.args[0])
+			if err != nil {
+				return err
+			}
+			return canceledBy(ctx, all.Answer(ctx, entry, question, decision))
+		},
+	}
+}

@@ -1,0 +1,339 @@
+package supervisor
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// logSize is when a file of the log is full, in bytes.
+const logSize = 8 << 20
+
+// eventLog is what happened in a session, in files of its folder. One goroutine
+// or several append; any number of cursors read.
+type eventLog struct {
+	folder string
+	limit  int64
+
+	mu         sync.Mutex
+	file       *os.File
+	generation int
+	size       int64
+	last       int64         // number of the last record
+	changed    chan struct{} // closed at the next one
+	finished   bool          // there will be none
+}
+
+func logName(folder string, generation int) string {
+	return filepath.Join(folder, fmt.Sprintf("events.%d.ndjson", generation))
+}
+
+// generations returns the numbers of the files in folder, oldest first.
+func generations(folder string) []int {
+	names, _ := filepath.Glob(filepath.Join(folder, "events.*.ndjson")) // the pattern is valid
+	var list []int
+	for _, name := range names {
+		var n int
+		if _, err := fmt.Sscanf(filepath.Base(name), "events.%d.ndjson", &n); err == nil {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// openLog opens the log in folder to go on with it.
+func openLog(folder string, limit int64) (*eventLog, error) {
+	l := &eventLog{folder: folder, limit: limit, changed: make(chan struct{})}
+	list := generations(folder)
+	for i := len(list) - 1; i >= 0 && l.last == 0; i-- {
+		last, err := lastNumber(logName(folder, list[i]))
+		if err != nil {
+			return nil, err
+		}
+		l.last = last
+	}
+	if len(list) > 0 {
+		l.generation = list[len(list)-1]
+	}
+	if err := l.next(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// lastNumber returns the number of the last whole record of a file, 0 when there
+// is none.
+func lastNumber(name string) (int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var last int64
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return last, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if h := headOf(line); h.Number > last {
+			last = h.Number
+		}
+	}
+}
+
+// next begins another file and removes the oldest ones, as long as what is left is
+// no less than one file full.
+func (l *eventLog) next() error {
+	f, err := os.OpenFile(logName(l.folder, l.generation+1), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	if l.file != nil {
+		l.file.Close()
+	}
+	l.file, l.size = f, 0
+	l.generation++
+	var kept int64
+	for _, old := range slices.Backward(generations(l.folder)) {
+		if kept >= l.limit {
+			os.Remove(logName(l.folder, old)) // one that stays is removed the next time
+			continue
+		}
+		if info, err := os.Stat(logName(l.folder, old)); err == nil {
+			kept += info.Size()
+		}
+	}
+	return nil
+}
+
+// append writes r. A record that cannot be written is lost, which the numbers of
+// the others tell.
+func (l *eventLog) append(r Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.finished {
+		return
+	}
+	l.last++
+	r.Number, r.Time = l.last, time.Now().UTC()
+	if line, err := json.Marshal(r); err == nil {
+		l.write(append(line, '\n'))
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *eventLog) write(line []byte) {
+	if l.size > 0 && l.size+int64(len(line)) > l.limit {
+		_ = l.next() // where that is not possible the file grows
+	}
+	n, err := l.file.Write(line)
+	l.size += int64(n)
+	if err != nil && n > 0 { // a part of a line ends a file
+		_ = l.next()
+	}
+}
+
+// finish says that there will be no more records.
+func (l *eventLog) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.finished {
+		return
+	}
+	l.finished = true
+	close(l.changed)
+	l.file.Close()
+}
+
+// state returns the number of the last record, a channel that is closed when
+// there is another one, and whether there will be none.
+func (l *eventLog) state() (last int64, changed <-chan struct{}, finished bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last, l.changed, l.finished
+}
+
+// end returns a cursor behind the last record.
+func (l *eventLog) end() (*cursor, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &cursor{folder: l.folder, generation: l.generation, next: l.last + 1}
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	_, err := c.file.Seek(l.size, io.SeekStart)
+	return c, err
+}
+
+// A cursor reads the records of a log, in order. Its user says up to which number
+// there are any.
+type cursor struct {
+	folder     string
+	generation int
+	next       int64 // number of the record to read
+	file       *os.File
+	lines      *bufio.Reader
+}
+
+// lastRecords returns a cursor at the last n records of the log in folder, whose
+// last number it returns; all of them when n is negative.
+func lastRecords(folder string, n int) (*cursor, int64, error) {
+	list := generations(folder)
+	if len(list) == 0 {
+		return &cursor{folder: folder, next: 1}, 0, nil
+	}
+	var numbers []int64
+	for _, g := range list {
+		in, err := numbersIn(logName(folder, g))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, 0, err
+		}
+		numbers = append(numbers, in...)
+	}
+	c := &cursor{folder: folder, generation: list[0], next: 1}
+	var last int64
+	if len(numbers) > 0 {
+		last = numbers[len(numbers)-1]
+		c.next = last + 1
+		if n < 0 {
+			n = len(numbers)
+		}
+		if n > 0 {
+			c.next = numbers[max(0, len(numbers)-n)]
+		}
+	}
+	return c, last, c.open()
+}
+
+// numbersIn returns the numbers of the records of a file.
+func numbersIn(name string) ([]int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var numbers []int64
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return numbers, err
+		}
+		if h := headOf(line); h.Number > 0 {
+			numbers = append(numbers, h.Number)
+		}
+	}
+}
+
+// head is what is needed of a record to pass it on.
+type head struct {
+	Number int64 `json:"number"`
+	Turn   int   `json:"turn"`
+}
+
+// headOf reads the head of a record, which stands at its start: the rest can be
+// long. A line that is no record has the number 0.
+func headOf(line []byte) head {
+	var h head
+	rest, ok := bytes.CutPrefix(line, []byte(`{"number":`))
+	if !ok || len(line) < 2 || line[len(line)-2] != '}' {
+		return h
+	}
+	h.Number, rest = number(rest)
+	if rest, ok = bytes.CutPrefix(rest, []byte(`,"turn":`)); ok {
+		turn, _ := number(rest)
+		h.Turn = int(turn)
+	}
+	return h
+}
+
+func number(text []byte) (n int64, rest []byte) {
+	i := 0
+	for ; i < len(text) && text[i] >= '0' && text[i] <= '9' && i < 18; i++ {
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n, text[i:]
+}
+
+func (c *cursor) open() error {
+	f, err := os.Open(logName(c.folder, c.generation))
+	if err != nil {
+		return err
+	}
+	if c.file != nil {
+		c.file.Close()
+	}
+	c.file, c.lines = f, bufio.NewReader(f)
+	return nil
+}
+
+// read returns the next record up to the number last, without its line break, and
+// how many before it are lost. There is none when line is empty.
+func (c *cursor) read(last int64) (line []byte, h head, missed int64, err error) {
+	for c.next <= last && c.file != nil {
+		line, err := c.lines.ReadBytes('\n')
+		if err == io.EOF {
+			more, err := c.advance()
+			if err != nil {
+				return nil, head{}, 0, err
+			}
+			if !more {
+				break
+			}
+			continue
+		}
+		if err != nil {
+			return nil, head{}, 0, err
+		}
+		h := headOf(line)
+		if h.Number < c.next {
+			continue // it was before the start, or is no record
+		}
+		missed = h.Number - c.next
+		c.next = h.Number + 1
+		return line[:len(line)-1], h, missed, nil
+	}
+	if missed = last + 1 - c.next; missed > 0 {
+		c.next = last + 1
+		return nil, head{}, missed, nil
+	}
+	return nil, head{}, 0, nil
+}
+
+// advance goes on with the next file and reports whether there is one.
+func (c *cursor) advance() (bool, error) {
+	for _, g := range generations(c.folder) {
+		if g <= c.generation {
+			continue
+		}
+		c.generation = g
+		err := c.open()
+		if errors.Is(err, fs.ErrNotExist) {
+			return c.advance() // it has just been removed
+		}
+		return err == nil, err
+	}
+	return false, nil
+}
+
+func (c *cursor) close() {
+	if c != nil && c.file != nil {
+		c.file.Close()
+	}
+}

@@ -1,0 +1,421 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
+)
+
+// Bounds of what clients may ask for.
+const (
+	// maxCall is how long a call may be, in bytes: a prompt of 64 MiB, written as
+	// JSON.
+	maxCall = 6*(64<<20) + 1<<10
+	// callTime is how long a client may take to say what it wants.
+	callTime = 30 * time.Second
+	// lastWords is how long clients may take to read the end of a session.
+	lastWords = time.Second
+)
+
+// Options say what [Serve] serves.
+type Options struct {
+	Sessions *Sessions
+	Entry    Entry // as Create returned it, or of a session to go on with
+	// Open starts the session. It calls started when it is settled what is
+	// started, and no later than it returns.
+	Open func(ctx context.Context, options session.Options, started func(agent.Start)) (*session.Session, error)
+	// Ready is called when the session can be reached.
+	Ready func()
+	// Message is the first message, where there is one.
+	Message string
+	// Idle is how long the session may have nothing to do before it ends; 0 means
+	// for ever.
+	Idle time.Duration
+	// ApprovalTimeout is that of the session.
+	ApprovalTimeout time.Duration
+
+	logSize int64 // set by tests
+}
+
+// server is one supervisor.
+type server struct {
+	options Options
+	talk    *conversation
+	stopped chan string // why to end, at most once
+	ended   chan struct{}
+	clients sync.WaitGroup
+
+	mu    sync.Mutex
+	entry Entry
+	conns map[net.Conn]struct{}
+}
+
+// Serve holds a session until it ends, until it is stopped, or until ctx ends. It
+// returns when nothing of the session is left. The error says why there was none.
+func Serve(ctx context.Context, o Options) error {
+	folder := o.Sessions.folder(o.Entry.ID)
+	lock, err := takeLock(folder)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if o.logSize == 0 {
+		o.logSize = logSize
+	}
+	log, err := openLog(folder, o.logSize)
+	if err != nil {
+		return err
+	}
+	defer log.finish()
+	s := &server{options: o, entry: o.Entry, stopped: make(chan string, 1), ended: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	s.talk = &conversation{log: log, idle: o.Idle, stop: s.stop, note: s.noteEvent}
+	s.entry.PID, s.entry.Supervisor, s.entry.Stored = os.Getpid(), process.Self(), StateStarting
+	s.entry.Ended, s.entry.Reason = time.Time{}, ""
+	if err := o.Sessions.Save(s.entry); err != nil {
+		return err
+	}
+	return s.serve(ctx)
+}
+
+// takeLock keeps a second supervisor away from a session.
+func takeLock(folder string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, agent.Usagef("the session is running already")
+	}
+	return f, nil
+}
+
+// serve opens the session, serves it and ends it.
+func (s *server) serve(ctx context.Context) error {
+	live, err := s.options.Open(ctx, session.Options{
+		Events: s.talk.event, ApprovalTimeout: s.options.ApprovalTimeout,
+	}, s.noteStart)
+	if err != nil {
+		s.close(fmt.Sprintf("it could not be started: %v", err))
+		return err
+	}
+	path := s.options.Sessions.socket(s.entry.ID)
+	listener, err := listen(path)
+	if err != nil {
+		live.Stop(context.Background(), "it cannot be reached")
+		s.close("it cannot be reached")
+		return fmt.Errorf("listen for commands: %w", err)
+	}
+	s.talk.opened(live)
+	s.update(func(e *Entry) {
+		e.Stored = StateLive
+		info := live.Info()
+		e.takeInfo(info.SessionID, info.Model)
+	})
+	if s.options.Message != "" {
+		if _, at, err := s.talk.send(s.options.Message); err == nil {
+			at.close()
+		}
+	}
+	go s.accept(listener)
+	if s.options.Ready != nil {
+		s.options.Ready()
+	}
+
+	reason := "the agent has ended"
+	select {
+	case <-live.Done():
+	case reason = <-s.stopped:
+	case <-ctx.Done():
+		reason = context.Cause(ctx).Error()
+	}
+	live.Stop(context.WithoutCancel(ctx), reason)
+	s.talk.finish()
+	listener.Close()
+	removeSocket(path, s.options.Sessions.folder(s.entry.ID))
+	s.close(reason)
+	s.dismiss()
+	return nil
+}
+
+// close writes the end of the session down.
+func (s *server) close(reason string) {
+	s.talk.log.append(Record{Stopped: reason})
+	s.talk.log.finish()
+	s.update(func(e *Entry) { e.Stored, e.Ended, e.Reason = StateEnded, time.Now().UTC(), reason })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.ended)
+}
+
+// stop ends the session, for the first of several reasons.
+func (s *server) stop(reason string) {
+	select {
+	case s.stopped <- reason:
+	default:
+	}
+}
+
+// update changes the entry.
+func (s *server) update(change func(*Entry)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.entry)
+	if err := s.options.Sessions.Save(s.entry); err != nil {
+		fmt.Fprintln(os.Stderr, "the state of the session cannot be written:", err) // to the log
+	}
+}
+
+func (s *server) noteStart(start agent.Start) {
+	s.update(func(e *Entry) { e.Runtime, e.Model, e.Workdir = start.Runtime, start.Model, start.Workdir })
+}
+
+func (s *server) noteEvent(e *agent.Event) {
+	if e.Kind != agent.KindSessionStarted || e.Subagent != "" {
+		return
+	}
+	s.mu.Lock()
+	known := e.SessionID == s.entry.SessionID && (e.Model == "" || e.Model == s.entry.Model)
+	s.mu.Unlock()
+	if !known {
+		s.update(func(entry *Entry) { entry.takeInfo(e.SessionID, e.Model) })
+	}
+}
+
+func (e *Entry) takeInfo(sessionID, model string) {
+	if sessionID != "" {
+		e.SessionID = sessionID
+	}
+	if model != "" {
+		e.Model = model
+	}
+}
+
+func (s *server) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of descriptors, perhaps
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if !s.admit(conn) {
+			conn.Close()
+			continue
+		}
+		go func() {
+			defer s.clients.Done()
+			s.answer(conn)
+			s.mu.Lock()
+			delete(s.conns, conn)
+			s.mu.Unlock()
+			conn.Close()
+		}()
+	}
+}
+
+// admit takes a connection, while there is a session.
+func (s *server) admit(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+		return false
+	default:
+	}
+	s.conns[conn] = struct{}{}
+	s.clients.Add(1) // before the end, so before anybody waits
+	return true
+}
+
+// dismiss waits until the clients have read what there is to say. Those that do
+// not are left after a while.
+func (s *server) dismiss() {
+	impatience := time.AfterFunc(lastWords, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for conn := range s.conns {
+			conn.Close()
+		}
+	})
+	defer impatience.Stop()
+	s.clients.Wait()
+}
+
+// client is the other side of a connection.
+type client struct {
+	conn net.Conn
+	gone context.Context // ends when it has gone
+}
+
+// answer answers the call of one client.
+func (s *server) answer(conn net.Conn) {
+	if !isOwnPeer(conn) {
+		return
+	}
+	conn.SetReadDeadline(time.Now().Add(callTime))
+	decoder := json.NewDecoder(io.LimitReader(conn, maxCall))
+	var call Call
+	if err := decoder.Decode(&call); err != nil {
+		c := client{conn: conn}
+		c.fail(agent.Usagef("not understood: %w", err))
+		return
+	}
+	conn.SetReadDeadline(time.Time{})
+	gone, leave := context.WithCancel(context.Background())
+	defer leave()
+	go func() {
+		io.Copy(io.Discard, conn) // until it goes away, or the connection is closed
+		leave()
+	}()
+	c := client{conn, gone}
+	if call.Version != ProtocolVersion {
+		c.fail(agent.Usagef("this session speaks version %d of the protocol, not %d; use the bus-agent that started it", ProtocolVersion, call.Version))
+		return
+	}
+	s.serveCall(&c, &call)
+}
+
+func (s *server) serveCall(c *client, call *Call) {
+	switch call.Operation {
+	case opShow:
+		s.mu.Lock()
+		entry := s.entry
+		s.mu.Unlock()
+		entry.Settings = nil
+		c.say(Reply{Status: s.talk.status(entry), Last: true})
+	case opSend:
+		s.send(c, call)
+	case opSteer:
+		t, steered, err := s.talk.steer(c.gone, call.Text)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		c.say(Reply{Turn: t.number, Steered: steered, Last: true})
+	case opInterrupt:
+		c.done(s.talk.live().Interrupt(c.gone))
+	case opAnswer:
+		c.done(s.talk.answer(c.gone, call.Approval, call.Decision))
+	case opWatch:
+		s.watch(c, call)
+	case opStop:
+		s.stop(call.Reason)
+		<-s.ended
+		c.done(nil)
+	default:
+		c.fail(agent.Usagef("unknown operation %q", call.Operation))
+	}
+}
+
+// send queues a message and, if the client waits, shows its turn.
+func (s *server) send(c *client, call *Call) {
+	t, at, err := s.talk.send(call.Text)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	defer at.close()
+	if !call.Wait {
+		c.say(Reply{Turn: t.number, Last: true})
+		return
+	}
+	if !c.say(Reply{Turn: t.number}) {
+		return
+	}
+	for over := false; ; {
+		over = t.over() // all that belongs to it is written then
+		last, changed, _ := s.talk.log.state()
+		if !c.pass(at, last, func(h head) bool { return h.Turn == t.number }) {
+			return
+		}
+		if over {
+			break
+		}
+		select {
+		case <-changed:
+		case <-t.turn.Done():
+		case <-c.gone.Done():
+			return
+		}
+	}
+	result, err := t.turn.Wait(context.Background()) // is over
+	c.say(Reply{Result: newResult(result, err), Last: true})
+}
+
+// watch shows what has happened and what happens.
+func (s *server) watch(c *client, call *Call) {
+	at, _, err := lastRecords(s.talk.log.folder, call.Last)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	defer at.close()
+	for {
+		reached := call.Until != "" && s.talk.live().State() == call.Until
+		last, changed, finished := s.talk.log.state()
+		if !c.pass(at, last, nil) {
+			return
+		}
+		if !call.Follow || reached || finished {
+			c.done(nil)
+			return
+		}
+		select {
+		case <-changed:
+		case <-c.gone.Done():
+			return
+		}
+	}
+}
+
+// pass shows the records up to last that wanted wants, and reports whether the
+// client is there.
+func (c *client) pass(at *cursor, last int64, wanted func(head) bool) bool {
+	for {
+		line, h, missed, err := at.read(last)
+		if err != nil {
+			c.fail(err)
+			return false
+		}
+		if missed > 0 && !c.say(Reply{Missed: missed}) {
+			return false
+		}
+		if line == nil {
+			return true
+		}
+		if (wanted == nil || wanted(h)) && !c.say(Reply{Record: line}) {
+			return false
+		}
+	}
+}
+
+// say writes a reply and reports whether the client is there.
+func (c *client) say(r Reply) bool {
+	r.Version = ProtocolVersion
+	line, err := json.Marshal(r)
+	if err != nil {
+		return false
+	}
+	_, err = c.conn.Write(append(line, '\n'))
+	return err == nil
+}
+
+func (c *client) fail(err error) { c.say(Reply{Failure: failureOf(err), Last: true}) }
+
+func (c *client) done(err error) { c.say(Reply{Failure: failureOf(err), Last: true}) }

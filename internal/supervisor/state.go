@@ -1,0 +1,255 @@
+package supervisor
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// The states of an [Entry], and those that are found out about it.
+const (
+	StateStarting = "starting"
+	StateLive     = "live"
+	StateEnded    = "ended"
+	// StateCrashed: the supervisor has ended without a word.
+	StateCrashed = "crashed"
+	// StateSilent: the supervisor does not answer.
+	StateSilent = "not answering"
+)
+
+// An Entry is what is known of a session without asking its supervisor.
+type Entry struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name,omitempty"`
+	Runtime   string    `json:"runtime"`
+	Model     string    `json:"model"`
+	SessionID string    `json:"session_id"` // the runtime's
+	Workdir   string    `json:"workdir"`
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Reason    string    `json:"reason,omitempty"` // why it ended
+	PID       int       `json:"pid"`              // of the supervisor
+	// Stored is the state as the supervisor last wrote it, Supervisor its identity.
+	Stored     string `json:"stored_state"`
+	Supervisor string `json:"supervisor,omitempty"`
+	// Settings are the caller's, for a session that is resumed.
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// Handle returns how people call the session.
+func (e *Entry) Handle() string {
+	if e.Name != "" {
+		return e.Name
+	}
+	return e.ID
+}
+
+// State returns the state as far as it is known without asking the supervisor.
+func (e *Entry) State() string {
+	if e.Stored == StateEnded {
+		return StateEnded
+	}
+	if process.LifeOf(e.Supervisor) == process.Alive {
+		return e.Stored
+	}
+	return StateCrashed
+}
+
+// Live reports whether there is a supervisor.
+func (e *Entry) Live() bool { s := e.State(); return s == StateStarting || s == StateLive }
+
+// Sessions is the state folder.
+type Sessions struct {
+	Folder string // absolute
+}
+
+// keptEnded is how many sessions that have ended are remembered.
+const keptEnded = 100
+
+func (s *Sessions) folder(id string) string { return filepath.Join(s.Folder, id) }
+
+func (s *Sessions) socket(id string) string { return socketPath(s.folder(id)) }
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Create makes the folder of a new session. A name must not be that of a session
+// that is live.
+func (s *Sessions) Create(e Entry) (Entry, error) {
+	if e.Name != "" && !validName.MatchString(e.Name) {
+		return Entry{}, agent.Usagef("%q is no name for a session: it is up to 64 letters, digits, dots, dashes and underscores", e.Name)
+	}
+	unlock, err := s.lock()
+	if err != nil {
+		return Entry{}, err
+	}
+	defer unlock()
+	list, err := s.List()
+	if err != nil {
+		return Entry{}, err
+	}
+	for _, other := range list {
+		if e.Name != "" && other.Name == e.Name && other.Live() {
+			return Entry{}, agent.Usagef("there is a session %q already", e.Name)
+		}
+	}
+	s.forget(list)
+	var id [4]byte
+	for {
+		rand.Read(id[:]) // never fails
+		e.ID = hex.EncodeToString(id[:])
+		if err = os.Mkdir(s.folder(e.ID), 0o700); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	// Until the supervisor takes over, the session is this process's.
+	e.Started, e.Stored, e.PID, e.Supervisor = time.Now().UTC(), StateStarting, os.Getpid(), process.Self()
+	return e, s.Save(e)
+}
+
+// lock makes the state folder and keeps others from creating sessions.
+func (s *Sessions) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
+		return nil, err
+	}
+	if err := checkPrivate(s.Folder); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(s.Folder, "names.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// forget removes the oldest sessions that have ended, where there are many.
+func (s *Sessions) forget(list []Entry) {
+	var ended []Entry
+	for _, e := range list {
+		if !e.Live() {
+			ended = append(ended, e)
+		}
+	}
+	for i := 0; i < len(ended)-keptEnded; i++ {
+		s.Remove(ended[i].ID)
+	}
+}
+
+// Remove removes what is known of a session.
+func (s *Sessions) Remove(id string) {
+	removeSocket(s.socket(id), s.folder(id))
+	os.RemoveAll(s.folder(id)) // what stays is removed the next time
+}
+
+// Save writes an entry, whole or not at all.
+func (s *Sessions) Save(e Entry) error {
+	text, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(s.folder(e.ID), "entry.json")
+	if err := os.WriteFile(name+".part", append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".part", name)
+}
+
+// Load reads the entry of the session with an ID.
+func (s *Sessions) Load(id string) (Entry, error) {
+	text, err := os.ReadFile(filepath.Join(s.folder(id), "entry.json"))
+	if err != nil {
+		return Entry{}, err
+	}
+	var e Entry
+	if err := json.Unmarshal(text, &e); err != nil || e.ID != id {
+		return Entry{}, fmt.Errorf("%s is no entry of a session", filepath.Join(s.folder(id), "entry.json"))
+	}
+	return e, nil
+}
+
+// List returns the sessions that are known, oldest first. What a supervisor that
+// crashed left of its socket is removed. A folder without an entry is none.
+func (s *Sessions) List() ([]Entry, error) {
+	dirs, err := os.ReadDir(s.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []Entry
+	for _, dir := range dirs {
+		if !dir.IsDir() {
+			continue
+		}
+		e, loadErr := s.Load(dir.Name())
+		if loadErr != nil {
+			continue
+		}
+		if e.State() == StateCrashed {
+			removeSocket(s.socket(e.ID), s.folder(e.ID))
+		}
+		list = append(list, e)
+	}
+	slices.SortStableFunc(list, func(a, b Entry) int { return a.Started.Compare(b.Started) })
+	return list, err
+}
+
+// Find returns the session that handle names: an ID, a name, or the beginning of
+// one ID. Of several with a name it is the live one, or else the latest.
+func (s *Sessions) Find(handle string) (Entry, error) {
+	list, err := s.List()
+	if err != nil {
+		return Entry{}, err
+	}
+	var found, begins []Entry
+	for _, e := range list {
+		switch {
+		case e.ID == handle:
+			return e, nil
+		case e.Name == handle && handle != "":
+			found = append(found, e)
+		case strings.HasPrefix(e.ID, handle) && handle != "":
+			begins = append(begins, e)
+		}
+	}
+	for _, e := range found {
+		if e.Live() {
+			return e, nil
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found[len(found)-1], nil
+	case len(begins) == 1:
+		return begins[0], nil
+	case len(begins) > 1:
+		return Entry{}, agent.Usagef("%d sessions begin with %q; write more of the ID", len(begins), handle)
+	}
+	return Entry{}, agent.Usagef("there is no session %q; \"session list --all\" shows which there are", handle)
+}
