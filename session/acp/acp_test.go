@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -321,6 +322,67 @@ func TestOpenThatIsRefused(t *testing.T) {
 					t.Error(err)
 				}
 				test.engine.Close()
+				p.end()
+				<-r.closed
+			})
+		})
+	}
+}
+
+// TestSilence is a failure where the runtime says so.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		say    func(p *peer)
+		answer string
+		want   []string
+	}{
+		"nothing": {func(*peer) {}, `{"stopReason":"end_turn"}`, []string{"result failed the model has not answered"}},
+		"thoughts": {func(p *peer) {
+			p.update(`{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}`)
+		}, `{"stopReason":"end_turn"}`, []string{"thinking hm", "result failed the model has not answered"}},
+		"text":        {func(p *peer) { p.chunk("yes") }, `{"stopReason":"end_turn"}`, []string{"text yes", "result"}},
+		"a tool call": {func(p *peer) { p.update(`{"sessionUpdate":"tool_call","toolCallId":"t","title":"ls"}`) }, `{"stopReason":"end_turn"}`, []string{`tool_call t ls {"description":"ls"}`, "result"}},
+		"tokens":      {func(*peer) {}, `{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":1}}}}`, []string{"usage 1 0", "result"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := &acp.Engine{SilenceFails: true}
+				p, r := open(t, e, session.Start{})
+				m := send(t, e, p, "go")
+				test.say(p)
+				p.answer(m, test.answer)
+				m = send(t, e, p, "again")
+				p.answer(m, `{"stopReason":"end_turn"}`)
+				p.end()
+				<-r.closed
+				check(t, r, append(append([]string{"session_started s"}, test.want...), "result failed the model has not answered")...)
+			})
+		})
+	}
+}
+
+func TestMessagesAreGuarded(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		guard func(string) []string
+		want  string
+	}{
+		"as for every runtime": {nil, `[{"text":"\n/help","type":"text"}]`},
+		"in pieces":            {func(text string) []string { return []string{"Message:", text} }, `[{"text":"Message:","type":"text"},{"text":"/help","type":"text"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				e := &acp.Engine{Guard: test.guard}
+				p, r := open(t, e, session.Start{})
+				m := send(t, e, p, "/help")
+				var params struct{ Prompt json.RawMessage }
+				if err := json.Unmarshal(m.Params, &params); err != nil || string(params.Prompt) != test.want {
+					t.Errorf("%s, %v", m.Params, err)
+				}
+				p.answer(m, `{"stopReason":"end_turn"}`)
 				p.end()
 				<-r.closed
 			})

@@ -32,9 +32,19 @@ type Engine struct {
 	// the model's, such as "[MODE_UPDATE] ". They are no part of an answer.
 	Notices []string
 
-	// Guard makes a message one that the agent does not take for a command. Nil
-	// is agent.GuardSlash.
-	Guard func(text string) string
+	// Guard returns a message as the pieces of text it is sent in, such that the
+	// agent does not take it for a command. Nil is agent.GuardSlash, in one piece.
+	Guard func(text string) []string
+
+	// Permits reports whether an access includes the call of a tool of a kind,
+	// one of the protocol's. What the agent asks then is answered without asking
+	// anybody. It is for agents whose modes cannot say it. Nil permits nothing.
+	Permits func(access agent.Access, kind string) bool
+
+	// SilenceFails says that a turn which ends well, but without a word, a tool
+	// call or a token that is counted, has failed. Some agents end so what they
+	// could not make out of their model.
+	SilenceFails bool
 
 	// LoadDelay returns how long a session that was created at a time must not
 	// be loaded yet; one of unknown age counts as created now. Nil is not at
@@ -63,6 +73,7 @@ type Engine struct {
 	questions   map[string]*question
 	usage       agent.Usage // up to now
 	models      bool        // the agent has models to choose from
+	access      agent.Access
 }
 
 var (
@@ -95,10 +106,6 @@ func (e *Engine) connect(t session.Transport, sink session.Sink) {
 // Send begins a turn. It returns when the message is written: the agent says
 // nothing before its answer.
 func (e *Engine) Send(ctx context.Context, text string) error {
-	guard := e.Guard
-	if guard == nil {
-		guard = agent.GuardSlash
-	}
 	if e.lateCancel != nil {
 		select {
 		case <-e.lateCancel:
@@ -114,7 +121,7 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 		return errClosed
 	}
 	e.running, e.interrupted = true, false
-	params := sdk.PromptRequest{SessionId: sdk.SessionId(e.sessionID), Prompt: []sdk.ContentBlock{sdk.TextBlock(guard(text))}}
+	params := sdk.PromptRequest{SessionId: sdk.SessionId(e.sessionID), Prompt: e.blocks(text)}
 	e.background.Add(1)
 	e.mu.Unlock()
 	go func() {
@@ -128,6 +135,19 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 		<-r.settled
 	}
 	return r.err
+}
+
+// blocks returns a message as the protocol has it.
+func (e *Engine) blocks(text string) []sdk.ContentBlock {
+	pieces := []string{agent.GuardSlash(text)}
+	if e.Guard != nil {
+		pieces = e.Guard(text)
+	}
+	blocks := make([]sdk.ContentBlock, len(pieces))
+	for i, piece := range pieces {
+		blocks[i] = sdk.TextBlock(piece)
+	}
+	return blocks
 }
 
 // Steer is not possible: a second message would cancel the first.

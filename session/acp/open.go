@@ -199,6 +199,7 @@ func (o opened) mode() string {
 // An agent without models has got its model by its command line, or cannot.
 func (e *Engine) settings(ctx context.Context, got opened, request agent.Request) (session.Info, error) {
 	info := session.Info{SessionID: got.SessionID, Model: got.model()}
+	e.grant(request.Access)
 	if mode := e.Modes[request.Access]; mode != "" && mode != got.mode() {
 		if err := e.SetAccess(ctx, request.Access); err != nil {
 			return info, err
@@ -235,7 +236,17 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	id := e.sessionID
 	e.mu.Unlock()
 	params := sdk.SetSessionModeRequest{SessionId: sdk.SessionId(id), ModeId: sdk.SessionModeId(mode)}
-	return setting("mode "+mode, e.order(ctx, sdk.AgentMethodSessionSetMode, params))
+	err := setting("mode "+mode, e.order(ctx, sdk.AgentMethodSessionSetMode, params))
+	if err == nil {
+		e.grant(access)
+	}
+	return err
+}
+
+func (e *Engine) grant(access agent.Access) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.access = access
 }
 
 func setting(what string, err error) error {

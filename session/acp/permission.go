@@ -30,6 +30,27 @@ type permission struct {
 	ToolCall toolCall               `json:"toolCall"`
 }
 
+// permitted returns the answer to a question that nobody needs to be asked, and
+// reports the call it is about. Once the turn was asked to end nothing is
+// permitted any more.
+func (e *Engine) permitted(p permission) (sdk.RequestPermissionOutcome, bool) {
+	e.mu.Lock()
+	access, interrupted := e.access, e.interrupted
+	e.mu.Unlock()
+	q := question{options: p.Options}
+	option, ok := q.option(session.Accept)
+	if !ok || e.Permits == nil || !e.Permits(access, p.ToolCall.Kind) {
+		return sdk.RequestPermissionOutcome{}, false
+	}
+	if interrupted {
+		return sdk.NewRequestPermissionOutcomeCancelled(), true
+	}
+	if event := e.decoder.permitted(&p.ToolCall); event != nil {
+		e.emit(event)
+	}
+	return sdk.NewRequestPermissionOutcomeSelected(option), true
+}
+
 // ask opens a question. Its ID is the engine's own: agents count theirs from 0 in
 // each process.
 func (e *Engine) ask(p permission) *question {
@@ -144,6 +165,10 @@ func (e *Engine) handle(ctx context.Context, method string, params json.RawMessa
 		if e.wire.late() {
 			close(in.done)
 			return sdk.RequestPermissionResponse{Outcome: sdk.NewRequestPermissionOutcomeCancelled()}, nil
+		}
+		if outcome, ok := e.permitted(p); ok {
+			close(in.done)
+			return sdk.RequestPermissionResponse{Outcome: outcome}, nil
 		}
 		q := e.ask(p)
 		close(in.done)

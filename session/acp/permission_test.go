@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
 )
@@ -177,5 +178,60 @@ func TestRequestsThatAreNotUnderstood(t *testing.T) {
 		if got := strings.Count(r.String(), "\nraw {"); got != 6 {
 			t.Error(r)
 		}
+	})
+}
+
+// TestQuestionsThatAnAccessIncludes are answered without asking anybody.
+func TestQuestionsThatAnAccessIncludes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &acp.Engine{
+			Modes: map[agent.Access]string{agent.AccessRead: "plan", agent.AccessFull: "default"},
+			Permits: func(access agent.Access, kind string) bool {
+				return access == agent.AccessFull && kind == "execute"
+			},
+		}
+		p, r := open(t, e, session.Start{})
+		mode := func(access agent.Access) {
+			done := make(chan error)
+			go func() { done <- e.SetAccess(t.Context(), access) }()
+			p.answer(p.expect("session/set_mode"), "{}")
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		hears := func(want string) {
+			t.Helper()
+			if m := p.expect(""); string(m.Result) != want {
+				t.Errorf("the agent hears %s, want %s", m.Result, want)
+			}
+		}
+		mode(agent.AccessFull)
+		prompt := send(t, e, p, "go")
+		p.ask(0, "t")
+		hears(selected("o"))
+		p.update(`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}`)
+		p.answer(prompt, `{"stopReason":"end_turn"}`)
+		synctest.Wait()
+
+		mode(agent.AccessRead)
+		prompt = send(t, e, p, "go")
+		p.ask(0, "u")
+		go e.Answer(t.Context(), <-r.questions, session.Decline)
+		hears(selected("r"))
+		p.answer(prompt, `{"stopReason":"end_turn"}`)
+		synctest.Wait()
+
+		mode(agent.AccessFull)
+		prompt = send(t, e, p, "go")
+		go e.Interrupt(t.Context())
+		p.expect("session/cancel")
+		p.ask(0, "v")
+		hears(cancelled)
+		p.answer(prompt, `{"stopReason":"cancelled"}`)
+		p.end()
+		<-r.closed
+		check(t, r, "session_started s", `tool_call t execute {"description":"ls"}`, "tool_result t failed=false", "result",
+			strings.Replace(asked, " t ", " u ", 1), "result", "result failed interrupted")
 	})
 }

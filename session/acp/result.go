@@ -50,6 +50,7 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 	if !r.answered.Load() || err != nil && r.err != nil {
 		return
 	}
+	silent := !e.decoder.spoken
 	e.decoder.reset()
 	if tokens.Input > 0 || tokens.Output > 0 {
 		e.emit(&agent.Event{Kind: agent.KindUsage, Usage: &usage})
@@ -61,6 +62,8 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 		if refusal, ok := errors.AsType[*refusal](err); ok {
 			event.Failure = refusal.failure()
 		}
+	case result.StopReason == sdk.StopReasonEndTurn && e.SilenceFails && silent && tokens.Input == 0 && tokens.Output == 0:
+		event.Failed, event.Text = true, "the model has not answered"
 	case result.StopReason == sdk.StopReasonEndTurn:
 	case result.StopReason == sdk.StopReasonCancelled:
 		event.Failed, event.Interrupted = true, true

@@ -100,6 +100,7 @@ type decoder struct {
 	messages int
 	message  string // the ID of that message
 	tools    map[string]*tool
+	spoken   bool // there was text or a tool call
 }
 
 // tool is a tool call of the turn.
@@ -110,7 +111,7 @@ type tool struct {
 }
 
 // reset forgets the turn.
-func (d *decoder) reset() { d.speech, d.tools = "", nil }
+func (d *decoder) reset() { d.speech, d.tools, d.spoken = "", nil, false }
 
 func heartbeat() []agent.Event { return []agent.Event{{Kind: agent.KindHeartbeat}} }
 
@@ -156,6 +157,7 @@ func (d *decoder) say(kind agent.Kind, id string, content json.RawMessage, notic
 			d.message = "message-" + strconv.Itoa(d.messages)
 		}
 	}
+	d.spoken = d.spoken || kind == agent.KindText
 	return []agent.Event{{Kind: kind, MessageID: d.message, Text: text, Delta: true}}, true
 }
 
@@ -164,6 +166,7 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 	if c.ID == "" {
 		return nil, false
 	}
+	d.spoken = true
 	t := d.tools[c.ID]
 	if t == nil {
 		t = &tool{toolCall: toolCall{ID: c.ID}}
@@ -244,6 +247,19 @@ func (d *decoder) asked(c *toolCall) *agent.Event {
 	}
 	event.Text = why.text()
 	return event
+}
+
+// permitted returns the event of a tool call that begins with a question which is
+// answered already.
+func (d *decoder) permitted(c *toolCall) *agent.Event {
+	d.speech = ""
+	c.Content = nil // why it is asked
+	t, ok := d.merge(c)
+	if !ok || t.called {
+		return nil
+	}
+	t.called = true
+	return &agent.Event{Kind: agent.KindToolCall, Tool: t.call()}
 }
 
 func (t *tool) call() *agent.Tool {
