@@ -178,6 +178,10 @@ type Setup struct {
 	// session, and is Request.Resume otherwise.
 	ResumeID string
 
+	// SessionCreated is when the session of ResumeID was created, where that is
+	// known; see session.Start.
+	SessionCreated time.Time
+
 	// Warnings are lines for the user, without prefix or line break.
 	Warnings []string
 

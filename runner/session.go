@@ -63,6 +63,9 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	defer cancel()
 	transport := session.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
 	start := session.Start{Workdir: p.req.Workdir, Resume: p.req.Resolved.Setup.ResumeID, Created: options.Created, Request: p.req}
+	if created := p.req.Resolved.Setup.SessionCreated; !created.IsZero() {
+		start.Created = created // it knows better
+	}
 	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), a, transport, start, options)
 	if err != nil {
 		return nil, a.explain(err)

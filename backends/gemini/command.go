@@ -30,23 +30,11 @@ func command(r agent.Request) (agent.Command, error) {
 		args = append(args, "--skip-trust")
 		env = append(env, trustEnv)
 	}
-	if r.Access != agent.AccessFull {
-		for _, pattern := range r.AllowCommands {
-			if strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00") {
-				return agent.Command{}, agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
-			}
-			args = append(args, "--allowed-tools=run_shell_command("+pattern+")")
-		}
+	chosen, err := choices(r)
+	if err != nil {
+		return agent.Command{}, err
 	}
-	for _, dir := range r.AddDirs {
-		if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
-			return agent.Command{}, agent.Usagef("directory %q cannot be added: a comma separates directories, and space at the ends is removed", dir)
-		}
-		args = append(args, "--include-directories="+dir)
-	}
-	if r.Model != "" {
-		args = append(args, "--model="+r.Model)
-	}
+	args = append(args, chosen...)
 	if id := r.Resolved.Setup.ResumeID; id != "" {
 		args = append(args, "--resume="+id)
 	}
@@ -56,6 +44,29 @@ func command(r agent.Request) (agent.Command, error) {
 		Env:   env,
 		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
 	}, nil
+}
+
+// choices returns the options for what runs and sessions can choose alike.
+func choices(r agent.Request) ([]string, error) {
+	var args []string
+	if r.Access != agent.AccessFull {
+		for _, pattern := range r.AllowCommands {
+			if strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00") {
+				return nil, agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
+			}
+			args = append(args, "--allowed-tools=run_shell_command("+pattern+")")
+		}
+	}
+	for _, dir := range r.AddDirs {
+		if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
+			return nil, agent.Usagef("directory %q cannot be added: a comma separates directories, and space at the ends is removed", dir)
+		}
+		args = append(args, "--include-directories="+dir)
+	}
+	if r.Model != "" {
+		args = append(args, "--model="+r.Model)
+	}
+	return args, nil
 }
 
 // trustEnv names the variable that lets the repository's settings count.

@@ -1,7 +1,8 @@
 package gemini
 
 import (
-	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
@@ -12,18 +13,9 @@ import (
 // conversation is how the Gemini CLI holds a session: the Agent Client Protocol.
 func conversation() *registry.Session {
 	return &registry.Session{
-		Command: func(r agent.Request) (agent.Command, error) {
-			c, err := command(r)
-			// What it prints and what it resumes is a matter of the protocol.
-			c.Args = slices.DeleteFunc(c.Args, func(arg string) bool {
-				return arg == "-o" || arg == "stream-json" || arg == "--resume="+r.Resolved.Setup.ResumeID
-			})
-			c.Args, c.Stdin = append([]string{"--acp"}, c.Args...), ""
-			return c, err
-		},
-		Engine: func(agent.Request) session.Engine {
-			return &acp.Engine{Notices: []string{"[MODE_UPDATE] "}, LoadDelay: acp.NextMinute}
-		},
+		Command:    sessionCommand,
+		Engine:     engine,
+		Prepare:    prepareSession,
 		Protocol:   "acp",
 		Delivery:   session.DeliverRPC,
 		AccountEnv: homeEnv,
@@ -36,4 +28,64 @@ func conversation() *registry.Session {
 			Resume:        true,
 		},
 	}
+}
+
+// sessionCommand builds the argument list of an agent that speaks the protocol.
+//
+// Without trust there is no --skip-trust: it makes Gemini CLI trust what it reads
+// from then on, and a session reads the repository's settings again when those
+// it has are ten seconds old, or under another name of the workdir.
+func sessionCommand(r agent.Request) (agent.Command, error) {
+	args, env := []string{"--acp"}, []string{"GEMINI_CLI_NO_RELAUNCH=true"}
+	if r.TrustWorkspace {
+		mode, ok := modes[r.Access]
+		if !ok {
+			mode = modes[agent.AccessWrite]
+		}
+		args, env = append(args, "--approval-mode", mode), append(env, trustEnv+"=true")
+	} else {
+		env = append(env, trustEnv+"=false") // whatever the user has trusted
+	}
+	chosen, err := choices(r)
+	if err != nil {
+		return agent.Command{}, err
+	}
+	args = append(args, chosen...)
+	args = append(args, r.Resolved.Setup.Args...)
+	return agent.Command{Args: append(args, r.Args...), Env: env}, nil
+}
+
+// engine makes the engine of one session. In a folder that is not trusted Gemini
+// CLI has no modes that allow more than to look, so what it asks there is
+// answered instead.
+func engine(r agent.Request) session.Engine {
+	e := &acp.Engine{
+		Notices:      []string{"[MODE_UPDATE] "},
+		LoadDelay:    acp.NextMinute,
+		Guard:        pieces,
+		SilenceFails: true,
+		Modes:        map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"},
+		Permits:      permits,
+	}
+	if r.TrustWorkspace {
+		e.Modes = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "autoEdit", agent.AccessFull: "yolo"}
+	}
+	return e
+}
+
+// permits says what an access includes: with write the tools that edit files,
+// which refuse any outside of the workdir and the added directories themselves.
+func permits(access agent.Access, kind string) bool {
+	return access == agent.AccessFull || access == agent.AccessWrite && kind == "edit"
+}
+
+// pieces returns a message as it is sent. Gemini CLI looks for a command at the
+// beginning of all pieces together, less white space, so before what could be
+// one goes a piece that is none; the message itself stays as it is.
+func pieces(text string) []string {
+	begins := strings.TrimLeftFunc(text, func(c rune) bool { return unicode.IsSpace(c) || c == '\ufeff' })
+	if strings.HasPrefix(begins, "/") || strings.HasPrefix(begins, "$") {
+		return []string{"Message:\n", text}
+	}
+	return []string{text}
 }

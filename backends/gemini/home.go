@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -184,7 +185,7 @@ func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup
 	case kept == "":
 		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", r.Resume, homeParent)
 	}
-	setup.ResumeID = r.Resume
+	setup.ResumeID, setup.SessionCreated = r.Resume, createdAt(path.Base(kept))
 	if r.Continue {
 		setup.ResumeID = latest // of one
 	}
@@ -226,6 +227,9 @@ func closeHome(home *instructions.Home) []string {
 }
 
 func keepSessions(home *instructions.Home) error {
+	if err := tidyChats(home.Path(), time.Now()); err != nil {
+		return err
+	}
 	chats, err := fs.Glob(os.DirFS(home.Path()), ".gemini/tmp/*/chats")
 	if err != nil || len(chats) == 0 {
 		return err

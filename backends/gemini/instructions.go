@@ -28,6 +28,12 @@ var ignoreBlock = instructions.Block{
 
 // prepare gives the run its home and lets Gemini CLI find AGENTS.md.
 func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	return arrange(r, w, false)
+}
+
+// arrange prepares a run or a session without trust, in which Gemini CLI reads
+// nothing of the repository, AGENTS.md included.
+func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent.Setup, error) {
 	if !r.TrustWorkspace {
 		if err := refuseEnvFile(r, w.Chain().Workdir); err != nil {
 			return agent.Setup{}, err
@@ -38,6 +44,9 @@ func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (age
 	}
 	u := findUser(r)
 	settings, err := u.readSettings(r)
+	if err == nil && distrusted {
+		err = settings.distrust()
+	}
 	if err != nil {
 		return agent.Setup{}, err
 	}
@@ -57,7 +66,12 @@ func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (age
 		if err := restoreSession(r, home, &setup); err != nil {
 			return err
 		}
-		if err := deliver(r, w, home, &settings, &setup); err != nil {
+		if distrusted {
+			err = errors.Join(u.linkVariables(home), deliverInMessage(w, &setup, home))
+		} else {
+			err = deliver(r, w, home, &settings, &setup)
+		}
+		if err != nil {
 			return err
 		}
 		return settings.write(home)

@@ -144,6 +144,10 @@ func (s *settings) confine(r agent.Request) error {
 	if r.Access == agent.AccessFull {
 		return nil
 	}
+	return s.excludePlanTools()
+}
+
+func (s *settings) excludePlanTools() error {
 	tools, err := s.all.part("tools")
 	if err != nil {
 		return err
@@ -160,6 +164,24 @@ func (s *settings) confine(r agent.Request) error {
 	set(tools, "exclude", excluded)
 	s.all.set("tools", tools)
 	return nil
+}
+
+// distrust makes the settings those of a session without trust: whether the
+// folder is trusted counts for all that Gemini CLI reads, also for agents of the
+// repository, and there is no mode to go back to after a plan.
+func (s *settings) distrust() error {
+	security, err := s.all.part("security")
+	if err != nil {
+		return err
+	}
+	folders, err := security.part("folderTrust")
+	if err != nil {
+		return err
+	}
+	set(folders, "enabled", true)
+	security.set("folderTrust", folders)
+	s.all.set("security", security)
+	return s.excludePlanTools()
 }
 
 // selectKey chooses the login by key where the user has chosen none: beside a

@@ -1,0 +1,199 @@
+package gemini
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/session/acp"
+)
+
+func TestSessionCommand(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*agent.Request)
+		want   string
+		trust  string
+	}{
+		"write":       {func(*agent.Request) {}, "--acp", "false"},
+		"read":        {func(r *agent.Request) { r.Access = agent.AccessRead }, "--acp", "false"},
+		"full":        {func(r *agent.Request) { r.Access = agent.AccessFull }, "--acp", "false"},
+		"model":       {func(r *agent.Request) { r.Model = "-pro" }, "--acp --model=-pro", "false"},
+		"commands":    {func(r *agent.Request) { r.AllowCommands = []string{"ls"} }, "--acp --allowed-tools=run_shell_command(ls)", "false"},
+		"directories": {func(r *agent.Request) { r.AddDirs = []string{"/a", "/b"} }, "--acp --include-directories=/a --include-directories=/b", "false"},
+		"resume":      {func(r *agent.Request) { r.Resolved.Setup.ResumeID = "id" }, "--acp", "false"},
+		"arguments":   {func(r *agent.Request) { r.Args = []string{"--debug"} }, "--acp --debug", "false"},
+		"trust":       {func(r *agent.Request) { r.TrustWorkspace = true }, "--acp --approval-mode auto_edit", "true"},
+		"trust, read": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessRead }, "--acp --approval-mode plan", "true"},
+		"trust, full": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull }, "--acp --approval-mode yolo", "true"},
+		"trust alone": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, "" }, "--acp --approval-mode auto_edit", "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := agent.Request{Prompt: "hello", Access: agent.AccessWrite}
+			r.Resolved.Setup.Prefix = "rules"
+			test.change(&r)
+			got, err := sessionCommand(r)
+			if err != nil || got.Stdin != "" {
+				t.Errorf("stdin %q, %v", got.Stdin, err)
+			}
+			if diff := cmp.Diff(strings.Fields(test.want), got.Args); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if want := []string{"GEMINI_CLI_NO_RELAUNCH=true", trustEnv + "=" + test.trust}; !slices.Equal(got.Env, want) {
+				t.Errorf("env %q, want %q", got.Env, want)
+			}
+		})
+	}
+	if _, err := sessionCommand(agent.Request{AllowCommands: []string{"a,b"}}); !errors.Is(err, agent.ErrUsage) {
+		t.Error(err)
+	}
+}
+
+func TestSessionModes(t *testing.T) {
+	t.Parallel()
+	for _, trust := range []bool{false, true} {
+		e := engine(agent.Request{TrustWorkspace: trust}).(*acp.Engine)
+		want := map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"}
+		if trust {
+			want = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "autoEdit", agent.AccessFull: "yolo"}
+		}
+		if diff := cmp.Diff(want, e.Modes); diff != "" {
+			t.Errorf("trust %v (-want +got):\n%s", trust, diff)
+		}
+		for access, want := range map[agent.Access][]string{agent.AccessRead: nil, agent.AccessWrite: {"edit"}, agent.AccessFull: {"edit", "execute", "other", ""}} {
+			for _, kind := range []string{"edit", "execute", "other", ""} {
+				if got := e.Permits(access, kind); got != slices.Contains(want, kind) {
+					t.Errorf("%s permits %q: %v", access, kind, got)
+				}
+			}
+		}
+	}
+}
+
+func TestMessagesThatCouldBeCommands(t *testing.T) {
+	t.Parallel()
+	for text, guarded := range map[string]bool{
+		"/help": true, "$help": true, " \t\n/help": true, "\ufeff/help": true, "\u2003$x": true,
+		"hello /help": false, "-": false, "": false, "@file": false, " ": false,
+	} {
+		want := []string{text}
+		if guarded {
+			want = []string{"Message:\n", text}
+		}
+		if got := pieces(text); !slices.Equal(got, want) {
+			t.Errorf("%q is sent as %q", text, got)
+		}
+	}
+}
+
+// prepareSession arranges a session in the root of the repository.
+func (p *place) prepareSession(t *testing.T) agent.Setup {
+	t.Helper()
+	chain, err := instructions.Discover(p.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := instructions.Open(chain, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	p.req.Workdir, p.req.Resolved.Root = chain.Workdir, chain.Root
+	setup, err := prepareSession(t.Context(), p.req, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return setup
+}
+
+func TestSessionWithoutTrust(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{
+		"AGENTS.md": "Rules of the house.\n", ".gemini/settings.json": "{}",
+		"~/.gemini/.env":          "GEMINI_API_KEY=x\n",
+		"~/.gemini/settings.json": `{"security":{"folderTrust":{"enabled":false}}}`,
+	})
+	p.req.Access = agent.AccessFull
+	setup := p.prepareSession(t)
+	home := homeIn(t, setup)
+	text, err := os.ReadFile(filepath.Join(home, settingsPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Context struct {
+			FileName []string `json:"fileName"`
+		} `json:"context"`
+		Security struct {
+			FolderTrust struct{ Enabled bool } `json:"folderTrust"`
+		} `json:"security"`
+		Tools struct{ Exclude []string } `json:"tools"`
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !got.Security.FolderTrust.Enabled || !slices.Equal(got.Tools.Exclude, planTools) || !slices.Equal(got.Context.FileName, []string{"GEMINI.md"}) {
+		t.Errorf("settings %s", text)
+	}
+	if !strings.Contains(setup.Prefix, "Rules of the house.\n") || !strings.HasSuffix(setup.Prefix, instructions.EndOfText) {
+		t.Errorf("prefix %q", setup.Prefix)
+	}
+	if variables, err := os.ReadFile(filepath.Join(home, ".env")); err != nil || string(variables) != "GEMINI_API_KEY=x\n" {
+		t.Errorf("variables %q, %v", variables, err)
+	}
+	if len(setup.Warnings) != 1 || !strings.Contains(setup.Warnings[0], "left out") {
+		t.Errorf("warnings %q", setup.Warnings)
+	}
+	closeSetup(t, setup)
+}
+
+// What the history of a session has is not said again, and what has changed is.
+func TestResumedSessionGetsTheInstructionsOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"AGENTS.md": "Rules <of> the house.\n"})
+	setup := p.prepareSession(t)
+	message, err := json.Marshal(setup.Prefix + "hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "0123abcd-0000-4000-8000-000000000000"
+	metadata := `{"sessionId":"` + id + `","kind":"main"}` + "\n" + `{"$set":{"messages":[]}}` + "\n"
+	chats := filepath.Join(homeIn(t, setup), ".gemini/tmp/repo/chats")
+	name := "session-2026-11-21T00-07-0123abcd.jsonl"
+	write(t, filepath.Join(chats, name), metadata+`{"type":"user","content":[{"text":`+string(message)+"}]}\n"+`{"type":"gemini","content":"ok"}`+"\n")
+	now := time.Now().UTC()
+	write(t, filepath.Join(chats, now.Format(sessionTime)+"-0123abcd.jsonl"), metadata)
+	write(t, filepath.Join(chats, now.Add(time.Minute).Format(sessionTime)+"-89abcdef.jsonl"), "{}\n")
+	closeSetup(t, setup)
+	kept := filepath.Join(p.root, homeParent, "sessions/tmp/repo/chats")
+	files, err := filepath.Glob(filepath.Join(kept, "*"))
+	if err != nil || len(files) != 2 || filepath.Base(files[0]) != name {
+		t.Fatalf("kept %q, %v", files, err)
+	}
+	if renamed := filepath.Base(files[1]); !createdAt(renamed).Before(time.Now().UTC().Truncate(time.Minute)) || !strings.HasSuffix(renamed, "-89abcdef.jsonl") {
+		t.Errorf("a session of this minute is kept as %s", renamed)
+	}
+
+	p.req.Resume = id
+	setup = p.prepareSession(t)
+	if setup.Prefix != "" || setup.ResumeID != id || !setup.SessionCreated.Equal(time.Date(2026, 11, 21, 0, 7, 0, 0, time.UTC)) {
+		t.Errorf("prefix %q, session %s of %v", setup.Prefix, setup.ResumeID, setup.SessionCreated)
+	}
+	closeSetup(t, setup)
+	write(t, filepath.Join(p.root, "AGENTS.md"), "Other rules.\n")
+	setup = p.prepareSession(t)
+	if !strings.Contains(setup.Prefix, "Other rules.") {
+		t.Errorf("prefix %q", setup.Prefix)
+	}
+	closeSetup(t, setup)
+}
