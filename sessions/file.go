@@ -176,3 +176,24 @@ func (s *Store) makeDir() error {
 	}
 	return nil
 }
+
+// Check returns why entries cannot be written, without making anything.
+func (s *Store) Check() error {
+	for dir := s.dir; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir):
+			continue // it would be made
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is not a directory", dir)
+		case dir == s.dir && info.Mode().Perm()&0o022 != 0:
+			return s.makeDir() // which says so
+		}
+		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		return nil
+	}
+}

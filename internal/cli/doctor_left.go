@@ -87,8 +87,8 @@ func (inv *invocation) leftProcess(l process.Leftover, ended bool) leftProcess {
 	return p
 }
 
-// text is the report for people, a line each.
-func (r doctorReport) text() string {
+// leftText is what was left, for people, a line each.
+func (r *doctorReport) leftText() string {
 	var b strings.Builder
 	for _, p := range r.Processes {
 		what := p.Runtime
