@@ -138,8 +138,11 @@ func (e *engine) submit(ctx context.Context, typed screen) (screen, error) {
 			if err := sleep(ctx, settlePoll); err != nil {
 				return typed, err
 			}
-			s, err := e.pane.look(ctx) // an agent that ends has taken it
-			if err != nil || !s.same(typed) {
+			s, err := e.pane.look(ctx)
+			switch {
+			case errors.Is(err, errNoServer): // an agent that ends of it has taken it
+				return typed, nil
+			case err != nil || !s.same(typed):
 				return s, err
 			}
 		}

@@ -51,9 +51,25 @@ func (e *engine) Open(ctx context.Context, _ session.Transport, start session.St
 	}()
 	go e.watch()
 	if err := e.ready(ctx); err != nil {
-		return session.Info{}, err
+		return session.Info{}, e.explain(err)
 	}
 	return session.Info{SessionID: start.Resume, Steers: e.terminal.TypesWhileBusy}, nil
+}
+
+// explain returns why the agent has ended when that is behind err.
+func (e *engine) explain(err error) error {
+	if !errors.Is(err, errNoServer) && !errors.Is(err, errEnded) {
+		return err
+	}
+	<-e.ended // nothing keeps it from ending now
+	exit, ok := errors.AsType[*agent.ExitError](e.why)
+	switch {
+	case ok && exit.Stderr != "":
+		return fmt.Errorf("%w: %w; the terminal showed:\n%s", errEnded, e.why, exit.Stderr)
+	case e.why != nil:
+		return fmt.Errorf("%w: %w", errEnded, e.why)
+	}
+	return err
 }
 
 // watch follows the turns until the agent has ended.

@@ -2,9 +2,11 @@ package tmux
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,11 +37,15 @@ type pane interface {
 type tmuxPane struct {
 	server *server
 	id     string
+	died   chan struct{} // gets a token when the agent is seen to have ended
 }
 
 const (
 	buffer = "message" // holds what is pasted
-	ended  = "ended"   // the channel on which the end of the agent is told
+	// endPoll is how often an agent is looked at that nothing else looks at.
+	endPoll = time.Second
+	// statusLimit bounds the time until the status of an agent's exit is known.
+	statusLimit = 2 * time.Second
 )
 
 // newPane starts path with args in dir in a new pane, which is the only one.
@@ -54,17 +60,18 @@ func (s *server) newPane(ctx context.Context, dir, path string, args []string, w
 		set("history-limit", "100000"),
 		set("remain-on-exit", "on"), // to see how it ended
 		set("remain-on-exit-format", ""),
-		set("window-size", "manual"), // whoever attaches
 		set("status", "off"),
 		set("default-terminal", "screen-256color"),
-		[]string{"set-hook", "-g", "pane-died", "wait-for -S " + ended},
 		append([]string{"new-session", "-d", "-P", "-F", "#{pane_id}",
 			"-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "--", path}, args...),
+		// Whoever attaches does not change the size. tmux 3.3 dies of it before
+		// there is a session.
+		set("window-size", "manual"),
 	)
 	if err != nil {
 		return nil, err
 	}
-	return &tmuxPane{s, strings.TrimSpace(id)}, nil
+	return &tmuxPane{s, strings.TrimSpace(id), make(chan struct{}, 1)}, nil
 }
 
 func (p *tmuxPane) look(ctx context.Context) (screen, error) {
@@ -74,7 +81,14 @@ func (p *tmuxPane) look(ctx context.Context) (screen, error) {
 	if err != nil {
 		return screen{}, err
 	}
-	return parseScreen(out)
+	s, err := parseScreen(out)
+	if s.dead {
+		select {
+		case p.died <- struct{}{}:
+		default:
+		}
+	}
+	return s, err
 }
 
 func (p *tmuxPane) since(ctx context.Context, history int, now screen) ([]string, error) {
@@ -111,20 +125,43 @@ func (p *tmuxPane) press(ctx context.Context, key string) error {
 
 func (p *tmuxPane) hangUp() { p.server.Stop() }
 
+// wait looks once in a while: the hook by which tmux tells of the end of a program
+// is not always run.
 func (p *tmuxPane) wait() error {
-	// The calls outlive every context: they end with the server.
-	ctx := context.Background()
-	if _, err := p.server.call(ctx, p.server.folder, "", []string{"wait-for", ended}); err != nil {
-		p.server.Stop() // without a server that answers there is nothing to wait for
-		return p.server.ended()
+	ctx := context.Background() // the calls end with the server
+	for {
+		select {
+		case <-p.died:
+		case <-time.After(endPoll):
+		case <-p.server.Done():
+			return p.server.ended()
+		}
+		last, err := p.look(ctx)
+		if errors.Is(err, errNoServer) {
+			return p.server.ended()
+		}
+		if err == nil && last.dead {
+			last = p.final(ctx, last)
+			p.server.Stop()
+			<-p.server.Done()
+			if last.status == 0 {
+				return nil
+			}
+			return p.server.exitError(last)
+		}
 	}
-	last, err := p.look(ctx)
-	p.server.Stop()
-	<-p.server.Done()
-	if err != nil || !last.dead || last.status == 0 {
-		return nil
+}
+
+// final waits until tmux knows how the agent ended, of which the end of its output
+// can come first.
+func (p *tmuxPane) final(ctx context.Context, s screen) screen {
+	for giveUp := time.Now().Add(statusLimit); s.dead && s.status < 0 && s.signal == "" && time.Now().Before(giveUp); {
+		time.Sleep(settlePoll)
+		if next, err := p.look(ctx); err == nil {
+			s = next
+		}
 	}
-	return p.server.exitError(last)
+	return s
 }
 
 // shownLines is how much of a screen is in an error.

@@ -28,7 +28,7 @@ func (e *engine) ready(ctx context.Context) error {
 			return err
 		}
 		if s.dead {
-			return screenError(e.env, errEnded, s)
+			return errEnded
 		}
 		asked, err := e.answerDialog(ctx, s, dialogs)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,16 +128,25 @@ func (s *server) call(ctx context.Context, dir, stdin string, commands ...[]stri
 	})
 	said := strings.TrimSpace(stderr.String())
 	switch {
+	case err != nil && s.isGone():
+		return "", errNoServer
 	case err != nil:
 		return "", fmt.Errorf("tmux: %w", err)
 	case exit.Stopped:
 		return "", context.Cause(ctx)
 	case exit.Code == 0:
 		return stdout.String(), nil
-	case strings.HasPrefix(said, "no server running") || strings.HasPrefix(said, "error connecting"):
+	case strings.HasPrefix(said, "no server running") || strings.HasPrefix(said, "error connecting") ||
+		strings.HasPrefix(said, "server exited") || strings.HasPrefix(said, "lost server"):
 		return "", fmt.Errorf("%w: %s", errNoServer, said)
 	}
 	return "", fmt.Errorf("tmux %s: %s", commands[len(commands)-1][0], said)
+}
+
+// isGone reports whether the server has ended and its folder with it.
+func (s *server) isGone() bool {
+	_, err := os.Stat(s.folder)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // ask is call for commands that are done at once.
