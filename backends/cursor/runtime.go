@@ -27,6 +27,18 @@
 // The prompt is written to standard input. The CLI has no switch that keeps it
 // from reading files a prompt names with "@".
 //
+// # Sessions
+//
+// A session is a process of `cursor-agent acp`, which speaks the Agent Client
+// Protocol. read is the ask mode; write and full are the agent mode, in which
+// write passes on whatever the CLI asks for, file changes included, and full
+// permits it. --sandbox and --force are no part of that: what is not asked for is
+// up to the settings of the CLI. The model is one of those that the CLI offers in
+// the session. A message that comes during a turn is answered next. The login has
+// to be there: without one the CLI was reported to wait for it without a word, so
+// a session is given up after its timeout. What the CLI asks beyond the protocol
+// (cursor/ask_question and the like) is answered with an error at once.
+//
 // # Project instructions
 //
 // The CLI reads AGENTS.md itself. It runs in the workdir, with the repository
@@ -83,6 +95,7 @@ func Runtime() registry.Runtime {
 		Recognize:     recognize,
 		ReportsResult: true,
 		PrivateTemp:   true,
+		Session:       conversation(),
 		Instructions: &registry.Instructions{
 			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,

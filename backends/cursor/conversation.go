@@ -1,0 +1,43 @@
+package cursor
+
+import (
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/acp"
+)
+
+// conversation is how the Cursor CLI holds a session: the Agent Client Protocol.
+func conversation() *registry.Session {
+	return &registry.Session{
+		Command:  sessionCommand,
+		Engine:   engine,
+		Protocol: "acp",
+		Delivery: session.DeliverRPC,
+		Options: registry.Options{
+			Model:  true,
+			Access: agent.Accesses(),
+			Resume: true,
+		},
+	}
+}
+
+// sessionCommand builds the argument list of an agent that speaks the protocol.
+// The caller's arguments are the program's own, such as --endpoint, which go
+// before the name of its command.
+func sessionCommand(r agent.Request) (agent.Command, error) {
+	args := append([]string{}, r.Resolved.Setup.Args...)
+	args = append(args, r.Args...)
+	return agent.Command{Args: append(args, "acp")}, nil
+}
+
+// engine makes the engine of one session. Model and mode go with the session.
+// The CLI takes the login that is there; asked for another one it waits for a
+// browser.
+func engine(agent.Request) session.Engine {
+	return &acp.Engine{
+		AuthMethod: "cursor_login",
+		Modes:      map[agent.Access]string{agent.AccessRead: "ask", agent.AccessWrite: "agent", agent.AccessFull: "agent"},
+		Permits:    func(access agent.Access, _ string) bool { return access == agent.AccessFull },
+	}
+}
