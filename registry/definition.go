@@ -66,7 +66,11 @@ type Definition struct {
 
 	// Output says how the output is read: "text", the default, as it is, and
 	// success is exit code 0; "ndjson:ID" as that of the registered runtime
-	// with this ID, success and exit codes included.
+	// with this ID, success and exit codes included. With "acp" the arguments
+	// start an agent that speaks the Agent Client Protocol on its standard
+	// streams: the runtime holds sessions and does not run once. Then neither
+	// Prompt nor {prompt}, {prompt-file} or {resume} are used, and what the agent
+	// asks for is allowed without a question under access full alone.
 	Output string `json:"output,omitempty"`
 
 	// Access holds, for each access word the runtime honours, the arguments

@@ -97,6 +97,11 @@ func describe(id string, description []byte, known *Registry) (Runtime, error) {
 	if err := d.readAs(&rt, known); err != nil {
 		return Runtime{}, err
 	}
+	if d.Output == outputACP {
+		if err := d.converse(&rt); err != nil {
+			return Runtime{}, err
+		}
+	}
 	if problem := check(rt); problem != "" {
 		return Runtime{}, errors.New(problem)
 	}
@@ -214,10 +219,8 @@ func (d *Definition) accesses() []agent.Access {
 // readAs lets the output be read as the definition says.
 func (d *Definition) readAs(rt *Runtime, known *Registry) error {
 	switch id, ndjson := strings.CutPrefix(d.Output, outputNDJSON); {
-	case d.Output == "" || d.Output == outputText:
+	case d.Output == "" || d.Output == outputText || d.Output == outputACP:
 		rt.Decoder = formatters.Generic
-	case d.Output == outputACP:
-		return fmt.Errorf("output: %q needs sessions, which this version does not have; use %q or %q", outputACP, outputText, outputNDJSON+"ID")
 	case ndjson:
 		other, ok := known.Lookup(id)
 		if !ok {
@@ -226,7 +229,7 @@ func (d *Definition) readAs(rt *Runtime, known *Registry) error {
 		rt.Decoder, rt.Formatter = other.Decoder, other.Formatter
 		rt.ReportsResult, rt.ExitFailure = other.ReportsResult, other.ExitFailure
 	default:
-		return fmt.Errorf("output: %q is neither %q nor %q", d.Output, outputText, outputNDJSON+"ID")
+		return fmt.Errorf("output: %q is neither %q nor %q nor %q", d.Output, outputText, outputNDJSON+"ID", outputACP)
 	}
 	return nil
 }
@@ -331,7 +334,7 @@ func (d *Definition) prefix(setup *agent.Setup, r agent.Request, chain instructi
 	if d.Prompt == promptByArgument {
 		room = min(room, maxArgument-len(instructions.EndOfText)-len(r.Prompt))
 	}
-	if len(chain.Files) == 0 {
+	if len(chain.Files) == 0 || d.Output == outputACP && r.Resume != "" { // which has it already
 		return nil
 	}
 	fits := room > 0 && chain.WithinLimit(room)

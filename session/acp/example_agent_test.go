@@ -20,7 +20,8 @@ import (
 const exampleAgent = "github.com/coder/acp-go-sdk/example/agent"
 
 // buildExampleAgent builds the example agent as it is, but for its pauses, which
-// are for people who watch.
+// are for people who watch, and for its arguments, which it would take for a
+// client to start.
 func buildExampleAgent(t *testing.T) string {
 	t.Helper()
 	folder, err := exec.Command("go", "list", "-f", "{{.Dir}}", exampleAgent).Output()
@@ -35,6 +36,7 @@ func buildExampleAgent(t *testing.T) string {
 	if bytes.Equal(hasty, code) {
 		t.Fatal("the example agent has no pause")
 	}
+	hasty = bytes.ReplaceAll(hasty, []byte("len(os.Args) > 1"), []byte("false"))
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "agent")
 	if err := os.WriteFile(source, hasty, 0o600); err != nil {
