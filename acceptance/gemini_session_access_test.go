@@ -1,0 +1,270 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
+)
+
+// Each answer to a question for permission has its effect, in two turns that ask
+// for the same.
+func TestGeminiSessionAsksForPermission(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		decision session.Decision // empty: nobody answers
+		asked    int32
+		done     string
+	}{
+		"accept":             {session.Accept, 2, "x\nx\n"},
+		"accept for session": {session.AcceptForSession, 1, "x\nx\n"},
+		"decline":            {session.Decline, 2, ""},
+		"cancel":             {session.Cancel, 2, ""},
+		"nobody answers":     {"", 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := filepath.Join(firedDir(t), "made")
+			w := newGemini(t, func(r *modeltest.Request) modeltest.Reply {
+				results := len(r.ToolResults())
+				if last := lastPrompt(r); last == "once" && results == 0 || last == "twice" && results < 2 {
+					return modeltest.Reply{shell("echo x | tee -a " + made), turnUsage}
+				}
+				return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
+			}, nil)
+			var asked atomic.Int32
+			options := session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+				asked.Add(1)
+				if a.ID == "" || a.Tool == nil || !strings.Contains(string(a.Tool.Input), made) {
+					t.Errorf("the question is %+v, %+v", a, a.Tool)
+				}
+				return tt.decision
+			}}
+			if tt.decision == "" {
+				options.ApprovalTimeout = 500 * time.Millisecond
+			}
+			d := w.discuss(options, nil)
+			for _, text := range []string{"once", "twice"} {
+				r, err := d.tell(text)
+				if tt.decision == session.Cancel {
+					isKind(t, err, agent.ErrCanceled)
+				} else if err != nil || r.Text != "done" {
+					t.Errorf("%s: %q, %v", text, r.Text, err)
+				}
+			}
+			d.hears("hello", "done")
+			if n := asked.Load(); n != tt.asked {
+				t.Errorf("asked %d times, want %d", n, tt.asked)
+			}
+			data, _ := os.ReadFile(made) // not there is empty
+			if string(data) != tt.done {
+				t.Errorf("the file holds %q, want %q", data, tt.done)
+			}
+			d.stop()
+		})
+	}
+}
+
+// What an access includes is done without a question, and what it does not is
+// asked for or refused.
+func TestGeminiSessionAccessHolds(t *testing.T) {
+	t.Parallel()
+	write := func(path string) modeltest.ToolCall {
+		return modeltest.ToolCall{Name: "write_file", Arguments: fmt.Sprintf(`{"file_path":%q,"content":"x"}`, path)}
+	}
+	var w *world
+	calls := func() []modeltest.ToolCall {
+		return []modeltest.ToolCall{
+			write(filepath.Join(w.repo, "made-file")), write(filepath.Join(w.repo, "..", "made-above")),
+			shell("echo x > made-by-command"), shell("git status > made-by-git"),
+		}
+	}
+	w = newGemini(t, func(r *modeltest.Request) modeltest.Reply {
+		if n := len(r.ToolResults()); n%4 != 0 || strings.HasSuffix(lastPrompt(r), "try") && n/4 < strings.Count(strings.Join(r.Texts("user"), "\n"), "try") {
+			return modeltest.Reply{calls()[n%4], turnUsage}
+		}
+		return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
+	}, map[string]string{".gitignore": "made-*\n"})
+	var asked atomic.Int32
+	d := w.discuss(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
+		asked.Add(1)
+		return session.Decline
+	}}, withAccess(agent.AccessRead))
+	for _, tt := range []struct {
+		access agent.Access
+		asked  int32
+		made   string
+	}{
+		{agent.AccessRead, -1, "[]"},
+		{agent.AccessWrite, 2, "[made-file]"},
+		{agent.AccessFull, 0, "[made-by-command made-by-git made-file]"},
+		{agent.AccessRead, -1, "[]"},
+	} {
+		asked.Store(0)
+		if err := d.session.SetAccess(t.Context(), tt.access); err != nil {
+			t.Fatal(err)
+		}
+		d.hears("try", "done")
+		made, err := filepath.Glob(filepath.Join(w.repo, "made-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, file := range made {
+			made[i] = filepath.Base(file)
+			if err := os.Remove(file); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := asked.Load(); tt.asked >= 0 && n != tt.asked || fmt.Sprint(made) != tt.made {
+			t.Errorf("%s: made %v, want %s; asked %d times, want %d", tt.access, made, tt.made, n, tt.asked)
+		}
+		if _, err := os.Stat(filepath.Join(w.repo, "..", "made-above")); err == nil {
+			t.Errorf("%s: a file was made above the workdir", tt.access)
+		}
+	}
+	requests := w.model.ModelRequests()
+	for _, result := range requests[len(requests)-1].ToolResults() {
+		t.Log(clip(result.Output))
+	}
+	d.stop()
+}
+
+// A failure of the model ends a turn with an error of its kind; the session goes
+// on.
+func TestGeminiSessionSurvivesFailures(t *testing.T) {
+	t.Parallel()
+	failed := func(status int) modeltest.Reply {
+		return modeltest.Reply{modeltest.HTTPError{Status: status, Message: "no luck"}}
+	}
+	failures := []struct {
+		reply modeltest.Reply
+		kind  error
+		says  string
+	}{
+		{failed(http.StatusUnauthorized), agent.ErrAuthentication, "no luck"},
+		{failed(http.StatusTooManyRequests), agent.ErrQuota, "no luck"},
+		{failed(http.StatusInternalServerError), agent.ErrAgent, "no luck"},
+		{modeltest.Reply{modeltest.Text{"half an"}, modeltest.Cut{}}, agent.ErrAgent, "terminated"},
+		{nil, agent.ErrAgent, "has not answered"},
+	}
+	failing := 0
+	w := newGemini(t, func(r *modeltest.Request) modeltest.Reply {
+		if lastPrompt(r) == "fail" {
+			return failures[failing].reply
+		}
+		return modeltest.Reply{modeltest.Text{"fine"}, turnUsage}
+	}, nil)
+	writeFiles(t, w.home, map[string]string{
+		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"maxAttempts":1}}`,
+	})
+	d := w.discuss(session.Options{}, nil)
+	d.hears("hello", "fine")
+	for i, f := range failures {
+		failing = i // the model is asked after the turn was begun
+		r, err := d.tell("fail")
+		isKind(t, err, f.kind)
+		if err == nil || !strings.Contains(err.Error(), f.says) {
+			t.Errorf("%d ends the turn with %v", i, err)
+		}
+		if r.Usage != nil {
+			t.Errorf("%d: a failed turn has the usage %+v", i, r.Usage)
+		}
+		t.Logf("%d: %v", i, err)
+		d.hears("and now?", "fine")
+	}
+	d.stop()
+}
+
+func TestGeminiSessionWithoutALoginSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(), nil)
+	w.env = w.env[:1]
+	before := w.snapshot()
+	_, err := w.tryDiscuss(session.Options{}, nil)
+	isKind(t, err, agent.ErrAuthentication)
+	t.Log(err)
+	w.checkTraces(before)
+}
+
+// Nothing of a hostile repository runs in a session, in any turn, in none that is
+// resumed, under no access and by no name of the workdir.
+func TestHostileRepositoryRunsNothingInAGeminiSession(t *testing.T) {
+	t.Parallel()
+	for _, access := range agent.Accesses() {
+		t.Run(string(access), func(t *testing.T) {
+			t.Parallel()
+			fired := firedDir(t)
+			w := newGemini(t, func(r *modeltest.Request) modeltest.Reply {
+				if lastPrompt(r) == "try" && len(r.ToolResults()) == 0 {
+					return modeltest.Reply{shell("echo hello"), turnUsage}
+				}
+				return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
+			}, layered())
+			writeFiles(t, w.repo, geminiPlants(t, fired, w.model.URL()+"/stolen"))
+			w.git("add", "-A", "-f")
+			w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
+			// Gemini CLI reads the settings of a workdir again under another name.
+			link := filepath.Join(filepath.Dir(w.repo), "link")
+			if err := os.Symlink(w.repo, link); err != nil {
+				t.Fatal(err)
+			}
+			decline := session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Decline }}
+			var id string
+			for range 2 {
+				d := w.discuss(decline, func(r *agent.Request) { r.Access, r.Resume, r.Workdir = access, id, link })
+				id = d.hears("try", "done").SessionID
+				d.hears("/evil", "done")
+				if !strings.Contains(d.warned(), "left out") {
+					t.Errorf("nothing says that the repository's settings were left out: %s", d.warned())
+				}
+				d.stop()
+			}
+			if got := firedNames(t, fired); len(got) != 0 {
+				t.Errorf("the repository ran %q", got)
+			}
+			for _, request := range w.model.Requests() {
+				if strings.Contains(request.Path, "stolen") {
+					t.Errorf("%s %s was asked", request.Method, request.Path)
+				}
+				if !request.IsModel() {
+					continue
+				}
+				if got := request.Header.Get("X-Goog-Api-Key"); got != "sk-acceptance" || request.Model() != w.chosen {
+					t.Errorf("%s was sent %q for %s", request.Path, got, request.Model())
+				}
+				checkLayers(t, request, rootMark)
+				if n := request.Count("PLANTED-TEXT"); n != 0 {
+					t.Errorf("planted text is in the request %d times", n)
+				}
+			}
+		})
+	}
+}
+
+// What the plants do in a session with trust: without this, the test above would
+// prove little.
+func TestPlantsFireInAGeminiSessionWithTrust(t *testing.T) {
+	t.Parallel()
+	fired := firedDir(t)
+	w := newGemini(t, modeltest.Always(modeltest.Reply{modeltest.Text{"ok"}, turnUsage}), layered())
+	w.adds = []string{".gemini/settings.json", ".geminiignore"}
+	plants := geminiPlants(t, fired, w.model.URL()+"/stolen")
+	delete(plants, ".env")
+	writeFiles(t, w.repo, plants)
+	d := w.discuss(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
+	d.hears("hello", "ok")
+	checkLayers(t, w.asked(1)[0], rootMark)
+	d.session.Stop(t.Context(), "")
+	checkFired(t, fired, "BeforeAgent", "BeforeModel", "mcp", "discovery")
+}

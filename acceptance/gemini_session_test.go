@@ -1,0 +1,227 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
+)
+
+func withAccess(access agent.Access) func(*agent.Request) {
+	return func(r *agent.Request) { r.Access = access }
+}
+
+// Several turns in one process, each with a result of its own. What Gemini CLI
+// counts as output has no thinking in it.
+func TestGeminiSessionHoldsTurns(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(
+		modeltest.Reply{modeltest.Text{"no", "ted"}, turnUsage},
+		modeltest.Reply{modeltest.Thinking{"Look."}, modeltest.Text{"Looking."}, shell("cat fact.txt; git status"), turnUsage},
+		modeltest.Reply{modeltest.Text{"It is blue."}, turnUsage},
+		modeltest.Reply{modeltest.Text{"bye"}, turnUsage},
+	), map[string]string{"fact.txt": "the sky is blue\n"})
+	d := w.discuss(session.Options{}, withAccess(agent.AccessFull))
+	agentID := d.process()
+	first := d.hears("remember 42", "noted")
+	mark := len(d.said())
+	second := d.hears("what colour?", "It is blue.")
+	list := d.said()[mark:]
+	third := d.hears("bye", "bye")
+	if again := d.process(); again != agentID {
+		t.Errorf("process %d, then %d", agentID, again)
+	}
+	for i, r := range []agent.Result{first, second, third} {
+		n := []int64{1, 2, 1}[i]
+		want := agent.Usage{Input: 1000 * n, Output: 43 * n}
+		if r.Usage == nil || *r.Usage != want {
+			t.Errorf("usage of turn %d: %+v, want %+v", i, r.Usage, want)
+		}
+		if r.SessionID == "" || r.SessionID != d.session.Info().SessionID || r.Model != w.chosen || r.Runtime != "gemini" || r.Duration <= 0 {
+			t.Errorf("turn %d: %+v", i, r)
+		}
+	}
+	want := []agent.Kind{agent.KindThinking, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
+	if diff := cmp.Diff(want, kinds(list)); diff != "" {
+		t.Errorf("events (-want +got):\n%s\n%+v", diff, list)
+	}
+	call, result := lastOfKind(list, agent.KindToolCall).Tool, lastOfKind(list, agent.KindToolResult).Tool
+	if !strings.Contains(string(call.Input), "cat fact.txt") || call.ID == "" || call.ID != result.ID {
+		t.Errorf("tool call %s %s, result %s", call.ID, call.Input, result.ID)
+	}
+	requests := w.asked(4)
+	if got := requests[2].ToolResults(); len(got) != 1 || !strings.Contains(got[0].Output, "the sky is blue") {
+		t.Errorf("the model got the tool results %q", got)
+	}
+	checkSpoken(t, requests[3], "user: remember 42", "assistant: noted", "user: what colour?",
+		"assistant: Looking.", "assistant: It is blue.", "user: bye")
+	d.stop()
+}
+
+// What is said during a turn is answered next, also what was to go into it.
+func TestGeminiSessionAnswersInOrder(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	w := newGemini(t, modeltest.Replies(
+		modeltest.Reply{modeltest.Text{"first"}, modeltest.Wait(hold), turnUsage}, answer("second"), answer("third")), nil)
+	d := w.discuss(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
+	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+	defer cancel()
+	if _, err := w.model.Await(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	three := d.session.Send(session.Message{Text: "three"})
+	two := d.session.Steer(ctx, session.Message{Text: "two"})
+	close(hold)
+	for i, turn := range []*session.Turn{two, three} {
+		if r, err := d.wait(turn); err != nil || r.Text != []string{"second", "third"}[i] {
+			t.Errorf("%q, %v", r.Text, err)
+		}
+	}
+	checkSpoken(t, w.asked(3)[2], "user: one", "assistant: first", "user: two", "assistant: second", "user: three")
+	d.stop()
+}
+
+// An interrupt ends the turn and its tools, also those in a session of their own;
+// the next turn goes on. Stopping during a turn leaves nothing.
+func TestGeminiSessionIsInterrupted(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(
+		modeltest.Reply{shell(sleepers)},
+		modeltest.Reply{shell("rm running; touch going-on")}, answer("on we go"),
+		modeltest.Reply{modeltest.Silence{}}, answer("again"),
+		modeltest.Reply{shell(sleepers)}), map[string]string{".gitignore": "running\ngoing-on\n"})
+	d := w.discuss(session.Options{}, withAccess(agent.AccessFull))
+	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+	defer cancel()
+
+	turn := d.session.Send(session.Message{Text: "sleep"})
+	w.awaitFile(ctx, "running")
+	if err := d.session.Interrupt(ctx); err != nil {
+		t.Error(err)
+	}
+	_, err := d.wait(turn)
+	isKind(t, err, agent.ErrCanceled)
+	w.awaitNone("1000")
+	d.hears("go on", "on we go")
+	w.awaitFile(ctx, "going-on")
+
+	turn = d.session.Send(session.Message{Text: "say nothing"})
+	if _, err := w.model.Await(ctx, 4); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.session.Interrupt(ctx); err != nil {
+		t.Error(err)
+	}
+	_, err = d.wait(turn)
+	isKind(t, err, agent.ErrCanceled)
+	d.hears("once more", "again")
+
+	turn = d.session.Send(session.Message{Text: "sleep"})
+	waiting := d.session.Send(session.Message{Text: "never said"})
+	w.awaitFile(ctx, "running")
+	d.stop()
+	_, err = d.wait(turn)
+	isKind(t, err, agent.ErrCanceled)
+	_, err = d.wait(waiting)
+	isKind(t, err, session.ErrNotDelivered)
+}
+
+// A session goes on after its process was killed and after it was stopped, at
+// once, with the instructions once.
+func TestGeminiSessionIsResumed(t *testing.T) {
+	t.Parallel()
+	reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
+	w := newGemini(t, modeltest.Replies(reply("noted"), reply("nice"), reply("it was 42"), reply("still 42"), reply("42"), reply("yes")), layered())
+	d := w.discuss(session.Options{}, nil)
+	first := d.hears("remember 42", "noted")
+	d.hears("it is blue", "nice")
+	d.kill(syscall.SIGKILL)
+	w.checkTraces(d.before)
+	if _, err := d.tell("are you there?"); err == nil {
+		t.Error("a session without an agent answers")
+	}
+	resume := func(r *agent.Request) { r.Resume = first.SessionID }
+
+	d = w.discuss(session.Options{}, resume)
+	d.hears("what was it?", "it was 42")
+	if r := d.hears("and now?", "still 42"); r.SessionID != first.SessionID || *r.Usage != (agent.Usage{Input: 1000, Output: 43}) {
+		t.Errorf("%+v, usage %+v; asked for session %s", r, r.Usage, first.SessionID)
+	}
+	d.stop()
+
+	d = w.discuss(session.Options{}, resume) // and nothing is said
+	d.stop()
+
+	d = w.discuss(session.Options{}, resume)
+	mark := len(d.said())
+	d.hears("for the last time", "42")
+	for _, e := range d.said()[mark:] {
+		if e.Kind == agent.KindText && e.Text != "42" {
+			t.Errorf("the turn repeats %q", e.Text)
+		}
+	}
+	d.stop()
+	r, o := w.run("yes?", "--continue")
+	w.succeeds("yes", r, o)
+	if r.SessionID != first.SessionID {
+		t.Errorf("continued %s, want %s", r.SessionID, first.SessionID)
+	}
+
+	requests := w.asked(6)
+	for _, request := range requests[:5] {
+		checkLayers(t, request, rootMark)
+	}
+	got := spoken(requests[4])
+	got[0] = "user:" + got[0][strings.LastIndexByte(got[0], '\n'):]
+	want := []string{
+		"user:\nremember 42", "assistant: noted", "user: it is blue", "assistant: nice", "user: what was it?", "assistant: it was 42",
+		"user: and now?", "assistant: still 42", "user: for the last time",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conversation (-want +got):\n%s", diff)
+	}
+}
+
+// Messages reach the model as they are written, and the instructions once at
+// every turn.
+func TestGeminiSessionMessagesArriveAsWritten(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Always(modeltest.Reply{modeltest.Text{"got it"}, turnUsage}), layered())
+	d := w.discuss(session.Options{}, nil)
+	d.hears("hello", "got it")
+	for i, text := range []string{
+		"/help", " \t/memory show", "$about", "/compact the prose", "-", "--help me",
+		"look at @services/a/main.go and {{NAME}}", "@services/b/AGENTS.md", "!touch pwned", "$(touch pwned)",
+		"  two lines\n\n\tand a tab\n", strings.Repeat("0123456789", 30<<10) + "€",
+	} {
+		d.hears(text, "got it")
+		request := w.asked(i + 2)[i+1]
+		if got := lastPrompt(request); got != text {
+			t.Errorf("the model got %d bytes of %d: %s", len(got), len(text), cmp.Diff(clip(text), clip(got)))
+		}
+		checkLayers(t, request, rootMark)
+	}
+	d.stop()
+}
+
+func TestGeminiSessionRefusesAnUnknownID(t *testing.T) {
+	t.Parallel()
+	w := newGemini(t, modeltest.Replies(), nil)
+	const id = "01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0"
+	before := w.snapshot()
+	_, err := w.tryDiscuss(session.Options{}, func(r *agent.Request) { r.Resume = id })
+	isKind(t, err, agent.ErrUsage)
+	if err == nil || !strings.Contains(err.Error(), id) {
+		t.Errorf("the error does not name the session: %v", err)
+	}
+	w.checkTraces(before)
+}
