@@ -146,19 +146,42 @@ func (r *run) markEarly() {
 	}
 }
 
-// childless reports whether a process that was just started has no children for
-// sure: it has one thread, which has none. Not every kernel says it.
+// childless reports whether none of the threads of a process has children, which
+// not every kernel says. What a marked process starts has the mark, so a child that
+// has none is there already.
 func childless(pid int) bool {
-	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
-	fd, err := unix.Open(tasks+"/"+strconv.Itoa(pid)+"/children", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	tasks, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(tasks)
+	var entries [4 << 10]byte
+	var names []string
+	for {
+		n, err := unix.Getdents(tasks, entries[:])
+		if err != nil {
+			return false
+		}
+		if n == 0 {
+			return true
+		}
+		_, _, names = unix.ParseDirent(entries[:n], -1, names[:0])
+		for _, tid := range names {
+			if !isEmptyAt(tasks, tid+"/children") {
+				return false
+			}
+		}
+	}
+}
+
+// isEmptyAt reports whether a file is there and empty.
+func isEmptyAt(dir int, name string) bool {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd)
 	var first [1]byte
-	if n, err := unix.Read(fd, first[:]); n != 0 || err != nil {
-		return false
-	}
-	var info unix.Stat_t
-	return unix.Stat(tasks, &info) == nil && info.Nlink == 3 // "..", "." and the thread
+	n, err := unix.Read(fd, first[:])
+	return n == 0 && err == nil
 }
