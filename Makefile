@@ -15,7 +15,7 @@ AGENTS := $(CURDIR)/.cache/agents
 BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u)
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
-.PHONY: all build test check acceptance soak bench bench-page bench-once fuzz demo install clean agents fmt
+.PHONY: all build test check acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux fmt
 
 all: build
 
@@ -37,12 +37,15 @@ agents:
 		@anthropic-ai/claude-code@$(CLAUDE_VERSION) @google/gemini-cli@$(GEMINI_VERSION) \
 		@qwen-code/qwen-code@$(QWEN_VERSION)
 
+tmux:
+	./scripts/install-tmux.sh
+
 # Drives the real CLIs against scripted model servers on loopback.
-acceptance: build agents
+acceptance: build agents tmux
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
-		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/...
+		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/... ./session/tmux
 
 # Large, long and many runs of the built program: about ten minutes.
 soak: build

@@ -152,10 +152,12 @@ func (p *tmuxPane) wait() error {
 	}
 }
 
-// final waits until tmux knows how the agent ended, of which the end of its output
-// can come first.
+// final waits until tmux knows how the agent ended. The end of its output can come
+// first, and tmux 3.3 at times misses the signal that tells of the rest until the
+// next one.
 func (p *tmuxPane) final(ctx context.Context, s screen) screen {
 	for giveUp := time.Now().Add(statusLimit); s.dead && s.status < 0 && s.signal == "" && time.Now().Before(giveUp); {
+		_ = unix.Kill(p.server.process.Pid(), unix.SIGCHLD) // it may have ended as well
 		time.Sleep(settlePoll)
 		if next, err := p.look(ctx); err == nil {
 			s = next
