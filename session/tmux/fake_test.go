@@ -66,7 +66,7 @@ func (f *fakeCLI) since(ctx context.Context, _ int, _ screen) ([]string, error) 
 	return s.lines, err
 }
 
-func (f *fakeCLI) paste(_ context.Context, text string) error { return f.write(nil, text) }
+func (f *fakeCLI) paste(ctx context.Context, text string) error { return f.write(ctx, text) }
 
 func (f *fakeCLI) write(_ context.Context, text string) error {
 	f.mu.Lock()

@@ -56,7 +56,6 @@ func (s *server) newPane(ctx context.Context, dir, path string, args []string, w
 	}
 	set := func(option, value string) []string { return []string{"set-option", "-gq", option, value} }
 	id, err := s.await(ctx, dir,
-		set("update-environment", ""), // it would take variables away
 		set("history-limit", "100000"),
 		set("remain-on-exit", "on"), // to see how it ended
 		set("remain-on-exit-format", ""),

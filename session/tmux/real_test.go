@@ -138,6 +138,11 @@ func TestConversation(t *testing.T) {
 			}
 			o := options(stub{})
 			o.Args = args
+			link := filepath.Join(t.TempDir(), "stub $(touch pwned) #S;") // no shell sees it
+			if err := os.Symlink(o.Path, link); err != nil {
+				t.Fatal(err)
+			}
+			o.Path = link
 			r := openReal(t, o, dir)
 			r.expect("show", strings.ReplaceAll(fmt.Sprintf("%q %q %q %q", args, dir, "a b;", "/usr/bin:/bin"), "nil", "[]"))
 			for _, text := range []string{"grüß 👩‍👩‍👧 ;", "two\nlines\n", "-l", `\;`, "#(touch pwned)", "é"} {

@@ -74,9 +74,8 @@ type stub struct {
 	Plain    bool          // shows no prompt and no sign of work
 	PIDs     string        // folder in which processes leave a file with their PID as the name
 
-	keys   chan string
-	input  string
-	queued []string
+	keys  chan string
+	input string
 }
 
 func (s *stub) run() {
