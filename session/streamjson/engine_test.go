@@ -190,7 +190,7 @@ func TestSteerIsTheNextTurn(t *testing.T) {
 			}
 		}
 		const wrapped = `{"type":"user","message":{"role":"user","content":[{"type":"text","text":"%s"}]}}`
-		sent := peer.Sent()
+		sent := plain(peer.Sent())
 		for i, text := range []string{"first", "steered", `\n/queued`} {
 			if got := sent[1+i]; got != fmt.Sprintf(wrapped, text) {
 				t.Errorf("sent %s", got)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -175,7 +176,7 @@ func replay(t *testing.T, steps []sessiontest.Step) string {
 		l.turn(turn)
 	}
 	l.add("%+v", info)
-	for _, line := range peer.Sent() {
+	for _, line := range plain(peer.Sent()) {
 		l.add("> %s", line)
 	}
 	return strings.Join(l.lines, "\n") + "\n"
@@ -191,6 +192,17 @@ func apart(steps []sessiontest.Step) []sessiontest.Step {
 	moved := steps[second]
 	steps = slices.Insert(slices.Clone(steps), result+1, moved)
 	return slices.Delete(steps, second, second+1)
+}
+
+// messageID is the ID of a message, which is another one each time.
+var messageID = regexp.MustCompile(`,"uuid":"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"}$`)
+
+// plain returns lines without the IDs of messages.
+func plain(lines []string) []string {
+	for i := range lines {
+		lines[i] = messageID.ReplaceAllString(lines[i], "}")
+	}
+	return lines
 }
 
 // without leaves out what a session never asks.

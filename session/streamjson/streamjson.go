@@ -11,6 +11,7 @@ package streamjson
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,26 @@ type Engine struct {
 	opened    bool
 	failure   string // what the agent says of its end while it is not opened
 	unwanted  int    // turns to come of messages that were given up
+	lives     messageLives
+}
+
+// messageLives is what agents tell of their messages that do: which one a turn is
+// about. Agents begin turns by themselves, too, as when a command in the background
+// has ended.
+type messageLives struct {
+	told    bool
+	current string // the message that waits for its result
+	begun   string // the one that was begun last
+}
+
+// mine reports whether a result is that of the current message, which then waits
+// no longer.
+func (l *messageLives) mine() bool {
+	if l.current == "" || l.begun != l.current {
+		return false
+	}
+	l.current = ""
+	return true
 }
 
 var (
@@ -83,6 +104,9 @@ type control struct {
 	RequestID string       `json:"request_id"`
 	Request   agentRequest `json:"request"`
 	Response  response     `json:"response"`
+
+	MessageID string `json:"command_uuid"` // command_lifecycle
+	State     string `json:"state"`
 }
 
 // agentRequest is what the agent asks.
@@ -168,7 +192,10 @@ func (e *Engine) event(event *agent.Event) {
 			e.failure = event.Text
 		}
 		unwanted := e.unwanted > 0
-		if unwanted {
+		switch {
+		case e.lives.told:
+			unwanted = !e.lives.mine()
+		case unwanted:
 			e.unwanted--
 		}
 		clear(e.questions) // they went with the turn
@@ -182,7 +209,7 @@ func (e *Engine) event(event *agent.Event) {
 
 // control takes a line that is no event and reports whether it was one.
 func (e *Engine) control(line []byte) bool {
-	if !bytes.Contains(line, []byte(`"control_`)) {
+	if !bytes.Contains(line, []byte(`"control_`)) && !bytes.Contains(line, []byte(`"command_lifecycle"`)) {
 		return false
 	}
 	var c control
@@ -205,6 +232,14 @@ func (e *Engine) control(line []byte) bool {
 		e.sink.Answered(c.RequestID)
 	case "control_request":
 		e.asked(&c)
+	case "command_lifecycle":
+		e.mu.Lock()
+		e.lives.told = true
+		if c.State == "started" {
+			e.lives.begun = c.MessageID
+		}
+		e.mu.Unlock()
+		e.sink.Event(&agent.Event{Kind: agent.KindHeartbeat})
 	default:
 		return false
 	}
@@ -316,20 +351,36 @@ type message struct {
 type userLine struct {
 	Type    string  `json:"type"`
 	Message message `json:"message"`
+	ID      string  `json:"uuid"`
+}
+
+// newID returns a random UUID. An agent takes a message whose ID it knows for one
+// that comes twice, also when it resumes a session.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // Send begins a turn. A line break is put before a leading "/", which the agent
 // would take for a command.
 func (e *Engine) Send(ctx context.Context, text string) error {
-	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", agent.GuardSlash(text)}}}})
+	id := newID()
+	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", agent.GuardSlash(text)}}}, id})
 	if err != nil {
 		return err
 	}
+	e.mu.Lock()
+	e.lives.current = id
+	e.mu.Unlock()
 	begun, err := e.input.Write(ctx, line)
-	if err != nil && begun {
-		// The agent can still get it, and answers in order.
+	if err != nil {
 		e.mu.Lock()
-		e.unwanted++
+		e.lives.current = ""
+		if begun { // the agent can still get it, and answers in order
+			e.unwanted++
+		}
 		e.mu.Unlock()
 	}
 	return err
