@@ -307,3 +307,29 @@ func TestSessionMessagesArriveAsWritten(t *testing.T) {
 		d.stop()
 	})
 }
+
+// A turn that Claude Code begins by itself, when a command in the background has
+// ended, is not taken for that of a message that is sent meanwhile.
+func TestSessionOfClaudeThatWakesUpByItself(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	w := newClaude(t, modeltest.Replies(
+		modeltest.Reply{modeltest.ToolCall{Name: "Bash", Arguments: `{"command":"python3 -c 'import time; time.sleep(1)'","description":"wait","run_in_background":true}`}},
+		answer("left it running"),
+		modeltest.Reply{modeltest.Text{"it has ended"}, modeltest.Wait(hold)},
+		answer("hello yourself")), nil)
+	d := w.converse(session.Options{}, func(r *agent.Request) { r.Access = agent.AccessFull })
+	d.hears("run it", "left it running")
+	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+	defer cancel()
+	if _, err := w.model.Await(ctx, 3); err != nil {
+		t.Fatal(err)
+	}
+	turn := d.session.Send(session.Message{Text: "hello"})
+	close(hold)
+	if r, err := d.wait(turn); err != nil || r.Text != "hello yourself" {
+		t.Errorf("the answer is %q, %v", r.Text, err)
+	}
+	w.asked(4)
+	d.stop()
+}
