@@ -21,6 +21,18 @@
 // nor verbosity. The prompt has at most 3 MiB; the CLI drops longer ones without
 // a word. It replaces "@path" in a prompt by the content of the file.
 //
+// # Sessions
+//
+// A session is a process of `gemini --acp`, which speaks the Agent Client
+// Protocol, in a folder that the CLI does not trust. read is its plan mode; write
+// permits what edits files in the workdir and the added directories and passes
+// on what else the CLI asks; full permits all. A message that comes during a turn
+// is answered next. One that begins with "/" or "$" is sent behind a piece of text
+// of its own, "Message:", because the CLI would take it for a command. AGENTS.md
+// goes before the first message; context files of the repository with other names
+// and the user's MCP servers are left out. With Request.TrustWorkspace modes,
+// instructions and settings are those of a run.
+//
 // # Project instructions
 //
 // By default nothing of the repository is read that can run: its

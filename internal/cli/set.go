@@ -136,8 +136,9 @@ those built in. Its members:
                   when there is no value for what it holds
   prompt          how the prompt arrives: stdin (the default), argument ({prompt},
                   after an argument "--") or file ({prompt-file})
-  output          text (the default), or ndjson:RUNTIME to read it as that of a
-                  runtime that is built in
+  output          text (the default), ndjson:RUNTIME to read it as that of a
+                  runtime that is built in, or acp where the program speaks the
+                  Agent Client Protocol: then it holds sessions and does not run
   access          for each of read, write and full that it honours, the arguments
                   {access} stands for (default: write alone, without arguments)
   instructions    how AGENTS.md arrives: prompt (before it, the default), native
