@@ -1,0 +1,65 @@
+package runner_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
+)
+
+// createdEngine takes note of when its session was created.
+type createdEngine struct {
+	lineEngine
+	created *time.Time
+}
+
+func (e *createdEngine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+	*e.created = start.Created
+	return e.lineEngine.Open(ctx, t, start, sink)
+}
+
+// TestSessionCreated is what the runtime knows, or else what the caller does.
+func TestSessionCreated(t *testing.T) {
+	t.Parallel()
+	early, late := time.Unix(1000, 0), time.Unix(2000, 0)
+	for name, c := range map[string]struct{ setup, caller, want time.Time }{
+		"nobody knows":      {},
+		"the caller knows":  {caller: late, want: late},
+		"the runtime knows": {setup: early, want: early},
+		"both know":         {setup: early, caller: late, want: early},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := conversing(t)
+			var created time.Time
+			rt := fakeRuntime("keeper")
+			rt.Executables = []string{"alpha"}
+			rt.Session = &registry.Session{
+				Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+				Engine:  func(agent.Request) session.Engine { return &createdEngine{created: &created} },
+				Prepare: func(_ context.Context, r agent.Request, _ *instructions.Workspace) (agent.Setup, error) {
+					return agent.Setup{ResumeID: r.Resume, SessionCreated: c.setup}, nil
+				},
+				Options: registry.Options{Access: agent.Accesses(), Resume: true},
+			}
+			rt.Instructions = &registry.Instructions{Prepare: rt.Session.Prepare, MaxBytes: 1 << 10}
+			if err := b.Registry.Register(rt); err != nil {
+				t.Fatal(err)
+			}
+			req := b.sessionRequest("say beat:", "converse")
+			req.Runtime, req.Resume = "keeper", "7"
+			s, err := b.StartSession(t.Context(), req, session.Options{Created: c.caller})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Stop(t.Context(), "")
+			if !created.Equal(c.want) {
+				t.Errorf("created %v, want %v", created, c.want)
+			}
+		})
+	}
+}
