@@ -197,3 +197,18 @@ func TestResumedSessionGetsTheInstructionsOnce(t *testing.T) {
 	}
 	closeSetup(t, setup)
 }
+
+func TestSessionInAHomeOfTheCaller(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"AGENTS.md": "Rules.\n", "~/.gemini/settings.json": "{}"})
+	p.req.Env, p.req.Access = []string{homeEnv + "=" + p.home}, agent.AccessFull
+	setup := p.prepareSession(t)
+	if !strings.Contains(setup.Prefix, "Rules.") {
+		t.Errorf("prefix %q", setup.Prefix)
+	}
+	p.req.Resume = "0123abcd-0000-4000-8000-000000000000"
+	setup = p.prepareSession(t)
+	if setup.Prefix != "" || setup.ResumeID != p.req.Resume || !setup.SessionCreated.IsZero() {
+		t.Errorf("resumed with %+v", setup)
+	}
+}

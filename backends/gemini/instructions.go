@@ -40,7 +40,11 @@ func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent
 		}
 	}
 	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
-		return prepareOwnHome(r, w, home)
+		setup, err := prepareOwnHome(r, w, home)
+		if distrusted && r.Resume != "" {
+			setup.Prefix = "" // which the session has
+		}
+		return setup, err
 	}
 	u := findUser(r)
 	settings, err := u.readSettings(r)
