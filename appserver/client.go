@@ -145,7 +145,10 @@ func (c *Client) Initialize(ctx context.Context, info ClientInfo) error {
 type ThreadParams struct {
 	Workdir string `json:"cwd,omitempty"`
 	Model   string `json:"model,omitempty"`
-	// Sandbox is read-only, workspace-write or danger-full-access.
+	// Sandbox is read-only, workspace-write or danger-full-access. With the last
+	// two, Codex 0.169.0 marks a project in its home as trusted unless it is told
+	// what to think of it, and runs what the repository configures; start it with
+	// -c 'projects={"/the/project"={trust_level="untrusted"}}'.
 	Sandbox string `json:"sandbox,omitempty"`
 	// ApprovalPolicy is untrusted, on-request or never.
 	ApprovalPolicy string `json:"approvalPolicy,omitempty"`
