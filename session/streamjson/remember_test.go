@@ -3,12 +3,14 @@ package streamjson_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
@@ -113,6 +115,23 @@ func TestTurnsThatFailCostNothing(t *testing.T) {
 			if (r.Usage != nil) != wantUsage || (err == nil) != wantUsage {
 				t.Errorf("turn %d: %+v, %v", i, r.Usage, err)
 			}
+		}
+	})
+}
+
+// TestInterruptEndsTools that the agent leaves running.
+func TestInterruptEndsTools(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, peer := plays(t, session.Options{}, expect(userLine), expect(`{"type":"control_request","request_id":"i","request":{"subtype":"interrupt"}}`),
+			say(`{"type":"control_response","response":{"subtype":"success","request_id":"i"}}`), say(failure))
+		turn := s.Send(session.Message{Text: "go"})
+		synctest.Wait()
+		if err := s.Interrupt(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrCanceled) || peer.EndedTools() != 1 {
+			t.Errorf("%v, tools were ended %d times", err, peer.EndedTools())
 		}
 	})
 }

@@ -39,6 +39,8 @@ type Engine struct {
 	sink   session.Sink
 	stream *formatters.Stream
 
+	endTools func() // may be nil
+
 	mu        sync.Mutex
 	last      int
 	waiting   map[string]chan<- *response // by request ID; nil means that there is no answer any more
@@ -141,7 +143,7 @@ var errClosed = errors.New("the agent's output has ended")
 // Open waits until the agent is there. The ID of a new session comes with its
 // first turn.
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
-	e.input, e.sink = session.NewLineWriter(t.Input), sink
+	e.input, e.sink, e.endTools = session.NewLineWriter(t.Input), sink, t.EndTools
 	e.waiting, e.questions, e.accepted = map[string]chan<- *response{}, map[string]question{}, map[string]bool{}
 	e.stream = formatters.NewStream(e.Decoder(), func(event *agent.Event) error {
 		e.event(event)
@@ -389,9 +391,12 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 // Steer is not possible.
 func (e *Engine) Steer(context.Context, string) error { return session.ErrUnsupported }
 
-// Interrupt ends the turn and its tools.
+// Interrupt ends the turn and its tools, also those that the agent misses.
 func (e *Engine) Interrupt(ctx context.Context) error {
 	_, err := e.request(ctx, clientRequest{Subtype: "interrupt"})
+	if e.endTools != nil {
+		e.endTools()
+	}
 	return err
 }
 
