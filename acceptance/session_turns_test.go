@@ -266,9 +266,6 @@ func TestSessionRefusesAnUnknownID(t *testing.T) {
 	eachTalker(t, func(t *testing.T, cli talker) {
 		w := cli.make(t, modeltest.Replies(), nil)
 		const id = "01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0"
-		if w.agent == "claude" {
-			w.keeps = append(w.keeps, ".claude.json.lock") // it stays when Claude Code gives up so early
-		}
 		before := w.snapshot()
 		d, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Resume = id })
 		if err == nil {
@@ -278,6 +275,7 @@ func TestSessionRefusesAnUnknownID(t *testing.T) {
 			t.Errorf("the error does not name the session: %v", err)
 		}
 		t.Log(err)
+		w.keepUnfinished()
 		w.checkTraces(before)
 	})
 }

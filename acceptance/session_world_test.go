@@ -247,6 +247,20 @@ func (d *dialogue) kill(signal syscall.Signal) {
 	case <-time.After(d.limit):
 		d.t.Fatal("the session does not end with its agent")
 	}
+	d.keepUnfinished()
+}
+
+// keepUnfinished takes what Claude Code was about to write for its own: it leaves
+// that behind when it is killed, or gives up early.
+func (w *world) keepUnfinished() {
+	w.t.Helper()
+	names, err := filepath.Glob(filepath.Join(w.home, ".claude.json.*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, name := range names {
+		w.keeps = append(w.keeps, filepath.Base(name))
+	}
 }
 
 // awaitNone waits until no process of the world has part in its command line.
