@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setUp,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"ended":   ended,
 			"exits":   exits,
 			"install": install,
 			"same":    same,
@@ -73,11 +74,31 @@ func setUp(env *testscript.Env) error {
 	return nil
 }
 
+// ended waits for the end of a session: ended HANDLE.
+func ended(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: ended HANDLE")
+	}
+	all := sessionsOf(filepath.Join(ts.Getenv("WORK"), "home"))
+	e, err := all.Find(args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(20 * time.Second); e.Live(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("session %s does not end", args[0])
+		}
+		e, err = all.Load(e.ID)
+		ts.Check(err)
+	}
+}
+
+func sessionsOf(home string) *supervisor.Sessions {
+	return &supervisor.Sessions{Folder: filepath.Join(home, ".local", "state", "bus-agent", "sessions")}
+}
+
 // endSessions ends what a test that failed has left running in the sessions of a
 // home.
 func endSessions(home string) {
-	all := supervisor.Sessions{Folder: filepath.Join(home, ".local", "state", "bus-agent", "sessions")}
-	list, _ := all.List() // there may be none
+	list, _ := sessionsOf(home).List() // there may be none
 	for _, e := range list {
 		if e.Live() {
 			syscall.Kill(e.PID, syscall.SIGTERM)

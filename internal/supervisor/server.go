@@ -367,8 +367,10 @@ func (s *server) watch(c *client, call *Call) {
 	}
 	defer at.close()
 	for {
+		// What changes the state is written afterwards, so none is overlooked.
+		_, changed, finished := s.talk.log.state()
 		reached := call.Until != "" && s.talk.live().State() == call.Until
-		last, changed, finished := s.talk.log.state()
+		last, _, _ := s.talk.log.state()
 		if !c.pass(at, last, nil) {
 			return
 		}
