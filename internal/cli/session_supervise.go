@@ -44,12 +44,13 @@ func (inv *invocation) supervise(ctx context.Context) error {
 		ApprovalTimeout: s.ApprovalTimeout,
 		Ready:           func() { reporter.Report(supervisor.Report{Ready: true}) },
 		Open: func(ctx context.Context, options session.Options, started func(agent.Start)) (*session.Session, error) {
-			r := inv.runner(func(line string) {
+			r := inv.sessionRunner(s.Workdir, func(line string) {
 				io.WriteString(inv.env.Stderr, line+"\n")
 				reporter.Report(supervisor.Report{Warning: line})
 			})
 			r.RequireConfigured = s.RequireConfigured
 			req := s.request()
+			req.Env = inv.sessionEnviron(ctx, r, &s, what.Entry.ID)
 			req.Stderr = &supervisor.BoundedLog{File: os.Stderr}
 			req.Started = func(start agent.Start) {
 				started(start)
