@@ -11,6 +11,7 @@ require (
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // reads settings with comments and says where each value stands
 	github.com/urfave/cli/v2 v2.27.7 // commands and flags of bus-agent
 	golang.org/x/sys v0.49.0 // pidfd, waitid and prctl of Linux, the process table of macOS
+	golang.org/x/term v0.45.0 // chat: line editing and raw terminals, by the Go team, with nothing but x/sys below it
 )
 
 require (

@@ -44,6 +44,10 @@ type said struct {
 // converse holds a session until its input ends. Without lines, it answers the
 // whole input as a run does.
 func converse(in io.Reader, out io.Writer) error {
+	if slices.Contains(os.Args, "--version") {
+		_, err := fmt.Fprintln(out, "1.0.0")
+		return err
+	}
 	c := &conversation{out: out, sessionID: "s-1"}
 	for _, arg := range os.Args {
 		if id, ok := strings.CutPrefix(arg, "--resume="); ok {

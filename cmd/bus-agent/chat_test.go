@@ -1,0 +1,115 @@
+//go:build linux
+
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// typist talks with a program in a terminal.
+type typist struct {
+	t     *testing.T
+	pty   terminal
+	cmd   *exec.Cmd
+	shown string // not yet looked for
+}
+
+// startChat starts a conversation with the fake agent in a terminal.
+func startChat(t *testing.T, args ...string) *typist {
+	t.Helper()
+	s := newSandbox(t, "claude", "converse\n")
+	term := openTerminal(t)
+	cmd := s.command(append([]string{"chat", "--agent", "claude", "--no-color"}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.tty, term.tty, term.tty
+	s.start(cmd)
+	term.tty.Close()
+	return &typist{t: t, pty: term, cmd: cmd}
+}
+
+func (p *typist) types(text string) {
+	p.t.Helper()
+	if _, err := p.pty.pty.WriteString(text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sees waits until the terminal shows text, after what was seen before.
+func (p *typist) sees(text string) {
+	p.t.Helper()
+	buffer := make([]byte, 4096)
+	for !strings.Contains(p.shown, text) {
+		n, err := p.pty.pty.Read(buffer)
+		if err != nil {
+			p.t.Fatalf("%q is not shown, but %q: %v", text, p.shown, err)
+		}
+		p.shown += string(buffer[:n])
+	}
+	_, p.shown, _ = strings.Cut(p.shown, text)
+}
+
+func (p *typist) ends(want int) {
+	p.t.Helper()
+	if code := exitCode(p.t, p.cmd.Wait()); code != want {
+		p.t.Errorf("exit code %d, want %d", code, want)
+	}
+}
+
+func TestChat(t *testing.T) {
+	t.Parallel()
+	p := startChat(t)
+	p.sees("> ")
+	p.types("hello\r")
+	p.sees("you said hello\r\n")
+	p.sees("> ")
+	p.types("may I\r")
+	p.sees("[question] Bash {\"command\":\"make test\"}")
+	p.sees("[c]ancel the turn: ")
+	p.types("y")
+	p.sees("accept\r\n")
+	p.sees("allow\r\n")
+	p.sees("> ")
+	p.types("work\r")
+	p.sees("working")
+	p.types("\x03") // ends the turn
+	p.sees("^C")
+	p.sees("> ")
+	p.types("half a line\x03")
+	p.sees("press Ctrl-C again")
+	p.types("still here\r")
+	p.sees("you said still here\r\n")
+	p.sees("> ")
+	p.types("\x04")
+	p.sees("bus-agent chat --agent claude --resume s-1 goes on with it\r\n")
+	p.ends(0)
+}
+
+func TestChatEndsByCtrlCTwice(t *testing.T) {
+	t.Parallel()
+	p := startChat(t)
+	p.sees("> ")
+	p.types("\x03")
+	p.sees("press Ctrl-C again")
+	p.types("\x03")
+	p.ends(0)
+}
+
+func TestChatEndsWithItsAgent(t *testing.T) {
+	t.Parallel()
+	p := startChat(t)
+	p.sees("> ")
+	p.types("die\r")
+	p.sees("exit code 7")
+	p.sees("bus-agent: the agent has ended\r\n")
+	p.ends(1)
+}
+
+func TestChatNeedsATerminal(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "claude", "converse\n")
+	out, err := s.command("chat", "--agent", "claude").CombinedOutput()
+	if code := exitCode(t, err); code != 2 || !strings.HasPrefix(string(out), "bus-agent: chat needs a terminal") || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+}

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/session"
+)
+
+func (inv *invocation) chatCommand() *command {
+	o := &startOptions{}
+	var flags []urfave.Flag
+	for _, f := range o.flags(inv) {
+		if !slices.Contains([]string{"prompt", "name", "idle"}, f.Names()[0]) {
+			flags = append(flags, f)
+		}
+	}
+	return &command{
+		name:    "chat",
+		purpose: "talk with an agent in this terminal",
+		details: `Starts an agent and holds a conversation with it: what you type is said when you
+press Enter, and what the agent says and does is shown as it happens. When it asks
+for permission, y allows, a allows for the whole conversation, n declines and c ends
+the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
+		passes:   true,
+		flags:    append(flags, option("resume", "go on with the session `ID` of the runtime", &o.resume)),
+		examples: []example{{"talk with one", "bus-agent chat --agent " + runtimeHere}},
+		exits:    exitCodes("the conversation was ended", "the agent did not start, or ended by itself"),
+		slow:     true,
+		run: func(ctx context.Context, call call) error {
+			in, inOK := inv.env.Stdin.(*os.File)
+			out, outOK := inv.env.Stdout.(*os.File)
+			if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
+				return agent.Usagef("chat needs a terminal as standard input and output; \"run\" and \"session\" do without")
+			}
+			settings, err := inv.sessionSettings(o, call.rest)
+			if err != nil {
+				return err
+			}
+			settings.Resume = o.resume.text
+			return inv.chat(ctx, settings, in, out)
+		},
+	}
+}
+
+// chat is one conversation in a terminal.
+type chat struct {
+	inv       *invocation
+	session   *session.Session
+	keys      *keys
+	screen    *screen
+	questions chan chatQuestion
+}
+
+// chatQuestion is a question for permission and how it is answered.
+type chatQuestion struct {
+	approval session.Approval
+	over     <-chan struct{}
+	answer   chan<- session.Decision
+}
+
+// chat holds a conversation until the user or the agent ends it.
+func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, out *os.File) error {
+	c := &chat{inv: inv, questions: make(chan chatQuestion)}
+	r := inv.runner(inv.screen.warn)
+	r.RequireConfigured = settings.RequireConfigured
+	req := settings.request()
+	req.Started = func(start agent.Start) {
+		v := &view{inv: inv, runtime: start.Runtime, model: start.Model}
+		v.announce()
+		settings.Runtime = start.Runtime
+	}
+	c.screen = newScreen(crlf{out})
+	var printer *recordPrinter
+	var err error
+	c.session, err = r.StartSession(ctx, req, session.Options{
+		ApprovalTimeout: settings.ApprovalTimeout,
+		Approve:         c.approve,
+		Events: func(e *agent.Event) {
+			if printer == nil {
+				printer = inv.newRecordPrinter(c.screen, supervisor.Entry{Runtime: settings.Runtime})
+			}
+			if e.ApprovalID == "" {
+				_ = printer.print(&supervisor.Record{Event: e}) // a terminal that is gone ends the program
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer c.session.Stop(context.WithoutCancel(ctx), "the conversation has ended")
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return &failure{text: "the terminal cannot be used", err: err}
+	}
+	c.keys = newKeys(in, ctx.Done(), c.session.Done())
+	err = c.talk(ctx, out)
+	term.Restore(int(in.Fd()), before)
+	if id := c.session.Info().SessionID; id != "" && err == nil {
+		inv.screen.info(fmt.Sprintf("%s chat --agent %s --resume %s goes on with it", program, settings.Runtime, shellWord(id)))
+	}
+	return err
+}
+
+// talk takes lines and has them answered.
+func (c *chat) talk(ctx context.Context, out *os.File) error {
+	terminal := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{c.keys, out}, "> ")
+	if width, height, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {
+		_ = terminal.SetSize(width, height) // the default does
+	}
+	for {
+		c.screen.endLine()
+		line, err := terminal.ReadLine()
+		switch {
+		case ctx.Err() != nil:
+			return stoppedBy(ctx)
+		case c.keys.ended():
+			return &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("the agent has ended")}
+		case err != nil && err != term.ErrPasteIndicator:
+			return nil
+		case c.keys.interrupted:
+			c.screen.line("press Ctrl-C again, or Ctrl-D, to end the conversation")
+			continue
+		case strings.TrimSpace(line) == "":
+			continue
+		}
+		if goOn, err := c.turn(ctx, line); !goOn {
+			return err
+		}
+	}
+}
+
+// turn says something and shows what comes of it. It reports whether the
+// conversation goes on.
+func (c *chat) turn(ctx context.Context, text string) (bool, error) {
+	turn := c.session.Send(session.Message{Text: text})
+	interrupted := false
+	var open chatQuestion // its answer is nil while none is open
+	for {
+		questions := c.questions
+		if open.answer != nil {
+			questions = nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, stoppedBy(ctx)
+		case <-turn.Done():
+			if _, err := turn.Wait(ctx); err != nil && !interrupted {
+				c.screen.line(c.inv.describe(err))
+			}
+			return true, nil
+		case open = <-questions:
+			c.ask(open.approval)
+		case <-open.over:
+			open = chatQuestion{}
+		case key, ok := <-c.keys.pressed:
+			switch {
+			case !ok:
+				return false, nil
+			case open.answer != nil:
+				if d := decisionFor(key); d != "" {
+					open.answer <- d
+					c.screen.line(string(d))
+					open = chatQuestion{}
+				}
+			case key != ctrlC:
+				c.keys.later(key)
+			case interrupted:
+				return false, nil
+			default:
+				interrupted = true
+				c.screen.line("^C")
+				go c.session.Interrupt(ctx) // the turn tells what came of it
+			}
+		}
+	}
+}
+
+func (c *chat) ask(a session.Approval) {
+	what := "?"
+	if a.Tool != nil {
+		what = a.Tool.Name + " " + string(a.Tool.Input)
+	}
+	if a.Reason != "" {
+		what += " (" + a.Reason + ")"
+	}
+	c.screen.line("[question] " + oneWord(what))
+	io.WriteString(c.screen, "allow it? [y]es, [a]lways here, [n]o, [c]ancel the turn: ")
+}
+
+func decisionFor(key byte) session.Decision {
+	switch key {
+	case 'y', 'Y':
+		return session.Accept
+	case 'a', 'A':
+		return session.AcceptForSession
+	case 'n', 'N':
+		return session.Decline
+	case 'c', 'C', ctrlC:
+		return session.Cancel
+	}
+	return ""
+}
+
+// approve is the callback of the session.
+func (c *chat) approve(ctx context.Context, a session.Approval) session.Decision {
+	answer := make(chan session.Decision, 1)
+	select {
+	case c.questions <- chatQuestion{a, ctx.Done(), answer}:
+	case <-ctx.Done():
+		return ""
+	}
+	select {
+	case d := <-answer:
+		return d
+	case <-ctx.Done():
+		return ""
+	}
+}
