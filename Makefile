@@ -51,6 +51,7 @@ acceptance: build agents tmux
 soak: build
 	cd internal/soak && BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' go test -tags soak -count=1 -timeout 60m .
 	go test -tags soak -count=1 -run 'OneByOne$$' ./cmd/bus-agent
+	cd bus-preferences && go test -tags soak -count=1 ./...
 
 # Figures beside the limits they are measured against. bench-page puts them into
 # docs/performance.md.

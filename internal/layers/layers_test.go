@@ -32,7 +32,6 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"internal/cli"}},
 	{packages: []string{"command"}},
 	{packages: []string{"cmd/*"}},
-	{packages: []string{"internal/bench/corpus"}},
 	{packages: []string{"internal/bench/corpus", "internal/soak"}},
 	{packages: []string{"internal/layers", "internal/bench", "internal/bench/*", "internal/demo", "internal/demo/*", "internal/soak/*", "acceptance"}},
 }
