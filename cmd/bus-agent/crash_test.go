@@ -1,0 +1,145 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/supervisor"
+)
+
+// supervised is a session that a sandbox has started.
+type supervised struct {
+	*sandbox
+	entry    supervisor.Entry
+	children []string // identities of the agent and the like
+}
+
+// startSupervised starts a session with a turn that goes on.
+func startSupervised(t *testing.T) *supervised {
+	t.Helper()
+	s := &supervised{sandbox: newSandbox(t, "claude", "converse\n")}
+	s.does("session", "start", "--agent", "claude", "--name", "one", "file "+s.path("there"))
+	if err := awaitFile(s.path("there")); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.entry, err = sessionsOf(s.path("home")).Find("one"); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range childrenOf(t, s.entry.PID) {
+		id, err := process.Identify(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.children = append(s.children, id)
+	}
+	if len(s.children) == 0 {
+		t.Fatal("the supervisor has no agent")
+	}
+	return s
+}
+
+// does runs a command that must succeed and returns what it prints.
+func (s *supervised) does(args ...string) string {
+	s.t.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// isGone waits for the end of a process.
+func isGone(t *testing.T, identity string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); process.LifeOf(identity) == process.Alive; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is alive", identity)
+		}
+	}
+}
+
+// childrenOf returns the children of a process.
+func childrenOf(t *testing.T, pid int) []int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []int
+	for _, name := range stats {
+		text, _ := os.ReadFile(name) // it may have ended
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(name))) // by the pattern
+			list = append(list, child)
+		}
+	}
+	return list
+}
+
+// A supervisor that is killed takes the agent along, shows as crashed, and can be
+// gone on with.
+func TestCrashedSupervisor(t *testing.T) {
+	t.Parallel()
+	s := startSupervised(t)
+	if err := syscall.Kill(s.entry.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	isGone(t, s.entry.Supervisor)
+	for _, id := range s.children {
+		isGone(t, id)
+	}
+	if out := s.does("session", "list"); !strings.Contains(out, "  crashed  ") {
+		t.Errorf("listed as %q", out)
+	}
+	out, err := s.command("session", "send", "one", "hi").CombinedOutput()
+	if code := exitCode(t, err); code != 1 || !strings.Contains(string(out), "session one has crashed") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	s.does("session", "resume", "one")
+	if out := s.does("-q", "session", "send", "one", "hi"); out != "" {
+		t.Errorf("quiet says %q", out)
+	}
+	s.does("session", "stop", "one")
+}
+
+// A supervisor that is asked to end stops its session in order, and so does stop:
+// nothing is left of either when the commands return.
+func TestSupervisorLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(s *supervised){
+		"stop": func(s *supervised) { s.does("session", "stop", "one") },
+		"SIGTERM": func(s *supervised) {
+			if err := syscall.Kill(s.entry.PID, syscall.SIGTERM); err != nil {
+				s.t.Error(err)
+			}
+			isGone(s.t, s.entry.Supervisor)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startSupervised(t)
+			end(s)
+			for _, id := range s.children {
+				if process.LifeOf(id) == process.Alive {
+					t.Errorf("%s is alive", id)
+				}
+			}
+			if out := s.does("session", "list"); out != "" {
+				t.Errorf("listed: %q", out)
+			}
+			if out := s.does("session", "list", "--all"); !strings.Contains(out, "  ended  ") {
+				t.Errorf("listed as %q", out)
+			}
+		})
+	}
+}
