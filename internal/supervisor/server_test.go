@@ -14,6 +14,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/sessions"
 )
 
 // echo is an engine and the process behind it: it says what it is told.
@@ -186,6 +187,10 @@ func TestFilesAreTheUsersAlone(t *testing.T) {
 	}
 	if e, err := all.Find(entry.ID[:5]); err != nil || e.ID != entry.ID {
 		t.Errorf("%v, %v", e, err)
+	}
+	known, err := sessions.NewStore(all.Folder).Get(entry.ID)
+	if err != nil || known.NativeID != "native" || known.State != sessions.StateReady || known.Owner != entry.Supervisor {
+		t.Errorf("published as %+v, %v", known, err)
 	}
 	if path := socketPath(strings.Repeat("/long", 30)); len(path) > maxSocketName {
 		t.Errorf("%s is too long", path)

@@ -166,6 +166,7 @@ func (s *Sessions) forget(list []Entry) {
 // Remove removes what is known of a session.
 func (s *Sessions) Remove(id string) {
 	removeSocket(s.socket(id), s.folder(id))
+	s.withdraw(id)
 	os.RemoveAll(s.folder(id)) // what stays is removed the next time
 }
 
@@ -179,7 +180,10 @@ func (s *Sessions) Save(e Entry) error {
 	if err := os.WriteFile(name+".part", append(text, '\n'), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(name+".part", name)
+	if err := os.Rename(name+".part", name); err != nil {
+		return err
+	}
+	return s.publish(e)
 }
 
 // Load reads the entry of the session with an ID.
