@@ -15,7 +15,7 @@ func (s *Sessions) publish(e Entry) error {
 		known.NativeID, known.Runtime, known.WorkDir, known.Model = e.SessionID, e.Runtime, e.Workdir, e.Model
 		known.Mode, known.Reason = sessions.ModeMinimal, e.Reason
 		known.Owner, known.Host = e.Supervisor, host
-		known.Started, known.Ended = e.Started, e.Ended
+		known.Created, known.Started, known.Ready, known.Ended = e.Ready, e.Started, e.Ready, e.Ended
 		switch e.Stored {
 		case StateStarting:
 			known.State = sessions.StateStarting

@@ -106,7 +106,7 @@ func takeLock(folder string) (*os.File, error) {
 // serve opens the session, serves it and ends it.
 func (s *server) serve(ctx context.Context) error {
 	live, err := s.options.Open(ctx, session.Options{
-		Events: s.talk.event, ApprovalTimeout: s.options.ApprovalTimeout,
+		Events: s.talk.event, ApprovalTimeout: s.options.ApprovalTimeout, Created: s.options.Entry.Ready,
 	}, s.noteStart)
 	if err != nil {
 		s.close(fmt.Sprintf("it could not be started: %v", err))
@@ -122,6 +122,9 @@ func (s *server) serve(ctx context.Context) error {
 	s.talk.opened(live)
 	s.update(func(e *Entry) {
 		e.Stored = StateLive
+		if e.Ready.IsZero() {
+			e.Ready = time.Now().UTC()
+		}
 		info := live.Info()
 		e.takeInfo(info.SessionID, info.Model)
 	})

@@ -40,6 +40,7 @@ type Entry struct {
 	SessionID string    `json:"session_id"` // the runtime's
 	Workdir   string    `json:"workdir"`
 	Started   time.Time `json:"started"`
+	Ready     time.Time `json:"ready,omitzero"` // for the first time: the runtime's session exists
 	Ended     time.Time `json:"ended,omitzero"`
 	Reason    string    `json:"reason,omitempty"` // why it ended
 	PID       int       `json:"pid"`              // of the supervisor
