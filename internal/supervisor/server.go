@@ -141,6 +141,7 @@ func (s *server) serve(ctx context.Context) error {
 	reason := "the agent has ended"
 	select {
 	case <-live.Done():
+		s.talk.finish() // by the end of the agent, not by a stop
 	case reason = <-s.stopped:
 	case <-ctx.Done():
 		reason = context.Cause(ctx).Error()
