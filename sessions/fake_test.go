@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -245,6 +246,23 @@ func (b *bench) told() string {
 	return strings.Join(lines, "\n")
 }
 
+// untilTold waits until the hooks were told all of it, in whatever order: that a
+// message has arrived is noticed beside all else.
+func (b *bench) untilTold(want ...string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		got := b.told()
+		lines := strings.Split(got, "\n")
+		missing := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return slices.Contains(lines, line) })
+		if len(missing) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("hooks were told\n%s\nbut not %q", got, missing)
+		}
+	}
+}
+
 // until waits for the entry of a session to be in a state.
 func (b *bench) until(h sessions.SessionHandle, want sessions.State) sessions.Entry {
 	b.t.Helper()
@@ -258,6 +276,24 @@ func (b *bench) until(h sessions.SessionHandle, want sessions.State) sessions.En
 		}
 		if time.Now().After(deadline) {
 			b.t.Fatalf("the session is %s, want %s", e.State, want)
+		}
+	}
+}
+
+// untilReady waits until a session says that it takes a message. Its entry can be
+// that of a turn before.
+func (b *bench) untilReady(h sessions.SessionHandle) {
+	b.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		ready, err := b.IsReady(b.t.Context(), h)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if ready {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatal("the session does not get ready")
 		}
 	}
 }

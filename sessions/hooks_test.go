@@ -177,6 +177,11 @@ func TestSinkThatHangsOrFailsHindersNobody(t *testing.T) {
 	for range 500 {
 		<-got
 	}
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(w.all(), "broken") || !strings.Contains(w.all(), "it panicked: confused"); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("warnings %q", w.all())
+		}
+	}
 	for range 600 { // more than may wait
 		h.Emit(payload)
 	}

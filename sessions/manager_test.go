@@ -33,9 +33,7 @@ func TestLifeOfASession(t *testing.T) {
 	if e.NativeID != "native-new" || e.Created.IsZero() {
 		t.Errorf("%+v", e)
 	}
-	if ready, err := b.IsReady(t.Context(), h); !ready || err != nil {
-		t.Error(ready, err)
-	}
+	b.untilReady(h)
 	listed, err := b.ListSessions(t.Context(), sessions.Filter{Runtime: "talker", WorkDir: b.workdir})
 	if err != nil || len(listed) != 1 || listed[0] != h {
 		t.Errorf("%+v, %v, want %+v", listed, err, h)
@@ -58,9 +56,7 @@ func TestLifeOfASession(t *testing.T) {
 	if err := b.Stop(t.Context(), h, "again"); err != nil {
 		t.Error(err)
 	}
-	if got, want := b.told(), "SessionStart started\nOnMessage good morning\nOnMessage hello\nSessionStop enough"; got != want {
-		t.Errorf("hooks were told\n%s\nwant\n%s", got, want)
-	}
+	b.untilTold("SessionStart started", "OnMessage good morning", "OnMessage hello", "SessionStop enough")
 	p := b.events[0]
 	if p.Runtime != "talker" || p.SessionID != "gt-1" || p.Rig != "green" || p.Role != "polecat" || p.Actor != "green/ivy" || p.Bead != "gp-1" || p.WorkDir != b.workdir {
 		t.Errorf("%+v", p)
@@ -103,10 +99,7 @@ func TestResume(t *testing.T) {
 	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x"}); !errors.Is(err, sessions.ErrElsewhere) {
 		t.Error(err)
 	}
-	b.until(h, sessions.StateReady)
-	if ready, err := b.IsReady(t.Context(), h); !ready || err != nil {
-		t.Error(ready, err)
-	}
+	b.untilReady(h)
 	if err := b.Stop(t.Context(), h, ""); !errors.Is(err, sessions.ErrElsewhere) {
 		t.Error(err)
 	}
@@ -242,9 +235,7 @@ func TestStateFollowsTheSession(t *testing.T) {
 	if err := b.Stop(t.Context(), h, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.told(); !strings.Contains(got, "OnMessage later\nOnMessage ask") {
-		t.Error(got)
-	}
+	b.untilTold("OnMessage later", "OnMessage ask")
 }
 
 func TestDeliveryIsThatOfTheSession(t *testing.T) {
