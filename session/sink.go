@@ -38,7 +38,7 @@ func (s *Session) note(e *agent.Event) *Turn {
 	if s.current == nil {
 		return nil
 	}
-	s.current.note(e)
+	s.current.answer.Note(e)
 	if e.Kind == agent.KindResult && e.Subagent == "" {
 		return s.current
 	}

@@ -3,10 +3,10 @@ package session
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/capture"
 )
 
 // A Turn is what became of one message. Its methods may be called concurrently.
@@ -19,7 +19,7 @@ type Turn struct {
 	// Guarded by the session until done is closed.
 	begun       time.Time
 	interrupted bool
-	answer      answer
+	answer      capture.Answer
 	before      agent.Usage // of the session, when the turn began
 	result      agent.Result
 	err         error
@@ -55,19 +55,6 @@ func (t *Turn) Wait(ctx context.Context) (agent.Result, error) {
 // ErrNotDelivered is in the error of a turn whose message the agent never got.
 var ErrNotDelivered = errors.New("the message was not delivered")
 
-// note keeps what the result needs of e.
-func (t *Turn) note(e *agent.Event) {
-	if e.Subagent != "" {
-		return
-	}
-	switch e.Kind {
-	case agent.KindText:
-		t.answer.add(e)
-	case agent.KindToolCall, agent.KindFileChange:
-		t.answer.reset()
-	}
-}
-
 // usage returns what the turn consumed, of what the session has up to now.
 func (t *Turn) usage(now *agent.Usage) *agent.Usage {
 	if now == nil || *now == t.before {
@@ -94,38 +81,10 @@ func (t *Turn) usage(now *agent.Usage) *agent.Usage {
 // end closes the turn with how it ended.
 func (t *Turn) end(runtime string, result agent.Result, err error) {
 	result.Runtime = runtime
-	if text := t.answer.text.String(); text != "" {
-		result.Text, result.TextTruncated = text, t.answer.cut
-	}
+	result.Text, result.TextTruncated = t.answer.Text(result.Text)
 	if !t.begun.IsZero() {
 		result.Duration = time.Since(t.begun)
 	}
 	t.result, t.err = result, err
 	close(t.done)
-}
-
-// maxAnswer bounds the answer that is kept of a turn, in bytes.
-const maxAnswer = 4 << 20
-
-// answer collects the text of the last message after the last tool call.
-type answer struct {
-	message string
-	text    strings.Builder
-	cut     bool
-}
-
-func (a *answer) reset() { *a = answer{} }
-
-func (a *answer) add(e *agent.Event) {
-	// Without an ID, each text that is no delta is a message of its own.
-	same := e.MessageID != "" && e.MessageID == a.message || e.Delta && e.MessageID == "" && a.message == ""
-	if !same {
-		a.reset()
-		a.message = e.MessageID
-	}
-	text := e.Text
-	if room := maxAnswer - a.text.Len(); len(text) > room {
-		text, a.cut = strings.ToValidUTF8(text[:room], ""), true
-	}
-	a.text.WriteString(text)
 }

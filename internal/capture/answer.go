@@ -1,0 +1,89 @@
+package capture
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// MaxAnswer bounds the answer that is kept, in bytes: half of it head, half of it
+// tail.
+const MaxAnswer = 4 << 20
+
+// An Answer collects an agent's final answer: the text of the last message after
+// the last tool call. The zero value is empty. It is used by one goroutine at a
+// time.
+type Answer struct {
+	message string
+	text    Buffer
+}
+
+// Note takes an event, of which it keeps nothing but text. Those of subagents
+// are none of the answer.
+func (a *Answer) Note(e *agent.Event) {
+	if e.Subagent != "" {
+		return
+	}
+	switch e.Kind {
+	case agent.KindText:
+		a.add(e)
+	case agent.KindToolCall, agent.KindFileChange:
+		// Some runtimes report a changed file instead of the call that did it.
+		a.reset()
+	}
+}
+
+func (a *Answer) reset() {
+	a.message = ""
+	a.text.Reset()
+}
+
+func (a *Answer) add(e *agent.Event) {
+	// Without an ID, each text that is no delta is a message of its own.
+	if same := e.MessageID != "" && e.MessageID == a.message; !same && !(e.Delta && e.MessageID == "" && a.message == "") {
+		a.text.Reset()
+		a.message = strings.Clone(e.MessageID)
+	}
+	a.text.Limit = MaxAnswer / 2
+	a.text.WriteString(e.Text)
+}
+
+// Empty reports whether there is no text.
+func (a *Answer) Empty() bool { return a.text.Size() == 0 }
+
+// Text returns the answer, or otherwise when there is none, and whether its middle
+// is missing because there is too much of it.
+func (a *Answer) Text(otherwise string) (text string, truncated bool) {
+	if a.Empty() {
+		a.add(&agent.Event{Text: otherwise})
+	}
+	c := a.text.Captured()
+	if !c.Truncated {
+		return c.String(), false
+	}
+	return string(wholeEnd(c.Head)) + string(wholeBegin(c.Tail)), true
+}
+
+// wholeEnd returns b without the beginning of a character that it ends with.
+func wholeEnd(b []byte) []byte {
+	for i := 1; i <= min(len(b), utf8.UTFMax-1); i++ {
+		if c := b[len(b)-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// wholeBegin returns b without the end of a character that it begins with.
+func wholeBegin(b []byte) []byte {
+	for i := range min(len(b), utf8.UTFMax-1) {
+		if utf8.RuneStart(b[i]) {
+			return b[i:]
+		}
+	}
+	return b
+}
