@@ -30,9 +30,32 @@ func (s *Session) PID() int {
 	return 0
 }
 
-// Delivered returns a channel that is closed when the agent has got the message.
-// The turn of a message that it never gets ends without.
+// Delivered returns a channel that is closed when the agent has got the message,
+// before Done is. The turn of a message that it never gets ends without.
 func (t *Turn) Delivered() <-chan struct{} { return t.delivered }
+
+// delivered takes note that the agent has got the message of t; s.mu is held.
+func (s *Session) delivered(t *Turn) {
+	if !t.got {
+		t.got = true
+		close(t.delivered)
+		s.tell(t, t.message)
+	}
+}
+
+func (s *Session) tell(t *Turn, m Message) {
+	if s.options.Delivered != nil {
+		s.options.Delivered(t, m)
+	}
+}
+
+// end ends a turn; s.mu is held.
+func (s *Session) end(t *Turn, result agent.Result, err error) {
+	t.end(s.runtime, result, err)
+	if s.options.Over != nil {
+		s.options.Over(t)
+	}
+}
 
 // Ended returns a channel that is closed when all that the agent has said was read
 // and every turn has ended. The agent may still be about to exit.

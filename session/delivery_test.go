@@ -2,6 +2,8 @@ package session_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
@@ -34,6 +36,72 @@ func TestDelivered(t *testing.T) {
 		t.Errorf("PID %d of no process", s.PID())
 	}
 	s.Stop(t.Context(), "")
+}
+
+// What becomes of messages is told in the order in which it happens, also where
+// the result of a turn is faster than the word that its message has arrived, and
+// where the agent ends before there is any.
+func TestMessagesAreToldInOrder(t *testing.T) {
+	t.Parallel()
+	p := &peer{steer: func(text string) error {
+		if text == "too late" {
+			return session.ErrTooLate
+		}
+		return nil
+	}}
+	p.send = func(text string) error {
+		switch text {
+		case "quick":
+			over := make(chan struct{})
+			go func() { defer close(over); p.finish() }()
+			<-over
+		case "bad":
+			return errors.New("no")
+		case "last":
+			p.end(nil)
+			<-p.done
+		}
+		return nil
+	}
+	var told []string // under the lock of the session
+	turns := map[*session.Turn]string{}
+	s := open(t, p, session.Options{
+		Delivered: func(turn *session.Turn, m session.Message) {
+			if turns[turn] == "" {
+				turns[turn] = m.Text
+			}
+			told = append(told, turns[turn]+" gets "+m.Text)
+		},
+		Over: func(turn *session.Turn) {
+			<-turn.Done()
+			_, err := turn.Wait(t.Context())
+			told = append(told, fmt.Sprintf("%s is over, %t", turns[turn], errors.Is(err, session.ErrNotDelivered)))
+		},
+	})
+	s.Send(session.Message{Text: "one"})
+	<-p.sent
+	s.Steer(t.Context(), session.Message{Text: "more"})
+	s.Send(session.Message{Text: "quick"})
+	s.Send(session.Message{Text: "bad"})
+	s.Steer(t.Context(), session.Message{Text: "too late"})
+	p.finish()
+	if text := <-p.sent; text != "too late" {
+		t.Errorf("%q is urgent", text)
+	}
+	last := s.Send(session.Message{Text: "last"})
+	p.finish()
+	<-last.Done()
+	select {
+	case <-last.Delivered():
+		t.Error("nobody knows whether the last one arrived")
+	default:
+	}
+	s.Stop(t.Context(), "")
+	want := "one gets one, one gets more, one is over, false, too late gets too late, too late is over, false, " +
+		"quick gets quick, quick is over, false,  is over, true,  is over, false"
+	if got := strings.Join(told, ", "); got != want {
+		t.Errorf("told\n%s, want\n%s", got, want)
+	}
 }
 
 func TestParseDelivery(t *testing.T) {

@@ -25,6 +25,14 @@ type Options struct {
 	// call. A call that blocks stops the agent's output, and loses nothing.
 	Events func(*agent.Event)
 
+	// Delivered is called when the agent has got a message, with the turn that it
+	// is part of, and Over when a turn has ended. The calls come in the order in
+	// which things happen: a turn's own message, those added to it, its end, and
+	// then the next turn. A turn whose message the agent never got is only over.
+	// They must not call the session, and hold it up while they last.
+	Delivered func(t *Turn, m Message)
+	Over      func(t *Turn)
+
 	// Approve answers questions for permission, each on a goroutine of its own.
 	// Its context ends when the question needs no answer any more. Nil leaves
 	// them to [Session.Answer].
@@ -196,7 +204,13 @@ func (s *Session) steer(ctx context.Context, m Message) (*Turn, bool) {
 	if t == nil || !steers {
 		return nil, false
 	}
-	return t, s.engine.Steer(ctx, m.Text) == nil
+	if s.engine.Steer(ctx, m.Text) != nil {
+		return t, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(t, m)
+	return t, true
 }
 
 // lock waits for the engine, until ctx ends.
@@ -216,7 +230,7 @@ func (s *Session) add(list *[]*Turn, t *Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
-		t.end(s.runtime, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrCanceled, ErrStopped))
+		s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrCanceled, ErrStopped))
 		return
 	}
 	*list = append(*list, t)
@@ -245,7 +259,7 @@ func (s *Session) expire(t *Turn) {
 	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
 		if i := slices.Index(*list, t); i >= 0 {
 			*list = slices.Delete(*list, i, i+1)
-			t.end(s.runtime, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrTimeout, fmt.Errorf("it waited for %v", t.message.Timeout)))
+			s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrTimeout, fmt.Errorf("it waited for %v", t.message.Timeout)))
 			return
 		}
 	}
@@ -279,14 +293,16 @@ func (s *Session) begin() bool {
 	}
 	defer cancel()
 	err := s.engine.Send(ctx, s.options.Prefix+t.message.Text)
-	if err == nil {
-		close(t.delivered)
-		s.options.Prefix = "" // under s.calls, like this
-		return false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != t { // it has ended by the end of the agent
+	if err == nil {
+		s.options.Prefix = "" // under s.calls, like this
+	}
+	if s.current != t { // it has ended by a result or by the end of the agent
+		return false
+	}
+	if err == nil {
+		s.delivered(t)
 		return false
 	}
 	s.current = nil
@@ -294,7 +310,7 @@ func (s *Session) begin() bool {
 	if ctx.Err() != nil {
 		kind = agent.ErrTimeout
 	}
-	t.end(s.runtime, agent.Result{SessionID: s.info.SessionID, Model: s.info.Model}, s.undelivered(kind, err))
+	s.end(t, agent.Result{SessionID: s.info.SessionID, Model: s.info.Model}, s.undelivered(kind, err))
 	return true
 }
 

@@ -54,11 +54,12 @@ func (s *Session) finish(t *Turn, e *agent.Event) {
 		return
 	}
 	s.current = nil
+	s.delivered(t) // also where the engine is still waiting for a word about that
 	result := agent.Result{SessionID: s.info.SessionID, Model: s.info.Model, Usage: t.usage(s.usage)}
 	if !e.Failed {
 		result.Text = e.Text
 	}
-	t.end(s.runtime, result, s.verdict(t, e))
+	s.end(t, result, s.verdict(t, e))
 	s.awake()
 }
 
@@ -115,11 +116,11 @@ func (k *sink) Closed(err error) {
 	if t := s.current; t != nil {
 		s.current = nil
 		result := agent.Result{ExitCode: -1, SessionID: s.info.SessionID, Model: s.info.Model, Usage: t.usage(s.usage)}
-		t.end(s.runtime, result, &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("during the turn: %w", why)})
+		s.end(t, result, &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("during the turn: %w", why)})
 	}
 	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
 		for _, t := range *list {
-			t.end(s.runtime, agent.Result{ExitCode: -1}, s.undelivered(kind, why))
+			s.end(t, agent.Result{ExitCode: -1}, s.undelivered(kind, why))
 		}
 		*list = nil
 	}

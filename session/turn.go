@@ -18,6 +18,7 @@ type Turn struct {
 
 	// Guarded by the session until done is closed.
 	begun       time.Time
+	got         bool // by the agent: delivered is closed
 	interrupted bool
 	answer      capture.Answer
 	before      agent.Usage // of the session, when the turn began
