@@ -147,6 +147,11 @@ func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (ag
 	case r.MaxTurns > 0:
 		return agent.Setup{}, agent.Usagef("the limit of turns is a setting that a %s of your own has to have; leave one of them out", homeEnv)
 	}
+	if !r.TrustWorkspace {
+		if err := refuseEnvOfHome(r, w.Chain().Workdir, abs); err != nil {
+			return agent.Setup{}, err
+		}
+	}
 	setup := agent.Setup{ResumeID: r.Resume}
 	if r.Continue {
 		setup.ResumeID = latest

@@ -35,7 +35,7 @@ func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (age
 // nothing of the repository, AGENTS.md included.
 func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent.Setup, error) {
 	if !r.TrustWorkspace {
-		if err := refuseEnvFile(r, w.Chain().Workdir); err != nil {
+		if err := refuseVariables(r, w.Chain().Workdir, distrusted); err != nil {
 			return agent.Setup{}, err
 		}
 	}
@@ -89,20 +89,6 @@ func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent
 		}
 	}
 	return setup, nil
-}
-
-// refuseEnvFile refuses a run whose environment the repository would set: there
-// is no way to keep Gemini CLI from reading these files.
-func refuseEnvFile(r agent.Request, workdir string) error {
-	for dir := workdir; ; dir = filepath.Dir(dir) {
-		file := filepath.Join(dir, ".gemini", ".env")
-		if _, err := os.Lstat(file); err == nil && !isHome(r, dir) {
-			return agent.Usagef("the environment would be set from %s; remove the file or trust the workspace", file)
-		}
-		if dir == filepath.Dir(dir) {
-			return nil
-		}
-	}
 }
 
 // deliver arranges that each AGENTS.md of the chain reaches the model once.

@@ -260,29 +260,6 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 	}
 }
 
-func TestEnvironmentFilesOfTheRepositoryAreRefused(t *testing.T) {
-	t.Parallel()
-	for _, file := range []string{".gemini/.env", "sub/deep/.gemini/.env", "../.gemini/.env"} {
-		p := newPlace(t, map[string]string{file: "BASH_ENV=x\n"})
-		_, err := p.prepare(t, "sub/deep")
-		if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), filepath.Join(p.root, file)) {
-			t.Errorf("%s: %v", file, err)
-		}
-		if _, err := os.Lstat(filepath.Join(p.root, "sub/deep/.gemini/bus")); err == nil {
-			t.Errorf("%s: a home was left behind", file)
-		}
-		p.req.TrustWorkspace = true
-		closeSetup(t, p.mustPrepare(t, "sub/deep"))
-	}
-}
-
-func TestTheUsersOwnEnvironmentFileCounts(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t, map[string]string{".gemini/.env": "A=b\n"})
-	p.req.Resolved.Environ = []string{"HOME=" + p.root}
-	closeSetup(t, p.mustPrepare(t, "sub"))
-}
-
 func TestAHomeInsideTheRepositoryIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"h/.gemini/settings.json": `{"model":{"name":"evil"}}`, "h/.gemini/oauth_creds.json": "{}"})

@@ -37,13 +37,14 @@
 //
 // By default nothing of the repository is read that can run: its
 // .gemini/settings.json and .env are left out, and a .gemini/.env in the workdir
-// or above it, which cannot be switched off, refuses the run. AGENTS.md is found
-// by the CLI itself, from the repository root down to the workdir, beside the
-// user's own context files (context.fileName, GEMINI.md if none). Where that
-// would not give each AGENTS.md exactly once (over 256 KiB, a GEMINI.md that
-// imports or repeats it, a false repository root), bus-agent delivers the text
-// through the private home instead; what is inside of an imported one goes
-// before the prompt.
+// or above it, which cannot be switched off, refuses the run. So do settings of
+// the repository with advanced.ignoreLocalEnv other than true: the CLI takes them
+// for trusted when it starts slowly. AGENTS.md is found by the CLI itself, from
+// the repository root down to the workdir, beside the user's own context files
+// (context.fileName, GEMINI.md if none). Where that would not give each AGENTS.md
+// exactly once (over 256 KiB, a GEMINI.md that imports or repeats it, a false
+// repository root), bus-agent delivers the text through the private home instead;
+// what is inside of an imported one goes before the prompt.
 //
 // With Request.TrustWorkspace the repository's settings and environment files
 // count (GEMINI_CLI_TRUST_WORKSPACE), AGENTS.md is added to context.fileName in
@@ -59,7 +60,9 @@
 // inherited GEMINI_CLI_HOME or HOME). Extensions, commands and skills of the
 // user are left out. Session files are kept in <workdir>/.gemini/bus/sessions,
 // for resume. `--env GEMINI_CLI_HOME=DIR` runs with the home DIR as it is, with
-// access full alone; AGENTS.md is then put before the prompt.
+// access full alone; AGENTS.md is then put before the prompt, and a .env in the
+// workdir or above it refuses the run unless the settings in DIR keep it out with
+// advanced.ignoreLocalEnv.
 //
 // # Errors
 //
