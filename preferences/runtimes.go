@@ -66,6 +66,12 @@ func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMes
 	return preferences.SetJSON(ctx, runner.KeyRuntimes+"."+id, definition)
 }
 
+// SetDefaultHooks stores who is told what happens in sessions: a list in JSON of
+// the form that sessions.ParseSinks takes, which is for the caller to check.
+func SetDefaultHooks(ctx context.Context, list json.RawMessage) error {
+	return preferences.SetJSON(ctx, runner.KeyHooks, list)
+}
+
 // checkObject returns an error unless raw is one JSON object in UTF-8 that
 // repeats no key at any level.
 func checkObject(raw []byte) error {

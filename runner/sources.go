@@ -20,6 +20,8 @@ const (
 	KeyTimeout                 = "bus-agent.timeout"
 	// KeyRuntimes is the prefix of runtimes described in JSON.
 	KeyRuntimes = "bus-agent.runtimes"
+	// KeyHooks lists who is told what happens in sessions; see package sessions.
+	KeyHooks = "bus-agent.hooks"
 )
 
 // A Source is one place a setting can come from: an environment variable or a

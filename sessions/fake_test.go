@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +38,8 @@ func talk() int {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		switch word {
-		case "die":
+		case "die": // when a file appears
+			awaitFile(rest)
 			return 3
 		case "env":
 			fmt.Printf("text %s=%s\nresult\n", rest, os.Getenv(rest))
@@ -48,16 +48,27 @@ func talk() int {
 		case "ask":
 			fmt.Println("ask")
 		case "hold": // a turn that goes on until a file appears
-			for awaiting := true; awaiting; time.Sleep(time.Millisecond) {
-				_, err := os.Stat(rest)
-				awaiting = err != nil
-			}
+			awaitFile(rest)
 			fmt.Println("result")
 		default:
 			fmt.Printf("text %s\nresult\n", lines.Text())
 		}
 	}
 	return 0
+}
+
+func awaitFile(name string) {
+	for awaiting := true; awaiting; time.Sleep(time.Millisecond) {
+		_, err := os.Stat(name)
+		awaiting = err != nil
+	}
+}
+
+func (b *bench) makeFile(name string) {
+	b.t.Helper()
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // talkEngine speaks with talk.
@@ -244,23 +255,6 @@ func (b *bench) told() string {
 		lines = append(lines, string(p.Event)+" "+p.Data["message"])
 	}
 	return strings.Join(lines, "\n")
-}
-
-// untilTold waits until the hooks were told all of it, in whatever order: that a
-// message has arrived is noticed beside all else.
-func (b *bench) untilTold(want ...string) {
-	b.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		got := b.told()
-		lines := strings.Split(got, "\n")
-		missing := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return slices.Contains(lines, line) })
-		if len(missing) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("hooks were told\n%s\nbut not %q", got, missing)
-		}
-	}
 }
 
 // until waits for the entry of a session to be in a state.

@@ -23,36 +23,74 @@ type held struct {
 	over    chan struct{} // closed when the entry says that the session has ended
 	waiting atomic.Bool   // the entry says that it waits for an answer
 	warned  bool          // of the entry, by record
+	happens happenings
+	sending sync.WaitGroup // messages that are on their way to the session
 
 	mu      sync.Mutex
 	entry   Entry
-	turns   []*sent
-	closed  bool // takes no more turns
+	closed  bool // takes no more messages
 	stopped bool // by Stop
 	reason  string
-}
-
-// sent is a message on its way.
-type sent struct {
-	turn *session.Turn
-	text string
-	told bool // that it was delivered
 }
 
 func newHeld(m *Manager, store *Store, p *plan) *held {
 	return &held{manager: m, store: store, plan: p, entry: p.entry, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// events returns a callback for events that looks at what changes the entry.
-func (h *held) events(next func(*agent.Event)) func(*agent.Event) {
-	return func(e *agent.Event) {
-		if next != nil {
-			next(e)
+// happenings are what became of messages and was not told yet, in order. The
+// session adds to it while it holds its own lock.
+type happenings struct {
+	mu   sync.Mutex
+	list []happening
+}
+
+// happening is a message that was delivered, or a turn that is over.
+type happening struct {
+	text string
+	over *session.Turn // nil for a message
+}
+
+func (q *happenings) add(h happening) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.list = append(q.list, h)
+}
+
+func (q *happenings) take() []happening {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	q.list = nil
+	return list
+}
+
+// listen returns o with callbacks that take note of what changes the entry or is
+// told to hooks.
+func (h *held) listen(o session.Options) session.Options {
+	events, delivered, over := o.Events, o.Delivered, o.Over
+	o.Events = func(e *agent.Event) {
+		if events != nil {
+			events(e)
 		}
 		if e.Kind == agent.KindApproval || e.Kind == agent.KindSessionStarted || h.waiting.Load() {
 			h.awake()
 		}
 	}
+	o.Delivered = func(t *session.Turn, m session.Message) {
+		if delivered != nil {
+			delivered(t, m)
+		}
+		h.happens.add(happening{text: m.Text})
+		h.awake()
+	}
+	o.Over = func(t *session.Turn) {
+		if over != nil {
+			over(t)
+		}
+		h.happens.add(happening{over: t})
+		h.awake()
+	}
+	return o
 }
 
 func (h *held) awake() {
@@ -95,77 +133,47 @@ func (h *held) handle() SessionHandle {
 	return h.entry.Handle()
 }
 
-// send queues a message.
-func (h *held) send(m session.Message) (*session.Turn, error) {
+// say passes a message on by way, Send or Steer.
+func (h *held) say(way func() *session.Turn) (*session.Turn, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.closed {
+		h.mu.Unlock()
 		return nil, fmt.Errorf("%w: %s", ErrNotRunning, h.entry.SessionID)
 	}
-	turn := h.s.Send(m)
-	h.turns = append(h.turns, &sent{turn: turn, text: m.Text})
-	h.awake()
-	return turn, nil
+	h.sending.Add(1)
+	h.mu.Unlock()
+	defer h.sending.Done()
+	return way(), nil
 }
 
-// next returns the oldest message that is on its way.
-func (h *held) next() *sent {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.turns) == 0 {
-		return nil
-	}
-	return h.turns[0]
+func (h *held) send(m session.Message) (*session.Turn, error) {
+	return h.say(func() *session.Turn { return h.s.Send(m) })
 }
 
 // record keeps the entry until the session has ended.
 func (h *held) record() {
 	for {
-		var delivered, done, ended <-chan struct{}
-		m := h.next()
-		if m == nil {
-			ended = h.s.Ended()
-		} else {
-			done = m.turn.Done()
-			if !m.told {
-				delivered = m.turn.Delivered()
-			}
-		}
 		select {
 		case <-h.wake:
-		case <-delivered:
-			h.tell(m)
-		case <-done:
-			h.finish(m)
-		case <-ended:
-			if h.end() {
-				return
-			}
+			h.tell()
+			h.save()
+		case <-h.s.Ended():
+			h.end()
+			return
 		}
-		h.save()
 	}
 }
 
-// tell tells the hooks that a message was delivered.
-func (h *held) tell(m *sent) {
-	m.told = true
-	h.emit(OnMessage, map[string]string{"message": m.text})
-}
-
-// finish ends the way of a message.
-func (h *held) finish(m *sent) {
-	select {
-	case <-m.turn.Delivered():
-		if !m.told {
-			h.tell(m)
+// tell tells the hooks what became of messages.
+func (h *held) tell() {
+	for _, what := range h.happens.take() {
+		if what.over == nil {
+			h.emit(OnMessage, map[string]string{"message": what.text})
+			continue
 		}
-	default:
-	}
-	h.mu.Lock()
-	h.turns = h.turns[1:]
-	h.mu.Unlock()
-	if _, err := m.turn.Wait(context.Background()); err != nil && !errors.Is(err, agent.ErrCanceled) {
-		h.emit(OnError, errorData(err))
+		if _, err := what.over.Wait(context.Background()); err != nil && !errors.Is(err, agent.ErrCanceled) {
+			h.emit(OnError, errorData(err))
+		}
 	}
 }
 
@@ -198,17 +206,16 @@ func (h *held) write(e Entry) {
 	}
 }
 
-// end takes note of the end of the session, unless a message came meanwhile,
-// which has an end of its own to be told.
-func (h *held) end() bool {
+// end takes note of the end of the session.
+func (h *held) end() {
 	<-h.s.Done()
 	failure := h.s.Err()
 	h.mu.Lock()
-	if len(h.turns) > 0 {
-		h.mu.Unlock()
-		return false
-	}
 	h.closed = true
+	h.mu.Unlock()
+	h.sending.Wait() // what came too late has an end of its own to be told
+	h.tell()
+	h.mu.Lock()
 	h.learn(h.s.Info())
 	e := &h.entry
 	e.State, e.Reason, e.Ended = StateStopped, h.reason, now()
@@ -233,14 +240,17 @@ func (h *held) end() bool {
 	}
 	m.mu.Unlock()
 	close(h.over)
-	return true
 }
 
-// stop ends the session.
+// stop ends the session. One that has ended by itself keeps its own reason.
 func (h *held) stop(ctx context.Context, reason string) {
 	h.mu.Lock()
-	if !h.stopped {
-		h.stopped, h.reason = true, reason
+	select {
+	case <-h.s.Ended():
+	default:
+		if !h.stopped {
+			h.stopped, h.reason = true, reason
+		}
 	}
 	h.mu.Unlock()
 	h.s.Stop(ctx, reason)

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -71,12 +72,15 @@ const (
 type Hooks struct {
 	warn  func(string)
 	sinks []*queue
+	ctx   context.Context // of deliveries
+	end   context.CancelCauseFunc
 }
 
 // NewHooks returns a Hooks with these sinks. warn gets what goes wrong, a line
 // each, from any goroutine; it may be nil.
 func NewHooks(warn func(string), sinks ...Sink) *Hooks {
 	h := &Hooks{warn: warn}
+	h.ctx, h.end = context.WithCancelCause(context.Background())
 	for _, s := range sinks {
 		q := &queue{hooks: h, sink: s, idle: make(chan struct{})}
 		close(q.idle)
@@ -101,16 +105,31 @@ func (h *Hooks) Flush(ctx context.Context) error {
 		return nil
 	}
 	for _, q := range h.sinks {
-		q.mu.Lock()
-		idle := q.idle
-		q.mu.Unlock()
 		select {
-		case <-idle:
+		case <-q.whenIdle():
 		case <-ctx.Done():
 			return fmt.Errorf("hook %s has not taken all events: %w", q.sink, context.Cause(ctx))
 		}
 	}
 	return nil
+}
+
+// errClosed ends deliveries and is the failure of those that never begin.
+var errClosed = errors.New("it has not taken all events before the end")
+
+// Close waits like Flush. What has not been taken then is given up: deliveries in
+// progress end, what waits is lost, which is warned of, and Close returns when
+// every sink has given up, so that nothing is left of one that keeps to [Sink].
+// What is emitted afterwards is lost.
+func (h *Hooks) Close(ctx context.Context) {
+	if h == nil {
+		return
+	}
+	_ = h.Flush(ctx) // each sink that is given up is warned of
+	h.end(errClosed)
+	for _, q := range h.sinks {
+		<-q.whenIdle()
+	}
 }
 
 // queue holds the events that wait for one sink. A goroutine works on it while
@@ -124,6 +143,13 @@ type queue struct {
 	idle    chan struct{} // closed while nobody works on it
 	busy    bool
 	warned  bool
+}
+
+// whenIdle returns a channel that is closed when the events up to now are taken.
+func (q *queue) whenIdle() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.idle
 }
 
 func (q *queue) add(p Payload) {
@@ -162,7 +188,10 @@ func (q *queue) work() {
 
 // deliver delivers an event. A sink of somebody else's that panics fails alone.
 func (q *queue) deliver(p Payload) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), deliverLimit)
+	if q.hooks.ctx.Err() != nil {
+		return errClosed
+	}
+	ctx, cancel := context.WithTimeout(q.hooks.ctx, deliverLimit)
 	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {

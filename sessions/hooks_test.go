@@ -1,6 +1,7 @@
 package sessions_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,12 +9,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session/sessiontest"
 	"github.com/busdk/bus-agent/sessions"
 )
 
@@ -206,6 +211,90 @@ func TestSinkThatHangsOrFailsHindersNobody(t *testing.T) {
 	none.Emit(payload)
 	if err := none.Flush(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// At the end, what sinks have not taken is given up, and nothing of them is left.
+func TestClosedHooksLeaveNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pid := filepath.Join(dir, "pid")
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // never reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	w := &warnings{}
+	kept := filepath.Join(dir, "kept")
+	h := sessions.NewHooks(w.warn,
+		sessions.Command{Argv: []string{"/bin/sh", "-c", `sleep 100 & echo $! >` + pid + `.part; mv ` + pid + `.part ` + pid + `; wait`}},
+		sessions.File(pipe), sessions.File(kept))
+	for range 500 { // more than a pipe takes
+		h.Emit(payload)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		_, err := os.Stat(pid)
+		if text, _ := os.ReadFile(kept); err == nil && bytes.Count(text, []byte("\n")) == 500 || time.Now().After(deadline) {
+			break
+		}
+	}
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, err := process.Identify(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if left := sessiontest.Leaks(func() { h.Close(ctx) }); left != "" {
+		t.Error(left)
+	}
+	if process.LifeOf(identity) != process.Dead {
+		t.Error("a process of the command lives")
+	}
+	for _, want := range []string{"hook command sh failed, which is said once: it has not taken all events before the end", "hook " + pipe + " failed"} {
+		if strings.Count(w.all(), want) != 1 {
+			t.Errorf("warnings %q, want %q", w.all(), want)
+		}
+	}
+	if text, err := os.ReadFile(kept); err != nil || strings.Count(string(text), "\n") != 500 {
+		t.Errorf("%d lines, %v", strings.Count(string(text), "\n"), err)
+	}
+	h.Emit(payload)
+	h.Close(t.Context())
+	if text, err := os.ReadFile(kept); err != nil || strings.Count(string(text), "\n") != 500 {
+		t.Errorf("%d lines after the end, %v", strings.Count(string(text), "\n"), err)
+	}
+	var none *sessions.Hooks
+	none.Close(t.Context())
+}
+
+func TestParseSinks(t *testing.T) {
+	t.Parallel()
+	got, err := sessions.ParseSinks([]byte(`[{"file":"/a b"},{"command":["notify","","x"]}]`))
+	if err != nil || len(got) != 2 || got[0].Sink(nil) != sessions.File("/a b") || got[1].Sink(nil).String() != "command notify" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		`{}`: "hooks: ", `[] []`: "more than one", `[{}]`: `either "file" or "command"`, `[{"file":"/a"},{"file":"/a","command":["b"]}]`: "hook 2: ",
+		`[{"file":"a"}]`: "no absolute path", `[{"command":[""]}]`: "names no program", `[{"shell":"x"}]`: "unknown field", `[{"file":"/\u0000"}]`: "NUL", `[`: "hooks: ",
+	} {
+		if _, err := sessions.ParseSinks([]byte(text)); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if got, err := sessions.StoredSinks(t.Context(), nil); got != nil || err != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

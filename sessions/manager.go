@@ -200,8 +200,7 @@ func (m *Manager) open(ctx context.Context, store *Store, p *plan, resume string
 	h := newHeld(m, store, p)
 	req, options := p.request, p.options
 	req.Resume, options.Created = resume, p.entry.Created
-	options.Events = h.events(options.Events)
-	s, err := p.start(ctx, m, req, options)
+	s, err := p.start(ctx, m, req, h.listen(options))
 	if err != nil {
 		h.emit(OnError, errorData(err))
 		return SessionHandle{}, err
@@ -262,7 +261,7 @@ func (m *Manager) need(handle SessionHandle) (*held, error) {
 }
 
 // Session returns the session of a handle that this Manager holds, for what the
-// interface does not offer: Steer, Interrupt, Answer.
+// interface does not offer, such as Interrupt and Answer.
 func (m *Manager) Session(handle SessionHandle) (*session.Session, error) {
 	h, err := m.need(handle)
 	if err != nil {
@@ -283,6 +282,25 @@ func (m *Manager) Handle(id string) (SessionHandle, error) {
 
 // Send queues a message for a turn of its own and returns the turn.
 func (m *Manager) Send(handle SessionHandle, msg Message) (*session.Turn, error) {
+	h, err := m.takes(handle, msg)
+	if err != nil {
+		return nil, err
+	}
+	return h.send(session.Message{Text: msg.Text, Timeout: msg.Timeout})
+}
+
+// Steer adds a message to the turn that is running, or makes it the next one, and
+// returns the turn, like [session.Session.Steer].
+func (m *Manager) Steer(ctx context.Context, handle SessionHandle, msg Message) (*session.Turn, error) {
+	h, err := m.takes(handle, msg)
+	if err != nil {
+		return nil, err
+	}
+	return h.say(func() *session.Turn { return h.s.Steer(ctx, session.Message{Text: msg.Text, Timeout: msg.Timeout}) })
+}
+
+// takes returns the session of a handle if it can take a message.
+func (m *Manager) takes(handle SessionHandle, msg Message) (*held, error) {
 	h, err := m.need(handle)
 	if err != nil {
 		return nil, err
@@ -290,10 +308,7 @@ func (m *Manager) Send(handle SessionHandle, msg Message) (*session.Turn, error)
 	if err := h.plan.checkDelivery(msg.Delivery); err != nil {
 		return nil, err
 	}
-	if err := checkText(msg.Text, h.plan.runtime); err != nil {
-		return nil, err
-	}
-	return h.send(session.Message{Text: msg.Text, Timeout: msg.Timeout})
+	return h, checkText(msg.Text, h.plan.runtime)
 }
 
 // SendMessage queues a message and returns when the agent has got it, or with the

@@ -3,7 +3,7 @@ package sessions_test
 import (
 	"context"
 	"errors"
-	"os"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -56,7 +56,9 @@ func TestLifeOfASession(t *testing.T) {
 	if err := b.Stop(t.Context(), h, "again"); err != nil {
 		t.Error(err)
 	}
-	b.untilTold("SessionStart started", "OnMessage good morning", "OnMessage hello", "SessionStop enough")
+	if got := b.told(); got != "SessionStart started\nOnMessage good morning\nOnMessage hello\nSessionStop enough" {
+		t.Error(got)
+	}
 	p := b.events[0]
 	if p.Runtime != "talker" || p.SessionID != "gt-1" || p.Rig != "green" || p.Role != "polecat" || p.Actor != "green/ivy" || p.Bead != "gp-1" || p.WorkDir != b.workdir {
 		t.Errorf("%+v", p)
@@ -163,9 +165,11 @@ func TestAgentThatDies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.start(sessions.StartOptions{})
-	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "die"}); err != nil {
+	gate := filepath.Join(b.workdir, "gate")
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "die " + gate}); err != nil {
 		t.Fatal(err)
 	}
+	b.makeFile(gate)
 	e := b.until(h, sessions.StateCrashed)
 	for e.Ended.IsZero() { // it was seen dead before its entry said so
 		e = b.until(h, sessions.StateCrashed)
@@ -173,7 +177,7 @@ func TestAgentThatDies(t *testing.T) {
 	if !strings.Contains(e.Reason, "exit code 3") {
 		t.Errorf("%+v", e)
 	}
-	if got := b.told(); !strings.Contains(got, "OnMessage die\nOnError talker: during the turn: ") || !strings.Contains(got, "SessionStop exit code 3") {
+	if got := b.told(); !strings.Contains(got, "OnMessage die "+gate+"\nOnError talker: during the turn: ") || !strings.Contains(got, "SessionStop exit code 3") {
 		t.Error(got)
 	}
 	if err := b.Resume(t.Context(), h); err != nil {
@@ -217,9 +221,7 @@ func TestStateFollowsTheSession(t *testing.T) {
 	if err := b.SendMessage(ctx, h, sessions.Message{Text: "later"}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	b.makeFile(gate)
 	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "ask"}); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +237,53 @@ func TestStateFollowsTheSession(t *testing.T) {
 	if err := b.Stop(t.Context(), h, ""); err != nil {
 		t.Fatal(err)
 	}
-	b.untilTold("OnMessage later", "OnMessage ask")
+	if got := b.told(); got != "SessionStart started\nOnMessage hold "+gate+"\nOnError talker: the message was not delivered: it waited for 1ms\nOnMessage later\nOnMessage ask\nSessionStop " {
+		t.Error(got)
+	}
+}
+
+// Hooks are told in the order in which the agent gets messages and turns end,
+// however fast that is and whatever the order was in which messages were sent.
+func TestHooksAreToldInOrder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.start(sessions.StartOptions{})
+	gate := filepath.Join(b.workdir, "gate")
+	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "hold " + gate}); err != nil {
+		t.Fatal(err)
+	}
+	want := "SessionStart started\nOnMessage hold " + gate + "\nOnMessage urgent"
+	for i := range 50 {
+		text := fmt.Sprintf("message %d", i)
+		want += "\nOnMessage "
+		if i%3 == 0 {
+			want += "fail "
+			text = "fail " + text
+		}
+		want += fmt.Sprintf("message %d", i)
+		if i%3 == 0 {
+			want += fmt.Sprintf("\nOnError talker: message %d", i)
+		}
+		if _, err := b.Send(h, sessions.Message{Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Steer(t.Context(), h, sessions.Message{Text: "urgent"}); err != nil {
+		t.Fatal(err)
+	}
+	b.makeFile(gate)
+	if got := b.ask(h, "the last"); got != "the last" {
+		t.Error(got)
+	}
+	if err := b.Stop(t.Context(), h, "done"); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.told(); got != want+"\nOnMessage the last\nSessionStop done" {
+		t.Errorf("told\n%s\nwant\n%s", got, want)
+	}
+	if _, err := b.Steer(t.Context(), h, sessions.Message{Text: "late"}); !errors.Is(err, sessions.ErrNotRunning) {
+		t.Error(err)
+	}
 }
 
 func TestDeliveryIsThatOfTheSession(t *testing.T) {

@@ -33,7 +33,7 @@ type file string
 
 func (f file) String() string { return string(f) }
 
-func (f file) Deliver(_ context.Context, p Payload) error {
+func (f file) Deliver(ctx context.Context, p Payload) error {
 	line, err := p.JSON()
 	if err != nil {
 		return err
@@ -43,6 +43,8 @@ func (f file) Deliver(_ context.Context, p Payload) error {
 	if err != nil {
 		return err
 	}
+	// Nor is one that nobody reads. A regular file knows no deadlines, nor waits.
+	defer context.AfterFunc(ctx, func() { _ = out.SetWriteDeadline(time.Now()) })()
 	_, err = out.Write(append(line, '\n'))
 	return errors.Join(err, out.Close())
 }
@@ -103,6 +105,8 @@ func (c Command) Deliver(ctx context.Context, p Payload) error {
 	switch {
 	case err != nil:
 		return err
+	case exit.Stopped && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return context.Cause(ctx)
 	case exit.Stopped:
 		return fmt.Errorf("it took longer than %v", timeout)
 	case exit.Signal != "":
