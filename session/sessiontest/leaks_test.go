@@ -1,0 +1,32 @@
+package sessiontest_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/busdk/bus-agent/session/sessiontest"
+)
+
+func wait(end chan struct{}) { <-end }
+
+func TestLeaks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // its time passes at once
+		end := make(chan struct{})
+		defer close(end)
+		go wait(end) // is none of the call's
+		var ended sync.WaitGroup
+		if left := sessiontest.Leaks(func() { ended.Go(func() {}) }); left != "" {
+			t.Errorf("left is %s", left)
+		}
+		left := sessiontest.Leaks(func() { go func() { go wait(end) }() })
+		if strings.Count(left, "sessiontest_test.wait") != 1 {
+			t.Errorf("left is %q", left)
+		}
+		if left := sessiontest.Leaks(func() {}); left != "" {
+			t.Errorf("of another call is left %s", left)
+		}
+	})
+}
