@@ -56,9 +56,7 @@ func (s *Session) finish(t *Turn, e *agent.Event) {
 	s.current = nil
 	s.delivered(t) // also where the engine is still waiting for a word about that
 	result := agent.Result{SessionID: s.info.SessionID, Model: s.info.Model, Usage: t.usage(s.usage)}
-	if !e.Failed {
-		result.Text = e.Text
-	}
+	result.Text, result.TextTruncated = t.answer.Text(e)
 	s.end(t, result, s.verdict(t, e))
 	s.awake()
 }

@@ -82,7 +82,9 @@ func (t *Turn) usage(now *agent.Usage) *agent.Usage {
 // end closes the turn with how it ended.
 func (t *Turn) end(runtime string, result agent.Result, err error) {
 	result.Runtime = runtime
-	result.Text, result.TextTruncated = t.answer.Text(result.Text)
+	if result.Text == "" {
+		result.Text, result.TextTruncated = t.answer.Text(nil)
+	}
 	if !t.begun.IsZero() {
 		result.Duration = time.Since(t.begun)
 	}

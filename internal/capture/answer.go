@@ -17,6 +17,7 @@ const MaxAnswer = 4 << 20
 type Answer struct {
 	message string
 	text    Buffer
+	cut     bool // the agent's words were too long to be read
 }
 
 // Note takes an event, of which it keeps nothing but text. Those of subagents
@@ -35,16 +36,17 @@ func (a *Answer) Note(e *agent.Event) {
 }
 
 func (a *Answer) reset() {
-	a.message = ""
+	a.message, a.cut = "", false
 	a.text.Reset()
 }
 
 func (a *Answer) add(e *agent.Event) {
 	// Without an ID, each text that is no delta is a message of its own.
 	if same := e.MessageID != "" && e.MessageID == a.message; !same && !(e.Delta && e.MessageID == "" && a.message == "") {
-		a.text.Reset()
+		a.reset()
 		a.message = strings.Clone(e.MessageID)
 	}
+	a.cut = a.cut || e.Truncated
 	a.text.Limit = MaxAnswer / 2
 	a.text.WriteString(e.Text)
 }
@@ -52,15 +54,15 @@ func (a *Answer) add(e *agent.Event) {
 // Empty reports whether there is no text.
 func (a *Answer) Empty() bool { return a.text.Size() == 0 }
 
-// Text returns the answer, or otherwise when there is none, and whether its middle
-// is missing because there is too much of it.
-func (a *Answer) Text(otherwise string) (text string, truncated bool) {
-	if a.Empty() {
-		a.add(&agent.Event{Text: otherwise})
+// Text returns the answer, or when there is none what a result says that is no
+// failure, which may be nil, and whether something of it is missing.
+func (a *Answer) Text(result *agent.Event) (text string, truncated bool) {
+	if a.Empty() && result != nil && !result.Failed {
+		a.add(result)
 	}
 	c := a.text.Captured()
 	if !c.Truncated {
-		return c.String(), false
+		return c.String(), a.cut
 	}
 	return string(wholeEnd(c.Head)) + string(wholeBegin(c.Tail)), true
 }

@@ -77,7 +77,10 @@ func TestAnswer(t *testing.T) {
 			if a.Empty() != (test.want == "otherwise") {
 				t.Error(a.Empty())
 			}
-			if got, truncated := a.Text("otherwise"); got != test.want || truncated {
+			if got, truncated := a.Text(&agent.Event{Kind: agent.KindResult, Failed: true, Text: "no answer"}); truncated || got != test.want && !a.Empty() {
+				t.Errorf("%q, %v", got, truncated)
+			}
+			if got, truncated := a.Text(&agent.Event{Kind: agent.KindResult, Text: "otherwise"}); got != test.want || truncated {
 				t.Errorf("%q, %v", got, truncated)
 			}
 		})
@@ -88,14 +91,14 @@ func TestAnswer(t *testing.T) {
 // that no character is cut.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
-	ways := []func(a *capture.Answer, s string) (otherwise string){
-		func(a *capture.Answer, s string) string { a.Note(text("1", s)); return "" },
-		func(a *capture.Answer, s string) string {
+	ways := []func(a *capture.Answer, s string) (result *agent.Event){
+		func(a *capture.Answer, s string) *agent.Event { a.Note(text("1", s)); return nil },
+		func(a *capture.Answer, s string) *agent.Event {
 			a.Note(delta("1", s[:100]))
 			a.Note(delta("1", s[100:]))
-			return ""
+			return nil
 		},
-		func(_ *capture.Answer, s string) string { return s },
+		func(_ *capture.Answer, s string) *agent.Event { return &agent.Event{Kind: agent.KindResult, Text: s} },
 	}
 	for i, piece := range []string{"x", "ä", "€", "𝄞"} {
 		whole := "begin" + strings.Repeat(piece, (capture.MaxAnswer+capture.MaxAnswer/8)/len(piece)) + "end"
@@ -108,5 +111,25 @@ func TestLongAnswer(t *testing.T) {
 				t.Errorf("%s, %d: %d bytes, %v", piece, shift, len(got), truncated)
 			}
 		}
+	}
+}
+
+// TestCutAnswer proves that an answer whose line was too long is marked.
+func TestCutAnswer(t *testing.T) {
+	t.Parallel()
+	cut := delta("1", "cut")
+	cut.Truncated = true
+	var a capture.Answer
+	a.Note(cut)
+	a.Note(delta("1", " off"))
+	if got, truncated := a.Text(nil); got != "cut off" || !truncated {
+		t.Errorf("%q, %v", got, truncated)
+	}
+	a.Note(text("2", "whole"))
+	if got, truncated := a.Text(cut); got != "whole" || truncated {
+		t.Errorf("%q, %v", got, truncated)
+	}
+	if got, truncated := new(capture.Answer).Text(cut); got != "cut" || !truncated {
+		t.Errorf("%q, %v", got, truncated)
 	}
 }
