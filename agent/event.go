@@ -95,6 +95,8 @@ type Event struct {
 	// runtime reports it; set on KindHeartbeat events only.
 	Background *int `json:"background,omitempty"`
 
+	// Truncated says that the agent's line was cut or too long to be read, so
+	// that the event holds what its head says.
 	Truncated bool `json:"truncated,omitempty"`
 	// Size is the length of a truncated line in bytes, LineType the member
 	// "type" that its head seems to have.

@@ -100,12 +100,12 @@ func TestLongAnswer(t *testing.T) {
 		},
 		func(_ *capture.Answer, s string) *agent.Event { return &agent.Event{Kind: agent.KindResult, Text: s} },
 	}
-	for i, piece := range []string{"x", "ä", "€", "𝄞"} {
+	for _, piece := range []string{"x", "€"} {
 		whole := "begin" + strings.Repeat(piece, (capture.MaxAnswer+capture.MaxAnswer/8)/len(piece)) + "end"
 		for shift := range len(piece) {
 			var a capture.Answer
 			shifted := whole[shift:]
-			got, truncated := a.Text(ways[i%len(ways)](&a, shifted))
+			got, truncated := a.Text(ways[shift](&a, shifted))
 			if !truncated || !utf8.ValidString(got) || len(got) > capture.MaxAnswer || len(got) < capture.MaxAnswer-2*utf8.UTFMax ||
 				!strings.HasPrefix(got, shifted[:1000]) || !strings.HasSuffix(got, whole[len(whole)-1000:]) {
 				t.Errorf("%s, %d: %d bytes, %v", piece, shift, len(got), truncated)

@@ -13,6 +13,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/sessiontest"
+	"github.com/busdk/bus-agent/session/streamjson"
 )
 
 // Lines of an agent.
@@ -29,8 +30,14 @@ const (
 // plays opens a session on a peer with steps.
 func plays(t *testing.T, o session.Options, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer) {
 	t.Helper()
+	return playsTo(t, engine(), o, steps...)
+}
+
+// playsTo does so with an engine.
+func playsTo(t *testing.T, e *streamjson.Engine, o session.Options, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer) {
+	t.Helper()
 	peer := sessiontest.Start(append(greeting(), steps...))
-	s, err := session.Open(t.Context(), "test", engine(), peer, peer.Transport(), session.Start{}, o)
+	s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), session.Start{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

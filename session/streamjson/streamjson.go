@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/busdk/bus-agent/agent"
@@ -51,6 +50,9 @@ type Engine struct {
 	failure   string // what the agent says of its end while it is not opened
 	unwanted  int    // turns to come of messages that were given up
 	lives     messageLives
+
+	maxLine int      // zero is that of package formatters
+	cut     *cutLine // that is read, nil for a whole one
 }
 
 // messageLives is what agents tell of their messages that do: which one a turn is
@@ -162,20 +164,12 @@ func (e *Engine) Open(ctx context.Context, t session.Transport, start session.St
 
 // read passes on what the agent says until its output ends.
 func (e *Engine) read(output io.Reader) {
-	lines := formatters.Lines{Handle: func(line []byte, truncated bool, size int64) error {
-		switch {
-		case truncated:
-			text := strings.ToValidUTF8(string(line), "\uFFFD")
-			e.sink.Event(&agent.Event{Kind: agent.KindRaw, Text: text, Truncated: true, Size: size})
-		case e.control(line):
-		default:
-			e.stream.Write(line) // it cannot fail, because its callback does not
-			e.stream.Write([]byte{'\n'})
-		}
+	lines := formatters.Lines{Max: e.maxLine, Handle: func(line []byte, truncated bool, size int64) error {
+		e.line(line, truncated, size)
 		return nil
 	}}
 	_, err := io.Copy(&lines, output)
-	lines.Close() // it cannot fail either
+	lines.Close() // it cannot fail, because Handle does not
 	e.mu.Lock()
 	e.closed = true
 	for _, reply := range e.waiting {
@@ -186,8 +180,23 @@ func (e *Engine) read(output io.Reader) {
 	e.sink.Closed(err)
 }
 
+// line takes a line, or the head of one.
+func (e *Engine) line(line []byte, truncated bool, size int64) {
+	if e.cut = cutOf(line, truncated, size); e.cut != nil {
+		line = e.cut.mended
+	}
+	if e.control(line) {
+		return
+	}
+	e.stream.Write(line) // it cannot fail, because its callback does not
+	e.stream.Write([]byte{'\n'})
+}
+
 // event passes an event on, but not the end of a turn that nobody waits for.
 func (e *Engine) event(event *agent.Event) {
+	if e.cut != nil {
+		e.cut.mark(event)
+	}
 	if event.Kind == agent.KindResult && event.Subagent == "" {
 		e.mu.Lock()
 		if !e.opened && event.Failed {
@@ -254,6 +263,10 @@ func (e *Engine) asked(c *control) {
 		e.refuse(c)
 		return
 	}
+	if e.cut != nil { // what cannot be read cannot be allowed
+		e.reply(c.RequestID, answer{Behavior: "deny", Message: "The question is too long to be read."})
+		return
+	}
 	q := question{c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
 	e.mu.Lock()
 	accepted := e.accepted[q.subject]
@@ -262,9 +275,7 @@ func (e *Engine) asked(c *control) {
 	}
 	e.mu.Unlock()
 	if accepted {
-		if line, err := q.line(c.RequestID, session.Accept); err == nil {
-			_ = e.input.Post(line) // an agent that does not read goes without
-		}
+		e.reply(c.RequestID, q.answer(session.Accept))
 		return
 	}
 	e.sink.Event(&agent.Event{
@@ -278,6 +289,13 @@ func (e *Engine) subject(r *agentRequest) string {
 		return e.Subject(r.ToolName, r.Input)
 	}
 	return string(r.Input)
+}
+
+// reply answers a question without waiting.
+func (e *Engine) reply(id string, a answer) {
+	if line, err := a.line(id); err == nil {
+		_ = e.input.Post(line) // an agent that does not read goes without
+	}
 }
 
 // refuse answers what is not understood.
@@ -428,21 +446,12 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decisi
 	if !open {
 		return session.ErrTooLate
 	}
-	line, err := q.line(approvalID, d)
+	line, err := q.answer(d).line(approvalID)
 	if err != nil {
 		return err
 	}
 	_, err = e.input.Write(ctx, line)
 	return err
-}
-
-// line is the answer to a question as the agent reads it.
-func (q question) line(approvalID string, d session.Decision) ([]byte, error) {
-	answer, err := json.Marshal(q.answer(d))
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: approvalID, Response: answer}})
 }
 
 // answer is what the agent is told.
@@ -452,6 +461,15 @@ type answer struct {
 	Changes   []suggestion    `json:"updatedPermissions,omitempty"`
 	Message   string          `json:"message,omitempty"`
 	Interrupt bool            `json:"interrupt,omitempty"`
+}
+
+// line is the answer to a question as the agent reads it.
+func (a answer) line(questionID string) ([]byte, error) {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: questionID, Response: text}})
 }
 
 func (q question) answer(d session.Decision) answer {
