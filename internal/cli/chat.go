@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	urfave "github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"github.com/busdk/bus-agent/agent"
@@ -18,9 +17,9 @@ import (
 
 func (inv *invocation) chatCommand() *command {
 	o := &startOptions{}
-	var flags []urfave.Flag
+	var flags []*commandFlag
 	for _, f := range o.flags(inv) {
-		if !slices.Contains([]string{"prompt", "name", "idle"}, f.Names()[0]) {
+		if !slices.Contains([]string{"prompt", "name", "idle"}, f.name) {
 			flags = append(flags, f)
 		}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
@@ -23,7 +24,7 @@ type command struct {
 	passes bool
 	// json says that --format json is honoured.
 	json     bool
-	flags    []urfave.Flag
+	flags    []*commandFlag
 	details  string
 	examples []example
 	exits    []exitCode
@@ -33,6 +34,23 @@ type command struct {
 	// slow says that the command starts an agent or reads standard input.
 	slow bool
 	run  func(ctx context.Context, call call) error
+
+	// make returns the whole command where this is its name alone; see later.
+	make func() *command
+}
+
+// later returns a command of which only the name is there until somebody looks at
+// the rest: a call needs one command of many.
+func later(name string, make func() *command) *command {
+	return &command{name: name, make: make}
+}
+
+// whole returns c with all that belongs to it.
+func (c *command) whole() *command {
+	if c.make != nil {
+		*c = *c.make()
+	}
+	return c
 }
 
 // call is what a command was called with.
@@ -57,17 +75,19 @@ type misuse struct {
 func (m *misuse) Error() string { return m.err.Error() }
 func (m *misuse) Unwrap() error { return m.err }
 
-// build makes the framework's form of c.
+// build makes the framework's form of c and of what the line names below it.
 func (c *command) build(inv *invocation, line line) *urfave.Command {
 	out := &urfave.Command{
 		Name:            c.name,
-		Flags:           c.flags,
+		Flags:           frameworkFlags(c.flags),
 		HideHelp:        true,
 		HideHelpCommand: true,
 		OnUsageError:    usageError,
 	}
 	for _, sub := range c.sub {
-		out.Subcommands = append(out.Subcommands, sub.build(inv, line))
+		if slices.Contains(line.path, sub) {
+			out.Subcommands = append(out.Subcommands, sub.build(inv, line))
+		}
 	}
 	out.Action = func(u *urfave.Context) error {
 		if c.run == nil {
@@ -101,7 +121,7 @@ func (c *command) checkArguments(called string, args []string) error {
 func (c *command) lookup(name string) *command {
 	for _, sub := range c.sub {
 		if sub.name == name {
-			return sub
+			return sub.whole()
 		}
 	}
 	return nil

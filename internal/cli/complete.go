@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"strings"
-
-	urfave "github.com/urfave/cli/v2"
 )
 
 // completeCommand is what the completion scripts call with the words of the
@@ -44,7 +42,7 @@ func (inv *invocation) candidates(typed []string, current string) []string {
 			return nil
 		case word == "--":
 		case len(word) > 1 && word[0] == '-':
-			if f, _ := p.find(strings.TrimLeft(word, "-"), strings.HasPrefix(word, "--")); f != nil && takesValue(f) {
+			if f, _ := p.find(strings.TrimLeft(word, "-"), strings.HasPrefix(word, "--")); f != nil && f.takesValue() {
 				if len(typed) == 0 {
 					return flagValues(f, "")
 				}
@@ -60,7 +58,7 @@ func (inv *invocation) candidates(typed []string, current string) []string {
 		return nil
 	case strings.HasPrefix(current, "--") && strings.Contains(current, "="):
 		name, _, _ := strings.Cut(current, "=")
-		if f, _ := p.find(name[2:], true); f != nil && takesValue(f) {
+		if f, _ := p.find(name[2:], true); f != nil && f.takesValue() {
 			return flagValues(f, name+"=")
 		}
 		return nil
@@ -69,7 +67,7 @@ func (inv *invocation) candidates(typed []string, current string) []string {
 	case len(leaf.sub) > 0:
 		var out []string
 		for _, sub := range leaf.sub {
-			out = append(out, sub.name+"\t"+sub.purpose)
+			out = append(out, sub.name+"\t"+sub.whole().purpose)
 		}
 		return out
 	case leaf.words != nil:
@@ -85,22 +83,18 @@ func described(leaf, root *command) []string {
 	return flagsOf(leaf.flags)
 }
 
-func flagsOf(flags []urfave.Flag) []string {
+func flagsOf(flags []*commandFlag) []string {
 	var out []string
 	for _, f := range flags {
-		out = append(out, "--"+f.Names()[0]+"\t"+strings.ReplaceAll(flagUsage(f), "`", ""))
+		out = append(out, "--"+f.name+"\t"+strings.ReplaceAll(f.usage, "`", ""))
 	}
 	return out
 }
 
 // flagValues returns the values f can have, each after prefix.
-func flagValues(f urfave.Flag, prefix string) []string {
-	generic, ok := f.(*urfave.GenericFlag)
-	if !ok {
-		return nil
-	}
+func flagValues(f *commandFlag, prefix string) []string {
 	var list func() []string
-	switch v := generic.Value.(type) {
+	switch v := f.value.(type) {
 	case *value:
 		switch {
 		case v.files:

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -24,7 +22,7 @@ and it is not disabled. With --verbose standard error says of every registered
 runtime where it is or why it is left out; with --format json as well, standard
 output lists them all.`,
 		json:  true,
-		flags: []urfave.Flag{toggle("first,1", "print the first one only; none is a failure", &first)},
+		flags: []*commandFlag{toggle("first,1", "print the first one only; none is a failure", &first)},
 		examples: []example{
 			{"what can be used here", "bus-agent detect"},
 			{"why is one missing?", "bus-agent detect -v"},

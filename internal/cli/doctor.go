@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 )
 
@@ -43,7 +41,7 @@ of this machine, in this container, and in one workdir. What belongs to a run th
 goes on is never touched, nor is what may belong to one on another machine.
 Sessions that can be resumed stay.`,
 		json: true,
-		flags: []urfave.Flag{
+		flags: []*commandFlag{
 			toggle("sweep", "end the processes and remove the folders that are found", &o.sweep),
 			option("workdir", "look at `DIR` (default: the current directory)", &o.workdir),
 			option("owner", "look only for what the bus-agent with this `PID` has left", &o.owner),

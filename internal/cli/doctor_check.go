@@ -120,7 +120,10 @@ func (inv *invocation) examine(ctx context.Context, r *runner.Runner, d runner.D
 // versionLimit is how long an agent may take to say its version.
 const versionLimit = 10 * time.Second
 
-var versionNumber = regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
+// versionNumber is compiled by the commands that need it, not by all of them.
+var versionNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
+})
 
 func (inv *invocation) checkVersion(ctx context.Context, d runner.Detected, h *runtimeHealth) {
 	version, err := inv.probeVersion(ctx, d.Path)
@@ -159,7 +162,7 @@ func (inv *invocation) probeVersion(ctx context.Context, path string) (string, e
 		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Grace: time.Second, Settle: -1,
 		Env: append(append([]string{}, inv.env.Environ...), "TMPDIR="+dir, "PWD="+dir),
 	})
-	version := versionNumber.Find(said.text)
+	version := versionNumber().Find(said.text)
 	switch {
 	case err != nil:
 		return "", err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"flag"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
@@ -30,49 +31,93 @@ type values struct {
 func (v *values) Set(text string) error { v.list = append(v.list, text); return nil }
 func (v *values) String() string        { return strings.Join(v.list, " ") }
 
-// option declares a flag with a value. A word in back quotes in usage names
-// the value.
-func option(name, usage string, v urfave.Generic) urfave.Flag {
+// A commandFlag is a flag, in the form that the framework takes: an [urfave.Flag].
+// The flags that come with the framework look for their names with a regular
+// expression whenever they are asked, which every start of the program would pay.
+type commandFlag struct {
+	name  string // without dashes
+	short string // of one letter, empty for none
+	usage string // a word in back quotes names the value
+
+	value gather // nil for a flag without a value
+	on    *bool  // whether a flag without a value was given, nil if nobody asks
+	count *int   // how often, nil if nobody asks
+}
+
+// gather takes the values that a flag is given.
+type gather interface {
+	Set(text string) error
+	String() string
+}
+
+// option declares a flag with a value: "name" or "name,n" with its short form.
+func option(name, usage string, v gather) *commandFlag {
 	long, short, _ := strings.Cut(name, ",")
-	f := &urfave.GenericFlag{Name: long, Usage: usage, Value: v}
-	if short != "" {
-		f.Aliases = []string{short}
-	}
-	return f
+	return &commandFlag{name: long, short: short, usage: usage, value: v}
 }
 
 // toggle declares a flag without a value.
-func toggle(name, usage string, on *bool) urfave.Flag {
+func toggle(name, usage string, on *bool) *commandFlag {
 	long, short, _ := strings.Cut(name, ",")
-	f := &urfave.BoolFlag{Name: long, Usage: usage, Destination: on}
-	if short != "" {
-		f.Aliases = []string{short}
-	}
-	return f
+	return &commandFlag{name: long, short: short, usage: usage, on: on}
 }
 
-// findFlag returns the flag of flags that has name.
-func findFlag(flags []urfave.Flag, name string) urfave.Flag {
+func (f *commandFlag) takesValue() bool { return f.value != nil }
+
+// Apply makes the flag known to a set, by the one name that stands in the line
+// that the framework is handed.
+func (f *commandFlag) Apply(set *flag.FlagSet) error {
+	set.Var(f, f.name, f.usage)
+	return nil
+}
+
+// Names returns the name the framework meets.
+func (f *commandFlag) Names() []string { return []string{f.name} }
+
+// IsSet is always false: the values know that themselves.
+func (f *commandFlag) IsSet() bool { return false }
+
+// Set takes a value; "true" for a flag that has none.
+func (f *commandFlag) Set(text string) error {
+	if f.value != nil {
+		return f.value.Set(text)
+	}
+	if f.on != nil {
+		*f.on = true
+	}
+	if f.count != nil {
+		*f.count++
+	}
+	return nil
+}
+
+func (f *commandFlag) String() string {
+	if f == nil || f.value == nil {
+		return ""
+	}
+	return f.value.String()
+}
+
+// IsBoolFlag tells the framework which flags have no value.
+func (f *commandFlag) IsBoolFlag() bool { return f.value == nil }
+
+// findFlag returns the flag of flags that has name, nil for none.
+func findFlag(flags []*commandFlag, name string) *commandFlag {
 	for _, f := range flags {
-		for _, n := range f.Names() {
-			if n == name {
-				return f
-			}
+		if name != "" && (f.name == name || f.short == name) {
+			return f
 		}
 	}
 	return nil
 }
 
-func takesValue(f urfave.Flag) bool {
-	_, isBool := f.(*urfave.BoolFlag)
-	return !isBool
-}
-
-func flagUsage(f urfave.Flag) string {
-	if d, ok := f.(urfave.DocGenerationFlag); ok {
-		return d.GetUsage()
+// frameworkFlags returns flags as the framework takes them.
+func frameworkFlags(flags []*commandFlag) []urfave.Flag {
+	list := make([]urfave.Flag, len(flags))
+	for i, f := range flags {
+		list[i] = f
 	}
-	return ""
+	return list
 }
 
 // words turns typed words into strings.

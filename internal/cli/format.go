@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
@@ -25,7 +23,7 @@ readable text, line by line, as it comes. Without --runtime it recognises the
 runtime by the lines themselves; lines before that, and all of them when none of
 the first 1000 tells, are shown as they are. The runtimes are:
 ` + runtimesHere + `.`,
-		flags: []urfave.Flag{option("runtime", "read the output of `RUNTIME` (default: recognise it)", &runtime)},
+		flags: []*commandFlag{option("runtime", "read the output of `RUNTIME` (default: recognise it)", &runtime)},
 		examples: []example{
 			{"a run of earlier", "bus-agent format < run.ndjson"},
 			{"raw lines and readable text of one run", `bus-agent run --output-format ndjson --text "Hello" | tee run.ndjson | bus-agent format`},

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 )
 
@@ -25,13 +23,13 @@ type globals struct {
 
 func (g *globals) json() bool { return g.format.text == "json" }
 
-func (g *globals) flags() []urfave.Flag {
+func (g *globals) flags() []*commandFlag {
 	g.chdir.dirs, g.output.files = true, true
 	g.format.words = func() []string { return []string{"text", "json"} }
 	g.color.words = func() []string { return []string{"auto", "always", "never"} }
-	verbose := toggle("verbose,v", "say more on standard error; -vv for more still", nil).(*urfave.BoolFlag)
-	verbose.Count = &g.verbose
-	return []urfave.Flag{
+	verbose := toggle("verbose,v", "say more on standard error; -vv for more still", nil)
+	verbose.count = &g.verbose
+	return []*commandFlag{
 		toggle("help,h", "print help and exit", &g.help),
 		toggle("version,V", "print the version and exit", &g.version),
 		verbose,
@@ -47,8 +45,6 @@ func (g *globals) flags() []urfave.Flag {
 // applyGlobals checks the global flags and puts them into effect.
 func (inv *invocation) applyGlobals() error {
 	g, env := &inv.global, inv.env
-	// The framework counts up from minus the number of short names.
-	g.verbose = max(g.verbose, 0)
 	switch {
 	case g.quiet && g.verbose > 0:
 		return agent.Usagef("--quiet and --verbose exclude each other")

@@ -1,10 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-
-	urfave "github.com/urfave/cli/v2"
 )
 
 // help returns the help of the last command of path.
@@ -24,6 +23,7 @@ func (inv *invocation) help(path []*command) string {
 		b.WriteString("\nCommands:\n")
 		rows := [][2]string{}
 		for _, sub := range c.sub {
+			sub = sub.whole()
 			rows = append(rows, [2]string{strings.TrimSpace(sub.name + " " + sub.arguments), sub.purpose})
 		}
 		writeRows(&b, rows)
@@ -91,16 +91,16 @@ func usageLine(path []*command) string {
 	return strings.Join(words, " ")
 }
 
-func flagRows(flags []urfave.Flag) [][2]string {
+func flagRows(flags []*commandFlag) [][2]string {
 	rows := make([][2]string, 0, len(flags))
 	for _, f := range flags {
-		usage := flagUsage(f)
+		usage := f.usage
 		left := "    "
-		if names := f.Names(); len(names) > 1 {
-			left = "-" + names[1] + ", "
+		if f.short != "" {
+			left = "-" + f.short + ", "
 		}
-		left += "--" + f.Names()[0]
-		if takesValue(f) {
+		left += "--" + f.name
+		if f.takesValue() {
 			left += " " + placeholder(usage)
 		}
 		rows = append(rows, [2]string{left, strings.ReplaceAll(usage, "`", "")})
@@ -118,11 +118,10 @@ func placeholder(usage string) string {
 	return word
 }
 
-func dashedNames(flags []urfave.Flag) []string {
+func dashedNames(flags []*commandFlag) []string {
 	var names []string
 	for _, f := range flags {
-		n := f.Names()
-		names = append(names, dashed(n[len(n)-1]))
+		names = append(names, dashed(cmp.Or(f.short, f.name)))
 	}
 	return names
 }
@@ -153,7 +152,7 @@ func (inv *invocation) pathTo(c *command) []*command {
 		if last == c {
 			return path
 		}
-		for _, sub := range last.sub {
+		for _, sub := range last.whole().sub {
 			if found := find(append(path[:len(path):len(path)], sub)); found != nil {
 				return found
 			}

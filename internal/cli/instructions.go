@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 )
@@ -49,7 +47,7 @@ func (inv *invocation) instructionsShow() *command {
 		name:    "show",
 		purpose: "list the AGENTS.md files that apply, and what bus-agent has left in the directory",
 		json:    true,
-		flags:   []urfave.Flag{option("workdir", "look at `DIR` (default: the current directory)", &workdir)},
+		flags:   []*commandFlag{option("workdir", "look at `DIR` (default: the current directory)", &workdir)},
 		examples: []example{
 			{"what would an agent be told here?", "bus-agent instructions show"},
 		},
@@ -73,7 +71,7 @@ func (inv *invocation) instructionsClean() *command {
 		details: `Removes the marked blocks, list entries and private homes that runs have left.
 What a running agent uses is kept. AGENTS.md itself is never touched.`,
 		json:  true,
-		flags: []urfave.Flag{option("workdir", "clean `DIR` (default: the current directory)", &workdir)},
+		flags: []*commandFlag{option("workdir", "clean `DIR` (default: the current directory)", &workdir)},
 		examples: []example{
 			{"leave no trace", "bus-agent instructions clean"},
 		},

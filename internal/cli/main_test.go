@@ -151,3 +151,28 @@ func ExampleMain() {
 	// Hello world.
 	// exit code 0
 }
+
+// A start is felt by whoever calls the program in a loop: a command that answers
+// at once makes no more than it needs of all there is.
+func TestStartIsSmall(t *testing.T) { // not parallel: it counts
+	const most = 450 // allocations
+	dir := t.TempDir()
+	var r registry.Registry
+	if err := r.Register(plain("alpha")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"detect"}, {"render", "--text", "Explain {{WHAT}}.", "--var", "WHAT=main.go"}} {
+		got := testing.AllocsPerRun(5, func() {
+			code := cli.Main(t.Context(), &cli.Env{
+				Args: args, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
+				Environ: []string{"PATH=" + dir}, Dir: dir, Registry: &r,
+			})
+			if code != 0 {
+				t.Errorf("%q: exit code %d", args, code)
+			}
+		})
+		if got > most {
+			t.Errorf("%q: %.0f allocations, at most %d are allowed", args, got, most)
+		}
+	}
+}

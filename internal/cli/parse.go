@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 )
 
@@ -121,9 +119,9 @@ func (p *parser) flag(word string, args []string) []string {
 	switch {
 	case f == nil:
 		p.unknown(word)
-	case !takesValue(f) && hasText:
+	case !f.takesValue() && hasText:
 		p.fail(agent.Usagef("%s takes no value", dashed(name)))
-	case !takesValue(f):
+	case !f.takesValue():
 		p.add(f, "", global)
 	case hasText:
 		p.add(f, text, global)
@@ -140,7 +138,7 @@ func (p *parser) flag(word string, args []string) []string {
 func (p *parser) cluster(word, names string, hasText bool, args []string) []string {
 	for _, r := range names {
 		f, _ := p.find(string(r), false)
-		if f == nil || takesValue(f) || hasText {
+		if f == nil || f.takesValue() || hasText {
 			p.unknown(word)
 			return args
 		}
@@ -154,7 +152,7 @@ func (p *parser) cluster(word, names string, hasText bool, args []string) []stri
 
 // find returns the flag with the given name and whether it is a global one. A
 // single dash is for names of one letter, two dashes for the others.
-func (p *parser) find(name string, long bool) (f urfave.Flag, global bool) {
+func (p *parser) find(name string, long bool) (f *commandFlag, global bool) {
 	if long == (len(name) < 2) {
 		return nil, false
 	}
@@ -166,8 +164,8 @@ func (p *parser) find(name string, long bool) (f urfave.Flag, global bool) {
 	return findFlag(p.root.flags, name), true
 }
 
-func (p *parser) add(f urfave.Flag, text string, global bool) {
-	name := f.Names()[0]
+func (p *parser) add(f *commandFlag, text string, global bool) {
+	name := f.name
 	switch {
 	case global && name == "help":
 		p.line.help = true
@@ -177,7 +175,7 @@ func (p *parser) add(f urfave.Flag, text string, global bool) {
 		return
 	}
 	word := "--" + name
-	if takesValue(f) {
+	if f.takesValue() {
 		word += "=" + text
 	}
 	if global {
@@ -194,14 +192,14 @@ func (p *parser) unknown(word string) {
 	flag, _, _ := strings.Cut(word, "=")
 	leaf := p.line.leaf()
 	name := strings.TrimSpace(program + " " + pathName(p.line.path))
-	suggestion := didYouMean(strings.TrimLeft(flag, "-"), flagNames(append(append([]urfave.Flag(nil), leaf.flags...), p.root.flags...)))
+	suggestion := didYouMean(strings.TrimLeft(flag, "-"), flagNames(append(append([]*commandFlag(nil), leaf.flags...), p.root.flags...)))
 	p.fail(agent.Usagef("unknown flag %q%s; see %s --help", flag, suggestion, name))
 }
 
-func flagNames(flags []urfave.Flag) []string {
+func flagNames(flags []*commandFlag) []string {
 	var names []string
 	for _, f := range flags {
-		if name := f.Names()[0]; len(name) > 1 {
+		if name := f.name; len(name) > 1 {
 			names = append(names, name)
 		}
 	}

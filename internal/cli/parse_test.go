@@ -115,3 +115,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A command is looked up by the name that stands in the tree and asked for the
+// rest when it is needed.
+func TestCommandsHaveTheNameTheyAreFoundBy(t *testing.T) {
+	t.Parallel()
+	root := newInvocation(&Env{Registry: new(registry.Registry)}).root
+	for _, name := range root.subnames() {
+		if c := root.lookup(name); c == nil || c.name != name || c.purpose == "" {
+			t.Errorf("%q is found as %+v", name, c)
+		}
+	}
+}

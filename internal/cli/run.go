@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/runner"
@@ -66,7 +64,7 @@ the agent and everything it started.`,
 	}
 }
 
-func (o *runOptions) flags(inv *invocation) []urfave.Flag {
+func (o *runOptions) flags(inv *invocation) []*commandFlag {
 	o.agent.words = func() []string { return inv.stored.registry.Tokens() }
 	o.effort.words = words(agent.Efforts())
 	o.verbosity.words = words(agent.Verbosities())
@@ -74,7 +72,7 @@ func (o *runOptions) flags(inv *invocation) []urfave.Flag {
 	o.access.words = words(agent.Accesses())
 	o.prompt.files, o.template.files = true, true
 	o.workdir.dirs, o.addDirs.dirs = true, true
-	return []urfave.Flag{
+	return []*commandFlag{
 		option("agent", "run the agent `RUNTIME`", &o.agent),
 		option("prompt", "read the prompt from `FILE`, - for standard input", &o.prompt),
 		option("text", "take `TEXT` as the prompt", &o.text),

@@ -8,8 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/internal/supervisor"
 )
 
@@ -22,7 +20,7 @@ func (inv *invocation) sessionListCommand() *command {
 first: ID, name, runtime, state, age, directory. The states are starting, ready,
 running (a turn), waiting (for an answer to a question), crashed and ended.`,
 		json:     true,
-		flags:    []urfave.Flag{toggle("all", "list those that have ended too", &every)},
+		flags:    []*commandFlag{toggle("all", "list those that have ended too", &every)},
 		examples: []example{{"what goes on here?", "bus-agent session list"}},
 		exits:    exitCodes("the list was printed; it may be empty"),
 		run: func(ctx context.Context, _ call) error {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
 )
 
-func promptFlag(v *value) urfave.Flag {
+func promptFlag(v *value) *commandFlag {
 	v.files = true
 	return option("prompt", "read the message from `FILE`, - for standard input", v)
 }
@@ -32,7 +30,7 @@ json (or --format json) one object at the end, the same as "run" prints.
 
 Ctrl-C ends the waiting; the turn goes on.`,
 		json: true,
-		flags: []urfave.Flag{
+		flags: []*commandFlag{
 			promptFlag(&prompt),
 			option("output-format", "print `OUTPUT`: text, events or json (default: text)", &output),
 			toggle("no-wait", "queue the message and go; --format json tells the number of its turn", &noWait),
@@ -163,7 +161,7 @@ func (inv *invocation) sessionSteerCommand() *command {
 be steered, the message becomes the next turn, before those that wait. Nothing waits
 for the answer; "session watch" shows it.`,
 		json:  true,
-		flags: []urfave.Flag{promptFlag(&prompt)},
+		flags: []*commandFlag{promptFlag(&prompt)},
 		examples: []example{
 			{"a hint", `bus-agent session steer review "Leave out the tests"`},
 		},

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/runner"
@@ -29,10 +27,10 @@ var sharedFlags = []string{
 	"prompt", "require-agents-md", "trust-workspace", "require-configured",
 }
 
-func (o *startOptions) flags(inv *invocation) []urfave.Flag {
-	var list []urfave.Flag
+func (o *startOptions) flags(inv *invocation) []*commandFlag {
+	var list []*commandFlag
 	for _, f := range o.runOptions.flags(inv) {
-		if slices.Contains(sharedFlags, f.Names()[0]) {
+		if slices.Contains(sharedFlags, f.name) {
 			list = append(list, f)
 		}
 	}
@@ -44,11 +42,11 @@ func (o *startOptions) flags(inv *invocation) []urfave.Flag {
 	)
 }
 
-func (o *startOptions) idleFlag() urfave.Flag {
+func (o *startOptions) idleFlag() *commandFlag {
 	return option("idle", "end the session after `DURATION` without a message (default: never)", &o.idle)
 }
 
-func (o *startOptions) approvalFlag() urfave.Flag {
+func (o *startOptions) approvalFlag() *commandFlag {
 	return option("approval-timeout", "decline what nobody answers for `DURATION` (default: 5m)", &o.approvalTimeout)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
 )
@@ -22,7 +20,7 @@ func (inv *invocation) sessionStopCommand() *command {
 left. A running turn is given up, and messages that wait are not delivered. A
 session that has ended is left as it is, and one that has crashed is put down as
 ended.`,
-		flags:    []urfave.Flag{option("reason", "write down `TEXT` as the reason", &reason)},
+		flags:    []*commandFlag{option("reason", "write down `TEXT` as the reason", &reason)},
 		examples: []example{{"that is all", `bus-agent session stop review --reason "all done"`}},
 		exits:    exitCodes("the session has ended", "it could not be ended"),
 		words:    inv.sessionWords(liveSessions),
@@ -54,7 +52,7 @@ crashed, under the same name and ID and with the same settings. Variables of --e
 are not remembered; they are given again. PROMPT, or what --prompt names, is the
 next message.`,
 		json: true,
-		flags: []urfave.Flag{
+		flags: []*commandFlag{
 			promptFlag(&o.prompt),
 			option("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
 			o.idleFlag(),

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/session"
@@ -33,7 +31,7 @@ or at waiting, when it asks for permission. A session that has ended can be watc
 too. With the output format events the events are printed as by "run"; --format json
 prints every record, a line each, with messages, answers and results.`,
 		json: true,
-		flags: []urfave.Flag{
+		flags: []*commandFlag{
 			toggle("follow", "go on until the session ends", &o.follow),
 			option("last", "begin with the last `N` records; 0 for none (default: all that are kept)", &o.last),
 			option("until", "follow until the session is in `STATE`: ready or waiting", &o.until),

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/render"
 )
@@ -20,7 +18,7 @@ func (inv *invocation) renderCommand() *command {
 		details: `Every {{NAME}} in the template is replaced by its value; a value is never
 expanded itself. Any other {{...}}, and a NAME without a value, is an error. The
 result is printed byte for byte, without a line break added.`,
-		flags: []urfave.Flag{
+		flags: []*commandFlag{
 			option("template", "read the template from `FILE`, - for standard input", &template),
 			option("text", "take `TEXT` as the template", &inline),
 			option("var", "give a value as `NAME=VALUE`; can be repeated", &vars),

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -85,12 +84,23 @@ func (s *Sessions) folder(id string) string { return filepath.Join(s.Folder, id)
 
 func (s *Sessions) socket(id string) string { return socketPath(s.folder(id)) }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// isName reports whether s can name a session: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+func isName(s string) bool {
+	if s == "" || len(s) > 64 || strings.IndexByte("._-", s[0]) >= 0 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && strings.IndexByte("._-", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // Create makes the folder of a new session. A name must not be that of a session
 // that is live.
 func (s *Sessions) Create(e Entry) (Entry, error) {
-	if e.Name != "" && !validName.MatchString(e.Name) {
+	if e.Name != "" && !isName(e.Name) {
 		return Entry{}, agent.Usagef("%q is no name for a session: it is up to 64 letters, digits, dots, dashes and underscores", e.Name)
 	}
 	unlock, err := s.lock()
