@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/sessions"
 )
 
 func (inv *invocation) sessionCommand() *command {
@@ -39,17 +39,16 @@ Sessions are called by their name, their ID, or the beginning of one ID.`,
 	}
 }
 
-// sessions returns the state folder of sessions.
+// sessionStore returns the state folder of sessions.
+func (inv *invocation) sessionStore() (*sessions.Store, error) {
+	dir, err := sessions.DefaultDir(inv.env.Environ)
+	return sessions.NewStore(dir), err
+}
+
+// sessions returns the sessions that go on in the background.
 func (inv *invocation) sessions() (*supervisor.Sessions, error) {
-	state := inv.env.getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home := inv.env.getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return nil, errors.New("there is no folder for the state of sessions: set HOME or XDG_STATE_HOME to an absolute path")
-		}
-		state = filepath.Join(home, ".local", "state")
-	}
-	return &supervisor.Sessions{Folder: filepath.Join(state, "bus-agent", "sessions")}, nil
+	store, err := inv.sessionStore()
+	return &supervisor.Sessions{Folder: store.Dir()}, err
 }
 
 // findSession returns the session that a handle names.

@@ -44,6 +44,8 @@ func (p *recordPrinter) print(r *supervisor.Record) error {
 		return p.line("> " + r.Message)
 	case r.Answered != nil:
 		return p.line(fmt.Sprintf("[answer to %s] %s", r.Answered.Approval, r.Answered.Decision))
+	case r.Warning != "":
+		return p.line("[warning] " + r.Warning)
 	case r.Stopped != "":
 		return p.line("[session ended] " + r.Stopped)
 	case r.Ended != nil && r.Ended.Failure != nil && p.messages:

@@ -10,6 +10,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/sessions"
 )
 
 // superviseCommand is what the program calls itself with to hold a session.
@@ -37,38 +38,58 @@ func (inv *invocation) supervise(ctx context.Context) error {
 	reporter := supervisor.NewReporter()
 	s := what.Settings
 	err := supervisor.Serve(ctx, supervisor.Options{
-		Sessions:        &supervisor.Sessions{Folder: what.Folder},
-		Entry:           what.Entry,
-		Message:         what.Message,
-		Idle:            s.Idle,
-		ApprovalTimeout: s.ApprovalTimeout,
-		Ready:           func() { reporter.Report(supervisor.Report{Ready: true}) },
-		Open: func(ctx context.Context, options session.Options, started func(agent.Start)) (*session.Session, error) {
-			r := inv.sessionRunner(s.Workdir, func(line string) {
+		Sessions: &supervisor.Sessions{Folder: what.Folder},
+		Entry:    what.Entry,
+		Message:  what.Message,
+		Idle:     s.Idle,
+		Ready:    func() { reporter.Report(supervisor.Report{Ready: true}) },
+		Open: func(ctx context.Context, options session.Options, notes supervisor.Notes) (supervisor.Agent, error) {
+			warn := func(line string) {
 				io.WriteString(inv.env.Stderr, line+"\n")
 				reporter.Report(supervisor.Report{Warning: line})
-			})
-			r.RequireConfigured = s.RequireConfigured
-			req := s.request()
-			req.Env = inv.sessionEnviron(ctx, r, &s, what.Entry.ID)
-			req.Stderr = &supervisor.BoundedLog{File: os.Stderr}
-			req.Started = func(start agent.Start) {
-				started(start)
-				reporter.Report(supervisor.Report{Runtime: start.Runtime, Model: start.Model})
+				notes.Warn(line)
 			}
-			return r.StartSession(ctx, req, options)
+			held, err := inv.hold(ctx, sessions.NewStore(what.Folder), what.Entry.CanonicalID, &s, sessions.StartOptions{
+				Session: options,
+				Request: agent.Request{
+					Stderr: &supervisor.BoundedLog{File: os.Stderr},
+					Started: func(start agent.Start) {
+						notes.Started(start)
+						reporter.Report(supervisor.Report{Runtime: start.Runtime, Model: start.Model})
+					},
+				},
+			}, warn)
+			if err != nil {
+				return nil, err
+			}
+			return supervised{held}, nil
 		},
 	})
 	reporter.Fail(err)
 	return err
 }
 
+// supervised is a session as its supervisor needs it.
+type supervised struct{ held *heldSession }
+
+func (s supervised) Session() *session.Session { return s.held.session }
+
+func (s supervised) Send(m session.Message) (*session.Turn, error) {
+	return s.held.manager.Send(s.held.handle, sessions.Message{Text: m.Text, Timeout: m.Timeout})
+}
+
+func (s supervised) Steer(ctx context.Context, m session.Message) (*session.Turn, error) {
+	return s.held.manager.Steer(ctx, s.held.handle, sessions.Message{Text: m.Text, Timeout: m.Timeout})
+}
+
+func (s supervised) Stop(ctx context.Context, reason string) { s.held.stop(ctx, reason) }
+
 // request returns the request of a session.
 func (s *sessionSettings) request() agent.Request {
 	return agent.Request{
 		Runtime: s.Runtime, Workdir: s.Workdir, Model: s.Model, ReasoningEffort: s.Effort, Verbosity: s.Verbosity,
-		Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args, Env: s.Env,
+		Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions,
-		Resume: s.Resume, Timeout: s.StartTimeout,
+		Timeout: s.StartTimeout,
 	}
 }

@@ -37,8 +37,13 @@ type Launch struct {
 
 // Launch starts the supervisor of e and returns when the session is ready. When
 // ctx ends before, or the session cannot be started, nothing is left of it but its
-// entry.
+// entry. What lives on of a session that crashed is ended first.
 func (s *Sessions) Launch(ctx context.Context, e Entry, l Launch) error {
+	if e.State() == StateCrashed {
+		if err := s.endLeftovers(e); err != nil {
+			return err
+		}
+	}
 	log, err := os.OpenFile(s.logFile(e.ID), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
 		return err

@@ -1,26 +1,13 @@
 package supervisor
 
-import (
-	"net"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// isOwnPeer reports whether the other side is a process of this user.
-func isOwnPeer(conn net.Conn) bool {
-	c, ok := conn.(*net.UnixConn)
-	if !ok {
-		return false
-	}
-	raw, err := c.SyscallConn()
+// peerUser returns the user of the process at the other end of a socket, as it was
+// when the connection was made.
+func peerUser(socket int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return false
+		return 0, err
 	}
-	own := false
-	err = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		own = err == nil && int(cred.Uid) == os.Geteuid()
-	})
-	return err == nil && own
+	return int(cred.Uid), nil
 }

@@ -64,6 +64,7 @@ type Record struct {
 	Ended    *Result      `json:"ended,omitempty"`   // the turn is over
 	Answered *Answered    `json:"answered,omitempty"`
 	Stopped  string       `json:"stopped,omitempty"` // the session is over, and why
+	Warning  string       `json:"warning,omitempty"`
 }
 
 // Answered is an answer to a question for permission.
@@ -98,6 +99,18 @@ type Status struct {
 	Waiting   int        `json:"waiting"` // messages that wait for their turn
 	Steers    bool       `json:"steers"`
 	Questions []Question `json:"questions"`
+	Agent     Process    `json:"agent"`
+}
+
+// A Process is the agent of a session, the last one where it has ended.
+type Process struct {
+	PID int `json:"pid"` // 0 before it has started
+	// Identity tells it from all other processes, of any time and machine: boot,
+	// PID namespace, PID and start time.
+	Identity string    `json:"identity"`
+	Running  bool      `json:"running"`
+	Started  time.Time `json:"started,omitzero"`
+	Ready    time.Time `json:"ready,omitzero"` // when it could take messages
 }
 
 // A Question is a question for permission that is open.

@@ -34,9 +34,9 @@ const (
 type Options struct {
 	Sessions *Sessions
 	Entry    Entry // as Create returned it, or of a session to go on with
-	// Open starts the session. It calls started when it is settled what is
+	// Open starts the session. It calls notes.Started when it is settled what is
 	// started, and no later than it returns.
-	Open func(ctx context.Context, options session.Options, started func(agent.Start)) (*session.Session, error)
+	Open func(ctx context.Context, options session.Options, notes Notes) (Agent, error)
 	// Ready is called when the session can be reached.
 	Ready func()
 	// Message is the first message, where there is one.
@@ -44,10 +44,28 @@ type Options struct {
 	// Idle is how long the session may have nothing to do before it ends; 0 means
 	// for ever.
 	Idle time.Duration
-	// ApprovalTimeout is that of the session.
-	ApprovalTimeout time.Duration
 
-	logSize int64 // set by tests
+	// Set by tests.
+	logSize int64
+	peer    func(net.Conn) bool
+}
+
+// Notes take what Open tells. The functions may be called from any goroutine.
+type Notes struct {
+	Started func(agent.Start)
+	// Warn writes a warning down, of one line, as long as the session goes on.
+	Warn func(string)
+}
+
+// An Agent is a session with what is told to others about it.
+type Agent interface {
+	Session() *session.Session
+	// Send and Steer are those of the session. An error is why there is no turn.
+	Send(m session.Message) (*session.Turn, error)
+	Steer(ctx context.Context, m session.Message) (*session.Turn, error)
+	// Stop ends the session, if it has not ended, and returns when nothing is left
+	// of it and all that there was to tell is told.
+	Stop(ctx context.Context, reason string)
 }
 
 // server is one supervisor.
@@ -80,6 +98,9 @@ func Serve(ctx context.Context, o Options) error {
 		return err
 	}
 	defer log.finish()
+	if o.peer == nil {
+		o.peer = isOwnPeer
+	}
 	s := &server{options: o, entry: o.Entry, stopped: make(chan string, 1), ended: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	s.talk = &conversation{log: log, idle: o.Idle, stop: s.stop, note: s.noteEvent}
 	s.entry.PID, s.entry.Supervisor, s.entry.Stored = os.Getpid(), process.Self(), StateStarting
@@ -105,9 +126,7 @@ func takeLock(folder string) (*os.File, error) {
 
 // serve opens the session, serves it and ends it.
 func (s *server) serve(ctx context.Context) error {
-	live, err := s.options.Open(ctx, session.Options{
-		Events: s.talk.event, ApprovalTimeout: s.options.ApprovalTimeout, Created: s.options.Entry.Ready,
-	}, s.noteStart)
+	held, err := s.options.Open(ctx, session.Options{Events: s.talk.event}, Notes{Started: s.noteStart, Warn: s.talk.warn})
 	if err != nil {
 		s.close(fmt.Sprintf("it could not be started: %v", err))
 		return err
@@ -115,11 +134,12 @@ func (s *server) serve(ctx context.Context) error {
 	path := s.options.Sessions.socket(s.entry.ID)
 	listener, err := listen(path)
 	if err != nil {
-		live.Stop(context.Background(), "it cannot be reached")
+		held.Stop(context.WithoutCancel(ctx), "it cannot be reached")
 		s.close("it cannot be reached")
 		return fmt.Errorf("listen for commands: %w", err)
 	}
-	s.talk.opened(live)
+	live := held.Session()
+	s.talk.opened(held)
 	s.update(func(e *Entry) {
 		e.Stored = StateLive
 		if e.Ready.IsZero() {
@@ -146,7 +166,7 @@ func (s *server) serve(ctx context.Context) error {
 	case <-ctx.Done():
 		reason = context.Cause(ctx).Error()
 	}
-	live.Stop(context.WithoutCancel(ctx), reason)
+	held.Stop(context.WithoutCancel(ctx), reason)
 	s.talk.finish()
 	listener.Close()
 	removeSocket(path, s.options.Sessions.folder(s.entry.ID))
@@ -269,7 +289,7 @@ type client struct {
 
 // answer answers the call of one client.
 func (s *server) answer(conn net.Conn) {
-	if !isOwnPeer(conn) {
+	if !s.options.peer(conn) {
 		return
 	}
 	conn.SetReadDeadline(time.Now().Add(callTime))
@@ -302,7 +322,9 @@ func (s *server) serveCall(c *client, call *Call) {
 		entry := s.entry
 		s.mu.Unlock()
 		entry.Settings = nil
-		c.say(Reply{Status: s.talk.status(entry), Last: true})
+		status := s.talk.status(entry)
+		s.options.Sessions.describe(status)
+		c.say(Reply{Status: status, Last: true})
 	case opSend:
 		s.send(c, call)
 	case opSteer:

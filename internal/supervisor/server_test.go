@@ -14,7 +14,6 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
-	"github.com/busdk/bus-agent/sessions"
 )
 
 // echo is an engine and the process behind it: it says what it is told.
@@ -44,26 +43,70 @@ func (e *echo) Close() error                                           { close(e
 func (e *echo) Stop()                                                  {}
 func (e *echo) Done() <-chan struct{}                                  { return e.done }
 
-// serveEcho serves a session until the test ends.
-func serveEcho(t *testing.T, logSize int64) (*Sessions, Entry) {
+// echoAgent is a session with echo that nobody else is told about.
+type echoAgent struct{ s *session.Session }
+
+func (a echoAgent) Session() *session.Session                     { return a.s }
+func (a echoAgent) Send(m session.Message) (*session.Turn, error) { return a.s.Send(m), nil }
+func (a echoAgent) Stop(ctx context.Context, reason string)       { a.s.Stop(ctx, reason) }
+func (a echoAgent) Steer(ctx context.Context, m session.Message) (*session.Turn, error) {
+	return a.s.Steer(ctx, m), nil
+}
+
+// openEcho is Options.Open.
+func openEcho(ctx context.Context, o session.Options, notes Notes) (Agent, error) {
+	notes.Started(agent.Start{Runtime: "echo"})
+	e := &echo{turns: make(chan string, 1), done: make(chan struct{})}
+	s, err := session.Open(ctx, "echo", e, e, session.Transport{}, session.Start{}, o)
+	return echoAgent{s}, err
+}
+
+// choosyAgent takes no bad messages.
+type choosyAgent struct{ Agent }
+
+func (a choosyAgent) Send(m session.Message) (*session.Turn, error) {
+	if m.Text == "bad" {
+		return nil, agent.Usagef("too bad")
+	}
+	return a.Agent.Send(m)
+}
+
+func (a choosyAgent) Steer(context.Context, session.Message) (*session.Turn, error) {
+	return nil, agent.Usagef("too bad")
+}
+
+func openChoosy(ctx context.Context, o session.Options, notes Notes) (Agent, error) {
+	a, err := openEcho(ctx, o, notes)
+	notes.Warn("choosy")
+	return choosyAgent{a}, err
+}
+
+// newEntry makes the entry of a session called one.
+func newEntry(t *testing.T) (*Sessions, Entry) {
 	t.Helper()
 	all := &Sessions{Folder: filepath.Join(t.TempDir(), "s")}
 	entry, err := all.Create(Entry{Name: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all, entry
+}
+
+// serveEcho serves a session until the test ends.
+func serveEcho(t *testing.T, logSize int64) (*Sessions, Entry) {
+	t.Helper()
+	all, entry := newEntry(t)
+	return all, serve(t, Options{Sessions: all, Entry: entry, logSize: logSize, Open: openEcho})
+}
+
+// serve serves a session until the test ends, and returns its entry.
+func serve(t *testing.T, o Options) Entry {
+	t.Helper()
+	all, entry := o.Sessions, o.Entry
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		ended <- Serve(ctx, Options{
-			Sessions: all, Entry: entry, logSize: logSize, Ready: func() { close(ready) },
-			Open: func(ctx context.Context, o session.Options, started func(agent.Start)) (*session.Session, error) {
-				started(agent.Start{Runtime: "echo"})
-				e := &echo{turns: make(chan string, 1), done: make(chan struct{})}
-				return session.Open(ctx, "echo", e, e, session.Transport{}, session.Start{}, o)
-			},
-		})
-	}()
+	o.Ready = func() { close(ready) }
+	go func() { ended <- Serve(ctx, o) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -73,11 +116,17 @@ func serveEcho(t *testing.T, logSize int64) (*Sessions, Entry) {
 			t.Error("the socket is left")
 		}
 	})
-	<-ready
-	if entry, err = all.Load(entry.ID); err != nil {
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- nil
 		t.Fatal(err)
 	}
-	return all, entry
+	entry, err := all.Load(entry.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry
 }
 
 // A client that does not read stops nobody. When it reads again, it is told what it
@@ -187,10 +236,6 @@ func TestFilesAreTheUsersAlone(t *testing.T) {
 	}
 	if e, err := all.Find(entry.ID[:5]); err != nil || e.ID != entry.ID {
 		t.Errorf("%v, %v", e, err)
-	}
-	known, err := sessions.NewStore(all.Folder).Get(entry.ID)
-	if err != nil || known.NativeID != "native" || known.State != sessions.StateReady || known.Owner != entry.Supervisor {
-		t.Errorf("published as %+v, %v", known, err)
 	}
 	if path := socketPath(strings.Repeat("/long", 30)); len(path) > maxSocketName {
 		t.Errorf("%s is too long", path)

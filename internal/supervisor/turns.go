@@ -19,7 +19,8 @@ type conversation struct {
 	note func(*agent.Event) // called with each event first
 
 	mu      sync.Mutex
-	session *session.Session // nil until it is open
+	agent   Agent            // nil until it is open
+	session *session.Session // of the agent
 	turns   []*turn          // those that are not over, in order
 	number  int              // of the last turn
 	timer   *time.Timer      // of idle; nil while there are turns
@@ -50,12 +51,15 @@ func (t *turn) over() bool {
 }
 
 // opened takes the session once it is open.
-func (c *conversation) opened(s *session.Session) {
+func (c *conversation) opened(a Agent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.session = s
+	c.agent, c.session = a, a.Session()
 	c.rest()
 }
+
+// warn writes a warning down.
+func (c *conversation) warn(text string) { c.log.append(Record{Warning: text}) }
 
 // event writes an event down. It is the callback of the session.
 func (c *conversation) event(e *agent.Event) {
@@ -112,12 +116,17 @@ func (c *conversation) send(text string) (*turn, *cursor, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	// What is said in the turn is written down after the message: event needs c.mu.
+	sent, err := c.agent.Send(session.Message{Text: text})
+	if err != nil {
+		at.close()
+		return nil, nil, err
+	}
 	c.number++
-	t := &turn{number: c.number}
+	t := &turn{number: c.number, turn: sent}
 	c.turns = append(c.turns, t)
 	c.wake()
 	c.log.append(Record{Turn: t.number, Message: text})
-	t.turn = c.session.Send(session.Message{Text: text})
 	c.ending.Go(func() { c.await(t) })
 	return t, at, nil
 }
@@ -143,10 +152,18 @@ func (c *conversation) steer(ctx context.Context, text string) (*turn, bool, err
 	c.ending.Add(1)
 	c.mu.Unlock()
 
-	got := c.session.Steer(ctx, session.Message{Text: text})
+	got, err := c.agent.Steer(ctx, session.Message{Text: text})
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil {
+		if c.number == t.number { // nobody has got a number since
+			c.number--
+		}
+		c.remove(t)
+		c.ending.Done()
+		return nil, false, err
+	}
 	for _, running := range before {
 		if running.turn == got {
 			c.remove(t)
@@ -243,6 +260,9 @@ func (c *conversation) status(e Entry) *Status {
 	}
 	info := s.Info()
 	st.State, st.Steers = string(s.State()), info.Steers
+	if s.State() == session.StateStopped {
+		st.State = StateStopping
+	}
 	for _, a := range s.Approvals() {
 		st.Questions = append(st.Questions, Question{ID: a.ID, Tool: a.Tool, Reason: a.Reason})
 	}
