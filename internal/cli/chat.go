@@ -7,12 +7,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/term"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/sessions"
 )
 
 func (inv *invocation) chatCommand() *command {
@@ -54,9 +56,10 @@ the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl
 // chat is one conversation in a terminal.
 type chat struct {
 	inv       *invocation
-	session   *session.Session
+	held      *heldSession
 	keys      *keys
 	screen    *screen
+	raw       atomic.Bool // the terminal is in raw mode
 	questions chan chatQuestion
 }
 
@@ -70,44 +73,57 @@ type chatQuestion struct {
 // chat holds a conversation until the user or the agent ends it.
 func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, out *os.File) error {
 	c := &chat{inv: inv, questions: make(chan chatQuestion)}
-	r := inv.runner(inv.screen.warn)
-	r.RequireConfigured = settings.RequireConfigured
-	req := settings.request()
-	req.Started = func(start agent.Start) {
-		v := &view{inv: inv, runtime: start.Runtime, model: start.Model}
-		v.announce()
-		settings.Runtime = start.Runtime
-	}
 	c.screen = newScreen(crlf{out})
-	var printer *recordPrinter
-	var err error
-	c.session, err = r.StartSession(ctx, req, session.Options{
-		ApprovalTimeout: settings.ApprovalTimeout,
-		Approve:         c.approve,
-		Events: func(e *agent.Event) {
-			if printer == nil {
-				printer = inv.newRecordPrinter(c.screen, supervisor.Entry{Runtime: settings.Runtime})
-			}
-			if e.ApprovalID == "" {
-				_ = printer.print(&supervisor.Record{Event: e}) // a terminal that is gone ends the program
-			}
-		},
-	})
+	store, err := inv.sessionStore()
 	if err != nil {
 		return err
 	}
-	defer c.session.Stop(context.WithoutCancel(ctx), "the conversation has ended")
+	var printer *recordPrinter
+	opts := sessions.StartOptions{
+		Request: agent.Request{Started: func(start agent.Start) {
+			v := &view{inv: inv, runtime: start.Runtime, model: start.Model}
+			v.announce()
+			settings.Runtime = start.Runtime
+		}},
+		Session: session.Options{
+			Approve: c.approve,
+			Events: func(e *agent.Event) {
+				if printer == nil {
+					printer = inv.newRecordPrinter(c.screen, supervisor.Entry{Runtime: settings.Runtime})
+				}
+				if e.ApprovalID == "" {
+					_ = printer.print(&supervisor.Record{Event: e}) // a terminal that is gone ends the program
+				}
+			},
+		},
+	}
+	c.held, err = inv.hold(ctx, store, "", &settings, opts, c.warn)
+	if err != nil {
+		return err
+	}
+	defer c.held.stop(context.WithoutCancel(ctx), "the conversation has ended")
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return &failure{text: "the terminal cannot be used", err: err}
 	}
-	c.keys = newKeys(in, ctx.Done(), c.session.Done())
+	c.raw.Store(true)
+	c.keys = newKeys(in, ctx.Done(), c.held.session.Done())
 	err = c.talk(ctx, out)
 	term.Restore(int(in.Fd()), before)
-	if id := c.session.Info().SessionID; id != "" && err == nil {
+	c.raw.Store(false)
+	if id := c.held.session.Info().SessionID; id != "" && err == nil {
 		inv.screen.info(fmt.Sprintf("%s chat --agent %s --resume %s goes on with it", program, settings.Runtime, shellWord(id)))
 	}
 	return err
+}
+
+// warn says what went another way than asked for.
+func (c *chat) warn(line string) {
+	if c.raw.Load() && !c.inv.global.quiet {
+		c.screen.warn(line)
+	} else {
+		c.inv.screen.warn(line)
+	}
 }
 
 // talk takes lines and has them answered.
@@ -144,7 +160,11 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 // turn says something and shows what comes of it. It reports whether the
 // conversation goes on.
 func (c *chat) turn(ctx context.Context, text string) (bool, error) {
-	turn := c.session.Send(session.Message{Text: text})
+	turn, err := c.held.send(text)
+	if err != nil {
+		c.screen.line(c.inv.describe(err))
+		return true, nil
+	}
 	interrupted := false
 	var open chatQuestion // its answer is nil while none is open
 	for {
@@ -181,7 +201,7 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 			default:
 				interrupted = true
 				c.screen.line("^C")
-				go c.session.Interrupt(ctx) // the turn tells what came of it
+				go c.held.session.Interrupt(ctx) // the turn tells what came of it
 			}
 		}
 	}

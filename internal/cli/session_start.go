@@ -9,6 +9,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/sessions"
 )
 
 // startTime is how long an agent may take until it takes messages, where nothing
@@ -103,6 +104,8 @@ type sessionSettings struct {
 	StartTimeout        time.Duration         `json:"start_timeout"`
 	Idle                time.Duration         `json:"idle,omitempty"`
 	ApprovalTimeout     time.Duration         `json:"approval_timeout,omitempty"`
+	// Hooks are told what happens, beside those of the preferences.
+	Hooks []sessions.SinkSpec `json:"hooks,omitempty"`
 	// Env may hold secrets; it is not stored.
 	Env []string `json:"env,omitempty"`
 	// Resume is the runtime's ID of the session to go on with.
@@ -183,7 +186,10 @@ func (inv *invocation) startSession(ctx context.Context, name value, settings se
 	if err != nil {
 		return err
 	}
-	entry, err := all.Create(supervisor.Entry{Name: name.text, Runtime: settings.Runtime, Workdir: settings.Workdir, Settings: kept})
+	entry, err := all.Create(supervisor.Entry{
+		Name: name.text, CanonicalID: sessions.IdentityOf(settings.Env, "").SessionID,
+		Runtime: settings.Runtime, Workdir: settings.Workdir, Settings: kept,
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/sessions"
 )
 
 // The states of an [Entry], and those that are found out about it.
@@ -26,14 +28,20 @@ const (
 	StateEnded    = "ended"
 	// StateCrashed: the supervisor has ended without a word.
 	StateCrashed = "crashed"
+	// StateStopping: the session is ending.
+	StateStopping = "stopping"
 	// StateSilent: the supervisor does not answer.
 	StateSilent = "not answering"
 )
 
 // An Entry is what is known of a session without asking its supervisor.
 type Entry struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name,omitempty"`
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// CanonicalID is GT_SESSION_ID of the session, under which package sessions
+	// keeps an entry of it in the same folder.
+	CanonicalID string `json:"canonical_id"`
+
 	Runtime   string    `json:"runtime"`
 	Model     string    `json:"model"`
 	SessionID string    `json:"session_id"` // the runtime's
@@ -82,6 +90,28 @@ const keptEnded = 100
 
 func (s *Sessions) folder(id string) string { return filepath.Join(s.Folder, id) }
 
+// store returns where package sessions keeps what it knows.
+func (s *Sessions) store() *sessions.Store { return sessions.NewStore(s.Folder) }
+
+// known returns what package sessions knows of a session.
+func (s *Sessions) known(e *Entry) (sessions.Entry, error) {
+	known, err := s.store().Get(e.CanonicalID)
+	if err == nil && known.Owner != e.Supervisor {
+		err = sessions.ErrUnknown // another session has that ID by now
+	}
+	return known, err
+}
+
+// describe completes a status by what is known of the agent.
+func (s *Sessions) describe(st *Status) {
+	known, err := s.known(&st.Entry)
+	if err != nil {
+		return // it has not begun
+	}
+	running, _ := known.Running() // it is of this machine
+	st.Agent = Process{PID: known.PID, Identity: known.Process, Running: running, Started: known.Started, Ready: known.Ready}
+}
+
 func (s *Sessions) socket(id string) string { return socketPath(s.folder(id)) }
 
 // isName reports whether s can name a session: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
@@ -128,6 +158,9 @@ func (s *Sessions) Create(e Entry) (Entry, error) {
 	}
 	if err != nil {
 		return Entry{}, err
+	}
+	if e.CanonicalID == "" {
+		e.CanonicalID = e.ID
 	}
 	// Until the supervisor takes over, the session is this process's.
 	e.Started, e.Stored, e.PID, e.Supervisor = time.Now().UTC(), StateStarting, os.Getpid(), process.Self()
@@ -177,7 +210,11 @@ func (s *Sessions) forget(list []Entry) {
 // Remove removes what is known of a session.
 func (s *Sessions) Remove(id string) {
 	removeSocket(s.socket(id), s.folder(id))
-	s.withdraw(id)
+	if e, err := s.Load(id); err == nil {
+		if known, err := s.known(&e); err == nil {
+			_ = s.store().Remove(context.Background(), known.SessionID) // unless its agent lives on
+		}
+	}
 	os.RemoveAll(s.folder(id)) // what stays is removed the next time
 }
 
@@ -191,10 +228,7 @@ func (s *Sessions) Save(e Entry) error {
 	if err := os.WriteFile(name+".part", append(text, '\n'), 0o600); err != nil {
 		return err
 	}
-	if err := os.Rename(name+".part", name); err != nil {
-		return err
-	}
-	return s.publish(e)
+	return os.Rename(name+".part", name)
 }
 
 // Load reads the entry of the session with an ID.
