@@ -21,6 +21,10 @@ const (
 
 // Options say how a session behaves. The zero value is usable.
 type Options struct {
+	// Mode is how the agent is run. Empty means ModeMinimal. It is package runner
+	// that starts agents and heeds it.
+	Mode Mode
+
 	// Events receives every event in order, on one goroutine, valid during the
 	// call. A call that blocks stops the agent's output, and loses nothing.
 	Events func(*agent.Event)

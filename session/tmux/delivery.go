@@ -28,6 +28,7 @@ var (
 	errUnseen   = errors.New("the terminal shows nothing of what is typed")
 	errNoEffect = errors.New("the message stands in the terminal, but Enter has no effect")
 	errEnded    = errors.New("the agent has ended")
+	errAsks     = errors.New("the agent asks for permission")
 )
 
 // A delivered message is what the terminal showed around it.
@@ -44,11 +45,17 @@ func (e *engine) deliver(ctx context.Context, text string) (d delivered, err err
 	if text == "" {
 		return d, errEmpty
 	}
+	if e.terminal.SpaceLast {
+		text += " "
+	}
 	if d.before, err = e.look(ctx); err != nil {
 		return d, err
 	}
+	if e.terminal.question(d.before) != nil {
+		return d, errAsks
+	}
 	defer func() {
-		if err != nil {
+		if err != nil && !errors.Is(err, errAsks) { // no key is to answer it
 			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 			defer cancel()
 			_ = e.pane.press(undo, e.terminal.Clear) // the error is there already
@@ -128,9 +135,15 @@ func (e *engine) settle(ctx context.Context, before screen, limit time.Duration)
 	}
 }
 
-// submit presses Enter until something changes.
+// submit presses Enter until something changes, but never where that would answer
+// a question.
 func (e *engine) submit(ctx context.Context, typed screen) (screen, error) {
 	for _, wait := range enterWaits {
+		if now, err := e.look(ctx); err != nil {
+			return typed, err
+		} else if e.terminal.question(now) != nil {
+			return typed, errAsks
+		}
 		if err := e.pane.press(ctx, "Enter"); err != nil {
 			return typed, err
 		}

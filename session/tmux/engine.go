@@ -14,9 +14,11 @@ import (
 // An engine is the session.Engine for one pane.
 type engine struct {
 	runtime  string
-	terminal Terminal
+	terminal terminal
 	env      []string
-	begin    func(ctx context.Context) (pane, error)
+	// sessionID returns the CLI's ID of the session; see session.Program.
+	sessionID func() string
+	begin     func(ctx context.Context) (pane, error)
 
 	pane  pane
 	sink  session.Sink
@@ -26,15 +28,18 @@ type engine struct {
 
 	mu      sync.Mutex // held while keys are pressed and while a turn is judged
 	current *turn
+	asked   question
+	known   string // the ID of the session, once open by the watching goroutine alone
 	closing sync.Once
 }
 
 var _ session.Engine = (*engine)(nil)
 
-func newEngine(runtime string, t Terminal, env []string, begin func(ctx context.Context) (pane, error)) *engine {
+func newEngine(runtime string, t session.Terminal, env []string, begin func(ctx context.Context) (pane, error)) *engine {
 	return &engine{
-		runtime: runtime, terminal: t.withDefaults(), env: env, begin: begin,
-		turns: make(chan *turn, 1), ended: make(chan struct{}),
+		runtime: runtime, terminal: withDefaults(t), env: env, begin: begin,
+		sessionID: func() string { return "" },
+		turns:     make(chan *turn, 1), ended: make(chan struct{}),
 	}
 }
 
@@ -44,7 +49,10 @@ func (e *engine) Open(ctx context.Context, _ session.Transport, start session.St
 	if err != nil {
 		return session.Info{}, err
 	}
-	e.pane, e.sink = p, sink
+	e.pane, e.sink, e.known = p, sink, start.Resume
+	if e.known == "" {
+		e.known = e.sessionID()
+	}
 	go func() {
 		e.why = p.wait()
 		close(e.ended)
@@ -53,7 +61,7 @@ func (e *engine) Open(ctx context.Context, _ session.Transport, start session.St
 	if err := e.ready(ctx); err != nil {
 		return session.Info{}, e.explain(err)
 	}
-	return session.Info{SessionID: start.Resume, Steers: e.terminal.TypesWhileBusy}, nil
+	return session.Info{SessionID: e.known, Steers: e.terminal.TypesWhileBusy}, nil
 }
 
 // explain returns why the agent has ended when that is behind err.
@@ -115,10 +123,14 @@ func (e *engine) awaitIdle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if e.terminal.idle(s) || e.terminal.TypesWhileBusy {
+		asks := e.terminal.question(s) != nil
+		if !asks && (e.terminal.idle(s) || e.terminal.TypesWhileBusy) {
 			return nil
 		}
 		if time.Now().After(giveUp) {
+			if asks {
+				return errAsks
+			}
 			return errBusy
 		}
 		if err := sleep(ctx, poll); err != nil {
@@ -168,9 +180,6 @@ func (e *engine) press(ctx context.Context, keys []string) error {
 	}
 	return nil
 }
-
-// Answer is too late: a terminal does not tell questions from other text.
-func (e *engine) Answer(context.Context, string, session.Decision) error { return session.ErrTooLate }
 
 // Close presses the keys that end the agent, or takes its terminal away.
 func (e *engine) Close() error {

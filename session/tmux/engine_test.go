@@ -13,10 +13,10 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-var marked = Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}}
+var marked = session.Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}}
 
 // inBubble runs a test with a session on fake time, and stops it.
-func inBubble(t *testing.T, f *fakeCLI, terminal Terminal, test func(t *testing.T, s *session.Session)) {
+func inBubble(t *testing.T, f *fakeCLI, terminal session.Terminal, test func(t *testing.T, s *session.Session)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := f.open(t.Context(), terminal)
@@ -48,7 +48,7 @@ func TestTurnEndsWithTheWork(t *testing.T) {
 }
 
 func TestTurnWithoutASignOfWorkEndsInSilence(t *testing.T) {
-	for name, terminal := range map[string]Terminal{"prompt": marked, "nothing": {WarmUp: -1, Quiet: 4 * time.Second}} {
+	for name, terminal := range map[string]session.Terminal{"prompt": marked, "nothing": {WarmUp: -1, Quiet: 4 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeCLI{prompt: "❯ ", lag: 0, work: 0}
 			inBubble(t, f, terminal, func(t *testing.T, s *session.Session) {
@@ -57,7 +57,7 @@ func TestTurnWithoutASignOfWorkEndsInSilence(t *testing.T) {
 				if err != nil || r.Text != "answer to one" {
 					t.Errorf("%q, %v", r.Text, err)
 				}
-				if took := time.Since(began); took < terminal.withDefaults().Quiet {
+				if took := time.Since(began); took < withDefaults(terminal).Quiet {
 					t.Errorf("the turn took %v", took)
 				}
 			})
@@ -68,14 +68,14 @@ func TestTurnWithoutASignOfWorkEndsInSilence(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		terminal Terminal
+		terminal session.Terminal
 		opensIn  time.Duration // at least, and less than a second more
 		fails    bool
 	}{
 		"at the prompt":         {terminal: marked, opensIn: 20 * time.Second},
-		"after the warm-up":     {terminal: Terminal{WarmUp: 7 * time.Second}, opensIn: 7 * time.Second},
-		"the warm-up is capped": {terminal: Terminal{WarmUp: time.Hour, StartTimeout: 9 * time.Second}, opensIn: 9 * time.Second},
-		"not in time":           {terminal: Terminal{Prompt: "❯ ", StartTimeout: 10 * time.Second}, opensIn: 10 * time.Second, fails: true},
+		"after the warm-up":     {terminal: session.Terminal{WarmUp: 7 * time.Second}, opensIn: 7 * time.Second},
+		"the warm-up is capped": {terminal: session.Terminal{WarmUp: time.Hour, StartTimeout: 9 * time.Second}, opensIn: 9 * time.Second},
+		"not in time":           {terminal: session.Terminal{Prompt: "❯ ", StartTimeout: 10 * time.Second}, opensIn: 10 * time.Second, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,25 +122,25 @@ func TestPromptThatShowsForAMomentIsNotReady(t *testing.T) {
 
 func TestDialogs(t *testing.T) {
 	t.Parallel()
-	trust := Dialog{Contains: "trust this folder", Keys: []string{"Down", "Enter"}}
+	trust := session.Dialog{Contains: "trust this folder", Keys: []string{"Down", "Enter"}}
 	for name, c := range map[string]struct {
 		cli     *fakeCLI
-		dialogs []Dialog
+		dialogs []session.Dialog
 		keys    []string
 		fails   bool
 	}{
-		"answered":               {&fakeCLI{dialog: "❯ trust this folder?"}, []Dialog{trust}, []string{"Down", "Enter"}, false},
-		"again when it was lost": {&fakeCLI{dialog: "trust this folder?", swallows: 1}, []Dialog{trust}, []string{"Down", "Enter", "Down", "Enter"}, false},
+		"answered":               {&fakeCLI{dialog: "❯ trust this folder?"}, []session.Dialog{trust}, []string{"Down", "Enter"}, false},
+		"again when it was lost": {&fakeCLI{dialog: "trust this folder?", swallows: 1}, []session.Dialog{trust}, []string{"Down", "Enter", "Down", "Enter"}, false},
 		"not configured":         {&fakeCLI{dialog: "trust this folder?"}, nil, nil, true},
-		"another one":            {&fakeCLI{dialog: "delete this folder?"}, []Dialog{trust}, nil, true},
-		"its text stays":         {&fakeCLI{lines: []string{"trust this folder?"}, dialog: "trust this folder?"}, []Dialog{trust}, []string{"Down", "Enter"}, false},
+		"another one":            {&fakeCLI{dialog: "delete this folder?"}, []session.Dialog{trust}, nil, true},
+		"its text stays":         {&fakeCLI{lines: []string{"trust this folder?"}, dialog: "trust this folder?"}, []session.Dialog{trust}, []string{"Down", "Enter"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := c.cli
 				f.prompt = "❯ "
-				s, err := f.open(t.Context(), Terminal{Prompt: "❯ ", Dialogs: c.dialogs})
+				s, err := f.open(t.Context(), session.Terminal{Prompt: "❯ ", Dialogs: c.dialogs})
 				if c.fails != (err != nil) {
 					t.Fatal(err)
 				}

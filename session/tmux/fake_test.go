@@ -33,7 +33,7 @@ type fakeCLI struct {
 
 const workMark = "* working (esc to interrupt)"
 
-func (f *fakeCLI) engine(t Terminal) *engine {
+func (f *fakeCLI) engine(t session.Terminal) *engine {
 	f.done = make(chan struct{})
 	return newEngine("test", t, nil, func(context.Context) (pane, error) { return f, nil })
 }
@@ -165,6 +165,6 @@ func (f *fakeCLI) end(why error) {
 func (f *fakeCLI) Stop()                 { f.end(nil) }
 func (f *fakeCLI) Done() <-chan struct{} { return f.done }
 
-func (f *fakeCLI) open(ctx context.Context, t Terminal) (*session.Session, error) {
+func (f *fakeCLI) open(ctx context.Context, t session.Terminal) (*session.Session, error) {
 	return session.Open(ctx, "test", f.engine(t), f, session.Transport{}, session.Start{Resume: "s-1"}, session.Options{})
 }

@@ -22,23 +22,22 @@ const (
 
 // Options say what agent a session is with.
 type Options struct {
-	Runtime string // a token for texts
-	// Path is the absolute path of the agent's executable, Args its arguments
-	// and Env its whole environment, to which tmux adds what it says of itself.
-	Path string
-	Args []string
-	Env  []string
-	// Terminal says how the agent behaves.
-	Terminal Terminal
+	session.Program
 
 	// Width and Height are the size of the terminal in characters. Zero means
 	// the defaults.
 	Width, Height int
-	// Program is the absolute path of tmux. Empty means the first in PATH.
-	Program string
+	// Tmux is the absolute path of tmux. Empty means the first in PATH.
+	Tmux string
 	// Started is called once, when the agent is about to start, with the PID of
 	// the tmux server, which lives as long as the session, and its socket.
 	Started func(pid int, socket string)
+}
+
+func init() {
+	session.RegisterTerminals(func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+		return Open(ctx, Options{Program: p}, start, o)
+	})
 }
 
 // Open starts an agent in a terminal and opens a session with it in
@@ -50,14 +49,14 @@ func Open(ctx context.Context, o Options, start session.Start, so session.Option
 	if err := o.check(start); err != nil {
 		return nil, &agent.Error{Kind: agent.ErrUsage, Runtime: o.Runtime, Err: err}
 	}
-	program, err := o.program()
+	program, err := o.tmux()
 	if err != nil {
 		return nil, &agent.Error{Kind: agent.ErrNotInstalled, Runtime: o.Runtime, Err: err}
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, &agent.Error{Kind: agent.ErrCanceled, Runtime: o.Runtime, Err: err}
 	}
-	s, err := startServer(ctx, program, start.Workdir, o.Env)
+	s, err := startServer(ctx, program, start.Workdir, &o.Program)
 	if err != nil {
 		return nil, &agent.Error{Kind: agent.ErrAgent, Runtime: o.Runtime, Err: err}
 	}
@@ -71,6 +70,9 @@ func Open(ctx context.Context, o Options, start session.Start, so session.Option
 		}
 		return p, nil
 	})
+	if o.SessionID != nil {
+		e.sessionID = o.SessionID
+	}
 	return session.Open(ctx, o.Runtime, e, s, session.Transport{}, start, so)
 }
 
@@ -97,9 +99,9 @@ func (o *Options) check(start session.Start) error {
 	return err
 }
 
-// program returns the absolute path of tmux.
-func (o *Options) program() (string, error) {
-	name := o.Program
+// tmux returns the absolute path of tmux.
+func (o *Options) tmux() (string, error) {
+	name := o.Tmux
 	if name == "" {
 		name = "tmux"
 	}

@@ -30,14 +30,14 @@ func options(s stub) Options {
 	must(err)
 	text, err := json.Marshal(s)
 	must(err)
-	terminal := Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}, Quiet: time.Second}
+	terminal := session.Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}, Quiet: time.Second}
 	if s.Plain {
-		terminal = Terminal{WarmUp: -1, Quiet: 2 * time.Second}
+		terminal = session.Terminal{WarmUp: -1, Quiet: 2 * time.Second}
 	}
-	return Options{
+	return Options{Program: session.Program{
 		Runtime: "stub", Path: self, Terminal: terminal,
 		Env: []string{stubEnv + "=" + string(text), "VALUE=a b;", "PATH=/usr/bin:/bin", "GORACE=atexit_sleep_ms=0"},
-	}
+	}}
 }
 
 // A real session is one in real tmux.
@@ -149,7 +149,7 @@ func TestConversation(t *testing.T) {
 				r.expect(text, "got "+fingerprint(text))
 			}
 			for _, text := range []string{"/quit", "!ls"} {
-				if result, err := r.say(text); err != nil || !strings.Contains(result.Text, "got "+fingerprint("\n"+text)) {
+				if result, err := r.say(text); err != nil || !strings.Contains(result.Text, "got "+fingerprint(guardLine+text)) {
 					t.Errorf("%q: %q, %v", text, result.Text, err)
 				}
 			}
@@ -178,7 +178,7 @@ func TestAnswerLongerThanTheScreen(t *testing.T) {
 func TestSlowStartDialogAndLostEnter(t *testing.T) {
 	t.Parallel()
 	o := options(stub{Slow: time.Second, Dialog: true, Swallow: 2})
-	o.Terminal.Dialogs = []Dialog{{Contains: "trust this folder", Keys: []string{"Enter"}}}
+	o.Terminal.Dialogs = []session.Dialog{{Contains: "trust this folder", Keys: []string{"Enter"}}}
 	r := openReal(t, o, t.TempDir())
 	r.expect("one", "got "+fingerprint("one"))
 	r.expect("two", "got "+fingerprint("two"))
@@ -349,7 +349,7 @@ func TestAgentThatDoesNotBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	noTmux := options(stub{})
-	noTmux.Program = "/nowhere/tmux"
+	noTmux.Tmux = "/nowhere/tmux"
 	asking := options(stub{Dialog: true})
 	asking.Terminal.StartTimeout = 2 * time.Second
 	for name, c := range map[string]struct {

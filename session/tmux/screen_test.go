@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/session"
 )
 
 func TestParseScreen(t *testing.T) {
@@ -56,7 +58,7 @@ func TestIdle(t *testing.T) {
 		"nothing, and no prompt to look at": {"", "", true},
 		"no prompt, but a mark of work":     {"", "esc to interrupt", false},
 	} {
-		terminal := Terminal{Prompt: c.prompt, Busy: busy}
+		terminal := withDefaults(session.Terminal{Prompt: c.prompt, Busy: busy})
 		if got := terminal.idle(screen{lines: splitLines(c.shown)}); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
 )
 
 const (
@@ -34,13 +35,13 @@ type server struct {
 	process *process.Process
 	said    tail
 	exit    process.Exit // once done is closed
+	over    func(survived int)
 	done    chan struct{}
 }
 
-// startServer starts a server whose programs get env and run in dir. It runs on
-// when ctx has ended.
-func startServer(ctx context.Context, tmux, dir string, env []string) (*server, error) {
-	s := &server{tmux: tmux, env: withoutTmux(env), done: make(chan struct{})}
+// startServer starts a server for a program in dir. It runs on when ctx has ended.
+func startServer(ctx context.Context, tmux, dir string, p *session.Program) (*server, error) {
+	s := &server{tmux: tmux, env: withoutTmux(p.Env), over: p.Ended, done: make(chan struct{})}
 	var err error
 	parent := os.TempDir()
 	if len(parent) > maxSocket-2*len(process.TempPrefix) {
@@ -58,6 +59,7 @@ func startServer(ctx context.Context, tmux, dir string, env []string) (*server, 
 		Stdout: &s.said,
 		Stderr: &s.said,
 		Settle: hangUpTime,
+		Litter: p.Litter,
 	})
 	if err != nil {
 		s.cleanUp()
@@ -84,12 +86,19 @@ func (s *server) socket() string { return filepath.Join(s.folder, "socket") }
 // Stop ends the server and with it the agent.
 func (s *server) Stop() { s.process.Stop() }
 
+// PID is for session.Session.PID. The PID of the agent itself can be another
+// program's before the session is over.
+func (s *server) PID() int { return s.process.Pid() }
+
 // Done is closed when nothing is left of them.
 func (s *server) Done() <-chan struct{} { return s.done }
 
 func (s *server) wait() {
 	s.exit, _ = s.process.Wait() // its writers do not fail
 	s.cleanUp()
+	if s.over != nil {
+		s.over(s.exit.Survived)
+	}
 	close(s.done)
 }
 

@@ -23,10 +23,14 @@ func sanitize(text string) string {
 	}, text)
 }
 
-// guard puts a line break before text that begins with one of the characters.
+// guardLine goes before text that a CLI would take for a command. A blank line
+// would not do: some CLIs cut off blanks first.
+const guardLine = "Message:\n"
+
+// guard puts a line before text that begins with one of the characters.
 func guard(text, commands string) string {
-	if first := strings.TrimLeft(text, " "); first != "" && strings.ContainsAny(first[:1], commands) {
-		return "\n" + text
+	if first := strings.TrimLeft(text, " \n"); first != "" && strings.ContainsAny(first[:1], commands) {
+		return guardLine + text
 	}
 	return text
 }

@@ -28,7 +28,8 @@ func TestSanitize(t *testing.T) {
 func TestGuardKeepsMessagesFromBeingCommands(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"/quit": "\n/quit", "  !ls": "\n  !ls", "a /b": "a /b", "": "", " ": " ", "é": "é", "\n/x": "\n/x",
+		"/quit": "Message:\n/quit", "  !ls": "Message:\n  !ls", "\n /x": "Message:\n\n /x",
+		"a /b": "a /b", "": "", " ": " ", "é": "é",
 	} {
 		if got := guard(text, DefaultCommands); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

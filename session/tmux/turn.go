@@ -3,6 +3,8 @@ package tmux
 import (
 	"context"
 	"time"
+
+	"github.com/busdk/bus-agent/agent"
 )
 
 // A turn is one that runs.
@@ -24,7 +26,7 @@ func (t *turn) restart(now time.Time) { t.still, t.since = 0, now }
 
 // over takes note of what the terminal shows now and reports whether the turn is
 // over.
-func (t *turn) over(terminal *Terminal, s screen, now time.Time) bool {
+func (t *turn) over(terminal *terminal, s screen, now time.Time) bool {
 	same := s.same(t.last)
 	t.last = s
 	switch {
@@ -37,8 +39,8 @@ func (t *turn) over(terminal *Terminal, s screen, now time.Time) bool {
 		return false
 	}
 	t.still++
-	if terminal.marked() && (t.worked || t.interrupted) {
-		return t.still >= looksInRow
+	if t.still >= looksInRow && terminal.marked() && (t.interrupted || t.worked && len(terminal.Finished) == 0) {
+		return true
 	}
 	return now.Sub(t.since) >= terminal.Quiet
 }
@@ -57,28 +59,53 @@ func (e *engine) follow(t *turn) {
 			return
 		case <-time.After(poll):
 		}
-		if text, over := e.judge(ctx, t); over {
-			for _, event := range t.result(text) {
-				e.sink.Event(event)
-			}
+		tell, over := e.judge(ctx, t)
+		tell()
+		if over {
 			return
 		}
 	}
 }
 
-// judge reports whether t is over and what its text is. A look that fails tells
-// nothing: the end of the agent is seen elsewhere.
-func (e *engine) judge(ctx context.Context, t *turn) (text string, over bool) {
+// judge looks what becomes of t. It returns what is to be told of it, without the
+// lock, and whether it is over. A look that fails tells nothing: the end of the
+// agent is seen elsewhere.
+func (e *engine) judge(ctx context.Context, t *turn) (func(), bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s, err := e.look(ctx)
-	if err != nil || !t.over(&e.terminal, s, time.Now()) {
-		return "", false
+	if err != nil {
+		return func() {}, false
+	}
+	tell := e.asking(s, time.Now())
+	quiet := t.over(&e.terminal, s, time.Now())
+	if !quiet && (t.still < looksInRow || !t.worked || len(e.terminal.Finished) == 0) {
+		return tell, false
 	}
 	lines, err := e.pane.since(ctx, t.before.history, s)
 	if err != nil {
 		lines = s.lines
 	}
+	text := gained(t.before.lines, t.typed.lines, lines)
+	if !quiet && !e.terminal.finished(text) {
+		return tell, false
+	}
 	e.current = nil
-	return gained(t.before.lines, t.typed.lines, lines), true
+	return func() {
+		tell()
+		e.learn()
+		for _, event := range t.result(text) {
+			e.sink.Event(event)
+		}
+	}, true
+}
+
+// learn tells of the ID of the session once it is known.
+func (e *engine) learn() {
+	if e.known != "" {
+		return
+	}
+	if e.known = e.sessionID(); e.known != "" {
+		e.sink.Event(&agent.Event{Kind: agent.KindSessionStarted, SessionID: e.known})
+	}
 }
