@@ -178,6 +178,11 @@ type Setup struct {
 	// session, and is Request.Resume otherwise.
 	ResumeID string
 
+	// SessionID returns the ID of the session that begins, for a CLI in a terminal,
+	// which tells in no event: once it is chosen, and empty before. It may be
+	// called by any goroutine until Close, and may be nil.
+	SessionID func() string
+
 	// SessionCreated is when the session of ResumeID was created, where that is
 	// known; see session.Start.
 	SessionCreated time.Time

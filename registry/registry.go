@@ -116,6 +116,10 @@ func check(rt Runtime) string {
 		return "Instructions.Prepare is nil"
 	case rt.Session != nil && (rt.Session.Command == nil || rt.Session.Engine == nil):
 		return "Session.Command or Session.Engine is nil"
+	case rt.Terminal != nil && (rt.Terminal.Command == nil || !rt.Terminal.Resume.valid()):
+		return "Terminal.Command is nil or Terminal.Resume is unknown"
+	case rt.Terminal != nil && rt.Terminal.Options.Resume != (rt.Terminal.Resume != ResumeNone):
+		return "Terminal.Options.Resume and Terminal.Resume contradict each other"
 	}
 	for i, v := range rt.Variants {
 		if !validID(v) {

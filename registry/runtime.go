@@ -85,6 +85,10 @@ type Runtime struct {
 	// Session holds long-lived sessions; nil means that the runtime cannot.
 	Session *Session
 
+	// Terminal holds the interactive CLI in a terminal; nil means that it cannot
+	// be held so.
+	Terminal *Terminal
+
 	// PrivateTemp gives each run a TMPDIR of its own, removed at its end. It is
 	// for CLIs that leave files there, or whose sandbox lets tools write there.
 	PrivateTemp bool

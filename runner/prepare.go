@@ -60,7 +60,11 @@ const (
 	forRun purpose = iota
 	forPlan
 	forSession
+	forTerminal
 )
+
+// talks reports whether it is for a session, which may begin without a prompt.
+func (p purpose) talks() bool { return p == forSession || p == forTerminal }
 
 // prepared is a settled request with everything arranged for its run.
 type prepared struct {
@@ -107,11 +111,8 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 	}
 	p.selection.Warnings = slices.Clone(p.warnings)
 	rt := p.selection.Runtime
-	if what == forSession {
-		if rt.Session == nil {
-			return p, cannot(rt, "hold a session")
-		}
-		rt.Options = rt.Session.Options
+	if err := p.adapt(&rt); err != nil {
+		return p, err
 	}
 	if p.settings, err = quiet.settings(l, rt.ID, req, ""); err != nil {
 		return p, err
@@ -143,12 +144,29 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 	return p, nil
 }
 
-func (p *prepared) build(rt registry.Runtime) (agent.Command, error) {
-	build := rt.Command
-	if p.purpose == forSession {
-		build = rt.Session.Command
+// adapt makes rt the runtime as it is for the purpose.
+func (p *prepared) adapt(rt *registry.Runtime) error {
+	var prepare func(context.Context, agent.Request, *instructions.Workspace) (agent.Setup, error)
+	switch {
+	case p.purpose == forSession && rt.Session == nil:
+		return cannot(*rt, "hold a session")
+	case p.purpose == forTerminal && rt.Terminal == nil:
+		return cannot(*rt, "be held in a terminal")
+	case p.purpose == forSession:
+		rt.Options, rt.Command, prepare = rt.Session.Options, rt.Session.Command, rt.Session.Prepare
+	case p.purpose == forTerminal:
+		rt.Options, rt.Command, prepare = rt.Terminal.Options, rt.Terminal.Command, rt.Terminal.Prepare
 	}
-	command, err := build(p.req)
+	if prepare != nil && rt.Instructions != nil {
+		adapter := *rt.Instructions // that of the registry stays as it is
+		adapter.Prepare = prepare
+		rt.Instructions = &adapter
+	}
+	return nil
+}
+
+func (p *prepared) build(rt registry.Runtime) (agent.Command, error) {
+	command, err := rt.Command(p.req)
 	if err != nil {
 		return agent.Command{}, p.wrap(agent.ErrUsage, err)
 	}
@@ -186,7 +204,7 @@ func (p *prepared) settleText() error {
 	}
 	req.Template, req.Vars = "", nil
 	switch {
-	case strings.TrimSpace(req.Prompt) == "" && (p.purpose != forSession || req.Prompt != ""):
+	case strings.TrimSpace(req.Prompt) == "" && (!p.purpose.talks() || req.Prompt != ""):
 		return agent.Usagef("the prompt is empty; nothing was started")
 	case !utf8.ValidString(req.Prompt):
 		return agent.Usagef("the prompt is not valid UTF-8; nothing was started")
@@ -300,11 +318,7 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	if p.workspace, err = instructions.Open(p.chain, dryRun); err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
-	prepare := rt.Instructions.Prepare
-	if p.purpose == forSession && rt.Session.Prepare != nil {
-		prepare = rt.Session.Prepare
-	}
-	setup, err := prepare(ctx, p.req, p.workspace)
+	setup, err := rt.Instructions.Prepare(ctx, p.req, p.workspace)
 	if err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}

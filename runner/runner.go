@@ -10,6 +10,7 @@ import (
 
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
 )
 
 // Preferences is where persistent defaults come from; preferences.Store
@@ -42,6 +43,10 @@ type Runner struct {
 	// RequireConfigured makes it an error when no source names a runtime,
 	// instead of taking the first available one.
 	RequireConfigured bool
+
+	// OpenTerminal runs what is asked for in session.ModeTmux. Nil means what is
+	// registered, which package session/tmux is when it is imported.
+	OpenTerminal session.OpenTerminal
 
 	// Warn receives each warning as one line without prefix or line break. Nil
 	// writes it to standard error after "bus-agent: ". It is called on the

@@ -17,11 +17,21 @@ import (
 // Continue must not be set, and of the callbacks only Started and Stderr are
 // called: events and questions are the business of options.
 //
+// In session.ModeTmux the runtime's interactive CLI runs in a terminal; Runner.OpenTerminal
+// says by what.
+//
 // The agent runs until [session.Session.Stop] or its own end, also after ctx has
 // ended, which bounds the opening alone. The errors are those of [Runner.Run].
 func (r *Runner) StartSession(ctx context.Context, req agent.Request, options session.Options) (*session.Session, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, canceled(req.Runtime, err)
+	}
+	mode, err := session.ParseMode(string(options.Mode))
+	if err != nil {
+		return nil, err
+	}
+	if mode == session.ModeTmux {
+		return r.startTerminal(ctx, req, options)
 	}
 	p, err := r.prepare(ctx, req, forSession)
 	if err != nil {
@@ -29,6 +39,11 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	}
 	options.Prefix = p.req.Resolved.Setup.Prefix
 	s, err := p.open(ctx, options)
+	return p.begin(s, err)
+}
+
+// begin sends the first message to a session that was opened.
+func (p *prepared) begin(s *session.Session, err error) (*session.Session, error) {
 	if err == nil && p.req.Prompt != "" {
 		s.Send(session.Message{Text: p.req.Prompt})
 	}
@@ -62,15 +77,21 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()
 	transport := session.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
-	start := session.Start{Workdir: p.req.Workdir, Resume: p.req.Resolved.Setup.ResumeID, Created: options.Created, Request: p.req}
-	if created := p.req.Resolved.Setup.SessionCreated; !created.IsZero() {
-		start.Created = created // it knows better
-	}
-	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), a, transport, start, options)
+	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), a, transport, p.sessionStart(options), options)
 	if err != nil {
 		return nil, a.explain(err)
 	}
 	return s, nil
+}
+
+// sessionStart says what session is opened.
+func (p *prepared) sessionStart(options session.Options) session.Start {
+	setup := &p.req.Resolved.Setup
+	start := session.Start{Workdir: p.req.Workdir, Resume: setup.ResumeID, Created: options.Created, Request: p.req}
+	if !setup.SessionCreated.IsZero() {
+		start.Created = setup.SessionCreated // it knows better
+	}
+	return start
 }
 
 // sessionAgent is the process behind a session.

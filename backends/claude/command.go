@@ -10,13 +10,27 @@ import (
 // command builds the argument list. Values are joined to their options with
 // "=", because several options take all words that follow them.
 func command(r agent.Request, root bool) (agent.Command, error) {
-	args := []string{"-p", "--output-format", "stream-json", "--verbose"}
+	args, err := options(r, root)
+	if err != nil {
+		return agent.Command{}, err
+	}
+	args = append([]string{"-p", "--output-format", "stream-json", "--verbose"}, args...)
+	return agent.Command{
+		Args:  append(args, callerArgs(r)...),
+		Env:   env(r),
+		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
+	}, nil
+}
+
+// options returns the options that runs and sessions have in common.
+func options(r agent.Request, root bool) ([]string, error) {
+	var args []string
 	if !r.TrustWorkspace {
 		args = append(args, "--setting-sources", "user", "--strict-mcp-config")
 	}
 	access, err := accessArgs(r, root)
 	if err != nil {
-		return agent.Command{}, err
+		return nil, err
 	}
 	args = append(args, access...)
 	for _, dir := range r.AddDirs {
@@ -42,13 +56,7 @@ func command(r agent.Request, root bool) (agent.Command, error) {
 		// instructions of that time.
 		args = append(args, "--system-prompt-snapshot", "off")
 	}
-	args = append(args, r.Resolved.Setup.Args...)
-	args = append(args, callerArgs(r)...)
-	return agent.Command{
-		Args:  args,
-		Env:   env(r),
-		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
-	}, nil
+	return append(args, r.Resolved.Setup.Args...), nil
 }
 
 // Tools that are taken away from the model.

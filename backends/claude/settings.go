@@ -54,6 +54,11 @@ func exclude(r agent.Request, t *tree, setup *agent.Setup) error {
 	plugins[agentsPlugin] = json.RawMessage("false")
 	settings[excludesKey] = encode(excludes)
 	settings[pluginsKey] = encode(plugins)
+	return passSettings(settings, setup)
+}
+
+// passSettings makes settings those of the run.
+func passSettings(settings map[string]json.RawMessage, setup *agent.Setup) error {
 	text := encode(settings)
 	if len(text) > maxSettings {
 		return agent.Usagef("--settings of %d bytes are too long, at most %d can be passed on", len(text), maxSettings)

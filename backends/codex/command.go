@@ -21,6 +21,16 @@ func command(r agent.Request) (agent.Command, error) {
 	for _, dir := range r.AddDirs {
 		args = append(args, "--add-dir", dir)
 	}
+	args = append(args, choices(r)...)
+	args = append(args, r.Args...)
+	if id := r.Resolved.Setup.ResumeID; id != "" {
+		args = append(args, "resume", id)
+	}
+	return agent.Command{Args: append(args, "-"), Stdin: r.Resolved.Setup.Prefix + r.Prompt}, nil
+}
+
+// choices returns the options that runs and terminals have in common.
+func choices(r agent.Request) (args []string) {
 	if r.Access == agent.AccessWrite {
 		// The run has a TMPDIR of its own.
 		args = append(args, config("sandbox_workspace_write.exclude_slash_tmp", true)...)
@@ -40,12 +50,7 @@ func command(r agent.Request) (agent.Command, error) {
 	// Without these every run asks servers of its own, and takes seconds longer
 	// where it cannot reach them.
 	args = append(args, config("analytics.enabled", false)...)
-	args = append(args, "--disable", "plugins")
-	args = append(args, r.Args...)
-	if id := r.Resolved.Setup.ResumeID; id != "" {
-		args = append(args, "resume", id)
-	}
-	return agent.Command{Args: append(args, "-"), Stdin: r.Resolved.Setup.Prefix + r.Prompt}, nil
+	return append(args, "--disable", "plugins")
 }
 
 // config returns the arguments that set a configuration value for one run. The

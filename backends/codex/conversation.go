@@ -69,11 +69,7 @@ func serverCommand(r agent.Request) (agent.Command, error) {
 		return agent.Command{}, agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or trust the workspace", ID, homeEnv)
 	}
 	args := append([]string{"app-server"}, trust(r)...)
-	// A private home has no settings and no rules, so there is nothing for these
-	// to leave out, and the server does not take them.
-	args = append(args, slices.DeleteFunc(slices.Clone(setup), func(arg string) bool {
-		return arg == trustFlag || slices.Contains(ignoreConfig(), arg)
-	})...)
+	args = append(args, withoutExecFlags(setup)...)
 	if r.Access == agent.AccessWrite {
 		args = append(args, config("sandbox_workspace_write.exclude_slash_tmp", true)...)
 		if len(r.AddDirs) > 0 {
@@ -89,6 +85,14 @@ func serverCommand(r agent.Request) (agent.Command, error) {
 	args = append(args, config("analytics.enabled", false)...)
 	args = append(args, "--disable", "plugins")
 	return agent.Command{Args: append(args, r.Args...)}, nil
+}
+
+// withoutExecFlags leaves out what only exec takes. A private home has no settings
+// and no rules, so there is nothing for these flags to leave out.
+func withoutExecFlags(setup []string) []string {
+	return slices.DeleteFunc(slices.Clone(setup), func(arg string) bool {
+		return arg == trustFlag || slices.Contains(ignoreConfig(), arg)
+	})
 }
 
 // trust says whether the repository's settings count. The server trusts a

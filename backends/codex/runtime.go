@@ -112,8 +112,9 @@ func Runtime() registry.Runtime {
 			MaxBytes: instructions.MaxBytes,
 			Owned:    []instructions.Owned{{Home: homeParent}},
 		},
-		Session: conversation(),
-		Litter:  []string{".git", ".codex", ".agents", ".aws"},
+		Session:  conversation(),
+		Terminal: interactive(),
+		Litter:   []string{".git", ".codex", ".agents", ".aws"},
 	}
 }
 

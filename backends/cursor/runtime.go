@@ -96,6 +96,7 @@ func Runtime() registry.Runtime {
 		ReportsResult: true,
 		PrivateTemp:   true,
 		Session:       conversation(),
+		Terminal:      interactive(),
 		Instructions: &registry.Instructions{
 			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,

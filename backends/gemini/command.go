@@ -17,12 +17,26 @@ var modes = map[agent.Access]string{
 // Values are joined to their options with "=", so that none is taken for an
 // option.
 func command(r agent.Request) (agent.Command, error) {
+	args, env, err := options(r)
+	if err != nil {
+		return agent.Command{}, err
+	}
+	args = append([]string{"-o", "stream-json"}, args...)
+	return agent.Command{
+		Args:  append(args, r.Args...),
+		Env:   env,
+		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
+	}, nil
+}
+
+// options returns the options and variables of a run, however it is shown.
+func options(r agent.Request) (args, env []string, err error) {
 	mode, ok := modes[r.Access]
 	if !ok {
 		mode = modes[agent.AccessWrite]
 	}
-	args := []string{"-o", "stream-json", "--approval-mode", mode}
-	env := []string{"GEMINI_CLI_NO_RELAUNCH=true"}
+	args = []string{"--approval-mode", mode}
+	env = []string{"GEMINI_CLI_NO_RELAUNCH=true"}
 	if r.TrustWorkspace {
 		env = append(env, trustEnv+"=true")
 	} else {
@@ -32,18 +46,13 @@ func command(r agent.Request) (agent.Command, error) {
 	}
 	chosen, err := choices(r)
 	if err != nil {
-		return agent.Command{}, err
+		return nil, nil, err
 	}
 	args = append(args, chosen...)
 	if id := r.Resolved.Setup.ResumeID; id != "" {
 		args = append(args, "--resume="+id)
 	}
-	args = append(args, r.Resolved.Setup.Args...)
-	return agent.Command{
-		Args:  append(args, r.Args...),
-		Env:   env,
-		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
-	}, nil
+	return append(args, r.Resolved.Setup.Args...), env, nil
 }
 
 // choices returns the options for what runs and sessions can choose alike.

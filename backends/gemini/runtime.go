@@ -116,6 +116,7 @@ func Runtime() registry.Runtime {
 		ReportsResult: true,
 		PrivateTemp:   true,
 		Session:       conversation(),
+		Terminal:      interactive(),
 		ExitFailure:   exitFailure,
 		QuietStderr:   quietStderr,
 		Instructions: &registry.Instructions{

@@ -109,7 +109,7 @@ func (s *settings) adapt(r agent.Request) error {
 		set(model, "maxSessionTurns", r.MaxTurns)
 		s.all.set("model", model)
 	}
-	if err := s.limitRetries(); err != nil {
+	if err := s.setGeneral(); err != nil {
 		return err
 	}
 	if err := s.confine(r); err != nil {
@@ -122,15 +122,18 @@ func (s *settings) adapt(r agent.Request) error {
 // say otherwise. Gemini CLI's own ten take four minutes and say nothing.
 const maxAttempts = 3
 
-func (s *settings) limitRetries() error {
+// setGeneral limits the retries, and keeps Gemini CLI from installing newer
+// versions of itself, which it does in a terminal.
+func (s *settings) setGeneral() error {
 	general, err := s.all.part("general")
 	if err != nil {
 		return err
 	}
 	if _, chosen := general["maxAttempts"]; !chosen {
 		set(general, "maxAttempts", maxAttempts)
-		s.all.set("general", general)
 	}
+	set(general, "enableAutoUpdate", false)
+	s.all.set("general", general)
 	return nil
 }
 

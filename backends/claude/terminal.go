@@ -1,0 +1,105 @@
+package claude
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
+)
+
+// interactive is how Claude Code is held in a terminal (2.1.329).
+func interactive() *registry.Terminal {
+	return &registry.Terminal{
+		Terminal: session.Terminal{
+			Prompt:    "❯ ",
+			Busy:      []string{"esc to interrupt"},
+			WarmUp:    10 * time.Second,
+			Questions: []session.Question{{Contains: "Esc to cancel", Accept: []string{"1"}, Decline: []string{"Escape"}}},
+			Commands:  "/!#",
+			SpaceLast: true,
+		},
+		Command: interactiveCommand,
+		Prepare: prepareInteractive,
+		Resume:  registry.ResumeFlag,
+		Options: conversation().Options,
+	}
+}
+
+// interactiveCommand builds the invocation of the interactive CLI. It asks whether
+// the folder is trusted and keeps the answer for all that the user does there
+// later; without settings of the repository there is nothing to ask, and with the
+// caller's trust it is answered, so it is told that it need not. It would also
+// install newer versions of itself.
+func interactiveCommand(r agent.Request) (agent.Command, error) {
+	args, err := options(r, os.Geteuid() == 0)
+	return agent.Command{
+		Args: append(args, callerArgs(r)...),
+		Env:  append(env(r), "CLAUDE_CODE_SANDBOXED=1", "DISABLE_AUTOUPDATER=1"),
+	}, err
+}
+
+// prepareInteractive is prepare with the instructions in a file, which a terminal
+// needs, and with a session whose ID is known from the start.
+func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	setup, err := prepare(ctx, r, w)
+	if err != nil {
+		return setup, err
+	}
+	if len(setup.Files) > 0 {
+		file := filepath.Join(r.Resolved.TempDir, "instructions.md")
+		if err := os.WriteFile(file, setup.Files[0], 0o600); err != nil {
+			return agent.Setup{}, fmt.Errorf("the instructions cannot be written: %w", err)
+		}
+		for i, arg := range setup.Args {
+			if arg == promptFile {
+				setup.Args[i] = file
+			}
+		}
+		setup.Files = nil
+	}
+	if r.Access == agent.AccessFull {
+		if err := acceptFull(r, &setup); err != nil {
+			return agent.Setup{}, err
+		}
+	}
+	if setup.ResumeID == "" {
+		id := newSessionID()
+		setup.Args = append(setup.Args, "--session-id="+id)
+		setup.SessionID = func() string { return id }
+	}
+	return setup, nil
+}
+
+// acceptFull answers for this session what Claude Code asks before it allows
+// everything: full access was asked for by name.
+func acceptFull(r agent.Request, setup *agent.Setup) error {
+	settings, err := callerSettings(r)
+	if err != nil {
+		return err
+	}
+	for i, arg := range setup.Args {
+		if arg == settingsFlag && i+1 < len(setup.Args) { // the caller's are in it
+			if err := json.Unmarshal([]byte(setup.Args[i+1]), &settings); err != nil {
+				return err
+			}
+		}
+	}
+	settings["skipDangerousModePermissionPrompt"] = json.RawMessage("true")
+	return passSettings(settings, setup)
+}
+
+// newSessionID returns a random UUID, which is what Claude Code takes.
+func newSessionID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

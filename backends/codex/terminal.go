@@ -1,0 +1,95 @@
+package codex
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
+)
+
+// interactive is how Codex is held in a terminal (0.169.0).
+func interactive() *registry.Terminal {
+	return &registry.Terminal{
+		Terminal: session.Terminal{
+			Prompt: "› ",
+			Busy:   []string{"esc to interrupt"},
+			// It shows no sign of work while an answer comes in.
+			Finished: []string{"Worked for "},
+			WarmUp:   3 * time.Second,
+			Quiet:    10 * time.Second,
+			Dialogs: []session.Dialog{
+				// That of a folder that is not trusted, in which nothing of the repository runs.
+				{Contains: "Open restricted", Keys: []string{"Enter"}},
+				// That of a newer model than the one that was asked for.
+				{Contains: "Use existing model", Keys: []string{"Down", "Enter"}},
+			},
+			Questions: []session.Question{{Contains: "enter to confirm or esc to cancel", Accept: []string{"y"}, Decline: []string{"Escape"}}},
+			SpaceLast: true,
+		},
+		Command: interactiveCommand,
+		Prepare: prepareInteractive,
+		Resume:  registry.ResumeSubcommand,
+		Options: conversation().Options,
+	}
+}
+
+// interactiveCommand builds the argument list of the interactive CLI.
+func interactiveCommand(r agent.Request) (agent.Command, error) {
+	setup := r.Resolved.Setup.Args
+	if _, ownHome := agent.LookupEnv(r.Env, homeEnv); ownHome && slices.Contains(setup, ignoreConfig()[0]) {
+		return agent.Command{}, agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or trust the workspace", ID, homeEnv)
+	}
+	approval := "on-request"
+	if r.Access == agent.AccessFull {
+		approval = "never"
+	}
+	args := []string{"--no-alt-screen", "-C", r.Workdir, "-s", sandboxes[r.Access], "-a", approval}
+	args = append(args, trust(r)...)
+	args = append(args, withoutExecFlags(setup)...)
+	for _, dir := range r.AddDirs {
+		args = append(args, "--add-dir", dir)
+	}
+	args = append(args, choices(r)...)
+	args = append(args, config("check_for_update_on_startup", false)...)
+	args = append(args, config("tui.animations", false)...)
+	args = append(args, r.Args...)
+	if id := r.Resolved.Setup.ResumeID; id != "" {
+		args = append(args, "resume", id)
+	}
+	return agent.Command{Args: args}, nil
+}
+
+// prepareInteractive is prepareSession, with the ID of the session from the file
+// that Codex begins for it.
+func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	setup, err := prepareSession(ctx, r, w)
+	if err != nil {
+		return setup, err
+	}
+	if _, ownHome := agent.LookupEnv(r.Env, homeEnv); !ownHome {
+		home, _ := agent.LookupEnv(setup.Env, homeEnv)
+		setup.SessionID = func() string { return onlySession(home) }
+	}
+	return setup, nil
+}
+
+// onlySession returns the ID of the session in a private home, which has one at
+// most.
+func onlySession(home string) (id string) {
+	fs.WalkDir(os.DirFS(filepath.Join(home, sessionTree)), ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() && path.Ext(file) == ".jsonl" {
+			id = sessionID(file)
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return id
+}

@@ -1,0 +1,57 @@
+package gemini
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
+)
+
+// interactive is how the Gemini CLI is held in a terminal (0.61.0).
+func interactive() *registry.Terminal {
+	return &registry.Terminal{
+		Terminal: session.Terminal{
+			Prompt:    ">   Type your message",
+			Busy:      []string{"(esc to cancel"},
+			WarmUp:    5 * time.Second,
+			Questions: []session.Question{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},
+			Commands:  "/!$",
+			SpaceLast: true,
+		},
+		Command: interactiveCommand,
+		Prepare: prepareInteractive,
+		Resume:  registry.ResumeFlag,
+		Options: conversation().Options,
+	}
+}
+
+// interactiveCommand builds the argument list of the interactive CLI, which is
+// that of a run but for the format of the output.
+func interactiveCommand(r agent.Request) (agent.Command, error) {
+	args, env, err := options(r)
+	return agent.Command{Args: append(args, r.Args...), Env: env}, err
+}
+
+// prepareInteractive is prepare, with a session whose ID is known from the start.
+func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	setup, err := prepare(ctx, r, w)
+	if err == nil && setup.ResumeID == "" {
+		id := newSessionID()
+		setup.Args = append(setup.Args, "--session-id="+id)
+		setup.SessionID = func() string { return id }
+	}
+	return setup, err
+}
+
+// newSessionID returns a random UUID.
+func newSessionID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

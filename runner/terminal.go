@@ -1,0 +1,65 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// startTerminal starts an interactive CLI in a terminal and opens a session with
+// it.
+func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options session.Options) (*session.Session, error) {
+	open := r.OpenTerminal
+	if open == nil {
+		open = session.RegisteredTerminals()
+	}
+	if open == nil {
+		return nil, agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
+	}
+	p, err := r.prepare(ctx, req, forTerminal)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.openTerminal(ctx, open, options)
+	return p.begin(s, err)
+}
+
+// openTerminal starts the CLI. What was arranged is taken back when nothing is
+// left of it, or when it was not started.
+func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, options session.Options) (*session.Session, error) {
+	setup := &p.req.Resolved.Setup
+	options.Prefix = setup.Prefix
+	ended := sync.OnceFunc(func() { p.close(context.Background()) })
+	if len(setup.Files) > 0 {
+		ended()
+		return nil, p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
+	}
+	if p.req.Started != nil {
+		p.req.Started(p.start())
+	}
+	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
+	defer cancel()
+	s, err := open(opening, session.Program{
+		Runtime:   p.req.Runtime,
+		Path:      p.selection.Path,
+		Args:      p.command.Args,
+		Env:       p.environ(),
+		Litter:    p.selection.Runtime.Litter,
+		Terminal:  p.selection.Runtime.Terminal.Terminal,
+		SessionID: setup.SessionID,
+		Ended: func(survived int) {
+			if survived > 0 {
+				p.warn(fmt.Sprintf("%d processes of the session could not be ended", survived))
+			}
+			ended()
+		},
+	}, p.sessionStart(options), options)
+	if err != nil {
+		ended()
+		return nil, p.wrap(agent.ErrAgent, err)
+	}
+	return s, nil
+}
