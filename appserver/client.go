@@ -53,13 +53,18 @@ type Callbacks struct {
 	// refused.
 	Approval func(Request)
 	// Unknown takes a line that is no message; of one over 16 MiB its head, with
-	// its size. It may be nil.
+	// its size. A question in it is declined, and a request that it answers gets
+	// what its head says or an error. It may be nil.
 	Unknown func(line []byte, truncated bool, size int64)
 }
 
 // Connect begins to read the server's output. The handshake is [Client.Initialize].
-func Connect(t session.Transport, callbacks Callbacks) *Client {
+func Connect(t session.Transport, callbacks Callbacks) *Client { return connect(t, callbacks, 0) }
+
+// connect takes how long a line may be, in bytes; zero is 16 MiB.
+func connect(t session.Transport, callbacks Callbacks, maxLine int) *Client {
 	c := &Client{conn: newConn(t.Input), done: make(chan struct{})}
+	c.conn.maxLine = maxLine
 	go func() {
 		defer close(c.done)
 		c.err = c.conn.read(t.Output, &dispatcher{c, callbacks})
@@ -93,13 +98,19 @@ func (d *dispatcher) notification(method string, params json.RawMessage) {
 
 func (d *dispatcher) request(id json.RawMessage, method string, params json.RawMessage) {
 	switch {
-	case method != CommandApproval && method != FileChangeApproval:
-		d.client.conn.refuse(id, method)
-	case d.callbacks.Approval == nil:
-		d.client.conn.post(message{ID: id, Result: decision(session.Decline)})
-	default:
+	case d.callbacks.Approval != nil && (method == CommandApproval || method == FileChangeApproval):
 		d.callbacks.Approval(Request{id, method, params})
+	default:
+		d.decline(id, method)
 	}
+}
+
+func (d *dispatcher) decline(id json.RawMessage, method string) {
+	if method != CommandApproval && method != FileChangeApproval {
+		d.client.conn.refuse(id, method)
+		return
+	}
+	d.client.conn.post(message{ID: id, Result: decision(session.Decline)})
 }
 
 func (d *dispatcher) unknown(line []byte, truncated bool, size int64) {
@@ -108,9 +119,16 @@ func (d *dispatcher) unknown(line []byte, truncated bool, size int64) {
 	}
 }
 
-// Call sends any request and returns its result.
+// Call sends any request and returns its result, which must be whole.
 func (c *Client) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return c.conn.call(ctx, method, params, nil)
+	answer, err := c.conn.call(ctx, method, params, nil)
+	if err != nil {
+		return nil, err
+	}
+	if answer.cut {
+		return nil, errCut
+	}
+	return answer.Result, nil
 }
 
 // call sends a request with params, which encoding/json can write, and reads the
@@ -120,11 +138,11 @@ func call[P, R any](ctx context.Context, c *Client, method string, params P) (re
 	if err != nil {
 		return result, err
 	}
-	reply, err := c.conn.call(ctx, method, encoded, nil)
+	answer, err := c.conn.call(ctx, method, encoded, nil)
 	if err != nil {
 		return result, fmt.Errorf("%s: %w", method, err)
 	}
-	if err := json.Unmarshal(reply, &result); err != nil {
+	if err := json.Unmarshal(answer.Result, &result); err != nil {
 		return result, fmt.Errorf("%s: the answer is not understood: %w", method, err)
 	}
 	return result, nil
@@ -215,7 +233,8 @@ func textInputs(text string) []textInput { return []textInput{{"text", text}} }
 // turnReply is an answer of either shape.
 type turnReply struct {
 	Turn struct {
-		ID string `json:"id"`
+		ID     string `json:"id"`
+		Status string `json:"status"`
 	} `json:"turn"`
 	TurnID string `json:"turnId"`
 }
@@ -244,7 +263,7 @@ func (c *Client) startTurn(ctx context.Context, threadID, text string, first fun
 	if err != nil {
 		return "", err
 	}
-	result, err := c.conn.call(ctx, method, params, func(result json.RawMessage) {
+	answer, err := c.conn.call(ctx, method, params, func(result json.RawMessage) {
 		var reply turnReply
 		if first != nil && json.Unmarshal(result, &reply) == nil && reply.id() != "" {
 			first(reply.id())
@@ -254,7 +273,7 @@ func (c *Client) startTurn(ctx context.Context, threadID, text string, first fun
 		return "", fmt.Errorf("%s: %w", method, err)
 	}
 	var reply turnReply
-	if err := json.Unmarshal(result, &reply); err != nil {
+	if err := json.Unmarshal(answer.Result, &reply); err != nil {
 		return "", fmt.Errorf("%s: the answer is not understood: %w", method, err)
 	}
 	if reply.id() == "" {

@@ -30,8 +30,12 @@ const (
 	codeMethodNotFound = -32601
 )
 
-// errClosed is the error of requests that the server does not answer any more.
-var errClosed = errors.New("the server's output has ended")
+var (
+	// errClosed is the error of requests that the server does not answer any more.
+	errClosed = errors.New("the server's output has ended")
+	// errCut is the error of requests whose answer cannot be read.
+	errCut = errors.New("the server's answer is too long to be read")
+)
 
 // message is a line in either direction.
 type message struct {
@@ -40,11 +44,16 @@ type message struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  json.RawMessage `json:"error,omitempty"`
+
+	cut bool // it is the head of one
 }
 
 // refusal returns the error of an answer, nil for a result. What the server says
 // in another form than it should is an error as well.
 func (m *message) refusal() error {
+	if m.cut && m.Result == nil && m.Error == nil {
+		return errCut
+	}
 	if m.Error == nil || string(m.Error) == "null" {
 		return nil
 	}
@@ -63,6 +72,8 @@ type conn struct {
 	last    int64                     // ID of a request of ours
 	waiting map[string]func(*message) // by ID; nil means that there is no answer any more
 	closed  bool
+
+	maxLine int // zero is that of package formatters
 }
 
 // A handler takes what the server says by itself, on one goroutine.
@@ -70,6 +81,8 @@ type handler interface {
 	notification(method string, params json.RawMessage)
 	// request takes a question, which is answered with reply or refuse.
 	request(id json.RawMessage, method string, params json.RawMessage)
+	// decline answers a question that cannot be read.
+	decline(id json.RawMessage, method string)
 	// unknown takes a line that is no message, or the head of one that is too
 	// long.
 	unknown(line []byte, truncated bool, size int64)
@@ -82,13 +95,14 @@ func newConn(input io.WriteCloser) *conn {
 // read hands the server's messages over until its output ends, and returns what
 // was wrong with it, if anything.
 func (c *conn) read(output io.Reader, h handler) error {
-	lines := formatters.Lines{Handle: func(line []byte, truncated bool, size int64) error {
+	lines := formatters.Lines{Max: c.maxLine, Handle: func(line []byte, truncated bool, size int64) error {
 		var m message
 		if len(line) == 0 {
 			return nil
 		}
 		if truncated || json.Unmarshal(line, &m) != nil {
 			h.unknown(line, truncated, size)
+			c.cut(line, h)
 			return nil
 		}
 		c.dispatch(m, line, h)
@@ -117,16 +131,43 @@ func (c *conn) dispatch(m message, line []byte, h handler) {
 	case m.Method != "":
 		h.notification(m.Method, m.Params)
 	case m.ID != nil:
-		c.mu.Lock()
-		answered := c.waiting[string(m.ID)]
-		delete(c.waiting, string(m.ID))
-		c.mu.Unlock()
-		if answered != nil { // an answer that comes twice, or that nobody asked for, is no news
-			answered(&m)
-		}
+		c.answered(&m)
 	default:
 		h.unknown(line, false, 0)
 	}
+}
+
+func (c *conn) answered(m *message) {
+	c.mu.Lock()
+	answered := c.waiting[string(m.ID)]
+	delete(c.waiting, string(m.ID))
+	c.mu.Unlock()
+	if answered != nil { // an answer that comes twice, or that nobody asked for, is no news
+		answered(m)
+	}
+}
+
+// cut does what a line asks for of which only the head can be read, so that
+// nobody waits for ever: the server for an answer, or a request for its own.
+func (c *conn) cut(head []byte, h handler) {
+	m, ok := mended(head)
+	switch {
+	case !ok || m.ID == nil:
+	case m.Method != "":
+		h.decline(m.ID, m.Method)
+	default:
+		c.answered(&m)
+	}
+}
+
+// mended returns what the head of a message says.
+func mended(head []byte) (m message, ok bool) {
+	m.cut = true
+	ok = json.Unmarshal(formatters.Mend(head), &m) == nil
+	if string(m.ID) == "null" {
+		m.ID = nil
+	}
+	return m, ok
 }
 
 // write writes one message.
@@ -170,17 +211,17 @@ const (
 	firstPause  = 50 * time.Millisecond
 )
 
-// call sends a request and returns its result. It tries again for about ten
-// seconds while the server says that it is overloaded. An answer is given to
-// first, which may be nil, on the goroutine that reads, before what follows it,
-// also when the caller has given up.
-func (c *conn) call(ctx context.Context, method string, params json.RawMessage, first func(result json.RawMessage)) (json.RawMessage, error) {
+// call sends a request and returns the answer, which is a result. It tries again
+// for about ten seconds while the server says that it is overloaded. A result is
+// given to first, which may be nil, on the goroutine that reads, before what
+// follows it, also when the caller has given up.
+func (c *conn) call(ctx context.Context, method string, params json.RawMessage, first func(result json.RawMessage)) (*message, error) {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		result, err := c.callOnce(ctx, method, params, first)
+		answer, err := c.callOnce(ctx, method, params, first)
 		var refused *RPCError
 		if !errors.As(err, &refused) || refused.Code != codeOverloaded || attempt == maxAttempts {
-			return result, err
+			return answer, err
 		}
 		select {
 		case <-ctx.Done():
@@ -191,7 +232,7 @@ func (c *conn) call(ctx context.Context, method string, params json.RawMessage, 
 	}
 }
 
-func (c *conn) callOnce(ctx context.Context, method string, params json.RawMessage, first func(json.RawMessage)) (json.RawMessage, error) {
+func (c *conn) callOnce(ctx context.Context, method string, params json.RawMessage, first func(json.RawMessage)) (*message, error) {
 	reply := make(chan *message, 1)
 	c.mu.Lock()
 	if c.closed {
@@ -214,7 +255,7 @@ func (c *conn) callOnce(ctx context.Context, method string, params json.RawMessa
 			if m == nil {
 				return nil, errClosed
 			}
-			return m.Result, m.refusal()
+			return m, m.refusal()
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +22,7 @@ type Engine struct {
 	sink      session.Sink
 	decoder   decoder
 	turns     turns
+	maxLine   int // zero is that of the client
 
 	mu        sync.Mutex
 	thread    string
@@ -35,7 +35,7 @@ var _ session.Engine = (*Engine)(nil)
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
 	e.transport, e.sink = t, sink
 	e.questions = map[string]json.RawMessage{}
-	e.client = Connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Unknown: e.unknown})
+	e.client = connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Unknown: e.unknown}, e.maxLine)
 	go func() {
 		sink.Closed(e.client.Err())
 	}()
@@ -154,7 +154,10 @@ func (e *Engine) approval(q Request) {
 	e.sink.Event(&event)
 }
 
-func (e *Engine) notification(n Notification) {
+func (e *Engine) notification(n Notification) { e.note(n, nil) }
+
+// note takes a notification, or what the head of one says that was cut.
+func (e *Engine) note(n Notification, cut *cutLine) {
 	var about about
 	_ = json.Unmarshal(n.Params, &about) // what is not there is empty
 	thread := e.threadID()
@@ -178,6 +181,9 @@ func (e *Engine) notification(n Notification) {
 		subagent = about.ThreadID
 	}
 	for _, event := range e.decoder.events(n, subagent, e.turns.current()) {
+		if cut != nil {
+			cut.mark(&event, about.Turn.Status != "")
+		}
 		e.sink.Event(&event)
 	}
 }
@@ -189,10 +195,12 @@ type about struct {
 	turnReply
 }
 
+// unknown takes a line that is no message, or the head of one.
 func (e *Engine) unknown(line []byte, truncated bool, size int64) {
-	event := agent.Event{Kind: agent.KindRaw, Text: strings.ToValidUTF8(string(line), "\uFFFD")}
-	if truncated {
-		event.Truncated, event.Size = true, size
+	cut := &cutLine{line, truncated, size}
+	if m, ok := mended(line); ok && m.Method != "" && m.ID == nil {
+		e.note(Notification{m.Method, m.Params}, cut)
+		return
 	}
-	e.sink.Event(&event)
+	e.sink.Event(cut.raw())
 }
