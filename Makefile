@@ -25,6 +25,7 @@ build:
 # Hermetic: stub agents only, no network, every module of the tree.
 test:
 	@set -e; for m in $(MODULES); do echo "go test -race ($$m)"; (cd $$m && go test -race ./...); done
+	go test -tags purego ./jsonline
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

@@ -10,7 +10,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: events against their schema
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // reads settings with comments and says where each value stands
 	github.com/urfave/cli/v2 v2.27.7 // commands and flags of bus-agent
-	golang.org/x/sys v0.49.0 // pidfd, waitid and prctl of Linux, the process table of macOS
+	golang.org/x/sys v0.49.0 // pidfd, waitid and prctl of Linux, the process table of macOS; whether the processor has AVX2
 	golang.org/x/term v0.45.0 // chat: line editing and raw terminals, by the Go team, with nothing but x/sys below it
 )
 

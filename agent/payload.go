@@ -38,6 +38,10 @@ func (p Payload) AppendTo(dst []byte) []byte {
 	return p.quoted.AppendTo(append(dst, p.text...))
 }
 
+// Parts returns what the payload was made of: the text of [Plain] or the string of
+// [Quoted]. The other one is empty.
+func (p Payload) Parts() (plain string, quoted jsonline.Text) { return p.text, p.quoted }
+
 // IsZero reports whether the text is empty.
 func (p Payload) IsZero() bool { return p.text == "" && p.quoted.IsEmpty() }
 
@@ -48,20 +52,20 @@ func (p Payload) Equal(other Payload) bool { return p.String() == other.String()
 // its escapes can be up to six times that of the text itself.
 func (p Payload) Size() int { return len(p.text) + len(p.quoted.Raw()) }
 
-// Excerpt returns the whole text as head if its [Payload.Size] is at most that of
-// head and tail together. Otherwise it returns the text of about that many bytes
-// at its start and at its end, whole characters, and how many are omitted between
-// them. It takes time for what it returns alone.
-func (p Payload) Excerpt(headSize, tailSize int) (head, tail string, omitted int) {
+// Excerpt returns the whole payload as head if its [Payload.Size] is at most that
+// of head and tail together. Otherwise it returns about that many bytes at its
+// start and at its end, whole characters, and how many are omitted between them.
+// It copies nothing.
+func (p Payload) Excerpt(headSize, tailSize int) (head, tail Payload, omitted int) {
 	if p.Size() <= headSize+tailSize {
-		return p.String(), "", 0
+		return p, Payload{}, 0
 	}
 	if p.quoted.IsEmpty() {
-		head, tail = p.text[:runeStart(p.text, headSize)], p.text[runeStart(p.text, len(p.text)-tailSize):]
-		return head, tail, len(p.text) - len(head) - len(tail)
+		head, tail = Plain(p.text[:runeStart(p.text, headSize)]), Plain(p.text[runeStart(p.text, len(p.text)-tailSize):])
+	} else {
+		head, tail = Quoted(p.quoted.Head(headSize)), Quoted(p.quoted.Tail(tailSize))
 	}
-	first, last := p.quoted.Head(headSize), p.quoted.Tail(tailSize)
-	return first.String(), last.String(), p.Size() - len(first.Raw()) - len(last.Raw())
+	return head, tail, p.Size() - head.Size() - tail.Size()
 }
 
 // runeStart returns i, or where the character begins that i is inside.

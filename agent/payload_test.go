@@ -76,7 +76,8 @@ func TestExcerptCutsNoCharacter(t *testing.T) {
 		for _, p := range []agent.Payload{p, agent.Plain(whole)} {
 			for headSize := range p.Size() + 2 {
 				for _, tailSize := range []int{0, 1, 7, p.Size() - headSize - 1} {
-					head, tail, omitted := p.Excerpt(headSize, max(tailSize, 0))
+					first, last, omitted := p.Excerpt(headSize, max(tailSize, 0))
+					head, tail := first.String(), last.String()
 					if !strings.HasPrefix(whole, head) || !strings.HasSuffix(whole, tail) || !utf8.ValidString(head) || !utf8.ValidString(tail) {
 						t.Fatalf("%s cut at %d and %d: %q, %q", raw, headSize, tailSize, head, tail)
 					}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // FuzzStream checks that the events of an output are those of its lines, wherever
@@ -68,6 +69,31 @@ func FuzzTextDeltas(f *testing.F) {
 		}
 		if r, ok := forbidden(whole); ok {
 			t.Fatalf("%q holds %U", whole, r)
+		}
+	})
+}
+
+// FuzzQuotedOutput checks that a tool's output reads the same as a string of a line
+// and as a text.
+func FuzzQuotedOutput(f *testing.F) {
+	f.Add([]byte(`plain\n\ttext, longer than a word`))
+	f.Add([]byte(`\r\n\u001b[31mred\u001b[0m \ud83d\ude00 \u202e\u009b31m \ud83d`))
+	f.Add([]byte("\xff é 😀 \x7f \u0085"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := jsonline.New([]byte(`"` + string(body) + `"`))
+		quoted := agent.Quoted(r.Text())
+		if !r.End() || quoted.Size() > maxOutHead {
+			return
+		}
+		result := func(output agent.Payload) agent.Event {
+			return agent.Event{Kind: agent.KindToolResult, Tool: &agent.Tool{Output: output}}
+		}
+		got, want := render(result(quoted)), render(result(agent.Plain(quoted.String())))
+		if got != want {
+			t.Fatalf("%q reads %q, as a text %q", body, got, want)
+		}
+		if r, ok := forbidden(got); ok {
+			t.Fatalf("%q holds %U", got, r)
 		}
 	})
 }

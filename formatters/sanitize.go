@@ -3,6 +3,8 @@ package formatters
 import (
 	"math/bits"
 	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // Sanitize appends src to dst as text that is safe to print on a terminal, and
@@ -88,6 +90,22 @@ func appendSafe[T ~string | ~[]byte](s *sanitizer, dst []byte, src T) []byte {
 		r, size := utf8.DecodeRuneInString(next)
 		dst = s.rune(dst, r)
 		i += size
+	}
+	return dst
+}
+
+// appendSafeText appends the safe part of a string of a line to dst. No character
+// has begun in an earlier piece.
+func appendSafeText(s *sanitizer, dst []byte, t jsonline.Text) []byte {
+	for !t.IsEmpty() {
+		if s.state == plain {
+			if dst, t = t.AppendPrintable(dst); t.IsEmpty() {
+				break
+			}
+		}
+		var r rune
+		r, t = t.Rune()
+		dst = s.rune(dst, r)
 	}
 	return dst
 }

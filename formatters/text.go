@@ -31,6 +31,8 @@ type text struct {
 	message  string
 	subagent string
 
+	output []byte // of a tool, an excerpt: reused
+
 	// A warning is often repeated as the reason of the failure.
 	warned string
 }
@@ -84,7 +86,7 @@ func (t *text) say(dst []byte, e *agent.Event, mark string) []byte {
 	if !e.Delta {
 		dst = t.begin(dst)
 		dst = t.mark(dst, e, mark)
-		return t.endLine(t.clean(dst, e.Text))
+		return t.endLine(clean(t, dst, e.Text))
 	}
 	if t.kind != e.Kind || t.message != e.MessageID || t.subagent != e.Subagent {
 		dst = t.begin(dst)
@@ -116,7 +118,7 @@ func (t *text) begin(dst []byte) []byte {
 }
 
 // clean appends the safe part of a whole text.
-func (t *text) clean(dst []byte, s string) []byte {
+func clean[T ~string | ~[]byte](t *text, dst []byte, s T) []byte {
 	return t.safe.end(appendSafe(&t.safe, dst, s))
 }
 
@@ -134,7 +136,7 @@ func (t *text) line(dst []byte, mark, s string) []byte {
 	if s == "" && strings.HasSuffix(mark, " ") {
 		dst = dst[:len(dst)-1]
 	}
-	return t.endLine(t.clean(dst, s))
+	return t.endLine(clean(t, dst, s))
 }
 
 func (t *text) files(dst []byte, e *agent.Event) []byte {
@@ -144,9 +146,9 @@ func (t *text) files(dst []byte, e *agent.Event) []byte {
 	}
 	for _, c := range e.Changes {
 		dst = append(dst, mark...)
-		dst = t.clean(dst, oneLine(c.Action))
+		dst = clean(t, dst, oneLine(c.Action))
 		dst = append(dst, ' ')
-		dst = t.endLine(t.clean(dst, oneLine(c.Path)))
+		dst = t.endLine(clean(t, dst, oneLine(c.Path)))
 	}
 	return dst
 }
@@ -162,7 +164,7 @@ func (t *text) plan(dst []byte, e *agent.Event) []byte {
 		default:
 			dst = append(dst, "[ ] "...)
 		}
-		dst = t.endLine(t.clean(dst, step.Text))
+		dst = t.endLine(clean(t, dst, step.Text))
 	}
 	return dst
 }
@@ -179,7 +181,7 @@ func (t *text) approval(dst []byte, e *agent.Event) []byte {
 			dst = append(dst, ": "...)
 		}
 	}
-	return t.endLine(t.clean(dst, e.Text))
+	return t.endLine(clean(t, dst, e.Text))
 }
 
 func (t *text) retry(dst []byte, e *agent.Event) []byte {
@@ -202,7 +204,7 @@ func (t *text) end(dst []byte, e *agent.Event) []byte {
 	dst = append(dst, "[failed"...)
 	if e.Failure != "" {
 		dst = append(dst, ": "...)
-		dst = t.clean(dst, string(e.Failure))
+		dst = clean(t, dst, string(e.Failure))
 	}
 	reason := e.Text
 	if limit(reason, maxWarned) == t.warned {
@@ -216,14 +218,14 @@ const maxHead = 2 << 10
 
 func (t *text) unknown(dst []byte, e *agent.Event) []byte {
 	if !e.Truncated {
-		return append(t.clean(dst, e.Text), '\n')
+		return append(clean(t, dst, e.Text), '\n')
 	}
 	dst = append(dst, "[line of "...)
 	dst = strconv.AppendInt(dst, e.Size, 10)
 	dst = append(dst, " bytes"...)
 	if e.LineType != "" {
 		dst = append(dst, ", type "...)
-		dst = t.clean(dst, oneLine(e.LineType))
+		dst = clean(t, dst, oneLine(e.LineType))
 	}
 	return t.line(dst, ", too long to be read] ", limit(e.Text, maxHead))
 }

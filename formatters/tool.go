@@ -29,30 +29,27 @@ func (t *text) call(dst []byte, e *agent.Event) []byte {
 }
 
 func (t *text) toolLine(dst []byte, tool *agent.Tool) []byte {
-	dst = t.clean(dst, oneLine(tool.Name))
+	dst = clean(t, dst, oneLine(tool.Name))
 	if input := essence(tool.Input); input != "" {
 		if tool.Name != "" {
 			dst = append(dst, ": "...)
 		}
-		dst = t.clean(dst, input)
+		dst = clean(t, dst, input)
 	}
 	return dst
 }
 
 // result renders what a tool gave: nothing when it succeeded silently.
 func (t *text) result(dst []byte, e *agent.Event) []byte {
-	var head, tail string
+	var head, tail []byte
 	var omitted int
 	var exit *int
 	if e.Tool != nil {
-		head, tail, omitted = e.Tool.Output.Excerpt(maxOutHead, maxOutTail)
-		head, exit = strings.TrimLeft(head, "\r\n"), e.Tool.ExitCode
-	}
-	if omitted == 0 {
-		head = strings.TrimRight(head, "\r\n")
+		head, tail, omitted = t.excerpt(e.Tool.Output)
+		exit = e.Tool.ExitCode
 	}
 	failed := e.Failed || exit != nil && *exit != 0
-	if !failed && head == "" && omitted == 0 {
+	if !failed && len(head) == 0 && omitted == 0 {
 		return dst
 	}
 	dst = t.begin(dst)
@@ -65,36 +62,53 @@ func (t *text) result(dst []byte, e *agent.Event) []byte {
 		dst = strconv.AppendInt(dst, int64(*exit), 10)
 	}
 	dst = append(dst, ']')
-	if head == "" && omitted == 0 {
+	if len(head) == 0 && omitted == 0 {
 		return append(dst, '\n')
 	}
-	if omitted > 0 || strings.Contains(head, "\n") {
+	if omitted > 0 || bytes.IndexByte(head, '\n') >= 0 {
 		dst = append(dst, '\n')
 	} else {
 		dst = append(dst, ' ')
 	}
 	if omitted == 0 {
-		return t.endLine(t.clean(dst, head))
+		return t.endLine(append(dst, head...))
 	}
-	return t.excerpt(dst, head, tail, omitted)
-}
-
-// excerpt renders head and tail of a tool's output, whole lines where they are
-// not too long.
-func (t *text) excerpt(dst []byte, head, tail string, omitted int) []byte {
-	if i := strings.LastIndexByte(head, '\n'); i > len(head)/2 {
-		omitted += len(head) - i
-		head = head[:i]
-	}
-	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
-		omitted += i + 1
-		tail = tail[i+1:]
-	}
-	dst = t.endLine(t.clean(dst, head))
+	dst = t.endLine(append(dst, head...))
 	dst = append(dst, "["...)
 	dst = strconv.AppendInt(dst, int64(omitted), 10)
 	dst = append(dst, " bytes left out]\n"...)
-	return t.endLine(t.clean(dst, strings.TrimRight(tail, "\r\n")))
+	return t.endLine(append(dst, tail...))
+}
+
+// excerpt returns head and tail of a tool's output as they may be shown, whole
+// lines where they are not too long, and about how many bytes are left out. They
+// are valid until the next call.
+func (t *text) excerpt(output agent.Payload) (head, tail []byte, omitted int) {
+	first, last, omitted := output.Excerpt(maxOutHead, maxOutTail)
+	t.output = t.payload(t.output[:0], first)
+	cut := len(t.output)
+	head = bytes.TrimLeft(t.output, "\r\n")
+	if omitted == 0 {
+		return bytes.TrimRight(head, "\r\n"), nil, 0
+	}
+	t.output = t.payload(t.output, last)
+	tail = t.output[cut:]
+	if i := bytes.LastIndexByte(head, '\n'); i > len(head)/2 {
+		omitted += len(head) - i
+		head = head[:i]
+	}
+	if i := bytes.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		omitted += i + 1
+		tail = tail[i+1:]
+	}
+	return head, bytes.TrimRight(tail, "\r\n"), omitted
+}
+
+// payload appends the safe part of a payload.
+func (t *text) payload(dst []byte, p agent.Payload) []byte {
+	plain, quoted := p.Parts()
+	dst = appendSafe(&t.safe, dst, plain)
+	return t.safe.end(appendSafeText(&t.safe, dst, quoted))
 }
 
 // essence returns what a reader wants to know of a tool's input, bounded.

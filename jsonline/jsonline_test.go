@@ -122,7 +122,7 @@ func walk(r *jsonline.Reader) any {
 	case jsonline.Object:
 		object := map[string]any{}
 		for m := r.Object(); m.Next(); {
-			name := string(m.Name())
+			name := string([]rune(string(m.Name())))
 			object[name] = walk(r)
 		}
 		return object

@@ -21,7 +21,18 @@ func (r *Reader) Object() Members {
 // taken. It reports false after the last one.
 func (m *Members) Next() bool {
 	r := m.r
-	if m.depth == 0 || !r.next('}', m.depth, m.begun) {
+	if m.depth == 0 {
+		return false
+	}
+	if m.begun && r.depth == m.depth {
+		if r.value {
+			r.skip()
+		}
+		if m.plain() {
+			return true
+		}
+	}
+	if !r.next('}', m.depth, m.begun) {
 		m.depth = 0
 		return false
 	}
@@ -31,17 +42,40 @@ func (m *Members) Next() bool {
 		return false
 	}
 	name := r.text()
+	m.name = name.raw
+	if name.escaped {
+		m.name = name.Bytes()
+	}
 	if r.space() != ':' {
 		r.fail()
 		return false
 	}
 	r.pos++
 	r.value = true
-	m.name = name.Bytes()
 	return true
 }
 
-// Name returns the name of the member, unescaped.
+// plain goes to the next member if it is written as most are: a comma, a short
+// name without escapes and a colon, with nothing between them.
+func (m *Members) plain() bool {
+	r := m.r
+	b := r.line[r.pos:]
+	if len(b) < 2+shortSize || b[0] != ',' || b[1] != '"' {
+		return false
+	}
+	name := b[2:]
+	n := firstSpecial(name)
+	if n+1 >= shortSize || name[n] != '"' || name[n+1] != ':' {
+		return false
+	}
+	m.name = name[:n:n]
+	r.pos += len(`,"":`) + n
+	r.value = true
+	return true
+}
+
+// Name returns the name of the member, unescaped. Bytes in it that are no UTF-8
+// are left as they are.
 func (m *Members) Name() []byte { return m.name }
 
 // Elements goes through an array. It is gone through to its end before the next

@@ -256,14 +256,17 @@ func (r *Reader) Raw() []byte {
 
 // skip takes a value of any type.
 func (r *Reader) skip() {
-	if r.begin() == 0 {
+	switch r.begin() {
+	case 0:
 		r.fail()
-		return
+	case '"':
+		r.text()
+	default:
+		end := skipValue(r.line, r.pos, r.depth)
+		if end < 0 {
+			r.fail()
+			return
+		}
+		r.pos = end
 	}
-	end := skipValue(r.line, r.pos, r.depth)
-	if end < 0 {
-		r.fail()
-		return
-	}
-	r.pos = end
 }

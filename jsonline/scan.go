@@ -24,6 +24,21 @@ func special(w uint64) uint64 {
 // byte is at i, and whether it has escapes; -1 if it is not ended or not
 // well-formed.
 func scanString(b []byte, i int) (end int, escaped bool) {
+	if i+shortSize <= len(b) {
+		if n := firstSpecial(b[i:]); n < shortSize {
+			if i += n; b[i] == '"' {
+				return i, false
+			}
+		} else if i += shortSize; wide && i+wideSize <= len(b) {
+			i, escaped = scanWide(b, i)
+		}
+	}
+	return scanRest(b, i, escaped)
+}
+
+// scanRest is scanString from any place of a string that is in no escape;
+// escaped says whether there was one before.
+func scanRest(b []byte, i int, escaped bool) (int, bool) {
 	for {
 		i = nextSpecial(b, i)
 		if i >= len(b) {
@@ -49,23 +64,36 @@ func scanString(b []byte, i int) (end int, escaped bool) {
 				break
 			}
 		}
+		if wide && i+wideSize <= len(b) {
+			i, _ = scanWide(b, i)
+		}
 	}
+}
+
+// shortSize is how many bytes firstSpecial looks at. Names and most other
+// strings are shorter.
+const shortSize = 16
+
+// firstSpecial returns the index of the first quote, backslash or control
+// character among the first 16 bytes of b, which has as many; 16 if there is
+// none.
+func firstSpecial(b []byte) int {
+	p := b[:shortSize:shortSize]
+	if m := special(binary.LittleEndian.Uint64(p[:8])); m != 0 {
+		return bits.TrailingZeros64(m) >> 3
+	}
+	m := special(binary.LittleEndian.Uint64(p[8:]))
+	return 8 + bits.TrailingZeros64(m)>>3 // of zero 64
 }
 
 // nextSpecial returns the index of the first quote, backslash or control
 // character at i or after it, or the length of b.
 func nextSpecial(b []byte, i int) int {
-	for i+16 <= len(b) {
-		p := b[i : i+16 : i+16]
-		first := special(binary.LittleEndian.Uint64(p[:8]))
-		second := special(binary.LittleEndian.Uint64(p[8:]))
-		if first|second != 0 {
-			if first != 0 {
-				return i + bits.TrailingZeros64(first)>>3
-			}
-			return i + 8 + bits.TrailingZeros64(second)>>3
+	for i+shortSize <= len(b) {
+		if n := firstSpecial(b[i:]); n < shortSize {
+			return i + n
 		}
-		i += 16
+		i += shortSize
 	}
 	for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
 		i++

@@ -170,6 +170,63 @@ func appendHexEscape(dst, raw []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, r), n
 }
 
+// AppendPrintable appends the beginning of the string, unescaped, as far as it is
+// printable ASCII, tabs and line feeds, which stand there as they are or in an
+// escape of two characters. It returns the extended slice and the rest of the
+// string.
+func (t Text) AppendPrintable(dst []byte) ([]byte, Text) {
+	raw, n := t.raw, len(dst)
+	out := slices.Grow(dst, len(raw)+wordSize)[:n+len(raw)+wordSize]
+	i := 0
+	for i < len(raw) {
+		if i+wordSize <= len(raw) {
+			w := binary.LittleEndian.Uint64(raw[i:])
+			binary.LittleEndian.PutUint64(out[n:], w)
+			slash := w ^ ones*'\\'
+			m := ((slash-ones)&^slash | w | (w + ones)) & highs // a backslash, above 0x7f, 0x7f
+			if m == 0 {
+				i, n = i+wordSize, n+wordSize
+				continue
+			}
+			before := bits.TrailingZeros64(m) >> 3
+			i, n = i+before, n+before
+		}
+		for ; i+1 < len(raw) && raw[i] == '\\'; i, n = i+2, n+1 { // escapes often come one after the other
+			c := stands[raw[i+1]]
+			if c < ' ' && c != '\n' && c != '\t' {
+				return out[:n], Text{raw: raw[i:], escaped: true}
+			}
+			out[n] = c
+		}
+		if i+wordSize <= len(raw) && raw[i] < 0x7f {
+			continue
+		}
+		if i < len(raw) {
+			if c := raw[i]; c >= 0x7f || c == '\\' {
+				return out[:n], Text{raw: raw[i:], escaped: t.escaped}
+			}
+			out[n] = raw[i]
+			i, n = i+1, n+1
+		}
+	}
+	return out[:n], Text{}
+}
+
+// Rune returns the first character of the string, unescaped, and the rest of the
+// string. Of an empty one it is U+FFFD.
+func (t Text) Rune() (rune, Text) {
+	raw := t.raw
+	r, n := utf8.DecodeRune(raw)
+	if r == '\\' {
+		var text [utf8.UTFMax]byte
+		if unescaped, length := appendEscape(text[:0], raw); length > 0 {
+			r, _ = utf8.DecodeRune(unescaped)
+			n = length
+		}
+	}
+	return r, Text{raw: raw[n:], escaped: t.escaped}
+}
+
 // Head returns the first at most n bytes of the string as they stand in the
 // line, less what would be cut of a character or escape.
 func (t Text) Head(n int) Text {

@@ -1,6 +1,10 @@
 package gemini
 
-import "github.com/busdk/bus-agent/jsonline"
+import (
+	"strings"
+
+	"github.com/busdk/bus-agent/jsonline"
+)
 
 // line is what any of the lines can hold.
 type line struct {
@@ -109,7 +113,7 @@ func (s *stats) read(r *jsonline.Reader) {
 			continue
 		}
 		for models := r.Object(); models.Next(); {
-			name := string(models.Name())
+			name := strings.ToValidUTF8(string(models.Name()), "\ufffd")
 			var t tokens
 			for m := r.Object(); m.Next(); {
 				t.member(r, m.Name())
