@@ -147,6 +147,16 @@ func (l *eventLog) write(line []byte) {
 	}
 }
 
+// wake makes those that wait for a record look again.
+func (l *eventLog) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.finished {
+		close(l.changed)
+		l.changed = make(chan struct{})
+	}
+}
+
 // finish says that there will be no more records.
 func (l *eventLog) finish() {
 	l.mu.Lock()

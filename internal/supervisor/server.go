@@ -395,7 +395,7 @@ func (s *server) watch(c *client, call *Call) {
 	for {
 		// What changes the state is written afterwards, so none is overlooked.
 		_, changed, finished := s.talk.log.state()
-		reached := call.Until != "" && s.talk.live().State() == call.Until
+		reached := call.Until != "" && s.talk.reached(call.Until)
 		last, _, _ := s.talk.log.state()
 		if !c.pass(at, last, nil) {
 			return

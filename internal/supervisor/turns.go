@@ -161,6 +161,7 @@ func (c *conversation) steer(ctx context.Context, text string) (*turn, bool, err
 			c.number--
 		}
 		c.remove(t)
+		c.log.wake()
 		c.ending.Done()
 		return nil, false, err
 	}
@@ -185,10 +186,23 @@ func (c *conversation) steer(ctx context.Context, text string) (*turn, bool, err
 func (c *conversation) await(t *turn) {
 	<-t.turn.Done()
 	result, err := t.turn.Wait(context.Background()) // is over
-	c.log.append(Record{Turn: t.number, Ended: newResult(result, err)})
+	// In one step: who sees the record sees that the turn is no more, see reached.
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.log.append(Record{Turn: t.number, Ended: newResult(result, err)})
 	c.remove(t)
+}
+
+// reached reports whether the session is in a state. It is ready when no message
+// waits and the end of all turns is written. Whatever makes it true wakes those
+// that wait for the log.
+func (c *conversation) reached(state session.State) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if state == session.StateReady && len(c.turns) > 0 {
+		return false
+	}
+	return c.session.State() == state
 }
 
 // remove takes a turn out; c.mu is held.
