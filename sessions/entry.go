@@ -7,6 +7,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
 )
 
 // A State is what a session is doing, as far as its entry tells.
@@ -41,24 +42,13 @@ func ParseState(word string) (State, error) {
 }
 
 // A Mode is how an agent is run in a session.
-type Mode string
+type Mode = session.Mode
 
 // The modes.
 const (
-	ModeMinimal Mode = "minimal" // by its protocol; the default
-	ModeTmux    Mode = "tmux"    // in a terminal of tmux
+	ModeMinimal = session.ModeMinimal // by its protocol; the default
+	ModeTmux    = session.ModeTmux    // in a terminal of tmux
 )
-
-// ParseMode returns the mode that word names.
-func ParseMode(word string) (Mode, error) {
-	switch m := Mode(word); m {
-	case "":
-		return ModeMinimal, nil
-	case ModeMinimal, ModeTmux:
-		return m, nil
-	}
-	return "", agent.Usagef("%q is no mode; it is minimal or tmux", word)
-}
 
 // An Entry is what the state folder holds of a session. It has no secrets: the
 // environment and what was said are no part of it.

@@ -154,6 +154,11 @@ func talker(id string) registry.Runtime {
 			Options:    registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
 			AccountEnv: "TALKER_HOME", SessionEnv: "TALKER_SESSION_ID",
 		},
+		Terminal: &registry.Terminal{
+			Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+			Resume:  registry.ResumeFlag,
+		},
 	}
 }
 
@@ -180,7 +185,7 @@ func newBench(t *testing.T, environ ...string) *bench {
 		t.Fatal(err)
 	}
 	plain := talker("mute")
-	plain.Session = nil
+	plain.Session, plain.Terminal = nil, nil
 	var r registry.Registry
 	for _, rt := range []registry.Runtime{talker("talker"), talker("other"), plain} {
 		if err := r.Register(rt); err != nil {

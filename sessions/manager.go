@@ -20,7 +20,8 @@ import (
 // A Manager starts sessions and holds them until they end. Its methods may be
 // called concurrently; its fields are set before the first call.
 type Manager struct {
-	// Runner starts the agents. Nil means one without preferences.
+	// Runner starts the agents. Nil means one without preferences. ModeTmux is
+	// there when package session/tmux is imported or Runner.OpenTerminal is set.
 	Runner *runner.Runner
 
 	// Store is where the sessions are kept. Nil means the user's state folder.
@@ -28,10 +29,6 @@ type Manager struct {
 
 	// Hooks are told what happens. It may be nil.
 	Hooks *Hooks
-
-	// Tmux starts an agent in mode tmux. Nil where that mode is not available:
-	// it runs a program of its own, so a program that has it opts in.
-	Tmux func(ctx context.Context, r *runner.Runner, req agent.Request, o session.Options) (*session.Session, error)
 
 	// Warn receives each warning as one line, from any goroutine. Nil means that
 	// of the runner.
@@ -199,8 +196,8 @@ func (e Entry) options(opts StartOptions) StartOptions {
 func (m *Manager) open(ctx context.Context, store *Store, p *plan, resume string) (SessionHandle, error) {
 	h := newHeld(m, store, p)
 	req, options := p.request, p.options
-	req.Resume, options.Created = resume, p.entry.Created
-	s, err := p.start(ctx, m, req, h.listen(options))
+	req.Resume, options.Created, options.Mode = resume, p.entry.Created, p.entry.Mode
+	s, err := p.runner.StartSession(ctx, req, h.listen(options))
 	if err != nil {
 		h.emit(OnError, errorData(err))
 		return SessionHandle{}, err

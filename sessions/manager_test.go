@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/sessions"
 )
@@ -305,21 +304,6 @@ func TestDeliveryIsThatOfTheSession(t *testing.T) {
 	}
 	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x", Delivery: session.DeliverStdin}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestTmuxIsAStarterOfItsOwn(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.Tmux = func(ctx context.Context, r *runner.Runner, req agent.Request, o session.Options) (*session.Session, error) {
-		return r.StartSession(ctx, req, o)
-	}
-	h := b.start(sessions.StartOptions{Mode: sessions.ModeTmux})
-	if err := b.SendMessage(t.Context(), h, sessions.Message{Text: "x", Delivery: session.DeliverTmux}); err != nil {
-		t.Error(err)
-	}
-	if e := b.until(h, sessions.StateReady); e.Mode != sessions.ModeTmux {
-		t.Errorf("%+v", e)
 	}
 }
 

@@ -32,7 +32,7 @@ type plan struct {
 
 // plan settles what opts asks for. Nothing is started or written.
 func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
-	mode, err := ParseMode(string(opts.Mode))
+	mode, err := session.ParseMode(string(opts.Mode))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 		}
 	}
 	p := &plan{runner: &r, runtime: selection.Runtime, request: opts.Request, options: opts.Session, prompt: opts.InitialPrompt}
-	if err := p.setMode(m, mode); err != nil {
+	if err := p.setMode(mode); err != nil {
 		return nil, err
 	}
 	if p.prompt != "" {
@@ -74,11 +74,13 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 	return p, p.setEnv(opts.Env)
 }
 
-func (p *plan) setMode(m *Manager, mode Mode) error {
+func (p *plan) setMode(mode Mode) error {
 	held := p.runtime.Session
 	switch {
-	case mode == ModeTmux && m.Tmux == nil:
-		return agent.Usagef("mode tmux is not available in this program; nothing was started")
+	case mode == ModeTmux && p.runner.OpenTerminal == nil && session.RegisteredTerminals() == nil:
+		return agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
+	case mode == ModeTmux && p.runtime.Terminal == nil:
+		return agent.Usagef("%s cannot be held in a terminal; nothing was started", p.runtime.Name)
 	case mode == ModeTmux:
 		p.delivery = session.DeliverTmux
 	case held == nil:
@@ -194,12 +196,4 @@ func (p *plan) checkDelivery(d session.Delivery) error {
 		return agent.Usagef("the session takes messages by %s, not by %s; the message was not sent", p.delivery, d)
 	}
 	return nil
-}
-
-// start starts the agent.
-func (p *plan) start(ctx context.Context, m *Manager, req agent.Request, o session.Options) (*session.Session, error) {
-	if p.entry.Mode == ModeTmux {
-		return m.Tmux(ctx, p.runner, req, o)
-	}
-	return p.runner.StartSession(ctx, req, o)
 }
