@@ -25,7 +25,7 @@ const (
 const forkFlag = "--backendtest-fork="
 
 // maxLife bounds the life of whatever a failing test leaves behind.
-const maxLife = time.Minute
+const maxLife = 2 * caseTime
 
 // notePart bounds what is noted of one file, in bytes.
 const notePart = 2 << 20
@@ -143,7 +143,17 @@ func note(called string, descriptors [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(called+seenSuffix, text, 0o600)
+	return writeWhole(called+seenSuffix, text)
+}
+
+// writeWhole writes a file in one step: an agent can be ended at any time, and
+// what it noted is then there whole or not at all.
+func writeWhole(name string, text []byte) error {
+	part := fmt.Sprintf("%s.%d", name, os.Getpid())
+	if err := os.WriteFile(part, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, name)
 }
 
 func noteFiles(tree string, files map[string][]byte) {

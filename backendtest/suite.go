@@ -105,7 +105,7 @@ func check(h Harness, names ...string) error {
 }
 
 // caseTime bounds one case. Nothing in it comes near, unless it hangs.
-const caseTime = 60 * time.Second
+const caseTime = 3 * time.Minute
 
 // check applies the rule to the runtime in a world of its own.
 func (r rule) check(ctx context.Context, h *Harness) []*Failure {

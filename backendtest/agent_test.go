@@ -1,0 +1,37 @@
+package backendtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What an agent notes is there whole or not at all, whenever it is ended.
+func TestNotesAreWrittenInOneStep(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "agent"+seenSuffix)
+	for _, text := range []string{"the first", "the second"} {
+		if err := writeWhole(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	if err := writeWhole(name, []byte("third")); err != nil {
+		t.Fatal(err)
+	}
+	seen := make([]byte, 20)
+	n, err := before.Read(seen)
+	if err != nil || string(seen[:n]) != "the second" {
+		t.Errorf("who reads while it is written sees %q, %v", seen[:n], err)
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "third" {
+		t.Errorf("it holds %q, %v", text, err)
+	}
+	if all, err := os.ReadDir(filepath.Dir(name)); err != nil || len(all) != 1 {
+		t.Errorf("%d files are there, %v", len(all), err)
+	}
+}
