@@ -60,7 +60,7 @@ func (s *supervised) does(args ...string) string {
 // isGone waits for the end of a process.
 func isGone(t *testing.T, identity string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); process.LifeOf(identity) == process.Alive; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); process.LifeOf(identity) == process.Alive; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is alive", identity)
 		}

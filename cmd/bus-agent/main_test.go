@@ -82,7 +82,7 @@ func ended(ts *testscript.TestScript, _ bool, args []string) {
 	all := sessionsOf(filepath.Join(ts.Getenv("WORK"), "home"))
 	e, err := all.Find(args[0])
 	ts.Check(err)
-	for deadline := time.Now().Add(20 * time.Second); e.Live(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); e.Live(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("session %s does not end", args[0])
 		}
@@ -103,7 +103,7 @@ func endSessions(home string) {
 		if e.Live() {
 			syscall.Kill(e.PID, syscall.SIGTERM)
 		}
-		for deadline := time.Now().Add(20 * time.Second); process.LifeOf(e.Supervisor) == process.Alive && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(patience); process.LifeOf(e.Supervisor) == process.Alive && time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}

@@ -71,7 +71,7 @@ func TestSignalsStopReading(t *testing.T) {
 			// It takes what is written only when it reads; a full pipe that
 			// empties shows that it does.
 			fill := bytes.Repeat([]byte("x\n"), 1<<20)
-			if err := w.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			if err := w.SetWriteDeadline(time.Now().Add(patience)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.Write(fill); err != nil {

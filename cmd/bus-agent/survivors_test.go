@@ -68,14 +68,14 @@ func (p panicking) Write([]byte) (int, error) {
 // descendants are scripts of what an agent leaves: each holds descriptor 9 open
 // and says that it is up on it. GO is there when the run is about to end.
 var descendants = map[string]string{
-	"fork":            `echo up >&9; exec sleep 100`,
-	"session":         `exec setsid sh -c 'echo up >&9; exec sleep 100'`,
-	"double fork":     `(sh -c 'echo up >&9; exec sleep 100' &)`,
-	"daemon":          `cd /; exec </dev/null >/dev/null 2>&1; (setsid sh -c 'echo up >&9; exec sleep 100' &)`,
-	"deaf to SIGTERM": `trap '' TERM; echo up >&9; exec setsid sleep 100`,
+	"fork":            `echo up >&9; exec sleep 600`,
+	"session":         `exec setsid sh -c 'echo up >&9; exec sleep 600'`,
+	"double fork":     `(sh -c 'echo up >&9; exec sleep 600' &)`,
+	"daemon":          `cd /; exec </dev/null >/dev/null 2>&1; (setsid sh -c 'echo up >&9; exec sleep 600' &)`,
+	"deaf to SIGTERM": `trap '' TERM; echo up >&9; exec setsid sleep 600`,
 	"forking on": `trap '' TERM; echo up >&9; until [ -e GO ]; do sleep 0.05; done; ` +
 		`i=0; while [ $i -lt 300 ]; do i=$((i+1)); (read x <BLOCK) & sleep 0.005; done; read x <BLOCK`,
-	"double fork without environment": `(env -i setsid sh -c 'echo up >&9; exec sleep 100' &)`,
+	"double fork without environment": `(env -i setsid sh -c 'echo up >&9; exec sleep 600' &)`,
 }
 
 // only returns one kind of descendants.
@@ -84,7 +84,7 @@ func only(kind string) map[string]string { return map[string]string{kind: descen
 // A life is the reading end of a named pipe that others hold open.
 type life struct {
 	path string
-	f    *os.File
+	fd   int
 }
 
 func newLife(t *testing.T) *life {
@@ -93,20 +93,30 @@ func newLife(t *testing.T) *life {
 	if err := unix.Mkfifo(l.path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fd, err := unix.Open(l.path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
+	var err error
+	if l.fd, err = unix.Open(l.path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
 		t.Fatal(err)
 	}
-	l.f = os.NewFile(uintptr(fd), l.path)
-	t.Cleanup(func() { l.f.Close() })
+	t.Cleanup(func() { unix.Close(l.fd) })
 	return l
+}
+
+// read returns at once: with nothing and no error when nobody holds the pipe
+// open.
+func (l *life) read(buf []byte) (int, error) {
+	for {
+		n, err := unix.Read(l.fd, buf)
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
 }
 
 // await waits until somebody says that he is up.
 func (l *life) await(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if n, _ := l.f.Read(make([]byte, 3)); n == 3 {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if n, _ := l.read(make([]byte, 3)); n == 3 {
 			return
 		}
 	}
@@ -115,11 +125,8 @@ func (l *life) await(t *testing.T) {
 
 // goesOn reports whether somebody holds the pipe open.
 func (l *life) goesOn() bool {
-	if err := l.f.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
-		panic(err)
-	}
-	n, err := l.f.Read(make([]byte, 100))
-	return n > 0 || errors.Is(err, os.ErrDeadlineExceeded)
+	n, err := l.read(make([]byte, 100))
+	return n > 0 || err == unix.EAGAIN
 }
 
 // A commons is a workdir that runs share.
@@ -324,7 +331,7 @@ func newInnocents(t *testing.T, c commons) *innocents {
 	i.lives["of another run"] = i.other.lives["session"]
 	for _, name := range []string{"same executable", "nothing in common"} {
 		l := newLife(t)
-		script := "exec 9>" + l.path + "; echo up >&9; exec sleep 100"
+		script := "exec 9>" + l.path + "; echo up >&9; exec sleep 600"
 		s := newSandbox(t, agentName, "sh PATH="+c.tools+"; export PATH; "+script+"\nhang\n")
 		cmd := exec.Command(s.path("bin/" + agentName))
 		cmd.Env = []string{"GORACE=" + raceOptions}
@@ -389,7 +396,7 @@ func TestDoctor(t *testing.T) {
 	r.cmd.Process.Kill()
 	r.cmd.Wait()
 	said := r.sweep(t)
-	for deadline := time.Now().Add(30 * time.Second); strings.Count(said, "process ") > 1; said = r.sweep(t) {
+	for deadline := time.Now().Add(patience); strings.Count(said, "process ") > 1; said = r.sweep(t) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the agent does not end with its owner:\n%s", said)
 		}
