@@ -34,6 +34,7 @@ func TestConsumer(t *testing.T) {
 	if line == "" || program == nil {
 		t.Fatal("the README shows no replace line or no program")
 	}
+	cache := t.TempDir()
 	core := "package main\n\nimport (\n\t_ \"" + module + "/backends/all\"\n\t_ \"" + module + "/registry\"\n\t_ \"" + module + "/runner\"\n)\n\nfunc main() {}\n"
 
 	for name, c := range map[string]struct {
@@ -47,7 +48,7 @@ func TestConsumer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := buildConsumer(t, proxy, c.program, c.mod)
+			out, err := buildConsumer(t, proxy, cache, c.program, c.mod)
 			if (err != nil) != (c.missing != "") || !strings.Contains(out, c.missing) {
 				t.Errorf("go mod tidy and go build: %v, want what is missing to be %q\n%s", err, c.missing, out)
 			}
@@ -55,10 +56,12 @@ func TestConsumer(t *testing.T) {
 	}
 }
 
-// buildConsumer tidies and builds a module with one program. It has a module
-// cache of its own, filled from the proxy and from the real cache; only what
-// this module's own tests would have to download is downloaded here.
-func buildConsumer(t *testing.T, proxy, program, mod string) (string, error) {
+// buildConsumer tidies and builds a module with one program. The module cache is
+// filled from the proxy and from the real cache; only what this module's own tests
+// would have to download is downloaded here. Without paths in them (-trimpath)
+// packages that were built before, by another consumer or an earlier test, are
+// there already.
+func buildConsumer(t *testing.T, proxy, cache, program, mod string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "main.go"), program)
@@ -67,13 +70,13 @@ func buildConsumer(t *testing.T, proxy, program, mod string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, upstream, _ := strings.Cut(strings.TrimSpace(string(settings)), "\n")
-	downloads := filepath.Join(cache, "cache", "download")
+	real, upstream, _ := strings.Cut(strings.TrimSpace(string(settings)), "\n")
+	downloads := filepath.Join(real, "cache", "download")
 	env := append(os.Environ(),
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(downloads)+","+upstream,
-		"GOMODCACHE="+filepath.Join(dir, "cache"), "GOFLAGS=-modcacherw", "GONOSUMDB=*", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local")
+		"GOMODCACHE="+cache, "GOFLAGS=-modcacherw", "GONOSUMDB=*", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local")
 	var all strings.Builder
-	for _, args := range [][]string{{"mod", "tidy"}, {"build", "-mod=mod", "-o", filepath.Join(dir, "consumer"), "."}} {
+	for _, args := range [][]string{{"mod", "tidy"}, {"build", "-trimpath", "-mod=mod", "-o", filepath.Join(dir, "consumer"), "."}} {
 		c := exec.Command("go", args...)
 		c.Dir, c.Env = dir, env
 		out, err := c.CombinedOutput()
@@ -111,7 +114,7 @@ func publish(t *testing.T, proxy, path, dir string) {
 			return skipDir(dir, name, d.Name())
 		}
 		rel, err := filepath.Rel(dir, name)
-		if err != nil || !strings.HasSuffix(name, ".go") && rel != "go.mod" {
+		if err != nil || !strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".s") && rel != "go.mod" {
 			return err
 		}
 		w, err := archive.Create(path + "@" + published + "/" + filepath.ToSlash(rel))
