@@ -157,7 +157,7 @@ func (e *Engine) approval(q Request) {
 func (e *Engine) notification(n Notification) { e.note(n, nil) }
 
 // note takes a notification, or what the head of one says that was cut.
-func (e *Engine) note(n Notification, cut *cutLine) {
+func (e *Engine) note(n Notification, cut *session.Head) {
 	var about about
 	_ = json.Unmarshal(n.Params, &about) // what is not there is empty
 	thread := e.threadID()
@@ -182,7 +182,7 @@ func (e *Engine) note(n Notification, cut *cutLine) {
 	}
 	for _, event := range e.decoder.events(n, subagent, e.turns.current()) {
 		if cut != nil {
-			cut.mark(&event, about.Turn.Status != "")
+			cut.Mark(&event, about.Turn.Status != "")
 		}
 		e.sink.Event(&event)
 	}
@@ -197,10 +197,10 @@ type about struct {
 
 // unknown takes a line that is no message, or the head of one.
 func (e *Engine) unknown(line []byte, truncated bool, size int64) {
-	cut := &cutLine{line, truncated, size}
+	cut := &session.Head{Line: line, Long: truncated, Size: size}
 	if m, ok := mended(line); ok && m.Method != "" && m.ID == nil {
 		e.note(Notification{m.Method, m.Params}, cut)
 		return
 	}
-	e.sink.Event(cut.raw())
+	e.sink.Event(cut.Raw())
 }

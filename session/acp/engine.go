@@ -51,6 +51,7 @@ type Engine struct {
 	// all. [NextMinute] is one.
 	LoadDelay func(created, now time.Time) time.Duration
 
+	maxLine    int // in tests
 	sink       session.Sink
 	connection *sdk.Connection
 	wire       *wire

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -224,7 +225,7 @@ func (e *Engine) notify(ctx context.Context, method string, params any) error {
 
 // read hands over what the agent says until its output ends.
 func (e *Engine) read(output io.Reader) {
-	lines := formatters.Lines{Max: maxLine, Handle: e.line}
+	lines := formatters.Lines{Max: cmp.Or(e.maxLine, maxLine), Handle: e.line}
 	_, err := io.Copy(&lines, output)
 	lines.Close() // it cannot fail, because Handle does not
 	e.mu.Lock()
@@ -273,26 +274,50 @@ func (e *Engine) answer(id, line []byte) {
 	<-r.settled
 }
 
-// misread reports a line that is no message. A request that it seems to answer
-// is answered with an error, because no other answer will come.
+// misread reports a line that is no message, or of which only the head is there.
+// What it asks is refused, and a request that it answers is answered with what the
+// head says, or with an error: nothing else will come.
 func (e *Engine) misread(line []byte, truncated bool, size int64) {
-	if !truncated {
-		size = 0 // the text is all of it
+	head := session.Head{Line: line, Long: truncated, Size: size}
+	e.emit(head.Raw())
+	mended := head.Mended()
+	var m message
+	switch read := json.Unmarshal(mended, &m) == nil && m.ID != nil; {
+	case read && m.Method != "":
+		e.refuse(*m.ID, m.Method)
+	case read && (bytes.HasPrefix(m.Result, []byte("{")) || m.Error != nil):
+		e.answer(*m.ID, mended)
+	default:
+		if id, ok := answered(mended); ok {
+			e.answer(id, nil)
+		}
 	}
-	e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(line), Truncated: truncated, Size: size})
-	id, method := "", false
+}
+
+// answered returns the ID of the request that an object answers whose members are
+// of other types than they should be.
+func answered(line []byte) (id []byte, ok bool) {
 	reader := jsonline.New(line)
 	for m := reader.Object(); m.Next(); {
 		switch string(m.Name()) {
 		case "id":
-			id = string(reader.Raw())
+			id = reader.Raw()
 		case "method":
-			method = true
+			return nil, false
 		}
 	}
-	if id != "" && !method {
-		e.answer([]byte(id), nil)
+	return id, id != nil
+}
+
+// refuse answers a question that cannot be read.
+func (e *Engine) refuse(id json.RawMessage, method string) {
+	text := `{"jsonrpc":"2.0","id":` + string(id)
+	if method == sdk.ClientMethodSessionRequestPermission {
+		text += `,"result":{"outcome":{"outcome":"cancelled"}}}`
+	} else {
+		text += `,"error":{"code":-32700,"message":"the question cannot be read"}}`
 	}
+	_ = e.wire.input.Post([]byte(text)) // an agent that does not read goes without
 }
 
 // emit passes an event on.

@@ -195,7 +195,7 @@ func (e *Engine) line(line []byte, truncated bool, size int64) {
 // event passes an event on, but not the end of a turn that nobody waits for.
 func (e *Engine) event(event *agent.Event) {
 	if e.cut != nil {
-		e.cut.mark(event)
+		e.cut.Mark(event, e.cut.judged)
 	}
 	if event.Kind == agent.KindResult && event.Subagent == "" {
 		e.mu.Lock()

@@ -1,0 +1,80 @@
+package acp_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/acp"
+)
+
+// maxLine is what these tests take for a long line, in bytes.
+const maxLine = 2000
+
+// TestAnswersThatCannotBeRead proves that a turn whose end is too long, or cut,
+// ends as the head of the line says, or else fails.
+func TestAnswersThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]string{
+		`"result":{"stopReason":"end_turn","_meta":{"text":"`:         "result",
+		`"result":{"stopReason":"cancelled","_meta":{"text":"`:        "result failed interrupted",
+		`"result":{"_meta":{"text":"`:                                 "result failed the agent gives no reason for the end of the turn",
+		`"error":{"code":429,"message":"no more","data":{"details":"`: "result failed quota no more",
+		`"more":{"text":"`: "result failed the agent's answer cannot be read (-32700)",
+	} {
+		for name, rest := range map[string]string{"cut": "", "long": strings.Repeat("x", maxLine) + `"},"stopReason":"end_turn"}}`} {
+			t.Run(name+" "+head, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					e := &acp.Engine{}
+					e.SetMaxLine(maxLine)
+					p, r := open(t, e, session.Start{})
+					m := send(t, e, p, "go")
+					p.say(`{"jsonrpc":"2.0","id":%s,%s%s`, *m.ID, head, rest)
+					m = send(t, e, p, "again")
+					p.answer(m, `{"stopReason":"end_turn"}`)
+					p.end()
+					<-r.closed
+					lines := strings.Split(r.String(), "\n")
+					if len(lines) != 4 || !strings.HasPrefix(lines[1], `raw {"jsonrpc"`) || !strings.HasPrefix(lines[2], want) || want == "result" && lines[2] != want || lines[3] != "result" {
+						t.Errorf("%q", lines)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestQuestionsThatCannotBeRead are answered by the engine: the agent waits, and
+// nobody can allow what is not known.
+func TestQuestionsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]message{
+		`"id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"`: {Result: []byte(cancelled)},
+		`"method":"fs/write_text_file","id":"7","params":{"content":{"text":"`:                                          {Error: []byte(`{"code":-32700,"message":"the question cannot be read"}`)},
+	} {
+		for name, rest := range map[string]string{"cut": "", "long": strings.Repeat("x", maxLine) + `"}}}`} {
+			t.Run(name+" "+head, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					e := &acp.Engine{}
+					e.SetMaxLine(maxLine)
+					p, r := open(t, e, session.Start{})
+					prompt := send(t, e, p, "go")
+					p.say(`{"jsonrpc":"2.0",%s%s`, head, rest)
+					got, _ := p.next()
+					if got.ID == nil || strings.Trim(string(*got.ID), `"`) != "7" || string(got.Result) != string(want.Result) || string(got.Error) != string(want.Error) {
+						t.Errorf("answered %s %s", got.Result, got.Error)
+					}
+					p.answer(prompt, `{"stopReason":"end_turn"}`)
+					p.end()
+					<-r.closed
+					if lines := strings.Split(r.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[1], "raw ") || lines[2] != "result" {
+						t.Errorf("%q", lines)
+					}
+				})
+			})
+		}
+	}
+}

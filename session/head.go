@@ -1,0 +1,51 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+)
+
+// A Head is what there is of an agent's line that is too long to be read or that
+// the agent has cut, for engines. What the head says holds, and so does that a
+// turn has ended; how it has ended must be in the head, or it counts as failed.
+type Head struct {
+	Line []byte
+	// Long says that the line was too long, and Size is the length of all of it
+	// in bytes.
+	Long bool
+	Size int64
+}
+
+// Mended returns the head as a whole line of JSON, nil where it cannot be one.
+func (h *Head) Mended() []byte { return formatters.Mend(h.Line) }
+
+// Raw returns the event of a line of which nothing is understood.
+func (h *Head) Raw() *agent.Event {
+	e := &agent.Event{Kind: agent.KindRaw, Text: strings.ToValidUTF8(string(h.Line), "\uFFFD"), Truncated: h.Long}
+	if h.Long {
+		e.Size = h.Size
+	}
+	return e
+}
+
+// Mark makes an event of the mended line one of the line that it was. A head that
+// is judged tells whether a turn that it ends has failed.
+func (h *Head) Mark(e *agent.Event, judged bool) {
+	if e.Kind == agent.KindRaw {
+		*e = *h.Raw()
+		return
+	}
+	e.Truncated = true
+	if h.Long {
+		e.Size = h.Size
+	}
+	if e.Kind == agent.KindResult && !e.Failed && !judged {
+		e.Failed, e.Text = true, "how the turn has ended cannot be read"
+		if h.Long {
+			e.Text += fmt.Sprintf(": the line that tells has %d bytes", h.Size)
+		}
+	}
+}
