@@ -287,7 +287,7 @@ func TestParseSinks(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{}`: "hooks: ", `[] []`: "more than one", `[{}]`: `either "file" or "command"`, `[{"file":"/a"},{"file":"/a","command":["b"]}]`: "hook 2: ",
-		`[{"file":"a"}]`: "no absolute path", `[{"command":[""]}]`: "names no program", `[{"shell":"x"}]`: "unknown field", `[{"file":"/\u0000"}]`: "NUL", `[`: "hooks: ",
+		`[{"file":"a"}]`: "no absolute path", `[{"command":[""]}]`: "names no program", `[{"command":["./x"]}]`: "neither a name nor", `[{"shell":"x"}]`: "unknown field", `[{"file":"/\u0000"}]`: "NUL", `[`: "hooks: ",
 	} {
 		if _, err := sessions.ParseSinks([]byte(text)); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

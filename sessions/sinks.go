@@ -31,7 +31,8 @@ func (s SinkSpec) Sink(environ []string) Sink {
 	return Command{Argv: s.Command, Environ: environ}
 }
 
-func (s SinkSpec) check() error {
+// Check returns why there can be no such sink.
+func (s SinkSpec) Check() error {
 	switch {
 	case (s.File == "") == (len(s.Command) == 0):
 		return errors.New(`a hook has either "file" or "command"`)
@@ -39,6 +40,8 @@ func (s SinkSpec) check() error {
 		return fmt.Errorf("file %q is no absolute path", s.File)
 	case len(s.Command) > 0 && s.Command[0] == "":
 		return errors.New("the command names no program")
+	case len(s.Command) > 0 && strings.ContainsRune(s.Command[0], '/') && !filepath.IsAbs(s.Command[0]):
+		return fmt.Errorf("program %q is neither a name nor an absolute path", s.Command[0])
 	case strings.ContainsRune(s.File+strings.Join(s.Command, ""), 0):
 		return errors.New("there is a NUL character in it")
 	}
@@ -59,7 +62,7 @@ func ParseSinks(text []byte) ([]SinkSpec, error) {
 		return nil, agent.Usagef("hooks: there is more than one list")
 	}
 	for i, s := range list {
-		if err := s.check(); err != nil {
+		if err := s.Check(); err != nil {
 			return nil, agent.Usagef("hook %d: %w", i+1, err)
 		}
 	}

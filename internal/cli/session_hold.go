@@ -8,9 +8,6 @@ import (
 	"github.com/busdk/bus-agent/sessions"
 )
 
-// hooksTime is how long hooks may take at the end of a session.
-const hooksTime = sessions.DefaultCommandTimeout
-
 // heldSession is a session that this process holds, with the hooks that are told
 // about it.
 type heldSession struct {
@@ -87,27 +84,6 @@ func (s *sessionSettings) complete(opts *sessions.StartOptions, id string) {
 		name, value, _ := strings.Cut(entry, "=")
 		opts.Env[name] = value
 	}
-	opts.Identity.SessionID = id
+	opts.Identity.SessionID, opts.Bead = id, s.Bead
 	opts.Session.ApprovalTimeout = s.ApprovalTimeout
-}
-
-// hooks returns who is told about a session: what its start says and what the
-// preferences say.
-func (inv *invocation) hooks(ctx context.Context, s *sessionSettings, warn func(string)) *sessions.Hooks {
-	specs, err := sessions.StoredSinks(ctx, inv.stored.preferences)
-	if err != nil {
-		warn(oneWord(err.Error()))
-	}
-	var sinks []sessions.Sink
-	for _, spec := range append(specs, s.Hooks...) {
-		sinks = append(sinks, spec.Sink(inv.env.Environ))
-	}
-	return sessions.NewHooks(func(line string) { warn(oneWord(line)) }, sinks...)
-}
-
-// tellHooks lets hooks take what there is to tell.
-func (h *heldSession) tellHooks(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hooksTime)
-	defer cancel()
-	h.manager.Hooks.Close(ctx)
 }

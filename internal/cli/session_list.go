@@ -18,7 +18,8 @@ func (inv *invocation) sessionListCommand() *command {
 		purpose: "list the sessions",
 		details: `Prints the sessions that go on and those that have crashed, a line each, oldest
 first: ID, name, runtime, state, age, directory. The states are starting, ready,
-running (a turn), waiting (for an answer to a question), crashed and ended.`,
+running (a turn), waiting (for an answer to a question), stopping, crashed and
+ended.`,
 		json:     true,
 		flags:    []*commandFlag{toggle("all", "list those that have ended too", &every)},
 		examples: []example{{"what goes on here?", "bus-agent session list"}},
@@ -113,7 +114,13 @@ func (inv *invocation) statusText(s *supervisor.Status) string {
 	row("model", s.Model)
 	row("runtime's session", s.SessionID)
 	row("directory", s.Workdir)
+	if id := s.CanonicalID; id != s.ID {
+		row("GT_SESSION_ID", id)
+	}
 	row("started", s.Started.Local().Format(time.DateTime))
+	if !s.Ready.IsZero() {
+		row("ready", s.Ready.Local().Format(time.DateTime))
+	}
 	if !s.Ended.IsZero() {
 		row("ended", s.Ended.Local().Format(time.DateTime))
 	}
@@ -123,6 +130,13 @@ func (inv *invocation) statusText(s *supervisor.Status) string {
 	}
 	if s.PID != 0 && s.Ended.IsZero() {
 		row("supervisor", fmt.Sprintf("process %d", s.PID))
+	}
+	if a := s.Agent; a.PID != 0 {
+		text := fmt.Sprintf("process %d, started %s", a.PID, a.Started.Local().Format(time.DateTime))
+		if !a.Running {
+			text += ", has ended"
+		}
+		row("agent", text)
 	}
 	for _, q := range s.Questions {
 		text := q.ID

@@ -19,7 +19,8 @@ const startTime = 3 * time.Minute
 // startOptions are the flags of "session start" as they were given.
 type startOptions struct {
 	runOptions
-	name, idle, approvalTimeout value
+	name, idle, approvalTimeout, bead value
+	hookFiles, hookCommands           values
 }
 
 // sharedFlags are those that start has in common with run.
@@ -40,6 +41,9 @@ func (o *startOptions) flags(inv *invocation) []*commandFlag {
 		option("timeout", "give up when the agent takes no messages after `DURATION` (default: 3m)", &o.timeout),
 		o.idleFlag(),
 		o.approvalFlag(),
+		o.hookFileFlag(),
+		o.hookCommandFlag(),
+		option("bead", "tell hooks that the session is for the piece of work `ID`", &o.bead),
 	)
 }
 
@@ -104,6 +108,7 @@ type sessionSettings struct {
 	StartTimeout        time.Duration         `json:"start_timeout"`
 	Idle                time.Duration         `json:"idle,omitempty"`
 	ApprovalTimeout     time.Duration         `json:"approval_timeout,omitempty"`
+	Bead                string                `json:"bead,omitempty"`
 	// Hooks are told what happens, beside those of the preferences.
 	Hooks []sessions.SinkSpec `json:"hooks,omitempty"`
 	// Env may hold secrets; it is not stored.
@@ -126,6 +131,10 @@ func (inv *invocation) sessionSettings(o *startOptions, rest []string) (sessionS
 	}
 	if s.StartTimeout == 0 {
 		s.StartTimeout = startTime
+	}
+	s.Bead = o.bead.text
+	if err := inv.addHooks(o, &s); err != nil {
+		return sessionSettings{}, err
 	}
 	return s, o.times(&s)
 }

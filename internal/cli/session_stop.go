@@ -18,8 +18,8 @@ func (inv *invocation) sessionStopCommand() *command {
 		max:       1,
 		details: `Ends the agent and everything it has started, and returns when nothing of it is
 left. A running turn is given up, and messages that wait are not delivered. A
-session that has ended is left as it is, and one that has crashed is put down as
-ended.`,
+session that has ended is left as it is. Of one that has crashed, what lives on is
+ended, and it is put down as ended.`,
 		flags:    []*commandFlag{option("reason", "write down `TEXT` as the reason", &reason)},
 		examples: []example{{"that is all", `bus-agent session stop review --reason "all done"`}},
 		exits:    exitCodes("the session has ended", "it could not be ended"),
@@ -49,14 +49,16 @@ func (inv *invocation) sessionResumeCommand() *command {
 		max:       2,
 		details: `Starts the agent again with what it remembers of a session that has ended or
 crashed, under the same name and ID and with the same settings. Variables of --env
-are not remembered; they are given again. PROMPT, or what --prompt names, is the
-next message.`,
+are not remembered; they are given again. Hooks are added to those that there are.
+PROMPT, or what --prompt names, is the next message.`,
 		json: true,
 		flags: []*commandFlag{
 			promptFlag(&o.prompt),
 			option("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
 			o.idleFlag(),
 			o.approvalFlag(),
+			o.hookFileFlag(),
+			o.hookCommandFlag(),
 		},
 		examples: []example{{"where were we?", "bus-agent session resume review"}},
 		exits:    exitCodes("the session is there again", "the agent cannot go on with it"),
@@ -71,7 +73,7 @@ next message.`,
 			if err != nil {
 				return err
 			}
-			settings, err := o.resumed(entry)
+			settings, err := inv.resumed(o, entry)
 			if err != nil {
 				return err
 			}
@@ -84,7 +86,7 @@ next message.`,
 }
 
 // resumed returns the settings for going on with a session.
-func (o *startOptions) resumed(entry supervisor.Entry) (sessionSettings, error) {
+func (inv *invocation) resumed(o *startOptions, entry supervisor.Entry) (sessionSettings, error) {
 	var s sessionSettings
 	switch {
 	case entry.Live():
@@ -96,6 +98,9 @@ func (o *startOptions) resumed(entry supervisor.Entry) (sessionSettings, error) 
 		return s, &failure{text: "the settings of session " + entry.Handle() + " cannot be read", err: err}
 	}
 	if err := checkEnv(o.env.list); err != nil {
+		return s, err
+	}
+	if err := inv.addHooks(o, &s); err != nil {
 		return s, err
 	}
 	s.Runtime, s.Resume, s.Env = entry.Runtime, entry.SessionID, o.env.list

@@ -115,6 +115,12 @@ func settings() []setting {
 		listSetting("enable", runner.KeyEnable, "the only runtimes that may be used", preferences.SetDefaultEnable),
 		listSetting("disable", runner.KeyDisable, "runtimes that may not be used; wins over enable", preferences.SetDefaultDisable),
 		{
+			name: "hooks", key: runner.KeyHooks, purpose: "who is told what happens in sessions",
+			arguments: "JSON", min: 1, max: 1, example: `'[{"file":"/var/log/agents.ndjson"},{"command":["notify","agent"]}]'`,
+			details: hooksDetails,
+			store:   storeHooks,
+		},
+		{
 			name: "runtime-definition", key: runner.KeyRuntimes, purpose: "a runtime described in JSON",
 			arguments: "ID JSON", subject: true, min: 2, max: 2, example: `mine '{"executables":["mine"],"install_url":"https://example.com"}'`,
 			details: definitionDetails,
@@ -239,7 +245,7 @@ environment variable says otherwise; "config show" tells what is in effect.`,
 			details:   strings.TrimSpace("Writes the preference " + s.keyPattern() + ".\n" + s.details),
 			examples:  []example{{"for example", "bus-agent set " + s.name + " " + s.example}, {"back to the built-in default", "bus-agent unset " + s.unsetExample()}},
 			exits:     c.exits,
-			slow:      s.key == runner.KeyRuntimes, // it can read standard input
+			slow:      s.key == runner.KeyRuntimes || s.key == runner.KeyHooks, // they can read standard input
 			words: func(done []string) []string {
 				if s.words == nil {
 					return nil

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/preferences"
+	"github.com/busdk/bus-agent/sessions"
+)
+
+// hooksTime is how long hooks may take at the end of a session.
+const hooksTime = sessions.DefaultCommandTimeout
+
+const hooksDetails = `JSON is a list; - reads it from standard input. Each of its members is told what
+happens in sessions, beside the hooks of the command that starts one:
+  {"file": PATH}             a line of JSON for each event is appended to the file
+                             with this absolute path
+  {"command": [WORD, ...]}   a program and its arguments, run for each event with
+                             the line on its standard input
+The events are SessionStart, SessionStop, OnMessage and OnError.`
+
+func (o *startOptions) hookFileFlag() *commandFlag {
+	return option("hook-file", "append a line of JSON to `FILE` for each event; can be repeated", &o.hookFiles)
+}
+
+func (o *startOptions) hookCommandFlag() *commandFlag {
+	return option("hook-command", "run `COMMAND`, a program or a JSON list of it and its arguments, for each event; can be repeated", &o.hookCommands)
+}
+
+// addHooks adds the hooks that the flags name.
+func (inv *invocation) addHooks(o *startOptions, s *sessionSettings) error {
+	for _, name := range o.hookFiles.list {
+		if name == "" {
+			return agent.Usagef("--hook-file is given an empty value; leave it out or name something")
+		}
+		if err := inv.addHook(s, "--hook-file", sessions.SinkSpec{File: inv.env.abs(name)}); err != nil {
+			return err
+		}
+	}
+	for _, text := range o.hookCommands.list {
+		words := []string{text}
+		if strings.HasPrefix(text, "[") {
+			words = nil
+			if err := json.Unmarshal([]byte(text), &words); err != nil {
+				return agent.Usagef("--hook-command %q is no list of words in JSON: %w", text, err)
+			}
+		}
+		if len(words) > 0 && strings.ContainsRune(words[0], '/') {
+			words[0] = inv.env.abs(words[0])
+		}
+		if err := inv.addHook(s, "--hook-command", sessions.SinkSpec{Command: words}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (inv *invocation) addHook(s *sessionSettings, flag string, spec sessions.SinkSpec) error {
+	if err := spec.Check(); err != nil {
+		return agent.Usagef("%s: %w", flag, err)
+	}
+	s.Hooks = append(s.Hooks, spec)
+	return nil
+}
+
+// storeHooks is "set hooks".
+func storeHooks(ctx context.Context, inv *invocation, args []string) error {
+	text := args[0]
+	if text == "-" {
+		var err error
+		if text, err = inv.readStdin(ctx, "hooks"); err != nil {
+			return err
+		}
+	}
+	if _, err := sessions.ParseSinks([]byte(text)); err != nil {
+		return err
+	}
+	return preferences.SetDefaultHooks(ctx, json.RawMessage(text))
+}
+
+// hooks returns who is told about a session: what its start says and what the
+// preferences say.
+func (inv *invocation) hooks(ctx context.Context, s *sessionSettings, warn func(string)) *sessions.Hooks {
+	specs, err := sessions.StoredSinks(ctx, inv.stored.preferences)
+	if err != nil {
+		warn(oneWord(err.Error()))
+	}
+	var sinks []sessions.Sink
+	for _, spec := range append(specs, s.Hooks...) {
+		sinks = append(sinks, spec.Sink(inv.env.Environ))
+	}
+	return sessions.NewHooks(func(line string) { warn(oneWord(line)) }, sinks...)
+}
+
+// tellHooks lets hooks take what there is to tell.
+func (h *heldSession) tellHooks(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hooksTime)
+	defer cancel()
+	h.manager.Hooks.Close(ctx)
+}
