@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -126,7 +125,7 @@ func ownMark() uint64 { return readMark(0) }
 // wait for a processor.
 func (r *run) markEarly() {
 	for range rounds {
-		if last, ok := lastPID(); !ok || last == r.pid || childless(r.pid) {
+		if last, ok := lastPID(); !ok || last == r.pid || !r.hasEarly(last) {
 			return // the usual case: nobody has started anything
 		}
 		alive, err := r.look()
@@ -146,42 +145,21 @@ func (r *run) markEarly() {
 	}
 }
 
-// childless reports whether none of the threads of a process has children, which
-// not every kernel says. What a marked process starts has the mark, so a child that
-// has none is there already.
-func childless(pid int) bool {
-	tasks, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
+// hasEarly reports whether among the PIDs given out after that of the leader, which
+// was just started, there may be one of a descendant without a mark. A descendant
+// is in the session of the leader, or in one that is younger than the leader.
+//
+// It opens nothing in /proc: what was looked up below /proc/PID makes it dear to
+// reap the process, several milliseconds where processors are busy.
+func (r *run) hasEarly(last int) bool {
+	if last < r.pid || last-r.pid > few {
+		return true
 	}
-	defer unix.Close(tasks)
-	var entries [4 << 10]byte
-	var names []string
-	for {
-		n, err := unix.Getdents(tasks, entries[:])
-		if err != nil {
-			return false
-		}
-		if n == 0 {
+	for pid := r.pid + 1; pid <= last; pid++ {
+		session, err := unix.Getsid(pid)
+		if err == nil && session >= r.pid && session <= last && readMark(pid) == 0 {
 			return true
 		}
-		_, _, names = unix.ParseDirent(entries[:n], -1, names[:0])
-		for _, tid := range names {
-			if !isEmptyAt(tasks, tid+"/children") {
-				return false
-			}
-		}
 	}
-}
-
-// isEmptyAt reports whether a file is there and empty.
-func isEmptyAt(dir int, name string) bool {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	var first [1]byte
-	n, err := unix.Read(fd, first[:])
-	return n == 0 && err == nil
+	return false
 }
