@@ -375,13 +375,13 @@ func (p *prepared) start() agent.Start {
 // environ returns the agent's environment: the caller's, the run's own
 // variables, the runtime's, and the request's, each winning over those before.
 func (p *prepared) environ() []string {
-	env := mergeEnv(p.req.Resolved.Environ, []string{"PWD=" + p.req.Workdir})
+	changes := []string{"PWD=" + p.req.Workdir}
 	if dir := p.req.Resolved.TempDir; dir != "" {
-		env = mergeEnv(env, []string{"TMPDIR=" + dir})
+		changes = append(changes, "TMPDIR="+dir)
 	}
-	env = mergeEnv(env, p.command.Env)
-	env = mergeEnv(env, p.req.Resolved.Setup.Env)
-	return mergeEnv(env, p.req.Env)
+	changes = append(changes, p.command.Env...)
+	changes = append(changes, p.req.Resolved.Setup.Env...)
+	return mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...))
 }
 
 // envNames returns the names of the variables that environ sets or removes.

@@ -65,7 +65,8 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 		p.req.Started(p.start())
 	}
 	// The runtime's own variables can be secrets too.
-	p.secrets = findSecrets(p.environ())
+	environ := p.environ()
+	p.secrets = findSecrets(environ)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
@@ -76,7 +77,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	exit, runErr := process.Run(ctx, process.Spec{
 		Path:   p.selection.Path,
 		Args:   p.command.Args,
-		Env:    p.environ(),
+		Env:    environ,
 		Dir:    p.req.Workdir,
 		Stdin:  p.command.Stdin,
 		Files:  p.req.Resolved.Setup.Files,

@@ -24,8 +24,7 @@ func forkLeader(path string, argv []string, attr *syscall.ProcAttr) (leader, err
 	}
 	l := leader{pid: pid}
 	if pidfd >= 0 {
-		unix.SetNonblock(pidfd, true) // makes os.File wait for it without a thread
-		l.pidfd = os.NewFile(uintptr(pidfd), "pidfd")
+		l.pidfd = polled(pidfd)
 	}
 	return l, nil
 }

@@ -14,6 +14,7 @@ import (
 // that goes to or comes from the null device.
 type pipes struct {
 	stdin, stdout, stderr *os.File
+	input                 string // what is still to be written to stdin
 
 	copying sync.WaitGroup
 	mu      sync.Mutex
@@ -29,11 +30,12 @@ func (p *pipes) open(child []*os.File, s Spec) ([]*os.File, error) {
 		}
 		child = append(child, null)
 	} else {
-		r, w, err := os.Pipe()
+		r, w, err := inputPipe()
 		if err != nil {
 			return child, err
 		}
 		child, p.stdin = append(child, r), w
+		p.writeAhead(s)
 	}
 	for _, stream := range []struct {
 		ours *(*os.File)
@@ -47,7 +49,7 @@ func (p *pipes) open(child []*os.File, s Spec) ([]*os.File, error) {
 			child = append(child, null)
 			continue
 		}
-		r, w, err := os.Pipe()
+		r, w, err := outputPipe()
 		if err != nil {
 			return child, err
 		}
@@ -58,6 +60,32 @@ func (p *pipes) open(child []*os.File, s Spec) ([]*os.File, error) {
 	}
 	return child, nil
 }
+
+// writeAhead writes as much of the input as there is room for in the pipe, most
+// often all of it: then nobody needs to wait for the process to read.
+func (p *pipes) writeAhead(s Spec) {
+	if s.Interactive {
+		return
+	}
+	p.input = s.Stdin
+	conn, err := p.stdin.SyscallConn()
+	if err != nil {
+		return
+	}
+	conn.Write(func(fd uintptr) bool {
+		// The reader's end is open, so what fails now fails again later.
+		n, _ := unix.Write(int(fd), []byte(p.input[:min(len(p.input), aheadSize)]))
+		p.input = p.input[max(n, 0):]
+		return true
+	})
+	if p.input == "" {
+		p.stdin.Close()
+		p.stdin = nil
+	}
+}
+
+// aheadSize bounds what is written ahead: what a pipe holds, as a rule.
+const aheadSize = 64 << 10
 
 func (p *pipes) close() {
 	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
@@ -73,7 +101,7 @@ func (p *pipes) run(s Spec, onError func()) {
 		p.copying.Go(func() {
 			// A process need not read its input: a broken pipe is no error,
 			// and finish ends a Write that nobody reads.
-			io.WriteString(p.stdin, s.Stdin)
+			io.WriteString(p.stdin, p.input)
 			p.stdin.Close()
 		})
 	}

@@ -90,6 +90,9 @@ type Process struct {
 	grace  time.Duration
 	settle time.Duration
 
+	litter litter
+	detach func() bool // from the context
+
 	stopOnce sync.Once
 	stopping chan struct{} // closed by Stop
 	endTools chan chan struct{}
@@ -107,13 +110,14 @@ type Process struct {
 // is nil: the reason is context.Cause. That holds too when ctx had ended before
 // anything was started.
 func Run(ctx context.Context, s Spec) (Exit, error) {
-	p, err := Start(ctx, s)
+	p, err := begin(ctx, s)
 	if _, failed := err.(*StartError); failed {
 		return Exit{Code: -1}, err
 	}
 	if err != nil {
 		return Exit{Code: -1, Stopped: true}, nil
 	}
+	p.supervise()
 	return p.Wait()
 }
 
@@ -122,6 +126,16 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 // looked after until its end also if Wait is never called. The end of ctx is
 // like a call of Stop.
 func Start(ctx context.Context, s Spec) (*Process, error) {
+	p, err := begin(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	go p.supervise()
+	return p, nil
+}
+
+// begin starts a process, which somebody then has to supervise.
+func begin(ctx context.Context, s Spec) (*Process, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -139,6 +153,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		endTools: make(chan chan struct{}),
 		exited:   make(chan struct{}),
 		done:     make(chan struct{}),
+		litter:   litter,
 	}
 	if err := p.start(s); err != nil {
 		litter.remove()
@@ -149,13 +164,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		p.leader.wait()
 		close(p.exited)
 	}()
-	detach := context.AfterFunc(ctx, p.Stop)
-	go func() {
-		p.supervise()
-		detach()
-		litter.remove()
-		close(p.done)
-	}()
+	p.detach = context.AfterFunc(ctx, p.Stop)
 	return p, nil
 }
 
@@ -194,6 +203,9 @@ func (p *Process) Wait() (Exit, error) {
 
 // supervise brings the run to its end.
 func (p *Process) supervise() {
+	defer close(p.done)
+	defer p.litter.remove()
+	defer p.detach()
 	stopped := !p.serve()
 	if stopped {
 		p.terminate()

@@ -95,6 +95,30 @@ func TestStdinIsWrittenWholeAndClosed(t *testing.T) {
 	}
 }
 
+// What fits the pipe is in it before the process starts; the rest follows it.
+func TestStdinAroundTheSizeOfAPipe(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 4 << 10, aheadSize - 1, aheadSize, aheadSize + 1, 3*aheadSize + 7} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			t.Parallel()
+			s := agent(t, step{Do: "cat"})
+			s.Stdin = strings.Repeat("0123456789abcdef!", size/17+1)[:size]
+			var out strings.Builder
+			s.Stdout = &out
+			p, err := Start(soon(t), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if size == 1 && p.pipes.stdin != nil {
+				t.Error("it waits to be written")
+			}
+			if exit, err := p.Wait(); err != nil || exit != (Exit{}) || out.String() != s.Stdin {
+				t.Errorf("got %+v, %v and %d bytes, want %d", exit, err, out.Len(), size)
+			}
+		})
+	}
+}
+
 func TestUnreadStdinHangsNothing(t *testing.T) {
 	t.Parallel()
 	prompt := strings.Repeat("p", 8<<20)
