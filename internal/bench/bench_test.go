@@ -96,7 +96,7 @@ func TestUnmarshalReadsEveryLine(t *testing.T) {
 
 func TestOnlyWhatIsNamedIsMeasured(t *testing.T) {
 	t.Parallel()
-	for only, want := range map[string]int{"": 6, "spawn": 1, "long,start": 2} {
+	for only, want := range map[string]int{"": 7, "spawn": 1, "long,start": 2} {
 		if measures, err := new(bench).measures(only); err != nil || len(measures) != want {
 			t.Errorf("%q: %d measures, %v; want %d", only, len(measures), err, want)
 		}

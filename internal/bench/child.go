@@ -30,6 +30,8 @@ type job struct {
 	Dir    string // where the stub is
 	Work   string
 	Agents int // at once
+
+	Protocol string // of sessions
 }
 
 type mode string
@@ -44,6 +46,8 @@ const (
 	unmarshal  mode = "unmarshal"   // from memory: encoding/json
 	manyRaw    mode = "many raw"    // os/exec, agents at once
 	manyAgents mode = "many agents" // the library, agents at once
+	talkRaw    mode = "talk raw"    // os/exec, conversations at once
+	talkMany   mode = "talk many"   // the library, sessions at once
 )
 
 // A cost is what a job took.
@@ -87,7 +91,7 @@ func child(text string, out io.Writer) error {
 	does := map[mode]func(job) (cost, error){
 		rawPipe: job.rawPipe, rawLarge: job.rawLarge, passed: job.passed, delivered: job.delivered,
 		rendered: job.rendered, decoded: job.decoded, unmarshal: job.unmarshal,
-		manyRaw: job.manyRaw, manyAgents: job.manyAgents,
+		manyRaw: job.manyRaw, manyAgents: job.manyAgents, talkRaw: job.talkRaw, talkMany: job.talkMany,
 	}[j.Mode]
 	if does == nil {
 		return fmt.Errorf("no job %q", j.Mode)

@@ -31,7 +31,7 @@ func main() {
 	}
 	binary := flag.String("bus-agent", "bin/bus-agent", "the binary to measure")
 	quick := flag.Bool("quick", false, "measure less of everything: shows that it can be measured")
-	only := flag.String("only", "", "measure only these of start, spawn, held, many, throughput, long, separated by commas")
+	only := flag.String("only", "", "measure only these of start, spawn, held, many, throughput, long, sessions, separated by commas")
 	markdown := flag.Bool("markdown", false, "print the table as Markdown")
 	page := flag.String("page", "", "also put the table into this Markdown file, between its markers")
 	flag.Parse()
@@ -125,7 +125,7 @@ func (b *bench) measures(only string) ([]func() error, error) {
 		name string
 		f    func() error
 	}{
-		{"start", b.startUp}, {"spawn", b.spawn}, {"held", b.heldOutput}, {"many", b.manyAgents}, {"throughput", b.throughput}, {"long", b.long},
+		{"start", b.startUp}, {"spawn", b.spawn}, {"held", b.heldOutput}, {"many", b.manyAgents}, {"throughput", b.throughput}, {"long", b.long}, {"sessions", b.sessions},
 	} {
 		named := slices.Contains(names, m.name)
 		if named || only == "" {

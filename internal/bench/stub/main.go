@@ -4,6 +4,7 @@
 //
 //	BENCH_STREAM=FILE  print the bytes of FILE, from memory, in large pieces
 //	BENCH_GATE=FILE    with it: after the line at half of them wait until FILE is unlocked
+//	BENCH_TALK=1       answer messages of sessions, in any protocol, until the end of the input
 //	BENCH_HOLD=1       answer with the time, leave a child that holds standard output
 package main
 
@@ -34,7 +35,11 @@ func main() {
 		time.Sleep(holdFor)
 		return
 	}
-	if err := answer(); err != nil {
+	do := answer
+	if os.Getenv("BENCH_TALK") != "" {
+		do = talk
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "stub:", err)
 		os.Exit(1)
 	}
