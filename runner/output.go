@@ -11,11 +11,8 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/internal/capture"
 )
-
-// maxAnswer bounds the final answer that is kept, in bytes: half of it head,
-// half of it tail.
-const maxAnswer = 4 << 20
 
 // maxReason bounds what an error quotes of the agent, in bytes.
 const maxReason = 4 << 10
@@ -36,16 +33,16 @@ type output struct {
 	formatter agent.Formatter
 	raw       bool // text is the agent's lines as they are
 	stream    *formatters.Stream
-	stdout    capture
-	stderr    capture
-	errorTail capture // of standard error, for the error
-	text      []byte  // gathered from the events of what has arrived
+	stdout    capture.Buffer
+	stderr    capture.Buffer
+	errorTail capture.Buffer // of standard error, for the error
+	text      []byte         // gathered from the events of what has arrived
 
 	fresh     bool // the session began with this run
 	sessionID string
 	model     string
 	usage     *agent.Usage
-	answer    answer
+	answer    capture.Answer
 	last      *agent.Event // last result
 	reported  bool         // nothing of another turn came after it
 	failed    agent.Failure
@@ -77,13 +74,12 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		secrets: p.secrets,
 		panics:  panics{stop: stop},
 		both:    same(p.req.Stderr, p.req.Stdout) || same(p.req.Stderr, p.req.Text),
-		stdout:  capture{limit: limit},
-		stderr:  capture{limit: limit},
-		answer:  answer{text: capture{limit: maxAnswer / 2}},
+		stdout:  capture.Buffer{Limit: limit},
+		stderr:  capture.Buffer{Limit: limit},
 		wake:    make(chan struct{}, 1),
 		clock:   time.Now(),
 
-		errorTail: capture{limit: 2 * stderrTailSize},
+		errorTail: capture.Buffer{Limit: 2 * stderrTailSize},
 	}
 	if p.req.Text != nil {
 		o.formatter = p.formatter()
@@ -104,7 +100,7 @@ func (o *output) stdoutWriter() io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		defer o.consuming()()
 		return o.panics.guard(func() (int, error) {
-			o.stdout.write(b)
+			_, _ = o.stdout.Write(b)
 			if o.req.Stdout != nil {
 				if err := o.pass(o.req.Stdout, b); err != nil {
 					return 0, err
@@ -127,8 +123,8 @@ func (o *output) stdoutWriter() io.Writer {
 func (o *output) stderrWriter() io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		return o.panics.guard(func() (int, error) {
-			o.stderr.write(b)
-			o.errorTail.write(b)
+			_, _ = o.stderr.Write(b)
+			_, _ = o.errorTail.Write(b)
 			if o.req.Stderr != nil {
 				return len(b), o.pass(o.req.Stderr, b)
 			}
@@ -232,6 +228,7 @@ func (o *output) note(e *agent.Event) {
 		o.done.Store(false)
 		o.problem, o.failed = "", ""
 	}
+	o.answer.Note(e)
 	switch e.Kind {
 	case agent.KindSessionStarted:
 		if e.SessionID != "" {
@@ -240,18 +237,9 @@ func (o *output) note(e *agent.Event) {
 		if e.Model != "" {
 			o.model = strings.Clone(e.Model)
 		}
-	case agent.KindText:
-		if main {
-			o.answer.add(e)
-		}
-	case agent.KindToolCall, agent.KindFileChange:
-		// Some runtimes report a changed file instead of the call that did it.
-		if main {
-			o.answer.reset()
-		}
 	case agent.KindRetry:
 		o.problem, o.failed = o.quote(e.Text), e.Failure
-		if o.answer.text.size > 0 {
+		if !o.answer.Empty() {
 			o.repeated = true
 		}
 		if e.Failure == agent.FailureAuthentication {
@@ -294,20 +282,15 @@ func (o *output) finished() {
 
 // result returns what the events told. It is called after close.
 func (o *output) result() agent.Result {
-	text, truncated := o.answer.final()
-	if text == "" && o.last != nil && !o.last.Failed {
-		o.answer.reset()
-		o.answer.text.writeString(o.last.Text)
-		text, truncated = o.answer.final()
-	}
+	text, truncated := o.answer.Text(o.last)
 	return agent.Result{
 		Model:         o.model,
 		SessionID:     o.sessionID,
 		Text:          text,
 		TextTruncated: truncated,
 		Usage:         o.usage,
-		Stdout:        o.stdout.captured(),
-		Stderr:        o.stderr.captured(),
+		Stdout:        o.stdout.Captured(),
+		Stderr:        o.stderr.Captured(),
 		Repeated:      o.repeated,
 	}
 }
@@ -351,8 +334,8 @@ func (o *output) quote(text string) string {
 }
 
 // tail returns the last lines of a standard error that say something.
-func tail(stderr *capture, hide secrets, quiet func([]byte) bool) string {
-	c := stderr.captured()
+func tail(stderr *capture.Buffer, hide secrets, quiet func([]byte) bool) string {
+	c := stderr.Captured()
 	text := c.Head
 	if c.Truncated {
 		text = c.Tail
@@ -376,29 +359,4 @@ func tail(stderr *capture, hide secrets, quiet func([]byte) bool) string {
 		kept = kept[len(kept)-10:]
 	}
 	return strings.Join(kept, "\n")
-}
-
-// answer collects the text of the last message after the last tool call.
-type answer struct {
-	message string
-	text    capture
-}
-
-func (a *answer) reset() {
-	a.message = ""
-	a.text.reset()
-}
-
-func (a *answer) add(e *agent.Event) {
-	// Without an ID, each text that is no delta is a message of its own.
-	if same := e.MessageID != "" && e.MessageID == a.message; !same && !(e.Delta && e.MessageID == "" && a.message == "") {
-		a.text.reset()
-		a.message = strings.Clone(e.MessageID)
-	}
-	a.text.writeString(e.Text)
-}
-
-func (a *answer) final() (text string, truncated bool) {
-	c := a.text.captured()
-	return c.String(), c.Truncated
 }

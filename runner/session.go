@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/capture"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
 )
@@ -56,7 +57,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		p.req.Started(p.start())
 	}
 	output, fromAgent := io.Pipe()
-	a := &sessionAgent{prepared: p, output: fromAgent, stderr: capture{limit: 2 * stderrTailSize}, done: make(chan struct{})}
+	a := &sessionAgent{prepared: p, output: fromAgent, stderr: capture.Buffer{Limit: 2 * stderrTailSize}, done: make(chan struct{})}
 	var err error
 	a.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
 		Path:        p.selection.Path,
@@ -99,7 +100,7 @@ type sessionAgent struct {
 	*prepared
 	process *process.Process
 	output  *io.PipeWriter
-	stderr  capture
+	stderr  capture.Buffer
 	exit    *agent.ExitError // once done is closed
 	done    chan struct{}
 }
@@ -112,7 +113,7 @@ func (a *sessionAgent) Done() <-chan struct{} { return a.done }
 func (a *sessionAgent) PID() int { return a.process.Pid() }
 
 func (a *sessionAgent) writeStderr(b []byte) (int, error) {
-	a.stderr.write(b)
+	_, _ = a.stderr.Write(b)
 	if a.req.Stderr != nil {
 		return a.req.Stderr.Write(b)
 	}
