@@ -25,10 +25,11 @@ type Decoder interface {
 // as it is, and who wants the result alone.
 type Skimmer interface {
 	Decoder
-	// Skim returns the kind of the one event of line, if that is of the main
-	// agent, and nothing but its kind matters to a run's result: tool results and
-	// signs of life. It reports false for a line that must be decoded; the decoder
-	// is as it would be had it decoded the others.
+	// Skim returns the kind of the event of line, which is not empty, if nothing
+	// but that matters to the result of a run which has not reported one: tool
+	// results, thoughts and signs of life, of the main agent or of a subagent. It
+	// reports false for a line that must be decoded; the decoder is as it would be
+	// had it decoded the others.
 	Skim(line []byte) (kind agent.Kind, ok bool)
 }
 

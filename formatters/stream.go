@@ -34,7 +34,7 @@ func NewStream(d Decoder, events func(*agent.Event) error) *Stream {
 
 // Skim makes the stream hand over nothing but the kind of events that do not matter
 // to a run's result, where its decoder is a [Skimmer]: output that nobody looks at
-// need not be decoded.
+// need not be decoded. That ends with the first result.
 func (s *Stream) Skim() { s.skimmer, _ = s.decoder.(Skimmer) }
 
 // Write takes the next bytes of the output, cut anywhere. The events of all
@@ -50,7 +50,7 @@ func (s *Stream) line(line []byte, truncated bool, size int64) error {
 		head := wholeRunes(string(line))
 		return s.events(&agent.Event{Kind: agent.KindRaw, Truncated: true, Size: size, LineType: headType(head), Text: head})
 	}
-	if s.skimmer != nil {
+	if s.skimmer != nil && len(line) > 0 {
 		if kind, ok := s.skimmer.Skim(line); ok {
 			s.skimmed = agent.Event{Kind: kind}
 			return s.events(&s.skimmed)
@@ -59,6 +59,9 @@ func (s *Stream) line(line []byte, truncated bool, size int64) error {
 	s.decoded = s.decoder.Decode(line, s.decoded[:0])
 	var err error
 	for i := range s.decoded {
+		if s.decoded[i].Kind == agent.KindResult {
+			s.skimmer = nil // whose what comes now is decides whether that was the last
+		}
 		if err = s.events(&s.decoded[i]); err != nil {
 			break
 		}

@@ -22,6 +22,10 @@ type decoder struct {
 	// spent sums up the usage of the results of this process.
 	spent agent.Usage
 
+	// The lines of the pieces of a message of the main agent differ in what they
+	// bring and in their own ID.
+	texts, thoughts, inputs jsonline.Pattern
+
 	line  line // reused
 	names jsonline.Names
 }
@@ -31,6 +35,9 @@ var _ formatters.Skimmer = (*decoder)(nil)
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return events
+	}
+	if e, ok := d.piece(raw); ok {
+		return append(events, e)
 	}
 	if !d.line.read(raw) {
 		return append(events, unknown(raw))
@@ -45,7 +52,7 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	case "user":
 		events, known = d.line.user(events)
 	case "stream_event":
-		events, known = d.stream(events)
+		events, known = d.stream(raw, events)
 	case "result":
 		events, known = d.result(raw, events)
 	case "rate_limit_event":
@@ -67,15 +74,29 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	return events
 }
 
-// Skim knows the lines of tool results, which are most of what the CLI prints.
+// Skim knows the lines of tool results, which are most of what the CLI prints, and
+// of the pieces of a message that are not its text.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
 	const beginning = 256 // where the type of the first block stands
-	if !bytes.HasPrefix(line, []byte(`{"type":"user"`)) || line[len(line)-1] != '}' ||
-		!bytes.Contains(line[:min(len(line), beginning)], []byte(`"type":"tool_result"`)) ||
-		!bytes.Contains(line, []byte(`"parent_tool_use_id":null`)) { // quotes within texts are escaped
+	if line[len(line)-1] != '}' {
 		return "", false
 	}
-	return agent.KindToolResult, true
+	if bytes.HasPrefix(line, []byte(`{"type":"user"`)) {
+		return agent.KindToolResult, bytes.Contains(line[:min(len(line), beginning)], []byte(`"type":"tool_result"`))
+	}
+	event, ok := bytes.CutPrefix(line, []byte(`{"type":"stream_event","event":{"type":"`))
+	if !ok {
+		return "", false
+	}
+	if delta, ok := bytes.CutPrefix(event, []byte(`content_block_delta","index":`)); ok {
+		_, delta, _ = bytes.Cut(delta[:min(len(delta), beginning)], []byte(`,"delta":{"type":"`))
+		if bytes.HasPrefix(delta, []byte(`thinking_delta"`)) {
+			return agent.KindThinking, true
+		}
+		return agent.KindHeartbeat, bytes.HasPrefix(delta, []byte(`input_json_delta"`)) || bytes.HasPrefix(delta, []byte(`signature_delta"`))
+	}
+	return agent.KindHeartbeat, bytes.HasPrefix(event, []byte(`content_block_st`)) || // start or stop
+		bytes.HasPrefix(event, []byte(`message_delta"`)) || bytes.HasPrefix(event, []byte(`message_stop"`))
 }
 
 var heartbeat = agent.Event{Kind: agent.KindHeartbeat}

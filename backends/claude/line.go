@@ -13,6 +13,7 @@ type line struct {
 	kind    jsonline.Text // type
 	subtype jsonline.Text
 	parent  jsonline.Text // parent_tool_use_id
+	uuid    jsonline.Text
 
 	message  message
 	event    streamEvent
@@ -52,6 +53,7 @@ type streamEvent struct {
 	delta    jsonline.Text // type of the delta
 	text     jsonline.Text
 	thinking jsonline.Text
+	input    jsonline.Text // partial_json
 }
 
 // change is the file a tool has written, where its result tells.
@@ -74,6 +76,10 @@ func (l *line) read(raw []byte) bool {
 			l.subtype = r.Text()
 		case "parent_tool_use_id":
 			l.parent = r.Text()
+		case "uuid":
+			if r.Kind() == jsonline.String {
+				l.uuid = r.Text()
+			}
 		case "message":
 			if r.Kind() == jsonline.Object { // a text in system lines
 				l.message.read(&r)
@@ -216,6 +222,8 @@ func (s *streamEvent) read(r *jsonline.Reader) {
 					s.text = r.Text()
 				case "thinking":
 					s.thinking = r.Text()
+				case "partial_json":
+					s.input = r.Text()
 				}
 			}
 		}

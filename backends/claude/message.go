@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // assistant appends what a message of the model holds; usually one block.
@@ -98,7 +99,7 @@ func exitCode(output agent.Payload) (*int, agent.Payload) {
 	return &code, agent.Plain(rest)
 }
 
-func (d *decoder) stream(events []agent.Event) ([]agent.Event, bool) {
+func (d *decoder) stream(raw []byte, events []agent.Event) ([]agent.Event, bool) {
 	l := &d.line
 	if !l.hasEvent {
 		return events, false
@@ -111,13 +112,38 @@ func (d *decoder) stream(events []agent.Event) ([]agent.Event, bool) {
 		}
 		d.streaming[l.parent.String()] = d.names.String(e.id)
 	case e.delta.Is("text_delta"):
-		return append(events, agent.Event{
-			Kind: agent.KindText, MessageID: d.streaming[string(l.parent.Bytes())], Delta: true, Text: e.text.String(),
-		}), true
+		if l.parent.IsEmpty() {
+			d.texts.Learn(raw, e.text, l.uuid)
+		}
+		return append(events, d.delta(agent.KindText, e.text)), true
 	case e.delta.Is("thinking_delta"):
-		return append(events, agent.Event{
-			Kind: agent.KindThinking, MessageID: d.streaming[string(l.parent.Bytes())], Delta: true, Text: e.thinking.String(),
-		}), true
+		if l.parent.IsEmpty() {
+			d.thoughts.Learn(raw, e.thinking, l.uuid)
+		}
+		return append(events, d.delta(agent.KindThinking, e.thinking)), true
+	case e.delta.Is("input_json_delta") && l.parent.IsEmpty():
+		d.inputs.Learn(raw, e.input, l.uuid)
 	}
 	return append(events, heartbeat), true
+}
+
+// piece returns the event of a line that is as one before it but for what it
+// brings.
+func (d *decoder) piece(raw []byte) (agent.Event, bool) {
+	var found [2]jsonline.Text
+	d.line.parent = jsonline.Text{}
+	switch {
+	case d.texts.Match(raw, found[:]):
+		return d.delta(agent.KindText, found[0]), true
+	case d.thoughts.Match(raw, found[:]):
+		return d.delta(agent.KindThinking, found[0]), true
+	case d.inputs.Match(raw, found[:]):
+		return heartbeat, true
+	}
+	return agent.Event{}, false
+}
+
+// delta is a piece of the message of the agent whose line was read.
+func (d *decoder) delta(kind agent.Kind, text jsonline.Text) agent.Event {
+	return agent.Event{Kind: kind, MessageID: d.streaming[string(d.line.parent.Bytes())], Delta: true, Text: text.String()}
 }

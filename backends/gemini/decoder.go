@@ -23,6 +23,10 @@ type decoder struct {
 	model    string
 	problem  string // the last error before the result
 
+	// piece knows the lines of the pieces of a message, which differ in that and in
+	// their time.
+	piece jsonline.Pattern
+
 	line  line // reused
 	names jsonline.Names
 }
@@ -33,13 +37,17 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return events
 	}
+	var found [2]jsonline.Text
+	if d.piece.Match(raw, found[:]) {
+		return append(events, d.delta(found[1]))
+	}
 	l := &d.line
 	if l.read(raw) {
 		switch string(l.kind.Bytes()) {
 		case "init":
 			return append(events, d.init(l))
 		case "message":
-			return append(events, d.said(l))
+			return append(events, d.said(raw, l))
 		case "tool_use":
 			d.open = false
 			return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{
@@ -80,17 +88,29 @@ func (d *decoder) init(l *line) agent.Event {
 
 // said is what the model says. The prompt is repeated as the user's, and is no
 // more than a sign of life.
-func (d *decoder) said(l *line) agent.Event {
+func (d *decoder) said(raw []byte, l *line) agent.Event {
 	if !l.role.Is("assistant") {
 		d.open = false
 		return agent.Event{Kind: agent.KindHeartbeat}
 	}
-	if !d.open || !l.delta {
+	if l.delta {
+		d.piece.Learn(raw, l.timestamp, l.content)
+		return d.delta(l.content)
+	}
+	d.open = false
+	d.messages++
+	d.message = strconv.Itoa(d.messages)
+	return agent.Event{Kind: agent.KindText, MessageID: d.message, Text: l.content.String()}
+}
+
+// delta is a piece of a message, of the one before where that is open.
+func (d *decoder) delta(text jsonline.Text) agent.Event {
+	if !d.open {
 		d.messages++
 		d.message = strconv.Itoa(d.messages)
+		d.open = true
 	}
-	d.open = l.delta
-	return agent.Event{Kind: agent.KindText, MessageID: d.message, Delta: l.delta, Text: l.content.String()}
+	return agent.Event{Kind: agent.KindText, MessageID: d.message, Delta: true, Text: text.String()}
 }
 
 func (l *line) toolResult() agent.Event {

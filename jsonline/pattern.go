@@ -1,0 +1,66 @@
+package jsonline
+
+import (
+	"bytes"
+	"unsafe"
+)
+
+// A Pattern knows lines that differ from one that was read in some of their strings
+// alone, as the pieces of a message do, without reading them member by member. The
+// zero value matches nothing. It is used by one goroutine.
+type Pattern struct {
+	parts [][]byte // what stands before, between and after the strings
+}
+
+// maxPattern bounds the lines that are learned, in bytes.
+const maxPattern = 4 << 10
+
+// Learn makes p match line, which is JSON, and all lines that are like it but for
+// the strings: they were taken from line and are given in their order there. An
+// empty one cannot be told from others, nor is a line of more than 4 KiB learned:
+// p is as it was.
+func (p *Pattern) Learn(line []byte, strings ...Text) {
+	if len(line) > maxPattern {
+		return
+	}
+	var cuts []int
+	last := 0
+	for _, t := range strings {
+		start := int(uintptr(unsafe.Pointer(unsafe.SliceData(t.raw))) - uintptr(unsafe.Pointer(unsafe.SliceData(line))))
+		if len(t.raw) == 0 || start < last || start+len(t.raw) > len(line) {
+			return
+		}
+		last = start + len(t.raw)
+		cuts = append(cuts, start, last)
+	}
+	line = bytes.Clone(line)
+	p.parts = p.parts[:0]
+	last = 0
+	for i := 0; i < len(cuts); i += 2 {
+		p.parts = append(p.parts, line[last:cuts[i]])
+		last = cuts[i+1]
+	}
+	p.parts = append(p.parts, line[last:])
+}
+
+// Match reports whether line is like the one that was learned, and sets strings, of
+// which there are as many as were learned, to those of line.
+func (p *Pattern) Match(line []byte, strings []Text) bool {
+	if len(p.parts) != len(strings)+1 {
+		return false
+	}
+	at := 0
+	for i := range strings {
+		if !bytes.HasPrefix(line[at:], p.parts[i]) {
+			return false
+		}
+		at += len(p.parts[i])
+		end, escaped := scanString(line, at)
+		if end < 0 {
+			return false
+		}
+		strings[i] = Text{raw: line[at:end:end], escaped: escaped}
+		at = end
+	}
+	return bytes.Equal(line[at:], p.parts[len(strings)])
+}
