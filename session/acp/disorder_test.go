@@ -2,10 +2,8 @@ package acp_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,46 +29,6 @@ func transcript(t *testing.T, name string) []sessiontest.Step {
 	return steps
 }
 
-// visit is a user who says something, accepts everything, interrupts after a
-// while, says something more and leaves. It returns how each message ended. That
-// nothing hangs and no goroutine stays is checked by the bubble it runs in.
-func visit(t *testing.T, steps []sessiontest.Step, start session.Start) (outcomes []string) {
-	t.Helper()
-	peer := sessiontest.Start(steps)
-	opening, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
-	defer cancel()
-	s, err := session.Open(opening, "test", &acp.Engine{AuthMethod: "key"}, peer, peer.Transport(), start, session.Options{
-		Approve: func(context.Context, session.Approval) session.Decision { return session.Accept },
-	})
-	if err != nil {
-		return []string{"open: " + err.Error()}
-	}
-	const timeout = 10 * time.Minute
-	turns := []*session.Turn{s.Send(session.Message{Text: "one", Timeout: timeout})}
-	time.Sleep(timeout)
-	interrupting, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	_ = s.Interrupt(interrupting) // the agent may have ended
-	time.Sleep(timeout)
-	turns = append(turns, s.Send(session.Message{Text: "two", Timeout: timeout}))
-	time.Sleep(2 * timeout)
-	s.Stop(t.Context(), "enough")
-	for i, turn := range turns {
-		select {
-		case <-turn.Done():
-		default:
-			t.Errorf("message %d has no outcome", i)
-			continue
-		}
-		result, err := turn.Wait(t.Context())
-		outcomes = append(outcomes, fmt.Sprintf("%q %v", result.Text, err))
-	}
-	return outcomes
-}
-
-// harmless are the faults that change nothing of what becomes of the messages.
-var harmless = []string{"says what nobody knows", "says what is malformed", "says it twice"}
-
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	const resumed = "4dc184e0-9b34-4fd3-b182-1472d3f3ba51"
@@ -81,24 +39,22 @@ func TestFaultsAtEveryStep(t *testing.T) {
 		"perm-allow":        {session.Start{}, `"DONE after tool" <nil>`},
 		"load-nextminute-b": {session.Start{Resume: resumed}, `"ANSWER-2 from fake model" <nil>`},
 	} {
-		steps := transcript(t, name)
-		for _, fault := range sessiontest.Faults() {
-			t.Run(name+" "+fault.Name, func(t *testing.T) {
-				t.Parallel()
-				for i := range steps {
-					synctest.Test(t, func(t *testing.T) {
-						got := visit(t, fault.Apply(steps, i), test.start)
-						doubled := fault.Name == "says it twice" && strings.Contains(steps[i].Line, "_chunk")
-						if slices.Contains(harmless, fault.Name) && !doubled && got[0] != test.want {
-							t.Errorf("at step %d: %q", i, got)
-						}
-					})
-					if t.Failed() {
-						t.Fatalf("at step %d: %s", i, steps[i].Line)
-					}
-				}
-			})
+		visit := sessiontest.Visit{
+			Engine: func() session.Engine { return &acp.Engine{AuthMethod: "key"} },
+			Start:  test.start,
+			Options: session.Options{
+				Approve: func(context.Context, session.Approval) session.Decision { return session.Accept },
+			},
+			Harmless: func(f sessiontest.Fault, at sessiontest.Step) bool {
+				return f.Harmless || f.Name == "says it twice" && !strings.Contains(at.Line, "_chunk")
+			},
 		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if outcomes := visit.Faults(t, transcript(t, name)); outcomes[0] != test.want {
+				t.Errorf("without a fault it ends with %q", outcomes)
+			}
+		})
 	}
 }
 

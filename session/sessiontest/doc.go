@@ -10,7 +10,7 @@
 //	s, err := session.Open(ctx, "mine", engine, peer, peer.Transport(), session.Start{}, session.Options{})
 //
 // [Faults] lists ways in which agents go wrong. Each changes a script at one of
-// its steps, so that an engine can be tested with every fault at every step.
+// its steps. [Visit.Faults] tests an engine with every fault at every step.
 //
 // Peers are made of pipes and channels, so they work inside a bubble of package
 // testing/synctest.

@@ -11,37 +11,29 @@ type Fault struct {
 	Name string
 	// Apply returns steps with the fault at step i. It changes nothing of steps.
 	Apply func(steps []Step, i int) []Step
+	// Harmless says that it changes nothing of what becomes of messages.
+	Harmless bool
 }
 
 // Faults returns the faults that [Peer] plays.
 func Faults() []Fault {
 	return []Fault{
-		{"dies before it", insert(Step{Kind: Die})},
-		{"dies after it", after(Step{Kind: Die})},
-		{"dies in the middle of a line", func(steps []Step, i int) []Step {
+		{Name: "dies before it", Apply: insert(Step{Kind: Die})},
+		{Name: "dies after it", Apply: after(Step{Kind: Die})},
+		{Name: "dies in the middle of a line", Apply: func(steps []Step, i int) []Step {
 			half := Step{Kind: Write, Line: steps[i].Line[:len(steps[i].Line)/2]}
 			return append(slices.Clone(steps[:i]), half, Step{Kind: Die})
 		}},
-		{"says it twice", func(steps []Step, i int) []Step {
-			if steps[i].Kind != Say {
-				return steps
-			}
-			return slices.Insert(slices.Clone(steps), i, steps[i])
-		}},
-		{"never says it", func(steps []Step, i int) []Step { return slices.Delete(slices.Clone(steps), i, i+1) }},
-		{"says it too early", swap},
-		{"says what nobody knows", insert(unknown...)},
-		{"says what is malformed", insert(malformed...)},
-		{"cuts a line", func(steps []Step, i int) []Step {
-			if steps[i].Kind != Say {
-				return steps
-			}
-			cut := slices.Clone(steps)
-			cut[i].Line = cut[i].Line[:len(cut[i].Line)/2]
-			return cut
-		}},
-		{"reads no more", insert(Step{Kind: Deafen})},
-		{"answers too late", insert(Step{Kind: Pause, For: time.Hour})},
+		{Name: "falls silent", Apply: insert(Step{Kind: Hush})},
+		{Name: "says it twice", Apply: said(func(s Step) []Step { return []Step{s, s} })},
+		{Name: "never says it", Apply: func(steps []Step, i int) []Step { return slices.Delete(slices.Clone(steps), i, i+1) }},
+		{Name: "says it too early", Apply: swap},
+		{Name: "says it without a line break", Apply: said(func(s Step) []Step { return []Step{{Kind: Write, Line: s.Line}} })},
+		{Name: "says what nobody knows", Apply: insert(unknown...), Harmless: true},
+		{Name: "says what is malformed", Apply: insert(malformed...), Harmless: true},
+		{Name: "cuts a line", Apply: said(func(s Step) []Step { return []Step{{Kind: Say, Line: s.Line[:len(s.Line)/2]}} })},
+		{Name: "reads no more", Apply: insert(Step{Kind: Deafen})},
+		{Name: "answers too late", Apply: insert(Step{Kind: Pause, For: time.Hour})},
 	}
 }
 
@@ -79,6 +71,16 @@ func insert(what ...Step) func([]Step, int) []Step {
 
 func after(what ...Step) func([]Step, int) []Step {
 	return func(steps []Step, i int) []Step { return slices.Insert(slices.Clone(steps), i+1, what...) }
+}
+
+// said replaces a step in which the peer says something.
+func said(change func(Step) []Step) func([]Step, int) []Step {
+	return func(steps []Step, i int) []Step {
+		if steps[i].Kind != Say {
+			return steps
+		}
+		return slices.Concat(steps[:i], change(steps[i]), steps[i+1:])
+	}
 }
 
 // swap exchanges a step with the one before it.

@@ -175,6 +175,10 @@ func (p *Peer) do(s Step) bool {
 		case <-p.stopped:
 			return false
 		}
+	case Hush:
+		_ = p.output.Close() // it returns no error
+		<-p.stopped
+		return false
 	case Deafen:
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -29,6 +29,8 @@ const (
 	// Deafen reads nothing any more, but the line that comes next, which a pipe
 	// would hold.
 	Deafen
+	// Hush ends the peer's output. The peer lives on, and does nothing more.
+	Hush
 	// Die ends the peer: its output ends and nobody reads what is sent to it.
 	Die
 )

@@ -1,0 +1,108 @@
+package sessiontest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busdk/bus-agent/session"
+)
+
+// A Visit is a user who talks to an agent that goes wrong: two messages, one that
+// steers, the Calls, much patience, an interrupt, patience again, and leaving.
+type Visit struct {
+	// Engine makes the engine. Required.
+	Engine  func() session.Engine
+	Start   session.Start
+	Options session.Options
+
+	// Calls are made while the first message is answered, each for a minute at
+	// most. What they return does not matter.
+	Calls []func(ctx context.Context, s *session.Session) error
+
+	// Harmless reports whether a fault at a step must change nothing of what
+	// becomes of the messages. Nil is Fault.Harmless.
+	Harmless func(f Fault, at Step) bool
+}
+
+// patience is longer than any message of a visit waits.
+const patience = 11 * time.Minute
+
+// Play plays a script to the user, inside a bubble of package testing/synctest,
+// and returns how each message ended. It reports to t a message that did not end,
+// and a session that is not over. The bubble sees to it that nothing hangs and
+// that no goroutine stays.
+func (v Visit) Play(t testing.TB, steps []Step) (outcomes []string) {
+	t.Helper()
+	peer := Start(steps)
+	opening, cancel := context.WithTimeout(context.Background(), 2*time.Hour)
+	defer cancel()
+	s, err := session.Open(opening, "test", v.Engine(), peer, peer.Transport(), v.Start, v.Options)
+	if err != nil {
+		return []string{"open: " + err.Error()}
+	}
+	brief := func(call func(ctx context.Context, s *session.Session) error) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		synctest.Wait()
+		_ = call(ctx, s) // the agent may say anything to that
+	}
+	message := func(text string) session.Message { return session.Message{Text: text, Timeout: patience - time.Minute} }
+	turns := []*session.Turn{s.Send(message("one")), s.Send(message("two"))}
+	brief(func(ctx context.Context, s *session.Session) error {
+		turns = append(turns, s.Steer(ctx, message("steered")))
+		return nil
+	})
+	for _, call := range v.Calls {
+		brief(call)
+	}
+	time.Sleep(patience)
+	brief(func(ctx context.Context, s *session.Session) error { return s.Interrupt(ctx) })
+	time.Sleep(patience)
+	s.Stop(context.Background(), "enough")
+	for i, turn := range turns {
+		select {
+		case <-turn.Done():
+			result, err := turn.Wait(context.Background())
+			outcomes = append(outcomes, fmt.Sprintf("%q %v", result.Text, err))
+		default:
+			t.Errorf("message %d has no outcome", i)
+		}
+	}
+	if s.State() != session.StateStopped || len(s.Approvals()) > 0 {
+		t.Errorf("when it is over the session is %s, with questions %v", s.State(), s.Approvals())
+	}
+	return outcomes
+}
+
+// Faults plays a script with each fault at each of its steps, each in a bubble of
+// its own, and fails where a message has no outcome, something hangs or stays, or
+// a harmless fault changes what becomes of the messages. It returns that without
+// any fault.
+func (v Visit) Faults(t *testing.T, steps []Step) (faultless []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { faultless = v.Play(t, steps) })
+	for _, fault := range Faults() {
+		t.Run(fault.Name, func(t *testing.T) {
+			t.Parallel()
+			for i, step := range steps {
+				harmless := fault.Harmless
+				if v.Harmless != nil {
+					harmless = v.Harmless(fault, step)
+				}
+				synctest.Test(t, func(t *testing.T) {
+					if got := v.Play(t, fault.Apply(steps, i)); harmless && !slices.Equal(got, faultless) {
+						t.Errorf("it ends with %q, without the fault with %q", got, faultless)
+					}
+				})
+				if t.Failed() {
+					t.Fatalf("at step %d: %.300s", i, step.Line)
+				}
+			}
+		})
+	}
+	return faultless
+}
