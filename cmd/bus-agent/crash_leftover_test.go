@@ -1,0 +1,128 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/sessions"
+)
+
+// What the agent of a killed supervisor has left is found and ended by whatever is
+// done next, and the store says all the time what there is of the session.
+func TestKilledSupervisorsLeftovers(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(s *supervised, tool *life){
+		"stop": func(s *supervised, _ *life) { s.does("session", "stop", "one") },
+		"doctor": func(s *supervised, _ *life) {
+			owner := strconv.Itoa(s.entry.PID)
+			if out := s.does("doctor", "--owner", owner); !strings.Contains(out, ": sleep, of bus-agent "+owner) {
+				s.t.Errorf("doctor says %q", out)
+			}
+			s.does("doctor", "--sweep", "--owner", owner)
+		},
+		"resume": func(s *supervised, tool *life) {
+			s.does("session", "resume", "one")
+			tool.await(s.t) // that of the agent that is there now
+			s.does("session", "stop", "one")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCommons(t)
+			tool := newLife(t)
+			script := descendants["deaf to SIGTERM"]
+			s := &supervised{sandbox: newSandbox(t, "claude", "marked\nsh PATH="+c.tools+"; export PATH; exec 9>"+tool.path+"; "+script+"\nconverse\n")}
+			s.does("session", "start", "--agent", "claude", "--name", "one")
+			tool.await(t)
+			s.does("session", "send", "one", "file "+s.path("there"), "--no-wait")
+			if err := awaitFile(s.path("there")); err != nil {
+				t.Fatal(err)
+			}
+			s.find(t)
+			running := s.known(t)
+			for deadline := time.Now().Add(patience); (running.State != sessions.StateRunning || running.NativeID == "") && time.Now().Before(deadline); running = s.known(t) {
+				time.Sleep(5 * time.Millisecond) // it is written beside all else
+			}
+			if running.State != sessions.StateRunning || running.Runtime != "claude" || running.NativeID != "s-1" || running.WorkDir != s.path("work") ||
+				running.PID == 0 || running.Started.IsZero() || running.Ready.IsZero() || running.Owner != s.entry.Supervisor {
+				t.Errorf("known as %+v", running)
+			}
+			if process.LifeOf(running.Process) != process.Alive || !strings.Contains(running.Process, ":"+strconv.Itoa(running.PID)+":") {
+				t.Errorf("process %d, %q", running.PID, running.Process)
+			}
+			if err := syscall.Kill(s.entry.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			isGone(t, s.entry.Supervisor)
+			isGone(t, running.Process)
+			if e := s.known(t); e.State != sessions.StateCrashed || e.Reason == "" || e.PID != running.PID {
+				t.Errorf("known as %+v", e)
+			}
+			if !tool.goesOn() {
+				t.Error("the tool has ended by itself")
+			}
+			end(s, tool)
+			if tool.goesOn() {
+				t.Error("the tool lives on")
+			}
+			s.does("session", "stop", "one")
+			if e := s.known(t); e.State != sessions.StateStopped || e.Ended.IsZero() {
+				t.Errorf("known as %+v", e)
+			}
+		})
+	}
+}
+
+// find takes the entry of the session.
+func (s *supervised) find(t *testing.T) {
+	t.Helper()
+	var err error
+	if s.entry, err = sessionsOf(s.path("home")).Find("one"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// known returns what library users know of the session.
+func (s *supervised) known(t *testing.T) sessions.Entry {
+	t.Helper()
+	e, err := sessions.NewStore(sessionsOf(s.path("home")).Folder).Get(s.entry.CanonicalID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// What is shown of a session says which process its agent is, while it runs and
+// afterwards.
+func TestSessionShowsItsAgent(t *testing.T) {
+	t.Parallel()
+	s := startSupervised(t)
+	shown := s.shown(t)
+	if shown.State != "running" || !shown.Agent.Running || shown.Agent.Identity != s.children[0] || shown.Agent.Started.IsZero() || shown.Ready.IsZero() || shown.Agent.Ready.IsZero() {
+		t.Errorf("shown as %+v", shown)
+	}
+	if e := s.known(t); e.PID != shown.Agent.PID || e.Process != shown.Agent.Identity {
+		t.Errorf("known as %+v", e)
+	}
+	s.does("session", "stop", "one")
+	if now := s.shown(t); now.State != "ended" || now.Agent.Running || now.Agent.PID != shown.Agent.PID {
+		t.Errorf("shown as %+v", now)
+	}
+}
+
+func (s *supervised) shown(t *testing.T) supervisor.Status {
+	t.Helper()
+	var shown supervisor.Status
+	if err := json.Unmarshal([]byte(s.does("session", "show", "one", "--format", "json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	return shown
+}
