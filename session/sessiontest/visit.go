@@ -93,14 +93,16 @@ func (v Visit) Faults(t *testing.T, steps []Step) (faultless []string) {
 				if v.Harmless != nil {
 					harmless = v.Harmless(fault, step)
 				}
-				synctest.Test(t, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { // which ends this test when it fails
+					defer func() {
+						if t.Failed() {
+							t.Logf("at step %d: %.300s", i, step.Line)
+						}
+					}()
 					if got := v.Play(t, fault.Apply(steps, i)); harmless && !slices.Equal(got, faultless) {
 						t.Errorf("it ends with %q, without the fault with %q", got, faultless)
 					}
 				})
-				if t.Failed() {
-					t.Fatalf("at step %d: %.300s", i, step.Line)
-				}
 			}
 		})
 	}
