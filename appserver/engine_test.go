@@ -31,7 +31,7 @@ const (
 func TestOlderServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &log{}
+		l := &sessiontest.Log{}
 		peer := sessiontest.Start([]sessiontest.Step{
 			expect(`{"id":1,"method":"initialize"}`), say(`{"id":1,"result":{}}`), expect(`{"method":"initialized"}`),
 			expect(`{"id":2,"method":"thread/start"}`), say(`{"id":2,"result":{"threadId":"thread-smoke"}}`),
@@ -44,7 +44,7 @@ func TestOlderServers(t *testing.T) {
 			say(`{"method":"codex/event/agent_message_delta","params":{"msg":{"delta":"again"}}}`),
 			say(`{"method":"turn/completed","params":{"turnId":"turn-2","threadId":"thread-smoke"}}`),
 		})
-		s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), session.Start{}, session.Options{Events: l.event})
+		s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), session.Start{}, session.Options{Events: l.Event})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,13 +64,13 @@ func TestOlderServers(t *testing.T) {
 func TestServerThatSaysItInBothWays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &log{}
-		s, _ := plays(t, session.Options{Events: l.event}, expect(startTurn), say(turn1), say(begun1),
+		l := &sessiontest.Log{}
+		s, _ := plays(t, session.Options{Events: l.Event}, expect(startTurn), say(turn1), say(begun1),
 			say(`{"method":"item/started","params":{"threadId":"t","item":{"type":"agentMessage","id":"a"}}}`),
 			say(`{"method":"codex/event/agent_message_delta","params":{"msg":{"delta":"one"}}}`), say(text1), say(ended1))
 		result, err := s.Send(session.Message{Text: "go"}).Wait(t.Context())
-		if err != nil || result.Text != "one" || len(l.lines) != 2 {
-			t.Errorf("%+v, %v, %q", result, err, l.lines)
+		if err != nil || result.Text != "one" || len(l.Lines()) != 2 {
+			t.Errorf("%+v, %v, %q", result, err, l.Lines())
 		}
 	})
 }
@@ -470,8 +470,8 @@ func TestTurnsThatFail(t *testing.T) {
 func TestSubagents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &log{}
-		s, _ := plays(t, session.Options{Events: l.event}, expect(startTurn), say(turn1), say(text1),
+		l := &sessiontest.Log{}
+		s, _ := plays(t, session.Options{Events: l.Event}, expect(startTurn), say(turn1), say(text1),
 			say(`{"method":"item/agentMessage/delta","params":{"threadId":"sub","turnId":"9","itemId":"z","delta":"sub"}}`),
 			say(`{"method":"thread/tokenUsage/updated","params":{"threadId":"sub","turnId":"9","tokenUsage":{"total":{"inputTokens":77}}}}`),
 			say(`{"method":"turn/completed","params":{"threadId":"sub","turn":{"id":"9","status":"completed"}}}`),
@@ -480,8 +480,8 @@ func TestSubagents(t *testing.T) {
 		if err != nil || result.Text != "one" || result.Usage.Input != 5 {
 			t.Errorf("%+v, %v", result, err)
 		}
-		if got := strings.Count(strings.Join(l.lines, "\n"), `"subagent":"sub"`); got != 3 {
-			t.Errorf("%d events of the subagent in %q", got, l.lines)
+		if got := strings.Count(strings.Join(l.Lines(), "\n"), `"subagent":"sub"`); got != 3 {
+			t.Errorf("%d events of the subagent in %q", got, l.Lines())
 		}
 	})
 }

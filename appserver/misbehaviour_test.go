@@ -58,14 +58,14 @@ func TestFaultsAtEveryStep(t *testing.T) {
 func TestLongLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &log{}
-		s, _ := plays(t, session.Options{Events: l.event}, expect(startTurn), say(turn1), sessiontest.LongLine(20<<20), say(text1), say(ended1))
+		l := &sessiontest.Log{}
+		s, _ := plays(t, session.Options{Events: l.Event}, expect(startTurn), say(turn1), sessiontest.LongLine(20<<20), say(text1), say(ended1))
 		result, err := s.Send(session.Message{Text: "go"}).Wait(t.Context())
 		if err != nil || result.Text != "one" {
 			t.Errorf("%+v, %v", result, err)
 		}
-		if len(l.lines) != 3 || !strings.Contains(l.lines[0], `"kind":"raw"`) || !strings.Contains(l.lines[0], `"truncated":true`) || len(l.lines[0]) > 1<<20 {
-			t.Errorf("%d events, the first of %d bytes", len(l.lines), len(l.lines[0]))
+		if len(l.Lines()) != 3 || !strings.Contains(l.Lines()[0], `"kind":"raw"`) || !strings.Contains(l.Lines()[0], `"truncated":true`) || len(l.Lines()[0]) > 1<<20 {
+			t.Errorf("%d events, the first of %d bytes", len(l.Lines()), len(l.Lines()[0]))
 		}
 	})
 }

@@ -1,15 +1,11 @@
 package appserver_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,21 +22,13 @@ var update = flag.Bool("update", false, "write the golden files")
 // of the texts and their answers.
 func transcript(t testing.TB, name string, without ...string) []sessiontest.Step {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := sessiontest.Transcript(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
 	type identity struct {
 		ID     int    `json:"id"`
 		Method string `json:"method"`
 	}
 	left := map[int]bool{}
 	var steps []sessiontest.Step
-	for _, s := range all {
+	for _, s := range sessiontest.ReadTranscript(t, filepath.Join("testdata", name+".ndjson")) {
 		var line identity
 		if err := json.Unmarshal([]byte(s.Line), &line); err != nil {
 			t.Fatal(err)
@@ -56,42 +44,6 @@ func transcript(t testing.TB, name string, without ...string) []sessiontest.Step
 		steps = append(steps, s)
 	}
 	return steps
-}
-
-// log collects what a session says.
-type log struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *log) add(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, fmt.Sprintf(format, args...))
-}
-
-// event notes an event; heartbeats are left out.
-func (l *log) event(e *agent.Event) {
-	if e.Kind != agent.KindHeartbeat {
-		text, err := json.Marshal(e)
-		l.add("%s%v", text, orNothing(err))
-	}
-}
-
-func orNothing(err error) string {
-	if err == nil {
-		return ""
-	}
-	return " " + err.Error()
-}
-
-// turn notes how a turn ended.
-func (l *log) turn(t *session.Turn) {
-	<-t.Done()
-	result, err := t.Wait(context.Background())
-	result.Duration = 0
-	text, _ := json.Marshal(result)
-	l.add("turn: %s%s", text, orNothing(err))
 }
 
 // user is what the client of a transcript wants.
@@ -142,39 +94,25 @@ func want(t *testing.T, s *session.Session, line string) (turn *session.Turn) {
 func replay(t *testing.T, steps []sessiontest.Step, start session.Start) string {
 	t.Helper()
 	peer := sessiontest.Start(steps)
-	l := &log{}
-	s, err := session.Open(t.Context(), "test", &appserver.Engine{Info: appserver.ClientInfo{Name: "n", Version: "1"}}, peer, peer.Transport(), start, session.Options{Events: l.event})
+	l := &sessiontest.Log{}
+	s, err := session.Open(t.Context(), "test", &appserver.Engine{Info: appserver.ClientInfo{Name: "n", Version: "1"}}, peer, peer.Transport(), start, session.Options{Events: l.Event})
 	if err != nil {
-		l.add("open: %v", err)
+		l.Addf("open: %v", err)
 	} else {
-		l.add("open: %+v", s.Info())
-		var turns []*session.Turn
-		for {
-			synctest.Wait()
-			step, ok := peer.Waiting()
-			if !ok {
-				break
-			}
-			if turn := want(t, s, step.Line); turn != nil {
-				turns = append(turns, turn)
-			}
-			synctest.Wait()
-			if again, ok := peer.Waiting(); ok && again == step {
-				t.Fatalf("the client does not send %s", step.Line)
-			}
-		}
+		l.Addf("open: %+v", s.Info())
+		turns := sessiontest.Replay(t, peer, func(line string) *session.Turn { return want(t, s, line) })
 		s.Stop(t.Context(), "")
 		for _, turn := range turns {
-			l.turn(turn)
+			l.Turn(turn)
 		}
 	}
 	for _, line := range peer.Sent() {
-		l.add("> %s", line)
+		l.Addf("> %s", line)
 	}
 	if n := peer.EndedTools(); n > 0 {
-		l.add("tools ended: %d", n)
+		l.Addf("tools ended: %d", n)
 	}
-	return strings.Join(l.lines, "\n") + "\n"
+	return l.String()
 }
 
 func TestTranscripts(t *testing.T) {
@@ -200,19 +138,7 @@ func TestTranscripts(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				got := replay(t, transcript(t, name, test.without...), test.start)
-				golden := filepath.Join("testdata", name+".golden")
-				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got != string(want) {
-					t.Errorf("got\n%s\nwant\n%s", got, want)
-				}
+				sessiontest.Golden(t, filepath.Join("testdata", name+".golden"), got, *update)
 			})
 		})
 	}

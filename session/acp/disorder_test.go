@@ -2,7 +2,6 @@ package acp_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,20 +13,6 @@ import (
 	"github.com/busdk/bus-agent/session/acp"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
-
-// transcript returns a recording as a script.
-func transcript(t *testing.T, name string) []sessiontest.Step {
-	f, err := os.Open(filepath.Join("testdata", name+".ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	steps, err := sessiontest.Transcript(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return steps
-}
 
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
@@ -51,7 +36,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if outcomes := visit.Faults(t, transcript(t, name)); outcomes[0] != test.want {
+			if outcomes := visit.Faults(t, sessiontest.ReadTranscript(t, filepath.Join("testdata", name+".ndjson"))); outcomes[0] != test.want {
 				t.Errorf("without a fault it ends with %q", outcomes)
 			}
 		})

@@ -12,6 +12,9 @@
 // [Faults] lists ways in which agents go wrong. Each changes a script at one of
 // its steps. [Visit.Faults] tests an engine with every fault at every step.
 //
+// [Replay] plays a whole transcript, [Log] and [Golden] compare what comes of it,
+// and [Leaks] finds goroutines that are left.
+//
 // Peers are made of pipes and channels, so they work inside a bubble of package
 // testing/synctest.
 package sessiontest

@@ -1,17 +1,12 @@
 package streamjson_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -33,14 +28,7 @@ func engine() *streamjson.Engine {
 // engine; the agent answered it in one of the records.
 func transcript(t testing.TB, name string) []sessiontest.Step {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := sessiontest.Transcript(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := sessiontest.ReadTranscript(t, filepath.Join("testdata", name+".ndjson"))
 	if sessiontest.Key(steps[0].Line) == "control_request initialize" {
 		return steps
 	}
@@ -58,42 +46,6 @@ func expect(line string) sessiontest.Step {
 	return sessiontest.Step{Kind: sessiontest.Expect, Line: line}
 }
 func say(line string) sessiontest.Step { return sessiontest.Step{Kind: sessiontest.Say, Line: line} }
-
-// log collects what a session says.
-type log struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *log) add(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, fmt.Sprintf(format, args...))
-}
-
-// event notes an event; heartbeats are left out.
-func (l *log) event(e *agent.Event) {
-	if e.Kind != agent.KindHeartbeat {
-		text, err := json.Marshal(e)
-		l.add("%s%s", text, orNothing(err))
-	}
-}
-
-func orNothing(err error) string {
-	if err == nil {
-		return ""
-	}
-	return " " + err.Error()
-}
-
-// turn notes how a turn ended.
-func (l *log) turn(t *session.Turn) {
-	<-t.Done()
-	result, err := t.Wait(context.Background())
-	result.Duration = 0
-	text, _ := json.Marshal(result)
-	l.add("turn: %s%s", text, orNothing(err))
-}
 
 // user is what the client of a transcript wants.
 type user struct {
@@ -150,36 +102,22 @@ func want(t *testing.T, s *session.Session, line string) *session.Turn {
 func replay(t *testing.T, steps []sessiontest.Step) string {
 	t.Helper()
 	peer := sessiontest.Start(steps)
-	l := &log{}
-	s, err := session.Open(t.Context(), "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{Events: l.event})
+	l := &sessiontest.Log{}
+	s, err := session.Open(t.Context(), "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{Events: l.Event})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var turns []*session.Turn
-	for {
-		synctest.Wait()
-		step, ok := peer.Waiting()
-		if !ok {
-			break
-		}
-		if turn := want(t, s, step.Line); turn != nil {
-			turns = append(turns, turn)
-		}
-		synctest.Wait()
-		if again, ok := peer.Waiting(); ok && again == step {
-			t.Fatalf("the client does not send %s", step.Line)
-		}
-	}
+	turns := sessiontest.Replay(t, peer, func(line string) *session.Turn { return want(t, s, line) })
 	info := s.Info()
 	s.Stop(t.Context(), "")
 	for _, turn := range turns {
-		l.turn(turn)
+		l.Turn(turn)
 	}
-	l.add("%+v", info)
+	l.Addf("%+v", info)
 	for _, line := range plain(peer.Sent()) {
-		l.add("> %s", line)
+		l.Addf("> %s", line)
 	}
-	return strings.Join(l.lines, "\n") + "\n"
+	return l.String()
 }
 
 // apart moves the second message behind the result of the first: a session keeps
@@ -222,20 +160,7 @@ func TestTranscripts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				got := replay(t, adapt(transcript(t, name)))
-				golden := filepath.Join("testdata", name+".golden")
-				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got != string(want) {
-					t.Errorf("got\n%s\nwant\n%s", got, want)
-				}
+				sessiontest.Golden(t, filepath.Join("testdata", name+".golden"), replay(t, adapt(transcript(t, name))), *update)
 			})
 		})
 	}
