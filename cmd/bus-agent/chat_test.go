@@ -3,9 +3,13 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/sessions"
 )
 
 // typist talks with a program in a terminal.
@@ -14,6 +18,8 @@ type typist struct {
 	pty   terminal
 	cmd   *exec.Cmd
 	shown string // not yet looked for
+	all   strings.Builder
+	home  string
 }
 
 // startChat starts a conversation with the fake agent in a terminal.
@@ -25,7 +31,7 @@ func startChat(t *testing.T, args ...string) *typist {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.tty, term.tty, term.tty
 	s.start(cmd)
 	term.tty.Close()
-	return &typist{t: t, pty: term, cmd: cmd}
+	return &typist{t: t, pty: term, cmd: cmd, home: s.path("home")}
 }
 
 func (p *typist) types(text string) {
@@ -45,6 +51,7 @@ func (p *typist) sees(text string) {
 			p.t.Fatalf("%q is not shown, but %q: %v", text, p.shown, err)
 		}
 		p.shown += string(buffer[:n])
+		p.all.Write(buffer[:n])
 	}
 	_, p.shown, _ = strings.Cut(p.shown, text)
 }
@@ -83,6 +90,45 @@ func TestChat(t *testing.T) {
 	p.types("\x04")
 	p.sees("bus-agent chat --agent claude --resume s-1 goes on with it\r\n")
 	p.ends(0)
+}
+
+// Hooks are told of a conversation, and the store knows it.
+func TestChatTellsHooks(t *testing.T) {
+	t.Parallel()
+	told := t.TempDir() + "/told"
+	p := startChat(t, "--hook-file", told, "--hook-command", "/bin/false")
+	p.sees("> ")
+	p.types("hello\r")
+	p.sees("you said hello\r\n")
+	p.sees("> ")
+	p.types("fail no luck\r")
+	p.sees("no luck")
+	p.sees("> ")
+	p.types("\x04")
+	p.sees("goes on with it\r\n")
+	p.ends(0)
+	if !strings.Contains(p.all.String(), "bus-agent: hook command false failed, which is said once: exit code 1\r\n") {
+		t.Errorf("the terminal shows %q", p.all.String())
+	}
+	text, err := os.ReadFile(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	for line := range strings.Lines(string(text)) {
+		var told sessions.Payload
+		if err := json.Unmarshal([]byte(line), &told); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, string(told.Event)+" "+told.Data["message"])
+		if e, err := sessions.NewStore(sessionsOf(p.home).Folder).Get(told.SessionID); err != nil || e.State != sessions.StateStopped || e.NativeID != "s-1" {
+			t.Errorf("%+v, %v", e, err)
+		}
+	}
+	want := "SessionStart started,OnMessage hello,OnMessage fail no luck,OnError claude: no luck,SessionStop the conversation has ended"
+	if got := strings.Join(events, ","); got != want {
+		t.Errorf("told %s", got)
+	}
 }
 
 func TestChatEndsByCtrlCTwice(t *testing.T) {

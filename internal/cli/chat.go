@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/term"
 
@@ -52,6 +53,9 @@ the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl
 		},
 	}
 }
+
+// keptChats is how long the state folder remembers conversations that have ended.
+const keptChats = 30 * 24 * time.Hour
 
 // chat is one conversation in a terminal.
 type chat struct {
@@ -102,6 +106,7 @@ func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, o
 		return err
 	}
 	defer c.held.stop(context.WithoutCancel(ctx), "the conversation has ended")
+	_, _ = store.Prune(ctx, time.Now().Add(-keptChats)) // or the next one does
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return &failure{text: "the terminal cannot be used", err: err}
