@@ -85,8 +85,13 @@ func checkSkimming(t *testing.T, rt registry.Runtime, output []byte) {
 		line = bytes.TrimRight(line, "\r\n")
 		want := eventLines(all.Decode(line, nil))
 		kind, skimmed := agent.Kind(""), false
-		if len(line) > 0 {
+		if bytes.HasSuffix(line, []byte("}")) {
 			kind, skimmed = skimming.Skim(line)
+			if head := line[:min(len(line), formatters.SkimSize)]; skimmed {
+				if headKind, ok := skimming.Skim(head); !ok || headKind != kind {
+					t.Errorf("%.200q is skimmed as a %s, but by its head as a %s", line, kind, headKind)
+				}
+			}
 		}
 		if !skimmed {
 			if got := eventLines(skimming.Decode(line, nil)); got != want {

@@ -14,24 +14,27 @@ import "github.com/busdk/bus-agent/agent"
 type Decoder interface {
 	// Decode appends the events of one line, given without its line break, to
 	// events and returns the extended slice. It must not keep line, but the
-	// events may refer to it: they are valid until line is overwritten. A line
-	// it does not know becomes one agent.KindRaw event; no input makes it
-	// panic or fail.
+	// events may refer to it: they are valid until line is overwritten or Decode
+	// is called again. A line it does not know becomes one agent.KindRaw event; no
+	// input makes it panic or fail.
 	Decode(line []byte, events []agent.Event) []agent.Event
 }
 
-// A Skimmer is a Decoder that can tell from a few bytes of a line what the line
-// comes to for somebody who does not look at events: whose output is passed on
-// as it is, and who wants the result alone.
+// A Skimmer is a Decoder of lines of JSON objects that can tell from the first
+// bytes of a line what it comes to for somebody who does not look at events: whose
+// output is passed on as it is, and who wants the result alone.
 type Skimmer interface {
 	Decoder
-	// Skim returns the kind of the event of line, which is not empty, if nothing
-	// but that matters to the result of a run which has not reported one: tool
-	// results, thoughts and signs of life, of the main agent or of a subagent. It
-	// reports false for a line that must be decoded; the decoder is as it would be
-	// had it decoded the others.
-	Skim(line []byte) (kind agent.Kind, ok bool)
+	// Skim returns the kind of the event of a line, if nothing but that matters to
+	// the result of a run which has not reported one: tool results, thoughts and
+	// signs of life, of the main agent or of a subagent. It reports false for a
+	// line that must be decoded; the decoder is as it would be had it decoded the
+	// others. It is given the whole line or its first [SkimSize] bytes or more.
+	Skim(head []byte) (kind agent.Kind, ok bool)
 }
+
+// SkimSize is as much of a line as a [Skimmer] needs, in bytes.
+const SkimSize = 256
 
 // A Source is what knows how to read and to render one runtime's output; a
 // registry.Runtime is one.

@@ -42,6 +42,12 @@ type Lines struct {
 	// means MaxLine.
 	Max int
 
+	// brief is asked about a line of which more is to come, when it begins. If it
+	// reports true, Handle needs no more of it than this head, unless the line is
+	// over the maximum.
+	brief func(head []byte) bool
+
+	cut  bool   // the rest of the unfinished line is not kept
 	buf  []byte // the unfinished line; its head once it is over the maximum
 	size int64  // of the unfinished line
 	last byte   // of the unfinished line
@@ -58,6 +64,10 @@ func (l *Lines) Write(p []byte) (int, error) {
 	for {
 		i := bytes.IndexByte(rest, '\n')
 		if i < 0 {
+			if l.size == 0 && l.brief != nil && len(rest) >= SkimSize && l.brief(rest) {
+				l.hold(rest[:SkimSize])
+				l.cut, rest = true, rest[SkimSize:]
+			}
 			l.hold(rest)
 			return len(p), nil
 		}
@@ -94,6 +104,9 @@ func (l *Lines) hold(part []byte) {
 	}
 	l.size += int64(len(part))
 	l.last = part[len(part)-1]
+	if l.cut {
+		return
+	}
 	if l.size <= int64(l.max())+1 { // the carriage return is not known as such yet
 		l.grow(len(part))
 		l.buf = append(l.buf, part...)
@@ -145,7 +158,7 @@ func (l *Lines) finish(fed bool) {
 		size--
 		line = line[:min(int64(len(line)), size)]
 	}
-	l.size = 0
+	l.size, l.cut = 0, false
 	l.deliver(line, size)
 	if cap(l.buf) > ownBuffer {
 		release(l.buf)

@@ -35,7 +35,20 @@ func NewStream(d Decoder, events func(*agent.Event) error) *Stream {
 // Skim makes the stream hand over nothing but the kind of events that do not matter
 // to a run's result, where its decoder is a [Skimmer]: output that nobody looks at
 // need not be decoded. That ends with the first result.
-func (s *Stream) Skim() { s.skimmer, _ = s.decoder.(Skimmer) }
+func (s *Stream) Skim() {
+	skimmer, ok := s.decoder.(Skimmer)
+	if !ok {
+		return
+	}
+	s.skimmer = skimmer
+	s.lines.brief = func(head []byte) bool {
+		if s.skimmer == nil {
+			return false
+		}
+		_, ok := s.skimmer.Skim(head)
+		return ok
+	}
+}
 
 // Write takes the next bytes of the output, cut anywhere. The events of all
 // lines that end in p have been handed over when it returns.
@@ -50,7 +63,7 @@ func (s *Stream) line(line []byte, truncated bool, size int64) error {
 		head := wholeRunes(string(line))
 		return s.events(&agent.Event{Kind: agent.KindRaw, Truncated: true, Size: size, LineType: headType(head), Text: head})
 	}
-	if s.skimmer != nil && len(line) > 0 {
+	if s.skimmer != nil && (int64(len(line)) < size || len(line) > 0 && line[len(line)-1] == '}') {
 		if kind, ok := s.skimmer.Skim(line); ok {
 			s.skimmed = agent.Event{Kind: kind}
 			return s.events(&s.skimmed)

@@ -77,19 +77,16 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 // Skim knows the lines of tool results, which are most of what the CLI prints, and
 // of the pieces of a message that are not its text.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
-	const beginning = 256 // where the type of the first block stands
-	if line[len(line)-1] != '}' {
-		return "", false
-	}
+	line = line[:min(len(line), formatters.SkimSize)]
 	if bytes.HasPrefix(line, []byte(`{"type":"user"`)) {
-		return agent.KindToolResult, bytes.Contains(line[:min(len(line), beginning)], []byte(`"type":"tool_result"`))
+		return agent.KindToolResult, bytes.Contains(line, []byte(`"type":"tool_result"`))
 	}
 	event, ok := bytes.CutPrefix(line, []byte(`{"type":"stream_event","event":{"type":"`))
 	if !ok {
 		return "", false
 	}
 	if delta, ok := bytes.CutPrefix(event, []byte(`content_block_delta","index":`)); ok {
-		_, delta, _ = bytes.Cut(delta[:min(len(delta), beginning)], []byte(`,"delta":{"type":"`))
+		_, delta, _ = bytes.Cut(delta, []byte(`,"delta":{"type":"`))
 		if bytes.HasPrefix(delta, []byte(`thinking_delta"`)) {
 			return agent.KindThinking, true
 		}

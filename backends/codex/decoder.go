@@ -17,6 +17,8 @@ type decoder struct {
 	line  line // reused
 	names jsonline.Names
 	input []byte // of a tool, reused
+
+	reused agent.Tool
 }
 
 var _ formatters.Skimmer = (*decoder)(nil)
@@ -60,7 +62,7 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 // prints.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
 	const beginning = 96 // where the type of the item stands
-	if !bytes.HasPrefix(line, []byte(`{"type":"item.completed","item":{"id":"`)) || line[len(line)-1] != '}' ||
+	if !bytes.HasPrefix(line, []byte(`{"type":"item.completed","item":{"id":"`)) ||
 		!bytes.Contains(line[:min(len(line), beginning)], []byte(`","type":"command_execution"`)) {
 		return "", false
 	}
@@ -128,18 +130,16 @@ func (d *decoder) tool(at stage, name string, input json.RawMessage, output agen
 	i := &d.line.item
 	switch at {
 	case started:
-		return agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: d.names.String(i.id), Name: name, Input: input}}
+		d.reused = agent.Tool{ID: d.names.String(i.id), Name: name, Input: input}
+		return agent.Event{Kind: agent.KindToolCall, Tool: &d.reused}
 	case completed:
-		result := &struct { // one piece of memory
-			tool     agent.Tool
-			exitCode int
-		}{agent.Tool{ID: d.names.String(i.id), Name: name, Output: output}, i.exitCode}
+		d.reused = agent.Tool{ID: d.names.String(i.id), Name: name, Output: output}
 		if i.exited {
-			result.tool.ExitCode = &result.exitCode
+			d.reused.ExitCode = &i.exitCode
 		}
 		return agent.Event{
 			Kind:   agent.KindToolResult,
-			Tool:   &result.tool,
+			Tool:   &d.reused,
 			Failed: i.status.Is("failed") || i.status.Is("declined") || i.exited && i.exitCode != 0,
 		}
 	}

@@ -29,6 +29,7 @@ type decoder struct {
 
 	line  line // reused
 	names jsonline.Names
+	tool  agent.Tool // reused
 }
 
 var _ formatters.Skimmer = (*decoder)(nil)
@@ -50,12 +51,11 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 			return append(events, d.said(raw, l))
 		case "tool_use":
 			d.open = false
-			return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{
-				ID: l.toolID.String(), Name: d.names.String(l.toolName), Input: l.parameters,
-			}})
+			d.tool = agent.Tool{ID: l.toolID.String(), Name: d.names.String(l.toolName), Input: l.parameters}
+			return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &d.tool})
 		case "tool_result":
 			d.open = false
-			return append(events, l.toolResult())
+			return append(events, d.toolResult(l))
 		case "error":
 			d.problem = l.message.String()
 			return append(events, agent.Event{Kind: agent.KindWarning, Text: d.problem, Failure: classify("", d.problem)})
@@ -68,7 +68,7 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 
 // Skim knows the lines of tool results and of the prompt, which the CLI repeats.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
-	if !bytes.HasPrefix(line, []byte(`{"type":"tool_result","timestamp":"`)) || line[len(line)-1] != '}' {
+	if !bytes.HasPrefix(line, []byte(`{"type":"tool_result","timestamp":"`)) {
 		return "", false
 	}
 	d.open = false
@@ -113,15 +113,13 @@ func (d *decoder) delta(text jsonline.Text) agent.Event {
 	return agent.Event{Kind: agent.KindText, MessageID: d.message, Delta: true, Text: text.String()}
 }
 
-func (l *line) toolResult() agent.Event {
+func (d *decoder) toolResult(l *line) agent.Event {
 	output := l.output
 	if output.IsEmpty() {
 		output = l.error.message
 	}
-	return agent.Event{
-		Kind: agent.KindToolResult, Failed: !l.succeeded(),
-		Tool: &agent.Tool{ID: l.toolID.String(), Output: agent.Quoted(output)},
-	}
+	d.tool = agent.Tool{ID: l.toolID.String(), Output: agent.Quoted(output)}
+	return agent.Event{Kind: agent.KindToolResult, Failed: !l.succeeded(), Tool: &d.tool}
 }
 
 func (l *line) succeeded() bool { return l.status.Is("success") }
