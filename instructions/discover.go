@@ -29,6 +29,11 @@ func FindRoot(workdir string) string {
 	if err != nil {
 		return physical
 	}
+	return rootOf(physical)
+}
+
+// rootOf is FindRoot for a directory that is absolute and without symlinks.
+func rootOf(physical string) string {
 	for dir := physical; ; dir = filepath.Dir(dir) {
 		if isRepository(dir) {
 			return dir
@@ -97,7 +102,7 @@ func Discover(workdir string) (Chain, error) {
 	if !info.IsDir() {
 		return Chain{}, fmt.Errorf("instructions: %w", &fs.PathError{Op: "open", Path: physical, Err: syscall.ENOTDIR})
 	}
-	c := Chain{Root: FindRoot(physical), Workdir: physical}
+	c := Chain{Root: rootOf(physical), Workdir: physical}
 	root, err := os.OpenRoot(c.Root)
 	if err != nil {
 		return Chain{}, fmt.Errorf("instructions: %w", err)

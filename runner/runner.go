@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/busdk/bus-agent/formatters"
@@ -74,8 +75,12 @@ func (r *Runner) sources() Sources {
 	if r.Sources != nil {
 		return *r.Sources
 	}
-	return BusAgent()
+	return ownSources()
 }
+
+// ownSources are those of every Runner without sources of its own; nobody changes
+// them.
+var ownSources = sync.OnceValue(BusAgent)
 
 func (r *Runner) warn(line string) {
 	line = oneLine(line)
