@@ -41,16 +41,20 @@ func TestConsumer(t *testing.T) {
 		program string
 		mod     string
 		missing string
+		answer  string // of the program, when it is run
 	}{
 		"registry and runner":       {program: core},
-		"the README's program":      {program: string(program[1]), mod: line},
+		"the README's program":      {program: string(program[1]), mod: line, answer: "Hello.\n"},
 		"the same without the line": {program: string(program[1]), missing: "bus-preferences"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := buildConsumer(t, proxy, cache, c.program, c.mod)
+			built, out, err := buildConsumer(t, proxy, cache, c.program, c.mod)
 			if (err != nil) != (c.missing != "") || !strings.Contains(out, c.missing) {
 				t.Errorf("go mod tidy and go build: %v, want what is missing to be %q\n%s", err, c.missing, out)
+			}
+			if c.answer != "" && err == nil {
+				expectAnswer(t, built, c.answer)
 			}
 		})
 	}
@@ -61,7 +65,7 @@ func TestConsumer(t *testing.T) {
 // would have to download is downloaded here. Without paths in them (-trimpath)
 // packages that were built before, by another consumer or an earlier test, are
 // there already.
-func buildConsumer(t *testing.T, proxy, cache, program, mod string) (string, error) {
+func buildConsumer(t *testing.T, proxy, cache, program, mod string) (built, out string, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "main.go"), program)
@@ -76,16 +80,40 @@ func buildConsumer(t *testing.T, proxy, cache, program, mod string) (string, err
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(downloads)+","+upstream,
 		"GOMODCACHE="+cache, "GOFLAGS=-modcacherw", "GONOSUMDB=*", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local")
 	var all strings.Builder
-	for _, args := range [][]string{{"mod", "tidy"}, {"build", "-trimpath", "-mod=mod", "-o", filepath.Join(dir, "consumer"), "."}} {
+	built = filepath.Join(dir, "consumer")
+	for _, args := range [][]string{{"mod", "tidy"}, {"build", "-trimpath", "-mod=mod", "-o", built, "."}} {
 		c := exec.Command("go", args...)
 		c.Dir, c.Env = dir, env
 		out, err := c.CombinedOutput()
 		all.Write(out)
 		if err != nil {
-			return all.String(), err
+			return "", all.String(), err
 		}
 	}
-	return all.String(), nil
+	return built, all.String(), nil
+}
+
+// expectAnswer runs a program that runs the only agent there is.
+func expectAnswer(t *testing.T, program, want string) {
+	t.Helper()
+	bin := t.TempDir()
+	agent := filepath.Join(bin, "codex")
+	write(t, agent, `#!/bin/sh
+while read -r line; do :; done
+echo '{"type":"thread.started","thread_id":"t"}'
+echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"Hello."}}'
+echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'
+`)
+	if err := os.Chmod(agent, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program)
+	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + bin, "HOME=" + t.TempDir()}
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	if out, err := c.Output(); err != nil || string(out) != want {
+		t.Errorf("the program says %q, %v\n%s", out, err, stderr.String())
+	}
 }
 
 // publish lays out a module below dir as a proxy serves it.
