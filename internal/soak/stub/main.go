@@ -1,6 +1,8 @@
 // Command stub is the agent of the soak tests. It reads its prompt and prints
 // the output that the file of its last argument, --play=FILE, describes.
 //
+// With --input-format among its arguments it holds a session instead.
+//
 // Called as "stub measure FILE COMMAND..." it runs a command instead and writes
 // the peak of its resident memory in bytes to FILE. It is small itself: what a
 // process measures of its child begins with what the parent has.
@@ -11,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/internal/soak"
@@ -18,9 +21,12 @@ import (
 
 func main() {
 	code, err := 0, error(nil)
-	if len(os.Args) > 3 && os.Args[1] == "measure" {
+	switch {
+	case len(os.Args) > 3 && os.Args[1] == "measure":
 		code, err = measure(os.Args[2], os.Args[3:])
-	} else {
+	case slices.Contains(os.Args, "--input-format"):
+		err = converse(os.Stdin, os.Stdout)
+	default:
 		err = play(strings.TrimPrefix(os.Args[len(os.Args)-1], "--play="))
 	}
 	if err != nil {
