@@ -162,6 +162,9 @@ func (r *reader) catchUp(first int) error {
 
 // add adds the process if it was born since the horizon.
 func (r *reader) add(pid int) {
+	if r.wanted != nil && runs.leads(pid) {
+		return // no leader is a member, and with many runs most processes are leaders
+	}
 	// A mark is what costs least to read, and with many runs at once most
 	// processes bear that of another.
 	mark := readMark(pid)

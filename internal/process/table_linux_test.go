@@ -188,3 +188,25 @@ func TestEarlyDescendantsAreMarked(t *testing.T) {
 	who.kill()
 	cmd.Process.Kill()
 }
+
+// A look for runs leaves out what was started itself, which is never a descendant;
+// one for all shows it.
+func TestLookForRunsLeavesOutLeaders(t *testing.T) {
+	t.Parallel()
+	p := startHung(t, filepath.Join(t.TempDir(), "id"))
+	for name, test := range map[string]struct {
+		wanted marks
+		shown  int
+	}{
+		"run": {marks{p.run.mark: true}, 0},
+		"all": {nil, 1},
+	} {
+		r := reader{wanted: test.wanted}
+		r.add(p.Pid())
+		if len(r.table) != test.shown {
+			t.Errorf("%s: got %+v", name, r.table)
+		}
+	}
+	p.Stop()
+	p.Wait()
+}
