@@ -42,13 +42,22 @@ func TestFaultsAtEveryStep(t *testing.T) {
 			Approve: func(context.Context, session.Approval) session.Decision { return session.Accept },
 		},
 	}
-	for name, steps := range map[string][]sessiontest.Step{
-		"approval": essence(transcript(t, "approval-cmd-accept")),
-		"steer":    essence(transcript(t, "steer", `"nope"`, `"late"`)),
+	interrupting := visit
+	interrupting.Calls = []func(context.Context, *session.Session) error{
+		func(ctx context.Context, s *session.Session) error { return s.Interrupt(ctx) },
+	}
+	for name, test := range map[string]struct {
+		visit sessiontest.Visit
+		steps []sessiontest.Step
+		want  string // how the end of the first message ends
+	}{
+		"approval":  {visit, essence(transcript(t, "approval-cmd-accept")), "<nil>"},
+		"steer":     {visit, essence(transcript(t, "steer", `"nope"`, `"late"`)), "<nil>"},
+		"interrupt": {interrupting, essence(transcript(t, "interrupt")), "test: the turn was interrupted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if outcomes := visit.Faults(t, steps); !strings.HasSuffix(outcomes[0], "<nil>") {
+			if outcomes := test.visit.Faults(t, test.steps); !strings.HasSuffix(outcomes[0], test.want) {
 				t.Errorf("without a fault it ends with %q", outcomes)
 			}
 		})

@@ -17,12 +17,15 @@ import (
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	const resumed = "4dc184e0-9b34-4fd3-b182-1472d3f3ba51"
+	interrupt := func(ctx context.Context, s *session.Session) error { return s.Interrupt(ctx) }
 	for name, test := range map[string]struct {
 		start session.Start
-		want  string
+		call  func(context.Context, *session.Session) error
+		want  string // how the first message ends
 	}{
-		"perm-allow":        {session.Start{}, `"DONE after tool" <nil>`},
-		"load-nextminute-b": {session.Start{Resume: resumed}, `"ANSWER-2 from fake model" <nil>`},
+		"perm-allow":        {session.Start{}, nil, `"DONE after tool" <nil>`},
+		"cancel-stream":     {session.Start{}, interrupt, `"word0 word1 word2 word3 word4 word5 word6 " test: the turn was interrupted`},
+		"load-nextminute-b": {session.Start{Resume: resumed}, nil, `"ANSWER-2 from fake model" <nil>`},
 	} {
 		visit := sessiontest.Visit{
 			Engine: func() session.Engine { return &acp.Engine{AuthMethod: "key"} },
@@ -34,9 +37,13 @@ func TestFaultsAtEveryStep(t *testing.T) {
 				return f.Harmless || f.Name == "says it twice" && !strings.Contains(at.Line, "_chunk")
 			},
 		}
+		if test.call != nil {
+			visit.Calls = append(visit.Calls, test.call)
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if outcomes := visit.Faults(t, sessiontest.ReadTranscript(t, filepath.Join("testdata", name+".ndjson"))); outcomes[0] != test.want {
+			steps := sessiontest.ReadTranscript(t, filepath.Join("testdata", name+".ndjson"))
+			if outcomes := visit.Faults(t, steps); outcomes[0] != test.want {
 				t.Errorf("without a fault it ends with %q", outcomes)
 			}
 		})
