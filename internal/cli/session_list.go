@@ -18,8 +18,8 @@ func (inv *invocation) sessionListCommand() *command {
 		purpose: "list the sessions",
 		details: `Prints the sessions that go on and those that have crashed, a line each, oldest
 first: ID, name, runtime, state, age, directory. The states are starting, ready,
-running (a turn), waiting (for an answer to a question), stopping, crashed and
-ended.`,
+running (a turn), waiting (for an answer to a question), stopping, crashed, ended
+and elsewhere (on another machine or in another container).`,
 		json:     true,
 		flags:    []*commandFlag{toggle("all", "list those that have ended too", &every)},
 		examples: []example{{"what goes on here?", "bus-agent session list"}},

@@ -104,7 +104,10 @@ func (w Watcher) take(r *Reply) error {
 
 // ended is the error of a call to a session that has no supervisor.
 func ended(e Entry) error {
-	if e.State() == StateCrashed {
+	switch e.State() {
+	case StateElsewhere:
+		return e.notHere()
+	case StateCrashed:
 		return &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s has crashed; \"session resume %s\" goes on with it", e.Handle(), e.Handle())}
 	}
 	why := e.Reason
@@ -112,6 +115,11 @@ func ended(e Entry) error {
 		why = ": " + why
 	}
 	return &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s has ended%s; \"session resume %s\" goes on with it", e.Handle(), why, e.Handle())}
+}
+
+// notHere is why nothing can be done about a session that is elsewhere.
+func (e *Entry) notHere() error {
+	return &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s goes on elsewhere, on another machine or in another container", e.Handle())}
 }
 
 // Show returns what a session is doing. One that has no supervisor is described
@@ -198,6 +206,8 @@ func (s *Sessions) Stop(ctx context.Context, e Entry, reason string) error {
 	switch e.State() {
 	case StateEnded:
 		return nil
+	case StateElsewhere:
+		return e.notHere()
 	case StateCrashed:
 		if err := s.endLeftovers(e); err != nil {
 			return err

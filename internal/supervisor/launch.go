@@ -39,7 +39,10 @@ type Launch struct {
 // ctx ends before, or the session cannot be started, nothing is left of it but its
 // entry. What lives on of a session that crashed is ended first.
 func (s *Sessions) Launch(ctx context.Context, e Entry, l Launch) error {
-	if e.State() == StateCrashed {
+	switch e.State() {
+	case StateElsewhere:
+		return e.notHere()
+	case StateCrashed:
 		if err := s.endLeftovers(e); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -85,7 +84,7 @@ type server struct {
 // returns when nothing of the session is left. The error says why there was none.
 func Serve(ctx context.Context, o Options) error {
 	folder := o.Sessions.folder(o.Entry.ID)
-	lock, err := takeLock(folder)
+	lock, err := takeLock(o.Sessions.lockFile(o.Entry.ID))
 	if err != nil {
 		return err
 	}
@@ -112,8 +111,8 @@ func Serve(ctx context.Context, o Options) error {
 }
 
 // takeLock keeps a second supervisor away from a session.
-func takeLock(folder string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+func takeLock(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

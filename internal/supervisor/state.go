@@ -30,6 +30,9 @@ const (
 	StateCrashed = "crashed"
 	// StateStopping: the session is ending.
 	StateStopping = "stopping"
+	// StateElsewhere: the supervisor is on another machine or in another container
+	// that shares the folder.
+	StateElsewhere = "elsewhere"
 	// StateSilent: the supervisor does not answer.
 	StateSilent = "not answering"
 )
@@ -56,6 +59,10 @@ type Entry struct {
 	Supervisor string `json:"supervisor,omitempty"`
 	// Settings are the caller's, for a session that is resumed.
 	Settings json.RawMessage `json:"settings,omitempty"`
+
+	// elsewhere says that a process holds the session that cannot be seen from
+	// here.
+	elsewhere bool
 }
 
 // Handle returns how people call the session.
@@ -71,11 +78,17 @@ func (e *Entry) State() string {
 	if e.Stored == StateEnded {
 		return StateEnded
 	}
-	if process.LifeOf(e.Supervisor) == process.Alive {
+	switch {
+	case process.LifeOf(e.Supervisor) == process.Alive:
 		return e.Stored
+	case e.elsewhere:
+		return StateElsewhere
 	}
 	return StateCrashed
 }
+
+// over reports whether there is no supervisor any more.
+func (e *Entry) over() bool { s := e.State(); return s == StateEnded || s == StateCrashed }
 
 // Live reports whether there is a supervisor.
 func (e *Entry) Live() bool { s := e.State(); return s == StateStarting || s == StateLive }
@@ -89,6 +102,8 @@ type Sessions struct {
 const keptEnded = 100
 
 func (s *Sessions) folder(id string) string { return filepath.Join(s.Folder, id) }
+
+func (s *Sessions) lockFile(id string) string { return filepath.Join(s.folder(id), "lock") }
 
 // store returns where package sessions keeps what it knows.
 func (s *Sessions) store() *sessions.Store { return sessions.NewStore(s.Folder) }
@@ -143,7 +158,7 @@ func (s *Sessions) Create(e Entry) (Entry, error) {
 		return Entry{}, err
 	}
 	for _, other := range list {
-		if e.Name != "" && other.Name == e.Name && other.Live() {
+		if e.Name != "" && other.Name == e.Name && !other.over() {
 			return Entry{}, agent.Usagef("there is a session %q already", e.Name)
 		}
 	}
@@ -186,6 +201,16 @@ func (s *Sessions) lock() (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
+// isLocked reports whether a process has the lock of a file, wherever it runs.
+func isLocked(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return flock(f, unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
+}
+
 func flock(f *os.File, how int) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
@@ -198,7 +223,7 @@ func flock(f *os.File, how int) error {
 func (s *Sessions) forget(list []Entry) {
 	var ended []Entry
 	for _, e := range list {
-		if !e.Live() {
+		if e.over() {
 			ended = append(ended, e)
 		}
 	}
@@ -241,6 +266,7 @@ func (s *Sessions) Load(id string) (Entry, error) {
 	if err := json.Unmarshal(text, &e); err != nil || e.ID != id {
 		return Entry{}, fmt.Errorf("%s is no entry of a session", filepath.Join(s.folder(id), "entry.json"))
 	}
+	e.elsewhere = e.Stored != StateEnded && process.LifeOf(e.Supervisor) == process.Unknown && isLocked(s.lockFile(id))
 	return e, nil
 }
 
@@ -288,7 +314,7 @@ func (s *Sessions) Find(handle string) (Entry, error) {
 		}
 	}
 	for _, e := range found {
-		if e.Live() {
+		if !e.over() {
 			return e, nil
 		}
 	}
