@@ -19,6 +19,10 @@ type decoder struct {
 	input []byte // of a tool, reused
 
 	reused agent.Tool
+
+	// The lines of commands that begin differ in ID and command, those of commands
+	// that succeed in their output too.
+	begun, succeeded jsonline.Pattern
 }
 
 var _ formatters.Skimmer = (*decoder)(nil)
@@ -26,6 +30,9 @@ var _ formatters.Skimmer = (*decoder)(nil)
 func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return events
+	}
+	if e, ok := d.commandAgain(raw); ok {
+		return append(events, e)
 	}
 	l := &d.line
 	if !l.read(raw) {
@@ -102,7 +109,13 @@ func (d *decoder) item(at stage, raw []byte, events []agent.Event) []agent.Event
 	case "todo_list":
 		return append(events, agent.Event{Kind: agent.KindPlan, Plan: i.plan})
 	case "command_execution":
-		return append(events, d.tool(at, "command", d.inputJSON("command", i.command), agent.Quoted(i.output)))
+		switch {
+		case at == started:
+			d.begun.Learn(raw, i.id, i.command)
+		case at == completed && i.exited && i.exitCode == 0 && i.status.Is("completed"):
+			d.succeeded.Learn(raw, i.id, i.command, i.output)
+		}
+		return append(events, d.command(at))
 	case "mcp_tool_call":
 		output := agent.Plain(string(i.result))
 		if i.failed {
@@ -113,6 +126,26 @@ func (d *decoder) item(at stage, raw []byte, events []agent.Event) []agent.Event
 		return append(events, d.tool(at, "web_search", d.inputJSON("query", i.query), agent.Payload{}))
 	}
 	return append(events, unknown(raw))
+}
+
+// commandAgain returns the event of a command's line that is as one before it but
+// for the command.
+func (d *decoder) commandAgain(raw []byte) (agent.Event, bool) {
+	var found [3]jsonline.Text
+	switch {
+	case d.begun.Match(raw, found[:2]):
+		d.line.item = item{id: found[0], command: found[1]}
+		return d.command(started), true
+	case d.succeeded.Match(raw, found[:]):
+		d.line.item = item{id: found[0], command: found[1], output: found[2], exited: true}
+		return d.command(completed), true
+	}
+	return agent.Event{}, false
+}
+
+func (d *decoder) command(at stage) agent.Event {
+	i := &d.line.item
+	return d.tool(at, "command", d.inputJSON("command", i.command), agent.Quoted(i.output))
 }
 
 // said is what an item says that is whole once it is completed.

@@ -23,9 +23,9 @@ type decoder struct {
 	model    string
 	problem  string // the last error before the result
 
-	// piece knows the lines of the pieces of a message, which differ in that and in
-	// their time.
-	piece jsonline.Pattern
+	// The lines of the pieces of a message differ in that and in their time, those
+	// of tools that succeeded in time, ID and output.
+	piece, succeeded jsonline.Pattern
 
 	line  line // reused
 	names jsonline.Names
@@ -38,9 +38,12 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return events
 	}
-	var found [2]jsonline.Text
-	if d.piece.Match(raw, found[:]) {
+	var found [3]jsonline.Text
+	if d.piece.Match(raw, found[:2]) {
 		return append(events, d.delta(found[1]))
+	}
+	if d.succeeded.Match(raw, found[:]) {
+		return append(events, d.toolResult(found[1], found[2], true))
 	}
 	l := &d.line
 	if l.read(raw) {
@@ -54,8 +57,14 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 			d.tool = agent.Tool{ID: l.toolID.String(), Name: d.names.String(l.toolName), Input: l.parameters}
 			return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &d.tool})
 		case "tool_result":
-			d.open = false
-			return append(events, d.toolResult(l))
+			output := l.output
+			if output.IsEmpty() {
+				output = l.error.message
+			}
+			if l.succeeded() {
+				d.succeeded.Learn(raw, l.timestamp, l.toolID, l.output)
+			}
+			return append(events, d.toolResult(l.toolID, output, l.succeeded()))
 		case "error":
 			d.problem = l.message.String()
 			return append(events, agent.Event{Kind: agent.KindWarning, Text: d.problem, Failure: classify("", d.problem)})
@@ -113,13 +122,10 @@ func (d *decoder) delta(text jsonline.Text) agent.Event {
 	return agent.Event{Kind: agent.KindText, MessageID: d.message, Delta: true, Text: text.String()}
 }
 
-func (d *decoder) toolResult(l *line) agent.Event {
-	output := l.output
-	if output.IsEmpty() {
-		output = l.error.message
-	}
-	d.tool = agent.Tool{ID: l.toolID.String(), Output: agent.Quoted(output)}
-	return agent.Event{Kind: agent.KindToolResult, Failed: !l.succeeded(), Tool: &d.tool}
+func (d *decoder) toolResult(id, output jsonline.Text, succeeded bool) agent.Event {
+	d.open = false
+	d.tool = agent.Tool{ID: id.String(), Output: agent.Quoted(output)}
+	return agent.Event{Kind: agent.KindToolResult, Failed: !succeeded, Tool: &d.tool}
 }
 
 func (l *line) succeeded() bool { return l.status.Is("success") }
