@@ -1,0 +1,54 @@
+package sessiontest
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// maxSeed is the longest line that a fuzzer begins with; long ones slow it down.
+const maxSeed = 2000
+
+// FuzzEngine has an agent say anything during a turn: what it says becomes valid
+// events, and the end of its output the end of the turn. The script before leads
+// to there; the last step expects the message. The fuzzer begins with lines of the
+// transcripts that match a pattern for files.
+func FuzzEngine(f *testing.F, engine func() session.Engine, before []Step, transcripts string) {
+	files, err := filepath.Glob(transcripts)
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no transcripts %s: %v", transcripts, err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		for _, s := range ReadTranscript(f, file) {
+			if key := Key(s.Line); s.Kind == Say && len(s.Line) < maxSeed && !seen[key] {
+				seen[key] = true
+				f.Add([]byte(s.Line + "\n"))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, said []byte) {
+		peer := Start(append(before[:len(before):len(before)], Step{Kind: Write, Line: string(said)}, Step{Kind: Die}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s, err := session.Open(ctx, "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{
+			Events: func(e *agent.Event) {
+				if e.Kind == "" {
+					t.Errorf("%+v", e)
+				}
+			},
+			ApprovalTimeout: -1, // declines
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Stop(ctx, "")
+		if _, err := s.Send(session.Message{Text: "go"}).Wait(ctx); ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	})
+}
