@@ -35,3 +35,17 @@ func TestNotesAreWrittenInOneStep(t *testing.T) {
 		t.Errorf("%d files are there, %v", len(all), err)
 	}
 }
+
+func TestDifference(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ want, got, says string }{
+		{"a\nb\nc\n", "a\nx\nc\n", "line 2 (-want +got):\n-b\n+x"},
+		{"a\n", "a\nb\n", "line 2 (-want +got):\n-\n+b"},
+		{"a\nb\n", "a\n", "line 2 (-want +got):\n-b\n+"},
+		{"a\n", "a", "line 2 (-want +got):\n-\n+"},
+	} {
+		if says := difference([]byte(test.want), []byte(test.got)); says != test.says {
+			t.Errorf("%q and %q: %q", test.want, test.got, says)
+		}
+	}
+}

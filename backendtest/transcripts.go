@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -211,7 +210,20 @@ func golden(t *testing.T, name string, got []byte) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(string(read(t, name)), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
+	if want := read(t, name); !bytes.Equal(want, got) {
+		t.Errorf("%s: %s", name, difference(want, got))
+	}
+}
+
+// difference returns the first lines in which two texts differ. A package for it
+// would cost every start of the fake agent more than all else in it.
+func difference(want, got []byte) string {
+	for n := 1; ; n++ {
+		wanted, restWanted, more := bytes.Cut(want, []byte("\n"))
+		found, restFound, moreFound := bytes.Cut(got, []byte("\n"))
+		if !bytes.Equal(wanted, found) || !more && !moreFound {
+			return fmt.Sprintf("line %d (-want +got):\n-%s\n+%s", n, wanted, found)
+		}
+		want, got = restWanted, restFound
 	}
 }
