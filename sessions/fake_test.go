@@ -15,9 +15,11 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/sessiontest"
 	"github.com/busdk/bus-agent/sessions"
 )
 
@@ -29,7 +31,21 @@ func TestMain(m *testing.M) {
 	case "hook":
 		os.Exit(hook())
 	}
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// run runs the tests and looks for goroutines that they leave.
+func run(m *testing.M) (code int) {
+	// The first start makes what starts processes from then on.
+	if _, err := process.Run(context.Background(), process.Spec{Path: "/bin/sh", Args: []string{"-c", ":"}, Dir: "/"}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if left := sessiontest.Leaks(func() { code = m.Run() }); left != "" {
+		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)
+		return 1
+	}
+	return code
 }
 
 // talk is an agent: each line it is sent is a turn.

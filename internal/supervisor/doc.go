@@ -13,14 +13,19 @@
 //	events.N.ndjson  what happened, a [Record] a line; the latest 8 MiB are kept, and up to 16
 //	socket           where the supervisor listens
 //
+// Beside the folders, package sessions has an entry of each session, by which other
+// programs know it: [Entry.CanonicalID] is its ID there. What the supervisor warns of
+// is in the log and among what happened.
+//
 // A socket whose name would be too long for the system stands in a folder of the
 // user's in /tmp instead.
 //
 // # Protocol
 //
-// A client connects, writes one [Call] and reads lines of [Reply] until one that
-// is the last, all as one JSON object a line. Each has the version of the protocol
-// in "v"; a supervisor refuses calls of another one. The calls are:
+// Either side hangs up on a process of another user. A client connects, writes one
+// [Call] and reads lines of [Reply] until one that is the last, all as one JSON
+// object a line. Each has the version of the protocol in "v"; a supervisor refuses
+// calls of another one. The calls are:
 //
 //	show       Status
 //	send       queues Text for a turn; with Wait, the records of the turn and its Result
