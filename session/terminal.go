@@ -36,6 +36,12 @@ type Terminal struct {
 	// Prompt is how the line begins in which the CLI takes messages. Empty means
 	// that it cannot be told: then the CLI is ready after WarmUp.
 	Prompt string
+	// Placeholder says that Prompt is what stands in an empty input, so that one
+	// that is not shown holds a message.
+	Placeholder bool
+	// Ready are texts of which the CLI shows one near the prompt when it has started,
+	// for CLIs that show the prompt before. Empty means that there are none.
+	Ready []string
 	// Busy are texts that the CLI shows near the prompt while it works.
 	Busy []string
 	// Finished are texts that the CLI shows at the end of a turn. Without any it
@@ -62,6 +68,10 @@ type Terminal struct {
 	// SpaceLast types a space after a message, for CLIs that complete the last
 	// word of their input on Enter.
 	SpaceLast bool
+	// EnterPause stands between a message and Enter: CLIs take an Enter that follows
+	// at once for a part of what was pasted. Zero means the default of the engine,
+	// less none.
+	EnterPause time.Duration
 	// EscapeFirst presses Escape between the message and Enter, for CLIs that
 	// might show a list to choose from. Never for one that cancels on it.
 	EscapeFirst bool

@@ -65,10 +65,8 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 		}
 		setup.Files = nil
 	}
-	if r.Access == agent.AccessFull {
-		if err := acceptFull(r, &setup); err != nil {
-			return agent.Setup{}, err
-		}
+	if err := addSettings(r, &setup); err != nil {
+		return agent.Setup{}, err
 	}
 	if setup.ResumeID == "" {
 		id := newSessionID()
@@ -78,9 +76,10 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 	return setup, nil
 }
 
-// acceptFull answers for this session what Claude Code asks before it allows
-// everything: full access was asked for by name.
-func acceptFull(r agent.Request, setup *agent.Setup) error {
+// addSettings keeps Claude Code from making itself known to the desktop, and
+// answers for this session what it asks before it allows everything: full access
+// was asked for by name.
+func addSettings(r agent.Request, setup *agent.Setup) error {
 	settings, err := callerSettings(r)
 	if err != nil {
 		return err
@@ -92,7 +91,10 @@ func acceptFull(r agent.Request, setup *agent.Setup) error {
 			}
 		}
 	}
-	settings["skipDangerousModePermissionPrompt"] = json.RawMessage("true")
+	settings["disableDeepLinkRegistration"] = json.RawMessage(`"disable"`)
+	if r.Access == agent.AccessFull {
+		settings["skipDangerousModePermissionPrompt"] = json.RawMessage("true")
+	}
 	return passSettings(settings, setup)
 }
 

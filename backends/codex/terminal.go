@@ -20,7 +20,9 @@ func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: session.Terminal{
 			Prompt: "› ",
-			Busy:   []string{"esc to interrupt"},
+			// It takes no message before it shows the workdir below the prompt.
+			Ready: []string{" · /", " · ~"},
+			Busy:  []string{"esc to interrupt", "Waiting for startup"},
 			// It shows no sign of work while an answer comes in.
 			Finished: []string{"Worked for "},
 			WarmUp:   3 * time.Second,

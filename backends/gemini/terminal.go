@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -16,9 +18,13 @@ import (
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: session.Terminal{
-			Prompt:    ">   Type your message",
-			Busy:      []string{"(esc to cancel"},
-			WarmUp:    5 * time.Second,
+			Prompt: ">   Type your message",
+			// An Enter that comes as it starts is lost.
+			Placeholder: true,
+			Busy:        []string{"(esc to cancel"},
+			WarmUp:      5 * time.Second,
+			// "Do not enable".
+			Dialogs:   []session.Dialog{{Contains: "New Agents Discovered", Keys: []string{"Down", "Enter"}}},
 			Questions: []session.Question{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},
 			Commands:  "/!$",
 			SpaceLast: true,
@@ -40,12 +46,40 @@ func interactiveCommand(r agent.Request) (agent.Command, error) {
 // prepareInteractive is prepare, with a session whose ID is known from the start.
 func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
 	setup, err := prepare(ctx, r, w)
-	if err == nil && setup.ResumeID == "" {
+	if err != nil {
+		return setup, err
+	}
+	if home, private := agent.LookupEnv(setup.Env, homeEnv); private {
+		if err := withoutAgents(filepath.Join(home, filepath.FromSlash(settingsPath))); err != nil {
+			for _, warning := range setup.Close(ctx) {
+				err = fmt.Errorf("%w; %s", err, warning)
+			}
+			return agent.Setup{}, err
+		}
+	}
+	if setup.ResumeID == "" {
 		id := newSessionID()
 		setup.Args = append(setup.Args, "--session-id="+id)
 		setup.SessionID = func() string { return id }
 	}
-	return setup, err
+	return setup, nil
+}
+
+// withoutAgents leaves out the agents that a repository describes, with MCP
+// servers of their own. Gemini CLI asks whether to enable them at any time, and an
+// Enter that is meant for a message would.
+func withoutAgents(file string) error {
+	all, err := readObject(file)
+	if err != nil {
+		return err
+	}
+	experimental, err := all.part("experimental")
+	if err != nil {
+		return err
+	}
+	set(experimental, "enableAgents", false)
+	all.set("experimental", experimental)
+	return os.WriteFile(file, encode(all), 0o600)
 }
 
 // newSessionID returns a random UUID.

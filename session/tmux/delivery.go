@@ -8,7 +8,7 @@ import (
 
 const (
 	settlePoll  = 50 * time.Millisecond
-	settleLimit = 2 * time.Second
+	settleLimit = 4 * time.Second
 	// settleBytes of a message may take a second more to be shown.
 	settleBytes = 32 << 10
 	// escapeTime is how long CLIs wait for what could follow Escape in a sequence.
@@ -71,9 +71,12 @@ func (e *engine) deliver(ctx context.Context, text string) (d delivered, err err
 		if err = sleep(ctx, escapeTime); err != nil {
 			return d, err
 		}
-		if d.typed, err = e.look(ctx); err != nil {
-			return d, err
-		}
+	}
+	if err = sleep(ctx, e.terminal.EnterPause); err != nil {
+		return d, err
+	}
+	if d.typed, err = e.look(ctx); err != nil {
+		return d, err
 	}
 	d.after, err = e.submit(ctx, d.typed)
 	return d, err
@@ -88,7 +91,7 @@ func (e *engine) typeIn(ctx context.Context, text string, before screen) (screen
 			return screen{}, err
 		}
 		s, err := e.settle(ctx, before, limit)
-		if err != nil || !s.same(before) {
+		if err != nil || !s.same(before) && (!e.terminal.Placeholder || !e.terminal.prompts(s)) {
 			return s, err
 		}
 		if time.Now().Add(pause).After(giveUp) {
@@ -128,14 +131,15 @@ func (e *engine) settle(ctx context.Context, before screen, limit time.Duration)
 		if err != nil {
 			return s, err
 		}
-		if s.same(last) && !s.same(before) || time.Now().After(giveUp) {
+		shown := !s.same(before) && (!e.terminal.Placeholder || e.terminal.holds(s))
+		if s.same(last) && shown || time.Now().After(giveUp) {
 			return s, nil
 		}
 		last = s
 	}
 }
 
-// submit presses Enter until something changes, but never where that would answer
+// submit presses Enter until it has an effect, but never where that would answer
 // a question.
 func (e *engine) submit(ctx context.Context, typed screen) (screen, error) {
 	for _, wait := range enterWaits {
@@ -155,7 +159,7 @@ func (e *engine) submit(ctx context.Context, typed screen) (screen, error) {
 			switch {
 			case errors.Is(err, errNoServer): // an agent that ends of it has taken it
 				return typed, nil
-			case err != nil || !s.same(typed):
+			case err != nil || !s.same(typed) && !e.terminal.holds(s):
 				return s, err
 			}
 		}

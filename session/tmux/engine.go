@@ -26,12 +26,18 @@ type engine struct {
 	ended chan struct{} // closed when nothing is left of the agent
 	why   error         // once ended is closed
 
-	mu      sync.Mutex // held while keys are pressed and while a turn is judged
+	mu      lock // held while keys are pressed and while a turn is judged
 	current *turn
 	asked   question
 	known   string // the ID of the session, once open by the watching goroutine alone
 	closing sync.Once
 }
+
+// A lock is held for long, also while its holder sleeps.
+type lock chan struct{}
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
 
 var _ session.Engine = (*engine)(nil)
 
@@ -39,6 +45,7 @@ func newEngine(runtime string, t session.Terminal, env []string, begin func(ctx 
 	return &engine{
 		runtime: runtime, terminal: withDefaults(t), env: env, begin: begin,
 		sessionID: func() string { return "" },
+		mu:        make(lock, 1),
 		turns:     make(chan *turn, 1), ended: make(chan struct{}),
 	}
 }
@@ -127,11 +134,16 @@ func (e *engine) awaitIdle(ctx context.Context) error {
 		if !asks && (e.terminal.idle(s) || e.terminal.TypesWhileBusy) {
 			return nil
 		}
+		if e.terminal.holds(s) { // of a message that was given up
+			if err := e.pane.press(ctx, e.terminal.Clear); err != nil {
+				return err
+			}
+		}
 		if time.Now().After(giveUp) {
 			if asks {
 				return errAsks
 			}
-			return errBusy
+			return screenError(e.env, errBusy, s)
 		}
 		if err := sleep(ctx, poll); err != nil {
 			return err

@@ -29,7 +29,7 @@ func inBubble(t *testing.T, f *fakeCLI, terminal session.Terminal, test func(t *
 }
 
 func TestTurnEndsWithTheWork(t *testing.T) {
-	f := &fakeCLI{prompt: "❯ ", lines: []string{"welcome"}, lag: time.Second, work: 10 * time.Second}
+	f := &fakeCLI{prompt: "❯ ", lines: []string{"welcome"}, resume: "s-1", lag: time.Second, work: 10 * time.Second}
 	inBubble(t, f, marked, func(t *testing.T, s *session.Session) {
 		if id := s.Info().SessionID; id != "s-1" {
 			t.Errorf("session %q", id)
@@ -72,7 +72,7 @@ func TestReadiness(t *testing.T) {
 		opensIn  time.Duration // at least, and less than a second more
 		fails    bool
 	}{
-		"at the prompt":         {terminal: marked, opensIn: 20 * time.Second},
+		"at the prompt":         {terminal: marked, opensIn: 20*time.Second + still},
 		"after the warm-up":     {terminal: session.Terminal{WarmUp: 7 * time.Second}, opensIn: 7 * time.Second},
 		"the warm-up is capped": {terminal: session.Terminal{WarmUp: time.Hour, StartTimeout: 9 * time.Second}, opensIn: 9 * time.Second},
 		"not in time":           {terminal: session.Terminal{Prompt: "❯ ", StartTimeout: 10 * time.Second}, opensIn: 10 * time.Second, fails: true},

@@ -29,6 +29,7 @@ type fakeCLI struct {
 	done     chan struct{}
 	once     sync.Once
 	why      error
+	resume   string // session to go on with
 }
 
 const workMark = "* working (esc to interrupt)"
@@ -166,5 +167,5 @@ func (f *fakeCLI) Stop()                 { f.end(nil) }
 func (f *fakeCLI) Done() <-chan struct{} { return f.done }
 
 func (f *fakeCLI) open(ctx context.Context, t session.Terminal) (*session.Session, error) {
-	return session.Open(ctx, "test", f.engine(t), f, session.Transport{}, session.Start{Resume: "s-1"}, session.Options{})
+	return session.Open(ctx, "test", f.engine(t), f, session.Transport{}, session.Start{Resume: f.resume}, session.Options{})
 }

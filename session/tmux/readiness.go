@@ -14,6 +14,11 @@ const (
 	looksInRow = 2
 	// keyPause stands between the keys of an answer, which some menus need.
 	keyPause = 200 * time.Millisecond
+	// still is how long nothing must change before an agent at its prompt is ready,
+	// unless it was there for impatience looks: CLIs go on starting, and loading what
+	// was said in a session, after they show it.
+	still      = 2 * time.Second
+	impatience = 50
 	// dialogWait is how long a dialog may take to heed its answer.
 	dialogWait = 2 * time.Second
 )
@@ -21,6 +26,8 @@ const (
 // ready waits until a message can be typed, and answers the dialogs.
 func (e *engine) ready(ctx context.Context) error {
 	began := time.Now()
+	var last screen
+	var changed time.Time
 	dialogs := make([]dialogState, len(e.terminal.Dialogs))
 	for idle := 0; ; {
 		s, err := e.pane.look(ctx)
@@ -34,16 +41,19 @@ func (e *engine) ready(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case asked || !e.terminal.idle(s):
+		case asked || !e.terminal.idle(s) || !e.terminal.started(s):
 			idle = 0
 		default:
 			idle++
+		}
+		if !s.same(last) {
+			last, changed = s, time.Now()
 		}
 		waited := time.Since(began)
 		switch {
 		case e.terminal.Prompt == "" && !asked && waited >= min(e.terminal.WarmUp, e.terminal.StartTimeout):
 			return nil
-		case e.terminal.Prompt != "" && idle >= looksInRow:
+		case e.terminal.Prompt != "" && idle >= looksInRow && (time.Since(changed) >= still || idle > impatience):
 			return nil
 		case waited >= e.terminal.StartTimeout:
 			return &agent.Error{Kind: agent.ErrTimeout, Runtime: e.runtime,

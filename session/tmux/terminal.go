@@ -14,6 +14,7 @@ const (
 	DefaultStartTimeout = 3 * time.Minute
 	DefaultRetryBudget  = 10 * time.Second
 	DefaultQuiet        = 3 * time.Second
+	DefaultEnterPause   = 500 * time.Millisecond
 	DefaultClear        = "C-u"
 	DefaultInterrupt    = "Escape"
 	DefaultCommands     = "/!"
@@ -30,7 +31,7 @@ func withDefaults(facts session.Terminal) terminal {
 		byDefault time.Duration
 	}{
 		{&t.WarmUp, DefaultWarmUp}, {&t.StartTimeout, DefaultStartTimeout},
-		{&t.RetryBudget, DefaultRetryBudget}, {&t.Quiet, DefaultQuiet},
+		{&t.RetryBudget, DefaultRetryBudget}, {&t.Quiet, DefaultQuiet}, {&t.EnterPause, DefaultEnterPause},
 	} {
 		if *d.value == 0 {
 			*d.value = d.byDefault
@@ -54,21 +55,21 @@ const nearEnd = 10
 // idle reports whether nothing tells that the agent is busy: the prompt is shown,
 // where there is one, and no mark of work.
 func (t *terminal) idle(s screen) bool {
-	if t.question(s) != nil {
-		return false
-	}
-	lines := s.lines[max(0, len(s.lines)-nearEnd):]
-	found := t.Prompt == ""
-	for _, line := range lines {
-		line = plainSpaces(line)
-		for _, busy := range t.Busy {
-			if strings.Contains(line, plainSpaces(busy)) {
-				return false
-			}
-		}
-		found = found || t.isPrompt(line)
-	}
-	return found
+	return t.question(s) == nil && !t.busy(s) && (t.Prompt == "" || t.prompts(s))
+}
+
+// end returns the end of what is shown.
+func (t *terminal) end(s screen) screen { return screen{lines: s.lines[max(0, len(s.lines)-nearEnd):]} }
+
+// busy reports whether a mark of work is shown.
+func (t *terminal) busy(s screen) bool { return slices.ContainsFunc(t.Busy, t.end(s).contains) }
+
+// prompts reports whether the prompt is shown.
+func (t *terminal) prompts(s screen) bool { return slices.ContainsFunc(t.end(s).lines, t.isPrompt) }
+
+// holds reports whether the input is seen to hold a message.
+func (t *terminal) holds(s screen) bool {
+	return t.Placeholder && !t.prompts(s) && !t.busy(s) && t.question(s) == nil
 }
 
 // questionLines is how many lines at the end tell of a question. What is said and
@@ -84,6 +85,11 @@ func (t *terminal) question(s screen) *session.Question {
 		}
 	}
 	return nil
+}
+
+// started reports whether nothing tells that the agent is still starting.
+func (t *terminal) started(s screen) bool {
+	return len(t.Ready) == 0 || slices.ContainsFunc(t.Ready, t.end(s).contains)
 }
 
 // finished reports whether text, what a turn has gained, says that it is over.

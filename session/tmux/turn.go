@@ -30,7 +30,7 @@ func (t *turn) over(terminal *terminal, s screen, now time.Time) bool {
 	same := s.same(t.last)
 	t.last = s
 	switch {
-	case !terminal.idle(s):
+	case !terminal.idle(s) && !terminal.holds(s):
 		t.worked = true
 		t.restart(now)
 		return false
