@@ -14,6 +14,21 @@ import (
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
+// essence returns the steps up to the end of the first turn, without those that
+// are like many others.
+func essence(steps []sessiontest.Step) []sessiontest.Step {
+	var kept []sessiontest.Step
+	for _, s := range steps {
+		if !strings.Contains(s.Line, `"text":"word`) || strings.Contains(s.Line, `"text":"word0`) || strings.Contains(s.Line, `"text":"word1`) {
+			kept = append(kept, s)
+		}
+		if s.Kind == sessiontest.Say && strings.Contains(s.Line, `"stopReason"`) {
+			break
+		}
+	}
+	return kept
+}
+
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	const resumed = "4dc184e0-9b34-4fd3-b182-1472d3f3ba51"
@@ -24,7 +39,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 		want  string // how the first message ends
 	}{
 		"perm-allow":        {session.Start{}, nil, `"DONE after tool" <nil>`},
-		"cancel-stream":     {session.Start{}, interrupt, `"word0 word1 word2 word3 word4 word5 word6 " test: the turn was interrupted`},
+		"cancel-stream":     {session.Start{}, interrupt, `"word0 word1 " test: the turn was interrupted`},
 		"load-nextminute-b": {session.Start{Resume: resumed}, nil, `"ANSWER-2 from fake model" <nil>`},
 	} {
 		visit := sessiontest.Visit{
@@ -42,7 +57,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			steps := sessiontest.ReadTranscript(t, filepath.Join("testdata", name+".ndjson"))
+			steps := essence(sessiontest.ReadTranscript(t, filepath.Join("testdata", name+".ndjson")))
 			if outcomes := visit.Faults(t, steps); outcomes[0] != test.want {
 				t.Errorf("without a fault it ends with %q", outcomes)
 			}
