@@ -90,7 +90,9 @@ func (f *fakeCLI) press(_ context.Context, key string) error {
 	case "C-u":
 		f.input = ""
 	case "Escape":
-		if f.working {
+		if f.dialog != "" {
+			f.dialog = ""
+		} else if f.working {
 			f.working = false
 			f.lines = append(f.lines, "stopped")
 		}

@@ -1,0 +1,159 @@
+package tmux
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// asking is a terminal whose questions begin like its prompt does.
+var asking = session.Terminal{
+	Prompt: "❯ ", Busy: []string{"esc to interrupt"},
+	Questions: []session.Question{{Contains: "Allow this?", Accept: []string{"Enter"}, Decline: []string{"Escape"}}},
+}
+
+func TestQuestionsAreOfTheSession(t *testing.T) {
+	for d, keys := range map[session.Decision][]string{
+		session.Accept: {"Enter"}, session.AcceptForSession: {"Enter"}, session.Decline: {"Escape"}, session.Cancel: {"Escape"},
+	} {
+		t.Run(string(d), func(t *testing.T) {
+			f := &fakeCLI{prompt: "❯ ", work: time.Minute, lag: time.Second}
+			inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
+				turn := s.Send(session.Message{Text: "one"})
+				f.later(20*time.Second, func() { f.dialog = "❯ 1. Yes\nAllow this?" })
+				time.Sleep(30 * time.Second)
+				open := s.Approvals()
+				if len(open) != 1 || !strings.Contains(open[0].Reason, "❯ 1. Yes\nAllow this?") || s.State() != session.StateWaiting {
+					t.Fatalf("%+v, %s", open, s.State())
+				}
+				typed := len(f.pressed())
+				if err := s.Answer(t.Context(), open[0].ID, d); err != nil {
+					t.Fatal(err)
+				}
+				if got := f.pressed()[typed:]; !slices.Equal(got, keys) {
+					t.Errorf("keys %q, want %q", got, keys)
+				}
+				if err := s.Answer(t.Context(), open[0].ID, d); !errors.Is(err, session.ErrTooLate) {
+					t.Errorf("answered twice: %v", err)
+				}
+				_, err := turn.Wait(t.Context())
+				if canceled := errors.Is(err, agent.ErrCanceled); canceled != (d == session.Cancel) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A question that a person at the terminal answers needs no answer any more, and
+// one that comes again is another.
+func TestQuestionThatIsAnsweredElsewhere(t *testing.T) {
+	f := &fakeCLI{prompt: "❯ ", work: 5 * time.Minute, lag: time.Second}
+	inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
+		turn := s.Send(session.Message{Text: "one"})
+		var ids []string
+		for range 2 {
+			f.later(20*time.Second, func() { f.dialog = "Allow this?" })
+			f.later(40*time.Second, func() { f.dialog = "" })
+			time.Sleep(30 * time.Second)
+			for _, a := range s.Approvals() {
+				ids = append(ids, a.ID)
+			}
+			time.Sleep(20 * time.Second)
+			if open := s.Approvals(); len(open) != 0 {
+				t.Errorf("open: %+v", open)
+			}
+		}
+		if len(ids) != 2 || ids[0] == ids[1] {
+			t.Errorf("questions %q", ids)
+		}
+		if _, err := turn.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// No message is typed into a question, and no Enter that was meant for one answers
+// it.
+func TestNoMessageAnswersAQuestion(t *testing.T) {
+	f := &fakeCLI{prompt: "❯ "}
+	inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
+		f.later(0, func() { f.dialog = "Allow this?" })
+		time.Sleep(time.Second)
+		if _, err := s.Send(session.Message{Text: "one"}).Wait(t.Context()); !errors.Is(err, errAsks) {
+			t.Error(err)
+		}
+		f.later(0, func() { f.dialog = "" })
+		time.Sleep(time.Second)
+		f.later(300*time.Millisecond, func() { f.dialog = "Allow this?" }) // once the message is typed
+		if _, err := s.Send(session.Message{Text: "two"}).Wait(t.Context()); !errors.Is(err, errAsks) {
+			t.Error(err)
+		}
+		if keys := f.pressed(); slices.Contains(keys, "Enter") || slices.Contains(keys, "Escape") {
+			t.Errorf("keys %q", keys)
+		}
+	})
+}
+
+func TestTextThatLooksLikeAQuestionIsNone(t *testing.T) {
+	t.Parallel()
+	terminal := withDefaults(asking)
+	for shown, want := range map[string]bool{
+		"Allow this?":                        true,
+		"Allow\u00a0this?\n(esc)":            true,
+		"Allow this?\n\n❯ \n  status":        false,
+		"it says: Allow this?\n---\n❯ \n---": false,
+	} {
+		if got := terminal.question(screen{lines: splitLines(shown)}) != nil; got != want {
+			t.Errorf("%q: %t", shown, got)
+		}
+	}
+}
+
+// What ends a turn that shows no sign of work all the time is what it says.
+func TestTurnGoesOnUntilItSaysSo(t *testing.T) {
+	terminal := asking
+	terminal.Finished, terminal.Quiet = []string{"Worked for"}, 30*time.Second
+	f := &fakeCLI{prompt: "❯ ", lag: time.Second, work: time.Second}
+	inBubble(t, f, terminal, func(t *testing.T, s *session.Session) {
+		f.later(20*time.Second, func() { f.lines = append(f.lines, "more", "Worked for 20s") })
+		began := time.Now()
+		r, err := s.Send(session.Message{Text: "one"}).Wait(t.Context())
+		if took := time.Since(began); err != nil || !strings.Contains(r.Text, "more") || took > 25*time.Second {
+			t.Errorf("%q after %v, %v", r.Text, took, err)
+		}
+		began = time.Now()
+		if _, err := s.Send(session.Message{Text: "two"}).Wait(t.Context()); err != nil || time.Since(began) < terminal.Quiet {
+			t.Errorf("without a word it ends after %v, %v", time.Since(began), err)
+		}
+	})
+}
+
+// The ID of a session is told as soon as it is known.
+func TestSessionIDThatIsKnownLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeCLI{prompt: "❯ "}
+		e := f.engine(asking)
+		e.sessionID = func() string {
+			if len(f.pressed()) == 0 {
+				return ""
+			}
+			return "late"
+		}
+		s, err := session.Open(t.Context(), "test", e, f, session.Transport{}, session.Start{}, session.Options{})
+		if err != nil || s.Info().SessionID != "" {
+			t.Fatal(s.Info(), err)
+		}
+		if r, err := s.Send(session.Message{Text: "one"}).Wait(t.Context()); err != nil || r.SessionID != "late" || s.Info().SessionID != "late" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		s.Stop(t.Context(), "over")
+	})
+}
