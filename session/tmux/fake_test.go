@@ -13,23 +13,25 @@ import (
 // fakeCLI is a pane with a CLI of a simple kind in it: what was said, a mark of
 // work while it works, and a prompt with the input, or a dialog.
 type fakeCLI struct {
-	mu       sync.Mutex
-	lines    []string
-	prompt   string // empty for none
-	input    string
-	working  bool
-	dialog   string        // shown instead, until Enter
-	deaf     int           // writes that it loses
-	swallows int           // Enters that it loses
-	work     time.Duration // on each message
-	forever  bool          // until Escape
-	lag      time.Duration // before it shows that it works
-	keys     []string
-	got      []string
-	done     chan struct{}
-	once     sync.Once
-	why      error
-	resume   string // session to go on with
+	mu      sync.Mutex
+	lines   []string
+	prompt  string // empty for none
+	input   string
+	working bool
+	// placeholder says that the prompt makes way for the input.
+	placeholder bool
+	dialog      string        // shown instead, until Enter
+	deaf        int           // writes that it loses
+	swallows    int           // Enters that it loses
+	work        time.Duration // on each message
+	forever     bool          // until Escape
+	lag         time.Duration // before it shows that it works
+	keys        []string
+	got         []string
+	done        chan struct{}
+	once        sync.Once
+	why         error
+	resume      string // session to go on with
 }
 
 const workMark = "* working (esc to interrupt)"
@@ -55,7 +57,9 @@ func (f *fakeCLI) look(context.Context) (screen, error) {
 		if f.working {
 			s.lines = append(s.lines, workMark)
 		}
-		if f.prompt != "" || f.input != "" {
+		if f.placeholder && f.input != "" {
+			s.lines = append(s.lines, "> "+f.input)
+		} else if f.prompt != "" || f.input != "" {
 			s.lines = append(s.lines, splitLines(f.prompt+f.input)...)
 		}
 	}

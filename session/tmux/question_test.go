@@ -157,3 +157,36 @@ func TestSessionIDThatIsKnownLater(t *testing.T) {
 		s.Stop(t.Context(), "over")
 	})
 }
+
+// A CLI that shows its prompt before it takes messages is not ready before the rest.
+func TestPromptThatComesTooEarly(t *testing.T) {
+	terminal := asking
+	terminal.Ready = []string{"model x"}
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeCLI{prompt: "❯ "}
+		f.later(20*time.Second, func() { f.lines = append(f.lines, "model x") })
+		began := time.Now()
+		s, err := f.open(t.Context(), terminal)
+		if took := time.Since(began); err != nil || took < 20*time.Second || took > 24*time.Second {
+			t.Errorf("ready after %v, %v", took, err)
+		}
+		s.Stop(t.Context(), "over")
+	})
+}
+
+// An Enter that is lost while something else changes is pressed again, where an
+// empty input can be told from one that holds a message.
+func TestEnterThatSeemsToHaveAnEffect(t *testing.T) {
+	terminal := session.Terminal{Prompt: "> Type here", Placeholder: true, Busy: []string{"esc to interrupt"}}
+	f := &fakeCLI{prompt: "> Type here", placeholder: true, swallows: 1}
+	inBubble(t, f, terminal, func(t *testing.T, s *session.Session) {
+		for i := range 20 { // something changes all the time
+			f.later(time.Duration(i)*100*time.Millisecond, func() { f.lines = append(f.lines, "tip") })
+		}
+		r, err := s.Send(session.Message{Text: "one"}).Wait(t.Context())
+		if err != nil || !strings.Contains(r.Text, "answer to one") {
+			t.Errorf("%q, %v", r.Text, err)
+		}
+	})
+}
