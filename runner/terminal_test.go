@@ -1,0 +1,162 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
+)
+
+// shownRuntime can be held in a terminal; note takes what is taken back.
+func shownRuntime(note func(string)) registry.Runtime {
+	rt := fakeRuntime("shown")
+	rt.Executables, rt.PrivateTemp, rt.Litter = []string{"alpha"}, true, []string{".litter"}
+	rt.Instructions = &registry.Instructions{Prepare: func(context.Context, agent.Request, *instructions.Workspace) (agent.Setup, error) {
+		return agent.Setup{}, errors.New("that of a run")
+	}}
+	rt.Terminal = &registry.Terminal{
+		Terminal: session.Terminal{Prompt: "? "},
+		Command: func(r agent.Request) (agent.Command, error) {
+			return agent.Command{Args: append([]string{"--model=" + r.Model}, r.Resolved.Setup.Args...), Env: []string{"SHOWN=1"}}, nil
+		},
+		Prepare: func(_ context.Context, r agent.Request, _ *instructions.Workspace) (agent.Setup, error) {
+			setup := agent.Setup{
+				Args: []string{"prepared"}, Prefix: "rules: ", ResumeID: r.Resume, SessionID: func() string { return "s-1" },
+				Close: func(context.Context) []string { note("closed"); return nil },
+			}
+			if r.Resume == "files" {
+				setup.Files = [][]byte{nil}
+			}
+			return setup, nil
+		},
+		Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+		Resume:  registry.ResumeFlag,
+	}
+	return rt
+}
+
+// held is an engine and a process that do nothing.
+type held struct {
+	got  chan string
+	sink session.Sink
+	done chan struct{}
+	over func()
+}
+
+func (h *held) Open(_ context.Context, _ session.Transport, _ session.Start, sink session.Sink) (session.Info, error) {
+	h.sink = sink
+	return session.Info{}, nil
+}
+func (h *held) Send(_ context.Context, text string) error              { h.got <- text; return nil }
+func (h *held) Steer(context.Context, string) error                    { return session.ErrUnsupported }
+func (h *held) Interrupt(context.Context) error                        { return nil }
+func (h *held) Answer(context.Context, string, session.Decision) error { return nil }
+func (h *held) Close() error                                           { return nil }
+func (h *held) Done() <-chan struct{}                                  { return h.done }
+func (h *held) Stop()                                                  { h.over() }
+
+func TestTerminalSession(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	var taken []string
+	if err := b.Registry.Register(shownRuntime(func(what string) { taken = append(taken, what) })); err != nil {
+		t.Fatal(err)
+	}
+	var program session.Program
+	h := &held{got: make(chan string, 1), done: make(chan struct{})}
+	b.OpenTerminal = func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+		program = p
+		h.over = func() {
+			h.sink.Closed(nil)
+			p.Ended(0)
+			close(h.done)
+		}
+		if start.Resume != "old" {
+			t.Errorf("start %+v", start)
+		}
+		return session.Open(ctx, p.Runtime, h, h, session.Transport{}, start, o)
+	}
+	req := b.request()
+	req.Runtime, req.Prompt, req.Model, req.Resume = "shown", "hello", "m", "old"
+	s, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := <-h.got; got != "rules: hello" {
+		t.Errorf("the first message is %q", got)
+	}
+	dir, _ := agent.LookupEnv(program.Env, "TMPDIR")
+	shown, _ := agent.LookupEnv(program.Env, "SHOWN")
+	if !slices.Equal(program.Args, []string{"--model=m", "prepared"}) || filepath.Base(program.Path) != "alpha" || shown != "1" || dir == "" ||
+		program.Terminal.Prompt != "? " || program.SessionID() != "s-1" || !slices.Equal(program.Litter, []string{".litter"}) {
+		t.Errorf("%+v", program)
+	}
+	if len(taken) != 0 {
+		t.Errorf("taken back while it runs: %q", taken)
+	}
+	s.Stop(t.Context(), "done")
+	if left := b.leftBehind(t); !slices.Equal(taken, []string{"closed"}) || len(left) != 0 {
+		t.Errorf("taken back %q, left %q", taken, left)
+	}
+}
+
+func TestTerminalSessionThatIsNotStarted(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no terminal today")
+	for name, c := range map[string]struct {
+		change func(*agent.Request)
+		open   session.OpenTerminal
+		kind   error
+		says   string
+	}{
+		"it fails": {func(*agent.Request) {}, func(context.Context, session.Program, session.Start, session.Options) (*session.Session, error) {
+			return nil, broken
+		}, agent.ErrAgent, "no terminal today"},
+		"descriptors":      {func(r *agent.Request) { r.Resume = "files" }, nil, agent.ErrUsage, "descriptors"},
+		"another runtime":  {func(r *agent.Request) { r.Runtime = "beta" }, nil, agent.ErrUsage, "be held in a terminal"},
+		"an unknown mode":  {func(r *agent.Request) { r.Runtime = "mode" }, nil, agent.ErrUsage, `"mode" is no mode`},
+		"nothing built in": {func(r *agent.Request) { r.Runtime = "nothing" }, nil, session.ErrNoTerminals, "session/tmux"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "alpha", "beta")
+			closed := 0
+			if err := b.Registry.Register(shownRuntime(func(string) { closed++ })); err != nil {
+				t.Fatal(err)
+			}
+			b.OpenTerminal = func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+				if c.open == nil {
+					t.Error("something is started")
+					return nil, broken
+				}
+				return c.open(ctx, p, start, o)
+			}
+			req := b.request()
+			req.Runtime, req.Prompt = "shown", ""
+			c.change(&req)
+			options := session.Options{Mode: session.ModeTmux}
+			switch req.Runtime {
+			case "mode":
+				req.Runtime, options.Mode = "shown", "mode"
+			case "nothing":
+				req.Runtime, b.OpenTerminal = "shown", nil
+			}
+			if _, err := b.StartSession(t.Context(), req, options); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %v with %q", err, c.kind, c.says)
+			}
+			if left := b.leftBehind(t); len(left) != 0 {
+				t.Errorf("left %q", left)
+			}
+			if want := map[bool]int{true: 1}[name == "it fails" || name == "descriptors"]; closed != want {
+				t.Errorf("taken back %d times, want %d", closed, want)
+			}
+		})
+	}
+}
