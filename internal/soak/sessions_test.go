@@ -35,7 +35,7 @@ func TestSessionsOneByOne(t *testing.T) {
 		Store: sessions.NewStore(box.path("state")),
 		Hooks: sessions.NewHooks(func(line string) { t.Error(line) }, sessions.File(box.path("events"))),
 	}
-	count := size(2_000, 20)
+	count := size(2_000, 5)
 	if err := brief(t, m, box.path("work"), "first"); err != nil { // makes what the process keeps
 		t.Fatal(err)
 	}
