@@ -10,6 +10,7 @@ import (
 	"github.com/busdk/bus-agent/command"
 
 	_ "github.com/busdk/bus-agent/backends/all"
+	_ "github.com/busdk/bus-agent/session/tmux" // for sessions in mode tmux
 )
 
 // version is set by the linker: -ldflags "-X main.version=1.2.3".

@@ -85,5 +85,6 @@ func (s *sessionSettings) complete(opts *sessions.StartOptions, id string) {
 		opts.Env[name] = value
 	}
 	opts.Identity.SessionID, opts.Bead = id, s.Bead
+	opts.Mode = s.Mode
 	opts.Session.ApprovalTimeout = s.ApprovalTimeout
 }

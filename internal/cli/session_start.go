@@ -19,8 +19,8 @@ const startTime = 3 * time.Minute
 // startOptions are the flags of "session start" as they were given.
 type startOptions struct {
 	runOptions
-	name, idle, approvalTimeout, bead value
-	hookFiles, hookCommands           values
+	name, idle, approvalTimeout, bead, mode value
+	hookFiles, hookCommands                 values
 }
 
 // sharedFlags are those that start has in common with run.
@@ -39,6 +39,7 @@ func (o *startOptions) flags(inv *invocation) []*commandFlag {
 	return append(list,
 		option("name", "call the session `NAME`", &o.name),
 		option("timeout", "give up when the agent takes no messages after `DURATION` (default: 3m)", &o.timeout),
+		o.modeFlag(),
 		o.idleFlag(),
 		o.approvalFlag(),
 		o.hookFileFlag(),
@@ -109,6 +110,7 @@ type sessionSettings struct {
 	Idle                time.Duration         `json:"idle,omitempty"`
 	ApprovalTimeout     time.Duration         `json:"approval_timeout,omitempty"`
 	Bead                string                `json:"bead,omitempty"`
+	Mode                sessions.Mode         `json:"mode,omitempty"`
 	// Hooks are told what happens, beside those of the preferences.
 	Hooks []sessions.SinkSpec `json:"hooks,omitempty"`
 	// Env may hold secrets; it is not stored.
@@ -128,6 +130,9 @@ func (inv *invocation) sessionSettings(o *startOptions, rest []string) (sessionS
 		Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs, Args: rest,
 		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, RequireConfigured: o.requireConfigured,
 		StartTimeout: req.Timeout, Env: req.Env,
+	}
+	if s.Mode, err = o.parseMode(); err != nil {
+		return sessionSettings{}, err
 	}
 	if s.StartTimeout == 0 {
 		s.StartTimeout = startTime
