@@ -31,8 +31,6 @@ type text struct {
 	message  string
 	subagent string
 
-	output []byte // of a tool, an excerpt: reused
-
 	// A warning is often repeated as the reason of the failure.
 	warned string
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
@@ -45,7 +46,9 @@ func (t *text) result(dst []byte, e *agent.Event) []byte {
 	var omitted int
 	var exit *int
 	if e.Tool != nil {
-		head, tail, omitted = t.excerpt(e.Tool.Output)
+		shown := excerpts.Get().(*[]byte)
+		defer excerpts.Put(shown)
+		head, tail, omitted = t.excerpt(shown, e.Tool.Output)
 		exit = e.Tool.ExitCode
 	}
 	failed := e.Failed || exit != nil && *exit != 0
@@ -80,19 +83,22 @@ func (t *text) result(dst []byte, e *agent.Event) []byte {
 	return t.endLine(append(dst, tail...))
 }
 
+// excerpts are buffers, which a run does not hold while its agent is silent.
+var excerpts = sync.Pool{New: func() any { return new([]byte) }}
+
 // excerpt returns head and tail of a tool's output as they may be shown, whole
 // lines where they are not too long, and about how many bytes are left out. They
-// are valid until the next call.
-func (t *text) excerpt(output agent.Payload) (head, tail []byte, omitted int) {
+// are in shown.
+func (t *text) excerpt(shown *[]byte, output agent.Payload) (head, tail []byte, omitted int) {
 	first, last, omitted := output.Excerpt(maxOutHead, maxOutTail)
-	t.output = t.payload(t.output[:0], first)
-	cut := len(t.output)
-	head = bytes.TrimLeft(t.output, "\r\n")
+	*shown = t.payload((*shown)[:0], first)
+	cut := len(*shown)
+	head = bytes.TrimLeft(*shown, "\r\n")
 	if omitted == 0 {
 		return bytes.TrimRight(head, "\r\n"), nil, 0
 	}
-	t.output = t.payload(t.output, last)
-	tail = t.output[cut:]
+	*shown = t.payload(*shown, last)
+	tail = (*shown)[cut:]
 	if i := bytes.LastIndexByte(head, '\n'); i > len(head)/2 {
 		omitted += len(head) - i
 		head = head[:i]

@@ -36,7 +36,7 @@ type output struct {
 	stdout    capture.Buffer
 	stderr    capture.Buffer
 	errorTail capture.Buffer // of standard error, for the error
-	text      []byte         // gathered from the events of what has arrived
+	text      *[]byte        // gathered from the events of what has arrived; nil: nothing
 
 	fresh     bool // the session began with this run
 	sessionID string
@@ -182,15 +182,24 @@ func (o *output) close() error {
 // more events of what has arrived.
 const flushSize = 64 << 10
 
+// texts are buffers for it, which a run does not hold while its agent is silent.
+var texts = sync.Pool{New: func() any { return new([]byte) }}
+
 // flush passes on the text that was gathered.
 func (o *output) flush() error {
-	if len(o.text) == 0 {
+	if o.text == nil {
 		return nil
 	}
-	err := o.pass(o.req.Text, o.text)
-	if o.text = o.text[:0]; cap(o.text) > keptSize {
-		o.text = nil
+	text := *o.text
+	var err error
+	if len(text) > 0 {
+		err = o.pass(o.req.Text, text)
 	}
+	if cap(text) <= keptSize {
+		*o.text = text[:0]
+		texts.Put(o.text)
+	}
+	o.text = nil
 	return err
 }
 
@@ -201,8 +210,11 @@ const keptSize = 2 << 20
 func (o *output) event(e *agent.Event) error {
 	o.note(e)
 	if o.formatter != nil && !o.raw {
-		o.text = o.formatter.Append(o.text, e)
-		if len(o.text) >= flushSize {
+		if o.text == nil {
+			o.text = texts.Get().(*[]byte)
+		}
+		*o.text = o.formatter.Append(*o.text, e)
+		if len(*o.text) >= flushSize {
 			if err := o.flush(); err != nil {
 				return err
 			}
