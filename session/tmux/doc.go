@@ -1,14 +1,15 @@
 // Package tmux is the engine for agents that have nothing but a terminal: it
 // starts an agent CLI in tmux, types what is said to it and reads what it shows.
 //
-// It is opt-in. It runs the program tmux, 3.2 or later, so nothing imports it
-// unless somebody asked for it. An engine that speaks a protocol is better in
+// It is opt-in. It runs the program tmux, 3.2 or later, so no package imports it
+// but the program bus-agent. Importing it registers it: package runner then starts
+// sessions in session.ModeTmux. An engine that speaks a protocol is better in
 // every respect but one: any interactive CLI can be held in a terminal.
 //
-//	s, err := tmux.Open(ctx, tmux.Options{
+//	s, err := tmux.Open(ctx, tmux.Options{Program: session.Program{
 //		Runtime: "mine", Path: "/usr/bin/mine", Env: os.Environ(),
-//		Terminal: tmux.Terminal{Prompt: "> ", Busy: []string{"esc to interrupt"}},
-//	}, session.Start{Workdir: dir}, session.Options{})
+//		Terminal: session.Terminal{Prompt: "> ", Busy: []string{"esc to interrupt"}},
+//	}}, session.Start{Workdir: dir}, session.Options{})
 //
 // # The server
 //
@@ -24,17 +25,18 @@
 //
 // With a Terminal.Prompt, the agent is idle when a line near the end of what it
 // shows is the prompt or begins with it and nothing there says that it is busy; it
-// is ready when two looks in a row find it idle. Without a prompt it is ready after
+// is ready when it is idle for two seconds in which nothing changes, and one of
+// Terminal.Ready is shown where there are any. Without a prompt it is ready after
 // Terminal.WarmUp. Questions that a CLI asks when it starts are answered with the
 // keys of Terminal.Dialogs, never with others.
 //
 // # Delivery
 //
-// A message loses its control characters, tabs become four spaces, and a line
-// break goes before one that the CLI would take for a command. It is pasted as one
+// A message loses its control characters, tabs become four spaces, and the line
+// "Message:" goes before one that the CLI would take for a command. It is pasted as one
 // piece, or typed key by key. When the terminal shows nothing of it the input is
 // cleared and it is typed again, until Terminal.RetryBudget is used up. Enter
-// follows once the terminal is still, and again, three times at most, while
+// follows once the terminal is still, and Terminal.EnterPause later, and again, three times at most, while
 // nothing changes. A pane that somebody scrolls is brought back first. An error
 // says that the message was not submitted, as far as can be seen; where it could
 // not be cleared away, it is still in the agent's input.
@@ -42,8 +44,8 @@
 // # Turns
 //
 // A turn is over when the agent was seen busy, is idle, and two more looks find
-// nothing changed; where it was not seen busy, when nothing has changed for
-// Terminal.Quiet. So an agent that shows no sign of work and pauses that long
+// nothing changed; where it was not seen busy, and where none of Terminal.Finished
+// is in what it shows, when nothing has changed for Terminal.Quiet. So an agent that shows no sign of work and pauses that long
 // seems to be done.
 //
 // The text of a turn is what the terminal gained: best effort. It can hold the
@@ -51,7 +53,10 @@
 // alternate screen only what was on it at the end. Lines that are wider than the
 // terminal and that the CLI breaks itself stay broken.
 //
-// Questions for permission are text like any other. A turn that ends with one
-// is answered with the next message; [session.Session.Answer] is always too late.
-// The interrupt keys are pressed once, because a second time ends many CLIs.
+// A question of Terminal.Questions that stands at the end of the screen during a
+// turn is one of the session; its reason is what the screen shows. Accept, also for
+// the session, presses its keys for yes, decline and cancel those for no, which end
+// the turn of many CLIs. While it stands there no message is typed and no Enter
+// pressed, so nothing else answers it, except a person who is attached. Questions
+// that are not known are text like any other. The interrupt keys are pressed once, because a second time ends many CLIs.
 package tmux
