@@ -234,3 +234,41 @@ func proveTerminalAsks(t *testing.T, cli seen, decision session.Decision) {
 	}
 	d.stop()
 }
+
+// The commands of sessions work with one in a terminal as with any other.
+func TestTerminalFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	eachTerminal(t, func(t *testing.T, cli seen) {
+		w := cli.make(t, modeltest.Always(answer("the sky is blue")), layered())
+		w.keeps = append(w.keeps, ".local") // the state of sessions
+		run := func(args ...string) outcome {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+			defer cancel()
+			cmd, stdout, stderr := w.start(ctx, "", args...)
+			err := cmd.Wait()
+			o := outcome{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
+			if err != nil {
+				t.Fatalf("%q: %v\n%v", args, err, o)
+			}
+			return o
+		}
+		before := w.snapshot()
+		run(append([]string{"session", "start", "--mode", "tmux", "--name", "look", "--agent", w.agent, "--model", w.chosen}, w.fake()...)...)
+		defer run("session", "stop", "look")
+		for range 2 {
+			if o := run("session", "send", "look", "what of the sky?"); !strings.Contains(o.stdout, "the sky is blue") {
+				t.Errorf("send: %v", o)
+			}
+			run("session", "stop", "look")
+			w.checkTraces(before)
+			run("session", "resume", "look")
+		}
+		// Codex asks for titles beside the conversation.
+		if !slices.ContainsFunc(w.model.ModelRequests(), func(r *modeltest.Request) bool {
+			return strings.Count(strings.Join(r.Texts("user"), "\n"), "what of the sky?") == 2
+		}) {
+			t.Error("the session that was gone on with does not know what was said")
+		}
+	})
+}
