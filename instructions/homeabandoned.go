@@ -32,7 +32,8 @@ type Folder struct {
 // another machine. A place that cannot be read has nothing.
 func (p Places) Abandoned(owner int) []Folder { return p.abandoned(owner, false) }
 
-// RemoveAbandoned removes what Abandoned lists. Kept sessions stay.
+// RemoveAbandoned removes what Abandoned lists. Kept sessions stay, and what homes
+// say of themselves with [Home.Salvage] is added to them.
 func (p Places) RemoveAbandoned(owner int) []Folder { return p.abandoned(owner, true) }
 
 func (p Places) abandoned(owner int, remove bool) (all []Folder) {
@@ -70,7 +71,7 @@ func abandonedHomes(dir, parent string, owner int, remove bool) (found []Folder)
 	eachAbandoned(base, isHomeName, owner, func(name string, pid int) {
 		f := Folder{Path: filepath.Join(dir, filepath.FromSlash(parent), name), What: "private home", Owner: pid}
 		if remove {
-			f.Err = removeTree(base, name, nil)
+			f.Err = removeHome(base, name)
 		}
 		found = append(found, f)
 	})
@@ -137,5 +138,5 @@ func eachAbandoned(base *os.Root, accepted func(name string) bool, owner int, fo
 // removeAbandoned removes the homes below base that are abandoned. What cannot be
 // removed stays, for somebody who asks.
 func removeAbandoned(base *os.Root) {
-	eachAbandoned(base, isHomeName, 0, func(name string, _ int) { _ = removeTree(base, name, nil) })
+	eachAbandoned(base, isHomeName, 0, func(name string, _ int) { _ = removeHome(base, name) })
 }

@@ -44,6 +44,9 @@ func own(dir string) error {
 	if err := h.WriteFile("snapshots/env", []byte("KEY=secret"), 0o600); err != nil {
 		return err
 	}
+	if err := h.Salvage("state", "said", "*.jsonl", "days/*"); err != nil {
+		return err
+	}
 	temp, _, err := process.MakeTempDir(os.Getenv("TMPDIR"))
 	if err != nil {
 		return err
@@ -162,6 +165,69 @@ func TestAbandonedTemporaryHomeIsRemoved(t *testing.T) {
 	}
 	if tree := snapshot(t, temp); len(tree) != 0 {
 		t.Errorf("left: %v", tree)
+	}
+}
+
+// What the CLI of a killed process has said of its sessions is kept, by whoever
+// removes the home, and nothing else is, whatever stands there.
+func TestSessionsOfAnAbandonedHomeAreKept(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"next home", "sweep"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			dir, temp := tempDir(t), tempDir(t)
+			owner := startOwning(t, dir, temp)
+			outside := filepath.Join(temp, "outside")
+			must(t, os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "x.jsonl"), nil, 0o600))
+			write(t, owner.home, map[string]string{"state/a.jsonl": "one", "state/days/01/b.jsonl": "two", "state/secret": "no", "other/c.jsonl": "no"})
+			must(t, os.Symlink(outside, filepath.Join(owner.home, "state", "days", "away")))
+			owner.kill()
+			if by == "sweep" {
+				places := instructions.Places{Workdir: dir, Owned: owned}
+				if found := places.RemoveAbandoned(0); len(found) != 1 || found[0].Err != nil {
+					t.Errorf("removed %+v", found)
+				}
+			} else {
+				newHome(t, open(t, dir, false))
+			}
+			if exists(owner.home) || !exists(filepath.Join(outside, "x.jsonl")) {
+				t.Error("the home is there, or what is outside is not")
+			}
+			kept := filepath.Join(dir, parent, "sessions")
+			tree := snapshot(t, kept)
+			if read(t, filepath.Join(kept, "said/a.jsonl")) != "one" || read(t, filepath.Join(kept, "said/days/01/b.jsonl")) != "two" {
+				t.Errorf("kept: %v", tree)
+			}
+			for _, name := range []string{"said/secret", "said/c.jsonl", "said/days/away"} {
+				if exists(filepath.Join(kept, name)) {
+					t.Errorf("%s was kept", name)
+				}
+			}
+		})
+	}
+}
+
+// An agent can write in its home: what it says there leads nowhere else.
+func TestSalvageStaysInTheParent(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{
+		`{"tree":"..","kept":".","patterns":["*"]}`, `{"tree":"state","kept":"../..","patterns":["*"]}`,
+		`{"tree":"state","kept":".","patterns":["../*"]}`, `{"tree":"/etc","kept":".","patterns":["*"]}`, `[`, ``,
+		`{"tree":"link","kept":".","patterns":["*"]}`, `{"tree":"state","kept":".","patterns":["[","x"]}`,
+	} {
+		dir, temp := tempDir(t), tempDir(t)
+		owner := startOwning(t, dir, temp)
+		write(t, dir, map[string]string{"mine": "mine"})
+		write(t, owner.home, map[string]string{"state/a": "one", ".bus-agent-salvage": said})
+		must(t, os.Symlink(dir, filepath.Join(owner.home, "link")))
+		owner.kill()
+		places := instructions.Places{Workdir: dir, Owned: owned}
+		if found := places.RemoveAbandoned(0); len(found) != 1 || found[0].Err != nil {
+			t.Errorf("%s: removed %+v", said, found)
+		}
+		if tree := snapshot(t, dir); len(tree) != 1 || read(t, filepath.Join(dir, "mine")) != "mine" {
+			t.Errorf("%s: left %v", said, tree)
+		}
 	}
 }
 

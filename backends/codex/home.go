@@ -73,6 +73,9 @@ func prepareHome(r agent.Request, w *instructions.Workspace, deliver delivery) (
 	fail := func(err error) (agent.Setup, error) {
 		return agent.Setup{}, errors.Join(err, home.Remove())
 	}
+	if err := home.Salvage(sessionTree, keptTree, "*"); err != nil {
+		return fail(err)
+	}
 	if err := linkLogin(r, home, &setup); err != nil {
 		return fail(err)
 	}

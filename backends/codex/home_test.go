@@ -87,8 +87,8 @@ func TestHomeIsFreshAndGoes(t *testing.T) {
 	if filepath.Dir(home) != filepath.Join(p.dir, ".codex", "bus") {
 		t.Fatalf("home = %s", home)
 	}
-	// The one file says whose home it is.
-	if entries, err := os.ReadDir(home); err != nil || len(entries) != 1 || entries[0].Name() != ".bus-agent-owner" {
+	// They say whose home it is and what of it is kept when that dies.
+	if entries, err := os.ReadDir(home); err != nil || len(entries) != 2 || entries[0].Name() != ".bus-agent-owner" || entries[1].Name() != ".bus-agent-salvage" {
 		t.Errorf("a fresh home holds %v, %v", entries, err)
 	}
 	for _, flag := range []string{"--ignore-user-config", "--ignore-rules"} {

@@ -64,6 +64,9 @@ func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent
 	}
 	setup.Close = func(context.Context) []string { return closeHome(home) }
 	err = func() error {
+		if err := home.Salvage(".gemini", ".", projectList, "tmp/*/chats", "tmp/*/"+projectRoot); err != nil {
+			return err
+		}
 		if err := u.linkInto(home, settings.names); err != nil {
 			return err
 		}

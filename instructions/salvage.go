@@ -1,0 +1,105 @@
+package instructions
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// salvageName is the file of a home that says what is to be kept of it.
+const salvageName = ".bus-agent-salvage"
+
+// A salvage is what is kept of a home whose process died.
+type salvage struct {
+	Tree     string   `json:"tree"`
+	Kept     string   `json:"kept"`
+	Patterns []string `json:"patterns"`
+}
+
+// Salvage says what is kept, as by [Home.Keep], of a home whose process is killed
+// before it can do so, when the home is removed: the files and trees below tree, a
+// directory of the home, that match one of the patterns, which are those of
+// path.Match. They keep their names below kept, "." for the kept files themselves.
+// Nothing is kept of a temporary home.
+func (h *Home) Salvage(tree, kept string, patterns ...string) error {
+	if h.w.dryRun || h.temporary() {
+		return nil
+	}
+	if !h.open {
+		return fs.ErrClosed
+	}
+	s := salvage{Tree: tree, Kept: kept, Patterns: patterns}
+	if err := s.check(); err != nil {
+		return err
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return h.root.WriteFile(salvageName, text, 0o600)
+}
+
+func (s salvage) check() error {
+	err := checkName(s.Tree)
+	if s.Kept != "." {
+		err = errors.Join(err, checkName(s.Kept))
+	}
+	for _, p := range s.Patterns {
+		_, badPattern := path.Match(p, "")
+		err = errors.Join(err, checkName(p), badPattern)
+	}
+	return err
+}
+
+// salvageHome keeps what the home of that name below base says is to be kept. The
+// agent could write there: what it says otherwise stays within base, and what
+// makes no sense is nothing. The workdir is locked.
+func salvageHome(base *os.Root, name string) error {
+	text, err := readFile(base, path.Join(name, salvageName), 1<<16)
+	var s salvage
+	if err != nil || json.Unmarshal(text, &s) != nil || s.check() != nil {
+		return nil
+	}
+	tree, err := base.OpenRoot(path.Join(name, s.Tree))
+	if err != nil {
+		return nil // nothing is there
+	}
+	defer tree.Close()
+	var errs error
+	found := false
+	for _, p := range s.Patterns {
+		matches, _ := fs.Glob(tree.FS(), p)
+		for _, m := range matches {
+			found = true
+			errs = errors.Join(errs, keepTree(base, path.Join(name, s.Tree, m), path.Join(keptDir, s.Kept, m)))
+		}
+	}
+	if !found || hides(base) {
+		return errs
+	}
+	if err := ignoreDir(base, keptDir); !errors.Is(err, fs.ErrNotExist) {
+		errs = errors.Join(errs, err)
+	}
+	return errs
+}
+
+// hides reports whether the parent of homes is hidden from git as a whole.
+func hides(base *os.Root) bool {
+	text, err := readFile(base, ignoreName, 1<<16)
+	if err != nil {
+		return false
+	}
+	_, ours := parseIgnore(string(text))
+	return ours
+}
+
+// removeHome removes the abandoned home of that name below base, after what is to
+// be kept of it has been.
+func removeHome(base *os.Root, name string) error {
+	if err := salvageHome(base, name); err != nil {
+		return err
+	}
+	return removeTree(base, name, nil)
+}
