@@ -2,6 +2,7 @@ package formatters
 
 import (
 	"bytes"
+	"math/bits"
 	"sync"
 )
 
@@ -15,11 +16,16 @@ const headSize = 64 << 10
 // with others between two lines, unless it is larger than sharedBuffer.
 const (
 	ownBuffer    = 8 << 10
-	sharedBuffer = 2 << 20
+	sharedBuffer = ownBuffer << len(buffers)
 )
 
-// buffers are those that nobody has a use for at the moment.
-var buffers sync.Pool // of *[]byte
+// buffers are those that nobody has a use for at the moment, of *[]byte: each pool
+// has those of one size, twice that of the one before.
+var buffers [8]sync.Pool
+
+// sharedSize returns which of the buffers holds n bytes, more than ownBuffer and at
+// most sharedBuffer.
+func sharedSize(n int) int { return bits.Len(uint(n-1)/ownBuffer) - 1 }
 
 // Lines splits what is written to it into lines and hands each to Handle. It
 // never fails by itself, whatever the bytes are, and holds at most one
@@ -128,25 +134,30 @@ func (l *Lines) grow(n int) {
 		return
 	}
 	old := l.buf
-	if need > ownBuffer {
-		if shared, ok := buffers.Get().(*[]byte); ok && cap(*shared) >= need {
+	switch {
+	case need <= ownBuffer:
+		l.buf = append(make([]byte, 0, min(max(2*cap(old), need), ownBuffer)), old...)
+	case need <= sharedBuffer:
+		i := sharedSize(need)
+		if shared, ok := buffers[i].Get().(*[]byte); ok {
 			l.buf = append((*shared)[:0], old...)
-			release(old)
-			return
+		} else {
+			l.buf = append(make([]byte, 0, ownBuffer<<(i+1)), old...)
 		}
+	default:
+		size := max(2*cap(old), need)
+		if most := l.max() + 1; size > most {
+			size = max(most, need)
+		}
+		l.buf = append(make([]byte, 0, size), old...)
 	}
-	size := max(2*cap(old), need)
-	if most := l.max() + 1; size > most {
-		size = max(most, need)
-	}
-	l.buf = append(make([]byte, 0, size), old...)
 	release(old)
 }
 
 // release lets others have a buffer.
 func release(buf []byte) {
-	if cap(buf) > ownBuffer && cap(buf) <= sharedBuffer {
-		buffers.Put(&buf)
+	if n := cap(buf); n > ownBuffer && n <= sharedBuffer && n == ownBuffer<<(sharedSize(n)+1) {
+		buffers[sharedSize(n)].Put(&buf)
 	}
 }
 

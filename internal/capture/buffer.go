@@ -31,7 +31,7 @@ func add[T []byte | string](b *Buffer, p T) {
 	b.size += int64(len(p))
 	if room := b.Limit - len(b.head); room > 0 {
 		n := min(room, len(p))
-		b.head = append(b.head, p[:n]...)
+		b.head = append(b.room(b.head, n), p[:n]...)
 		p = p[n:]
 	}
 	if len(p) > b.Limit {
@@ -39,7 +39,7 @@ func add[T []byte | string](b *Buffer, p T) {
 	}
 	if room := b.Limit - len(b.ring); room > 0 && len(p) > 0 {
 		n := min(room, len(p))
-		b.ring = append(b.ring, p[:n]...)
+		b.ring = append(b.room(b.ring, n), p[:n]...)
 		p = p[n:]
 	}
 	for len(p) > 0 {
@@ -47,6 +47,16 @@ func add[T []byte | string](b *Buffer, p T) {
 		b.start = (b.start + n) % b.Limit
 		p = p[n:]
 	}
+}
+
+// room returns kept with room for n more bytes, as many as there may be at most:
+// twice as much each time and never more than the limit.
+func (b *Buffer) room(kept []byte, n int) []byte {
+	need := len(kept) + n
+	if need <= cap(kept) {
+		return kept
+	}
+	return append(make([]byte, 0, min(max(2*cap(kept), need), b.Limit)), kept...)
 }
 
 // Reset forgets all and keeps the memory, unless there is much of it.
