@@ -53,6 +53,52 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	})
 }
 
+// TestInterruptThatIsNotAnswered holds up nothing but the next turn, which it is not
+// meant for.
+func TestInterruptThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{
+			steer:     func(string) error { return nil },
+			interrupt: func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
+		}
+		s := open(t, p, session.Options{})
+		turn := s.Send(session.Message{Text: "first"})
+		<-p.sent
+		interrupted := make(chan error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		go func() { interrupted <- s.Interrupt(ctx) }()
+		synctest.Wait()
+
+		brief, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		if s.Steer(brief, session.Message{Text: "steered"}) != turn {
+			t.Error("it did not go into the turn")
+		}
+		p.question("q")
+		if err := s.Answer(brief, "q", session.Accept); err != nil {
+			t.Error(err)
+		}
+		if err := s.Interrupt(brief); !errors.Is(err, context.DeadlineExceeded) || p.interrupted != 2 {
+			t.Errorf("again: %v, %d", err, p.interrupted)
+		}
+		s.Send(session.Message{Text: "next"})
+		p.finish()
+		synctest.Wait()
+		if len(p.sent) > 0 {
+			t.Error("the next turn can be interrupted instead")
+		}
+		if err := <-interrupted; !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if got := <-p.sent; got != "next" {
+			t.Errorf("then %q was sent", got)
+		}
+		s.Stop(t.Context(), "")
+	})
+}
+
 func TestCancelEndsTheTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,8 +10,9 @@ import (
 )
 
 // An Engine speaks one protocol with one agent process. Its methods are called by
-// a [Session], one at a time, but Answer and Close may come during another one:
-// an agent that waits for an answer says nothing else. An engine reports what the
+// a [Session], one at a time, but Interrupt, Answer and Close may come during
+// another one, and others than Send during Interrupt: an agent that waits for an
+// answer says nothing else, and one that hangs answers nothing. An engine reports what the
 // agent says to its [Sink], from one goroutine at a time, and never from within a
 // call of one of its methods but Open.
 type Engine interface {

@@ -107,17 +107,18 @@ type Session struct {
 	wake    chan struct{}
 	closed  chan struct{} // the agent's output has ended
 
-	mu        sync.Mutex
-	info      Info
-	urgent    []*Turn // messages that came too late to steer
-	queue     []*Turn
-	current   *Turn
-	usage     *agent.Usage // of all turns
-	approvals map[string]*question
-	asked     int
-	stopping  bool
-	reason    string // why it ended
-	failure   error  // of the agent's output
+	mu         sync.Mutex
+	info       Info
+	urgent     []*Turn // messages that came too late to steer
+	queue      []*Turn
+	current    *Turn
+	usage      *agent.Usage // of all turns
+	approvals  map[string]*question
+	asked      int
+	interrupts int // that the agent has not answered
+	stopping   bool
+	reason     string // why it ended
+	failure    error  // of the agent's output
 }
 
 // Open opens a session of runtime, a token for texts, with an engine on t. It
@@ -322,7 +323,7 @@ func (s *Session) begin() bool {
 func (s *Session) take() *Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != nil || s.stopping {
+	if s.current != nil || s.interrupts > 0 || s.stopping {
 		return nil
 	}
 	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
@@ -373,22 +374,39 @@ func (s *Session) adjust(ctx context.Context, set func(Adjuster) error) error {
 
 // Interrupt ends the turn that is running, and the tools it has started. It
 // returns when the agent has been asked; the turn ends with an error of kind
-// agent.ErrCanceled. Without a running turn it does nothing.
+// agent.ErrCanceled. Without a running turn it does nothing. An agent that does not
+// answer keeps it until ctx ends, and holds up no other call.
 func (s *Session) Interrupt(ctx context.Context) error {
-	if err := s.lock(ctx); err != nil {
+	interrupts, err := s.beginInterrupt(ctx)
+	if err != nil || !interrupts {
 		return err
+	}
+	defer s.endInterrupt()
+	return s.engine.Interrupt(ctx)
+}
+
+// beginInterrupt reports whether there is a turn to interrupt, and keeps the next
+// one, which is not meant, from being begun.
+func (s *Session) beginInterrupt(ctx context.Context) (bool, error) {
+	if err := s.lock(ctx); err != nil { // a turn that begins has begun
+		return false, err
 	}
 	defer s.unlock()
 	s.mu.Lock()
-	t := s.current
-	if t != nil {
-		t.interrupted = true
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return false, nil
 	}
-	s.mu.Unlock()
-	if t == nil {
-		return nil
-	}
-	return s.engine.Interrupt(ctx)
+	s.current.interrupted = true
+	s.interrupts++
+	return true, nil
+}
+
+func (s *Session) endInterrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupts--
+	s.awake()
 }
 
 // State returns what the session is doing.

@@ -19,6 +19,8 @@ type peer struct {
 	sent  chan string
 	steer func(text string) error
 	send  func(text string) error
+	// interrupt is what the agent makes of an interrupt; nil obeys.
+	interrupt func(ctx context.Context) error
 
 	mu          sync.Mutex
 	answers     []string
@@ -53,10 +55,13 @@ func (p *peer) Steer(_ context.Context, text string) error {
 	return p.steer(text)
 }
 
-func (p *peer) Interrupt(context.Context) error {
+func (p *peer) Interrupt(ctx context.Context) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.interrupted++
+	p.mu.Unlock()
+	if p.interrupt != nil {
+		return p.interrupt(ctx)
+	}
 	return nil
 }
 
