@@ -45,7 +45,8 @@ const (
 	decoded    mode = "decoded"     // from memory: decoded and delivered
 	unmarshal  mode = "unmarshal"   // from memory: encoding/json
 	manyRaw    mode = "many raw"    // os/exec, agents at once
-	manyAgents mode = "many agents" // the library, agents at once
+	manyPassed mode = "many passed" // the library, agents at once, raw bytes to a writer
+	manyAgents mode = "many agents" // the same, events and text too
 	talkRaw    mode = "talk raw"    // os/exec, conversations at once
 	talkMany   mode = "talk many"   // the library, sessions at once
 )
@@ -91,7 +92,7 @@ func child(text string, out io.Writer) error {
 	does := map[mode]func(job) (cost, error){
 		rawPipe: job.rawPipe, rawLarge: job.rawLarge, passed: job.passed, delivered: job.delivered,
 		rendered: job.rendered, decoded: job.decoded, unmarshal: job.unmarshal,
-		manyRaw: job.manyRaw, manyAgents: job.manyAgents, talkRaw: job.talkRaw, talkMany: job.talkMany,
+		manyRaw: job.manyRaw, manyPassed: job.manyPassed, manyAgents: job.manyAgents, talkRaw: job.talkRaw, talkMany: job.talkMany,
 	}[j.Mode]
 	if does == nil {
 		return fmt.Errorf("no job %q", j.Mode)
