@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -157,6 +158,7 @@ func (inv *invocation) sessionRequest(o *runOptions) (agent.Request, error) {
 		func() error { return o.parseWords(&req) },
 		func() error { return o.parseNumbers(&req) },
 		func() error { return inv.parsePaths(o, &req) },
+		func() error { return settlePaths(&req) },
 		func() error { return checkEnv(o.env.list) },
 	} {
 		if err := step(); err != nil {
@@ -164,6 +166,22 @@ func (inv *invocation) sessionRequest(o *runOptions) (agent.Request, error) {
 		}
 	}
 	return req, nil
+}
+
+// settlePaths makes the paths of a request absolute: the supervisor has another
+// current directory, so what is relative would be something else there.
+func settlePaths(req *agent.Request) error {
+	workdir, err := filepath.Abs(req.Workdir)
+	if err != nil {
+		return agent.Usagef("workdir %q: %w", req.Workdir, err)
+	}
+	req.Workdir = workdir
+	for i, dir := range req.AddDirs {
+		if req.AddDirs[i], err = filepath.Abs(dir); err != nil {
+			return agent.Usagef("added directory %q: %w", dir, err)
+		}
+	}
+	return nil
 }
 
 // times fills in how long things may take.
@@ -219,6 +237,7 @@ func (inv *invocation) launch(ctx context.Context, all *supervisor.Sessions, ent
 	if inv.env.Executable == "" {
 		return &failure{text: "sessions cannot be started", err: errNoExecutable}
 	}
+	entry.Workdir = settings.Workdir // what was stored may differ
 	input, err := json.Marshal(supervision{Folder: all.Folder, Entry: entry, Settings: settings, Message: text})
 	if err != nil {
 		return err

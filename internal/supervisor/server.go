@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ const (
 // Options say what [Serve] serves.
 type Options struct {
 	Sessions *Sessions
-	Entry    Entry // as Create returned it, or of a session to go on with
+	Entry    Entry // as Create returned it, or of a session to go on with; its workdir is absolute
 	// Open starts the session. It calls notes.Started when it is settled what is
 	// started, and no later than it returns.
 	Open func(ctx context.Context, options session.Options, notes Notes) (Agent, error)
@@ -83,6 +84,9 @@ type server struct {
 // Serve holds a session until it ends, until it is stopped, or until ctx ends. It
 // returns when nothing of the session is left. The error says why there was none.
 func Serve(ctx context.Context, o Options) error {
+	if !filepath.IsAbs(o.Entry.Workdir) {
+		return agent.Usagef("workdir %q is not absolute", o.Entry.Workdir)
+	}
 	folder := o.Sessions.folder(o.Entry.ID)
 	lock, err := takeLock(o.Sessions.lockFile(o.Entry.ID))
 	if err != nil {

@@ -85,7 +85,7 @@ func openChoosy(ctx context.Context, o session.Options, notes Notes) (Agent, err
 func newEntry(t *testing.T) (*Sessions, Entry) {
 	t.Helper()
 	all := &Sessions{Folder: filepath.Join(t.TempDir(), "s")}
-	entry, err := all.Create(Entry{Name: "one"})
+	entry, err := all.Create(Entry{Name: "one", Workdir: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,6 +266,23 @@ func TestLogGoesOn(t *testing.T) {
 	for want := int64(2); want <= 3; want++ {
 		if _, h, missed, err := at.read(last); h.Number != want || missed != 0 || err != nil {
 			t.Errorf("%d, %d missed, %v; want %d", h.Number, missed, err, want)
+		}
+	}
+}
+
+// The directory of a supervisor is not that of whoever asked for the session, so a
+// relative workdir would be another one.
+func TestServeWantsAbsoluteWorkdir(t *testing.T) {
+	t.Parallel()
+	for _, workdir := range []string{"", ".", "below"} {
+		all, entry := newEntry(t)
+		entry.Workdir = workdir
+		err := Serve(t.Context(), Options{Sessions: all, Entry: entry, Open: func(context.Context, session.Options, Notes) (Agent, error) {
+			t.Errorf("workdir %q: the agent is started", workdir)
+			return nil, errors.New("never")
+		}})
+		if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "is not absolute") {
+			t.Errorf("workdir %q: %v", workdir, err)
 		}
 	}
 }

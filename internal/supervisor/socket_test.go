@@ -83,7 +83,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	all := &Sessions{Folder: filepath.Join(dir, "s")}
-	entry, err := all.Create(Entry{})
+	entry, err := all.Create(Entry{Workdir: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/internal/supervisor"
+)
+
+// A directory that has been removed is none to start an agent in, nor one to let
+// it work in; which directory is meant is never left to the supervisor.
+func TestSessionInRemovedDirectory(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"current":   {nil, `workdir "."`},
+		"named":     {[]string{"--workdir", "."}, `workdir "."`},
+		"changed":   {[]string{"-C", "."}, `workdir "."`},
+		"added dir": {[]string{"--workdir", "/", "--add-dir", "."}, `added directory "."`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t, "claude", "converse\n")
+			cmd := s.command(append([]string{"session", "start", "--agent", "claude", "--access", "read"}, test.args...)...)
+			cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `/bin/rmdir "$PWD"; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			code := exitCode(t, cmd.Run())
+			if want := "bus-agent: " + test.want + ": getwd: no such file or directory\n"; code != 2 || stderr.String() != want || stdout.Len() > 0 {
+				t.Errorf("exit code %d, %q, %q; want %q", code, stdout.String(), stderr.String(), want)
+			}
+			if list, err := sessionsOf(s.path("home")).List(); err != nil || len(list) > 0 {
+				t.Errorf("%d sessions, %v", len(list), err)
+			}
+		})
+	}
+}
+
+// What is stored of a session is not trusted to say where the agent works.
+func TestResumeWithRelativeWorkdir(t *testing.T) {
+	t.Parallel()
+	s := &supervised{sandbox: newSandbox(t, "claude", "converse\n")}
+	s.does("session", "start", "--agent", "claude", "--access", "read", "--name", "one")
+	s.does("session", "send", "one", "hi")
+	s.does("session", "stop", "one")
+	all := sessionsOf(s.path("home"))
+	entry, err := all.Find("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := string(entry.Settings)
+	relative := strings.Replace(stored, `"`+s.path("work")+`"`, `"."`, 1)
+	if relative == stored {
+		t.Fatalf("the workdir is not in %s", stored)
+	}
+	entry.Settings = []byte(relative)
+	if err := all.Save(entry); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.command("session", "resume", "one").CombinedOutput()
+	if code := exitCode(t, err); code != 2 || string(out) != "bus-agent: workdir \".\" is not absolute\n" {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	if entry, err = all.Find("one"); err != nil || entry.State() != supervisor.StateEnded {
+		t.Errorf("%s, %v", entry.State(), err)
+	}
+}
