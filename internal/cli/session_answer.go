@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 )
+
+// interruptLimit is how long an agent may take to answer an interrupt.
+const interruptLimit = 10 * time.Second
 
 func (inv *invocation) sessionInterruptCommand() *command {
 	return &command{
@@ -15,9 +19,10 @@ func (inv *invocation) sessionInterruptCommand() *command {
 		min:       1,
 		max:       1,
 		details: `Ends the running turn and the tools it has started. The session goes on with the
-messages that wait. Without a running turn nothing happens.`,
+messages that wait. Without a running turn nothing happens. An agent that does not
+answer within 10 seconds does not heed it; "session stop" ends such a one.`,
 		examples: []example{{"never mind", "bus-agent session interrupt review"}},
-		exits:    exitCodes("the agent was asked to end the turn", "the session has ended"),
+		exits:    exitCodes("the agent was asked to end the turn", "the agent does not heed it, or the session has ended"),
 		words:    inv.sessionWords(liveSessions),
 		slow:     true,
 		run: func(ctx context.Context, call call) error {
@@ -25,7 +30,7 @@ messages that wait. Without a running turn nothing happens.`,
 			if err != nil {
 				return err
 			}
-			return canceledBy(ctx, all.Interrupt(ctx, entry))
+			return canceledBy(ctx, all.Interrupt(ctx, entry, interruptLimit))
 		},
 	}
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
@@ -19,7 +21,8 @@ func (inv *invocation) sessionStopCommand() *command {
 		details: `Ends the agent and everything it has started, and returns when nothing of it is
 left. A running turn is given up, and messages that wait are not delivered. A
 session that has ended is left as it is. Of one that has crashed, what lives on is
-ended, and it is put down as ended.`,
+ended, and it is put down as ended. One whose socket is gone is ended by SIGTERM to
+the process that holds it.`,
 		flags:    []*commandFlag{option("reason", "write down `TEXT` as the reason", &reason)},
 		examples: []example{{"that is all", `bus-agent session stop review --reason "all done"`}},
 		exits:    exitCodes("the session has ended", "it could not be ended"),
@@ -34,7 +37,12 @@ ended, and it is put down as ended.`,
 			if text == "" {
 				text = "stopped"
 			}
-			return canceledBy(ctx, all.Stop(ctx, entry, text))
+			err = all.Stop(ctx, entry, text)
+			if errors.Is(err, supervisor.ErrUnreachable) {
+				inv.screen.warn(fmt.Sprintf("session %s has lost its socket; it is ended by SIGTERM to process %d", entry.Handle(), entry.PID))
+				err = all.Terminate(ctx, entry)
+			}
+			return canceledBy(ctx, err)
 		},
 	}
 }

@@ -55,6 +55,13 @@ func LifeOf(identity string) Life {
 	return Unknown
 }
 
+// Terminate asks the process that Identify was asked for to end, by SIGTERM, and
+// reports whether it was there. It never signals another one with its PID.
+func Terminate(identity string) bool {
+	o, ok := parseOwner(identity)
+	return ok && LifeOf(identity) == Alive && (&run{}).signal(process{pid: o.pid, born: o.born}, unix.SIGTERM)
+}
+
 // SameBoot reports whether an identity is of the time since this machine was
 // started, and of no other machine.
 func SameBoot(identity string) bool {

@@ -50,3 +50,35 @@ func TestLifeOfAProcess(t *testing.T) {
 		t.Errorf("%s, %v, want %s", self, err, Self())
 	}
 }
+
+func TestTerminate(t *testing.T) {
+	t.Parallel()
+	child := exec.Command("/bin/cat")
+	if _, err := child.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	identity, err := Identify(child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(identity, ":")
+	for _, i := range []int{0, 1, 3} { // another one that has or had the PID
+		other := append([]string(nil), parts...)
+		other[i] += "1"
+		if Terminate(strings.Join(other, ":")) {
+			t.Errorf("%q is signaled", other)
+		}
+	}
+	if LifeOf(identity) != Alive || !Terminate(identity) {
+		t.Error("it is not there")
+	}
+	if err := child.Wait(); err == nil || err.Error() != "signal: terminated" {
+		t.Error(err)
+	}
+	if Terminate(identity) || Terminate("") {
+		t.Error("one that is gone is signaled")
+	}
+}

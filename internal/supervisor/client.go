@@ -38,7 +38,7 @@ func (s *Sessions) call(ctx context.Context, e Entry, call Call, w Watcher) (rep
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, "unix", s.socket(e.ID))
 	if err != nil {
-		return Reply{}, fmt.Errorf("session %s cannot be reached: %w", e.Handle(), err)
+		return Reply{}, &unreachable{e, err}
 	}
 	defer conn.Close()
 	if !isOwnPeer(conn) {
@@ -163,9 +163,16 @@ func (s *Sessions) Steer(ctx context.Context, e Entry, text string) (turn int, s
 	return reply.Turn, reply.Steered, err
 }
 
-// Interrupt ends the running turn.
-func (s *Sessions) Interrupt(ctx context.Context, e Entry) error {
+// Interrupt ends the running turn. It waits no longer than limit for the agent to
+// say that it does.
+func (s *Sessions) Interrupt(ctx context.Context, e Entry, limit time.Duration) error {
+	unheeded := &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s: the agent does not heed the interrupt; \"session stop %s\" ends it", e.Handle(), e.Handle())}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, unheeded)
+	defer cancel()
 	_, err := s.call(ctx, e, Call{Operation: opInterrupt}, Watcher{})
+	if err != nil && context.Cause(ctx) == error(unheeded) {
+		return unheeded
+	}
 	return err
 }
 
@@ -201,7 +208,7 @@ func (s *Sessions) Watch(ctx context.Context, e Entry, last int, follow bool, un
 }
 
 // Stop ends a session and returns when nothing of it is left. Of one that crashed
-// it ends what lives on.
+// it ends what lives on. The error is ErrUnreachable for one that Terminate ends.
 func (s *Sessions) Stop(ctx context.Context, e Entry, reason string) error {
 	switch e.State() {
 	case StateEnded:

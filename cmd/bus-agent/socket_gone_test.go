@@ -1,0 +1,42 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// A session whose socket is gone is ended all the same, in order.
+func TestStopWithoutASocket(t *testing.T) {
+	t.Parallel()
+	s := startSupervised(t)
+	socket := filepath.Join(sessionsOf(s.path("home")).Folder, s.entry.ID, "socket")
+	if len(socket) > 103 {
+		t.Skip("the folder for temporary files has so long a name that the socket is elsewhere")
+	}
+	if err := os.Remove(socket); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.command("session", "send", "one", "hi").CombinedOutput()
+	if code := exitCode(t, err); code != 1 || !strings.HasSuffix(string(out), `; "session stop one" ends it`+"\n") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	said := "bus-agent: session one has lost its socket; it is ended by SIGTERM to process " + strconv.Itoa(s.entry.PID) + "\n"
+	if out := s.does("session", "stop", "one"); out != said {
+		t.Errorf("it says %q, want %q", out, said)
+	}
+	for _, id := range append(s.children, s.entry.Supervisor) {
+		if process.LifeOf(id) == process.Alive {
+			t.Errorf("%s is alive", id)
+		}
+	}
+	if out := s.does("session", "list", "--all"); !strings.Contains(out, "  ended  ") {
+		t.Errorf("listed as %q", out)
+	}
+}
