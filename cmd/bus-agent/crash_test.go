@@ -105,6 +105,10 @@ func TestCrashedSupervisor(t *testing.T) {
 	if code := exitCode(t, err); code != 1 || !strings.Contains(string(out), "session one has crashed") {
 		t.Errorf("exit code %d, %q", code, out)
 	}
+	out, err = s.command("session", "start", "--agent", "claude", "--name", "one").CombinedOutput()
+	if code := exitCode(t, err); code != 2 || string(out) != "bus-agent: session \"one\" has crashed: \"session resume one\" goes on with it, \"session stop one\" puts it down\n" {
+		t.Errorf("exit code %d, %q", code, out)
+	}
 	s.does("session", "resume", "one")
 	if out := s.does("-q", "session", "send", "one", "hi"); out != "" {
 		t.Errorf("quiet says %q", out)

@@ -142,11 +142,59 @@ func isName(s string) bool {
 	return true
 }
 
-// Create makes the folder of a new session. A name must not be that of a session
-// that is live.
+// idLength is how long IDs are.
+const idLength = 8
+
+// beginsID reports whether s can be an ID or the beginning of one.
+func beginsID(s string) bool {
+	return s != "" && len(s) <= idLength && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// checkName returns why a new session cannot have a name.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case !isName(name):
+		return agent.Usagef("%q is no name for a session: it is up to 64 letters, digits, dots, dashes and underscores", name)
+	case beginsID(name):
+		return agent.Usagef("%q is no name for a session: up to %d digits and letters a to f alone can be the ID of one", name, idLength)
+	}
+	return nil
+}
+
+// checkFree returns why a name cannot be given to a new session, beside those of
+// list, which is sorted as by List.
+func checkFree(list []Entry, name string) error {
+	var named []Entry
+	for _, e := range list {
+		if name != "" && e.Name == name {
+			named = append(named, e)
+		}
+	}
+	for _, e := range named {
+		if !e.over() {
+			return agent.Usagef("there is a session %q already", name)
+		}
+	}
+	for i, e := range named {
+		if e.State() != StateCrashed || e.SessionID == "" {
+			continue
+		}
+		handle := name
+		if i < len(named)-1 {
+			handle = e.ID // the name is that of a later one
+		}
+		return agent.Usagef("session %q has crashed: \"session resume %s\" goes on with it, \"session stop %s\" puts it down", name, handle, handle)
+	}
+	return nil
+}
+
+// Create makes the folder of a new session. Its name must not be that of a session
+// that is live, or that has crashed and can be gone on with, nor look like an ID.
 func (s *Sessions) Create(e Entry) (Entry, error) {
-	if e.Name != "" && !isName(e.Name) {
-		return Entry{}, agent.Usagef("%q is no name for a session: it is up to 64 letters, digits, dots, dashes and underscores", e.Name)
+	if err := checkName(e.Name); err != nil {
+		return Entry{}, err
 	}
 	unlock, err := s.lock()
 	if err != nil {
@@ -157,13 +205,11 @@ func (s *Sessions) Create(e Entry) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	for _, other := range list {
-		if e.Name != "" && other.Name == e.Name && !other.over() {
-			return Entry{}, agent.Usagef("there is a session %q already", e.Name)
-		}
+	if err := checkFree(list, e.Name); err != nil {
+		return Entry{}, err
 	}
 	s.forget(list)
-	var id [4]byte
+	var id [idLength / 2]byte
 	for {
 		rand.Read(id[:]) // never fails
 		e.ID = hex.EncodeToString(id[:])
