@@ -42,10 +42,12 @@ func TestSessionInRemovedDirectory(t *testing.T) {
 // What is stored of a session is not trusted to say where the agent works.
 func TestResumeWithRelativeWorkdir(t *testing.T) {
 	t.Parallel()
-	s := &supervised{sandbox: newSandbox(t, "claude", "converse\n")}
-	s.does("session", "start", "--agent", "claude", "--access", "read", "--name", "one")
-	s.does("session", "send", "one", "hi")
-	s.does("session", "stop", "one")
+	s := newSandbox(t, "claude", "converse\n")
+	for _, args := range [][]string{{"start", "--agent", "claude", "--access", "read", "--name", "one"}, {"send", "one", "hi"}, {"stop", "one"}} {
+		if out, err := s.command(append([]string{"session"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
 	all := sessionsOf(s.path("home"))
 	entry, err := all.Find("one")
 	if err != nil {
