@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 )
@@ -120,7 +121,7 @@ var errClosed = errors.New("it has not taken all events before the end")
 // Close waits like Flush. What has not been taken then is given up: deliveries in
 // progress end, what waits is lost, which is warned of, and Close returns when
 // every sink has given up, so that nothing is left of one that keeps to [Sink].
-// What is emitted afterwards is lost.
+// Sinks that are an io.Closer are closed then. What is emitted afterwards is lost.
 func (h *Hooks) Close(ctx context.Context) {
 	if h == nil {
 		return
@@ -129,6 +130,9 @@ func (h *Hooks) Close(ctx context.Context) {
 	h.end(errClosed)
 	for _, q := range h.sinks {
 		<-q.whenIdle()
+		if c, ok := q.sink.(io.Closer); ok {
+			_ = c.Close() // each line was written by itself
+		}
 	}
 }
 

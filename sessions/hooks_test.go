@@ -36,6 +36,9 @@ func hook() int {
 	case "fail":
 		fmt.Fprintln(os.Stderr, "no\nroom")
 		return 7
+	case "tell":
+		fmt.Fprint(os.Stderr, strings.Repeat("x", 490), os.Getenv("MY_API_KEY"), strings.Repeat("y", 490))
+		return 7
 	case "hang":
 		time.Sleep(time.Minute)
 	}
@@ -120,6 +123,64 @@ func TestFileSink(t *testing.T) {
 	}
 }
 
+// A file is opened once: what takes its place is not written to.
+func TestOpenedFileSink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name, target, moved := filepath.Join(dir, "events"), filepath.Join(dir, "target"), filepath.Join(dir, "moved")
+	sink, err := sessions.SinkSpec{File: name}.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(name); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	h := sessions.NewHooks(func(line string) { t.Error(line) }, sink)
+	h.Emit(payload)
+	if err := h.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Rename(name, moved), os.Symlink(target, name)); err != nil {
+		t.Fatal(err)
+	}
+	h.Emit(payload)
+	h.Close(t.Context())
+	if text, err := os.ReadFile(moved); err != nil || string(text) != strings.Repeat(specified+"\n", 2) {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := os.ReadFile(target); err != nil || len(text) != 0 {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := sink.Deliver(t.Context(), payload); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+	if got := deliver(t, 2, sessions.File(name)); !strings.HasSuffix(got, "events is a symbolic link, which hooks do not follow") {
+		t.Error(got)
+	}
+	if text, err := os.ReadFile(target); err != nil || len(text) != 0 {
+		t.Errorf("%q, %v", text, err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	for want, spec := range map[string]sessions.SinkSpec{
+		"hook file: " + name + " is a symbolic link, which hooks do not follow": {File: name},
+		"hook file: " + pipe + " is no regular file":                            {File: pipe},
+		"hook file: open " + dir + ": is a directory":                           {File: dir},
+		`hook command nobody-has-this: no executable "nobody-has-this" in PATH`: {Command: []string{"nobody-has-this"}},
+	} {
+		if _, err := spec.Open([]string{"PATH=" + dir}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func TestCommandSink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -137,9 +198,11 @@ func TestCommandSink(t *testing.T) {
 		command sessions.Command
 		want    string
 	}{
-		"by its path":          {sessions.Command{Argv: []string{program, "keep", kept}}, ""},
-		"by its name":          {sessions.Command{Argv: []string{"hook", "keep", kept + "2"}}, ""},
-		"that fails":           {sessions.Command{Argv: []string{"hook", "fail"}}, "hook command hook failed, which is said once: exit code 7: no room"},
+		"by its path": {sessions.Command{Argv: []string{program, "keep", kept}}, ""},
+		"by its name": {sessions.Command{Argv: []string{"hook", "keep", kept + "2"}}, ""},
+		"that fails":  {sessions.Command{Argv: []string{"hook", "fail"}}, "hook command hook failed, which is said once: exit code 7: no room"},
+		"that tells secrets": {sessions.Command{Argv: []string{"hook", "tell"}, Environ: append([]string{"MY_API_KEY=supersecretvalue2"}, environ...)},
+			"exit code 7: " + strings.Repeat("x", 490) + "***yyyyyyy"},
 		"that hangs":           {sessions.Command{Argv: []string{"hook", "hang"}, Timeout: 50 * time.Millisecond}, "it took longer than 50ms"},
 		"nobody has":           {sessions.Command{Argv: []string{"nobody-has-this"}}, "no executable"},
 		"none":                 {sessions.Command{}, "it names no program"},

@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // Callback returns a sink that calls f.
@@ -23,31 +23,6 @@ type callback func(context.Context, Payload) error
 
 func (f callback) Deliver(ctx context.Context, p Payload) error { return f(ctx, p) }
 func (f callback) String() string                               { return "function" }
-
-// File returns a sink that appends a line of JSON for each event to a file, which
-// it makes for the user alone where there is none. Several sinks and processes
-// may have the same file: each line is one write.
-func File(path string) Sink { return file(path) }
-
-type file string
-
-func (f file) String() string { return string(f) }
-
-func (f file) Deliver(ctx context.Context, p Payload) error {
-	line, err := p.JSON()
-	if err != nil {
-		return err
-	}
-	// A named pipe without a reader is an error, not a wait.
-	out, err := os.OpenFile(string(f), os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return err
-	}
-	// Nor is one that nobody reads. A regular file knows no deadlines, nor waits.
-	defer context.AfterFunc(ctx, func() { _ = out.SetWriteDeadline(time.Now()) })()
-	_, err = out.Write(append(line, '\n'))
-	return errors.Join(err, out.Close())
-}
 
 // DefaultCommandTimeout is how long a command may take for one event.
 const DefaultCommandTimeout = 10 * time.Second
@@ -75,17 +50,28 @@ func (c Command) String() string {
 	return "command " + filepath.Base(c.Argv[0])
 }
 
-// Deliver runs the command. One that does not exit with 0 has failed.
-func (c Command) Deliver(ctx context.Context, p Payload) error {
+// find returns the command with the absolute path of its program.
+func (c Command) find() (Command, error) {
 	if len(c.Argv) == 0 {
-		return errors.New("it names no program")
+		return c, errors.New("it names no program")
 	}
-	environ := c.Environ
-	if environ == nil {
-		environ = os.Environ()
+	if c.Environ == nil {
+		c.Environ = os.Environ()
 	}
-	search, _ := agent.LookupEnv(environ, "PATH")
+	search, _ := agent.LookupEnv(c.Environ, "PATH")
 	path, err := process.LookPath(c.Argv[0], search)
+	if err != nil {
+		return c, err
+	}
+	c.Argv = append([]string{path}, c.Argv[1:]...)
+	return c, nil
+}
+
+// Deliver runs the command. One that does not exit with 0 has failed; what it says
+// of that on its standard error is in the error, without secrets of its
+// environment.
+func (c Command) Deliver(ctx context.Context, p Payload) error {
+	c, err := c.find()
 	if err != nil {
 		return err
 	}
@@ -97,11 +83,13 @@ func (c Command) Deliver(ctx context.Context, p Payload) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	said := &lastWords{}
+	masked := runner.NewMaskWriter(said, c.Environ)
 	exit, err := process.Run(ctx, process.Spec{
-		Path: path, Args: c.Argv[1:], Env: environ, Dir: cmp.Or(c.Dir, "/"),
-		Stdin: string(line) + "\n", Stdout: io.Discard, Stderr: said,
+		Path: c.Argv[0], Args: c.Argv[1:], Env: c.Environ, Dir: cmp.Or(c.Dir, "/"),
+		Stdin: string(line) + "\n", Stdout: io.Discard, Stderr: masked,
 		Grace: time.Second, Settle: -1,
 	})
+	_ = masked.Flush() // lastWords never fails
 	switch {
 	case err != nil:
 		return err

@@ -31,6 +31,24 @@ func (s SinkSpec) Sink(environ []string) Sink {
 	return Command{Argv: s.Command, Environ: environ}
 }
 
+// Open returns the sink like Sink, or why it cannot be told anything: the file is
+// opened at once, see [OpenFile], and the program is found at once.
+func (s SinkSpec) Open(environ []string) (Sink, error) {
+	if s.File != "" {
+		sink, err := OpenFile(s.File)
+		if err != nil {
+			return nil, fmt.Errorf("hook file: %w", err)
+		}
+		return sink, nil
+	}
+	command := Command{Argv: s.Command, Environ: environ}
+	found, err := command.find()
+	if err != nil {
+		return nil, fmt.Errorf("hook %s: %w", command, err)
+	}
+	return found, nil
+}
+
 // Check returns why there can be no such sink.
 func (s SinkSpec) Check() error {
 	switch {

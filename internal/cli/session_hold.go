@@ -19,11 +19,15 @@ type heldSession struct {
 // hold starts a session, or goes on with one. Its settings are those of opts where
 // opts has any, as its callbacks.
 func (inv *invocation) hold(ctx context.Context, store *sessions.Store, id string, s *sessionSettings, opts sessions.StartOptions, warn func(string)) (*heldSession, error) {
+	hooks, err := inv.hooks(ctx, s, warn)
+	if err != nil {
+		return nil, err
+	}
 	r := inv.sessionRunner(s.Workdir, warn)
 	r.RequireConfigured = s.RequireConfigured
-	h := &heldSession{manager: &sessions.Manager{Runner: r, Store: store, Hooks: inv.hooks(ctx, s, warn), Warn: warn}}
+	h := &heldSession{manager: &sessions.Manager{Runner: r, Store: store, Hooks: hooks, Warn: warn}}
 	s.complete(&opts, id)
-	err := h.open(ctx, store, id, s, opts)
+	err = h.open(ctx, store, id, s, opts)
 	if err == nil {
 		h.session, err = h.manager.Session(h.handle)
 	}

@@ -81,17 +81,28 @@ func storeHooks(ctx context.Context, inv *invocation, args []string) error {
 }
 
 // hooks returns who is told about a session: what its start says and what the
-// preferences say.
-func (inv *invocation) hooks(ctx context.Context, s *sessionSettings, warn func(string)) *sessions.Hooks {
+// preferences say. Files are opened and programs found here, before anything of the
+// agent's runs. One of the start that cannot be told anything is an error; one of
+// the preferences is warned of and left out.
+func (inv *invocation) hooks(ctx context.Context, s *sessionSettings, warn func(string)) (*sessions.Hooks, error) {
 	specs, err := sessions.StoredSinks(ctx, inv.stored.preferences)
 	if err != nil {
 		warn(oneWord(err.Error()))
 	}
 	var sinks []sessions.Sink
-	for _, spec := range append(specs, s.Hooks...) {
-		sinks = append(sinks, spec.Sink(inv.env.Environ))
+	for i, spec := range append(specs, s.Hooks...) {
+		sink, err := spec.Open(inv.env.Environ)
+		switch {
+		case err == nil:
+			sinks = append(sinks, sink)
+		case i < len(specs):
+			warn(oneWord(err.Error()))
+		default:
+			sessions.NewHooks(nil, sinks...).Close(ctx)
+			return nil, agent.Usagef("%s", oneWord(err.Error()))
+		}
 	}
-	return sessions.NewHooks(func(line string) { warn(oneWord(line)) }, sinks...)
+	return sessions.NewHooks(func(line string) { warn(oneWord(line)) }, sinks...), nil
 }
 
 // tellHooks lets hooks take what there is to tell.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/sessions"
 )
@@ -37,6 +39,7 @@ func (inv *invocation) supervise(ctx context.Context) error {
 	defer end()
 	reporter := supervisor.NewReporter()
 	s := what.Settings
+	log := runner.NewMaskWriter(&supervisor.BoundedLog{File: os.Stderr}, slices.Concat(inv.env.Environ, s.Env))
 	err := supervisor.Serve(ctx, supervisor.Options{
 		Sessions: &supervisor.Sessions{Folder: what.Folder},
 		Entry:    what.Entry,
@@ -52,7 +55,7 @@ func (inv *invocation) supervise(ctx context.Context) error {
 			held, err := inv.hold(ctx, sessions.NewStore(what.Folder), what.Entry.CanonicalID, &s, sessions.StartOptions{
 				Session: options,
 				Request: agent.Request{
-					Stderr: &supervisor.BoundedLog{File: os.Stderr},
+					Stderr: log,
 					Started: func(start agent.Start) {
 						notes.Started(start)
 						reporter.Report(supervisor.Report{Runtime: start.Runtime, Model: start.Model})
@@ -65,6 +68,7 @@ func (inv *invocation) supervise(ctx context.Context) error {
 			return supervised{held}, nil
 		},
 	})
+	_ = log.Flush() // a log never fails
 	reporter.Fail(err)
 	return err
 }
