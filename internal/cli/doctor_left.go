@@ -10,6 +10,7 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -54,7 +55,7 @@ func (inv *invocation) findLeft(report *doctorReport, workdir string, owner int)
 	for _, l := range left {
 		report.Processes = append(report.Processes, inv.leftProcess(l, false))
 	}
-	places := instructions.Places{Workdir: workdir, Owned: inv.owned(), TempDirs: runner.TempDirs(inv.env.Environ)}
+	places := inv.places(workdir)
 	find := places.Abandoned
 	if report.Swept {
 		find = places.RemoveAbandoned
@@ -72,6 +73,24 @@ func (inv *invocation) findLeft(report *doctorReport, workdir string, owner int)
 		errs = append(errs, fmt.Errorf("%s could not be removed", count(kept, "folder", "folders")))
 	}
 	return errors.Join(errs...)
+}
+
+// removeLeft removes the folders that the supervisor of a session has left, if it
+// is dead. What cannot be removed is a warning: the session itself is over.
+func (inv *invocation) removeLeft(entry supervisor.Entry) {
+	if entry.PID == 0 {
+		return // it has never had one, and 0 is all owners
+	}
+	for _, f := range inv.places(entry.Workdir).RemoveAbandoned(entry.PID) {
+		if f.Err != nil {
+			inv.screen.warn(fmt.Sprintf("%s is left: %v", f.Path, f.Err))
+		}
+	}
+}
+
+// places are where runs in a directory may have left folders.
+func (inv *invocation) places(workdir string) instructions.Places {
+	return instructions.Places{Workdir: workdir, Owned: inv.owned(), TempDirs: runner.TempDirs(inv.env.Environ)}
 }
 
 func (inv *invocation) leftProcess(l process.Leftover, ended bool) leftProcess {

@@ -1,0 +1,72 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// What is done next with the session of a killed supervisor removes the folders of
+// that, from wherever it is done, and keeps what a private home says is to be kept.
+func TestKilledSupervisorsFolders(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"stop", "resume"} {
+		t.Run(next, func(t *testing.T) {
+			t.Parallel()
+			s := startSupervised(t)
+			for deadline := time.Now().Add(patience); s.entry.SessionID == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				s.find(t) // the ID is written beside all else
+			}
+			if err := syscall.Kill(s.entry.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			isGone(t, s.entry.Supervisor)
+			for _, id := range s.children {
+				isGone(t, id)
+			}
+			const parent = ".codex/bus"
+			home := s.path("work/" + parent + "/0123456789abcdef")
+			for name, text := range map[string]string{
+				".bus-agent-owner":   s.entry.Supervisor + "\n",
+				".bus-agent-salvage": `{"tree":"sessions","kept":".","patterns":["*"]}`,
+				"sessions/said":      "hello",
+			} {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			places := instructions.Places{
+				Workdir: s.path("work"), Owned: []instructions.Owned{{Home: parent}}, TempDirs: runner.TempDirs(nil),
+			}
+			kinds := map[string]bool{}
+			for _, f := range places.Abandoned(s.entry.PID) {
+				kinds[f.What] = true
+			}
+			if !kinds["private home"] || !kinds["temporary files"] {
+				t.Fatalf("left are %v", kinds)
+			}
+			cmd := s.command("session", next, "one")
+			cmd.Dir = s.path("home")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if left := places.Abandoned(s.entry.PID); len(left) > 0 {
+				t.Errorf("left are %+v", left)
+			}
+			if text, err := os.ReadFile(s.path("work/" + parent + "/sessions/said")); err != nil || string(text) != "hello" {
+				t.Errorf("kept is %q, %v", text, err)
+			}
+			s.does("session", "stop", "one")
+		})
+	}
+}
