@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -56,8 +57,10 @@ func (p *typist) sees(text string) {
 	_, p.shown, _ = strings.Cut(p.shown, text)
 }
 
+// ends waits until the program has ended, and reads what it still shows.
 func (p *typist) ends(want int) {
 	p.t.Helper()
+	_, _ = io.Copy(&p.all, p.pty.pty) // EIO is how a terminal ends
 	if code := exitCode(p.t, p.cmd.Wait()); code != want {
 		p.t.Errorf("exit code %d, want %d", code, want)
 	}
