@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -69,7 +68,7 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 		return agent.Setup{}, err
 	}
 	if setup.ResumeID == "" {
-		id := newSessionID()
+		id := session.NewUUID()
 		setup.Args = append(setup.Args, "--session-id="+id)
 		setup.SessionID = func() string { return id }
 	}
@@ -96,12 +95,4 @@ func addSettings(r agent.Request, setup *agent.Setup) error {
 		settings["skipDangerousModePermissionPrompt"] = json.RawMessage("true")
 	}
 	return passSettings(settings, setup)
-}
-
-// newSessionID returns a random UUID, which is what Claude Code takes.
-func newSessionID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,7 +57,7 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 		}
 	}
 	if setup.ResumeID == "" {
-		id := newSessionID()
+		id := session.NewUUID()
 		setup.Args = append(setup.Args, "--session-id="+id)
 		setup.SessionID = func() string { return id }
 	}
@@ -80,12 +79,4 @@ func withoutAgents(file string) error {
 	set(experimental, "enableAgents", false)
 	all.set("experimental", experimental)
 	return os.WriteFile(file, encode(all), 0o600)
-}
-
-// newSessionID returns a random UUID.
-func newSessionID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

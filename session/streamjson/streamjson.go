@@ -11,7 +11,6 @@ package streamjson
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -374,19 +373,12 @@ type userLine struct {
 	ID      string  `json:"uuid"`
 }
 
-// newID returns a random UUID. An agent takes a message whose ID it knows for one
-// that comes twice, also when it resumes a session.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
 // Send begins a turn. A line break is put before a leading "/", which the agent
 // would take for a command.
 func (e *Engine) Send(ctx context.Context, text string) error {
-	id := newID()
+	// An agent takes a message whose ID it knows for one that comes twice, also when
+	// it resumes a session.
+	id := session.NewUUID()
 	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", agent.GuardSlash(text)}}}, id})
 	if err != nil {
 		return err

@@ -1,0 +1,15 @@
+package session
+
+import (
+	"crypto/rand"
+	"fmt"
+)
+
+// NewUUID returns a random UUID (version 4), which is what runtimes take for the ID
+// of a session where they let it be chosen.
+func NewUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
