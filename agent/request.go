@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"time"
 )
@@ -107,6 +108,14 @@ type Request struct {
 	// of stdout and of stderr. Zero means [DefaultCaptureLimit], a negative
 	// number that nothing is kept.
 	CaptureLimit int
+
+	// Schema is a JSON Schema that the final answer has to follow. The runtime is
+	// told of it, by its own option where it has one and with the prompt where it
+	// has none. Nothing checks the answer but package structured.
+	Schema json.RawMessage
+
+	// Place says where the run belongs, for a Recorder.
+	Place Place
 
 	// Resolved is filled in by the runner for the runtime. Callers leave it
 	// empty; what they put there is ignored.

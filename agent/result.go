@@ -41,6 +41,27 @@ type Result struct {
 
 	// Warnings are the lines the runner warned with, in order.
 	Warnings []string `json:"warnings,omitempty"`
+
+	// RunID is what a [Recorder] calls the run; empty where none did.
+	RunID string `json:"run_id,omitempty"`
+
+	// Attempts are the runs of other runtimes that were tried before this one, in
+	// order; see package fallback.
+	Attempts []Attempt `json:"attempts,omitempty"`
+}
+
+// An Attempt is a run that failed, after which another runtime was tried.
+type Attempt struct {
+	Runtime string `json:"runtime"`
+	Model   string `json:"model"`
+	// Kind is what went wrong, as [KindOf] says it, and Error in words.
+	Kind  string `json:"kind"`
+	Error string `json:"error"`
+	// RunID is what a [Recorder] calls the run; empty where none did, and where
+	// nothing was started.
+	RunID    string        `json:"run_id,omitempty"`
+	Usage    *Usage        `json:"usage,omitempty"`
+	Duration time.Duration `json:"-"`
 }
 
 // Captured is what was kept of an output: all of it, or its head and tail.

@@ -73,6 +73,10 @@ type Runtime struct {
 	// asked only when the run failed and no event said why.
 	ExitFailure func(code int) agent.Failure
 
+	// ReadingTools names the tools of its events that never change anything. After
+	// the call of another one a run is not repeated by another runtime.
+	ReadingTools []string
+
 	// QuietStderr reports whether a line of standard error is one that the
 	// runtime writes because of how bus-agent runs it. It is left out of what
 	// people are shown.
@@ -110,6 +114,10 @@ type Options struct {
 	Resume        bool
 	Continue      bool
 	MaxTurns      bool
+
+	// Schema says that Command passes Request.Schema on. Where it does not, the
+	// runner puts it into the prompt.
+	Schema bool
 }
 
 // A Limit bounds a text. Zero means no bound.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,8 +63,8 @@ func findSecrets(environ []string) secrets {
 		}
 	}
 	// One value can be the beginning of another.
-	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
-	return found
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(found)
 }
 
 func isSecretName(name string) bool {

@@ -25,6 +25,7 @@ const maxReason = 4 << 10
 // events touch belongs to the former until the process has ended.
 type output struct {
 	req       *agent.Request
+	recording *agent.Recording
 	stop      context.CancelCauseFunc
 	secrets   secrets
 	panics    panics
@@ -68,16 +69,17 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		limit = 0
 	}
 	o := &output{
-		req:     &p.req,
-		stop:    stop,
-		fresh:   p.req.Resolved.Setup.ResumeID == "" && !p.req.Continue,
-		secrets: p.secrets,
-		panics:  panics{stop: stop},
-		both:    same(p.req.Stderr, p.req.Stdout) || same(p.req.Stderr, p.req.Text),
-		stdout:  capture.Buffer{Limit: limit},
-		stderr:  capture.Buffer{Limit: limit},
-		wake:    make(chan struct{}, 1),
-		clock:   time.Now(),
+		req:       &p.req,
+		stop:      stop,
+		recording: &p.recording,
+		fresh:     p.req.Resolved.Setup.ResumeID == "" && !p.req.Continue,
+		secrets:   p.secrets,
+		panics:    panics{stop: stop},
+		both:      same(p.req.Stderr, p.req.Stdout) || same(p.req.Stderr, p.req.Text),
+		stdout:    capture.Buffer{Limit: limit},
+		stderr:    capture.Buffer{Limit: limit},
+		wake:      make(chan struct{}, 1),
+		clock:     time.Now(),
 
 		errorTail: capture.Buffer{Limit: 2 * stderrTailSize},
 	}
@@ -86,7 +88,7 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		o.raw = formatters.IsRaw(o.formatter)
 	}
 	o.stream = formatters.NewStream(p.selection.Runtime.NewDecoder(), o.event)
-	if p.req.Events == nil && (o.formatter == nil || o.raw) {
+	if p.req.Events == nil && p.recording.Events == nil && (o.formatter == nil || o.raw) {
 		o.stream.Skim()
 	}
 	return o
@@ -101,6 +103,11 @@ func (o *output) stdoutWriter() io.Writer {
 		defer o.consuming()()
 		return o.panics.guard(func() (int, error) {
 			_, _ = o.stdout.Write(b)
+			if o.recording.Stdout != nil {
+				if _, err := o.recording.Stdout.Write(b); err != nil {
+					return 0, err
+				}
+			}
 			if o.req.Stdout != nil {
 				if err := o.pass(o.req.Stdout, b); err != nil {
 					return 0, err
@@ -125,6 +132,11 @@ func (o *output) stderrWriter() io.Writer {
 		return o.panics.guard(func() (int, error) {
 			_, _ = o.stderr.Write(b)
 			_, _ = o.errorTail.Write(b)
+			if o.recording.Stderr != nil {
+				if _, err := o.recording.Stderr.Write(b); err != nil {
+					return 0, err
+				}
+			}
 			if o.req.Stderr != nil {
 				return len(b), o.pass(o.req.Stderr, b)
 			}
@@ -209,6 +221,11 @@ const keptSize = 2 << 20
 // event takes one event on its way to the caller.
 func (o *output) event(e *agent.Event) error {
 	o.note(e)
+	if o.recording.Events != nil {
+		if err := o.recording.Events(e); err != nil {
+			return err
+		}
+	}
 	if o.formatter != nil && !o.raw {
 		if o.text == nil {
 			o.text = texts.Get().(*[]byte)

@@ -80,6 +80,7 @@ type prepared struct {
 	secrets   secrets
 	silence   time.Duration // see resultSilence
 	tempClaim *process.Claim
+	recording agent.Recording
 }
 
 // prepare settles req and arranges its run. What can be wrong with a request is
@@ -379,6 +380,7 @@ func (p *prepared) environ() []string {
 	if dir := p.req.Resolved.TempDir; dir != "" {
 		changes = append(changes, "TMPDIR="+dir)
 	}
+	changes = append(changes, p.recording.Env...)
 	changes = append(changes, p.command.Env...)
 	changes = append(changes, p.req.Resolved.Setup.Env...)
 	return mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -46,12 +47,27 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 		result.Runtime, result.Model, result.Warnings = p.req.Runtime, p.req.Model, p.warnings
 		return result, err
 	}
+	return p.runAndRecord(ctx, r.Recorder)
+}
+
+// runAndRecord ends what was begun also when a callback panics.
+func (p *prepared) runAndRecord(ctx context.Context, recorder agent.Recorder) (result agent.Result, err error) {
+	result = agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}
+	if err = p.record(ctx, recorder); err != nil {
+		p.close(context.WithoutCancel(ctx))
+		result.RunID, result.Warnings = p.recording.RunID, p.warnings
+		return result, err
+	}
+	abandoned := result
+	defer func() { _ = p.recorded(&abandoned, canceled(p.req.Runtime, errAbandoned)) }() // unless it was
 	result, err = p.runAndClose(ctx)
+	result.Warnings = p.warnings
+	err = p.recorded(&result, err)
 	result.Warnings = p.warnings
 	return result, err
 }
 
-// runAndClose takes back what was arranged also when a callback panics.
+// runAndClose takes back what was arranged.
 func (p *prepared) runAndClose(ctx context.Context) (agent.Result, error) {
 	defer p.close(context.WithoutCancel(ctx))
 	return p.run(ctx)
@@ -66,7 +82,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	}
 	// The runtime's own variables can be secrets too.
 	environ := p.environ()
-	p.secrets = findSecrets(environ)
+	p.secrets = findSecrets(slices.Concat(p.req.Resolved.Environ, environ))
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
@@ -83,6 +99,9 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 		Files:  p.req.Resolved.Setup.Files,
 		Stdout: o.stdoutWriter(),
 		Stderr: o.stderrWriter(),
+		Started: func(pid int) {
+			_, _ = o.panics.guard(func() (int, error) { p.started(pid); return 0, nil }) // it is thrown again below
+		},
 		Litter: p.selection.Runtime.Litter,
 	})
 	stopWatch()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
@@ -48,6 +49,9 @@ type Runner struct {
 	// OpenTerminal runs what is asked for in session.ModeTmux. Nil means what is
 	// registered, which package session/tmux is when it is imported.
 	OpenTerminal session.OpenTerminal
+
+	// Recorder is told of every run and session; nil for none. See package runs.
+	Recorder agent.Recorder
 
 	// Warn receives each warning as one line without prefix or line break. Nil
 	// writes it to standard error after "bus-agent: ". It is called on the

@@ -39,6 +39,10 @@ type Spec struct {
 	// descendants may end by themselves; 0 means 1 s, less than 0 none.
 	Settle time.Duration
 
+	// Started is called once the process is there, with its PID, before any of its
+	// output is read; it may be nil.
+	Started func(pid int)
+
 	// Litter names directories in Dir, one path element each, that are removed
 	// at the end if they were absent at the start and are empty. While several
 	// runs of this program have the same Dir, the last one removes them.
@@ -158,6 +162,9 @@ func begin(ctx context.Context, s Spec) (*Process, error) {
 	if err := p.start(s); err != nil {
 		litter.remove()
 		return nil, &StartError{err}
+	}
+	if s.Started != nil {
+		s.Started(p.run.pid)
 	}
 	p.pipes.run(s, p.Stop)
 	go func() {

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// Recorders returns a recorder that tells all of them, in order. The first that
+// names a run names it. Nil ones are left out; it is nil when there are none.
+func Recorders(list ...Recorder) Recorder {
+	var all recorders
+	for _, r := range list {
+		if r != nil {
+			all = append(all, r)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
+
+type recorders []Recorder
+
+func (all recorders) Record(ctx context.Context, run Recordable) (Recording, error) {
+	var joined Recording
+	for _, r := range all {
+		recording, err := r.Record(ctx, run)
+		if err != nil {
+			if joined.End != nil {
+				err = errors.Join(err, joined.End(Result{Runtime: run.Start.Runtime, Model: run.Start.Model, ExitCode: -1}, err))
+			}
+			return Recording{}, err
+		}
+		joined.add(recording)
+		if joined.Prompt != "" {
+			run.Request.Prompt = joined.Prompt
+		}
+	}
+	return joined, nil
+}
+
+// add lets other be told too.
+func (r *Recording) add(other Recording) {
+	if r.RunID == "" {
+		r.RunID = other.RunID
+	}
+	if other.Prompt != "" {
+		r.Prompt = other.Prompt
+	}
+	r.Env = append(r.Env, other.Env...)
+	r.Stdout, r.Stderr = both(r.Stdout, other.Stdout), both(r.Stderr, other.Stderr)
+	r.Events = bothCalls(r.Events, other.Events)
+	r.Message = bothCalls(r.Message, other.Message)
+	if first, second := r.Started, other.Started; first == nil || second == nil {
+		r.Started = orOther(first, second)
+	} else {
+		r.Started = func(p Process) { first(p); second(p) }
+	}
+	if first, second := r.End, other.End; first == nil {
+		r.End = second
+	} else if second != nil {
+		r.End = func(result Result, err error) error {
+			return errors.Join(first(result, err), second(result, err))
+		}
+	}
+}
+
+func orOther(f, other func(Process)) func(Process) {
+	if f != nil {
+		return f
+	}
+	return other
+}
+
+func bothCalls[T any](first, second func(T) error) func(T) error {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(v T) error {
+		if err := first(v); err != nil {
+			return err
+		}
+		return second(v)
+	}
+}
+
+func both(first, second io.Writer) io.Writer {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return io.MultiWriter(first, second)
+}

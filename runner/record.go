@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// errAbandoned is how a run ended for its recorder when a panic or the end of its
+// goroutine cut it short.
+var errAbandoned = errors.New("a callback of the caller panicked, the agent was ended")
+
+// record asks the recorder how the run is to be recorded.
+func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
+	if r == nil {
+		return nil
+	}
+	recording, err := r.Record(ctx, agent.Recordable{
+		Start: p.start(), Request: p.req, Environ: p.environ(), Session: p.purpose.talks(), Warn: p.warn,
+	})
+	if err == nil && recording.Prompt != "" {
+		// A prompt that the recorder made longer has to pass like any other.
+		p.req.Prompt = recording.Prompt
+		if err = checkPrompt(p.req.Prompt, p.selection.Runtime); err == nil {
+			p.command, err = p.build(p.selection.Runtime)
+		}
+	}
+	p.recording = recording
+	if err != nil {
+		if p.req.Runtime != "" && agent.KindOf(err) == "error" {
+			err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("nothing was started, because the run cannot be recorded: %w", err)}
+		}
+		return p.recorded(&agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
+	}
+	return nil
+}
+
+// started tells the recorder of the agent's process.
+func (p *prepared) started(pid int) {
+	if p.recording.Started == nil {
+		return
+	}
+	identity, err := process.Identify(pid)
+	if err != nil { // it has ended already
+		identity = ""
+	}
+	p.recording.Started(agent.Process{PID: pid, Identity: identity})
+}
+
+// recorded ends the recording with what the run came to, and returns the error of
+// the run.
+func (p *prepared) recorded(result *agent.Result, err error) error {
+	result.RunID = p.recording.RunID
+	end := p.recording.End
+	if end == nil {
+		return err
+	}
+	p.recording.End = nil
+	failure := end(*result, err)
+	if err == nil && failure != nil {
+		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("the run is over, but its record is not whole: %w", failure)}
+	}
+	return err
+}
