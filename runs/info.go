@@ -1,0 +1,78 @@
+package runs
+
+import "time"
+
+// Status says how far a run is.
+type Status string
+
+// The states of runs. The first three stand in files; the last is found out by
+// whoever reads a file.
+const (
+	StatusRunning   Status = "running"
+	StatusCompleted Status = "completed"
+	StatusFailed    Status = "failed"
+	// StatusCrashed: the file says running, but the program that would have
+	// changed that is gone.
+	StatusCrashed Status = "crashed"
+	// StatusUnknown: whether that program still runs cannot be seen from here; it
+	// is of another machine or container.
+	StatusUnknown Status = "unknown"
+)
+
+// Info is what run-info.yaml says of a run: the keys of the Agent Protocol in their
+// order, and then those that are ours, which other readers ignore.
+type Info struct {
+	Version          int       `yaml:"version" json:"version"`
+	RunID            string    `yaml:"run_id" json:"run_id"`
+	ParentRunID      string    `yaml:"parent_run_id,omitempty" json:"parent_run_id,omitempty"`
+	PreviousRunID    string    `yaml:"previous_run_id,omitempty" json:"previous_run_id,omitempty"`
+	ProjectID        string    `yaml:"project_id" json:"project_id"`
+	TaskID           string    `yaml:"task_id" json:"task_id"`
+	Agent            string    `yaml:"agent" json:"agent"` // runtime token
+	ProcessOwnership string    `yaml:"process_ownership,omitempty" json:"process_ownership,omitempty"`
+	PID              int       `yaml:"pid" json:"pid"`
+	PGID             int       `yaml:"pgid" json:"pgid"`
+	StartTime        time.Time `yaml:"start_time" json:"start_time"`
+	EndTime          time.Time `yaml:"end_time" json:"end_time,omitzero"` // zero while running
+	ExitCode         int       `yaml:"exit_code" json:"exit_code"`        // -1 while running
+	Status           Status    `yaml:"status" json:"status"`
+	CWD              string    `yaml:"cwd,omitempty" json:"cwd,omitempty"`
+	PromptPath       string    `yaml:"prompt_path,omitempty" json:"prompt_path,omitempty"`
+	OutputPath       string    `yaml:"output_path,omitempty" json:"output_path,omitempty"`
+	StdoutPath       string    `yaml:"stdout_path,omitempty" json:"stdout_path,omitempty"`
+	StderrPath       string    `yaml:"stderr_path,omitempty" json:"stderr_path,omitempty"`
+	CommandLine      string    `yaml:"commandline,omitempty" json:"commandline,omitempty"`
+	ErrorSummary     string    `yaml:"error_summary,omitempty" json:"error_summary,omitempty"`
+	AgentVersion     string    `yaml:"agent_version" json:"agent_version"`
+
+	// Process and Runner tell the agent's process and the program that records
+	// the run from every other process of any time and machine.
+	Process string `yaml:"process,omitempty" json:"process,omitempty"`
+	Runner  string `yaml:"runner,omitempty" json:"runner,omitempty"`
+
+	Session   bool   `yaml:"session,omitempty" json:"session,omitempty"` // a session, not one run
+	Model     string `yaml:"model,omitempty" json:"model,omitempty"`
+	SessionID string `yaml:"session_id,omitempty" json:"session_id,omitempty"` // the runtime's
+	Access    string `yaml:"access,omitempty" json:"access,omitempty"`
+	Signal    string `yaml:"signal,omitempty" json:"signal,omitempty"`
+	// ErrorKind is the kind of the error as agent.KindOf says it, Error its text.
+	ErrorKind string   `yaml:"error_kind,omitempty" json:"error_kind,omitempty"`
+	Error     string   `yaml:"error,omitempty" json:"error,omitempty"`
+	Usage     *Usage   `yaml:"usage,omitempty" json:"usage,omitempty"`
+	ToolCalls int      `yaml:"tool_calls,omitempty" json:"tool_calls,omitempty"`
+	Warnings  []string `yaml:"warnings,omitempty" json:"warnings,omitempty"`
+	// EventsPath is where events.ndjson is.
+	EventsPath string `yaml:"events_path,omitempty" json:"events_path,omitempty"`
+	// RecordProblem says why the record is not whole.
+	RecordProblem string `yaml:"record_problem,omitempty" json:"record_problem,omitempty"`
+}
+
+// Usage is agent.Usage as it stands in run-info.yaml.
+type Usage struct {
+	Input      int64    `yaml:"input" json:"input"`
+	Cached     int64    `yaml:"cached" json:"cached"`
+	Output     int64    `yaml:"output" json:"output"`
+	Reasoning  int64    `yaml:"reasoning" json:"reasoning"`
+	CostUSD    *float64 `yaml:"cost_usd,omitempty" json:"cost_usd,omitempty"`
+	Cumulative bool     `yaml:"cumulative,omitempty" json:"cumulative,omitempty"`
+}

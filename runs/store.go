@@ -1,0 +1,38 @@
+package runs
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// A Store is a folder of records. Its methods may be called concurrently, also by
+// several processes over one folder.
+type Store struct {
+	// Root is the folder, absolute. It is made when the first run is recorded.
+	Root string
+
+	// Required makes it an error when a run cannot be recorded: it is not started,
+	// or ended. Otherwise it is a warning, and the run goes on.
+	Required bool
+
+	// Preamble tells the agent of its record: the prompt is preceded by the
+	// preamble of the Agent Protocol, which names the folders and asks for
+	// output.md.
+	Preamble bool
+}
+
+// DefaultRoot returns the folder of a user's records: bus-agent/runs in
+// XDG_STATE_HOME, which is ~/.local/state where it is not set.
+func DefaultRoot(environ []string) (string, error) {
+	base, _ := agent.LookupEnv(environ, "XDG_STATE_HOME")
+	if !filepath.IsAbs(base) { // the XDG specification has it ignored then
+		home, _ := agent.LookupEnv(environ, "HOME")
+		if !filepath.IsAbs(home) {
+			return "", errors.New("there is no folder for records: neither XDG_STATE_HOME nor HOME is an absolute path")
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "bus-agent", "runs"), nil
+}
