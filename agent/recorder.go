@@ -29,6 +29,9 @@ type Recordable struct {
 	// runner.Mask, must not be written anywhere.
 	Environ []string
 
+	// TokenEnv names the variables that a credential of the runtime can come from.
+	TokenEnv []string
+
 	// Session says that it is a session.
 	Session bool
 

@@ -30,6 +30,9 @@ func NewMaskWriter(out io.Writer, environ []string) *MaskWriter {
 func (w *MaskWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.secrets) == 0 {
+		return w.out.Write(b)
+	}
 	w.held += string(b)
 	return len(b), w.pass(w.secrets.settled(w.held))
 }

@@ -19,7 +19,8 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 		return nil
 	}
 	recording, err := r.Record(ctx, agent.Recordable{
-		Start: p.start(), Request: p.req, Environ: p.environ(), Session: p.purpose.talks(), Warn: p.warn,
+		Start: p.start(), Request: p.req, Environ: p.environ(), TokenEnv: p.selection.Runtime.TokenEnv,
+		Session: p.purpose.talks(), Warn: p.warn,
 	})
 	if err == nil && recording.Prompt != "" {
 		// A prompt that the recorder made longer has to pass like any other.

@@ -19,7 +19,7 @@ type Store struct {
 
 	// Preamble tells the agent of its record: the prompt is preceded by the
 	// preamble of the Agent Protocol, which names the folders and asks for
-	// output.md.
+	// output.md. Sessions do without.
 	Preamble bool
 }
 

@@ -1,0 +1,208 @@
+package runs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+	"golang.org/x/sys/unix"
+)
+
+// busName is the file of a task's messages.
+const busName = "TASK-MESSAGE-BUS.md"
+
+// busLockTime is how long others may write before a message is given up.
+const busLockTime = 10 * time.Second
+
+// The types of messages that a run posts.
+const (
+	MessageStart = "RUN_START"
+	MessageStop  = "RUN_STOP"
+	MessageCrash = "RUN_CRASH"
+)
+
+// A Message is an entry in the message bus file of a task.
+type Message struct {
+	ID      string    `yaml:"msg_id"`
+	Time    time.Time `yaml:"ts"`
+	Type    string    `yaml:"type"`
+	Project string    `yaml:"project_id"`
+	Task    string    `yaml:"task_id,omitempty"`
+	Run     string    `yaml:"run_id,omitempty"`
+	Body    string    `yaml:"-"`
+}
+
+// messageNumber counts the messages of this process.
+var messageNumber atomic.Int64
+
+// newMessageID returns an ID of the form of the Agent Protocol.
+func newMessageID(now time.Time) string {
+	now = now.UTC()
+	return fmt.Sprintf("MSG-%s-%09d-PID%05d-%04d", now.Format("20060102-150405"), now.Nanosecond(), os.Getpid(), messageNumber.Add(1))
+}
+
+// delimiter stands before and after the header of a message.
+const delimiter = "---"
+
+// marshal returns the message as it stands in the file.
+func (m *Message) marshal() ([]byte, error) {
+	header, err := yaml.Dump(m, yaml.WithV3Defaults(), yaml.WithLineWidth(-1))
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.WriteString(delimiter + "\n")
+	b.Write(header)
+	b.WriteString(delimiter + "\n")
+	for line := range strings.Lines(strings.TrimRight(m.Body, "\n") + "\n") {
+		if strings.TrimRight(line, "\r\n") == delimiter { // it would begin a message
+			b.WriteByte(' ')
+		}
+		b.WriteString(line)
+	}
+	return b.Bytes(), nil
+}
+
+// Post appends a message to the message bus file at path, which is made if need
+// be. Any number of processes may do so at once. A message of zero ID and Time is
+// given them.
+func Post(path string, m Message) error {
+	if m.Time.IsZero() {
+		m.Time = time.Now().UTC()
+	}
+	if m.ID == "" {
+		m.ID = newMessageID(m.Time)
+	}
+	text, err := m.marshal()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := lockFile(f, time.Now().Add(busLockTime)); err != nil {
+		return err
+	}
+	defer func() { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }()
+	size, err := f.Seek(0, 2)
+	if err != nil {
+		return err
+	}
+	if size > 0 {
+		text = append([]byte("\n"), text...)
+	}
+	if _, err := f.Write(text); err != nil {
+		_ = f.Truncate(size) // no half message; the first error says more
+		return err
+	}
+	return nil
+}
+
+// ReadMessages returns the messages of a message bus file in order. Text that is
+// no message belongs to the message before it.
+func ReadMessages(path string) ([]Message, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var messages []Message
+	lines := strings.SplitAfter(string(text), "\n")
+	for i := 0; i < len(lines); {
+		if m, next, ok := parseHeader(lines, i); ok {
+			trim(messages)
+			messages = append(messages, m)
+			i = next
+			continue
+		}
+		if len(messages) > 0 {
+			messages[len(messages)-1].Body += lines[i]
+		}
+		i++
+	}
+	trim(messages)
+	return messages, nil
+}
+
+// trim removes the empty lines between messages from the last one.
+func trim(messages []Message) {
+	if n := len(messages); n > 0 {
+		messages[n-1].Body = strings.TrimRight(messages[n-1].Body, "\n")
+	}
+}
+
+// maxHeader bounds the lines of a message's header.
+const maxHeader = 200
+
+// parseHeader parses the header of a message that begins at lines[i].
+func parseHeader(lines []string, i int) (m Message, next int, ok bool) {
+	if strings.TrimRight(lines[i], "\r\n") != delimiter {
+		return m, 0, false
+	}
+	for end := i + 1; end < len(lines) && end < i+maxHeader; end++ {
+		if strings.TrimRight(lines[end], "\r\n") != delimiter {
+			continue
+		}
+		err := yaml.Unmarshal([]byte(strings.Join(lines[i+1:end], "")), &m)
+		return m, end + 1, err == nil && m.ID != "" && m.Type != ""
+	}
+	return m, 0, false
+}
+
+// post tells the task of the run.
+func (r *record) post(kind, body string) error {
+	return Post(r.bus, Message{Type: kind, Project: r.info.ProjectID, Task: r.info.TaskID, Run: r.info.RunID, Body: body})
+}
+
+func (r *record) startText() string {
+	return fmt.Sprintf("run started\nrun_dir: %s\nprompt: %s\nstdout: %s\nstderr: %s\noutput: %s\n",
+		r.dir, r.info.PromptPath, r.info.StdoutPath, r.info.StderrPath, r.info.OutputPath)
+}
+
+// tailLines is how much of standard error a message of a failed run holds.
+const tailLines, tailBytes = 50, 16 << 10
+
+func (r *record) endText() string {
+	text := fmt.Sprintf("run stopped with code %d\nrun_dir: %s\noutput: %s\n", r.info.ExitCode, r.dir, r.info.OutputPath)
+	if r.info.Status == StatusCompleted {
+		return text
+	}
+	if r.info.Error != "" {
+		text += "error: " + strings.ReplaceAll(r.info.Error, "\n", " ") + "\n"
+	}
+	if tail := lastLines(filepath.Join(r.dir, stderrName)); tail != "" {
+		text += fmt.Sprintf("\n## stderr (last %d lines)\n%s\n", tailLines, tail)
+	}
+	return text
+}
+
+// lastLines returns the last lines of a file, "" when it cannot be read.
+func lastLines(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	from := max(0, info.Size()-tailBytes)
+	text := make([]byte, info.Size()-from)
+	n, _ := f.ReadAt(text, from)
+	text = text[:n]
+	if from > 0 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), "\uFFFD"), "\n"), "\n")
+	if len(lines) > tailLines {
+		lines = lines[len(lines)-tailLines:]
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,149 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// end writes down what the run came to. It returns an error only where the record
+// is required and not whole.
+func (r *record) end(result agent.Result, err error) error {
+	r.finish(&result, err)
+	for _, failure := range []error{r.stdout.close(), r.stderr.close(), r.events.close(), r.writeAnswer(&result)} {
+		if failure != nil {
+			_ = r.note(failure)
+		}
+	}
+	if r.events != nil {
+		r.info.ToolCalls = r.events.calls
+	}
+	if r.announced {
+		if failure := r.post(r.endType(), r.endText()); failure != nil {
+			_ = r.note(failure)
+		}
+	}
+	if r.problem != nil {
+		r.info.RecordProblem = r.mask.text(r.problem.Error())
+	}
+	if failure := updateInfo(r.dir, &r.info); failure != nil {
+		_ = r.note(failure)
+	}
+	if r.problem == nil {
+		return nil
+	}
+	failure := fmt.Errorf("the record of run %s is not whole: %w", r.info.RunID, r.problem)
+	if r.store.Required {
+		return failure
+	}
+	r.warn(failure.Error())
+	return nil
+}
+
+func (r *record) endType() string {
+	if r.info.Status == StatusCompleted {
+		return MessageStop
+	}
+	return MessageCrash
+}
+
+// finish fills in how the run ended.
+func (r *record) finish(result *agent.Result, err error) {
+	info := &r.info
+	info.EndTime = time.Now().UTC()
+	info.ExitCode, info.Signal = exitCode(result), result.Signal
+	info.SessionID = result.SessionID
+	if result.Model != "" {
+		info.Model = result.Model
+	}
+	if result.Usage != nil {
+		usage := Usage(*result.Usage)
+		info.Usage = &usage
+	}
+	for _, w := range result.Warnings {
+		info.Warnings = append(info.Warnings, r.mask.text(w))
+	}
+	if err == nil {
+		info.Status = StatusCompleted
+		return
+	}
+	info.Status = StatusFailed
+	info.ErrorKind, info.Error = agent.KindOf(err), r.mask.text(err.Error())
+	info.ErrorSummary = summary(info.ExitCode, err)
+}
+
+// exitCode returns the exit code as a shell would tell it.
+func exitCode(result *agent.Result) int {
+	if number := unix.SignalNum(result.Signal); number != 0 {
+		return 128 + int(number)
+	}
+	return result.ExitCode
+}
+
+// summary returns the error_summary of the Agent Protocol.
+func summary(code int, err error) string {
+	switch {
+	case errors.Is(err, agent.ErrTimeout), errors.Is(err, agent.ErrIdleTimeout):
+		return "timed out"
+	case errors.Is(err, agent.ErrCanceled):
+		return "canceled"
+	}
+	switch code {
+	case -1:
+		return "agent did not start"
+	case 0:
+		return "agent reported failure"
+	case 1:
+		return "agent reported failure"
+	case 2:
+		return "agent usage error"
+	case 128 + int(unix.SIGKILL):
+		return "agent killed (OOM or signal)"
+	case 128 + int(unix.SIGTERM):
+		return "agent terminated (SIGTERM)"
+	}
+	return fmt.Sprintf("agent exited with code %d", code)
+}
+
+// maxCommandLine bounds the command line of a record, in bytes.
+const maxCommandLine = 8 << 10
+
+// commandLine returns the agent's command as a shell would take it.
+func commandLine(start agent.Start, promptPath string) string {
+	words := []string{baseName(start.Path)}
+	for _, arg := range start.Command.Args {
+		words = append(words, shellWord(arg))
+	}
+	line := strings.Join(words, " ")
+	if len(line) > maxCommandLine {
+		line = strings.ToValidUTF8(line[:maxCommandLine], "") + "…"
+	}
+	if start.Command.Stdin != "" {
+		line += " < " + shellWord(promptPath)
+	}
+	return line
+}
+
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// shellWord returns word as a shell takes it for one.
+func shellWord(word string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=,@%+", c)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(c rune) bool { return !plain(c) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// baseToken returns the ID of a runtime token, without its variant.
+func baseToken(token string) string {
+	id, _, _ := strings.Cut(token, ":")
+	return id
+}

@@ -1,0 +1,106 @@
+package runs
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// The forms of names, as the Agent Protocol and its implementation have them.
+var (
+	projectForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`) })
+	taskForm    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^task-[0-9]{8}-[0-9]{6}-[a-z0-9][a-z0-9-]{1,48}[a-z0-9]$`)
+	})
+	// A run ID has ten digits of time of day, PID and number, or, in an older
+	// form, nine digits and the PID. What had to be told apart has more behind it.
+	runForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9]{8}-[0-9]{9,10}-[0-9]+(-[0-9]+)?(-[A-Za-z0-9_-]+)?$`)
+	})
+)
+
+// maxName bounds the names of projects, in bytes: they are names of folders.
+const maxName = 128
+
+// CheckProject reports what is wrong with the ID of a project, as an error of kind
+// agent.ErrUsage.
+func CheckProject(id string) error {
+	if len(id) > maxName || !projectForm().MatchString(id) {
+		return agent.Usagef("project %q is not of lower-case letters, digits and inner dashes", id)
+	}
+	return nil
+}
+
+// CheckTask reports what is wrong with the ID of a task, as an error of kind
+// agent.ErrUsage.
+func CheckTask(id string) error {
+	if !taskForm().MatchString(id) {
+		return agent.Usagef("task %q is not of the form task-YYYYMMDD-HHMMSS-name, the name of 3 to 50 lower-case letters, digits and inner dashes", id)
+	}
+	return nil
+}
+
+// CheckRun reports what is wrong with the ID of a run, as an error of kind
+// agent.ErrUsage.
+func CheckRun(id string) error {
+	if len(id) > maxName || !runForm().MatchString(id) {
+		return agent.Usagef("run %q is not of the form YYYYMMDD-HHMMSSffff-PID-N", id)
+	}
+	return nil
+}
+
+// NewTask returns the ID of a new task: now, a name made from what it is about,
+// and a random part, so that tasks of one second differ.
+func NewTask(now time.Time, about string) string {
+	var random [3]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	name := slug(about, 40)
+	if name != "" {
+		name += "-"
+	}
+	return "task-" + now.UTC().Format("20060102-150405") + "-" + name + hex.EncodeToString(random[:])
+}
+
+// ProjectOf returns the ID of a project for a folder, made from its name.
+func ProjectOf(folder string) string {
+	if id := slug(filepath.Base(folder), 64); id != "" {
+		return id
+	}
+	return "project"
+}
+
+// slug returns text in lower-case letters, digits and inner dashes.
+func slug(text string, limit int) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= limit {
+			break
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// runNumber counts the runs of this process.
+var runNumber atomic.Int64
+
+// newRunID returns an ID that no other run of this process has. Two processes
+// have the same one only when they have the same PID, in containers.
+func newRunID(now time.Time) string {
+	now = now.UTC()
+	return fmt.Sprintf("%s%04d-%d-%d", now.Format("20060102-150405"), now.Nanosecond()/100_000, os.Getpid(), runNumber.Add(1))
+}

@@ -1,0 +1,274 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// The files of a run.
+const (
+	promptName = "prompt.md"
+	stdoutName = "agent-stdout.txt"
+	stderrName = "agent-stderr.txt"
+	outputName = "output.md"
+	eventsName = "events.ndjson"
+	taskName   = "TASK.md"
+	runsName   = "runs" // folder of a task
+)
+
+// record is a run that is being recorded.
+type record struct {
+	store *Store
+	task  string // folder of the task
+	dir   string // folder of the run
+	bus   string
+	info  Info
+	mask  masker
+	warn  func(string)
+
+	stdout, stderr *outputFile
+	events         *eventFile
+	announced      bool // RUN_START was posted
+
+	mu      sync.Mutex
+	problem error // the first thing that could not be written
+}
+
+// Record begins the record of a run. See [agent.Recorder]: an error of kind
+// agent.ErrUsage is a place that cannot be, any other one is returned only where
+// the record is required.
+func (s *Store) Record(_ context.Context, run agent.Recordable) (agent.Recording, error) {
+	place, err := s.place(&run)
+	if err != nil {
+		return agent.Recording{}, err
+	}
+	if err := checkEnv(run.Request.Env); err != nil {
+		return agent.Recording{}, err
+	}
+	r, prompt, err := s.begin(&run, place)
+	if err != nil {
+		if s.Required {
+			return agent.Recording{}, fmt.Errorf("it must be recorded in %s: %w", s.Root, err)
+		}
+		run.Warn(fmt.Sprintf("the run is not recorded in %s: %v", s.Root, err))
+		return agent.Recording{}, nil
+	}
+	recording := agent.Recording{
+		RunID:   r.info.RunID,
+		Env:     r.environment(&run),
+		Started: r.started,
+		Stdout:  r.stdout,
+		Stderr:  r.stderr,
+		Events:  r.event,
+		Message: r.message,
+		End:     r.end,
+	}
+	if prompt != run.Request.Prompt {
+		recording.Prompt = prompt
+	}
+	return recording, nil
+}
+
+// place returns where the run belongs, complete but for what nobody said.
+func (s *Store) place(run *agent.Recordable) (agent.Place, error) {
+	place := run.Request.Place
+	if root, outer, ok := Outer(run.Environ); ok && root == s.Root {
+		if place.Project == "" && place.Task == "" {
+			place.Project, place.Task = outer.Project, outer.Task
+		}
+		place.Parent = cmp.Or(place.Parent, outer.Parent)
+	}
+	place.Project = cmp.Or(place.Project, ProjectOf(cmp.Or(run.Request.Resolved.Root, run.Start.Workdir)))
+	for _, id := range []struct {
+		text  string
+		check func(string) error
+	}{{place.Project, CheckProject}, {place.Task, CheckTask}, {place.Parent, CheckRun}, {place.Previous, CheckRun}} {
+		if id.text == "" {
+			continue
+		}
+		if err := id.check(id.text); err != nil {
+			return place, err
+		}
+	}
+	if place.Task == "" && place.Previous != "" {
+		place.Task = s.taskOf(place.Project, place.Previous)
+	}
+	place.Task = cmp.Or(place.Task, NewTask(time.Now(), baseToken(run.Start.Runtime)))
+	return place, nil
+}
+
+// taskOf returns the task of a project that has a run, "" when none has.
+func (s *Store) taskOf(project, run string) string {
+	tasks, _ := os.ReadDir(filepath.Join(s.Root, project))
+	for _, task := range tasks {
+		if _, err := os.Lstat(filepath.Join(s.Root, project, task.Name(), runsName, run)); err == nil && CheckTask(task.Name()) == nil {
+			return task.Name()
+		}
+	}
+	return ""
+}
+
+// begin makes the folder of a run with all that is known of it, and announces it.
+func (s *Store) begin(run *agent.Recordable, place agent.Place) (*record, string, error) {
+	if !filepath.IsAbs(s.Root) {
+		return nil, "", errors.New("its folder is not an absolute path")
+	}
+	r := &record{store: s, mask: newMasker(run.Environ), warn: run.Warn}
+	r.task = filepath.Join(s.Root, place.Project, place.Task)
+	r.bus = filepath.Join(r.task, busName)
+	r.info = newInfo(run, place)
+	runs := filepath.Join(r.task, runsName)
+	if err := os.MkdirAll(runs, 0o700); err != nil {
+		return nil, "", err
+	}
+	prompt, err := r.settle(runs, run)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := r.writeTask(run.Request.Prompt); err != nil {
+		_ = r.note(err)
+	}
+	if r.stdout, err = r.openOutput(stdoutName); err == nil {
+		r.stderr, err = r.openOutput(stderrName)
+	}
+	if err == nil {
+		r.events, err = r.openEvents()
+	}
+	if err != nil {
+		r.abandon(err)
+		return nil, "", err
+	}
+	if prompt != "" {
+		_ = r.events.add(&Entry{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}}, r)
+	}
+	if err := r.post(MessageStart, r.startText()); err != nil {
+		_ = r.note(err)
+	} else {
+		r.announced = true
+	}
+	if err := r.problem; err != nil && s.Required {
+		r.abandon(err)
+		return nil, "", err
+	}
+	return r, prompt, nil
+}
+
+// settle gives the run its ID and its folder, which appears with what is known of
+// the run in it: whoever looks finds it whole or not at all.
+func (r *record) settle(runs string, run *agent.Recordable) (prompt string, err error) {
+	dir, err := os.MkdirTemp(runs, ".new-")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	for range maxClashes {
+		r.info.RunID = newRunID(r.info.StartTime)
+		r.locate(filepath.Join(runs, r.info.RunID))
+		r.info.CommandLine = r.mask.text(commandLine(run.Start, r.info.PromptPath))
+		prompt = run.Request.Prompt
+		if r.store.Preamble && !run.Session {
+			prompt = r.preamble() + prompt
+		}
+		if err = os.WriteFile(filepath.Join(dir, promptName), []byte(r.mask.text(prompt)), 0o600); err != nil {
+			return "", err
+		}
+		if err = writeInfo(dir, &r.info); err != nil {
+			return "", err
+		}
+		if err = os.Rename(dir, r.dir); !errors.Is(err, os.ErrExist) {
+			return prompt, err
+		}
+	}
+	return "", err
+}
+
+// maxClashes is how many IDs may be taken, by processes that have our PID in
+// containers of their own.
+const maxClashes = 100
+
+// locate says where the run is.
+func (r *record) locate(dir string) {
+	r.dir = dir
+	r.info.PromptPath = filepath.Join(dir, promptName)
+	r.info.OutputPath = filepath.Join(dir, outputName)
+	r.info.StdoutPath = filepath.Join(dir, stdoutName)
+	r.info.StderrPath = filepath.Join(dir, stderrName)
+	r.info.EventsPath = filepath.Join(dir, eventsName)
+}
+
+// newInfo returns what is known of a run before it begins.
+func newInfo(run *agent.Recordable, place agent.Place) Info {
+	return Info{
+		Version:          infoVersion,
+		ParentRunID:      place.Parent,
+		PreviousRunID:    place.Previous,
+		ProjectID:        place.Project,
+		TaskID:           place.Task,
+		Agent:            run.Start.Runtime,
+		ProcessOwnership: "managed",
+		StartTime:        time.Now().UTC(),
+		ExitCode:         -1,
+		Status:           StatusRunning,
+		CWD:              run.Start.Workdir,
+		Runner:           process.Self(),
+		Session:          run.Session,
+		Model:            run.Start.Model,
+		Access:           string(run.Request.Access),
+	}
+}
+
+// infoVersion is the version of run-info.yaml that is written.
+const infoVersion = 1
+
+// writeTask says what the task is about, unless somebody has.
+func (r *record) writeTask(prompt string) error {
+	f, err := os.OpenFile(filepath.Join(r.task, taskName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(r.mask.text(prompt) + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// started writes down the agent's process.
+func (r *record) started(p agent.Process) {
+	r.info.PID, r.info.PGID, r.info.Process = p.PID, p.PID, p.Identity
+	if err := updateInfo(r.dir, &r.info); err != nil {
+		_ = r.note(err)
+	}
+}
+
+// note keeps the first problem, and returns it where the record is required.
+func (r *record) note(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.problem == nil {
+		r.problem = err
+	}
+	if r.store.Required {
+		return err
+	}
+	return nil
+}
+
+// abandon ends a record that was begun in vain.
+func (r *record) abandon(why error) {
+	r.warn = func(string) {} // the caller says it
+	_ = r.end(agent.Result{ExitCode: -1, Model: r.info.Model}, fmt.Errorf("nothing was started, because the run cannot be recorded: %w", why))
+}
