@@ -32,6 +32,10 @@ type Recordable struct {
 	// TokenEnv names the variables that a credential of the runtime can come from.
 	TokenEnv []string
 
+	// Provider is who answers for the runtime's model, in the words of the
+	// OpenTelemetry GenAI conventions; empty where that is not known.
+	Provider string
+
 	// Session says that it is a session.
 	Session bool
 

@@ -23,16 +23,34 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/cli"
 	"github.com/busdk/bus-agent/preferences"
 )
+
+// An Option adds to the program what main.go brings along.
+type Option func(*settings)
+
+type settings struct {
+	recorders []agent.Recorder
+}
+
+// WithRecorder lets r be told of every run and session that the program starts.
+// Several are told in order; see [agent.Recorders].
+func WithRecorder(r agent.Recorder) Option {
+	return func(s *settings) { s.recorders = append(s.recorders, r) }
+}
 
 // Main runs the program with the arguments, streams and environment of the
 // process and returns its exit code: 0 for success, 1 for a failure, 2 for a
 // wrong call. While an agent runs it takes charge of SIGINT, SIGTERM and SIGHUP
 // and adopts orphaned descendants. version is what --version prints; empty means
 // that of the build.
-func Main(version string) int {
+func Main(version string, options ...Option) int {
+	var o settings
+	for _, option := range options {
+		option(&o)
+	}
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "." // a removed directory; whoever needs it says so
@@ -47,6 +65,7 @@ func Main(version string) int {
 		Dir:         dir,
 		Terminal:    cli.TerminalOf(os.Stdout, os.Stderr),
 		Preferences: preferences.Store(),
+		Recorder:    agent.Recorders(o.recorders...),
 		Begin:       begin,
 		Executable:  executable,
 		Version:     version,

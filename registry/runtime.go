@@ -28,6 +28,11 @@ type Runtime struct {
 	// InstallURL says where to get it.
 	InstallURL string
 
+	// Provider is who answers for its model unless it is told otherwise, in the
+	// words of the OpenTelemetry GenAI conventions, for example "openai". Empty
+	// where that cannot be said.
+	Provider string
+
 	// TokenEnv names the variables a credential for it can come from.
 	TokenEnv []string
 

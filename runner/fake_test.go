@@ -139,7 +139,7 @@ func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
 func fakeRuntime(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
-		Variants: []string{"local"},
+		Variants: []string{"local"}, Provider: "acme",
 		Options: registry.Options{
 			Model: true, Efforts: []agent.ReasoningEffort{agent.EffortLow}, Access: agent.Accesses(),
 			Resume: true,

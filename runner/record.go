@@ -20,7 +20,7 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 	}
 	recording, err := r.Record(ctx, agent.Recordable{
 		Start: p.start(), Request: p.req, Environ: p.environ(), TokenEnv: p.selection.Runtime.TokenEnv,
-		Session: p.purpose.talks(), Warn: p.warn,
+		Provider: p.provider(), Session: p.purpose.talks(), Warn: p.warn,
 	})
 	if err == nil && recording.Prompt != "" {
 		// A prompt that the recorder made longer has to pass like any other.
@@ -37,6 +37,14 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 		return p.recorded(&agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
 	}
 	return nil
+}
+
+// provider returns who answers for the model; a variant can ask somebody else.
+func (p *prepared) provider() string {
+	if p.selection.Variant != "" {
+		return ""
+	}
+	return p.selection.Runtime.Provider
 }
 
 // started tells the recorder of the agent's process.

@@ -88,6 +88,7 @@ func Runtime() registry.Runtime {
 		Variants:      []string{VariantLocal},
 		Executables:   []string{"codex"},
 		InstallURL:    "https://developers.openai.com/codex/cli/",
+		Provider:      "openai",
 		TokenEnv:      []string{"CODEX_API_KEY"},
 		LoginFiles:    loginFiles,
 		TestedVersion: "0.169.0",

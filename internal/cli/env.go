@@ -37,6 +37,9 @@ type Env struct {
 	// runner.Snapshotter.
 	Preferences runner.Preferences
 
+	// Recorder is told of every run and session; nil for none.
+	Recorder agent.Recorder
+
 	// Begin, when not nil, is called once before an agent is started or standard
 	// input is read. It returns the context of that work and a function that
 	// is called after it. A program takes charge of signals there; commands

@@ -97,6 +97,7 @@ func (inv *invocation) runner(warn func(string)) *runner.Runner {
 	return &runner.Runner{
 		Registry:    inv.stored.registry,
 		Preferences: inv.stored.preferences,
+		Recorder:    inv.env.Recorder,
 		Environ:     append([]string{}, inv.env.Environ...), // never nil: that is the process's
 		Warn:        warn,
 	}
