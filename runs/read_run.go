@@ -1,0 +1,74 @@
+package runs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// A Run is the record of a run as it was read. Its Status is what is so now: a
+// file that says running can be of a run that has crashed.
+type Run struct {
+	Info
+	Dir string `json:"dir"` // the folder of its files
+}
+
+// Duration returns how long the run took, or has gone on by now. It is 0 where
+// nobody knows: a run that crashed says no end.
+func (r *Run) Duration() time.Duration {
+	switch {
+	case !r.EndTime.IsZero():
+		return max(0, r.EndTime.Sub(r.StartTime))
+	case r.Status == StatusRunning:
+		return max(0, time.Since(r.StartTime))
+	}
+	return 0
+}
+
+// readRun reads the record in a folder.
+func readRun(dir string) (Run, error) {
+	info, err := ReadInfo(filepath.Join(dir, infoName))
+	if err != nil {
+		return Run{}, err
+	}
+	info.Status = info.currentStatus()
+	return Run{Info: info, Dir: dir}, nil
+}
+
+// clockSlack is how much earlier than the start of a run its process may seem to
+// have been started: clocks are set, and some writers note the time first.
+const clockSlack = 5 * time.Second
+
+// currentStatus returns the status as it is now, by the processes of this machine.
+func (i *Info) currentStatus() Status {
+	if i.Status != StatusRunning {
+		return i.Status
+	}
+	if i.Runner != "" {
+		switch process.LifeOf(i.Runner) {
+		case process.Alive:
+			return StatusRunning
+		case process.Dead:
+			return StatusCrashed
+		}
+		return StatusUnknown
+	}
+	// Another writer of the protocol says no more than a PID, the agent's or its
+	// own, which can have been given to another process since.
+	if i.PID <= 0 {
+		return StatusUnknown
+	}
+	started, err := process.StartedAt(i.PID)
+	switch {
+	case errors.Is(err, os.ErrProcessDone):
+		return StatusCrashed
+	case err != nil:
+		return StatusUnknown
+	case started.After(i.StartTime.Add(clockSlack)):
+		return StatusCrashed
+	}
+	return StatusRunning
+}
