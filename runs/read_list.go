@@ -1,0 +1,258 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Filter says which runs are wanted. Its zero value wants all.
+type Filter struct {
+	Project string
+	Task    string
+	Parent  string // ID of the run that started them
+	Status  Status
+	// Runtime is a runtime token, or the ID of a runtime for all its variants.
+	Runtime string
+	// Since and Until bound when runs began, both included.
+	Since, Until time.Time
+	// Limit bounds how many there are, the newest; 0 does not.
+	Limit int
+}
+
+func (f *Filter) matches(r *Run) bool {
+	return (f.Project == "" || r.ProjectID == f.Project) &&
+		(f.Task == "" || r.TaskID == f.Task) &&
+		(f.Parent == "" || r.ParentRunID == f.Parent) &&
+		(f.Status == "" || r.Status == f.Status) &&
+		(f.Runtime == "" || r.Agent == f.Runtime || strings.HasPrefix(r.Agent, f.Runtime+":")) &&
+		(f.Since.IsZero() || !r.StartTime.Before(f.Since)) &&
+		(f.Until.IsZero() || !r.StartTime.After(f.Until))
+}
+
+// The time in a run ID is that of its start, or shortly before. Where it decides
+// what need not be read, it may be off by idSlack; it is a day where the writer may
+// have meant local time.
+const (
+	idSlack    = time.Minute
+	localSlack = 24 * time.Hour
+)
+
+// mayMatch reports whether a run with this time in its ID can be one that is
+// wanted.
+func (f *Filter) mayMatch(at time.Time) bool {
+	return (f.Since.IsZero() || !at.Add(localSlack).Before(f.Since)) &&
+		(f.Until.IsZero() || !at.Add(-localSlack).After(f.Until))
+}
+
+// List returns the runs that a filter wants, newest first. Problems are records
+// that cannot be read; they are left out of the list and do not end it. A root
+// that does not exist has no runs.
+func (s *Store) List(ctx context.Context, filter Filter) (list []Run, problems []error, err error) {
+	candidates, problems, err := s.candidates(ctx, &filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	chunk := len(candidates)
+	if filter.Limit > 0 {
+		chunk = max(filter.Limit, 64)
+	}
+	for len(candidates) > 0 && !filter.full(list, candidates[0].at) {
+		now := candidates[:min(chunk, len(candidates))]
+		candidates = candidates[len(now):]
+		read, failed, err := readAll(ctx, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		problems = append(problems, failed...)
+		for i := range read {
+			if read[i].Dir != "" && filter.matches(&read[i]) {
+				list = append(list, read[i])
+			}
+		}
+		slices.SortFunc(list, newerFirst)
+	}
+	if filter.Limit > 0 && len(list) > filter.Limit {
+		list = list[:filter.Limit]
+	}
+	return list, problems, nil
+}
+
+// full reports whether the list is complete, because no run with this time in its
+// ID, or an older one, can be newer than those in it.
+func (f *Filter) full(list []Run, next time.Time) bool {
+	return f.Limit > 0 && len(list) >= f.Limit && next.Add(idSlack).Before(list[f.Limit-1].StartTime)
+}
+
+func newerFirst(a, b Run) int {
+	return cmp.Or(b.StartTime.Compare(a.StartTime), strings.Compare(b.RunID, a.RunID), strings.Compare(a.Dir, b.Dir))
+}
+
+// A candidate is a folder that should hold the record of a run.
+type candidate struct {
+	task string // folder of the task
+	id   string // name of the folder
+	at   time.Time
+}
+
+func (c *candidate) dir() string { return filepath.Join(c.task, runsName, c.id) }
+
+// farFuture is the time of names that say none, so that they are always read.
+var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// candidates returns the folders of runs that a filter may want, as far as names
+// tell, newest first. Problems are folders that cannot be read.
+func (s *Store) candidates(ctx context.Context, filter *Filter) (all []candidate, problems []error, err error) {
+	tasks, problems, err := s.taskFolders(filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	of := make([][]candidate, len(tasks))
+	errs := make([]error, len(tasks))
+	err = inParallel(ctx, len(tasks), func(i int) { of[i], errs[i] = runFolders(tasks[i], filter) })
+	all = slices.Concat(of...)
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(b.at.Compare(a.at), strings.Compare(b.id, a.id), strings.Compare(a.task, b.task))
+	})
+	return all, append(problems, present(errs)...), err
+}
+
+// present returns the errors that are there.
+func present(errs []error) []error {
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// taskFolders returns the folders of tasks.
+func (s *Store) taskFolders(filter *Filter) (tasks []string, problems []error, err error) {
+	projects, err := folders(s.Root, filter.Project)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, project := range projects {
+		of, err := folders(filepath.Join(s.Root, project), filter.Task)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		for _, task := range of {
+			tasks = append(tasks, filepath.Join(s.Root, project, task))
+		}
+	}
+	return tasks, problems, nil
+}
+
+// folders returns the names of the folders in dir; where only is not empty, that
+// one if it is there. Links are none. A dir that does not exist has none.
+func folders(dir, only string) ([]string, error) {
+	if only != "" {
+		if !isName(only) {
+			return nil, nil
+		}
+		stat, err := os.Lstat(filepath.Join(dir, only))
+		if err != nil || !stat.IsDir() {
+			return nil, ignoreMissing(err)
+		}
+		return []string{only}, nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	defer f.Close()
+	return foldersOf(f)
+}
+
+func foldersOf(f *os.File) ([]string, error) {
+	entries, err := f.ReadDir(-1)
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() && isName(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, ignoreMissing(err)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// runFolders returns the folders of the runs of a task that a filter may want.
+func runFolders(task string, filter *Filter) ([]candidate, error) {
+	f, err := openFolder(filepath.Join(task, runsName))
+	if f == nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := foldersOf(f)
+	var list []candidate
+	for _, name := range names {
+		at, ok := timeOf(name)
+		if !ok {
+			at = farFuture
+		}
+		if !ok || filter.mayMatch(at) {
+			list = append(list, candidate{task: task, id: name, at: at})
+		}
+	}
+	return list, err
+}
+
+// readAll reads the runs of candidates. What could not be read has no Dir.
+func readAll(ctx context.Context, candidates []candidate) (list []Run, problems []error, err error) {
+	list = make([]Run, len(candidates))
+	errs := make([]error, len(candidates))
+	err = inParallel(ctx, len(candidates), func(i int) { list[i], errs[i] = candidates[i].read() })
+	return list, present(errs), err
+}
+
+// freshFolder is how long a folder may be without a record: writers that are not
+// ours make the folder first.
+const freshFolder = time.Minute
+
+// read reads the run of a candidate; a folder that holds none is no error, unless
+// it is called like one.
+func (c *candidate) read() (Run, error) {
+	dir := c.dir()
+	run, err := readRun(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return run, err
+	}
+	stat, missing := os.Lstat(dir)
+	if missing != nil || c.at.Equal(farFuture) || time.Since(stat.ModTime()) < freshFolder {
+		return Run{}, nil
+	}
+	return Run{}, fmt.Errorf("%s: there is no %s", dir, infoName)
+}
+
+// inParallel calls do for 0 to n-1, until ctx is done. Nearly all that is done so
+// is to wait for the system.
+func inParallel(ctx context.Context, n int, do func(i int)) error {
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for range min(n, 2*runtime.GOMAXPROCS(0)) {
+		working.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				do(i)
+			}
+		})
+	}
+	working.Wait()
+	return ctx.Err()
+}
