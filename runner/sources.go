@@ -11,6 +11,7 @@ const (
 	KeyOrder                   = "bus-agent.order"
 	KeyEnable                  = "bus-agent.enable"
 	KeyDisable                 = "bus-agent.disable"
+	KeyFallback                = "bus-agent.fallback"
 	KeyModel                   = "bus-agent.model"
 	KeyReasoningEffort         = "bus-agent.model_reasoning_effort"
 	KeyVerbosity               = "bus-agent.model_verbosity"
@@ -22,6 +23,8 @@ const (
 	KeyRuntimes = "bus-agent.runtimes"
 	// KeyHooks lists who is told what happens in sessions; see package sessions.
 	KeyHooks = "bus-agent.hooks"
+	// KeyRecord says whether runs are recorded: "on", "off" or "required".
+	KeyRecord = "bus-agent.record"
 )
 
 // A Source is one place a setting can come from: an environment variable or a
@@ -51,6 +54,7 @@ type Sources struct {
 	Order           []Source
 	Enable          []Source
 	Disable         []Source
+	Fallback        []Source
 	Model           []Source
 	ReasoningEffort []Source
 	Verbosity       []Source
@@ -106,9 +110,10 @@ func callerSources(envPrefix, keyPrefix, runtimeKey string) Sources {
 	}
 
 	s := Sources{
-		Order:   []Source{{Env: "BUS_AGENT_ORDER"}, {Key: KeyOrder}},
-		Enable:  []Source{{Env: "BUS_AGENT_ENABLE"}, {Key: KeyEnable}},
-		Disable: []Source{{Env: "BUS_AGENT_DISABLE"}, {Key: KeyDisable}},
+		Order:    []Source{{Env: "BUS_AGENT_ORDER"}, {Key: KeyOrder}},
+		Enable:   []Source{{Env: "BUS_AGENT_ENABLE"}, {Key: KeyEnable}},
+		Disable:  []Source{{Env: "BUS_AGENT_DISABLE"}, {Key: KeyDisable}},
+		Fallback: []Source{{Env: "BUS_AGENT_FALLBACK"}, {Key: KeyFallback}},
 		// A Cursor model name means nothing to the other runtimes.
 		Model:           list("BUS_AGENT_MODEL", KeyModel, Source{Env: "CURSOR_AGENT_MODEL", Runtime: "cursor"}),
 		ReasoningEffort: forModel("BUS_AGENT_MODEL_REASONING_EFFORT", KeyReasoningEffort),

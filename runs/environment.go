@@ -1,7 +1,7 @@
 package runs
 
 import (
-	"cmp"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,13 +22,17 @@ const (
 	envConductorURL = "JRUN_CONDUCTOR_URL"
 )
 
-// tokenVariables are the variables of the Agent Protocol that hold a credential,
-// or belong to one. An agent gets those of its own runtime.
-var tokenVariables = []string{
-	"OPENAI_API_KEY", "OPENAI_ORG_ID", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "PERPLEXITY_API_KEY", "XAI_API_KEY",
+// tokenVariables is the Agent Protocol's own table: the variable of each of its
+// agents that holds the credential.
+var tokenVariables = map[string]string{
+	"claude":     "ANTHROPIC_API_KEY",
+	"codex":      "OPENAI_API_KEY",
+	"gemini":     "GEMINI_API_KEY",
+	"perplexity": "PERPLEXITY_API_KEY",
+	"xai":        "XAI_API_KEY",
 }
 
-// belongings are the variables that are useless without another one.
+// belongings are variables that go with the credential of another one.
 var belongings = map[string]string{"OPENAI_ORG_ID": "OPENAI_API_KEY"}
 
 // outerAgent is set by an agent for its tools; with it, some do not start.
@@ -49,11 +53,20 @@ func (r *record) environment(run *agent.Recordable) []string {
 		envRunFolder + "=" + r.dir,
 		outerAgent,
 	}
-	if len(run.TokenEnv) == 0 {
+	own := slices.Clone(run.TokenEnv)
+	if name, ok := tokenVariables[baseToken(run.Start.Runtime)]; ok {
+		own = append(own, name)
+	}
+	if len(own) == 0 {
 		return changes
 	}
-	for _, name := range tokenVariables {
-		if !slices.Contains(run.TokenEnv, cmp.Or(belongings[name], name)) {
+	for _, name := range slices.Sorted(maps.Values(tokenVariables)) {
+		if !slices.Contains(own, name) {
+			changes = append(changes, name)
+		}
+	}
+	for name, with := range belongings {
+		if !slices.Contains(own, with) {
 			changes = append(changes, name)
 		}
 	}

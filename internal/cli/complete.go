@@ -42,7 +42,7 @@ func (inv *invocation) candidates(typed []string, current string) []string {
 			return nil
 		case word == "--":
 		case len(word) > 1 && word[0] == '-':
-			if f, _ := p.find(strings.TrimLeft(word, "-"), strings.HasPrefix(word, "--")); f != nil && f.takesValue() {
+			if f, _ := p.find(strings.TrimLeft(word, "-"), strings.HasPrefix(word, "--")); f != nil && f.takesValue() && f.bare == "" {
 				if len(typed) == 0 {
 					return flagValues(f, "")
 				}

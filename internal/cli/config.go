@@ -102,6 +102,9 @@ func (inv *invocation) showConfig(ctx context.Context) error {
 	add("model-verbosity", string(s.Verbosity.Value), s.Verbosity.Source, sources.Verbosity)
 	add("output-format", string(s.OutputFormat.Value), s.OutputFormat.Source, sources.OutputFormat)
 	add("timeout", durationText(s.Timeout.Value), s.Timeout.Source, sources.Timeout)
+	if value := inv.preference(ctx, runner.KeyRecord); value != "" {
+		add("record", value, runner.KeyRecord, nil)
+	}
 	if value := inv.preference(ctx, runner.KeyHooks); value != "" {
 		add("hooks", value, runner.KeyHooks, nil)
 	}

@@ -40,6 +40,7 @@ type commandFlag struct {
 	usage string // a word in back quotes names the value
 
 	value gather // nil for a flag without a value
+	bare  string // the value of a flag that stands alone; empty where it needs one
 	on    *bool  // whether a flag without a value was given, nil if nobody asks
 	count *int   // how often, nil if nobody asks
 }

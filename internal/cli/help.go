@@ -100,7 +100,10 @@ func flagRows(flags []*commandFlag) [][2]string {
 			left = "-" + f.short + ", "
 		}
 		left += "--" + f.name
-		if f.takesValue() {
+		switch {
+		case f.bare != "":
+			left += "[=" + placeholder(usage) + "]"
+		case f.takesValue():
 			left += " " + placeholder(usage)
 		}
 		rows = append(rows, [2]string{left, strings.ReplaceAll(usage, "`", "")})

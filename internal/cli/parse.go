@@ -125,6 +125,8 @@ func (p *parser) flag(word string, args []string) []string {
 		p.add(f, "", global)
 	case hasText:
 		p.add(f, text, global)
+	case f.bare != "":
+		p.add(f, f.bare, global)
 	case len(args) == 0:
 		p.fail(agent.Usagef("%s needs a value", dashed(name)))
 	default:

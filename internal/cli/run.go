@@ -13,6 +13,7 @@ import (
 
 // runOptions are the flags of run as they were given.
 type runOptions struct {
+	recordOptions
 	agent, model, effort, verbosity, output, access value
 	timeout, idleTimeout, workdir                   value
 	prompt, text, template                          value
@@ -72,7 +73,7 @@ func (o *runOptions) flags(inv *invocation) []*commandFlag {
 	o.access.words = words(agent.Accesses())
 	o.prompt.files, o.template.files = true, true
 	o.workdir.dirs, o.addDirs.dirs = true, true
-	return []*commandFlag{
+	return append([]*commandFlag{
 		option("agent", "run the agent `RUNTIME`", &o.agent),
 		option("prompt", "read the prompt from `FILE`, - for standard input", &o.prompt),
 		option("text", "take `TEXT` as the prompt", &o.text),
@@ -96,7 +97,7 @@ func (o *runOptions) flags(inv *invocation) []*commandFlag {
 		toggle("trust-workspace", "let hooks, MCP servers and settings of the repository run", &o.trustWorkspace),
 		toggle("require-configured", "fail when nothing names a runtime, instead of taking the first available", &o.requireConfigured),
 		toggle("dry-run", "print what would run and write, and do nothing", &o.dryRun),
-	}
+	}, o.recordOptions.flags()...)
 }
 
 func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) error {
@@ -110,6 +111,9 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 	r := inv.runner(messages.warn)
 	r.RequireConfigured = o.requireConfigured
 	output, err := inv.outputFormat(ctx, r, o, req)
+	if err == nil {
+		err = inv.addRecorder(ctx, r, &o.recordOptions, &req, messages.warn)
+	}
 	if err != nil {
 		messages.release()
 		return err

@@ -115,6 +115,14 @@ func settings() []setting {
 		listSetting("enable", runner.KeyEnable, "the only runtimes that may be used", preferences.SetDefaultEnable),
 		listSetting("disable", runner.KeyDisable, "runtimes that may not be used; wins over enable", preferences.SetDefaultDisable),
 		{
+			name: "record", key: runner.KeyRecord, purpose: "whether runs are recorded",
+			arguments: "off|on|required", min: 1, max: 1, example: "on",
+			words: first(func(*invocation) []string { return recordWords() }),
+			store: func(ctx context.Context, _ *invocation, args []string) error {
+				return preferences.SetDefaultRecord(ctx, args[0])
+			},
+		},
+		{
 			name: "hooks", key: runner.KeyHooks, purpose: "who is told what happens in sessions",
 			arguments: "JSON", min: 1, max: 1, example: `'[{"file":"/var/log/agents.ndjson"},{"command":["notify","agent"]}]'`,
 			details: hooksDetails,

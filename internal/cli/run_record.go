@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/runs"
+)
+
+// recordOptions are the flags that have a run recorded.
+type recordOptions struct {
+	record, runsRoot, project, task, parentRun value
+	preamble                                   bool
+}
+
+// The words of --record, BUS_AGENT_RECORD and the preference.
+const (
+	recordOff      = "off"
+	recordOn       = "on"
+	recordRequired = "required"
+)
+
+func recordWords() []string { return []string{recordOff, recordOn, recordRequired} }
+
+// envRunsRoot names the variable for --runs-root, envRecord that for --record.
+const (
+	envRunsRoot = "BUS_AGENT_RUNS_ROOT"
+	envRecord   = "BUS_AGENT_RECORD"
+)
+
+func (o *recordOptions) flags() []*commandFlag {
+	o.record.words = recordWords
+	record := option("record", "keep a record of the run; with `WORD`: on, off, or required to fail where it cannot be kept", &o.record)
+	record.bare = recordOn
+	return []*commandFlag{
+		record,
+		runsRootFlag(&o.runsRoot),
+		option("project", "record it under the project `ID` (default: the name of the repository's folder)", &o.project),
+		option("task", "record it as a run of the task `ID`, task-YYYYMMDD-HHMMSS-name (default: a new task)", &o.task),
+		option("parent-run", "record that the run `ID` started it", &o.parentRun),
+		toggle("preamble", "tell the agent of its record before the prompt, and to write its answer there", &o.preamble),
+	}
+}
+
+func runsRootFlag(root *value) *commandFlag {
+	root.dirs = true
+	return option("runs-root", "the folder of the records is `DIR` (default: bus-agent/runs in the state folder)", root)
+}
+
+// runsRoot returns the folder of records: what was asked for, the variable's, that
+// of the recorded run in which this program runs, or the user's.
+func (inv *invocation) runsRoot(asked value) (string, error) {
+	if asked.set && asked.text == "" {
+		return "", agent.Usagef("--runs-root is given an empty value; leave it out or name a folder")
+	}
+	if dir := cmp.Or(asked.text, inv.env.getenv(envRunsRoot)); dir != "" {
+		return inv.env.abs(dir), nil
+	}
+	if root, _, ok := runs.Outer(inv.env.Environ); ok {
+		return root, nil
+	}
+	return runs.DefaultRoot(inv.env.Environ)
+}
+
+// recording returns the word that says whether a run is recorded.
+func (inv *invocation) recording(ctx context.Context, o *recordOptions) (string, error) {
+	word, source := o.record.text, "--record"
+	if !o.record.set {
+		word, source = inv.env.getenv(envRecord), envRecord
+	}
+	if word == "" && !o.record.set {
+		word, source = inv.preference(ctx, runner.KeyRecord), runner.KeyRecord
+	}
+	if word == "" && !o.record.set {
+		return recordOff, nil
+	}
+	if !slices.Contains(recordWords(), word) {
+		return "", agent.Usagef("%s: %q is not on, off or required", source, word)
+	}
+	return word, nil
+}
+
+// recorder returns what records a run, nil for nothing, and puts the run into its
+// place.
+func (inv *invocation) recorder(ctx context.Context, o *recordOptions, place *agent.Place, warn func(string)) (agent.Recorder, error) {
+	*place = agent.Place{Project: o.project.text, Task: o.task.text, Parent: o.parentRun.text}
+	word, err := inv.recording(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []struct {
+		name  string
+		value value
+		check func(string) error
+	}{{"project", o.project, runs.CheckProject}, {"task", o.task, runs.CheckTask}, {"parent-run", o.parentRun, runs.CheckRun}, {"runs-root", o.runsRoot, nil}} {
+		switch {
+		case !f.value.set:
+		case word == recordOff:
+			return nil, agent.Usagef("--%s needs --record; nothing was started", f.name)
+		case f.check != nil:
+			if err := f.check(f.value.text); err != nil {
+				return nil, agent.Usagef("--%s: %w", f.name, err)
+			}
+		}
+	}
+	if word == recordOff {
+		if o.preamble {
+			return nil, agent.Usagef("--preamble needs --record; nothing was started")
+		}
+		return nil, nil
+	}
+	root, err := inv.runsRoot(o.runsRoot)
+	switch {
+	case agent.KindOf(err) == "usage":
+		return nil, err
+	case err != nil && word == recordRequired:
+		return nil, &failure{text: "nothing was started, because the run cannot be recorded", err: err}
+	case err != nil:
+		warn("the run is not recorded: " + err.Error())
+		return nil, nil
+	}
+	return &runs.Store{Root: root, Required: word == recordRequired, Preamble: o.preamble}, nil
+}
+
+// addRecorder has r record what the flags ask for, beside what it records anyway.
+func (inv *invocation) addRecorder(ctx context.Context, r *runner.Runner, o *recordOptions, req *agent.Request, warn func(string)) error {
+	store, err := inv.recorder(ctx, o, &req.Place, warn)
+	r.Recorder = agent.Recorders(store, r.Recorder)
+	return err
+}

@@ -1,0 +1,178 @@
+package runs_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/runs"
+)
+
+// The test binary is the agent too: a link to it stands in PATH, and FAKE_AGENT
+// holds what it is to do, one step a line.
+func TestMain(m *testing.M) {
+	switch script, ok := os.LookupEnv("FAKE_AGENT"); {
+	case ok:
+		os.Exit(fakeAgent(script))
+	case os.Getenv("FAKE_RUNNER") != "":
+		os.Exit(fakeRunner(os.Getenv("FAKE_RUNNER")))
+	}
+	os.Exit(m.Run())
+}
+
+func fakeAgent(script string) int {
+	prompt, _ := io.ReadAll(os.Stdin)
+	for step := range strings.SplitSeq(script, "\n") {
+		verb, arg, _ := strings.Cut(step, " ")
+		switch verb {
+		case "say":
+			fmt.Println(os.ExpandEnv(arg))
+		case "stderr":
+			fmt.Fprintln(os.Stderr, os.ExpandEnv(arg))
+		case "prompt":
+			fmt.Printf("text:%q\n", prompt)
+		case "environ":
+			for _, entry := range os.Environ() {
+				fmt.Println("env:" + entry)
+			}
+		case "output":
+			if err := os.WriteFile(filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), "output.md"), []byte(arg), 0o600); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		case "many":
+			var n int
+			fmt.Sscan(arg, &n)
+			for i := range n {
+				fmt.Printf("text:%d\n", i)
+			}
+		case "stay":
+			for {
+				time.Sleep(time.Hour)
+			}
+		case "die":
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
+			time.Sleep(time.Hour)
+		case "exit":
+			var code int
+			fmt.Sscan(arg, &code)
+			return code
+		}
+	}
+	return 0
+}
+
+// fakeDecoder reads lines of the form kind:text.
+type fakeDecoder struct{}
+
+func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
+	kind, text, _ := strings.Cut(string(line), ":")
+	switch kind {
+	case "session":
+		return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: text, Model: "m-1"})
+	case "text":
+		return append(events, agent.Event{Kind: agent.KindText, Text: text})
+	case "tool":
+		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "t1", Name: text}})
+	case "usage":
+		cost := 0.25
+		return append(events, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: 3, Output: 4, CostUSD: &cost}})
+	case "ok":
+		return append(events, agent.Event{Kind: agent.KindResult})
+	case "quota":
+		return append(events, agent.Event{Kind: agent.KindResult, Failed: true, Failure: agent.FailureQuota, Text: text})
+	}
+	return append(events, agent.Event{Kind: agent.KindRaw, Text: string(line)})
+}
+
+func fakeRuntime(id string, tokens ...string) registry.Runtime {
+	return registry.Runtime{
+		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
+		Options:  registry.Options{Model: true, Access: agent.Accesses()},
+		TokenEnv: tokens,
+		Command: func(r agent.Request) (agent.Command, error) {
+			return agent.Command{Args: []string{"it's", "-p"}, Stdin: r.Prompt}, nil
+		},
+		Decoder:       func() formatters.Decoder { return fakeDecoder{} },
+		ReportsResult: true,
+	}
+}
+
+// secret is in the environment of every agent here.
+const secret = `sk-"very\secret`
+
+// bench is a runner over fake runtimes that records into a folder.
+type bench struct {
+	runner.Runner
+	root     string
+	dir      string
+	warnings []string
+}
+
+func newBench(t *testing.T, store *runs.Store) *bench {
+	t.Helper()
+	b := &bench{dir: filepath.Join(t.TempDir(), "My Project")}
+	path := t.TempDir()
+	if err := os.Mkdir(b.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Registry = new(registry.Registry)
+	for _, rt := range []registry.Runtime{fakeRuntime("fake", "FAKE_API_KEY", "XAI_API_KEY"), fakeRuntime("other")} {
+		if err := b.Registry.Register(rt); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(self, filepath.Join(path, rt.ID)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Environ = []string{
+		"PATH=" + path, "GORACE=atexit_sleep_ms=0", "HOME=" + t.TempDir(), "FAKE_API_KEY=" + secret,
+		"OPENAI_API_KEY=sk-openai", "OPENAI_ORG_ID=org", "XAI_API_KEY=sk-xai-secret", "CLAUDECODE=1",
+	}
+	b.Warn = func(line string) { b.warnings = append(b.warnings, line) }
+	if store.Root == "" {
+		store.Root = filepath.Join(t.TempDir(), "runs")
+	}
+	b.root = store.Root
+	b.Recorder = store
+	return b
+}
+
+func (b *bench) request(script ...string) agent.Request {
+	return agent.Request{
+		Runtime: "fake", Prompt: "do it", Workdir: b.dir,
+		Env: []string{"FAKE_AGENT=" + strings.Join(script, "\n")},
+	}
+}
+
+// run runs the fake agent and returns the folder of its record.
+func (b *bench) run(t *testing.T, req agent.Request) (agent.Result, string, error) {
+	t.Helper()
+	result, err := b.Run(t.Context(), req)
+	found, _ := filepath.Glob(filepath.Join(b.root, "*", "*", "runs", result.RunID))
+	if result.RunID == "" || len(found) != 1 {
+		t.Fatalf("run %q is recorded %d times; %v", result.RunID, len(found), err)
+	}
+	return result, found[0], err
+}
+
+func read(t *testing.T, elements ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(elements...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,284 @@
+package runs_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+)
+
+func TestRecordOfASuccess(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Store{})
+	result, dir, err := b.run(t, b.request("stderr careful", "say session:s1", "say text:first", "say tool:look", "say text:the answer", "say usage:", "say ok:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := runs.ReadInfo(filepath.Join(dir, "run-info.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost := 0.25
+	want := runs.Usage{Input: 3, Output: 4, CostUSD: &cost}
+	switch {
+	case info.RunID != result.RunID || info.Version != 1 || info.ProjectID != "my-project" || info.ProcessOwnership != "managed",
+		info.Agent != "fake" || info.Model != "m-1" || info.SessionID != "s1" || info.Access != "write" || info.ToolCalls != 1,
+		info.Status != runs.StatusCompleted || info.ExitCode != 0 || info.ErrorSummary != "" || info.Error != "",
+		info.PID <= 0 || info.PGID != info.PID || info.Process == "" || info.Runner == "" || info.CWD != b.dir,
+		!info.EndTime.After(info.StartTime) || info.StartTime.Location().String() != "UTC",
+		info.Usage == nil || info.Usage.Input != want.Input || info.Usage.Output != want.Output || *info.Usage.CostUSD != cost:
+		t.Errorf("run-info.yaml is\n%+v", info)
+	}
+	if got := "fake 'it'\\''s' -p < " + info.PromptPath; info.CommandLine != got {
+		t.Errorf("command line %q, want %q", info.CommandLine, got)
+	}
+	for name, want := range map[string]string{
+		"prompt.md":        "do it",
+		"agent-stdout.txt": "session:s1\ntext:first\ntool:look\ntext:the answer\nusage:\nok:\n",
+		"agent-stderr.txt": "careful\n",
+		"output.md":        "the answer",
+		"../../TASK.md":    "do it\n",
+	} {
+		if got := read(t, dir, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if regexp.MustCompile(`^[0-9]{8}-[0-9]{10}-[0-9]+-[0-9]+$`).FindString(result.RunID) == "" || runs.CheckRun(result.RunID) != nil {
+		t.Errorf("run ID %q", result.RunID)
+	}
+	if runs.CheckTask(info.TaskID) != nil {
+		t.Errorf("task %q", info.TaskID)
+	}
+	lines := strings.Split(strings.TrimSuffix(read(t, dir, "events.ndjson"), "\n"), "\n")
+	var kinds []string
+	for _, line := range lines {
+		kinds = append(kinds, regexp.MustCompile(`^\{"time":"2[^"]+Z","kind":"([a-z_]+)"`).FindStringSubmatch(line)[1])
+	}
+	if want := []string{"message", "session_started", "text", "tool_call", "text", "usage", "result"}; !slices.Equal(kinds, want) {
+		t.Errorf("events are %q, want %q", kinds, want)
+	}
+	expectPrivate(t, b.root)
+	messages, err := runs.ReadMessages(filepath.Join(dir, "..", "..", "TASK-MESSAGE-BUS.md"))
+	if err != nil || len(messages) != 2 || messages[0].Type != runs.MessageStart || messages[1].Type != runs.MessageStop ||
+		messages[0].Run != result.RunID || !strings.HasPrefix(messages[1].Body, "run stopped with code 0\nrun_dir: "+dir) {
+		t.Errorf("messages are %+v, %v", messages, err)
+	}
+}
+
+// expectPrivate checks that others can read nothing, and that nothing temporary is
+// left.
+func expectPrivate(t *testing.T, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		if name := d.Name(); strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".lock") {
+			t.Errorf("%s is left behind", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordOfAFailure(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script            []string
+		code              int
+		kind, summary     string
+		signal, wantError string
+	}{
+		"exit 1":      {script: []string{"say text:half", "exit 1"}, code: 1, kind: "agent", summary: "agent reported failure"},
+		"exit 2":      {script: []string{"exit 2"}, code: 2, kind: "agent", summary: "agent usage error"},
+		"exit 7":      {script: []string{"exit 7"}, code: 7, kind: "agent", summary: "agent exited with code 7"},
+		"killed":      {script: []string{"die"}, code: 137, kind: "agent", summary: "agent killed (OOM or signal)", signal: "SIGKILL"},
+		"quota":       {script: []string{"say quota:used up"}, code: 0, kind: "quota", summary: "agent reported failure", wantError: "used up"},
+		"no result":   {script: []string{"say text:half"}, code: 0, kind: "agent", summary: "agent reported failure"},
+		"its secrets": {script: []string{"stderr $FAKE_API_KEY", "say quota:$FAKE_API_KEY"}, code: 0, kind: "quota", summary: "agent reported failure", wantError: "***"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, &runs.Store{})
+			_, dir, err := b.run(t, b.request(append([]string{"stderr on the way"}, c.script...)...))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			info, err := runs.ReadInfo(filepath.Join(dir, "run-info.yaml"))
+			if err != nil || info.Status != runs.StatusFailed || info.ExitCode != c.code || info.ErrorKind != c.kind ||
+				info.ErrorSummary != c.summary || info.Signal != c.signal || !strings.Contains(info.Error, c.wantError) {
+				t.Errorf("run-info.yaml is\n%+v, %v", info, err)
+			}
+			messages, err := runs.ReadMessages(filepath.Join(dir, "..", "..", "TASK-MESSAGE-BUS.md"))
+			if err != nil || len(messages) != 2 || messages[1].Type != runs.MessageCrash || !strings.Contains(messages[1].Body, "## stderr (last 50 lines)\non the way") {
+				t.Errorf("messages are %+v, %v", messages, err)
+			}
+		})
+	}
+}
+
+func TestOutputIsTheAgentsOwnElseItsAnswerElseWhatItWrote(t *testing.T) {
+	t.Parallel()
+	for want, script := range map[string][]string{
+		"my summary":    {"say text:the answer", "output my summary", "say ok:"},
+		"the answer":    {"say text:the answer", "say ok:"},
+		"ok:\nunread\n": {"say ok:", "say unread"},
+	} {
+		b := newBench(t, &runs.Store{})
+		_, dir, _ := b.run(t, b.request(script...))
+		if got := read(t, dir, "output.md"); got != want {
+			t.Errorf("output.md is %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAgentIsToldOfItsRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Store{})
+	req := b.request("environ", "say ok:")
+	req.Place = agent.Place{Project: "p", Task: "task-20260101-000000-mine", Parent: "20260101-000000000-7"}
+	result, dir, err := b.run(t, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := filepath.Join(b.root, "p", "task-20260101-000000-mine")
+	said := strings.Split(read(t, dir, "agent-stdout.txt"), "\n")
+	for _, want := range []string{
+		"JRUN_PROJECT_ID=p", "JRUN_TASK_ID=task-20260101-000000-mine", "JRUN_ID=" + result.RunID, "JRUN_PARENT_ID=20260101-000000000-7",
+		"JRUN_RUNS_DIR=" + filepath.Join(task, "runs"), "JRUN_MESSAGE_BUS=" + filepath.Join(task, "TASK-MESSAGE-BUS.md"),
+		"JRUN_TASK_FOLDER=" + task, "JRUN_RUN_FOLDER=" + dir, "XAI_API_KEY=***",
+	} {
+		if !slices.Contains(said, "env:"+want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, line := range said {
+		if name, _, _ := strings.Cut(strings.TrimPrefix(line, "env:"), "="); slices.Contains([]string{"OPENAI_API_KEY", "OPENAI_ORG_ID", "CLAUDECODE"}, name) {
+			t.Errorf("%s is there", name)
+		}
+	}
+	if root, place, ok := runs.Outer(strings.Split(strings.ReplaceAll(strings.Join(said, "\n"), "env:", ""), "\n")); !ok || root != b.root ||
+		place != (agent.Place{Project: "p", Task: "task-20260101-000000-mine", Parent: result.RunID}) {
+		t.Errorf("outer run is %q %+v %t", root, place, ok)
+	}
+}
+
+func TestRuntimeWithoutTokensKeepsAll(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Store{})
+	req := b.request("environ", "say ok:")
+	req.Runtime = "other"
+	_, dir, err := b.run(t, req)
+	if err != nil || !strings.Contains(read(t, dir, "agent-stdout.txt"), "OPENAI_API_KEY=") {
+		t.Errorf("OPENAI_API_KEY was removed; %v", err)
+	}
+}
+
+func TestPreambleIsPartOfWhatTheAgentGets(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Store{Preamble: true})
+	_, dir, err := b.run(t, b.request("prompt", "say ok:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := read(t, dir, "prompt.md")
+	if !strings.HasPrefix(prompt, "JRUN_TASK_FOLDER="+filepath.Dir(filepath.Dir(dir))+"\n") || !strings.HasSuffix(prompt, "\n---\n\ndo it") ||
+		!strings.Contains(prompt, "\nWrite output.md to "+filepath.Join(dir, "output.md")+"\n") {
+		t.Errorf("prompt.md is\n%s", prompt)
+	}
+	if said := read(t, dir, "agent-stdout.txt"); !strings.Contains(said, `---\n\ndo it`) || !strings.Contains(said, "Write output.md to") {
+		t.Errorf("the agent got\n%s", said)
+	}
+}
+
+func TestWrongPlacesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, place := range []agent.Place{
+		{Project: "../up"}, {Project: "Mine"}, {Project: "a/b"}, {Task: "mine"}, {Task: "task-20260101-000000-../x"}, {Parent: "x"}, {Previous: "../1"},
+	} {
+		b := newBench(t, &runs.Store{})
+		req := b.request("say ok:")
+		req.Place = place
+		if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrUsage) {
+			t.Errorf("%+v: %v", place, err)
+		}
+		if _, err := os.Lstat(b.root); err == nil {
+			t.Errorf("%+v: something was written", place)
+		}
+	}
+	b := newBench(t, &runs.Store{})
+	req := b.request("say ok:")
+	req.Env = append(req.Env, "JRUN_ID=another")
+	if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("JRUN_ID: %v", err)
+	}
+}
+
+func TestNothingOfASecretIsWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Store{})
+	req := b.request("stderr $FAKE_API_KEY", "say text:$FAKE_API_KEY and $XAI_API_KEY", `say text:{"x":"sk-\"very\\secret"}`, "environ", "say quota:$FAKE_API_KEY")
+	req.Prompt = "use " + secret
+	b.run(t, req)
+	files := 0
+	_ = filepath.WalkDir(b.root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		text := read(t, path)
+		for _, s := range []string{secret, `very\\secret`, "sk-xai-secret"} {
+			if strings.Contains(text, s) {
+				t.Errorf("%s has %s:\n%s", path, s, text)
+			}
+		}
+		return nil
+	})
+	if files != 8 {
+		t.Errorf("%d files", files)
+	}
+}
+
+func TestRunsAtOnceHaveTheirOwnRecords(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Store{})
+	b.Warn = func(string) {}
+	const n = 20
+	ids := make(chan string, n)
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			req := b.request("say text:x", "say ok:")
+			req.Place = agent.Place{Project: "p", Task: "task-20260101-000000-mine"}
+			result, err := b.Run(t.Context(), req)
+			if err != nil {
+				t.Error(err)
+			}
+			ids <- result.RunID
+		})
+	}
+	all.Wait()
+	close(ids)
+	seen := map[string]bool{}
+	for id := range ids {
+		seen[id] = true
+	}
+	messages, err := runs.ReadMessages(filepath.Join(b.root, "p", "task-20260101-000000-mine", "TASK-MESSAGE-BUS.md"))
+	if len(seen) != n || len(messages) != 2*n || err != nil {
+		t.Errorf("%d IDs, %d messages, %v", len(seen), len(messages), err)
+	}
+}
