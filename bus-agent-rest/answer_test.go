@@ -1,0 +1,288 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	for _, provider := range []string{"openai", "xai", "perplexity"} {
+		w := serve(t, stream(delta("hi"), stop, "[DONE]"))
+		converse(t, w, "--provider", provider).answers(t, "hi")
+		r := w.requests[0]
+		path := "/v1/chat/completions"
+		if provider == "perplexity" {
+			path = "/chat/completions"
+		}
+		if r.Method != http.MethodPost || r.URL.Path != path || r.Header.Get("Authorization") != "Bearer "+token ||
+			r.Header.Get("Content-Type") != "application/json" || !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+			t.Errorf("%s: %s %s %v", provider, r.Method, r.URL, r.Header)
+		}
+		want := `{"model":"m","messages":[{"role":"user","content":"hello"}],"stream":true}`
+		if provider == "openai" {
+			want = strings.TrimSuffix(want, "}") + `,"stream_options":{"include_usage":true}}`
+		}
+		if got := strings.TrimSpace(w.bodies[0]); got != want {
+			t.Errorf("%s sends %s", provider, got)
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	w := serve(t, stream(
+		`{"id":"c-1","model":"m-0709","choices":[{"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
+		`{"id":"c-1","model":"m-0709","choices":[{"delta":{"reasoning_content":"hm"}}]}`,
+		`{"id":"c-1","model":"m-0709","choices":[{"delta":{"reasoning":", yes"}}]}`,
+		delta("ha"), delta("ha"), delta("haha ü<b> "), stop,
+		`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}`,
+		"[DONE]",
+	))
+	p := converse(t, w)
+	p.answers(t, "hahahaha ü<b> ")
+	if got := p.text("thinking"); got != "hm, yes" {
+		t.Errorf("it thinks %q", got)
+	}
+	var kinds []string
+	for _, l := range p.lines {
+		kinds = append(kinds, l.Type)
+	}
+	if got, want := strings.Join(kinds, " "), "start answer thinking thinking text text text usage result"; got != want {
+		t.Errorf("the lines are %s, want %s", got, want)
+	}
+	if a := p.of("answer")[0]; a.ID != "c-1" || a.Model != "m-0709" {
+		t.Errorf("%+v", a)
+	}
+	if u := p.of("usage")[0].Tokens; !reflect.DeepEqual(u, &Tokens{Input: 7, Cached: 3, Output: 5, Reasoning: 2}) {
+		t.Errorf("%+v", u)
+	}
+	if s := p.of("start")[0]; s.Provider != "openai" || s.Model != "m" || s.Access != "write" || s.Endpoint != w.URL+"/v1/chat/completions" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// What servers send that is a whole answer all the same.
+func TestOddAnswers(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"no [DONE]":              stream(delta("hi"), stop),
+		"no finish_reason":       stream(delta("hi"), "[DONE]"),
+		"an empty finish_reason": stream(`{"choices":[{"delta":{"content":"hi"},"finish_reason":""}]}`, "[DONE]"),
+		"no empty line last":     raw("text/event-stream", "data: "+delta("hi")+"\n\ndata: "+stop),
+		"carriage returns":       raw("text/event-stream; charset=utf-8", "data: "+delta("hi")+"\r\n\r\ndata: "+stop+"\r\n\r\n"),
+		"comments, IDs, names":   raw("text/event-stream", ": ping\n\nid: 7\nevent: message\nretry: 5\ndata: "+delta("hi")+"\n\n: ping\n\ndata: "+stop+"\n\n"),
+		"lines of one event":     raw("text/event-stream", "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n"),
+		"a byte order mark":      raw("text/event-stream", "\ufeffdata: "+delta("hi")+"\n\ndata: [DONE]\n\n"),
+		"null and no choices":    stream(`{"choices":null}`, `{"choices":[]}`, `{"choices":[{"delta":{"content":null},"message":null}]}`, delta("hi"), stop),
+		"words after the end":    stream(delta("hi"), stop, "[DONE]", "{"),
+		"a number for an ID":     stream(`{"id":7,"model":null,"choices":[{"delta":{"content":"hi"}}]}`, stop),
+		"a list of parts":        stream(`{"choices":[{"delta":{"content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}}]}`, stop),
+		"an error that is none":  stream(`{"error":null,"choices":[{"delta":{"content":"hi"}}]}`, stop),
+		"text":                   stream(`{"choices":[{"text":"hi","finish_reason":"stop"}]}`),
+		"two choices":            stream(`{"choices":[{"delta":{"content":"hi"}},{"delta":{"content":"ho"}}]}`, stop),
+		"a document":             raw("application/json", `{"id":"x","model":"y","choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`),
+		"a document of text":     raw("application/json; charset=utf-8", `{"choices":[{"text":"hi"}]}`),
+		"a document of a delta":  raw("text/plain", ` {"choices":[{"delta":{"content":"hi"}}]} `),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			converse(t, serve(t, handler)).answers(t, "hi")
+		})
+	}
+}
+
+// What is no whole answer, and what is none at all.
+func TestFailedAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		kind    class
+		words   string
+	}{
+		"cut off":                 {stream(delta("half of")), "", "cut off"},
+		"cut off in an event":     {raw("text/event-stream", "data: "+delta("half of")+"\n\ndata: {\"choices\":[{\"del"), "", "cut off"},
+		"cut off in a body":       {hangUp(delta("half of")), "", "cut off"},
+		"no JSON":                 {stream(delta("x"), "{oops", delta("y"), stop), "", "not understood: {oops"},
+		"no object":               {stream("[1]", stop), "", "not understood"},
+		"a text that is a number": {stream(`{"choices":[{"delta":{"content":7}}]}`, stop), "", "not understood"},
+		"empty":                   {stream(stop, "[DONE]"), "", "empty"},
+		"blanks":                  {stream(delta(" \n"), stop), "", "empty"},
+		"an empty document":       {raw("application/json", `{"choices":[{"message":{"content":""}}]}`), "", "empty"},
+		"an error":                {stream(delta("x"), `{"error":{"message":"the model is on fire","type":"server_error"}}`), "", "the model is on fire"},
+		"an error in words":       {stream(delta("x"), `{"error":"on fire"}`), "", "on fire"},
+		"an event called error":   {raw("text/event-stream", "event: error\ndata: it burns\n\n"), "", "it burns"},
+		"an error without quota":  {stream(`{"error":{"message":"pay","code":"insufficient_quota"}}`), quota, "pay"},
+		"an error of the key":     {stream(`{"error":{"message":"no","code":401}}`), authentication, "no"},
+		"finish_reason error":     {stream(delta("x"), `{"choices":[{"finish_reason":"error"}]}`), "", "with an error"},
+		"finish_reason length":    {stream(delta("x"), `{"choices":[{"finish_reason":"length"}]}`), "", "limit of tokens"},
+		"a filter":                {stream(delta("x"), `{"choices":[{"finish_reason":"content_filter"}]}`), "", "filter"},
+		"a tool":                  {stream(`{"choices":[{"delta":{"tool_calls":[{}]},"finish_reason":"tool_calls"}]}`), "", "tool"},
+		"a document with error":   {raw("application/json", `{"error":{"message":"broken"}}`), "", "broken"},
+		"a document cut short":    {raw("application/json", `{"choices":[{"message":{"con`), "", "neither a stream nor JSON"},
+		"another document":        {raw("application/json", `{"message":"welcome"}`), "", "holds no answer: welcome"},
+		"a page":                  {raw("text/html", `<html>log in to the café</html>`), "", "a page of HTML"},
+		"no content":              {refuse(http.StatusNoContent, ""), "", "204 No Content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := converse(t, serve(t, c.handler), "--retries", "0")
+			p.fails(t, c.kind, c.words)
+			if strings.Contains(name, "cut off") && p.text("text") != "half of" {
+				t.Errorf("what came is not passed on: %s", p.raw)
+			}
+		})
+	}
+}
+
+// hangUp sends events and closes the connection in the middle of the body.
+func hangUp(events ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		stream(events...)(w, r)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func TestSources(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		events []string
+		want   string
+	}{
+		"citations":      {[]string{`{"citations":["https://a.example"],"choices":[{"delta":{"content":"Hello"}}]}`, stop}, "[1] https://a.example\n"},
+		"search results": {[]string{delta("Hello"), `{"search_results":[{"title":"B","url":"https://b.example"},{"title":"?"}]}`, stop}, "[1] https://b.example\n[2] \n"},
+		"both": {[]string{delta("Hello"), `{"citations":["https://a.example","https://a.example"],"search_results":[{"url":"https://b.example"}]}`, stop},
+			"[1] https://a.example\n[2] https://a.example\n"},
+		"the last that are named": {[]string{`{"citations":["https://a.example"],"choices":[{"delta":{"content":"Hello"}}]}`,
+			`{"citations":["https://a.example","https://b.example"],"choices":[]}`, `{"citations":[],"choices":[]}`, stop}, "[1] https://a.example\n[2] https://b.example\n"},
+		"objects":     {[]string{delta("Hello"), `{"citations":[{"url":"https://a.example"}]}`, stop}, "[1] https://a.example\n"},
+		"after it":    {[]string{delta("Hello"), stop, `{"citations":["https://a.example"]}`, "[DONE]"}, "[1] https://a.example\n"},
+		"line breaks": {[]string{delta("Hello"), `{"citations":["https://a.example\n[2] x"]}`, stop}, "[1] https://a.example [2] x\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := converse(t, serve(t, stream(c.events...)), "--provider", "perplexity")
+			p.answers(t, "Hello\n\nSources:\n"+c.want)
+			if n := len(p.result(t).Citations); n != strings.Count(c.want, "\n") {
+				t.Errorf("the result names %d", n)
+			}
+		})
+	}
+	for _, list := range []string{`null`, `7`, `"x"`, `{}`, `[]`} {
+		converse(t, serve(t, stream(`{"citations":`+list+`}`, delta("Hello"), stop))).answers(t, "Hello")
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	cost := 0.25
+	for usage, want := range map[string]*Tokens{
+		`null`: nil, `7`: nil,
+		`{"prompt_tokens":3,"completion_tokens":4}`: {Input: 3, Output: 4},
+		`{"prompt_tokens":3,"completion_tokens":4,"total_tokens":16,"completion_tokens_details":{"reasoning_tokens":9}}`: {Input: 3, Output: 13, Reasoning: 9},
+		`{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"reasoning_tokens":2}`:                                {Input: 3, Output: 4, Reasoning: 2},
+		`{"prompt_tokens":3,"completion_tokens":4,"cost":{"total_cost":0.25}}`:                                           {Input: 3, Output: 4, CostUSD: &cost},
+		`{"prompt_tokens":3,"completion_tokens":4,"cost":0.25}`:                                                          {Input: 3, Output: 4, CostUSD: &cost},
+		`{"prompt_tokens":3,"completion_tokens":4,"cost":"much"}`:                                                        {Input: 3, Output: 4},
+	} {
+		c := chunk{Usage: json.RawMessage(usage)}
+		if got := c.cost(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v, want %+v", usage, got, want)
+		}
+	}
+}
+
+// Chunks that repeat the whole answer, and those that only look like it.
+func TestRepeatedChunks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		chunks []string
+		want   string
+	}{
+		"all repeat":             {[]string{"He", "Hello", "Hello, world", "Hello, world"}, "Hello, world"},
+		"two":                    {[]string{"Hello", "Hello world"}, "Hello world"},
+		"the same again":         {[]string{"Hello", "Hello"}, "Hello"},
+		"none repeats":           {[]string{"He", "llo", ", ", "world"}, "Hello, world"},
+		"looks like it":          {[]string{"1", "10", "5", "10"}, "110510"},
+		"the same, and goes on":  {[]string{"ha", "ha", "ha", " that"}, "hahaha that"},
+		"repeats, then goes on":  {[]string{"a", "ab", "abc", "d"}, "abcd"},
+		"repeats what was there": {[]string{"a", "ab", "abc", "ab", "abcd"}, "abcd"},
+		"one":                    {[]string{"Hello"}, "Hello"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var events []string
+			for _, text := range c.chunks {
+				events = append(events, delta(text))
+			}
+			converse(t, serve(t, stream(append(events, stop)...)), "--provider", "perplexity").answers(t, c.want)
+			// Elsewhere a delta is a delta.
+			converse(t, serve(t, stream(append(events, stop)...)), "--provider", "xai").answers(t, strings.Join(c.chunks, ""))
+		})
+	}
+}
+
+// A message beside the delta says what the whole is.
+func TestMessagesAreTheWhole(t *testing.T) {
+	t.Parallel()
+	both := func(delta, whole string) string {
+		return fmt.Sprintf(`{"choices":[{"delta":{"content":%q},"message":{"content":%q}}]}`, delta, whole)
+	}
+	for name, events := range map[string][]string{
+		"beside deltas":     {both("1", "1"), both("10", "110"), both("1", "1101"), both("", "1101")},
+		"without deltas":    {both("", "11"), both("", "1101"), both("", "1101"), both("", "11")},
+		"one late":          {both("1", ""), both("10", "1"), both("1", "110"), both("", "1101")},
+		"at the end":        {delta("11"), delta("01"), both("", "1101")},
+		"while it was held": {delta("1"), delta("110"), both("", "1101")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			converse(t, serve(t, stream(append(events, stop)...)), "--provider", "perplexity").answers(t, "1101")
+		})
+	}
+}
+
+// More than any answer has is refused in bounded memory, and what is long is
+// passed on in lines that no reader finds too long.
+func TestLargeAnswers(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 600_000)
+	p := converse(t, serve(t, raw("application/json", `{"choices":[{"message":{"content":"`+long+long+`"}}]}`)))
+	if last := p.result(t); last.Error != "" || last.Text != "" {
+		t.Errorf("the result is %q %.20q", last.Error, last.Text)
+	}
+	if got := p.text("text"); got != long+long {
+		t.Errorf("%d bytes of %d", len(got), 2*len(long))
+	}
+	for _, l := range p.of("text") {
+		if len(l.Text) > pieceSize {
+			t.Errorf("a line has %d bytes", len(l.Text))
+		}
+	}
+	for name, c := range map[string]struct {
+		kind, begin, more, words string
+	}{
+		"an event":   {"text/event-stream", "data: ", strings.Repeat("x", 1<<16), "an event of more than 4096 KiB"},
+		"a stream":   {"text/event-stream", "", "data: " + delta(strings.Repeat("x", 1<<10)) + "\n\n", "more than 100 KiB"},
+		"a document": {"application/json", `{"choices":[{"message":{"content":"`, strings.Repeat("x", 1<<10), "more than 100 KiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				raw(c.kind, c.begin)(w, r)
+				for range 256 {
+					if _, err := w.Write([]byte(c.more)); err != nil {
+						return
+					}
+				}
+			})
+			limit := func(c *conversation) { c.maxAnswer = 100 << 10 }
+			converseWith(t, w, nil, limit, "--retries", "0").fails(t, "", c.words)
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func decode(t *testing.T, text string, to any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzStream holds the reader to what it promises of any stream: it ends, what
+// it writes is lines of JSON, the answer is what was said line by line, it does
+// not matter how the stream is cut into reads, and an answer was said to be over.
+func FuzzStream(f *testing.F) {
+	for _, seed := range []string{
+		"data: " + delta("hi") + "\n\ndata: " + stop + "\n\ndata: [DONE]\n\n",
+		"data: " + delta("hi") + "\r\rdata:[DONE]",
+		": ping\n\nevent: error\ndata: {\"error\":{\"message\":\"x\",\"code\":429}}\n\n",
+		"data: {\"citations\":[\"https://a.example\",{\"url\":7},null],\"search_results\":[{}],\"choices\":[{\"message\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n",
+		"data: " + delta("a") + "\n\ndata: " + delta("ab") + "\n\ndata: " + delta("abc") + "\n\ndata: " + stop + "\n\n",
+		"data: {\"id\":[],\"model\":{},\"usage\":[],\"choices\":[{\"delta\":{\"content\":[{\"text\":\"x\"}],\"reasoning\":\"y\"}}]}\n\n",
+		"data: {\"choices\":[{\"text\":\"\\ud800\\u0000\",\"finish_reason\":\"length\"}]}\n\n",
+		"\ufeffdata: {", "data: [DONE]\n\n", "",
+	} {
+		f.Add([]byte(seed), true)
+		f.Add([]byte(seed), false)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, cumulative bool) {
+		if len(text) > 4<<10 {
+			t.Skip("what is long is as good in pieces")
+		}
+		read := func(byByte bool) (string, *failure) {
+			var out bytes.Buffer
+			a := &answer{out: &output{to: &out}, limit: maxAnswer, cumulative: cumulative}
+			r := bytes.NewReader(text)
+			var failed *failure
+			if byByte {
+				failed = a.readStream(iotest.OneByteReader(r))
+			} else {
+				failed = a.readStream(r)
+			}
+			if failed == nil {
+				a.end()
+				if !a.done && a.finish == "" {
+					t.Error("an answer that was not said to be over is a success")
+				}
+			}
+			var said strings.Builder
+			lines := readLines(t, out.String())
+			for _, l := range lines {
+				if l.Type == "text" {
+					said.WriteString(l.Text)
+				}
+			}
+			if said.String() != strings.ToValidUTF8(a.text.String(), "\ufffd") {
+				t.Errorf("%q was said of %q", said.String(), a.text.String())
+			}
+			if failed == nil && lines[len(lines)-1].Text != said.String() {
+				t.Errorf("the result is %q of %q", lines[len(lines)-1].Text, said.String())
+			}
+			return out.String(), failed
+		}
+		whole, wholeFailed := read(false)
+		pieces, piecesFailed := read(true)
+		if whole != pieces || (wholeFailed == nil) != (piecesFailed == nil) {
+			t.Errorf("in one read:\n%s%+v\nbyte by byte:\n%s%+v", whole, wholeFailed, pieces, piecesFailed)
+		}
+	})
+}
