@@ -1,0 +1,59 @@
+package runs
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+func TestReadEntries(t *testing.T) {
+	t.Parallel()
+	code := 1
+	want := []*Entry{
+		{Time: start, Event: agent.Event{Kind: KindMessage, Text: "do it"}},
+		{Time: start.Add(time.Second), Event: agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "1", Name: "shell", Input: []byte(`{"command":"ls"}`)}}},
+		{Time: start.Add(1500 * time.Millisecond), Event: agent.Event{Kind: agent.KindToolResult, Failed: true,
+			Tool: &agent.Tool{ID: "1", Output: agent.Plain(strings.Repeat("long\n", 50_000)), ExitCode: &code}}},
+		{Time: start.Add(2 * time.Second), Event: agent.Event{Kind: agent.KindResult, Text: "done", Usage: &agent.Usage{Input: 1}}},
+	}
+	var text []byte
+	for _, entry := range want {
+		text = append(entry.AppendJSON(text), '\n')
+	}
+	read := func(text string) (got []*Entry, err error) {
+		err = ReadEntries(iotest.HalfReader(strings.NewReader(text)), func(e *Entry) error { got = append(got, e); return nil })
+		return got, err
+	}
+	got, err := read(string(text))
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(agent.Payload{})); diff != "" || err != nil {
+		t.Errorf("%v, %s", err, diff)
+	}
+	// Of a run that is being written or was cut off.
+	for _, cut := range []int{1, 2, 30, len(text) / 2} {
+		part := string(text[:len(text)-cut])
+		if got, err := read(part); len(got) != strings.Count(part, "\n") || err != nil {
+			t.Errorf("%d entries, %v", len(got), err)
+		}
+	}
+	got, err = read("\n" + string(text) + "{\"time\":1}\nnothing\n{}\n" + string(text))
+	if len(got) != 2*len(want) || !errors.Is(err, ErrDamaged) || !strings.HasSuffix(err.Error(), "4 of 12, line 1 first") {
+		t.Errorf("%d entries, %v", len(got), err)
+	}
+	enough := errors.New("enough")
+	n := 0
+	if err := ReadEntries(strings.NewReader(string(text)), func(*Entry) error { n++; return enough }); err != enough || n != 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if err := ReadEntries(iotest.ErrReader(enough), func(*Entry) error { return nil }); err != enough {
+		t.Error(err)
+	}
+	if got, err := read(""); len(got) != 0 || err != nil {
+		t.Error(got, err)
+	}
+}
