@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 staticcheck=${1:?usage: check.sh STATICCHECK-PACKAGE}
 modules="$(git ls-files '*go.mod' | grep -v testdata | xargs -n1 dirname)"
-backends="$(ls backends | grep -v '^all$')"
+backends="$(grep -l '^//go:build !busagent_no_' backends/all/*.go | xargs -n1 basename -s .go)"
 
 step() { printf '== %s\n' "$*"; }
 
@@ -39,6 +39,11 @@ for keep in $backends; do
 	[ "$others" = "$keep " ] || { echo "a build with $keep alone holds: $others" >&2; exit 1; }
 	go build -tags "$tags" -o /dev/null ./cmd/bus-agent
 done
+
+step "a build with the tag rest"
+others="$(go list -tags rest -deps ./cmd/bus-agent | grep -E '/backends/(openai|perplexity|xai)$' | sed 's|.*/||' | tr '\n' ' ')"
+[ "$others" = "openai perplexity xai " ] || { echo "a build with the tag rest holds of its backends: $others" >&2; exit 1; }
+go vet -tags rest ./backends/all ./cmd/bus-agent
 
 for m in $modules; do
 	case "$m" in

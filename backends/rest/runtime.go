@@ -1,0 +1,125 @@
+// Package rest describes runtimes that are models behind HTTP interfaces. They
+// share one program, bus-agent-rest, which asks an OpenAI-compatible endpoint and
+// writes lines of JSON as any agent does. Importing this package registers
+// nothing; the packages openai, perplexity and xai each register one runtime.
+//
+// # Executable
+//
+// bus-agent-rest, a module of its own, so that nothing it needs is in bus-agent:
+//
+//	go install github.com/busdk/bus-agent/bus-agent-rest@latest
+//
+// Its flags, variables and lines: go doc github.com/busdk/bus-agent/bus-agent-rest.
+// Request.Args go to it as they are.
+//
+// # Options
+//
+// Such a model has no tools: it reads no file, runs no command and changes
+// nothing. So read holds, and write, the default, permits nothing that it could
+// do; either word is written down in the first line of the output and makes no
+// other difference. full is refused: who asks for it by name wants an agent that
+// acts. For the same reason there are no added directories and no allowed
+// commands.
+//
+// The model is passed on; without one the variable of the service counts, then
+// its usual model. Runs are not sessions: nothing is resumed.
+//
+// The run's own timeout is the limit of time. Request.IdleTimeout is the longest
+// silence of the server too; without it bus-agent-rest has a limit of its own.
+//
+// # Project instructions
+//
+// They go before the prompt, at most 256 KiB. Nothing is written.
+//
+// # Home and login
+//
+// The token and the address come from variables, see each package. The program
+// reads no file, so nothing that a repository holds has any effect.
+//
+// # Errors
+//
+// A run without a result has failed. An answer that was cut off, by a broken
+// connection or a limit of tokens, is a failure; what came of it is in the events.
+package rest
+
+import (
+	"context"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+)
+
+const (
+	executable = "bus-agent-rest"
+	installURL = "https://pkg.go.dev/github.com/busdk/bus-agent/bus-agent-rest"
+)
+
+// A Service is one that bus-agent-rest can ask.
+type Service struct {
+	// ID is the runtime's ID and what --provider is given.
+	ID string
+	// Name is the name for people.
+	Name string
+	// Provider is registry.Runtime.Provider.
+	Provider string
+	// TokenEnv is the variable of its token.
+	TokenEnv string
+}
+
+// Runtime returns the description of a service's runtime.
+func Runtime(s Service) registry.Runtime {
+	return registry.Runtime{
+		ID:          s.ID,
+		Name:        s.Name,
+		Executables: []string{executable},
+		InstallURL:  installURL,
+		Provider:    s.Provider,
+		TokenEnv:    []string{s.TokenEnv},
+		Options: registry.Options{
+			Model:  true,
+			Access: []agent.Access{agent.AccessRead, agent.AccessWrite},
+		},
+		Command:       s.command,
+		Decoder:       func() formatters.Decoder { return new(decoder) },
+		Recognize:     recognize(s.ID),
+		ReportsResult: true,
+		Instructions:  &registry.Instructions{Prepare: prepare, MaxBytes: instructions.MaxBytes},
+	}
+}
+
+// command builds the invocation. The runner has a timeout, so the program needs
+// none.
+func (s Service) command(r agent.Request) (agent.Command, error) {
+	access := r.Access
+	switch access {
+	case "":
+		access = agent.AccessWrite
+	case agent.AccessRead, agent.AccessWrite:
+	default:
+		return agent.Command{}, agent.Usagef("%s has no tools, so access %s means nothing to it; ask for read or write; nothing was started", s.Name, access)
+	}
+	args := []string{"--provider=" + s.ID, "--access=" + string(access), "--timeout=0"}
+	if r.Model != "" {
+		args = append(args, "--model="+r.Model)
+	}
+	if r.IdleTimeout > 0 {
+		args = append(args, "--idle-timeout="+r.IdleTimeout.String())
+	}
+	return agent.Command{Args: append(args, r.Args...), Stdin: r.Resolved.Setup.Prefix + r.Prompt}, nil
+}
+
+// prepare puts AGENTS.md before the prompt.
+func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+	chain := w.Chain()
+	if r.RequireInstructions && !chain.WithinLimit(instructions.MaxBytes) {
+		return agent.Setup{}, agent.Usagef("%s is %d bytes, more than the %d that go before the prompt, but it is required whole; nothing was started",
+			instructions.FileName, chain.Size(), instructions.MaxBytes)
+	}
+	text, warnings, err := chain.Text(instructions.MaxBytes)
+	if text != "" {
+		text += instructions.EndOfText
+	}
+	return agent.Setup{Prefix: text, Warnings: warnings}, err
+}
