@@ -26,6 +26,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"session"}},
 	{packages: []string{"session/*", "appserver"}},
 	{packages: []string{"registry"}},
+	{packages: []string{"backends/rest"}},
 	{packages: []string{"runner", "backends/*"}},
 	{packages: []string{"backends/all", "backendtest", "modeltest", "preferences", "sessions", "runs", "structured", "fallback"}},
 	{packages: []string{"runs/*"}},
