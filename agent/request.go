@@ -109,9 +109,11 @@ type Request struct {
 	// number that nothing is kept.
 	CaptureLimit int
 
-	// Schema is a JSON Schema that the final answer has to follow. The runtime is
-	// told of it, by its own option where it has one and with the prompt where it
-	// has none. Nothing checks the answer but package structured.
+	// Schema is a JSON Schema, an object, that the final answer has to follow. The
+	// agent is told of it: by the option of its CLI where that has one which takes
+	// this schema, and with the prompt otherwise. Sessions take none. Nothing checks
+	// the answer but package structured. A runtime that receives the request passes
+	// on what it finds here; it is empty where the prompt has it.
 	Schema json.RawMessage
 
 	// Place says where the run belongs, for a Recorder.

@@ -106,6 +106,7 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 		"loses allowed commands":             {"options", asked(func(r *agent.Request) { r.AllowCommands = nil })},
 		"loses the limit of turns":           {"options", asked(func(r *agent.Request) { r.MaxTurns = 0 })},
 		"loses the effort":                   {"options-words", asked(func(r *agent.Request) { r.ReasoningEffort = "" })},
+		"loses the schema":                   {"options-schema", asked(func(r *agent.Request) { r.Schema = nil })},
 		"takes read for write":               {"options-words", asked(readAsWrite)},
 		"loses AGENTS.md":                    {"instructions", prepared(func(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error { s.Files = nil; return nil })},
 		"delivers AGENTS.md twice":           {"instructions", prepared(twice)},

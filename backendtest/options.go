@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -16,6 +17,7 @@ const (
 	sessionName    = "backendtest-session-5c"
 	allowedCommand = "backendtest-command-8e *"
 	maxTurns       = 78123
+	schemaProperty = "backendtest-property-4d"
 )
 
 var optionRules = []rule{
@@ -23,6 +25,8 @@ var optionRules = []rule{
 		text: "What Options says is honoured reaches the CLI: the model, the added directories, the allowed commands, the limit of turns."},
 	{name: "options-words", test: optionWords,
 		text: "Each word of effort, verbosity and access that Options lists makes a difference to the CLI, and no word of access is the same as another."},
+	{name: "options-schema", test: optionsSchema,
+		text: "A schema for the answer reaches the CLI: by what Options.Schema says that Command passes on, and with the prompt otherwise."},
 	{name: "options-refused", test: optionsRefused,
 		text: "What Options does not name is refused as a usage error before anything is started; effort and verbosity are left out with a warning."},
 }
@@ -142,6 +146,28 @@ func optionWords(w *world) {
 		may[got] = access
 		if access == agent.AccessWrite && w.access() == "" && got != plain {
 			w.failf("access write is not what a request without a word of access gets")
+		}
+	}
+}
+
+// schemas are of the kinds that CLIs take and do not take. Each has the property
+// schemaProperty.
+var schemas = []string{
+	`{"type":"object","properties":{"` + schemaProperty + `":{"type":"string"}},"required":["` + schemaProperty + `"],"additionalProperties":false}`,
+	`{"type":"object","properties":{"` + schemaProperty + `":{"type":"string","pattern":"^a"}}}`,
+	`{"type":"array","items":{"required":["` + schemaProperty + `"]}}`,
+}
+
+func optionsSchema(w *world) {
+	for _, token := range w.tokens() {
+		for _, schema := range schemas {
+			req := w.request()
+			req.Runtime, req.Schema = token, json.RawMessage(schema)
+			seen := w.started(req).seen
+			prompt, err := w.received(seen)
+			if err == nil && !strings.Contains(prompt, schemaProperty) && !w.told(seen, schemaProperty) {
+				w.failf("nothing tells %s of the schema %s; it was started with %s", token, schema, quoted(seen.Args))
+			}
 		}
 	}
 }

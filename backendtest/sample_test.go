@@ -23,6 +23,7 @@ func sample() Harness {
 			Options: registry.Options{
 				Model: true, Efforts: agent.Efforts(), Verbosity: agent.Verbosities(), Access: agent.Accesses(),
 				AllowCommands: true, AddDirs: true, Resume: true, Continue: true, MaxTurns: true,
+				Schema: func(r agent.Request) bool { return bytes.Contains(r.Schema, []byte("additionalProperties")) },
 			},
 			PromptLimit:   registry.Limit{Bytes: 2 << 20},
 			Command:       sampleCommand,
@@ -57,7 +58,7 @@ var sampleBlock = instructions.Block{Path: "SAMPLE.md", Name: "agents", Comment:
 
 func sampleCommand(r agent.Request) (agent.Command, error) {
 	args := []string{"--access=" + string(r.Access), "--model=" + r.Model, "--variant=" + r.Resolved.Variant,
-		"--effort=" + string(r.ReasoningEffort), "--verbosity=" + string(r.Verbosity), "--turns=" + strconv.Itoa(r.MaxTurns)}
+		"--effort=" + string(r.ReasoningEffort), "--verbosity=" + string(r.Verbosity), "--turns=" + strconv.Itoa(r.MaxTurns), "--schema=" + string(r.Schema)}
 	for _, dir := range r.AddDirs {
 		args = append(args, "--dir="+dir)
 	}

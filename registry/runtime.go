@@ -120,9 +120,11 @@ type Options struct {
 	Continue      bool
 	MaxTurns      bool
 
-	// Schema says that Command passes Request.Schema on. Where it does not, the
-	// runner puts it into the prompt.
-	Schema bool
+	// Schema reports whether Command passes Request.Schema of a request on; the
+	// request is settled but for Resolved.Setup. Where it does not, or is nil, the
+	// runner puts the schema into the prompt and Command sees none. SchemaRules
+	// helps a CLI that does not take every schema.
+	Schema func(agent.Request) bool
 }
 
 // A Limit bounds a text. Zero means no bound.

@@ -121,12 +121,13 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 	if err := apply(&p.req, p.settings, rt, p.warn); err != nil {
 		return p, err
 	}
-	if err := checkPrompt(p.req.Prompt, rt); err != nil {
-		return p, err
-	}
 	p.req.Runtime = p.selection.Token
 	p.req.Resolved.Variant = p.selection.Variant
 	p.req.Resolved.Executable = p.selection.Path
+	p.settleSchema(rt)
+	if err := checkPrompt(p.req.Prompt, rt); err != nil {
+		return p, err
+	}
 	// A builder's usage errors must come before anything is written, so it is
 	// asked once without a setup and again with it.
 	if p.command, err = p.build(rt); err != nil {
@@ -204,6 +205,9 @@ func (p *prepared) settleText() error {
 		req.Prompt = text
 	}
 	req.Template, req.Vars = "", nil
+	if err := p.checkSchema(); err != nil {
+		return err
+	}
 	switch {
 	case strings.TrimSpace(req.Prompt) == "" && (!p.purpose.talks() || req.Prompt != ""):
 		return agent.Usagef("the prompt is empty; nothing was started")

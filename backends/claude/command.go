@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // command builds the argument list. Values are joined to their options with
@@ -15,6 +16,9 @@ func command(r agent.Request, root bool) (agent.Command, error) {
 		return agent.Command{}, err
 	}
 	args = append([]string{"-p", "--output-format", "stream-json", "--verbose"}, args...)
+	if r.Schema != nil {
+		args = append(args, "--json-schema="+string(registry.BareSchema(r.Schema)))
+	}
 	return agent.Command{
 		Args:  append(args, callerArgs(r)...),
 		Env:   env(r),

@@ -53,6 +53,10 @@ func TestDecode(t *testing.T) {
 			[]agent.Event{{Kind: agent.KindHeartbeat}, {Kind: agent.KindWarning, Text: "the usage limit is reached", Failure: agent.FailureQuota}}},
 		{"interrupted", `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`,
 			[]agent.Event{{Kind: agent.KindWarning, Text: "Request interrupted by user"}}},
+		{"answer by schema", `{"is_error":false,"subtype":"success","type":"result","result":"{\"a\":1}","structured_output":{"a":1}}`,
+			[]agent.Event{{Kind: agent.KindText, Text: `{"a":1}`}, {Kind: agent.KindResult, Text: `{"a":1}`}}},
+		{"no answer by schema", `{"is_error":true,"subtype":"error_max_structured_output_retries","type":"result","errors":["Failed to provide"]}`,
+			[]agent.Event{{Kind: agent.KindResult, Failed: true, Text: "Failed to provide"}}},
 		{"failure in a success", `{"is_error":true,"result":"API Error","type":"result","subtype":"success","api_error_status":403}`,
 			[]agent.Event{{Kind: agent.KindResult, Failed: true, Failure: agent.FailureAuthentication, Text: "API Error"}}},
 		{"class from the message before", `{"type":"assistant","error":"rate_limit","is_api_error_message":true,"message":{"id":"m","content":[{"type":"text","text":"limit"}]}}` + "\n" +

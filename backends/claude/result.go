@@ -17,6 +17,9 @@ type result struct {
 	Text      string   `json:"result"`
 	Errors    []string `json:"errors"`
 	APIStatus int      `json:"api_error_status"`
+	// Structured is the answer where a schema was asked for. The model gives it by
+	// a tool call, so that no message holds it.
+	Structured json.RawMessage `json:"structured_output"`
 
 	// Both cumulate: over the session, also over its resumption.
 	TotalCost *float64              `json:"total_cost_usd"`
@@ -41,6 +44,9 @@ func (d *decoder) result(raw []byte, events []agent.Event) ([]agent.Event, bool)
 	}
 	if u := d.usage(&r); u != nil {
 		events = append(events, agent.Event{Kind: agent.KindUsage, Usage: u})
+	}
+	if len(r.Structured) > 0 && string(r.Structured) != "null" {
+		events = append(events, agent.Event{Kind: agent.KindText, Text: string(r.Structured)})
 	}
 	e := agent.Event{Kind: agent.KindResult, Text: r.Text}
 	// An API failure is a "success" with is_error.

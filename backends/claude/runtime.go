@@ -27,6 +27,14 @@
 // Code. The prompt has at most 10 MiB. Claude Code adds the content of a file to
 // a prompt that mentions it as "@path".
 //
+// # Answers that follow a schema
+//
+// Claude Code takes a schema as one argument, lets the model answer with a tool of
+// its own, StructuredOutput, and asks up to five times. That costs a turn, also where
+// Request.MaxTurns limits them. Numbers go through JavaScript: integers beyond 2^53
+// lose their last digits. A schema that is no object, is longer than 64 KiB, or has
+// keywords beyond the common ones goes with the prompt.
+//
 // # Project instructions
 //
 // By default nothing of the repository is read that can run: its settings,
@@ -97,12 +105,14 @@ func Runtime() registry.Runtime {
 			Resume:        true,
 			Continue:      true,
 			MaxTurns:      true,
+			Schema:        takesSchema,
 		},
 		PromptLimit:   registry.Limit{Bytes: promptBytes},
 		Command:       func(r agent.Request) (agent.Command, error) { return command(r, os.Geteuid() == 0) },
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		ReadingTools:  []string{"Glob", "Grep", "Read", "StructuredOutput", "ToolSearch", "WebSearch"},
 		PrivateTemp:   true,
 		Session:       conversation(),
 		Terminal:      interactive(),

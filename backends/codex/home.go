@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // homeParent holds the private homes. Codex's sandbox protects .codex.
@@ -84,6 +85,12 @@ func prepareHome(r agent.Request, w *instructions.Workspace, deliver delivery) (
 	}
 	if err := deliver(r, w, home, &setup); err != nil {
 		return fail(err)
+	}
+	if r.Schema != nil {
+		if err := home.WriteFile(schemaFile, registry.BareSchema(r.Schema), 0o600); err != nil {
+			return fail(err)
+		}
+		setup.Args = append(setup.Args, "--output-schema", filepath.Join(home.Path(), schemaFile))
 	}
 	return setup, nil
 }

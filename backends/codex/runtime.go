@@ -38,6 +38,13 @@
 // workdir the home is a temporary one: a warning says so, and that the session
 // cannot be resumed.
 //
+// # Answers that follow a schema
+//
+// Codex hands a schema to the API as a strict one, which takes only closed objects:
+// all properties required, no others allowed, and no keywords beyond a few. Every
+// other schema goes with the prompt, as it does for codex:local and with a CODEX_HOME
+// of one's own.
+//
 // # Prompt
 //
 // At most 1,048,576 characters. It arrives as written, also when it begins with
@@ -100,12 +107,14 @@ func Runtime() registry.Runtime {
 			AddDirs:   true,
 			Resume:    true,
 			Continue:  true,
+			Schema:    takesSchema,
 		},
 		PromptLimit:   registry.Limit{Runes: promptRunes},
 		Command:       command,
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		ReadingTools:  []string{"web_search"},
 		PrivateTemp:   true,
 		QuietStderr:   quietStderr,
 		Instructions: &registry.Instructions{

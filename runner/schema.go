@@ -1,0 +1,42 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+)
+
+// schemaIntro stands between a prompt and the schema of its answer.
+const schemaIntro = `
+
+Your final answer must be exactly one JSON value that follows the JSON Schema below, and nothing else: no words before or after it and no code fence around it.
+
+`
+
+// checkSchema checks as much of a schema as needs no knowledge of schemas.
+func (p *prepared) checkSchema() error {
+	schema := bytes.TrimSpace(p.req.Schema)
+	switch {
+	case len(p.req.Schema) == 0:
+		p.req.Schema = nil
+		return nil
+	case p.purpose.talks():
+		return agent.Usagef("a session cannot be given a schema for its answers; nothing was started")
+	case !json.Valid(schema) || schema[0] != '{':
+		return agent.Usagef("the schema is not a JSON object; nothing was started")
+	}
+	p.req.Schema = schema
+	return nil
+}
+
+// settleSchema puts the schema into the prompt where the runtime does not pass it
+// on.
+func (p *prepared) settleSchema(rt registry.Runtime) {
+	if p.req.Schema == nil || rt.Options.Schema != nil && rt.Options.Schema(p.req) {
+		return
+	}
+	p.req.Prompt += schemaIntro + string(p.req.Schema)
+	p.req.Schema = nil
+}
