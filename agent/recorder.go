@@ -72,8 +72,8 @@ type Recording struct {
 	// the event is valid only during the call.
 	Events func(*Event) error
 
-	// Message is called with each message that the agent of a session has got, on
-	// the goroutine of Events, the first one included.
+	// Message is called with each message that the agent of a session has got, the
+	// first one included. It may be called while Events is.
 	Message func(text string) error
 
 	// End is called exactly once when the run is over and nothing of it is left,

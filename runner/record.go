@@ -22,18 +22,22 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 		Start: p.start(), Request: p.req, Environ: p.environ(), TokenEnv: p.selection.Runtime.TokenEnv,
 		Provider: p.provider(), Session: p.purpose.talks(), Warn: p.warn,
 	})
-	if err == nil && recording.Prompt != "" {
-		// A prompt that the recorder made longer has to pass like any other.
-		p.req.Prompt = recording.Prompt
-		if err = checkPrompt(p.req.Prompt, p.selection.Runtime); err == nil {
-			p.command, err = p.build(p.selection.Runtime)
+	if err != nil {
+		if _, ok := errors.AsType[*agent.Error](err); !ok {
+			err = fmt.Errorf("nothing was started, because the run cannot be recorded: %w", err)
 		}
+		return p.wrap(agent.ErrAgent, err)
 	}
 	p.recording = recording
+	if recording.Prompt == "" {
+		return nil
+	}
+	// A prompt that the recorder made longer has to pass like any other.
+	p.req.Prompt = recording.Prompt
+	if err = checkPrompt(p.req.Prompt, p.selection.Runtime); err == nil {
+		p.command, err = p.build(p.selection.Runtime)
+	}
 	if err != nil {
-		if p.req.Runtime != "" && agent.KindOf(err) == "error" {
-			err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("nothing was started, because the run cannot be recorded: %w", err)}
-		}
 		return p.recorded(&agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
 	}
 	return nil
@@ -70,7 +74,7 @@ func (p *prepared) recorded(result *agent.Result, err error) error {
 	p.recording.End = nil
 	failure := end(*result, err)
 	if err == nil && failure != nil {
-		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("the run is over, but its record is not whole: %w", failure)}
+		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("the run is over, but %w", failure)}
 	}
 	return err
 }

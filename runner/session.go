@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/capture"
@@ -38,6 +39,10 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	if err != nil {
 		return nil, err
 	}
+	if err := p.record(ctx, r.Recorder); err != nil {
+		p.close(context.WithoutCancel(ctx))
+		return nil, err
+	}
 	options.Prefix = p.req.Resolved.Setup.Prefix
 	s, err := p.open(ctx, options)
 	return p.begin(s, err)
@@ -53,6 +58,8 @@ func (p *prepared) begin(s *session.Session, err error) (*session.Session, error
 
 // open starts the agent and opens a session with it.
 func (p *prepared) open(ctx context.Context, options session.Options) (*session.Session, error) {
+	record := &sessionRecording{prepared: p, begun: time.Now()}
+	record.watch(&options)
 	if p.req.Started != nil {
 		p.req.Started(p.start())
 	}
@@ -66,23 +73,44 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		Dir:         p.req.Workdir,
 		Interactive: true,
 		Files:       p.req.Resolved.Setup.Files,
-		Stdout:      fromAgent,
+		Stdout:      p.recordedStdout(fromAgent),
 		Stderr:      writerFunc(a.writeStderr),
+		Started:     p.started,
 		Litter:      p.selection.Runtime.Litter,
 	})
 	if err != nil {
 		p.close(context.WithoutCancel(ctx))
-		return nil, &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("%s cannot be started: %w", p.selection.Path, err)}
+		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("%s cannot be started: %w", p.selection.Path, err)}
+		record.end(session.Info{}, -1, "", err)
+		return nil, err
 	}
+	record.setStop(a.Stop)
 	go a.wait()
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()
 	transport := session.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
-	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), a, transport, p.sessionStart(options), options)
+	recorded := &recordedAgent{sessionAgent: a, recorded: make(chan struct{})}
+	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), recorded, transport, p.sessionStart(options), options)
 	if err != nil {
-		return nil, a.explain(err)
+		err = a.explain(err)
+		record.end(session.Info{}, a.exit.Code, a.exit.Signal, err)
+		return nil, err
 	}
+	recorded.follow(s, record)
 	return s, nil
+}
+
+// recordedStdout passes what an agent says to its recorder first.
+func (p *prepared) recordedStdout(engine io.Writer) io.Writer {
+	if p.recording.Stdout == nil {
+		return engine
+	}
+	return writerFunc(func(b []byte) (int, error) {
+		if _, err := p.recording.Stdout.Write(b); err != nil {
+			return 0, err
+		}
+		return engine.Write(b)
+	})
 }
 
 // sessionStart says what session is opened.
@@ -102,6 +130,7 @@ type sessionAgent struct {
 	output  *io.PipeWriter
 	stderr  capture.Buffer
 	exit    *agent.ExitError // once done is closed
+	stopped bool             // it was ended; like exit
 	done    chan struct{}
 }
 
@@ -114,6 +143,11 @@ func (a *sessionAgent) PID() int { return a.process.Pid() }
 
 func (a *sessionAgent) writeStderr(b []byte) (int, error) {
 	_, _ = a.stderr.Write(b)
+	if a.recording.Stderr != nil {
+		if _, err := a.recording.Stderr.Write(b); err != nil {
+			return 0, err
+		}
+	}
 	if a.req.Stderr != nil {
 		return a.req.Stderr.Write(b)
 	}
@@ -123,6 +157,7 @@ func (a *sessionAgent) writeStderr(b []byte) (int, error) {
 // wait takes back what was arranged once the agent has ended.
 func (a *sessionAgent) wait() {
 	exit, err := a.process.Wait()
+	a.stopped = exit.Stopped
 	a.exit = &agent.ExitError{
 		Code: exit.Code, Signal: exit.Signal,
 		Stderr: tail(&a.stderr, a.secrets, a.selection.Runtime.QuietStderr),

@@ -2,8 +2,10 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
@@ -23,6 +25,15 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 	if err != nil {
 		return nil, err
 	}
+	if len(p.req.Resolved.Setup.Files) > 0 {
+		err = p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
+	} else {
+		err = p.record(ctx, r.Recorder)
+	}
+	if err != nil {
+		p.close(context.WithoutCancel(ctx))
+		return nil, err
+	}
 	s, err := p.openTerminal(ctx, open, options)
 	return p.begin(s, err)
 }
@@ -32,10 +43,16 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, options session.Options) (*session.Session, error) {
 	setup := &p.req.Resolved.Setup
 	options.Prefix = setup.Prefix
+	record := &sessionRecording{prepared: p, begun: time.Now()}
+	record.watch(&options)
 	ended := sync.OnceFunc(func() { p.close(context.Background()) })
-	if len(setup.Files) > 0 {
+	closed := options.Closed
+	options.Closed = func(err error) {
 		ended()
-		return nil, p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
+		record.end(p.terminalInfo(), terminalCode(err), "", err)
+		if closed != nil {
+			closed(err)
+		}
 	}
 	if p.req.Started != nil {
 		p.req.Started(p.start())
@@ -59,7 +76,29 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 	}, p.sessionStart(options), options)
 	if err != nil {
 		ended()
-		return nil, p.wrap(agent.ErrAgent, err)
+		err = p.wrap(agent.ErrAgent, err)
+		record.end(p.terminalInfo(), -1, "", err)
+		return nil, err
 	}
+	record.setStop(func() { go s.Stop(context.Background(), "it cannot be recorded") })
 	return s, nil
+}
+
+// terminalInfo is what is known of a CLI in a terminal, which says nothing itself.
+func (p *prepared) terminalInfo() session.Info {
+	if id := p.req.Resolved.Setup.SessionID; id != nil {
+		return session.Info{SessionID: id()}
+	}
+	return session.Info{SessionID: p.req.Resolved.Setup.ResumeID}
+}
+
+// terminalCode is the exit code of a CLI in a terminal, as far as it is known.
+func terminalCode(err error) int {
+	if exit, ok := errors.AsType[*agent.ExitError](err); ok {
+		return exit.Code
+	}
+	if err != nil {
+		return -1
+	}
+	return 0
 }

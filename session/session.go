@@ -37,6 +37,11 @@ type Options struct {
 	Delivered func(t *Turn, m Message)
 	Over      func(t *Turn)
 
+	// Closed is called once when all that the agent has said was read and every
+	// turn has ended, before [Session.Ended] is closed, with what [Session.Err]
+	// returns. It may call the session, but for Stop.
+	Closed func(err error)
+
 	// Approve answers questions for permission, each on a goroutine of its own.
 	// Its context ends when the question needs no answer any more. Nil leaves
 	// them to [Session.Answer].

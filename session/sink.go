@@ -91,6 +91,15 @@ func (k *sink) Answered(approvalID string) { (*Session)(k).close(approvalID) }
 func (k *sink) Closed(err error) {
 	s := (*Session)(k)
 	s.withdraw()
+	s.endAll(err)
+	if s.options.Closed != nil {
+		s.options.Closed(s.Err())
+	}
+	close(s.closed)
+}
+
+// endAll ends the turns of an agent that has ended.
+func (s *Session) endAll(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failure == nil {
@@ -122,5 +131,4 @@ func (k *sink) Closed(err error) {
 		}
 		*list = nil
 	}
-	close(s.closed)
 }

@@ -1,0 +1,230 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// recorder takes note of all that it is told.
+type recorder struct {
+	add     agent.Recording // what it adds, and what fails
+	refuse  error
+	mu      sync.Mutex
+	run     agent.Recordable
+	said    []string
+	process agent.Process
+	stdout  bytes.Buffer
+	stderr  bytes.Buffer
+	ends    int
+	result  agent.Result
+	err     error
+}
+
+func (r *recorder) Record(_ context.Context, run agent.Recordable) (agent.Recording, error) {
+	r.run = run
+	recording := r.add
+	recording.RunID = "r1"
+	recording.Started = func(p agent.Process) { r.process = p }
+	if recording.Stdout == nil {
+		recording.Stdout = &r.stdout
+	}
+	recording.Stderr = &r.stderr
+	if recording.Events == nil {
+		recording.Events = func(e *agent.Event) error { r.note(string(e.Kind) + " " + e.Text); return nil }
+	}
+	recording.Message = func(text string) error { r.note("message " + text); return nil }
+	end := recording.End
+	recording.End = func(result agent.Result, err error) error {
+		r.ends++
+		r.result, r.err = result, err
+		if end != nil {
+			return end(result, err)
+		}
+		return nil
+	}
+	return recording, r.refuse
+}
+
+func (r *recorder) note(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, line)
+}
+
+func TestRecorderIsToldOfARun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	r := &recorder{add: agent.Recording{Env: []string{"ADDED=yes", "FAKE_SET=no", "MY_API_KEY"}, Prompt: "another prompt"}}
+	b.Recorder = r
+	result, err := b.Run(t.Context(), b.request("stderr hush", "say session:s1 m1", "stdin", "env ADDED", "env FAKE_SET", "env MY_API_KEY", "say usage:3", "say ok:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"session_started ", "text another prompt", "text ADDED=yes true", "text FAKE_SET=by runtime true", "text MY_API_KEY= false", "usage ", "result "}
+	if !slices.Equal(r.said, want) {
+		t.Errorf("events %q, want %q", r.said, want)
+	}
+	switch {
+	case result.RunID != "r1" || r.ends != 1 || r.err != nil || r.result.RunID != "r1" || r.result.SessionID != "s1" || r.result.ExitCode != 0,
+		r.process.PID <= 0 || r.process.Identity == "",
+		r.stderr.String() != "hush\n" || !strings.HasPrefix(r.stdout.String(), "session:s1 m1\n"),
+		r.run.Session || r.run.Start.Runtime != "alpha" || r.run.Request.Prompt != "do it" || !slices.Contains(r.run.Environ, "MY_API_KEY=sk-very-secret"):
+		t.Errorf("it was told\n%+v\n%+v", r.result, r.run)
+	}
+}
+
+func TestRequestsEnvironmentWinsOverTheRecorders(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	b.Recorder = &recorder{add: agent.Recording{Env: []string{"MINE"}}}
+	req := b.request("env MINE", "say ok:")
+	req.Env = append(req.Env, "MINE=kept")
+	if result, err := b.Run(t.Context(), req); err != nil || result.Text != "MINE=kept true" {
+		t.Errorf("%q, %v", result.Text, err)
+	}
+}
+
+func TestRecorderThatFails(t *testing.T) {
+	t.Parallel()
+	full := errors.New("no space left")
+	for name, c := range map[string]struct {
+		recorder *recorder
+		started  bool
+		ends     int
+	}{
+		"refuses":            {&recorder{refuse: full}, false, 0},
+		"loses an event":     {&recorder{add: agent.Recording{Events: func(*agent.Event) error { return full }}}, true, 1},
+		"loses output":       {&recorder{add: agent.Recording{Stdout: writerFunc(func([]byte) (int, error) { return 0, full })}}, true, 1},
+		"is not whole":       {&recorder{add: agent.Recording{End: func(agent.Result, error) error { return full }}}, true, 1},
+		"asks for the moon":  {&recorder{add: agent.Recording{Prompt: strings.Repeat("x", 200_000)}}, false, 1},
+		"refuses with usage": {&recorder{refuse: agent.Usagef("%w", full)}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "alpha")
+			b.Recorder = c.recorder
+			started := false
+			req := b.request("say text:x", "say ok:")
+			req.Started = func(agent.Start) { started = true }
+			_, err := b.Run(t.Context(), req)
+			if err == nil || !errors.Is(err, full) && name != "asks for the moon" || started != c.started || c.recorder.ends != c.ends {
+				t.Errorf("error %v, started %t, ended %d times", err, started, c.recorder.ends)
+			}
+			if e, ok := errors.AsType[*agent.Error](err); !ok || e.Runtime != "alpha" {
+				t.Errorf("error %#v", err)
+			}
+		})
+	}
+}
+
+func TestRecordEndsThoughACallbackPanics(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	r := &recorder{}
+	b.Recorder = r
+	req := b.request("say text:x", "say ok:")
+	req.Events = func(*agent.Event) error { panic("mine") }
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = b.Run(t.Context(), req)
+	}()
+	if r.ends != 1 || !errors.Is(r.err, agent.ErrCanceled) {
+		t.Errorf("ended %d times with %v", r.ends, r.err)
+	}
+}
+
+func TestSeveralRecorders(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	first, second := &recorder{add: agent.Recording{Prompt: "changed", Env: []string{"A=1"}}}, &recorder{add: agent.Recording{Env: []string{"B=2"}}}
+	b.Recorder = agent.Recorders(nil, first, second)
+	result, err := b.Run(t.Context(), b.request("stdin", "env A", "env B", "say ok:"))
+	if err != nil || result.RunID != "r1" || second.run.Request.Prompt != "changed" {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for _, r := range []*recorder{first, second} {
+		if !slices.Equal(r.said, []string{"text changed", "text A=1 true", "text B=2 true", "result "}) || r.ends != 1 || r.process.PID == 0 || r.stdout.Len() == 0 {
+			t.Errorf("one was told %q", r.said)
+		}
+	}
+	// One that refuses ends what the others began.
+	first.ends = 0
+	b.Recorder = agent.Recorders(first, &recorder{refuse: errors.New("full")})
+	if _, err := b.Run(t.Context(), b.request("say ok:")); err == nil || first.ends != 1 {
+		t.Errorf("%v, ended %d times", err, first.ends)
+	}
+	if agent.Recorders() != nil || agent.Recorders(nil) != nil || agent.Recorders(nil, first) != agent.Recorder(first) {
+		t.Error("recorders of none, or of one")
+	}
+}
+
+func TestRecorderIsToldOfASession(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	r := &recorder{}
+	b.Recorder = r
+	s, err := b.StartSession(t.Context(), b.sessionRequest("stderr hush", "say session:s1 m1", "converse"), session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"one", "two"} {
+		if _, err := s.Send(session.Message{Text: text}).Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Stop(t.Context(), "enough")
+	if r.ends != 1 || r.err != nil || r.result.Text != "two" || r.result.RunID != "r1" || !r.run.Session || r.process.PID == 0 ||
+		r.stderr.String() != "hush\n" || !strings.Contains(r.stdout.String(), "text:two\n") {
+		t.Errorf("ended %d times: %+v, %v", r.ends, r.result, r.err)
+	}
+	for _, want := range []string{"message one", "text one", "message two", "text two"} {
+		if !slices.Contains(r.said, want) {
+			t.Errorf("%q is missing in %q", want, r.said)
+		}
+	}
+}
+
+func TestRecordOfASessionThatFails(t *testing.T) {
+	t.Parallel()
+	full := errors.New("no space left")
+	for name, c := range map[string]struct {
+		add    agent.Recording
+		script []string
+		code   int
+	}{
+		"it dies":            {script: []string{"say session:s1", "converse"}, code: 3},
+		"it is not opened":   {script: []string{"exit 4"}, code: 4},
+		"it is not recorded": {agent.Recording{Events: func(*agent.Event) error { return full }}, []string{"say session:s1", "converse"}, -2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := conversing(t)
+			r := &recorder{add: c.add}
+			b.Recorder = r
+			s, err := b.StartSession(t.Context(), b.sessionRequest(c.script...), session.Options{})
+			if err == nil {
+				if c.code == 3 {
+					_, err = s.Send(session.Message{Text: "die"}).Wait(t.Context())
+				} else {
+					err = full
+				}
+				<-s.Done()
+			}
+			if err == nil || r.ends != 1 || r.err == nil || c.code != -2 && r.result.ExitCode != c.code {
+				t.Errorf("%v; ended %d times: %+v, %v", err, r.ends, r.result, r.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// sessionRecording tells the recorder of a session. Its zero value tells nobody.
+type sessionRecording struct {
+	prepared *prepared
+	begun    time.Time
+
+	mu        sync.Mutex
+	stop      func() // ends the session, whose record is required and not whole
+	ended     bool
+	sessionID string
+	model     string
+	usage     *agent.Usage
+	last      agent.Result // of the last turn
+	lastErr   error
+	failure   error
+}
+
+// watch has what happens in a session passed on to the recorder first.
+func (r *sessionRecording) watch(options *session.Options) {
+	recording := &r.prepared.recording
+	events, delivered, over := options.Events, options.Delivered, options.Over
+	options.Events = func(e *agent.Event) {
+		r.note(e)
+		if recording.Events != nil {
+			r.failed(recording.Events(e))
+		}
+		if events != nil {
+			events(e)
+		}
+	}
+	options.Delivered = func(t *session.Turn, m session.Message) {
+		if recording.Message != nil {
+			r.failed(recording.Message(m.Text))
+		}
+		if delivered != nil {
+			delivered(t, m)
+		}
+	}
+	options.Over = func(t *session.Turn) {
+		result, err := t.Wait(context.Background()) // it is over
+		r.mu.Lock()
+		r.last, r.lastErr = result, err
+		r.mu.Unlock()
+		if over != nil {
+			over(t)
+		}
+	}
+}
+
+func (r *sessionRecording) note(e *agent.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case e.Kind == agent.KindSessionStarted && e.SessionID != "":
+		r.sessionID = e.SessionID
+		if e.Model != "" {
+			r.model = e.Model
+		}
+	case e.Kind == agent.KindUsage && e.Usage != nil && e.Subagent == "":
+		r.usage = e.Clone().Usage
+	}
+}
+
+// failed ends a session that cannot be recorded although it must.
+func (r *sessionRecording) failed(err error) {
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	first := r.failure == nil
+	if first {
+		r.failure = err
+	}
+	stop := r.stop
+	r.mu.Unlock()
+	if first && stop != nil {
+		stop()
+	}
+}
+
+// setStop says how the session is ended, at once when it should have been.
+func (r *sessionRecording) setStop(stop func()) {
+	r.mu.Lock()
+	r.stop = stop
+	failed := r.failure != nil
+	r.mu.Unlock()
+	if failed {
+		stop()
+	}
+}
+
+// end tells the recorder that the session is over. info says what the session
+// knew of itself; err is how the agent's process ended.
+func (r *sessionRecording) end(info session.Info, code int, signal string, err error) {
+	r.mu.Lock()
+	if r.ended {
+		r.mu.Unlock()
+		return
+	}
+	r.ended = true
+	result := agent.Result{
+		Runtime: r.prepared.req.Runtime, Model: r.model, SessionID: r.sessionID, Text: r.last.Text, TextTruncated: r.last.TextTruncated,
+		Usage: r.usage, Duration: time.Since(r.begun), ExitCode: code, Signal: signal, Warnings: r.prepared.warnings,
+	}
+	if info.SessionID != "" {
+		result.SessionID = info.SessionID
+	}
+	if info.Model != "" {
+		result.Model = info.Model
+	}
+	if result.Model == "" {
+		result.Model = r.prepared.req.Model
+	}
+	if err == nil && !errors.Is(r.lastErr, agent.ErrCanceled) {
+		err = r.lastErr
+	}
+	if err == nil {
+		err = r.failure
+	}
+	r.mu.Unlock()
+	if failure := r.prepared.recorded(&result, err); failure != nil && err == nil {
+		r.prepared.warn(failure.Error())
+	}
+}
+
+// recordedAgent is the agent of a session of which nothing is left only when its
+// record is whole.
+type recordedAgent struct {
+	*sessionAgent
+	opened   atomic.Bool
+	recorded chan struct{}
+}
+
+// Done is that of the agent alone as long as there is no session that could end.
+func (a *recordedAgent) Done() <-chan struct{} {
+	if a.opened.Load() {
+		return a.recorded
+	}
+	return a.sessionAgent.Done()
+}
+
+// follow ends the record with the session.
+func (a *recordedAgent) follow(s *session.Session, r *sessionRecording) {
+	a.opened.Store(true)
+	go func() {
+		defer close(a.recorded)
+		<-a.sessionAgent.Done()
+		<-s.Ended()
+		var err error
+		if a.exit.Code != 0 && !a.stopped {
+			err = &agent.Error{Kind: agent.ErrAgent, Runtime: a.req.Runtime, Err: a.exit}
+		}
+		r.end(s.Info(), a.exit.Code, a.exit.Signal, err)
+	}()
+}
