@@ -69,6 +69,7 @@ func TestEverySetterWritesItsKey(t *testing.T) {
 		preferences.SetDefaultOrder(ctx, []string{"gemini", "codex"}),
 		preferences.SetDefaultEnable(ctx, []string{"codex"}),
 		preferences.SetDefaultDisable(ctx, []string{"my-agent-2"}),
+		preferences.SetDefaultFallback(ctx, []string{"codex:local", "gemini"}),
 		preferences.SetRuntimeDefinition(ctx, "aider", json.RawMessage(`{"executables": ["aider"]}`)),
 	} {
 		check(t, err)
@@ -85,6 +86,7 @@ func TestEverySetterWritesItsKey(t *testing.T) {
 		"bus-agent.order":                                                `["gemini","codex"]`,
 		"bus-agent.enable":                                               `["codex"]`,
 		"bus-agent.disable":                                              `["my-agent-2"]`,
+		"bus-agent.fallback":                                             `["codex:local","gemini"]`,
 		"bus-agent.runtimes.aider":                                       `{"executables":["aider"]}`,
 	}
 	if diff := cmp.Diff(want, stored(t)); diff != "" {
@@ -168,6 +170,13 @@ func TestWrongValuesAreUsageErrorsAndNotWritten(t *testing.T) {
 		{"variant in the order", func(ctx context.Context) error { return preferences.SetDefaultOrder(ctx, []string{"codex:local"}) }, "codex:local"},
 		{"wrong name in the enable list", func(ctx context.Context) error { return preferences.SetDefaultEnable(ctx, []string{"codex", ""}) }, `""`},
 		{"runtime disabled twice", func(ctx context.Context) error { return preferences.SetDefaultDisable(ctx, []string{"a", "b", "a"}) }, "twice"},
+		{"empty fallback", func(ctx context.Context) error { return preferences.SetDefaultFallback(ctx, nil) }, "bus-agent.fallback"},
+		{"wrong name in the fallback", func(ctx context.Context) error {
+			return preferences.SetDefaultFallback(ctx, []string{"codex", "Codex"})
+		}, `"Codex"`},
+		{"fallback to one runtime twice", func(ctx context.Context) error {
+			return preferences.SetDefaultFallback(ctx, []string{"a:b", "a:b"})
+		}, "twice"},
 		{"definition of no runtime", func(ctx context.Context) error {
 			return preferences.SetRuntimeDefinition(ctx, "a.b", json.RawMessage("{}"))
 		}, "a.b"},

@@ -34,19 +34,37 @@ func SetDefaultDisable(ctx context.Context, ids []string) error {
 	return writeList(ctx, runner.KeyDisable, ids)
 }
 
+// SetDefaultFallback stores the runtimes that are tried, in order, after the one of
+// a run, by token: variants are allowed. The list is not empty and names no runtime
+// twice; Unset has none tried. Whether there are such runtimes is for the caller to
+// check.
+func SetDefaultFallback(ctx context.Context, tokens []string) error {
+	return writeTokens(ctx, runner.KeyFallback, tokens, parseToken)
+}
+
 func writeList(ctx context.Context, key string, ids []string) error {
-	if len(ids) == 0 {
+	return writeTokens(ctx, key, ids, func(id string) (string, error) {
+		if !isID(id) {
+			return "", agent.Usagef("runtime %q is not a name such as codex; variants are not listed", id)
+		}
+		return id, nil
+	})
+}
+
+// writeTokens stores a list of names that parse accepts.
+func writeTokens(ctx context.Context, key string, tokens []string, parse func(string) (string, error)) error {
+	if len(tokens) == 0 {
 		return agent.Usagef("the list of runtimes is empty; unset %s to have none", key)
 	}
-	for i, id := range ids {
-		switch {
-		case !isID(id):
-			return agent.Usagef("runtime %q is not a name such as codex; variants are not listed", id)
-		case slices.Contains(ids[:i], id):
-			return agent.Usagef("runtime %q is listed twice", id)
+	for i, token := range tokens {
+		if _, err := parse(token); err != nil {
+			return err
+		}
+		if slices.Contains(tokens[:i], token) {
+			return agent.Usagef("runtime %q is listed twice", token)
 		}
 	}
-	raw, err := json.Marshal(ids)
+	raw, err := json.Marshal(tokens)
 	if err != nil {
 		return err
 	}

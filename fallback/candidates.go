@@ -1,0 +1,179 @@
+package fallback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// candidate is one runtime that may be tried.
+type candidate struct {
+	token   string // of the first, empty where nothing is available
+	runner  *runner.Runner
+	req     agent.Request
+	reading []string // its tools that change nothing
+	problem string   // why it cannot be started
+	rest    *Rest
+}
+
+type candidates []candidate
+
+// next returns the index of the candidate to try after that at i, -1 when none is
+// left, and what is to be said of those between. One that rests is left out as long
+// as another does not. The first is tried even if it cannot be started, to hear
+// from the runner why.
+func (all candidates) next(i int) (next int, skipped []string) {
+	awake := all.awake()
+	for i++; i < len(all); i++ {
+		why := all[i].skipped(awake)
+		if why == "" || i == 0 && all[i].problem != "" {
+			return i, skipped
+		}
+		skipped = append(skipped, fmt.Sprintf("%s %s; it is skipped", all[i].token, why))
+	}
+	return -1, skipped
+}
+
+// awake reports whether there is one that can be started and does not rest.
+func (all candidates) awake() bool {
+	for _, c := range all {
+		if c.problem == "" && c.rest == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// skipped returns why the candidate is not tried when others are awake or not.
+func (c *candidate) skipped(othersAwake bool) string {
+	switch {
+	case c.problem != "":
+		return oneLine(c.problem)
+	case c.rest != nil && othersAwake:
+		return c.rest.String()
+	}
+	return ""
+}
+
+// candidates settles what may be tried for req, the request's own runtime first. It
+// finds all that is wrong with the request before anything is started.
+func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Setting[[]string]) (candidates, error) {
+	first := candidate{token: req.Runtime, runner: c.loud, req: req}
+	plan, err := c.quiet.Plan(ctx, req)
+	switch {
+	case err == nil:
+		first.token, first.reading = plan.Start.Runtime, plan.Selection.Runtime.ReadingTools
+		c.limit = plan.Settings.Timeout.Value
+	case c.missing(err):
+		first.problem = "cannot be started: " + cause(err)
+		if e, ok := errors.AsType[*agent.Error](err); ok && e.Runtime != "" {
+			first.token = e.Runtime
+		}
+		settings, err := c.quiet.Settings(ctx, "", req, "")
+		if err != nil {
+			return nil, err
+		}
+		c.limit = settings.Timeout.Value
+	default:
+		return nil, err
+	}
+	all := candidates{first}
+	exact := exactly(c.loud)
+	for _, token := range list.Value {
+		if token == first.token {
+			continue
+		}
+		next := candidate{token: token, runner: exact, req: req}
+		next.req.Runtime, next.req.Model = token, ""
+		if err := c.plan(ctx, &next, list.Source); err != nil {
+			return nil, err
+		}
+		all = append(all, next)
+	}
+	return all, nil
+}
+
+// plan looks at whether the candidate can do what it is asked for. What a default
+// asks of it, and is not possible, is its problem; what the call asks for is an error.
+func (c *call) plan(ctx context.Context, next *candidate, source string) error {
+	quiet := *next.runner
+	quiet.Warn = c.quiet.Warn
+	plan, err := quiet.Plan(ctx, next.req)
+	switch {
+	case err == nil:
+		next.reading = plan.Selection.Runtime.ReadingTools
+	case errors.Is(err, agent.ErrNoneAvailable):
+		next.problem = "is disabled"
+	case errors.Is(err, agent.ErrNotInstalled):
+		next.problem = "cannot be started: " + cause(err)
+	case !errors.Is(err, agent.ErrUsage):
+		return err
+	case source == runner.SourceCall:
+		return agent.Usagef("fallback to %s: %s", next.token, cause(err))
+	default:
+		next.problem = "cannot take this run over: " + strings.TrimSuffix(cause(err), "; nothing was started")
+	}
+	return nil
+}
+
+// exactly returns a runner that runs what it is told and selects nothing else. Of
+// the models that are set somewhere it takes only what is set for a runtime: the
+// others were meant for the first.
+func exactly(r *runner.Runner) *runner.Runner {
+	sources := runner.BusAgent()
+	if r.Sources != nil {
+		sources = *r.Sources
+	}
+	var models []runner.Source
+	for _, s := range sources.Model {
+		if s.Runtime != "" {
+			models = append(models, s)
+		}
+	}
+	sources.Runtime, sources.Model = nil, models
+	exact := *r
+	exact.Sources, exact.RequireConfigured = &sources, true
+	return &exact
+}
+
+// cause returns the text of err without the runtime that it begins with.
+func cause(err error) string {
+	if e, ok := errors.AsType[*agent.Error](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// maxReason bounds what is quoted of an error, in bytes.
+const maxReason = 300
+
+// reason returns why a run failed, in one line that is not too long.
+func reason(err error) string {
+	text := oneLine(cause(err))
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
+	}
+	return text
+}
+
+// describe returns what a run failed with: its runtime, kind and reason.
+func describe(err error) string {
+	e, ok := errors.AsType[*agent.Error](err)
+	switch {
+	case !ok || e.Runtime == "":
+		return reason(err)
+	case errors.Is(err, agent.ErrNotInstalled):
+		return e.Runtime + ": " + reason(err)
+	}
+	return fmt.Sprintf("%s: %s (%s)", e.Runtime, agent.KindOf(err), reason(err))
+}
+
+// oneLine returns text as it may be printed as one line.
+func oneLine(text string) string {
+	return strings.ReplaceAll(formatters.SanitizeString(text), "\n", " ")
+}

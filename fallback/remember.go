@@ -1,0 +1,73 @@
+package fallback
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// readRests notes which candidates rest.
+func (c *call) readRests(all candidates) {
+	if c.f.Rest < 0 {
+		return
+	}
+	c.store = c.f.Store
+	if c.store == nil {
+		environ := c.loud.Environ
+		if environ == nil {
+			environ = os.Environ()
+		}
+		dir, err := DefaultDir(environ)
+		if err != nil {
+			c.warn(fmt.Sprintf("no runtime rests: %v", err))
+			return
+		}
+		c.store = NewStore(dir)
+	}
+	now := c.now()
+	for i := range all {
+		if all[i].problem != "" {
+			continue
+		}
+		rest, ok, err := c.store.Load(all[i].token, now)
+		if err != nil {
+			c.warn(fmt.Sprintf("%s is taken for awake: %v", all[i].token, err))
+		}
+		if ok {
+			all[i].rest = &rest
+		}
+	}
+}
+
+// remember lets a runtime rest after a run that ended with err, or ends its rest.
+// What cannot be written is a warning.
+func (c *call) remember(token string, err error) {
+	if c.store == nil || token == "" {
+		return
+	}
+	length := time.Duration(0)
+	switch {
+	case err == nil:
+		if _, err := c.store.Wake(token); err != nil {
+			c.warn(fmt.Sprintf("%s goes on resting: %v", token, err))
+		}
+		return
+	case errors.Is(err, agent.ErrQuota):
+		length = QuotaRest
+	case errors.Is(err, agent.ErrAuthentication):
+		length = AuthenticationRest
+	default:
+		return
+	}
+	if c.f.Rest > 0 {
+		length = c.f.Rest
+	}
+	now := c.now().UTC().Round(0) // without the clock that other processes do not have
+	rest := Rest{Runtime: token, Kind: agent.KindOf(err), Reason: reason(err), Since: now, Until: now.Add(length)}
+	if err := c.store.Put(rest); err != nil {
+		c.warn(fmt.Sprintf("%s does not rest: %v", token, err))
+	}
+}

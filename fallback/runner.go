@@ -1,0 +1,251 @@
+package fallback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// A Runner runs agents with fallback. Its methods may be called by several
+// goroutines at once as long as nobody changes its fields.
+type Runner struct {
+	// Runner makes the runs. Nil is the zero runner.Runner.
+	Runner *runner.Runner
+
+	// Runtimes are the tokens of the runtimes that are tried, in order and each
+	// once, after the one that the request names or that is selected without a
+	// name. Nil asks runner.Runner.Fallback: the variable, then the preference.
+	//
+	// A runtime listed here that cannot do what the request asks for is an
+	// agent.ErrUsage error, before anything is started; one that a variable or
+	// preference lists is skipped. Either is skipped when it is not installed or
+	// disabled.
+	Runtimes []string
+
+	// AfterChanges lets another runtime be tried also when the one before it may
+	// have changed something.
+	AfterChanges bool
+
+	// Rest is how long a runtime rests: zero means QuotaRest and
+	// AuthenticationRest, a negative duration not at all.
+	Rest time.Duration
+
+	// Store remembers what rests; nil is the one in DefaultDir.
+	Store *Store
+
+	// Warn receives each warning as one line, like runner.Runner.Warn, which it
+	// defaults to.
+	Warn func(string)
+
+	now func() time.Time                                                           // set by tests
+	run func(context.Context, *runner.Runner, agent.Request) (agent.Result, error) // set by tests
+}
+
+// Run runs one agent to its end, as runner.Runner.Run does, and another one where
+// that could not work. The result and the error are those of the last run; what
+// was tried before is in Result.Attempts, and the warnings of all of them in
+// Result.Warnings. The context and Request.Timeout bound all runs together.
+//
+// Started is called for each run; Events, Stdout, Stderr and Text go on with what
+// the next agent says. Request.Place.Previous of each run is the ID of the one
+// before.
+//
+// A request with Resume or Continue, and one with Args, is for one runtime: it is
+// run without fallback.
+func (f *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, error) {
+	c := f.newCall()
+	all, err := c.settle(ctx, req)
+	switch {
+	case err != nil:
+		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
+	case all != nil:
+		return c.tryAll(ctx, all)
+	}
+	result, err := c.start(ctx, c.loud, req)
+	if c.tied == "" || !c.fallsBack(err) {
+		return result, err
+	}
+	c.warnings = slices.Clone(result.Warnings)
+	c.warn("no other runtime is tried, because " + c.tied)
+	return c.finish(result), err
+}
+
+// settle returns what may be tried for req; nil where it is run without fallback.
+// All that can be wrong with req is found here.
+func (c *call) settle(ctx context.Context, req agent.Request) (candidates, error) {
+	list, err := c.quiet.Fallback(ctx, c.f.Runtimes)
+	if err != nil || len(list.Value) == 0 {
+		return nil, err
+	}
+	if c.tied = tied(req); c.tied != "" {
+		return nil, nil
+	}
+	all, err := c.candidates(ctx, req, list)
+	if err != nil {
+		return nil, err
+	}
+	c.readRests(all)
+	return all, nil
+}
+
+// tied returns why no other runtime can take the request over.
+func tied(req agent.Request) string {
+	switch {
+	case req.Resume != "" || req.Continue:
+		return "it would not know the session"
+	case len(req.Args) > 0:
+		return "the arguments of the request are for one CLI"
+	}
+	return ""
+}
+
+// call is one call of Run.
+type call struct {
+	f     *Runner
+	loud  *runner.Runner // as it was given
+	quiet *runner.Runner // for looking ahead
+	store *Store         // nil: nothing rests
+	tied  string         // why the request is for one runtime
+
+	begun    time.Time
+	limit    time.Duration // of all runs together
+	attempts []agent.Attempt
+	warnings []string
+}
+
+func (f *Runner) newCall() *call {
+	c := &call{f: f, loud: f.Runner}
+	if c.loud == nil {
+		c.loud = new(runner.Runner)
+	}
+	quiet := *c.loud
+	quiet.Warn = func(string) {} // what is wrong is said when it is run
+	c.quiet = &quiet
+	c.begun = c.now()
+	return c
+}
+
+func (c *call) now() time.Time {
+	if c.f.now != nil {
+		return c.f.now()
+	}
+	return time.Now()
+}
+
+func (c *call) start(ctx context.Context, r *runner.Runner, req agent.Request) (agent.Result, error) {
+	if c.f.run != nil {
+		return c.f.run(ctx, r, req)
+	}
+	return r.Run(ctx, req)
+}
+
+// fallsBack reports whether another runtime may do better after err.
+func (c *call) fallsBack(err error) bool {
+	return errors.Is(err, agent.ErrQuota) || errors.Is(err, agent.ErrAuthentication) || c.missing(err)
+}
+
+// missing reports whether err says that nothing was there to be started.
+func (c *call) missing(err error) bool {
+	return errors.Is(err, agent.ErrNotInstalled) ||
+		errors.Is(err, agent.ErrNoneAvailable) && !c.loud.RequireConfigured // which wants one to be named
+}
+
+// tryAll runs one candidate after the other until one settles it.
+func (c *call) tryAll(ctx context.Context, all candidates) (agent.Result, error) {
+	at, skipped := all.next(-1)
+	c.warnAll(skipped)
+	previous := all[at].req.Place.Previous
+	for {
+		now := &all[at]
+		req := now.req
+		req.Place.Previous = previous
+		if at > 0 {
+			req.Timeout = c.left()
+		}
+		next, skipped := all.next(at)
+		w := watch{reading: now.reading, next: req.Events}
+		if next >= 0 && !c.f.AfterChanges && !confined(req) {
+			req.Events = w.event
+		}
+		result, err := c.start(ctx, now.runner, req)
+		c.warnings = append(c.warnings, result.Warnings...)
+		c.remember(now.token, err)
+		if !c.goesOn(ctx, err, &w, all, next, skipped) {
+			return c.finish(result), err
+		}
+		c.attempts = append(c.attempts, agent.Attempt{
+			Runtime: cmp.Or(result.Runtime, now.token), Model: result.Model, Kind: agent.KindOf(err), Error: err.Error(),
+			RunID: result.RunID, Usage: result.Usage, Duration: result.Duration,
+		})
+		previous = cmp.Or(result.RunID, previous)
+		at = next
+	}
+}
+
+// goesOn reports whether the candidate at next is to be tried after a run that
+// ended with err, and says why or why not.
+func (c *call) goesOn(ctx context.Context, err error, w *watch, all candidates, next int, skipped []string) bool {
+	switch {
+	case err == nil || !c.fallsBack(err) || context.Cause(ctx) != nil:
+		return false
+	case next < 0:
+		c.warnAll(skipped)
+		return false
+	case w.changed != "":
+		c.warn(fmt.Sprintf("no other runtime is tried, because the agent may have changed something (%s)", w.changed))
+		return false
+	case c.left() <= 0:
+		c.warn(fmt.Sprintf("no other runtime is tried, because nothing is left of the %v", c.limit))
+		return false
+	}
+	c.warn(fmt.Sprintf("%s; going on with %s", describe(err), all[next].token))
+	c.warnAll(skipped)
+	return true
+}
+
+// left returns how much is left of the time of all runs.
+func (c *call) left() time.Duration {
+	left := c.limit - c.now().Sub(c.begun)
+	if left > time.Second {
+		left = left.Truncate(100 * time.Millisecond) // errors say it
+	}
+	return left
+}
+
+// finish completes the result of the last run.
+func (c *call) finish(result agent.Result) agent.Result {
+	result.Attempts, result.Warnings = c.attempts, nil
+	for _, line := range c.warnings {
+		if !slices.Contains(result.Warnings, line) {
+			result.Warnings = append(result.Warnings, line)
+		}
+	}
+	return result
+}
+
+// warn says one line.
+func (c *call) warn(line string) {
+	line = oneLine(line)
+	c.warnings = append(c.warnings, line)
+	switch {
+	case c.f.Warn != nil:
+		c.f.Warn(line)
+	case c.loud.Warn != nil:
+		c.loud.Warn(line)
+	default:
+		fmt.Fprintf(os.Stderr, "bus-agent: %s\n", line)
+	}
+}
+
+func (c *call) warnAll(lines []string) {
+	for _, line := range lines {
+		c.warn(line)
+	}
+}

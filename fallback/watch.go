@@ -1,0 +1,53 @@
+package fallback
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// watch looks at the events of a run for the first that may be a change.
+type watch struct {
+	reading []string
+	next    func(*agent.Event) error
+	changed string // what it was; empty for nothing
+}
+
+func (w *watch) event(e *agent.Event) error {
+	if w.changed == "" {
+		w.changed = w.change(e)
+	}
+	if w.next == nil {
+		return nil
+	}
+	return w.next(e)
+}
+
+// change returns what in e may have changed something.
+func (w *watch) change(e *agent.Event) string {
+	switch e.Kind {
+	case agent.KindFileChange:
+		if len(e.Changes) == 0 {
+			return "a file"
+		}
+		return "file " + e.Changes[0].Path
+	case agent.KindToolCall:
+		switch {
+		case e.Tool == nil || e.Tool.Name == "":
+			return "a tool without a name"
+		case !slices.Contains(w.reading, e.Tool.Name):
+			return "tool " + strings.Clone(e.Tool.Name)
+		}
+	case agent.KindRaw:
+		if e.Truncated {
+			return "a line that was too long to be read"
+		}
+	}
+	return ""
+}
+
+// confined reports whether an agent can change nothing, whatever it calls.
+func confined(req agent.Request) bool {
+	return req.Access == agent.AccessRead && len(req.AllowCommands) == 0 && !req.TrustWorkspace
+}
