@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer cleanUp()
+		defer removeREST()
 		return m.Run()
 	}())
 }

@@ -52,6 +52,8 @@ type world struct {
 	ending, closing string
 	// limit bounds one run of bus-agent.
 	limit time.Duration
+	// program is another build of bus-agent; empty for the one under test.
+	program string
 }
 
 // newWorld makes a world whose repository holds files, as path and content.
@@ -190,10 +192,17 @@ func (w *world) fake() []string {
 	}
 }
 
+func (w *world) busAgent() string {
+	if w.program != "" {
+		return w.program
+	}
+	return busAgent
+}
+
 // start starts bus-agent in the repository.
 func (w *world) start(ctx context.Context, stdin string, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
 	w.t.Helper()
-	cmd := exec.CommandContext(ctx, busAgent, args...)
+	cmd := exec.CommandContext(ctx, w.busAgent(), args...)
 	cmd.Dir = w.repo
 	cmd.Env = w.environ()
 	cmd.Stdin = strings.NewReader(stdin)

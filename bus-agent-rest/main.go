@@ -98,7 +98,7 @@ func main() {
 }
 
 // patience is how long a reader of standard output may hold up the end.
-const patience = 2 * time.Second
+const patience = time.Second
 
 // untilSignal returns a context that ends at a signal, and the program soon after
 // it, whatever it waits for.

@@ -25,7 +25,7 @@
 // its usual model. Runs are not sessions: nothing is resumed.
 //
 // The run's own timeout is the limit of time. Request.IdleTimeout is the longest
-// silence of the server too; without it bus-agent-rest has a limit of its own.
+// silence of the server; without it bus-agent-rest has a limit of its own.
 //
 // # Project instructions
 //
@@ -89,8 +89,8 @@ func Runtime(s Service) registry.Runtime {
 	}
 }
 
-// command builds the invocation. The runner has a timeout, so the program needs
-// none.
+// command builds the invocation. The program needs no limit of its own where the
+// runner has one.
 func (s Service) command(r agent.Request) (agent.Command, error) {
 	access := r.Access
 	switch access {
@@ -105,7 +105,7 @@ func (s Service) command(r agent.Request) (agent.Command, error) {
 		args = append(args, "--model="+r.Model)
 	}
 	if r.IdleTimeout > 0 {
-		args = append(args, "--idle-timeout="+r.IdleTimeout.String())
+		args = append(args, "--idle-timeout=0")
 	}
 	return agent.Command{Args: append(args, r.Args...), Stdin: r.Resolved.Setup.Prefix + r.Prompt}, nil
 }

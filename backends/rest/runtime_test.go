@@ -32,7 +32,7 @@ func TestCommand(t *testing.T) {
 		"write":           {func(r *agent.Request) { r.Access = agent.AccessWrite }, "--provider=mine --access=write --timeout=0"},
 		"read":            {func(r *agent.Request) { r.Access = agent.AccessRead }, "--provider=mine --access=read --timeout=0"},
 		"model":           {func(r *agent.Request) { r.Model = "-m" }, "--provider=mine --access=write --timeout=0 --model=-m"},
-		"idle timeout":    {func(r *agent.Request) { r.IdleTimeout = 90 * time.Second }, "--provider=mine --access=write --timeout=0 --idle-timeout=1m30s"},
+		"idle timeout":    {func(r *agent.Request) { r.IdleTimeout = 90 * time.Second }, "--provider=mine --access=write --timeout=0 --idle-timeout=0"},
 		"the caller's":    {func(r *agent.Request) { r.Args = []string{"--timeout=5s"} }, "--provider=mine --access=write --timeout=0 --timeout=5s"},
 		"trust and limit": {func(r *agent.Request) { r.TrustWorkspace, r.Timeout = true, time.Hour }, "--provider=mine --access=write --timeout=0"},
 	} {

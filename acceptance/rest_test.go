@@ -1,0 +1,210 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+// The build tag adds three runtimes, which are found where their program is.
+func TestRESTRuntimesComeWithTheTag(t *testing.T) {
+	t.Parallel()
+	w := newREST(t, modeltest.Replies(), nil)
+	if got := w.do("", "detect"); got != "openai\nperplexity\nxai\n" {
+		t.Errorf("detect finds %q", got)
+	}
+	w.env = append(w.env, "PATH=/usr/bin:/bin")
+	if o := w.bus("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 1 || !strings.Contains(o.stderr, "github.com/busdk/bus-agent/bus-agent-rest") {
+		t.Errorf("without the program: %v", o)
+	}
+	w.program = ""
+	if o := w.bus("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "unknown runtime") {
+		t.Errorf("without the tag: %v", o)
+	}
+}
+
+func TestRESTGetsThePromptWhole(t *testing.T) {
+	t.Parallel()
+	provePrompts(t, newREST, prompts())
+}
+
+func TestRESTGetsEachAgentsMDOnce(t *testing.T) {
+	t.Parallel()
+	for workdir, want := range map[string][]string{".": {rootMark}, "services": {rootMark, midMark}, "services/a": {rootMark, midMark, deepMark}} {
+		t.Run(workdir, func(t *testing.T) {
+			t.Parallel()
+			w := newREST(t, modeltest.Replies(answer("ok")), layered())
+			r, o := w.run("hello", "--workdir", filepath.Join(w.repo, workdir))
+			w.succeeds("ok", r, o)
+			request := w.asked(1)[0]
+			checkLayers(t, request, want...)
+			if texts := request.Texts("user"); len(texts) != 1 || !strings.HasSuffix(texts[0], "\nhello") {
+				t.Errorf("the model got %q", texts)
+			}
+		})
+	}
+}
+
+func TestRESTGetsLongAgentsMDWhole(t *testing.T) {
+	t.Parallel()
+	proveLongInstructions(t, newREST)
+}
+
+// What a repository holds decides nothing.
+func TestRESTReadsNothingOfTheRepository(t *testing.T) {
+	t.Parallel()
+	const elsewhere = "OPENAI_BASE_URL=http://127.0.0.1:9\nOPENAI_API_KEY=stolen\nOPENAI_MODEL=stolen\n"
+	w := newREST(t, modeltest.Replies(answer("ok")), map[string]string{".env": elsewhere, ".bus-agent-rest": elsewhere, "bus-agent-rest": "#!/bin/sh\ntouch pwned\n"})
+	r, o := w.run("hello", "--access", "read")
+	w.succeeds("ok", r, o)
+	if request := w.asked(1)[0]; request.Header.Get("Authorization") != "Bearer sk-acceptance" || request.Model() != w.chosen {
+		t.Errorf("the model got %v", request.Header)
+	}
+	if o := w.bus("hello", "run", "--agent", "openai", "--access", "full", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "access") {
+		t.Errorf("access full is let pass: %v", o)
+	}
+}
+
+func TestRESTAnswers(t *testing.T) {
+	t.Parallel()
+	w := newREST(t, modeltest.Always(modeltest.Reply{
+		modeltest.Thinking{"hm", ", well"}, modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7},
+	}), nil)
+	r, o := w.run("what colour?")
+	w.succeeds("It is blue.", r, o)
+	if diff := cmp.Diff(&agent.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}, r.Usage); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+	if r.Runtime != "openai" || r.Model != w.chosen || w.asked(1)[0].Model() != w.chosen {
+		t.Errorf("%s, %s was asked", r.Runtime, r.Model)
+	}
+	text := w.bus("what colour?", "run", "--agent", "openai", "--model", "m", "--prompt", "-")
+	if text.stdout != "It is blue.\n" || !strings.Contains(text.stderr, "[thinking] hm, well") {
+		t.Errorf("as text: %v", text)
+	}
+	raw := w.bus("what colour?", "run", "--agent", "openai", "--model", "m", "--prompt", "-", "--output-format", "ndjson")
+	if formatted := w.do(raw.stdout, "format"); !strings.HasSuffix(formatted, "It is blue.\n") {
+		t.Errorf("formatted: %q of\n%s", formatted, raw.stdout)
+	}
+}
+
+func TestRESTFailures(t *testing.T) {
+	t.Parallel()
+	status := func(code int, message string) modeltest.Reply {
+		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message, Header: http.Header{"Retry-After": {"0"}}}}
+	}
+	proveFailures(t, newREST, map[string]failure{
+		"401":               {reply: status(http.StatusUnauthorized, "the key sk-acceptance is no good"), kind: "authentication", says: "the key *** is no good", asked: 1, took: 20},
+		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "400 Bad Request: what is this?", asked: 1, took: 20},
+		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down (asked 6 times)", asked: 6, took: 20},
+		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "boom (asked 6 times)", asked: 6, took: 20},
+		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "cut off", asked: 1, took: 20, text: "half an ans"},
+		"error of a stream": {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Fail{Code: "server_error", Message: "boom"}}, kind: "agent", says: "boom", asked: 1, took: 20, text: "half"},
+		"empty answer":      {reply: nil, kind: "agent", says: "the answer is empty", asked: 1, took: 20},
+		"a tool":            {reply: modeltest.Reply{modeltest.ToolCall{Name: "shell", Arguments: "{}"}}, kind: "agent", says: "asked for a tool", asked: 1, took: 20},
+		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--timeout", "3s"}, kind: "timeout", says: "within 3s", asked: 1, took: 30},
+		"silent stream":     {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Silence{}}, args: []string{"--idle-timeout", "3s"}, kind: "idle_timeout", says: "no progress for 3s", asked: 1, took: 30, text: "half"},
+	})
+}
+
+// An answer of a server that was busy at first counts once, and the run says what
+// it waited for.
+func TestRESTRecovers(t *testing.T) {
+	t.Parallel()
+	busy := modeltest.Reply{modeltest.HTTPError{Status: 503, Message: "loading the model", Header: http.Header{"Retry-After": {"0"}}}}
+	w := newREST(t, modeltest.Replies(busy, modeltest.Reply{modeltest.Cut{}}, answer("here I am")), nil)
+	o := w.bus("hello", "run", "--agent", "openai", "--model", "m", "--prompt", "-", "--output-format", "events")
+	var kinds []agent.Kind
+	for _, e := range events(t, o) {
+		kinds = append(kinds, e.Kind)
+	}
+	want := []agent.Kind{agent.KindSessionStarted, agent.KindRetry, agent.KindRetry, agent.KindSessionStarted, agent.KindText, agent.KindUsage, agent.KindResult}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("the events are %v\n%v", kinds, o)
+	}
+	w.asked(3)
+}
+
+func TestRESTInterrupted(t *testing.T) {
+	t.Parallel()
+	w := newREST(t, modeltest.Always(modeltest.Reply{modeltest.Text{"half"}, modeltest.Silence{}}), nil)
+	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+	defer cancel()
+	before := w.snapshot()
+	cmd, stdout, stderr := w.start(ctx, "hello", "run", "--agent", "openai", "--model", "m", "--format", "json", "--prompt", "-")
+	if _, err := w.model.Await(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	interrupt(t, cmd)
+	err := cmd.Wait()
+	var r report
+	if jsonErr := json.Unmarshal(stdout.Bytes(), &r); err == nil || jsonErr != nil || r.Kind != "canceled" {
+		t.Errorf("ended with %v, %v\n%s\n%s", err, jsonErr, stdout, stderr)
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+	w.checkTraces(before)
+}
+
+// Each service has its own variables, path and model.
+func TestRESTServices(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ runtime, address, key, path, model string }{
+		{"perplexity", "PERPLEXITY_BASE_URL={url}", "PERPLEXITY_API_KEY", "/chat/completions", "sonar-reasoning"},
+		{"perplexity", "PERPLEXITY_BASE_URL={url}/proxy/chat/completions", "PERPLEXITY_API_KEY", "/proxy/chat/completions", "sonar-reasoning"},
+		{"xai", "XAI_API_ENDPOINT={url}", "XAI_API_KEY", "/v1/chat/completions", "grok-4"},
+		{"xai", "XAI_BASE_URL={url}/v1", "XAI_API_KEY", "/v1/chat/completions", "grok-4"},
+		{"openai", "OPENAI_BASE_URL={url}/v1", "OPENAI_API_KEY", "/v1/chat/completions", ""},
+	} {
+		w := newREST(t, modeltest.Always(answer("ok")), nil)
+		w.env = []string{w.env[0], c.key + "=sk-acceptance", strings.ReplaceAll(c.address, "{url}", w.model.URL())}
+		w.agent = c.runtime
+		o := w.bus("hello", "run", "--agent", c.runtime, "--prompt", "-")
+		if o.code != 0 || o.stdout != "ok\n" {
+			t.Fatalf("%s: %v", c.runtime, o)
+		}
+		request := w.asked(1)[0]
+		if request.Path != c.path || request.Model() != c.model || request.Header.Get("Authorization") != "Bearer sk-acceptance" {
+			t.Errorf("%s asks %s for %q", c.address, request.Path, request.Model())
+		}
+		w.env = w.env[:1]
+		if c.runtime != "openai" {
+			if o := w.bus("hello", "run", "--agent", c.runtime, "--prompt", "-"); o.code != 1 || !strings.Contains(o.stderr, c.key) {
+				t.Errorf("without a token: %v", o)
+			}
+		}
+	}
+}
+
+// A server of one's own is a runtime of its own by a definition.
+func TestRESTServerByADefinition(t *testing.T) {
+	t.Parallel()
+	w := newREST(t, modeltest.Always(answer("ok")), nil)
+	definition, err := os.ReadFile("testdata/local-model.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env = w.env[:1]
+	w.do(strings.ReplaceAll(string(definition), "http://127.0.0.1:8080", w.model.URL()), "set", "runtime-definition", "local-model", "-")
+	if o := w.bus("hello", "run", "--agent", "local-model", "--model", "llama", "--prompt", "-"); o.code != 0 || o.stdout != "ok\n" {
+		t.Errorf("%v", o)
+	}
+	if request := w.asked(1)[0]; request.Model() != "llama" || request.Header.Get("Authorization") != "" {
+		t.Errorf("the model %q got %v", request.Model(), request.Header)
+	}
+}
