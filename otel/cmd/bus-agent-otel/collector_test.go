@@ -1,0 +1,114 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	collectormetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// A collector takes in what is exported by OTLP over HTTP.
+type collector struct {
+	*httptest.Server
+
+	mu        sync.Mutex
+	resources []*resource.Resource
+	spans     []*trace.Span
+	metrics   map[string]*metrics.Metric
+	bodies    [][]byte
+	headers   []http.Header
+	problems  []error
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{metrics: map[string]*metrics.Metric{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
+		request := &collectortrace.ExportTraceServiceRequest{}
+		c.take(w, r, request, &collectortrace.ExportTraceServiceResponse{}, func() {
+			for _, rs := range request.ResourceSpans {
+				c.resources = append(c.resources, rs.Resource)
+				for _, scope := range rs.ScopeSpans {
+					c.spans = append(c.spans, scope.Spans...)
+				}
+			}
+		})
+	})
+	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, r *http.Request) {
+		request := &collectormetrics.ExportMetricsServiceRequest{}
+		c.take(w, r, request, &collectormetrics.ExportMetricsServiceResponse{}, func() {
+			for _, rm := range request.ResourceMetrics {
+				c.resources = append(c.resources, rm.Resource)
+				for _, scope := range rm.ScopeMetrics {
+					for _, m := range scope.Metrics {
+						c.metrics[m.Name] = m
+					}
+				}
+			}
+		})
+	})
+	c.Server = httptest.NewServer(mux)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// take decodes a request into message, lets note keep it and answers.
+func (c *collector) take(w http.ResponseWriter, r *http.Request, message, answer proto.Message, note func()) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = proto.Unmarshal(body, message)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bodies, c.headers = append(c.bodies, body), append(c.headers, r.Header)
+	if err != nil {
+		c.problems = append(c.problems, err)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	note()
+	reply, err := proto.Marshal(answer)
+	if err != nil {
+		c.problems = append(c.problems, err)
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	_, _ = w.Write(reply) // the client can be gone
+}
+
+// span returns the only span with that name.
+func (c *collector) span(t *testing.T, name string) *trace.Span {
+	t.Helper()
+	var found []*trace.Span
+	for _, s := range c.spans {
+		if s.Name == name {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d spans %q among %v, want one; %v", len(found), name, c.spans, c.problems)
+	}
+	return found[0]
+}
+
+// attributes returns a list as texts, whole numbers included.
+func attributes(list []*common.KeyValue) map[string]string {
+	all := map[string]string{}
+	for _, a := range list {
+		if _, number := a.Value.Value.(*common.AnyValue_IntValue); number {
+			all[a.Key] = string(rune('0' + a.Value.GetIntValue()%10)) // one digit is enough here
+			continue
+		}
+		all[a.Key] = a.Value.GetStringValue()
+	}
+	return all
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test binary is the program when it is called by its name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "bus-agent-otel" {
+		os.Exit(run(context.Background()))
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	secret  = "sk-of-the-agent"
+	header  = "pass-of-the-collector"
+	parent  = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+)
+
+// stubAgent calls a tool and says what it knows.
+const stubAgent = `#!/bin/sh
+while read -r line; do :; done
+echo '{"type":"thread.started","thread_id":"t-1"}'
+echo '{"type":"item.started","item":{"id":"i1","type":"command_execution","command":"env","aggregated_output":"","status":"in_progress"}}'
+echo '{"type":"item.completed","item":{"id":"i1","type":"command_execution","command":"env","aggregated_output":"'"$CODEX_API_KEY"'","exit_code":0,"status":"completed"}}'
+echo '{"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"Parent: '"$TRACEPARENT"'."}}'
+echo '{"type":"turn.completed","usage":{"input_tokens":7,"cached_input_tokens":0,"output_tokens":3}}'
+`
+
+// An outcome is what came of a call of the program.
+type outcome struct {
+	stdout, stderr string
+	code           int
+	took           time.Duration
+}
+
+// call runs the program with a stub agent beside it.
+func call(t *testing.T, environ []string, args ...string) outcome {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, home := t.TempDir(), t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "bus-agent-otel")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "codex"), []byte(stubAgent), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, filepath.Join(bin, "bus-agent-otel"), args...)
+	c.Dir = t.TempDir()
+	c.Env = append([]string{"PATH=" + bin, "HOME=" + home, "GORACE=atexit_sleep_ms=0", "CODEX_API_KEY=" + secret}, environ...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	begun := time.Now()
+	err = c.Run()
+	if c.ProcessState == nil || ctx.Err() != nil {
+		t.Fatalf("%v: %v\n%s", args, err, stderr.String())
+	}
+	return outcome{stdout.String(), stderr.String(), c.ProcessState.ExitCode(), time.Since(begun)}
+}
+
+var runAgent = []string{"run", "--agent", "codex", "--text", "the question"}
+
+func TestTelemetryArrives(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	got := call(t, []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20" + header,
+		"OTEL_RESOURCE_ATTRIBUTES=team=red", "TRACEPARENT=" + parent,
+		"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true",
+	}, runAgent...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	run := c.span(t, "invoke_agent codex")
+	id := hex.EncodeToString(run.SpanId)
+	if want := "Parent: 00-" + traceID + "-" + id + "-01.\n"; got.code != 0 || got.stdout != want {
+		t.Errorf("exit code %d, the agent says %q, want %q\n%s", got.code, got.stdout, want, got.stderr)
+	}
+	if hex.EncodeToString(run.TraceId) != traceID || hex.EncodeToString(run.ParentSpanId) != "00f067aa0ba902b7" {
+		t.Errorf("the run is not in the trace of the environment: %v", run)
+	}
+	for key, want := range map[string]string{
+		"gen_ai.provider.name": "openai", "gen_ai.conversation.id": "t-1",
+		"gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "3",
+		"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":"the question"}]}]`,
+	} {
+		if got := attributes(run.Attributes)[key]; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	tool := c.span(t, "execute_tool command")
+	if !bytes.Equal(tool.ParentSpanId, run.SpanId) || attributes(tool.Attributes)["gen_ai.tool.call.result"] != "***" {
+		t.Errorf("the tool call is %v", tool)
+	}
+	for _, name := range []string{"gen_ai.client.token.usage", "gen_ai.client.operation.duration"} {
+		if c.metrics[name] == nil || len(c.metrics[name].GetHistogram().GetDataPoints()) != 2 {
+			t.Errorf("the metric %s is %v, want two points", name, c.metrics[name])
+		}
+	}
+	for _, r := range c.resources {
+		a := attributes(r.Attributes)
+		if a["service.name"] != "bus-agent" || a["team"] != "red" || a["service.instance.id"] == "" {
+			t.Errorf("the resource is %v", a)
+		}
+	}
+	for i, body := range c.bodies {
+		for _, word := range []string{secret, header} {
+			if bytes.Contains(body, []byte(word)) {
+				t.Errorf("%q is sent in %q", word, body)
+			}
+		}
+		if got := c.headers[i].Get("Authorization"); got != "Bearer "+header {
+			t.Errorf("the collector is told %q", got)
+		}
+	}
+	if len(c.resources) != 2 || len(c.problems) > 0 || strings.Contains(got.stderr, "telemetry") {
+		t.Errorf("%d requests, want 2; %v\n%s", len(c.resources), c.problems, got.stderr)
+	}
+}
+
+// A collector that does not answer holds the program up for the limit and no more.
+func TestCollectorHangs(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
+	got := call(t, []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization=" + header,
+		"OTEL_EXPORTER_OTLP_TIMEOUT=600000", "OTEL_BSP_EXPORT_TIMEOUT=600000", "OTEL_METRIC_EXPORT_TIMEOUT=600000",
+	}, runAgent...)
+	expectRun(t, got, true)
+	if strings.Contains(got.stderr, header) {
+		t.Errorf("a secret is shown: %s", got.stderr)
+	}
+}
+
+// A collector that is not there or refuses is a warning.
+func TestCollectorRefuses(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no, "+header, http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, url := range map[string]string{"refuses": server.URL, "is gone": gone.URL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := call(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_HEADERS=authorization=" + header}, runAgent...)
+			expectRun(t, got, true)
+			if strings.Contains(got.stderr, header) {
+				t.Errorf("a secret is shown: %s", got.stderr)
+			}
+		})
+	}
+}
+
+func TestNothingIsSentUnlessAskedFor(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	for name, environ := range map[string][]string{
+		"nothing set": nil,
+		"disabled":    {"OTEL_SDK_DISABLED=true", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+		"none":        {"OTEL_TRACES_EXPORTER=none", "OTEL_METRICS_EXPORTER=none", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := expectRun(t, call(t, environ, runAgent...), false); got != "" {
+				t.Errorf("the agent is in the trace %q", got)
+			}
+		})
+	}
+	t.Run("no agent runs", func(t *testing.T) {
+		t.Parallel()
+		got := call(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}, "detect")
+		if got.code != 0 || got.stdout != "codex\n" || got.stderr != "" {
+			t.Errorf("detect: %+v", got)
+		}
+	})
+	t.Cleanup(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.bodies) > 0 {
+			t.Errorf("%d requests were sent", len(c.bodies))
+		}
+	})
+}
+
+// A signal can be had alone, and one that is not known takes nothing with it.
+func TestSignalsAreApart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		environ        []string
+		traces, metric bool
+		warning        string
+	}{
+		"traces alone":         {environ: []string{"OTEL_METRICS_EXPORTER=none"}, traces: true},
+		"metrics alone":        {environ: []string{"OTEL_TRACES_EXPORTER=none"}, metric: true},
+		"an unknown exporter":  {environ: []string{"OTEL_TRACES_EXPORTER=carrier-pigeon"}, metric: true, warning: "OTEL_TRACES_EXPORTER"},
+		"an unknown protocol":  {environ: []string{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=smoke"}, traces: true, warning: "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"},
+		"one endpoint":         {environ: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=%s/v1/traces", "OTEL_EXPORTER_OTLP_ENDPOINT="}, traces: true},
+		"console is no result": {environ: []string{"OTEL_TRACES_EXPORTER=console"}, metric: true, warning: `"Name":"invoke_agent codex"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector := newCollector(t)
+			environ := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}
+			for _, entry := range c.environ {
+				environ = append(environ, strings.ReplaceAll(entry, "%s", collector.URL))
+			}
+			got := call(t, environ, runAgent...)
+			expectRun(t, got, false)
+			collector.mu.Lock()
+			defer collector.mu.Unlock()
+			if (len(collector.spans) > 0) != c.traces || (len(collector.metrics) > 0) != c.metric || !strings.Contains(got.stderr, c.warning) {
+				t.Errorf("%d spans, %d metrics; want some %t, %t\n%s", len(collector.spans), len(collector.metrics), c.traces, c.metric, got.stderr)
+			}
+		})
+	}
+}
+
+// expectRun checks that the run is as without telemetry, but for a warning, and
+// returns the parent that the agent was told.
+func expectRun(t *testing.T, got outcome, warned bool) (parent string) {
+	t.Helper()
+	text, begins := strings.CutPrefix(got.stdout, "Parent: ")
+	parent, ends := strings.CutSuffix(text, ".\n")
+	if got.code != 0 || !begins || !ends || strings.Contains(got.stderr, "could not be sent") != warned {
+		t.Errorf("exit code %d, %q, want a warning %t\n%s", got.code, got.stdout, warned, got.stderr)
+	}
+	return parent
+}

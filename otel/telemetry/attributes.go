@@ -1,0 +1,24 @@
+package telemetry
+
+import "go.opentelemetry.io/otel/attribute"
+
+// Attributes that the conventions have no name for.
+const (
+	keyAccess      = attribute.Key("bus_agent.access")
+	keyProject     = attribute.Key("bus_agent.project")
+	keyTask        = attribute.Key("bus_agent.task")
+	keyRun         = attribute.Key("bus_agent.run.id")
+	keyParentRun   = attribute.Key("bus_agent.run.parent_id")
+	keyPreviousRun = attribute.Key("bus_agent.run.previous_id")
+	keyCost        = attribute.Key("bus_agent.cost_usd")
+	// keyCumulative: the numbers of tokens cover the whole session.
+	keyCumulative = attribute.Key("bus_agent.usage.cumulative")
+	// keyInterrupted: the turn was interrupted.
+	keyInterrupted = attribute.Key("bus_agent.interrupted")
+	// keyUnfinished: the tool gave no result before the agent ended.
+	keyUnfinished = attribute.Key("bus_agent.tool.unfinished")
+	// keyUntraced: how many tool calls have no span, since too many were open.
+	keyUntraced = attribute.Key("bus_agent.tool.untraced_calls")
+	keyAttempt  = attribute.Key("bus_agent.retry.attempt")
+	keyFailure  = attribute.Key("bus_agent.retry.failure")
+)

@@ -1,0 +1,119 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/otel/telemetry"
+)
+
+func say(t *testing.T, r agent.Recording, text string) {
+	t.Helper()
+	if err := r.Message(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSessionHasTurns(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, telemetry.WithContent(true))
+	run := recordable()
+	run.Session = true
+	r := b.record(t.Context(), run)
+	used := func(in, out int64, cost float64) agent.Event {
+		return agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: in, Output: out, CostUSD: &cost}}
+	}
+	b.tell(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: "s-1", Model: "m-2"}, call("setup", "prepare", ""), result("setup", ""))
+
+	say(t, r, "first")
+	b.tell(r, agent.Event{Kind: agent.KindText, Text: "I will look."}, call("c1", "look", ""), result("c1", ""),
+		agent.Event{Kind: agent.KindText, MessageID: "m", Text: "It is ", Delta: true})
+	say(t, r, "added")
+	b.tell(r, agent.Event{Kind: agent.KindText, MessageID: "m", Text: "so.", Delta: true}, by("task", agent.Event{Kind: agent.KindText, Text: "aside"}),
+		by("task", agent.Event{Kind: agent.KindResult}), used(10, 2, 0.5), agent.Event{Kind: agent.KindResult})
+
+	say(t, r, "second")
+	b.tell(r, used(25, 5, 0.75), agent.Event{Kind: agent.KindResult, Failed: true, Failure: agent.FailureQuota, Text: "used up"})
+	b.tell(r, agent.Event{Kind: agent.KindResult}) // of nobody's message
+
+	say(t, r, "third")
+	b.tell(r, agent.Event{Kind: agent.KindResult, Failed: true, Interrupted: true})
+
+	say(t, r, "fourth")
+	b.end(r, agent.Result{ExitCode: -1, SessionID: "s-1", RunID: "run-1"}, &agent.Error{Kind: agent.ErrAgent, Err: errors.New("it died")})
+
+	session := b.span("session parrot")
+	b.want(session, map[string]string{
+		"gen_ai.operation.name": "", "gen_ai.agent.name": "parrot", "gen_ai.conversation.id": "s-1",
+		"bus_agent.run.id": "run-1", "error.type": "agent", "bus_agent.project": "p",
+	})
+	if session.SpanKind != trace.SpanKindInternal {
+		t.Errorf("the session is %v", session.SpanKind)
+	}
+	turns := b.spans("invoke_agent parrot")
+	if len(turns) != 4 {
+		t.Fatalf("%d turns, want 4", len(turns))
+	}
+	message := func(role, text, more string) string {
+		return fmt.Sprintf(`[{"role":%q,"parts":[{"type":"text","content":%q}]%s}]`, role, text, more)
+	}
+	for i, want := range []map[string]string{
+		{"gen_ai.input.messages": message("user", "first", ""), "gen_ai.output.messages": message("assistant", "It is so.", `,"finish_reason":"stop"`),
+			"gen_ai.usage.input_tokens": "10", "gen_ai.usage.output_tokens": "2", "bus_agent.cost_usd": "0.5", "error.type": "", "gen_ai.response.model": "m-2"},
+		{"gen_ai.usage.input_tokens": "15", "gen_ai.usage.output_tokens": "3", "bus_agent.cost_usd": "0.25", "error.type": "quota", "gen_ai.output.messages": ""},
+		{"bus_agent.interrupted": "true", "error.type": "", "gen_ai.usage.input_tokens": ""},
+		{"error.type": "agent"},
+	} {
+		b.want(turns[i], want)
+		if turns[i].Parent.SpanID() != session.SpanContext.SpanID() || turns[i].EndTime.After(session.EndTime) {
+			t.Errorf("turn %d is not within the session", i)
+		}
+		if _, failed := want["error.type"]; failed && (want["error.type"] != "") != (turns[i].Status.Code == codes.Error) {
+			t.Errorf("turn %d has the status %v", i, turns[i].Status)
+		}
+	}
+	if events := turns[0].Events; len(events) != 1 || events[0].Name != "bus_agent.message" {
+		t.Errorf("the first turn has the events %v, want the added message", events)
+	}
+	if b.span("execute_tool look").Parent.SpanID() != turns[0].SpanContext.SpanID() {
+		t.Error("the call is not below its turn")
+	}
+	if b.span("execute_tool prepare").Parent.SpanID() != session.SpanContext.SpanID() {
+		t.Error("the call before any turn is not below the session")
+	}
+
+	all := b.metrics()
+	counts := map[string]uint64{}
+	for name, v := range points(all["gen_ai.client.operation.duration"], "gen_ai.operation.name", "error.type") {
+		counts[name] = v.count
+	}
+	if want := map[string]uint64{"invoke_agent": 2, "invoke_agent quota": 1, "invoke_agent agent": 1, "execute_tool": 2}; fmt.Sprint(counts) != fmt.Sprint(want) {
+		t.Errorf("durations: %v, want %v: a session is no invocation", counts, want)
+	}
+	got := points(all["gen_ai.client.token.usage"], "gen_ai.token.type")
+	if want := map[string]value{"input": {2, 25}, "output": {2, 5}}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("tokens: %v, want %v", got, want)
+	}
+}
+
+// The first turn of a session that goes on cannot be told from what was before.
+func TestFirstTurnOfResumedSession(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	run := recordable()
+	run.Session, run.Request.Resume = true, "s-0"
+	r := b.record(t.Context(), run)
+	for _, total := range []int64{1000, 1010} {
+		say(t, r, "go on")
+		b.tell(r, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: total, Cumulative: true}}, agent.Event{Kind: agent.KindResult})
+	}
+	b.end(r, agent.Result{}, nil)
+	if got, want := points(b.metrics()["gen_ai.client.token.usage"], "gen_ai.token.type")["input"], (value{1, 10}); got != want {
+		t.Errorf("tokens: %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,142 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+
+	"github.com/busdk/bus-agent/session"
+)
+
+// FlushLimit is how long the function that [Setup] returns takes at most to send
+// what is left.
+const FlushLimit = 3 * time.Second
+
+// Setup makes an SDK as the OTEL_ variables of the process say and makes it the
+// global one, which [New] takes. Unlike what OpenTelemetry specifies, a signal is
+// exported only when a variable asks for it: OTEL_TRACES_EXPORTER or
+// OTEL_METRICS_EXPORTER, or an OTLP endpoint for both or for that signal. Without
+// any, and with OTEL_SDK_DISABLED=true, Setup does nothing. The service is called
+// "bus-agent" unless it is named, and the exporter "console" writes to standard
+// error.
+//
+// The returned function sends what is left, within [FlushLimit] also when ctx lasts
+// longer, and ends the SDK. Its error, and that of Setup, is for a warning: it says
+// what could not be sent, or which variable is wrong. The function is never nil,
+// and what can be exported is exported also beside an error.
+func Setup(ctx context.Context) (shutdown func(context.Context) error, err error) {
+	wanted := func(signal string) bool { return exports(os.Getenv, signal) }
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || !wanted("TRACES") && !wanted("METRICS") {
+		return func(context.Context) error { return nil }, nil
+	}
+	s := &sdk{}
+	otel.SetErrorHandler(s)
+	res, err := describe(ctx)
+	if wanted("TRACES") {
+		err = errors.Join(err, s.exportTraces(ctx, res))
+	}
+	if wanted("METRICS") {
+		err = errors.Join(err, s.exportMetrics(ctx, res))
+	}
+	if err != nil {
+		err = fmt.Errorf("telemetry: %w", err)
+	}
+	return s.shutdown, err
+}
+
+// exports reports whether the variables ask for signal.
+func exports(getenv func(string) string, signal string) bool {
+	if exporter := getenv("OTEL_" + signal + "_EXPORTER"); exporter != "" {
+		return exporter != "none"
+	}
+	return getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+}
+
+// describe returns what the telemetry comes from. Nothing of the machine or of the
+// command line is in it. The instance keeps the metrics of programs apart that run
+// at once.
+func describe(ctx context.Context) (*resource.Resource, error) {
+	return resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName("bus-agent"), semconv.ServiceInstanceID(session.NewUUID())),
+		resource.WithTelemetrySDK(), resource.WithFromEnv())
+}
+
+// An sdk is what was set up, and what went wrong with it.
+type sdk struct {
+	ends []func(context.Context) error
+
+	mu       sync.Mutex
+	problems []error // different ones
+}
+
+func (s *sdk) exportTraces(ctx context.Context, res *resource.Resource) error {
+	exporter, err := newSpanExporter(ctx)
+	if err != nil {
+		return err
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
+	otel.SetTracerProvider(provider)
+	s.ends = append(s.ends, provider.Shutdown)
+	return nil
+}
+
+func (s *sdk) exportMetrics(ctx context.Context, res *resource.Resource) error {
+	exporter, err := newMetricExporter(ctx)
+	if err != nil {
+		return err
+	}
+	reader := sdkmetric.NewPeriodicReader(recordedMetrics{exporter})
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(res))
+	otel.SetMeterProvider(provider)
+	s.ends = append(s.ends, provider.Shutdown)
+	return nil
+}
+
+// maxProblems is how many different problems are told.
+const maxProblems = 5
+
+// Handle takes in what goes wrong in the background, where nobody must be
+// disturbed by it.
+func (s *sdk) Handle(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.problems) < maxProblems && !slices.ContainsFunc(s.problems, func(p error) bool { return p.Error() == err.Error() }) {
+		s.problems = append(s.problems, err)
+	}
+}
+
+func (s *sdk) shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, FlushLimit)
+	defer cancel()
+	var ended sync.WaitGroup
+	for _, end := range s.ends {
+		ended.Go(func() {
+			if err := end(ctx); err != nil {
+				s.Handle(err)
+			}
+		})
+	}
+	ended.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.problems) == 0 {
+		return nil
+	}
+	texts := make([]string, len(s.problems))
+	for i, problem := range s.problems {
+		texts[i] = strings.Join(strings.Fields(problem.Error()), " ")
+	}
+	// A collector can answer with what it was sent.
+	return errors.New(newMasker(os.Environ()).text("telemetry could not be sent, or not all of it: " + strings.Join(texts, "; ")))
+}

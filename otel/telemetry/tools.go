@@ -1,0 +1,144 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+const (
+	// maxOpenCalls is how many tool calls may be without a result at once; those
+	// beyond get no span.
+	maxOpenCalls = 1000
+	// maxEndedCalls is how many calls that have a result are remembered. What they
+	// started in the background still belongs to them.
+	maxEndedCalls = 1000
+)
+
+// toolFailed is the error type of a tool that failed.
+const toolFailed = "tool_failed"
+
+// toolCalls are the tool calls of a run, by ID.
+type toolCalls struct {
+	open     map[string]*toolCall
+	ended    map[string]trace.SpanContext
+	order    []string // of ended; the oldest is at next once it is full
+	next     int
+	untraced int
+}
+
+type toolCall struct {
+	invocation
+	name string
+}
+
+func (t *toolCalls) init() {
+	t.open, t.ended = map[string]*toolCall{}, map[string]trace.SpanContext{}
+}
+
+// toolCall starts the span of a call, below that of the call that started the
+// subagent which makes it.
+func (r *recording) toolCall(e *agent.Event) {
+	if e.Tool == nil {
+		return
+	}
+	if e.Subagent == "" {
+		r.answer.clear()
+	}
+	id := clip(e.Tool.ID, maxWord)
+	if _, again := r.tools.open[id]; again {
+		return
+	}
+	if len(r.tools.open) >= maxOpenCalls {
+		r.tools.untraced++
+		return
+	}
+	c := &toolCall{name: r.mask.word(e.Tool.Name)}
+	if c.name == "" {
+		c.name = "unknown"
+	}
+	c.begun = time.Now()
+	operation := semconv.GenAIOperationNameExecuteTool
+	c.ctx, c.span = r.tracer.Start(r.callerOf(e), operation.Value.AsString()+" "+c.name, trace.WithTimestamp(c.begun), trace.WithAttributes(
+		operation, semconv.GenAIToolName(c.name), semconv.GenAIToolType("function"), semconv.GenAIToolCallID(r.mask.word(e.Tool.ID)),
+		semconv.GenAIAgentName(r.runtime),
+	))
+	if r.content && c.span.IsRecording() && len(e.Tool.Input) > 0 {
+		c.span.SetAttributes(semconv.GenAIToolCallArgumentsKey.String(r.mask.json(e.Tool.Input)))
+	}
+	r.tools.open[id] = c
+}
+
+// callerOf returns the context of what e happened in.
+func (r *recording) callerOf(e *agent.Event) context.Context {
+	current := r.current().ctx
+	if e.Subagent == "" {
+		return current
+	}
+	id := clip(e.Subagent, maxWord)
+	if c := r.tools.open[id]; c != nil {
+		return c.ctx
+	}
+	if span, ok := r.tools.ended[id]; ok {
+		return trace.ContextWithSpanContext(current, span)
+	}
+	return current
+}
+
+// toolResult ends the span of the call that e is the result of.
+func (r *recording) toolResult(e *agent.Event) {
+	if e.Tool == nil {
+		return
+	}
+	id := clip(e.Tool.ID, maxWord)
+	c := r.tools.open[id]
+	if c == nil {
+		return
+	}
+	delete(r.tools.open, id)
+	r.tools.remember(id, c.span.SpanContext())
+	if e.Tool.ExitCode != nil {
+		c.span.SetAttributes(semconv.ProcessExitCode(*e.Tool.ExitCode))
+	}
+	if r.content && c.span.IsRecording() && !e.Tool.Output.IsZero() {
+		c.span.SetAttributes(semconv.GenAIToolCallResultKey.String(r.mask.payload(e.Tool.Output)))
+	}
+	kind := ""
+	if e.Failed {
+		kind = toolFailed
+	}
+	d := c.finish(kind, "")
+	labels := append(r.labels[:len(r.labels):len(r.labels)], semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(c.name))
+	if kind != "" {
+		labels = append(labels, semconv.ErrorTypeKey.String(kind))
+	}
+	r.instruments.recordDuration(c.ctx, d, labels)
+}
+
+// remember keeps the span of a call that has ended, in place of the oldest.
+func (t *toolCalls) remember(id string, span trace.SpanContext) {
+	if _, again := t.ended[id]; !again {
+		if len(t.order) < maxEndedCalls {
+			t.order = append(t.order, id)
+		} else {
+			delete(t.ended, t.order[t.next])
+			t.order[t.next] = id
+			t.next = (t.next + 1) % maxEndedCalls
+		}
+	}
+	t.ended[id] = span
+}
+
+// endTools ends the calls that got no result. How long they took is not known.
+func (r *recording) endTools() {
+	now := time.Now()
+	for id, c := range r.tools.open {
+		c.span.SetAttributes(keyUnfinished.Bool(true))
+		c.span.End(trace.WithTimestamp(now))
+		delete(r.tools.open, id)
+	}
+}
