@@ -44,7 +44,7 @@ the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl
 			if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
 				return agent.Usagef("chat needs a terminal as standard input and output; \"run\" and \"session\" do without")
 			}
-			settings, err := inv.sessionSettings(o, call.rest)
+			settings, err := inv.sessionSettings(ctx, o, call.rest)
 			if err != nil {
 				return err
 			}

@@ -83,34 +83,38 @@ func (inv *invocation) recording(ctx context.Context, o *recordOptions) (string,
 	return word, nil
 }
 
-// recorder returns what records a run, nil for nothing, and puts the run into its
-// place.
-func (inv *invocation) recorder(ctx context.Context, o *recordOptions, place *agent.Place, warn func(string)) (agent.Recorder, error) {
-	*place = agent.Place{Project: o.project.text, Task: o.task.text, Parent: o.parentRun.text}
+// recordSettings says where and how a run or a session is recorded.
+type recordSettings struct {
+	Root     string      `json:"root"`
+	Required bool        `json:"required,omitempty"`
+	Preamble bool        `json:"preamble,omitempty"`
+	Place    agent.Place `json:"place,omitzero"`
+}
+
+// recorder returns what records, nil for nothing.
+func (s *recordSettings) recorder() agent.Recorder {
+	if s == nil {
+		return nil
+	}
+	return &runs.Store{Root: s.Root, Required: s.Required, Preamble: s.Preamble}
+}
+
+func (s *recordSettings) place() agent.Place {
+	if s == nil {
+		return agent.Place{}
+	}
+	return s.Place
+}
+
+// recordSettings settles what the flags, the environment and the preferences say;
+// nil when nothing is to be recorded.
+func (inv *invocation) recordSettings(ctx context.Context, o *recordOptions, warn func(string)) (*recordSettings, error) {
 	word, err := inv.recording(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []struct {
-		name  string
-		value value
-		check func(string) error
-	}{{"project", o.project, runs.CheckProject}, {"task", o.task, runs.CheckTask}, {"parent-run", o.parentRun, runs.CheckRun}, {"runs-root", o.runsRoot, nil}} {
-		switch {
-		case !f.value.set:
-		case word == recordOff:
-			return nil, agent.Usagef("--%s needs --record; nothing was started", f.name)
-		case f.check != nil:
-			if err := f.check(f.value.text); err != nil {
-				return nil, agent.Usagef("--%s: %w", f.name, err)
-			}
-		}
-	}
-	if word == recordOff {
-		if o.preamble {
-			return nil, agent.Usagef("--preamble needs --record; nothing was started")
-		}
-		return nil, nil
+	if err := o.check(word != recordOff); err != nil || word == recordOff {
+		return nil, err
 	}
 	root, err := inv.runsRoot(o.runsRoot)
 	switch {
@@ -122,12 +126,39 @@ func (inv *invocation) recorder(ctx context.Context, o *recordOptions, place *ag
 		warn("the run is not recorded: " + err.Error())
 		return nil, nil
 	}
-	return &runs.Store{Root: root, Required: word == recordRequired, Preamble: o.preamble}, nil
+	return &recordSettings{
+		Root: root, Required: word == recordRequired, Preamble: o.preamble,
+		Place: agent.Place{Project: o.project.text, Task: o.task.text, Parent: o.parentRun.text},
+	}, nil
+}
+
+// check refuses names that cannot be, and all of them where nothing is recorded.
+func (o *recordOptions) check(recorded bool) error {
+	for _, f := range []struct {
+		name  string
+		value value
+		check func(string) error
+	}{{"project", o.project, runs.CheckProject}, {"task", o.task, runs.CheckTask}, {"parent-run", o.parentRun, runs.CheckRun}, {"runs-root", o.runsRoot, nil}} {
+		switch {
+		case !f.value.set:
+		case !recorded:
+			return agent.Usagef("--%s needs --record; nothing was started", f.name)
+		case f.check != nil:
+			if err := f.check(f.value.text); err != nil {
+				return agent.Usagef("--%s: %w", f.name, err)
+			}
+		}
+	}
+	if o.preamble && !recorded {
+		return agent.Usagef("--preamble needs --record; nothing was started")
+	}
+	return nil
 }
 
 // addRecorder has r record what the flags ask for, beside what it records anyway.
 func (inv *invocation) addRecorder(ctx context.Context, r *runner.Runner, o *recordOptions, req *agent.Request, warn func(string)) error {
-	store, err := inv.recorder(ctx, o, &req.Place, warn)
-	r.Recorder = agent.Recorders(store, r.Recorder)
+	s, err := inv.recordSettings(ctx, o, warn)
+	r.Recorder = agent.Recorders(s.recorder(), r.Recorder)
+	req.Place = s.place()
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/sessions"
 )
@@ -25,6 +26,7 @@ func (inv *invocation) hold(ctx context.Context, store *sessions.Store, id strin
 	}
 	r := inv.sessionRunner(s.Workdir, warn)
 	r.RequireConfigured = s.RequireConfigured
+	r.Recorder = agent.Recorders(s.Record.recorder(), r.Recorder)
 	h := &heldSession{manager: &sessions.Manager{Runner: r, Store: store, Hooks: hooks, Warn: warn}}
 	s.complete(&opts, id)
 	err = h.open(ctx, store, id, s, opts)

@@ -28,6 +28,7 @@ type startOptions struct {
 var sharedFlags = []string{
 	"agent", "model", "model-reasoning-effort", "model-verbosity", "access", "allow-command", "add-dir", "env", "workdir",
 	"prompt", "require-agents-md", "trust-workspace", "require-configured",
+	"record", "runs-root", "project", "task", "parent-run",
 }
 
 func (o *startOptions) flags(inv *invocation) []*commandFlag {
@@ -80,7 +81,7 @@ permission wait for "session approve" and are declined after --approval-timeout.
 		words: func([]string) []string { return nil },
 		slow:  true,
 		run: func(ctx context.Context, call call) error {
-			settings, err := inv.sessionSettings(o, call.rest)
+			settings, err := inv.sessionSettings(ctx, o, call.rest)
 			if err != nil {
 				return err
 			}
@@ -116,12 +117,14 @@ type sessionSettings struct {
 	Hooks []sessions.SinkSpec `json:"hooks,omitempty"`
 	// Env may hold secrets; it is not stored.
 	Env []string `json:"env,omitempty"`
+	// Record says how the session is recorded, nil that it is not.
+	Record *recordSettings `json:"record,omitempty"`
 	// Resume is the runtime's ID of the session to go on with.
 	Resume string `json:"resume,omitempty"`
 }
 
 // sessionSettings turns the flags into settings.
-func (inv *invocation) sessionSettings(o *startOptions, rest []string) (sessionSettings, error) {
+func (inv *invocation) sessionSettings(ctx context.Context, o *startOptions, rest []string) (sessionSettings, error) {
 	req, err := inv.sessionRequest(&o.runOptions)
 	if err != nil {
 		return sessionSettings{}, err
@@ -139,6 +142,9 @@ func (inv *invocation) sessionSettings(o *startOptions, rest []string) (sessionS
 		s.StartTimeout = startTime
 	}
 	s.Bead = o.bead.text
+	if s.Record, err = inv.recordSettings(ctx, &o.recordOptions, inv.screen.warn); err != nil {
+		return sessionSettings{}, err
+	}
 	if err := inv.addHooks(o, &s); err != nil {
 		return sessionSettings{}, err
 	}

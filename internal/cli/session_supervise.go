@@ -91,6 +91,7 @@ func (s supervised) Stop(ctx context.Context, reason string) { s.held.stop(ctx, 
 // request returns the request of a session.
 func (s *sessionSettings) request() agent.Request {
 	return agent.Request{
+		Place:   s.Record.place(),
 		Runtime: s.Runtime, Workdir: s.Workdir, Model: s.Model, ReasoningEffort: s.Effort, Verbosity: s.Verbosity,
 		Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions,
