@@ -80,6 +80,10 @@ func (inv *invocation) showConfig(ctx context.Context) error {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		c.Warnings = append(c.Warnings, strings.TrimSuffix(first, "; install or enable one of:"))
 	}
+	others, err := r.Fallback(ctx, nil)
+	if err != nil {
+		return err
+	}
 	s, err := r.Settings(ctx, selection.Runtime.ID, agent.Request{}, "")
 	if err != nil {
 		return err
@@ -97,6 +101,7 @@ func (inv *invocation) showConfig(ctx context.Context) error {
 	add("order", strings.Join(lists.Order.Value, ","), lists.Order.Source, sources.Order)
 	add("enable", strings.Join(lists.Enable.Value, ","), lists.Enable.Source, sources.Enable)
 	add("disable", strings.Join(lists.Disable.Value, ","), lists.Disable.Source, sources.Disable)
+	add("fallback", strings.Join(others.Value, ","), others.Source, sources.Fallback)
 	add("model", s.Model.Value, s.Model.Source, sources.Model)
 	add("model-reasoning-effort", string(s.ReasoningEffort.Value), s.ReasoningEffort.Source, sources.ReasoningEffort)
 	add("model-verbosity", string(s.Verbosity.Value), s.Verbosity.Source, sources.Verbosity)

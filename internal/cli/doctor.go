@@ -8,18 +8,20 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 )
 
 // doctorOptions are the flags of doctor as they were given.
 type doctorOptions struct {
-	sweep          bool
-	workdir, owner value
+	sweep                bool
+	workdir, owner, wake value
 }
 
 // doctorCommand returns the command, which is called by name.
 func (inv *invocation) doctorCommand(name string) *command {
 	o := &doctorOptions{}
 	o.workdir.dirs = true
+	o.wake.words = func() []string { return inv.stored.registry.Tokens() }
 	return &command{
 		name:      "doctor",
 		purpose:   "look for what is wrong with the runtimes, and for what killed runs have left",
@@ -29,7 +31,9 @@ func (inv *invocation) doctorCommand(name string) *command {
 beside the one that was tested, signs of a login, what a run here would do with
 AGENTS.md and leave out of the repository, how it holds sessions. Nothing of it asks
 a model; the one thing that is started is the executable with --version. It also
-looks at whether what runs and sessions keep can be written.
+looks at whether what runs and sessions keep can be written, and lists the
+runtimes that runs with --fallback leave out for some time, because they had no
+quota left or no login; --wake ends that for one.
 
 Without a name it lists too what killed runs have left. A run ends and removes
 everything of its own, unless bus-agent itself is killed. Then processes of the
@@ -44,6 +48,7 @@ Sessions that can be resumed stay.`,
 		flags: []*commandFlag{
 			toggle("sweep", "end the processes and remove the folders that are found", &o.sweep),
 			option("workdir", "look at `DIR` (default: the current directory)", &o.workdir),
+			option("wake", "let runs with --fallback try `RUNTIME` again at once, and do nothing else", &o.wake),
 			option("owner", "look only for what the bus-agent with this `PID` has left", &o.owner),
 		},
 		examples: []example{
@@ -64,12 +69,20 @@ Sessions that can be resumed stay.`,
 type doctorReport struct {
 	Runtimes  []runtimeHealth `json:"runtimes,omitzero"`
 	State     []check         `json:"state,omitzero"`
+	Resting   []fallback.Rest `json:"resting,omitzero"`
+	Woken     []string        `json:"woken,omitzero"`
 	Swept     bool            `json:"swept"`
 	Processes []leftProcess   `json:"processes,omitzero"`
 	Folders   []leftFolder    `json:"folders,omitzero"`
 }
 
 func (inv *invocation) doctor(ctx context.Context, o *doctorOptions, names []string) error {
+	if o.wake.set {
+		if o.sweep || o.owner.set || o.workdir.set || len(names) > 0 {
+			return agent.Usagef("--wake stands alone; leave everything else out")
+		}
+		return inv.wake(o.wake.text)
+	}
 	dir, err := inv.workdir(o.workdir)
 	if err != nil {
 		return err
@@ -91,6 +104,7 @@ func (inv *invocation) doctor(ctx context.Context, o *doctorOptions, names []str
 			return err
 		}
 		report.State = inv.checkState(dir)
+		inv.findResting(&report, names)
 		errs = append(errs, report.broken(len(names) > 0))
 	}
 	if len(names) == 0 {
@@ -134,6 +148,7 @@ func (r *doctorReport) text() string {
 		b.WriteString("state\n")
 		writeChecks(&b, r.State)
 	}
+	b.WriteString(r.restingText())
 	if r.Processes != nil {
 		b.WriteString(r.leftText())
 	}

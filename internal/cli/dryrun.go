@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -25,12 +26,14 @@ type plan struct {
 	Environment []string `json:"environment"`
 	Files       []string `json:"files"`
 	Warnings    []string `json:"warnings"`
+	// Candidates are the runtimes that the run may try, this one among them.
+	Candidates []fallback.Candidate `json:"candidates,omitempty"`
 }
 
 // dryRun prints what a run would start and write: names of variables, never
 // their values, and secrets masked where an argument has them.
-func (inv *invocation) dryRun(ctx context.Context, r *runner.Runner, req agent.Request, messages *startMessages) error {
-	p, err := r.Plan(ctx, req)
+func (inv *invocation) dryRun(ctx context.Context, r *fallback.Runner, req agent.Request, messages *startMessages) error {
+	p, candidates, err := r.Plan(ctx, req)
 	messages.release()
 	if err != nil {
 		return err
@@ -52,6 +55,7 @@ func (inv *invocation) dryRun(ctx context.Context, r *runner.Runner, req agent.R
 		Environment: append([]string{}, p.Env...),
 		Files:       append([]string{}, p.Files...),
 		Warnings:    append([]string{}, p.Warnings...),
+		Candidates:  candidates,
 	}
 	if inv.global.json() {
 		return inv.out.printJSON(out)
@@ -65,6 +69,9 @@ func (inv *invocation) dryRun(ctx context.Context, r *runner.Runner, req agent.R
 	fmt.Fprintf(&b, "standard input: %d bytes\n", out.PromptBytes)
 	writeList(&b, "variables", out.Environment)
 	writeList(&b, "files", out.Files)
+	if len(candidates) > 0 {
+		writeList(&b, "runtimes to try", candidateLines(candidates))
+	}
 	return inv.out.print(b.String())
 }
 

@@ -23,16 +23,32 @@ type runReport struct {
 	Kind       string       `json:"kind"`
 	Error      string       `json:"error"`
 	Stderr     string       `json:"stderr,omitempty"`
+	RunID      string       `json:"run_id,omitempty"`
+	Attempts   []attempt    `json:"attempts"`
 	Warnings   []string     `json:"warnings"`
+}
+
+// attempt is a run of another runtime before the one of the report, in JSON.
+type attempt struct {
+	agent.Attempt
+	CostUSD    *float64 `json:"cost_usd"`
+	DurationMS int64    `json:"duration_ms"`
 }
 
 func report(r agent.Result, err error) runReport {
 	out := runReport{
 		Text: r.Text, Truncated: r.TextTruncated, Repeated: r.Repeated,
-		Runtime: r.Runtime, Model: r.Model, SessionID: r.SessionID,
+		Runtime: r.Runtime, Model: r.Model, SessionID: r.SessionID, RunID: r.RunID,
 		Usage: r.Usage, DurationMS: r.Duration.Milliseconds(),
 		ExitCode: r.ExitCode, Signal: r.Signal,
-		Kind: agent.KindOf(err), Warnings: r.Warnings,
+		Kind: agent.KindOf(err), Attempts: []attempt{}, Warnings: r.Warnings,
+	}
+	for _, a := range r.Attempts {
+		tried := attempt{Attempt: a, DurationMS: a.Duration.Milliseconds()}
+		if a.Usage != nil {
+			tried.CostUSD = a.Usage.CostUSD
+		}
+		out.Attempts = append(out.Attempts, tried)
 	}
 	if out.Model == "" {
 		out.Model = "auto"

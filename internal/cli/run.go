@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/runner"
 )
@@ -14,6 +15,7 @@ import (
 // runOptions are the flags of run as they were given.
 type runOptions struct {
 	recordOptions
+	fallbackOptions
 	agent, model, effort, verbosity, output, access value
 	timeout, idleTimeout, workdir                   value
 	prompt, text, template                          value
@@ -41,7 +43,14 @@ break; when both are the same terminal the answer is not printed again. ndjson
 passes the agent's own lines on unchanged, events prints one normalized event
 in JSON a line. With --format json, standard output gets one object at the end,
 also when the agent fails: text, runtime, model, session_id, usage, cost_usd,
-duration_ms, exit_code, kind, error, warnings.
+duration_ms, exit_code, kind, error, attempts, warnings.
+
+With --fallback, a runtime that has no quota left, hits a rate limit, is not logged
+in or not installed is no end: the next one of the list gets the same prompt in a
+new session, with its own default model. That is not done after other failures, nor
+when a tool may have changed something by then. A runtime that failed so rests, 15
+minutes without quota and 5 without a login: runs with --fallback leave it out
+meanwhile, and "doctor" shows it.
 
 With --verbose, standard error also shows where the agent runs, its own
 standard error, what the run took, and the ID that --resume takes. When the agent
@@ -54,6 +63,7 @@ the agent and everything it started.`,
 			{"ask about the code, changing nothing", `bus-agent run --access read --text "What does this project do?"`},
 			{"a prompt from a file, a certain agent, at most ten minutes", "bus-agent run --agent " + runtimeHere + " --prompt task.md --timeout 10m"},
 			{"the answer alone, into a file", `bus-agent run --text "Write a haiku about Go" 2>/dev/null > haiku.txt`},
+			{"another agent where the first has no quota left", `bus-agent run --text "Summarize README.md" --access read --fallback ` + runtimeHere},
 			{"see what would run", "bus-agent run --prompt task.md --dry-run"},
 		},
 		exits: exitCodes("the agent succeeded",
@@ -97,7 +107,7 @@ func (o *runOptions) flags(inv *invocation) []*commandFlag {
 		toggle("trust-workspace", "let hooks, MCP servers and settings of the repository run", &o.trustWorkspace),
 		toggle("require-configured", "fail when nothing names a runtime, instead of taking the first available", &o.requireConfigured),
 		toggle("dry-run", "print what would run and write, and do nothing", &o.dryRun),
-	}, o.recordOptions.flags()...)
+	}, append(o.recordOptions.flags(), o.fallbackOptions.flags(inv)...)...)
 }
 
 func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) error {
@@ -114,14 +124,18 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 	if err == nil {
 		err = inv.addRecorder(ctx, r, &o.recordOptions, &req, messages.warn)
 	}
+	var chain *fallback.Runner
+	if err == nil {
+		chain, err = inv.withFallback(ctx, r, &o.fallbackOptions, req)
+	}
 	if err != nil {
 		messages.release()
 		return err
 	}
 	if o.dryRun {
-		return inv.dryRun(ctx, r, req, messages)
+		return inv.dryRun(ctx, chain, req, messages)
 	}
-	return inv.runAgent(ctx, r, req, output, messages)
+	return inv.runAgent(ctx, chain, req, output, messages)
 }
 
 // outputFormat settles what is printed of the run; "" when that is one JSON
@@ -141,8 +155,13 @@ func (inv *invocation) outputFormat(ctx context.Context, r *runner.Runner, o *ru
 	return "", nil
 }
 
+// agentRunner is a runner.Runner or what stands around it.
+type agentRunner interface {
+	Run(context.Context, agent.Request) (agent.Result, error)
+}
+
 // runAgent runs the agent and prints what output asks for.
-func (inv *invocation) runAgent(ctx context.Context, r *runner.Runner, req agent.Request, output agent.OutputFormat, messages *startMessages) error {
+func (inv *invocation) runAgent(ctx context.Context, r agentRunner, req agent.Request, output agent.OutputFormat, messages *startMessages) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	inv.out.before = inv.screen.clear

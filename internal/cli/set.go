@@ -122,6 +122,7 @@ func settings() []setting {
 				return preferences.SetDefaultRecord(ctx, args[0])
 			},
 		},
+		fallbackSetting(),
 		{
 			name: "hooks", key: runner.KeyHooks, purpose: "who is told what happens in sessions",
 			arguments: "JSON", min: 1, max: 1, example: `'[{"file":"/var/log/agents.ndjson"},{"command":["notify","agent"]}]'`,

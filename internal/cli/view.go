@@ -98,8 +98,12 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// started says what is about to run. It is the first line of a run.
+// started says what is about to run. It is the first line of a run, and of each
+// further attempt.
 func (v *view) started(start agent.Start) {
+	if v.stderr != nil {
+		_ = v.stderr.Close() // the last line of the attempt before
+	}
 	v.runtime, v.model = start.Runtime, start.Model
 	if rt, _, err := v.inv.stored.registry.ParseToken(start.Runtime); err == nil {
 		v.expected = rt.QuietStderr

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
+	"github.com/busdk/bus-agent/preferences"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// fallbackOptions are the flags of run about the runtimes that are tried next.
+type fallbackOptions struct {
+	fallback, fallbackRest value
+	afterChanges           bool
+}
+
+func (o *fallbackOptions) flags(inv *invocation) []*commandFlag {
+	o.fallback.words = func() []string { return append(inv.stored.registry.Tokens(), runner.NoFallback) }
+	return []*commandFlag{
+		option("fallback", "try the runtimes of `LIST`, separated by commas, where the first cannot work now; none to try none", &o.fallback),
+		toggle("fallback-after-changes", "try the next runtime also when something may have been changed", &o.afterChanges),
+		option("fallback-rest", "leave a runtime that failed so out for `DURATION`, 0 for not at all (default: 15m or 5m)", &o.fallbackRest),
+	}
+}
+
+// withFallback returns r with what the flags and defaults say of other runtimes.
+func (inv *invocation) withFallback(ctx context.Context, r *runner.Runner, o *fallbackOptions, req agent.Request) (*fallback.Runner, error) {
+	chain := &fallback.Runner{Runner: r, AfterChanges: o.afterChanges}
+	if o.fallbackRest.set {
+		rest, err := time.ParseDuration(o.fallbackRest.text)
+		switch {
+		case err != nil || rest < 0:
+			return nil, agent.Usagef("--fallback-rest: %q is no duration such as 30s, 5m or 1h30m, and not 0", o.fallbackRest.text)
+		case rest == 0:
+			rest = -1
+		}
+		chain.Rest = rest
+	}
+	if o.fallback.set {
+		chain.Runtimes = []string{}
+		if o.fallback.text != "" {
+			for token := range strings.SplitSeq(o.fallback.text, ",") {
+				chain.Runtimes = append(chain.Runtimes, strings.TrimSpace(token))
+			}
+		}
+	}
+	list, err := r.Fallback(ctx, chain.Runtimes)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list.Value) == 0 || !o.fallback.set:
+	case req.Resume != "" || req.Continue:
+		return nil, agent.Usagef("--fallback needs a new session; leave it or --resume and --continue out")
+	case len(req.Args) > 0:
+		return nil, agent.Usagef("the arguments after -- are for one CLI; leave them or --fallback out")
+	}
+	return chain, nil
+}
+
+// candidateLines says of each runtime whether it would be tried.
+func candidateLines(list []fallback.Candidate) []string {
+	var lines []string
+	for _, c := range list {
+		line := c.Runtime
+		if line == "" {
+			line = "the first available"
+		}
+		if c.Skipped != "" {
+			line += ": " + oneWord(c.Skipped) + "; it is skipped"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func fallbackSetting() setting {
+	return setting{
+		name: "fallback", key: runner.KeyFallback, purpose: "the runtimes that run tries where the first cannot work now",
+		arguments: "RUNTIME...", min: 1, max: -1, example: runtimeHere,
+		details: "The runtimes are tried in this order. They are separated by spaces or commas.",
+		words:   func(inv *invocation, _ []string) []string { return inv.stored.registry.Tokens() },
+		store: func(ctx context.Context, inv *invocation, args []string) error {
+			var tokens []string
+			for _, arg := range args {
+				for token := range strings.SplitSeq(arg, ",") {
+					if _, _, err := inv.stored.registry.ParseToken(token); err != nil {
+						return err
+					}
+					tokens = append(tokens, token)
+				}
+			}
+			return preferences.SetDefaultFallback(ctx, tokens)
+		},
+	}
+}
