@@ -18,6 +18,11 @@ import (
 
 // fakeRunner records runs below a root, one after the other, until it is killed.
 func fakeRunner(root string) int {
+	for mode, required := range map[string]bool{"full:": false, "required:": true} {
+		if root, ok := strings.CutPrefix(root, mode); ok {
+			return runFull(root, required)
+		}
+	}
 	r := runner.Runner{Registry: new(registry.Registry), Recorder: &runs.Store{Root: root, Required: true}}
 	if err := r.Registry.Register(fakeRuntime("fake")); err != nil {
 		fmt.Println(err)

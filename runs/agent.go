@@ -1,0 +1,129 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// RunContext is what the runner of the Agent Protocol hands to an agent.
+type RunContext struct {
+	RunID       string            // required, in one of the known forms
+	ProjectID   string            // checked when not empty
+	TaskID      string            // checked when not empty
+	Prompt      string            // required
+	WorkingDir  string            // required, absolute
+	StdoutPath  string            // required, absolute: all that the agent writes
+	StderrPath  string            // required, absolute
+	Environment map[string]string // added to that of the process
+}
+
+// Check reports what is wrong with a RunContext, as an error of kind
+// agent.ErrUsage.
+func (c *RunContext) Check() error {
+	for _, field := range []struct{ name, text string }{
+		{"run id", c.RunID}, {"prompt", strings.TrimSpace(c.Prompt)}, {"working directory", c.WorkingDir},
+		{"stdout path", c.StdoutPath}, {"stderr path", c.StderrPath},
+	} {
+		if field.text == "" {
+			return agent.Usagef("%s is empty; nothing was started", field.name)
+		}
+	}
+	for _, id := range []struct {
+		text  string
+		check func(string) error
+	}{{c.RunID, CheckRun}, {c.ProjectID, CheckProject}, {c.TaskID, CheckTask}} {
+		if id.text == "" {
+			continue
+		}
+		if err := id.check(id.text); err != nil {
+			return err
+		}
+	}
+	for _, path := range []struct{ name, text string }{
+		{"working directory", c.WorkingDir}, {"stdout path", c.StdoutPath}, {"stderr path", c.StderrPath},
+	} {
+		if !filepath.IsAbs(path.text) {
+			return agent.Usagef("%s %q is not absolute; nothing was started", path.name, path.text)
+		}
+	}
+	if filepath.Clean(c.StdoutPath) == filepath.Clean(c.StderrPath) {
+		return agent.Usagef("stdout and stderr path are both %q; nothing was started", c.StdoutPath)
+	}
+	for name := range c.Environment {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return agent.Usagef("%q is no name of a variable; nothing was started", name)
+		}
+	}
+	return nil
+}
+
+// An Executor is the Agent of the Agent Protocol over any runtime: a runner of that
+// protocol makes the folder and the record of a run, and an Executor runs the
+// agent in it. Its methods may be called concurrently.
+type Executor struct {
+	// Runner runs the agent; nil is the zero Runner.
+	Runner *runner.Runner
+
+	// Request says what a RunContext does not: the runtime, the model, what the
+	// agent may do, its time.
+	Request agent.Request
+}
+
+// Agent returns the Agent of the Agent Protocol for a runtime token.
+func Agent(runtime string) *Executor {
+	return &Executor{Request: agent.Request{Runtime: runtime}}
+}
+
+// Type returns the runtime token.
+func (x *Executor) Type() string { return x.Request.Runtime }
+
+// Execute runs the agent to its end. What it writes goes to the files of c, which
+// are emptied if they are there, readable by the user alone otherwise, and to
+// nothing else. It returns nil when the agent succeeded; otherwise the errors of
+// runner.Runner.Run, those of Check among them. The end of ctx ends the agent and
+// all it has started.
+func (x *Executor) Execute(ctx context.Context, c *RunContext) (err error) {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	files := make([]*os.File, 0, 2)
+	defer func() {
+		for _, f := range files {
+			if closeErr := f.Close(); err == nil {
+				err = closeErr
+			}
+		}
+	}()
+	for _, path := range []string{c.StdoutPath, c.StderrPath} {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return &agent.Error{Kind: agent.ErrAgent, Runtime: x.Request.Runtime, Err: fmt.Errorf("nothing was started: %w", err)}
+		}
+		files = append(files, f)
+	}
+	req := x.Request
+	req.Prompt, req.Template, req.Vars = c.Prompt, "", nil
+	req.Workdir = c.WorkingDir
+	req.Env = slices.Clone(req.Env)
+	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
+		req.Env = append(req.Env, name+"="+c.Environment[name])
+	}
+	req.Stdout, req.Stderr = files[0], files[1]
+	req.Text, req.CaptureLimit = nil, -1
+	r := x.Runner
+	if r == nil {
+		r = new(runner.Runner)
+	}
+	_, err = r.Run(ctx, req)
+	return err
+}
