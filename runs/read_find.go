@@ -45,7 +45,7 @@ func (s *Store) Find(ctx context.Context, handle string) (Run, error) {
 		}
 		return Run{}, s.noRun(handle)
 	case 1:
-		return readRun(found[0].dir())
+		return ReadRun(found[0].dir())
 	}
 	return Run{}, s.ambiguous(handle, found)
 }

@@ -3,12 +3,12 @@ package runs
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"syscall"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/sys/unix"
 )
 
 // maxInfo bounds run-info.yaml, in bytes. A record holds a command line and some
@@ -19,7 +19,9 @@ const maxInfo = 4 << 20
 // Protocol. Keys it does not know are ignored. An error says what is wrong with the
 // file and names it.
 func ReadInfo(path string) (Info, error) {
-	text, err := readInfoFile(path)
+	buffer := infoBuffers.Get().(*[]byte)
+	defer infoBuffers.Put(buffer)
+	text, err := readInfoFile(path, *buffer)
 	var info Info
 	if err == nil {
 		info, err = parseInfo(text)
@@ -27,55 +29,93 @@ func ReadInfo(path string) (Info, error) {
 	if err == nil {
 		return info, nil
 	}
-	if e, ok := errors.AsType[*os.PathError](err); ok {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
 	return Info{}, fmt.Errorf("%s: %w", path, err)
 }
 
+// infoBuffers hold files of the usual size.
+var infoBuffers = sync.Pool{New: func() any { b := make([]byte, 8<<10); return &b }}
+
+// openSafely has a link not followed, and a pipe not waited for.
+const openSafely = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+
+var errNotRegular = errors.New("not a regular file")
+
 // openRegular opens a file for reading, if it is one: nothing is followed, and
-// nothing waits for a writer.
-func openRegular(path string) (*os.File, os.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// nothing waits for a writer. A list opens a file for each run, and package os does
+// twice as much for it.
+func openRegular(path string) (descriptor int, size int64, err error) {
+	descriptor, err = open(path, openSafely)
 	if err != nil {
-		return nil, nil, err
+		return -1, 0, err
 	}
-	stat, err := f.Stat()
-	if err == nil && !stat.Mode().IsRegular() {
-		err = &os.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	var stat unix.Stat_t
+	err = unix.Fstat(descriptor, &stat)
+	if err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errNotRegular
 	}
 	if err != nil {
-		_ = f.Close()
-		return nil, nil, err
+		_ = unix.Close(descriptor)
+		return -1, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return f, stat, nil
+	return descriptor, stat.Size, nil
+}
+
+func open(path string, flags int) (int, error) {
+	for {
+		descriptor, err := unix.Open(path, unix.O_RDONLY|flags, 0)
+		switch err {
+		case nil:
+			return descriptor, nil
+		case unix.EINTR:
+			continue
+		}
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
 }
 
 // openFolder opens a folder for reading, nil where there is none. It follows no
 // link.
 func openFolder(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+	descriptor, err := open(path, unix.O_NOFOLLOW|unix.O_DIRECTORY|unix.O_CLOEXEC)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil, nil
 	}
-	return f, err
-}
-
-func readInfoFile(path string) ([]byte, error) {
-	f, stat, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if stat.Size() > maxInfo {
+	return os.NewFile(uintptr(descriptor), path), nil
+}
+
+// readInfoFile returns the content of a file, in buffer if it is large enough.
+func readInfoFile(path string, buffer []byte) ([]byte, error) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(f)
+	if size > maxInfo {
 		return nil, fmt.Errorf("larger than %d MiB", maxInfo>>20)
 	}
-	text := make([]byte, stat.Size())
-	n, err := io.ReadFull(f, text)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = nil // it became shorter
+	if size > int64(len(buffer)) {
+		buffer = make([]byte, size)
 	}
-	return text[:n], err
+	text := buffer[:size]
+	for n := 0; n < len(text); {
+		k, err := unix.Read(f, text[n:])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, err
+		case k == 0: // it became shorter
+			return text[:n], nil
+		default:
+			n += k
+		}
+	}
+	return text, nil
 }
 
 // parseInfo reads the text of an Info and reports what it lacks.

@@ -75,6 +75,7 @@ func (s *Store) List(ctx context.Context, filter Filter) (list []Run, problems [
 			return nil, nil, err
 		}
 		problems = append(problems, failed...)
+		list = slices.Grow(list, len(read))
 		for i := range read {
 			if read[i].Dir != "" && filter.matches(&read[i]) {
 				list = append(list, read[i])
@@ -226,7 +227,7 @@ const freshFolder = time.Minute
 // it is called like one.
 func (c *candidate) read() (Run, error) {
 	dir := c.dir()
-	run, err := readRun(dir)
+	run, err := ReadRun(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return run, err
 	}

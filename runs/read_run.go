@@ -28,8 +28,8 @@ func (r *Run) Duration() time.Duration {
 	return 0
 }
 
-// readRun reads the record in a folder.
-func readRun(dir string) (Run, error) {
+// ReadRun reads the record in a folder.
+func ReadRun(dir string) (Run, error) {
 	info, err := ReadInfo(filepath.Join(dir, infoName))
 	if err != nil {
 		return Run{}, err
