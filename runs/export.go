@@ -1,0 +1,123 @@
+package runs
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Export writes a tar file, compressed by gzip, with the records of runs and the
+// prompts and messages of their tasks, in the layout of a store: unpacked, it is
+// one. The same records give the same bytes. It has only regular files and folders;
+// leftOut names what else there is.
+func (s *Store) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []string, err error) {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Run) int { return strings.Compare(a.Dir, b.Dir) })
+	compressed := gzip.NewWriter(w)
+	e := exporter{ctx: ctx, store: s, to: tar.NewWriter(compressed), done: map[string]bool{}}
+	for i := range list {
+		if err := e.run(&list[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.to.Close(); err != nil {
+		return nil, err
+	}
+	return e.leftOut, compressed.Close()
+}
+
+type exporter struct {
+	ctx     context.Context
+	store   *Store
+	to      *tar.Writer
+	done    map[string]bool // names that are there
+	leftOut []string
+}
+
+func (e *exporter) run(run *Run) error {
+	at, err := e.store.placeOf(run.Dir)
+	if err != nil {
+		return err
+	}
+	task, err := e.store.openBelow(at.project, at.task)
+	if err != nil {
+		return err
+	}
+	defer task.Close()
+	for _, name := range []string{taskName, busName} {
+		stat, err := task.Lstat(name)
+		if ignoreMissing(err) != nil {
+			return err
+		}
+		if err == nil {
+			if err := e.entry(task, name, path.Join(at.project, at.task, name), stat); err != nil {
+				return err
+			}
+		}
+	}
+	root, err := e.store.openBelow(at.project, at.task, runsName, at.run)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if isTransient(d.Name()) {
+			return nil
+		}
+		stat, err := root.Lstat(name)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		return e.entry(root, name, path.Join(at.project, at.task, runsName, at.run, name), stat)
+	})
+}
+
+// isTransient reports whether a file is one that is there while a record is
+// written.
+func isTransient(name string) bool {
+	return name == infoName+".lock" || strings.HasPrefix(name, "run-info.") && strings.HasSuffix(name, ".yaml.tmp")
+}
+
+// entry adds a file or a folder.
+func (e *exporter) entry(root *os.Root, name, as string, stat fs.FileInfo) error {
+	switch {
+	case e.ctx.Err() != nil:
+		return e.ctx.Err()
+	case e.done[as]:
+		return nil
+	case !stat.Mode().IsRegular() && !stat.IsDir():
+		e.leftOut = append(e.leftOut, as)
+		return nil
+	}
+	e.done[as] = true
+	header := tar.Header{Name: as, Mode: 0o600, ModTime: stat.ModTime().Truncate(time.Second).UTC(), Typeflag: tar.TypeReg, Size: stat.Size()}
+	if stat.IsDir() {
+		header.Name, header.Mode, header.Typeflag, header.Size = as+"/", 0o700, tar.TypeDir, 0
+		return e.to.WriteHeader(&header)
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|openSafely, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := e.to.WriteHeader(&header); err != nil {
+		return err
+	}
+	// A file that grows meanwhile is taken as it was.
+	if n, err := io.CopyN(e.to, f, header.Size); err != nil {
+		return fmt.Errorf("%s: %d of %d bytes could be read: %w", filepath.Join(root.Name(), name), n, header.Size, err)
+	}
+	return nil
+}

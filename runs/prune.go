@@ -1,0 +1,143 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// removedPrefix begins the names of folders of runs that are being removed.
+const removedPrefix = ".removed-"
+
+// Remove removes the record of a run: its folder with all that is in it. It leaves
+// alone what is no run of the store, or one that goes on, or may: see
+// [StatusUnknown], which force takes for over. No link leads it out of the root.
+// The run is out of the lists at once, also if removing it is interrupted.
+func (s *Store) Remove(run *Run, force bool) error {
+	parts, err := s.placeOf(run.Dir)
+	if err != nil {
+		return err
+	}
+	now, err := ReadRun(run.Dir)
+	switch {
+	case err != nil:
+		return err
+	case now.Status == StatusRunning:
+		return fmt.Errorf("%s goes on", run.Dir)
+	case now.Status == StatusUnknown && !force:
+		return fmt.Errorf("%s may go on elsewhere", run.Dir)
+	}
+	root, err := s.openBelow(parts.project, parts.task, runsName)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	removed := removedPrefix + parts.run
+	if err := root.Rename(parts.run, removed); err != nil {
+		return err
+	}
+	return root.RemoveAll(removed)
+}
+
+// location is where a run stands below a root.
+type location struct{ project, task, run string }
+
+// placeOf returns where a folder of a run stands.
+func (s *Store) placeOf(dir string) (at location, err error) {
+	below, err := filepath.Rel(s.Root, dir)
+	parts := strings.Split(below, "/")
+	if err != nil || len(parts) != 4 || parts[2] != runsName || !isName(parts[0]) || !isName(parts[1]) || !isName(parts[3]) {
+		return at, fmt.Errorf("%s is no run of %s", dir, s.Root)
+	}
+	return location{project: parts[0], task: parts[1], run: parts[3]}, nil
+}
+
+// openBelow opens a folder below the root, following no link.
+func (s *Store) openBelow(names ...string) (*os.Root, error) {
+	root, err := os.OpenRoot(s.Root)
+	for _, name := range names {
+		if err != nil {
+			return nil, err
+		}
+		stat, statErr := root.Lstat(name)
+		above := root
+		switch {
+		case statErr != nil:
+			err = statErr
+		case !stat.IsDir():
+			err = fmt.Errorf("%s: not a folder", filepath.Join(above.Name(), name))
+		default:
+			root, err = above.OpenRoot(name)
+		}
+		_ = above.Close()
+	}
+	return root, err
+}
+
+// RemoveRests ends what [Store.Remove] began and could not end.
+func (s *Store) RemoveRests() error {
+	tasks, _, err := s.taskFolders(&Filter{}) // whoever lists the runs hears of problems
+	failures := []error{err}
+	for _, task := range tasks {
+		root, err := s.openBelow(filepath.Base(filepath.Dir(task)), filepath.Base(task), runsName)
+		if err != nil {
+			failures = append(failures, ignoreMissing(err))
+			continue
+		}
+		entries, err := fs.ReadDir(root.FS(), ".")
+		for _, entry := range entries {
+			if strings.HasPrefix(entry.Name(), removedPrefix) {
+				err = errors.Join(err, root.RemoveAll(entry.Name()))
+			}
+		}
+		failures = append(failures, err, root.Close())
+	}
+	return errors.Join(failures...)
+}
+
+// RemoveTask removes the folder of the task that a run was of, if the task has no
+// run any more and nothing but what runs leave there: its prompt and its messages.
+// It reports whether it did.
+func (s *Store) RemoveTask(run *Run) (bool, error) {
+	at, err := s.placeOf(run.Dir)
+	if err != nil {
+		return false, err
+	}
+	task, err := s.openBelow(at.project, at.task)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	defer task.Close()
+	entries, err := fs.ReadDir(task.FS(), ".")
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		if ours := entry.Name() == taskName || entry.Name() == busName; !(ours && entry.Type().IsRegular() || entry.Name() == runsName && entry.IsDir()) {
+			return false, nil
+		}
+	}
+	// Only what is empty is removed of the folders, so a run that begins now stays.
+	for _, name := range []string{runsName, taskName, busName} {
+		if err := task.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, ignoreNotEmpty(err)
+		}
+	}
+	project, err := s.openBelow(at.project)
+	if err != nil {
+		return false, err
+	}
+	defer project.Close()
+	err = project.Remove(at.task)
+	return err == nil, ignoreNotEmpty(err)
+}
+
+func ignoreNotEmpty(err error) error {
+	if errors.Is(err, fs.ErrExist) { // what the system says of a folder that is not empty
+		return nil
+	}
+	return err
+}
