@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,11 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // end writes down what the run came to. It returns an error only where the record
 // is required and not whole.
 func (r *record) end(result agent.Result, err error) error {
+	if r.version != nil {
+		r.info.AgentVersion = r.version()
+	}
 	r.finish(&result, err)
 	for _, failure := range []error{r.stdout.close(), r.stderr.close(), r.events.close(), r.writeAnswer(&result)} {
 		if failure != nil {
@@ -43,6 +48,31 @@ func (r *record) end(result agent.Result, err error) error {
 	}
 	r.warn(failure.Error())
 	return nil
+}
+
+// versionWait is how long the end of a run waits for the version of its agent.
+const versionWait = 2 * time.Second
+
+// askVersion asks the agent's CLI for its version while the run goes on. One that
+// does not say it has none.
+func (r *record) askVersion(ctx context.Context, path string, environ []string) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	answer := make(chan string, 1)
+	go func() {
+		version, _ := runner.Version(ctx, path, environ)
+		answer <- version
+	}()
+	id := baseToken(r.info.Agent)
+	r.version = func() string {
+		defer cancel()
+		late := time.AfterFunc(versionWait, cancel)
+		defer late.Stop()
+		version := <-answer // nothing of it is left then
+		if version == "" {
+			return ""
+		}
+		return id + " " + version
+	}
 }
 
 func (r *record) endType() string {

@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 }
 
 func fakeAgent(script string) int {
+	if len(os.Args) == 2 && os.Args[1] == "--version" {
+		fmt.Println("Fake CLI v1.2.3")
+		return 0
+	}
 	prompt, _ := io.ReadAll(os.Stdin)
 	for step := range strings.SplitSeq(script, "\n") {
 		verb, arg, _ := strings.Cut(step, " ")

@@ -35,6 +35,8 @@ type record struct {
 	mask  masker
 	warn  func(string)
 
+	version func() string // of the agent's CLI; see askVersion
+
 	stdout, stderr *outputFile
 	events         *eventFile
 	announced      bool // RUN_START was posted
@@ -46,7 +48,7 @@ type record struct {
 // Record begins the record of a run. See [agent.Recorder]: an error of kind
 // agent.ErrUsage is a place that cannot be, any other one is returned only where
 // the record is required.
-func (s *Store) Record(_ context.Context, run agent.Recordable) (agent.Recording, error) {
+func (s *Store) Record(ctx context.Context, run agent.Recordable) (agent.Recording, error) {
 	place, err := s.place(&run)
 	if err != nil {
 		return agent.Recording{}, err
@@ -55,6 +57,9 @@ func (s *Store) Record(_ context.Context, run agent.Recordable) (agent.Recording
 		return agent.Recording{}, err
 	}
 	r, prompt, err := s.begin(&run, place)
+	if err == nil && s.AgentVersion {
+		r.askVersion(ctx, run.Start.Path, run.Environ)
+	}
 	if err != nil {
 		if s.Required {
 			return agent.Recording{}, fmt.Errorf("it must be recorded in %s: %w", s.Root, err)

@@ -17,7 +17,7 @@ import (
 
 func TestRecordOfASuccess(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Store{AgentVersion: true})
 	result, dir, err := b.run(t, b.request("stderr careful", "say session:s1", "say text:first", "say tool:look", "say text:the answer", "say usage:", "say ok:"))
 	if err != nil {
 		t.Fatal(err)
@@ -32,6 +32,7 @@ func TestRecordOfASuccess(t *testing.T) {
 	case info.RunID != result.RunID || info.Version != 1 || info.ProjectID != "my-project" || info.ProcessOwnership != "managed",
 		info.Agent != "fake" || info.Model != "m-1" || info.SessionID != "s1" || info.Access != "write" || info.ToolCalls != 1,
 		info.Status != runs.StatusCompleted || info.ExitCode != 0 || info.ErrorSummary != "" || info.Error != "",
+		info.AgentVersion != "fake 1.2.3",
 		info.PID <= 0 || info.PGID != info.PID || info.Process == "" || info.Runner == "" || info.CWD != b.dir,
 		!info.EndTime.After(info.StartTime) || info.StartTime.Location().String() != "UTC",
 		info.Usage == nil || info.Usage.Input != want.Input || info.Usage.Output != want.Output || *info.Usage.CostUSD != cost:

@@ -21,6 +21,10 @@ type Store struct {
 	// preamble of the Agent Protocol, which names the folders and asks for
 	// output.md. Sessions do without.
 	Preamble bool
+
+	// AgentVersion asks the agent's CLI for its version while the run goes on,
+	// which starts one more process.
+	AgentVersion bool
 }
 
 // DefaultRoot returns the folder of a user's records: bus-agent/runs in

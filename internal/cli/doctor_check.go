@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
-	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/sessions"
@@ -117,16 +114,8 @@ func (inv *invocation) examine(ctx context.Context, r *runner.Runner, d runner.D
 	}
 }
 
-// versionLimit is how long an agent may take to say its version.
-const versionLimit = 10 * time.Second
-
-// versionNumber is compiled by the commands that need it, not by all of them.
-var versionNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
-})
-
 func (inv *invocation) checkVersion(ctx context.Context, d runner.Detected, h *runtimeHealth) {
-	version, err := inv.probeVersion(ctx, d.Path)
+	version, err := runner.Version(ctx, d.Path, inv.env.Environ)
 	tested := d.Runtime.TestedVersion
 	switch {
 	case err != nil:
@@ -138,57 +127,6 @@ func (inv *invocation) checkVersion(ctx context.Context, d runner.Detected, h *r
 	default:
 		h.add("version", checkOK, "%s, as tested", version)
 	}
-}
-
-// probeVersion asks an agent for its version, in an empty directory.
-func (inv *invocation) probeVersion(ctx context.Context, path string) (string, error) {
-	var dir string
-	var claim *process.Claim
-	err := fmt.Errorf("there is no folder for temporary files")
-	for _, base := range runner.TempDirs(inv.env.Environ) {
-		if dir, claim, err = process.MakeTempDir(base); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	defer claim.Release()
-	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(ctx, versionLimit)
-	defer cancel()
-	said := &beginning{limit: 4 << 10}
-	exit, err := process.Run(ctx, process.Spec{
-		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Grace: time.Second, Settle: -1,
-		Env: append(append([]string{}, inv.env.Environ...), "TMPDIR="+dir, "PWD="+dir),
-	})
-	version := versionNumber().Find(said.text)
-	switch {
-	case err != nil:
-		return "", err
-	case exit.Stopped && ctx.Err() == context.DeadlineExceeded:
-		return "", fmt.Errorf("it does not answer --version within %v", versionLimit)
-	case exit.Stopped:
-		return "", context.Cause(ctx)
-	case exit.Signal != "":
-		return "", fmt.Errorf("--version was ended by %s", exit.Signal)
-	case exit.Code != 0:
-		return "", fmt.Errorf("--version ends with exit code %d", exit.Code)
-	case version == nil:
-		return "", fmt.Errorf("--version does not say one")
-	}
-	return string(version), nil
-}
-
-// beginning keeps the beginning of what is written.
-type beginning struct {
-	text  []byte
-	limit int
-}
-
-func (k *beginning) Write(b []byte) (int, error) {
-	k.text = append(k.text, b[:min(len(b), k.limit-len(k.text))]...)
-	return len(b), nil
 }
 
 func (inv *invocation) checkLogin(rt registry.Runtime, h *runtimeHealth) {

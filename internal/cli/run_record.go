@@ -96,7 +96,7 @@ func (s *recordSettings) recorder() agent.Recorder {
 	if s == nil {
 		return nil
 	}
-	return &runs.Store{Root: s.Root, Required: s.Required, Preamble: s.Preamble}
+	return &runs.Store{Root: s.Root, Required: s.Required, Preamble: s.Preamble, AgentVersion: true}
 }
 
 func (s *recordSettings) place() agent.Place {

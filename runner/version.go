@@ -1,0 +1,70 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// versionLimit is how long an agent may take to say its version.
+const versionLimit = 10 * time.Second
+
+// versionNumber is compiled by those who need it alone.
+var versionNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
+})
+
+// Version asks the CLI at path, absolute, for its version by --version, in an
+// empty directory, and returns the number in its answer. It gives up after 10
+// seconds.
+func Version(ctx context.Context, path string, environ []string) (string, error) {
+	dir, claim, err := makeTempDir(environ)
+	if err == nil && dir == "" {
+		err = errors.New("there is no folder for temporary files")
+	}
+	if err != nil {
+		return "", err
+	}
+	defer claim.Release()
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	said := &beginning{limit: 4 << 10}
+	exit, err := process.Run(ctx, process.Spec{
+		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Grace: time.Second, Settle: -1,
+		Env: mergeEnv(environ, []string{"TMPDIR=" + dir, "PWD=" + dir}),
+	})
+	version := versionNumber().Find(said.text)
+	switch {
+	case err != nil:
+		return "", err
+	case exit.Stopped && ctx.Err() == context.DeadlineExceeded:
+		return "", fmt.Errorf("it does not answer --version within %v", versionLimit)
+	case exit.Stopped:
+		return "", context.Cause(ctx)
+	case exit.Signal != "":
+		return "", fmt.Errorf("--version was ended by %s", exit.Signal)
+	case exit.Code != 0:
+		return "", fmt.Errorf("--version ends with exit code %d", exit.Code)
+	case version == nil:
+		return "", errors.New("--version does not say one")
+	}
+	return string(version), nil
+}
+
+// beginning keeps the beginning of what is written.
+type beginning struct {
+	text  []byte
+	limit int
+}
+
+func (k *beginning) Write(b []byte) (int, error) {
+	k.text = append(k.text, b[:min(len(b), k.limit-len(k.text))]...)
+	return len(b), nil
+}
