@@ -1,0 +1,135 @@
+package structured
+
+import (
+	"errors"
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
+
+// An answer is the JSON value that an agent's text holds.
+type answer struct {
+	text  string // of the value alone, as the agent wrote it
+	value any
+	flaw  error // see parser.flaw
+}
+
+// extract returns the one JSON value of text. It is, in this order, and the first
+// of these that there is counts:
+//
+//   - the whole text
+//   - the whole content of a fenced code block; there must not be two such blocks
+//   - an object or an array among words; there must not be two of them, those in
+//     another one aside
+//
+// A text that ends inside of an object or an array has none.
+func extract(text string) (answer, error) {
+	if !utf8.ValidString(text) {
+		return answer{}, errors.New("the answer is not valid UTF-8")
+	}
+	if strings.TrimSpace(text) == "" {
+		return answer{}, errors.New("the answer is empty")
+	}
+	a, err := whole(text)
+	if err == nil || errors.Is(err, errDeep) {
+		return a, err
+	}
+	found, err := inFences(text)
+	if err == nil && len(found) == 0 {
+		found, err = among(text)
+	}
+	switch {
+	case err != nil:
+		return answer{}, err
+	case len(found) == 0:
+		return answer{}, errors.New("the answer holds no JSON value")
+	case len(found) > 1:
+		return answer{}, errors.New("the answer holds more than one JSON value")
+	}
+	return found[0], nil
+}
+
+// whole returns text as one value.
+func whole(text string) (answer, error) {
+	v, p, err := parse(text)
+	return answer{strings.Trim(text, " \t\r\n"), v, p.flaw}, err
+}
+
+// enough is how many values of an answer are looked for.
+const enough = 2
+
+// inFences returns the fenced code blocks of text that are JSON.
+func inFences(text string) (found []answer, err error) {
+	for block := range fenced(text) {
+		switch a, err := whole(block); {
+		case err == nil:
+			found = append(found, a)
+		case errors.Is(err, errDeep):
+			return nil, err
+		}
+		if len(found) == enough {
+			break
+		}
+	}
+	return found, nil
+}
+
+// among returns the objects and arrays among the words of text. What is broken is
+// passed over up to where it breaks, so that each byte is read once.
+func among(text string) (found []answer, err error) {
+	p := &parser{text: text}
+	for len(found) < enough {
+		skip := strings.IndexAny(text[p.at:], "{[")
+		if skip < 0 {
+			return found, nil
+		}
+		begin := p.at + skip
+		*p = parser{text: text, at: begin, path: p.path[:0]}
+		v, err := p.value(0)
+		switch {
+		case err == nil:
+			found = append(found, answer{text[begin:p.at], v, p.flaw})
+		case errors.Is(err, errEnds), errors.Is(err, errDeep):
+			return nil, err
+		}
+		p.at = max(p.at, begin+1)
+	}
+	return found, nil
+}
+
+// fenced yields the contents of the fenced code blocks of text that are closed.
+func fenced(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var fence string // that opened the block
+		begin, at := 0, 0
+		for line := range strings.Lines(text) {
+			start := at
+			at += len(line)
+			mark := fenceMark(line)
+			switch {
+			case fence == "" && mark != "":
+				fence, begin = mark, at
+			case fence != "" && strings.HasPrefix(mark, fence) && strings.TrimSpace(line) == mark:
+				if !yield(text[begin:start]) {
+					return
+				}
+				fence = ""
+			}
+		}
+	}
+}
+
+// fenceMark returns the backticks or tildes of a line that can open or close a
+// block.
+func fenceMark(line string) string {
+	trimmed := strings.TrimLeft(line, " ")
+	if len(line)-len(trimmed) > 3 || trimmed == "" || trimmed[0] != '`' && trimmed[0] != '~' {
+		return ""
+	}
+	info := strings.TrimLeft(trimmed, trimmed[:1])
+	mark := trimmed[:len(trimmed)-len(info)]
+	if len(mark) < 3 || mark[0] == '`' && strings.Contains(info, "`") {
+		return ""
+	}
+	return mark
+}

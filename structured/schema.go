@@ -1,0 +1,112 @@
+package structured
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+)
+
+// MaxSchema is the longest schema [Compile] takes, in bytes.
+const MaxSchema = 1 << 20
+
+// A Schema is a JSON Schema that answers are checked with. It may be used by
+// several goroutines at once.
+type Schema struct {
+	source   json.RawMessage
+	resolved *jsonschema.Resolved
+}
+
+// Compile reads a JSON Schema of the draft that its $schema names, 2020-12 or
+// draft-07; without $schema it is 2020-12. It is an object, and nothing outside of
+// it is ever read: a $ref is "#" or "#/" and a way through it. A schema that cannot
+// be used is an agent.ErrUsage error that says why and where.
+func Compile(schema []byte) (*Schema, error) {
+	switch {
+	case len(schema) > MaxSchema:
+		return nil, agent.Usagef("the schema is %d bytes, more than %d", len(schema), MaxSchema)
+	case !utf8.Valid(schema):
+		return nil, agent.Usagef("the schema is not valid UTF-8")
+	}
+	v, p, err := parse(string(schema))
+	if err == nil {
+		err = p.flaw
+	} else {
+		err = fmt.Errorf("%s: %w", position(p.text, p.at), err)
+	}
+	if err != nil {
+		return nil, agent.Usagef("the schema: %w", err)
+	}
+	if err := check(v); err != nil {
+		return nil, agent.Usagef("the schema: %w", err)
+	}
+	s := &jsonschema.Schema{}
+	if err := json.Unmarshal(schema, s); err != nil {
+		return nil, agent.Usagef("the schema: %s", words(err))
+	}
+	s.ID = "" // nothing refers to it
+	resolved, err := s.Resolve(&jsonschema.ResolveOptions{Loader: loadNothing})
+	if err != nil {
+		return nil, agent.Usagef("the schema: %s", words(err))
+	}
+	return &Schema{source: append(json.RawMessage(nil), schema...), resolved: resolved}, nil
+}
+
+// loadNothing keeps a schema from naming files and addresses that are then read.
+func loadNothing(uri *url.URL) (*jsonschema.Schema, error) {
+	return nil, fmt.Errorf("%s is outside of the schema, and nothing outside is read", uri)
+}
+
+// position returns where at is in text, for people.
+func position(text string, at int) string {
+	before := text[:min(at, len(text))]
+	line := strings.Count(before, "\n")
+	return fmt.Sprintf("line %d, column %d", line+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1)
+}
+
+// JSON returns the schema as it was compiled.
+func (s *Schema) JSON() json.RawMessage { return s.source }
+
+// Check returns the JSON value that an agent's answer holds, byte by byte as the
+// agent wrote it, when it follows the schema. Which text of an answer is its value
+// is told in the documentation of the package.
+func (s *Schema) Check(text string) (json.RawMessage, error) {
+	a, err := extract(text)
+	if err == nil {
+		err = a.flaw
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.resolved.Validate(native(a.value)); err != nil {
+		return nil, errors.New(words(err))
+	}
+	return json.RawMessage(a.text), nil
+}
+
+// maxWords bounds what is quoted of the validator, in bytes.
+const maxWords = 600
+
+// words returns what the validator says as one printable line: where in the schema
+// and what.
+func words(err error) string {
+	text := strings.Join(strings.Fields(formatters.SanitizeString(shorten(err.Error(), 8*maxWords))), " ")
+	for _, noise := range []string{"validating root: ", "validating ", "jsonschema.Schema: ", "jsonschema: ", "<anonymous schema>: "} {
+		text = strings.ReplaceAll(text, noise, "")
+	}
+	text = strings.ReplaceAll(text, "<anonymous schema>", "a schema")
+	text = wayThere().ReplaceAllString(text, "$1")
+	return shorten(text, maxWords)
+}
+
+// wayThere matches the places on the way to the one that is meant.
+var wayThere = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:/\S*: )+(/\S*: )`) })
