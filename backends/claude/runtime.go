@@ -112,7 +112,7 @@ func Runtime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
-		ReadingTools:  []string{"Glob", "Grep", "Read", "StructuredOutput", "ToolSearch", "WebSearch"},
+		ReadingTools:  []string{"Read", "StructuredOutput", "ToolSearch", "WebSearch"},
 		PrivateTemp:   true,
 		Session:       conversation(),
 		Terminal:      interactive(),
