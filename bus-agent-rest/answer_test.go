@@ -45,6 +45,9 @@ func TestStream(t *testing.T) {
 	))
 	p := converse(t, w)
 	p.answers(t, "hahahaha ü<b> ")
+	if !strings.Contains(p.raw, `"haha ü<b> "`) {
+		t.Errorf("the text is written otherwise than it need be:\n%s", p.raw)
+	}
 	if got := p.text("thinking"); got != "hm, yes" {
 		t.Errorf("it thinks %q", got)
 	}
@@ -251,7 +254,7 @@ func TestMessagesAreTheWhole(t *testing.T) {
 // passed on in lines that no reader finds too long.
 func TestLargeAnswers(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("ü", 600_000)
+	long := "x" + strings.Repeat("ü", 600_000)
 	p := converse(t, serve(t, raw("application/json", `{"choices":[{"message":{"content":"`+long+long+`"}}]}`)))
 	if last := p.result(t); last.Error != "" || last.Text != "" {
 		t.Errorf("the result is %q %.20q", last.Error, last.Text)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -47,6 +49,7 @@ func TestRetries(t *testing.T) {
 		"cut off in its answer":      {handlers: []http.HandlerFunc{hangUp(delta("hal")), good}, words: "cut off"},
 		"cut off in its thoughts":    {handlers: []http.HandlerFunc{hangUp(`{"choices":[{"delta":{"reasoning":"hm"}}]}`), good}, words: "cut off"},
 		"an error of the stream":     {handlers: []http.HandlerFunc{stream(`{"error":{"message":"busy","code":503}}`), good}, slept: seconds(1.25)},
+		"a limit of the stream":      {handlers: []http.HandlerFunc{stream(`{"error":{"message":"slow down","code":"429"}}`), good}, slept: seconds(1.25)},
 		"one in its answer":          {handlers: []http.HandlerFunc{stream(delta("x"), `{"error":{"message":"busy","code":503}}`), good}, words: "busy"},
 		"a quota that is used up":    {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"pay","code":"insufficient_quota"}}`), good}, kind: quota, words: "pay"},
 		"what it cannot do":          {handlers: []http.HandlerFunc{refuse(501, ""), good}, words: "501 Not Implemented"},
@@ -117,6 +120,20 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of a refusal without end a part is read.
+func TestRefusalWithoutEnd(t *testing.T) {
+	t.Parallel()
+	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		refuse(400, "no such ")(w, r)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat("model ", 1000)); err != nil {
+				return
+			}
+		}
+	})
+	converse(t, w, "--timeout", "1m").fails(t, "", "400 Bad Request: no such model")
 }
 
 // A server that does not know what it is asked for about usage is asked without.
@@ -238,11 +255,13 @@ func TestRedirections(t *testing.T) {
 		handlers []http.HandlerFunc
 		words    string
 	}{
-		"on the same host":      {[]http.HandlerFunc{to("/elsewhere", 307), to("/further", 308), good}, ""},
-		"to another port":       {[]http.HandlerFunc{to(other.URL+"/?secret=1", 307), good}, other.URL + "/, where neither prompt nor token is sent"},
-		"as another method":     {[]http.HandlerFunc{to("/elsewhere", 302), good}, "without the prompt"},
-		"to another host, 301":  {[]http.HandlerFunc{to(other.URL, 301), good}, "neither prompt nor token"},
-		"by another scheme":     {[]http.HandlerFunc{to("https://host.invalid/", 307), good}, "neither prompt nor token"},
+		"on the same host":     {[]http.HandlerFunc{to("/elsewhere", 307), to("/further", 308), good}, ""},
+		"to another port":      {[]http.HandlerFunc{to(other.URL+"/?secret=1", 307), good}, other.URL + "/, where neither prompt nor token is sent"},
+		"as another method":    {[]http.HandlerFunc{to("/elsewhere", 302), good}, "without the prompt"},
+		"to another host, 301": {[]http.HandlerFunc{to(other.URL, 301), good}, "neither prompt nor token"},
+		"by another scheme": {[]http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://"+r.Host+"/", http.StatusTemporaryRedirect)
+		}, good}, "neither prompt nor token"},
 		"for ever":              {[]http.HandlerFunc{to("/again", 307)}, "more than 5 addresses"},
 		"without saying where":  {[]http.HandlerFunc{refuse(307, "")}, "307"},
 		"to what is no address": {[]http.HandlerFunc{refuse(307, "", "Location", "http://[")}, ""},
@@ -301,18 +320,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A server that has said that the answer is over need not close the connection.
-func TestSilenceAfterTheEndIsNone(t *testing.T) {
-	t.Parallel()
-	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		stream(delta("hi"), stop)(w, r)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	converse(t, w, "--idle-timeout", "100ms").answers(t, "hi")
-}
-
-// What is heard breaks the silence, be it a comment; the limit in all holds.
+// The limit in all holds, whatever is heard.
 func TestLimitInAll(t *testing.T) {
 	t.Parallel()
 	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -398,5 +406,19 @@ func TestPromptThatIsNoUTF8(t *testing.T) {
 	}
 	if !strings.Contains(w.bodies[0], `"a\ufffdb"`) {
 		t.Errorf("%s is sent", w.bodies[0])
+	}
+}
+
+func TestNoSuchHost(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		&net.DNSError{IsNotFound: true}:  false,
+		&net.DNSError{IsTemporary: true}: true,
+		io.ErrUnexpectedEOF:              true,
+		tls.RecordHeaderError{}:          false,
+	} {
+		if got := isTransient(&net.OpError{Err: err}); got != want {
+			t.Errorf("%v is transient: %t", err, got)
+		}
 	}
 }

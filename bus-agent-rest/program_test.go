@@ -116,6 +116,12 @@ func TestSignalEndsIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-asked
+			if c.unread {
+				// What follows does not fit into the pipe.
+				if _, err := io.ReadFull(out, make([]byte, 1000)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			begun := time.Now()
 			if err := cmd.Process.Signal(c.signal); err != nil {
 				t.Fatal(err)

@@ -59,13 +59,11 @@ func (c *conversation) newRequest(ctx context.Context, prompt string) (*http.Req
 	if c.asksUsage {
 		b.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(b); err != nil {
+	text, err := json.Marshal(b)
+	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.String(), &text)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.String(), bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
