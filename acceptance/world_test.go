@@ -152,6 +152,7 @@ type report struct {
 	Runtime   string
 	Model     string
 	SessionID string `json:"session_id"`
+	RunID     string `json:"run_id"`
 	Usage     *agent.Usage
 	ExitCode  int `json:"exit_code"`
 	Kind      string
