@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -191,20 +193,34 @@ func TestRESTServices(t *testing.T) {
 	}
 }
 
-// A server of one's own is a runtime of its own by a definition.
-func TestRESTServerByADefinition(t *testing.T) {
+// The page is right: its definition can be set, and what it shows runs.
+func TestRESTPage(t *testing.T) {
 	t.Parallel()
 	w := newREST(t, modeltest.Always(answer("ok")), nil)
-	definition, err := os.ReadFile("testdata/local-model.json")
+	page, err := os.ReadFile("../docs/runtimes/rest.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.env = w.env[:1]
-	w.do(strings.ReplaceAll(string(definition), "http://127.0.0.1:8080", w.model.URL()), "set", "runtime-definition", "local-model", "-")
-	if o := w.bus("hello", "run", "--agent", "local-model", "--model", "llama", "--prompt", "-"); o.code != 0 || o.stdout != "ok\n" {
-		t.Errorf("%v", o)
+	text := strings.ReplaceAll(string(page), "http://127.0.0.1:11434", w.model.URL())
+	definition := regexp.MustCompile("(?s)\n```json\n(.*?)```").FindStringSubmatch(text)
+	commands := regexp.MustCompile(`(?m)^    ((?:[A-Z_]+=|bus-agent|echo).*)$`).FindAllStringSubmatch(text, -1)
+	if definition == nil || len(commands) != 4 {
+		t.Fatalf("the page shows %d commands and the definition %q", len(commands), definition)
 	}
-	if request := w.asked(1)[0]; request.Model() != "llama" || request.Header.Get("Authorization") != "" {
-		t.Errorf("the model %q got %v", request.Model(), request.Header)
+	scratch := t.TempDir()
+	writeFiles(t, scratch, map[string]string{"local-model.json": definition[1]})
+	for _, c := range commands {
+		shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", c[1])
+		shell.Dir = scratch
+		shell.Env = append(w.environ(), w.env[0]+string(os.PathListSeparator)+filepath.Dir(w.program), "OPENAI_API_KEY=")
+		out, err := shell.CombinedOutput()
+		if err != nil || !strings.Contains(c[1], " set ") && !strings.Contains(string(out), "ok") {
+			t.Errorf("%s: %v\n%s", c[1], err, out)
+		}
+	}
+	for _, request := range w.asked(3) {
+		if request.Model() != "qwen3" || request.Header.Get("Authorization") != "" {
+			t.Errorf("the model %q got %v", request.Model(), request.Header)
+		}
 	}
 }
