@@ -66,7 +66,7 @@ func (m *masker) word(s string) string { return m.upTo(maxWord, s) }
 func (m *masker) text(s string) string { return m.upTo(maxContent, s) }
 
 func (m *masker) payload(p agent.Payload) string {
-	head, _, _ := p.Excerpt(6*maxContent, 0) // as the agent escaped it
+	head, _, _ := p.Excerpt(6*maxContent+64, 0) // a byte can be written as six, and one more shows that it was cut
 	return m.text(head.String())
 }
 

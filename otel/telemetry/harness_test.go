@@ -61,6 +61,9 @@ func (b *bench) tell(recording agent.Recording, events ...agent.Event) {
 			*e.Tool = agent.Tool{ID: "spoiled", Name: "spoiled"}
 		}
 		if e.Usage != nil {
+			if e.Usage.CostUSD != nil {
+				*e.Usage.CostUSD = 666
+			}
 			*e.Usage = agent.Usage{Input: 666}
 		}
 	}

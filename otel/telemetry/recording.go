@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,8 +13,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// A recording is one run or session. Its functions are called one after the
-// other.
+// A recording is one run or session.
 type recording struct {
 	*Recorder
 	runtime string
@@ -21,14 +21,20 @@ type recording struct {
 	resumed bool // an earlier session goes on
 	mask    *masker
 
-	// whole is the run or the session, turn the current turn of a session.
+	// whole is the run or the session.
 	whole *invocation
-	turn  *invocation
 
 	// labels are on every span and metric, start on every span of an invocation
 	// from its beginning.
 	labels []attribute.KeyValue
 	start  []attribute.KeyValue
+
+	mu sync.Mutex // a message of a session can come while an event does
+
+	// turn is the current turn of a session, unsaid when a turn ended whose message
+	// was not told.
+	turn   *turn
+	unsaid time.Time
 
 	model        string // as the agent reported it
 	conversation string
@@ -111,13 +117,18 @@ func (r *recording) with(list []attribute.KeyValue, key attribute.Key, value str
 // current is what the agent's doings belong to.
 func (r *recording) current() *invocation {
 	if r.turn != nil {
-		return r.turn
+		return r.turn.invocation
 	}
 	return r.whole
 }
 
 // event takes in what the agent reported. It keeps no more of e than strings.
 func (r *recording) event(e *agent.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.session && r.turn == nil && e.Subagent == "" && beginsTurn(e) {
+		r.beginTurn()
+	}
 	switch e.Kind {
 	case agent.KindSessionStarted:
 		if e.Subagent == "" {
@@ -161,11 +172,16 @@ func (r *recording) note(e *agent.Event) {
 
 // end closes every span with what the run came to.
 func (r *recording) end(result agent.Result, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if result.SessionID != "" {
 		r.conversation = result.SessionID
 	}
-	if r.turn != nil { // the agent has ended during it
-		r.turnEnded(errorType(err), "the agent has ended")
+	if r.turn != nil {
+		if err == nil {
+			r.turn.span.SetAttributes(keyInterrupted.Bool(true))
+		}
+		r.endTurn(errorType(err), "the agent ended during the turn")
 	}
 	r.endTools()
 	w := r.whole

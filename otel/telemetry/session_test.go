@@ -3,7 +3,12 @@ package telemetry_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -28,7 +33,8 @@ func TestSessionHasTurns(t *testing.T) {
 	used := func(in, out int64, cost float64) agent.Event {
 		return agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: in, Output: out, CostUSD: &cost}}
 	}
-	b.tell(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: "s-1", Model: "m-2"}, call("setup", "prepare", ""), result("setup", ""))
+	b.tell(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: "s-1", Model: "m-2"}, agent.Event{Kind: agent.KindHeartbeat},
+		by("task", call("setup", "prepare", "")), result("setup", ""))
 
 	say(t, r, "first")
 	b.tell(r, agent.Event{Kind: agent.KindText, Text: "I will look."}, call("c1", "look", ""), result("c1", ""),
@@ -39,8 +45,6 @@ func TestSessionHasTurns(t *testing.T) {
 
 	say(t, r, "second")
 	b.tell(r, used(25, 5, 0.75), agent.Event{Kind: agent.KindResult, Failed: true, Failure: agent.FailureQuota, Text: "used up"})
-	b.tell(r, agent.Event{Kind: agent.KindResult}) // of nobody's message
-
 	say(t, r, "third")
 	b.tell(r, agent.Event{Kind: agent.KindResult, Failed: true, Interrupted: true})
 
@@ -66,7 +70,7 @@ func TestSessionHasTurns(t *testing.T) {
 		{"gen_ai.input.messages": message("user", "first", ""), "gen_ai.output.messages": message("assistant", "It is so.", `,"finish_reason":"stop"`),
 			"gen_ai.usage.input_tokens": "10", "gen_ai.usage.output_tokens": "2", "bus_agent.cost_usd": "0.5", "error.type": "", "gen_ai.response.model": "m-2"},
 		{"gen_ai.usage.input_tokens": "15", "gen_ai.usage.output_tokens": "3", "bus_agent.cost_usd": "0.25", "error.type": "quota", "gen_ai.output.messages": ""},
-		{"bus_agent.interrupted": "true", "error.type": "", "gen_ai.usage.input_tokens": ""},
+		{"gen_ai.input.messages": message("user", "third", ""), "bus_agent.interrupted": "true", "error.type": "", "gen_ai.usage.input_tokens": ""},
 		{"error.type": "agent"},
 	} {
 		b.want(turns[i], want)
@@ -116,4 +120,90 @@ func TestFirstTurnOfResumedSession(t *testing.T) {
 	if got, want := points(b.metrics()["gen_ai.client.token.usage"], "gen_ai.token.type")["input"], (value{1, 10}); got != want {
 		t.Errorf("tokens: %v, want %v", got, want)
 	}
+}
+
+// The message of a turn is told by another goroutine than what the agent does in
+// it, so it can come late, also when the turn is over.
+func TestMessageComesLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, telemetry.WithContent(true))
+		run := recordable()
+		run.Session = true
+		r := b.record(t.Context(), run)
+		over, failed := agent.Event{Kind: agent.KindResult}, agent.Event{Kind: agent.KindResult, Failed: true}
+		words := agent.Event{Kind: agent.KindText, Text: "answer"}
+
+		b.tell(r, words)
+		say(t, r, "during")
+		b.tell(r, over)
+
+		b.tell(r, words, over)
+		say(t, r, "after")
+
+		b.tell(r, failed)
+		say(t, r, "after a failure")
+
+		b.tell(r, over)
+		say(t, r, "after nothing")
+
+		b.tell(r, words, over) // of its own accord
+		time.Sleep(2 * time.Second)
+		say(t, r, "new")
+		b.tell(r, words, over)
+		say(t, r, "last")
+		b.tell(r, words, over)
+		b.end(r, agent.Result{}, nil)
+
+		var got []string
+		for _, s := range b.spans("invoke_agent parrot") {
+			text := attributesOf(s.Attributes)["gen_ai.input.messages"]
+			for _, word := range []string{"during", "new", "last"} {
+				if strings.Contains(text, word) {
+					text = word
+				}
+			}
+			got = append(got, text)
+		}
+		if want := []string{"during", "", "", "", "new", "last"}; !slices.Equal(got, want) {
+			t.Errorf("the turns have the messages %q, want %q", got, want)
+		}
+	})
+}
+
+func TestMessageComesWhileAnEventDoes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, telemetry.WithContent(true))
+	run := recordable()
+	run.Session = true
+	r := b.record(t.Context(), run)
+	var both sync.WaitGroup
+	both.Go(func() {
+		for i := range 200 {
+			id := fmt.Sprint(i)
+			b.tell(r, agent.Event{Kind: agent.KindText, Text: "words"}, call(id, "look", "{}"), result(id, "x"), agent.Event{Kind: agent.KindResult})
+		}
+	})
+	both.Go(func() {
+		for range 200 {
+			say(t, r, "hello")
+		}
+	})
+	both.Wait()
+	b.end(r, agent.Result{}, nil)
+	if n := len(b.spans("execute_tool look")); n != 200 {
+		t.Errorf("%d calls, want 200", n)
+	}
+}
+
+// A session that is stopped during a turn interrupts it.
+func TestSessionIsStoppedDuringATurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	run := recordable()
+	run.Session = true
+	r := b.record(t.Context(), run)
+	say(t, r, "begin")
+	b.end(r, agent.Result{}, nil)
+	b.want(b.span("invoke_agent parrot"), map[string]string{"bus_agent.interrupted": "true", "error.type": ""})
 }

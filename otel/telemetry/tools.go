@@ -142,3 +142,14 @@ func (r *recording) endTools() {
 		delete(r.tools.open, id)
 	}
 }
+
+// denied marks what the agent was not permitted.
+func (r *recording) denied(e *agent.Event) {
+	span := r.current().span
+	if e.Tool != nil {
+		if c := r.tools.open[clip(e.Tool.ID, maxWord)]; c != nil {
+			span = c.span
+		}
+	}
+	span.AddEvent("bus_agent.denied")
+}

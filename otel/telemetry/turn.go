@@ -1,24 +1,62 @@
 package telemetry
 
 import (
+	"time"
+
 	"github.com/busdk/bus-agent/agent"
 )
 
-// message begins a turn of a session, or adds to the one that is under way.
+// lateMessage is how long after the end of a turn its message can come. It is told
+// by another goroutine than what the agent does.
+const lateMessage = time.Second
+
+// A turn begins with its message, or with the first thing that the agent does
+// before that message is told.
+type turn struct {
+	*invocation
+	said bool // the message was told
+}
+
+// message begins a turn of a session, or belongs to the one that is under way or
+// has just ended.
 func (r *recording) message(text string) error {
-	if r.turn != nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.turn == nil && time.Since(r.unsaid) < lateMessage:
+		r.unsaid = time.Time{}
+		return nil
+	case r.turn == nil:
+		r.beginTurn()
+	case r.turn.said:
 		r.turn.span.AddEvent("bus_agent.message")
 		return nil
 	}
-	r.turn = r.invokeAgent(r.whole.ctx)
+	r.turn.said = true
 	r.turn.input(r, text)
-	r.answer.clear()
 	return nil
+}
+
+func (r *recording) beginTurn() {
+	r.turn = &turn{invocation: r.invokeAgent(r.whole.ctx)}
+	r.answer.clear()
+}
+
+// beginsTurn reports whether e is a doing of the agent.
+func beginsTurn(e *agent.Event) bool {
+	switch e.Kind {
+	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindPlan, agent.KindRetry:
+		return true
+	case agent.KindResult:
+		return e.Failed
+	}
+	return false
 }
 
 // turnOver ends the turn as e says.
 func (r *recording) turnOver(e *agent.Event) {
-	if r.turn == nil { // nobody said anything, or not to us
+	if r.turn == nil {
+		r.unsaid = time.Now()
 		return
 	}
 	if r.content && e.Text != "" && !e.Failed {
@@ -32,15 +70,15 @@ func (r *recording) turnOver(e *agent.Event) {
 	case e.Failed && e.Failure != "":
 		kind = string(e.Failure)
 	case e.Failed:
-		kind = errorType(&agent.Error{Kind: agent.ErrAgent, Err: agent.ErrAgent})
+		kind = errorType(agent.ErrAgent)
 	}
 	if kind != "" && r.content {
 		description = r.mask.text(e.Text)
 	}
-	r.turnEnded(kind, description)
+	r.endTurn(kind, description)
 }
 
-func (r *recording) turnEnded(kind, description string) {
+func (r *recording) endTurn(kind, description string) {
 	t := r.turn
 	t.span.SetAttributes(r.known()...)
 	usage := r.usageOfTurn()
@@ -49,8 +87,10 @@ func (r *recording) turnEnded(kind, description string) {
 	}
 	t.output(r, r.answer.String(), kind)
 	r.count(t.ctx, t.finish(kind, description), kind, usage)
-	r.turn = nil
-	r.before = r.usage
+	r.turn, r.before, r.unsaid = nil, r.usage, time.Time{}
+	if !t.said {
+		r.unsaid = time.Now()
+	}
 }
 
 // usageOfTurn returns what the turn added to that of the session; nil where the
@@ -73,15 +113,4 @@ func (r *recording) usageOfTurn() *agent.Usage {
 		u.CostUSD = &cost
 	}
 	return &u
-}
-
-// denied marks what the agent was not permitted.
-func (r *recording) denied(e *agent.Event) {
-	span := r.current().span
-	if e.Tool != nil {
-		if c := r.tools.open[clip(e.Tool.ID, maxWord)]; c != nil {
-			span = c.span
-		}
-	}
-	span.AddEvent("bus_agent.denied")
 }
