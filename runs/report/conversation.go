@@ -1,0 +1,289 @@
+package report
+
+import (
+	"iter"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+)
+
+const (
+	// longText is how much of one text of a conversation stands on the page.
+	longText = 64 << 10
+	// longMessage is how much of one is kept while its pieces come.
+	longMessage = 1 << 20
+	// itemSize is about what an item takes besides its texts.
+	itemSize = 96
+)
+
+// An item is one thing of a conversation as the page holds it. Times are
+// milliseconds since the start of the run.
+type item struct {
+	Kind string `json:"kind"`
+	At   int64  `json:"at"`
+
+	Text    string `json:"text,omitempty"`
+	Failed  bool   `json:"failed,omitempty"`
+	Failure string `json:"failure,omitempty"`
+	// Attempt says which attempt of how many a retry is.
+	Attempt     int `json:"attempt,omitempty"`
+	MaxAttempts int `json:"max_attempts,omitempty"`
+
+	Tool     string `json:"tool,omitempty"`
+	Input    string `json:"input,omitempty"`
+	Output   string `json:"output,omitempty"`
+	ExitCode *int   `json:"exit_code,omitempty"`
+	// Until is when the result of a tool call came, nil where none did.
+	Until *int64 `json:"until,omitempty"`
+
+	Plan    []agent.PlanStep   `json:"plan,omitempty"`
+	Changes []agent.FileChange `json:"changes,omitempty"`
+	// Subagent is the name of the tool call that started the agent of this.
+	Subagent string `json:"subagent,omitempty"`
+
+	message string // ID of the message whose text comes in pieces
+	pieces  []byte
+	dropped int // bytes of it that came after longMessage
+	tail    bool
+}
+
+// size is about how many bytes the item takes in JSON.
+func (i *item) size() int {
+	n := itemSize + quotedSize(i.Text) + quotedSize(i.Failure) + quotedSize(i.Tool) + quotedSize(i.Input) +
+		quotedSize(i.Output) + quotedSize(i.Subagent)
+	for _, step := range i.Plan {
+		n += quotedSize(step.Text) + quotedSize(step.Status) + 20
+	}
+	for _, change := range i.Changes {
+		n += quotedSize(change.Path) + quotedSize(change.Action) + 20
+	}
+	return n
+}
+
+// A conversation is what was said and done in a run. Where it is longer than the
+// limit, its beginning and its end are kept.
+type conversation struct {
+	Items []*item `json:"items"`
+	// Left is how many items are left out after the first From of Items.
+	Left int `json:"left,omitempty"`
+	From int `json:"from,omitempty"`
+	// Untimed says that the record does not tell when what happened.
+	Untimed bool `json:"untimed,omitempty"`
+	// Problem is why the record could not be read to its end.
+	Problem string `json:"problem,omitempty"`
+
+	limit, headSize, tailSize int
+	ending                    []*item // the end of a long one
+
+	start time.Time
+	last  int64            // when the last entry was
+	open  *item            // a text that may go on
+	calls map[string]*item // calls without a result
+	names map[string]string
+	said  string // the last text of the agent
+	seen  string // the session that was told of last
+}
+
+// readConversation reads the entries of a run.
+func readConversation(entries iter.Seq2[runs.Entry, error], start time.Time, limit int) *conversation {
+	c := &conversation{limit: limit, start: start, calls: map[string]*item{}, names: map[string]string{}}
+	for entry, err := range entries {
+		if err != nil {
+			c.Problem = plain(err.Error())
+			break
+		}
+		c.add(&entry)
+	}
+	c.close()
+	c.From = len(c.Items)
+	c.Items = append(c.Items, c.ending...)
+	if c.Left == 0 {
+		c.From = 0
+	}
+	return c
+}
+
+func (c *conversation) add(entry *runs.Entry) {
+	at := max(entry.Time.Sub(c.start).Milliseconds(), 0)
+	if entry.Time.IsZero() {
+		at, c.Untimed = c.last, true
+	}
+	c.last = at
+	i := &item{Kind: string(entry.Kind), At: at, Failed: entry.Failed, Failure: line(string(entry.Failure), 80)}
+	if entry.Subagent != "" {
+		if i.Subagent = c.names[entry.Subagent]; i.Subagent == "" {
+			i.Subagent = "a tool call"
+		}
+	}
+	switch entry.Kind {
+	case runs.KindMessage, agent.KindText, agent.KindThinking:
+		c.addText(i, entry)
+	case agent.KindToolCall:
+		c.addCall(i, entry.Tool)
+	case agent.KindToolResult:
+		c.addResult(i, entry.Tool)
+	case agent.KindSessionStarted:
+		c.addSession(i, entry)
+	case agent.KindPlan:
+		for _, step := range entry.Plan {
+			i.Plan = append(i.Plan, agent.PlanStep{Text: line(step.Text, 2000), Status: line(step.Status, 40)})
+		}
+		c.put(i)
+	case agent.KindFileChange:
+		for _, change := range entry.Changes {
+			i.Changes = append(i.Changes, agent.FileChange{Path: line(change.Path, 4000), Action: line(change.Action, 40)})
+		}
+		c.put(i)
+	case agent.KindApproval:
+		i.Text = shown(entry.Text)
+		if entry.Tool != nil {
+			i.Tool, i.Input = line(entry.Tool.Name, 200), shown(string(entry.Tool.Input))
+		}
+		c.put(i)
+	case agent.KindRetry:
+		i.Text, i.Attempt, i.MaxAttempts = shown(entry.Text), entry.Attempt, entry.MaxAttempts
+		c.put(i)
+	case agent.KindResult:
+		c.addEnd(i, entry)
+	case agent.KindWarning, agent.KindRaw:
+		i.Text = shown(entry.Text)
+		c.put(i)
+	}
+}
+
+// shown is a text of an agent's as an item holds it.
+func shown(s string) string {
+	kept, _ := cut(plain(s), longText)
+	return kept
+}
+
+// addText adds a text, or joins what continues one to it.
+func (c *conversation) addText(i *item, entry *runs.Entry) {
+	o := c.open
+	if o == nil || !entry.Delta || o.Kind != i.Kind || o.message != entry.MessageID || o.Subagent != i.Subagent {
+		c.close()
+		i.message = entry.MessageID
+		c.open, o = i, i
+	}
+	fits := min(len(entry.Text), longMessage-len(o.pieces))
+	o.pieces = append(o.pieces, entry.Text[:fits]...)
+	o.dropped += len(entry.Text) - fits
+}
+
+// close ends the text that might have gone on.
+func (c *conversation) close() {
+	i := c.open
+	if i == nil {
+		return
+	}
+	c.open = nil
+	text := string(i.pieces)
+	if i.Kind == string(agent.KindText) && i.Subagent == "" {
+		c.said = text
+	}
+	i.Text = shown(text)
+	if i.dropped > 0 {
+		i.Text += "\n… " + size(int64(i.dropped)) + " left out …"
+	}
+	i.pieces = nil
+	if i.Text != "" {
+		c.insert(i)
+	}
+}
+
+func (c *conversation) addCall(i *item, tool *agent.Tool) {
+	if tool == nil {
+		return
+	}
+	if call := c.calls[tool.ID]; call != nil && tool.ID != "" {
+		return // told again
+	}
+	i.Tool, i.Input = line(tool.Name, 200), shown(string(tool.Input))
+	c.put(i)
+	if tool.ID != "" {
+		c.calls[tool.ID] = i
+		c.names[tool.ID] = i.Tool
+	}
+}
+
+// addResult adds a result to its call, and where there is none as what it is.
+func (c *conversation) addResult(result *item, tool *agent.Tool) {
+	if tool == nil {
+		return
+	}
+	call := c.calls[tool.ID]
+	if call == nil {
+		result.Tool = line(tool.Name, 200)
+		call = result
+		c.put(call)
+	}
+	delete(c.calls, tool.ID)
+	before := call.size()
+	until := result.At
+	call.Until, call.Failed, call.Output = &until, result.Failed, shown(tool.Output.String())
+	if tool.ExitCode != nil {
+		code := *tool.ExitCode
+		call.ExitCode = &code
+	}
+	c.grow(call, call.size()-before)
+}
+
+// addSession adds the session's ID and model where they are not those of before.
+func (c *conversation) addSession(i *item, entry *runs.Entry) {
+	i.Text = line(entry.SessionID, 200)
+	if entry.Model != "" {
+		i.Text += ", model " + line(entry.Model, 200)
+	}
+	if i.Text != c.seen && i.Text != "" {
+		c.seen = i.Text
+		c.put(i)
+	}
+}
+
+// addEnd adds the end of a turn. A final answer that was said before is not
+// repeated.
+func (c *conversation) addEnd(i *item, entry *runs.Entry) {
+	c.close()
+	if entry.Interrupted {
+		i.Failure = "interrupted"
+	}
+	if entry.Failed || entry.Text != c.said {
+		i.Text = shown(entry.Text)
+	}
+	c.put(i)
+}
+
+// put adds an item that is whole, after the text before it.
+func (c *conversation) put(i *item) {
+	c.close()
+	c.insert(i)
+}
+
+func (c *conversation) insert(i *item) {
+	if n := i.size(); len(c.ending) == 0 && c.headSize+n <= c.limit*3/4 {
+		c.Items = append(c.Items, i)
+		c.headSize += n
+		return
+	}
+	i.tail = true
+	c.ending = append(c.ending, i)
+	c.grow(i, i.size())
+}
+
+// grow counts what an item takes more, and makes room where that is too much.
+func (c *conversation) grow(i *item, n int) {
+	if !i.tail {
+		c.headSize += n
+		return
+	}
+	c.tailSize += n
+	for c.tailSize > c.limit/4 && len(c.ending) > 1 {
+		first := c.ending[0]
+		first.tail = false // what is added to it no longer counts
+		c.tailSize -= first.size()
+		c.ending[0] = nil
+		c.ending = c.ending[1:]
+		c.Left++
+	}
+}

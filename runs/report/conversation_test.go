@@ -1,0 +1,145 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+)
+
+// entriesOf are events a second apart.
+func entriesOf(events ...agent.Event) iter.Seq2[runs.Entry, error] {
+	return func(yield func(runs.Entry, error) bool) {
+		for i, e := range events {
+			if !yield(runs.Entry{Time: madeAt.Add(time.Duration(i) * time.Second), Event: e}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// outline is a line for each item.
+func outline(c *conversation) string {
+	var b strings.Builder
+	for _, i := range c.Items {
+		fmt.Fprintf(&b, "%d %s %s", i.At/1000, i.Kind, i.Text)
+		if i.Tool != "" {
+			fmt.Fprintf(&b, "%s(%s) = %q", i.Tool, i.Input, i.Output)
+		}
+		if i.Until != nil {
+			fmt.Fprintf(&b, " until %d", *i.Until/1000)
+		}
+		if i.Subagent != "" {
+			b.WriteString(" by " + i.Subagent)
+		}
+		if i.Failed {
+			b.WriteString(" failed")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func call(id, name, input string) agent.Event {
+	return agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: id, Name: name, Input: json.RawMessage(input)}}
+}
+
+func answer(id, output string) agent.Event {
+	return agent.Event{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: id, Output: agent.Plain(output)}}
+}
+
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	text := func(id, text string, delta bool) agent.Event {
+		return agent.Event{Kind: agent.KindText, MessageID: id, Text: text, Delta: delta}
+	}
+	inner := text("", "inside", false)
+	inner.Subagent = "2"
+	failed := answer("1", "no such file")
+	failed.Failed = true
+	c := readConversation(entriesOf(
+		agent.Event{Kind: runs.KindMessage, Text: "do it"},
+		agent.Event{Kind: agent.KindSessionStarted, SessionID: "s", Model: "m"},
+		agent.Event{Kind: agent.KindSessionStarted, SessionID: "s", Model: "m"},
+		text("a", "one ", true), text("a", "two", true), text("b", "three", true),
+		agent.Event{Kind: agent.KindHeartbeat}, agent.Event{Kind: agent.KindUsage},
+		call("1", "read", `{"path":"x"}`), call("2", "task", `{}`), call("2", "task", `{}`), inner, failed, answer("2", "done"),
+		call("3", "shell", `{"command":"sleep"}`),
+		answer("unknown", "late"),
+		text("", "the end", false),
+		agent.Event{Kind: agent.KindResult, Text: "the end"},
+		agent.Event{Kind: agent.KindResult, Failed: true, Text: "the end"},
+		agent.Event{Kind: "later kind", Text: "x"},
+	), madeAt, 1<<20)
+	want := `0 message do it
+1 session_started s, model m
+3 text one two
+5 text three
+8 tool_call read({"path":"x"}) = "no such file" until 12 failed
+9 tool_call task({}) = "done" until 13
+11 text inside by task
+14 tool_call shell({"command":"sleep"}) = ""
+15 tool_result () = "late" until 15
+16 text the end
+17 result 
+18 result the end failed
+`
+	want = strings.Replace(want, "15 tool_result () = \"late\" until 15", "15 tool_result  until 15", 1)
+	if got := outline(c); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	tools := toolsOf(c)
+	if tools["read"].Failed != 1 || tools["read"].Total() != "4.0 s" || tools["shell"].Calls != 1 || tools["shell"].Total() != "" {
+		t.Errorf("%+v", tools)
+	}
+}
+
+func TestDamagedRecordShowsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	c := readConversation(func(yield func(runs.Entry, error) bool) {
+		_ = yield(runs.Entry{Event: agent.Event{Kind: agent.KindText, Text: "half"}}, nil) &&
+			yield(runs.Entry{}, errors.New("line 2 is damaged\x1b[2J"))
+	}, madeAt, 1<<20)
+	if len(c.Items) != 1 || c.Problem != "line 2 is damaged␛[2J" || !c.Untimed {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestLongConversationKeepsBothEnds(t *testing.T) {
+	t.Parallel()
+	const limit = 40_000
+	var events []agent.Event
+	for i := range 1000 {
+		events = append(events, call(fmt.Sprint(i), "shell", fmt.Sprintf(`{"n":%d}`, i)), answer(fmt.Sprint(i), strings.Repeat("<", 50)))
+	}
+	c := readConversation(entriesOf(events...), madeAt, limit)
+	text, err := json.Marshal(c)
+	if err != nil || len(text) > limit || len(text) < limit/2 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	first, last := c.Items[0], c.Items[len(c.Items)-1]
+	if first.Input != `{"n":0}` || last.Input != `{"n":999}` || last.Output == "" {
+		t.Errorf("from %s to %s", first.Input, last.Input)
+	}
+	if len(c.Items)+c.Left != 1000 || c.From <= 0 || c.From >= len(c.Items) {
+		t.Errorf("%d items, %d left out after %d", len(c.Items), c.Left, c.From)
+	}
+	if before, after := c.Items[c.From-1].Input, c.Items[c.From].Input; after != fmt.Sprintf(`{"n":%d}`, c.From+c.Left) {
+		t.Errorf("the gap is said to be between %s and %s", before, after)
+	}
+}
+
+func TestEndlessTextIsBounded(t *testing.T) {
+	t.Parallel()
+	piece := agent.Event{Kind: agent.KindText, MessageID: "a", Delta: true, Text: strings.Repeat("x", 100_000)}
+	c := readConversation(entriesOf(piece, piece, piece, piece, piece, piece, piece, piece, piece, piece, piece, piece), madeAt, 1<<20)
+	if len(c.Items) != 1 || len(c.Items[0].Text) > longText+200 || !strings.Contains(c.Items[0].Text, "left out") {
+		t.Errorf("%d items, %d bytes", len(c.Items), len(c.Items[0].Text))
+	}
+}

@@ -1,0 +1,5 @@
+if (runs.length) {
+  startTable();
+  startTimeline();
+  startRunView();
+}
