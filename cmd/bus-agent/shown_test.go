@@ -18,7 +18,7 @@ func TestShownCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal("bash is needed to run what the pages show: ", err)
 	}
-	for _, page := range []string{"README.md", "docs/cli.md", "docs/sessions.md", "docs/adding-a-runtime.md"} {
+	for _, page := range []string{"README.md", "docs/cli.md", "docs/selection.md", "docs/sessions.md", "docs/adding-a-runtime.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			commands := shownCommands(t, filepath.Join("..", "..", filepath.FromSlash(page)))
@@ -28,7 +28,8 @@ func TestShownCommandsRun(t *testing.T) {
 			s := newReader(t)
 			for _, command := range commands {
 				c := exec.CommandContext(t.Context(), bash, "-c", command)
-				c.Env = append(s.command().Env, "PATH="+s.path("bin")+":"+os.Getenv("PATH"))
+				// A reader who looks at records has some.
+				c.Env = append(s.command().Env, "PATH="+s.path("bin")+":"+os.Getenv("PATH"), "BUS_AGENT_RECORD=on")
 				c.Dir = s.path("work")
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v\n%s", command, err, out)

@@ -109,7 +109,7 @@ func checkImport(t *testing.T, pkg string, row int, imported string) {
 }
 
 // core packages serve every runtime alike.
-var core = []string{"jsonline", "agent", "render", "formatters", "instructions", "registry", "runner", "sessions", "internal/cli"}
+var core = []string{"jsonline", "agent", "render", "formatters", "instructions", "registry", "runner", "fallback", "sessions", "internal/cli"}
 
 func TestCoreNamesNoRuntime(t *testing.T) {
 	t.Parallel()
