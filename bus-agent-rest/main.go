@@ -156,8 +156,10 @@ func programVersion() string {
 	if version != "" {
 		return version
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return strings.Trim(info.Main.Version, "()")
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v, ok := strings.CutPrefix(info.Main.Version, "v"); ok {
+			return v
+		}
 	}
-	return "devel"
+	return "0.0.0-devel"
 }

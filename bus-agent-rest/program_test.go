@@ -54,7 +54,7 @@ func TestProgram(t *testing.T) {
 		{"no prompt", " \n", []string{"--provider=xai"}, exitUsage, "", "no prompt; nothing was sent"},
 		{"a wrong flag", "hi", []string{"--provider=x"}, exitUsage, "", "unknown provider"},
 		{"help", "", []string{"--help"}, exitSuccess, "XAI_API_KEY", ""},
-		{"version", "", []string{"--version"}, exitSuccess, "bus-agent-rest ", ""},
+		{"version", "", []string{"--version"}, exitSuccess, "bus-agent-rest 0.0.0-devel\n", ""},
 	} {
 		cmd := program(t, w, c.prompt, c.args...)
 		var stderr bytes.Buffer
