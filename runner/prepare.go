@@ -28,8 +28,11 @@ type Plan struct {
 	// Env holds the names of the variables bus-agent sets for the agent.
 	Env []string
 	// Files says what would be written below the workdir, one line each.
-	Files    []string
-	Warnings []string
+	Files []string
+	// SchemaInPrompt says that the agent is told of Request.Schema with its prompt,
+	// not by an option of its CLI.
+	SchemaInPrompt bool
+	Warnings       []string
 }
 
 // Plan does everything Run does before it writes a file or starts a process,
@@ -46,6 +49,8 @@ func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
 		Settings:  p.settings,
 		Env:       p.envNames(),
 		Warnings:  p.warnings,
+
+		SchemaInPrompt: len(req.Schema) > 0 && p.req.Schema == nil,
 	}
 	if p.workspace != nil {
 		plan.Files = p.workspace.Actions()

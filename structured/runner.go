@@ -28,9 +28,9 @@ type Runner struct {
 	// configured default.
 	Timeout time.Duration
 
-	// Repair is called when an answer does not follow the schema and the agent is
-	// about to be asked again; it may be nil.
-	Repair func(*InvalidError)
+	// Warn receives one line when an answer does not follow the schema and the
+	// agent is about to be asked again. It is in Result.Warnings too. Warn may be nil.
+	Warn func(string)
 }
 
 // An InvalidError says why an answer does not follow the schema.
@@ -78,9 +78,11 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 	if result.TextTruncated {
 		return result, failed(&result, invalid)
 	}
-	if r.Repair != nil {
-		r.Repair(invalid)
+	asks := invalid.Error() + "; asking once more"
+	if r.Warn != nil {
+		r.Warn(asks)
 	}
+	result.Warnings = append(slices.Clone(result.Warnings), asks)
 	second, err := r.repair(ctx, req, &result, invalid)
 	if err != nil {
 		second.Text = cmp.Or(second.Text, result.Text)

@@ -94,7 +94,7 @@ func TestRunRepairsInTheSession(t *testing.T) {
 			r.Usage = &agent.Usage{Input: 20, Cached: 2, Output: 6, Reasoning: 3, CostUSD: &more}
 		}),
 	}}
-	r := Runner{Next: next, Schema: schema, Repair: func(e *InvalidError) { told = append(told, e.Words) }}
+	r := Runner{Next: next, Schema: schema, Warn: func(line string) { told = append(told, line) }}
 	result, err := r.Run(t.Context(), agent.Request{
 		Runtime: "", Template: "How is {{IT}}?", Vars: map[string]string{"IT": "it"}, Model: "m", Continue: true,
 		Place: agent.Place{Task: "t", Previous: "before"}, Args: []string{"-x"},
@@ -109,7 +109,8 @@ func TestRunRepairsInTheSession(t *testing.T) {
 		second.Place != (agent.Place{Task: "t", Previous: "run-1"}) || !slices.Equal(second.Args, []string{"-x"}) {
 		t.Errorf("asked again with %+v", second)
 	}
-	if !slices.Equal(told, []string{words}) {
+	warning := "the answer does not follow the schema: " + words + "; asking once more"
+	if !slices.Equal(told, []string{warning}) {
 		t.Errorf("told of %q", told)
 	}
 	sum := 0.75
@@ -117,7 +118,7 @@ func TestRunRepairsInTheSession(t *testing.T) {
 	if diff := cmp.Diff(want, result.Usage); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
-	if result.Duration != 2*time.Second || result.RunID != "run-2" || !result.Repeated || !slices.Equal(result.Warnings, []string{"a", "b", "c"}) {
+	if result.Duration != 2*time.Second || result.RunID != "run-2" || !result.Repeated || !slices.Equal(result.Warnings, []string{"a", "b", warning, "c"}) {
 		t.Errorf("result %+v", result)
 	}
 }

@@ -23,6 +23,7 @@ var called = os.Args[0]
 //	err TEXT      print TEXT on standard error
 //	cat FILE      print a file, relative to the one that is played
 //	show FILE     print a file
+//	next FILE     print FILE-1, in the next run FILE-2 and so on
 //	repeat N TEXT print TEXT N times
 //	stdin FILE    keep standard input
 //	args FILE     keep the arguments, one a line
@@ -76,6 +77,8 @@ func playLine(word, rest string) error {
 			_, err = os.Stdout.Write(text)
 		}
 		return err
+	case "next":
+		return showNext(rest)
 	case "repeat":
 		count, text, _ := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(count)
@@ -122,6 +125,24 @@ func playLine(word, rest string) error {
 		os.Exit(code)
 	}
 	return fmt.Errorf("unknown line %q", word)
+}
+
+// showNext prints the first file of a row that was not printed yet.
+func showNext(row string) error {
+	for n := 1; ; n++ {
+		name := row + "-" + strconv.Itoa(n)
+		if _, err := os.Stat(name + ".done"); err == nil {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stdout.Write(text); err != nil {
+			return err
+		}
+		return keep(name+".done", "")
+	}
 }
 
 // keep writes a file in one step, so that whoever waits for it sees it whole.

@@ -26,6 +26,8 @@ type plan struct {
 	Environment []string `json:"environment"`
 	Files       []string `json:"files"`
 	Warnings    []string `json:"warnings"`
+	// Schema says how the agent is told of the schema of its answer.
+	Schema string `json:"schema,omitempty"`
 	// Candidates are the runtimes that the run may try, this one among them.
 	Candidates []fallback.Candidate `json:"candidates,omitempty"`
 }
@@ -55,6 +57,7 @@ func (inv *invocation) dryRun(ctx context.Context, r *fallback.Runner, req agent
 		Environment: append([]string{}, p.Env...),
 		Files:       append([]string{}, p.Files...),
 		Warnings:    append([]string{}, p.Warnings...),
+		Schema:      schemaWay(p, req),
 		Candidates:  candidates,
 	}
 	if inv.global.json() {
@@ -67,6 +70,9 @@ func (inv *invocation) dryRun(ctx context.Context, r *fallback.Runner, req agent
 	fmt.Fprintf(&b, "workdir: %s\n", shellWord(out.Workdir))
 	fmt.Fprintf(&b, "command: %s\n", shellLine(append([]string{out.Path}, out.Args...)))
 	fmt.Fprintf(&b, "standard input: %d bytes\n", out.PromptBytes)
+	if out.Schema != "" {
+		fmt.Fprintf(&b, "schema: %s\n", out.Schema)
+	}
 	writeList(&b, "variables", out.Environment)
 	writeList(&b, "files", out.Files)
 	if len(candidates) > 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/busdk/bus-agent/agent"
@@ -26,6 +27,9 @@ type runReport struct {
 	RunID      string       `json:"run_id,omitempty"`
 	Attempts   []attempt    `json:"attempts"`
 	Warnings   []string     `json:"warnings"`
+
+	// Structured is the answer where it has to follow a schema.
+	Structured json.RawMessage `json:"structured,omitempty"`
 }
 
 // attempt is a run of another runtime before the one of the report, in JSON.

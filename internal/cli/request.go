@@ -26,6 +26,7 @@ func (inv *invocation) request(ctx context.Context, o *runOptions) (agent.Reques
 	}
 	for _, step := range []func() error{
 		o.checkEmpty,
+		o.checkSchema,
 		func() error { return inv.checkRuntime(o) },
 		func() error { return o.parseWords(&req) },
 		func() error { return o.parseNumbers(&req) },

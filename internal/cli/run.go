@@ -16,6 +16,7 @@ import (
 type runOptions struct {
 	recordOptions
 	fallbackOptions
+	schemaOptions
 	agent, model, effort, verbosity, output, access value
 	timeout, idleTimeout, workdir                   value
 	prompt, text, template                          value
@@ -45,6 +46,10 @@ in JSON a line. With --format json, standard output gets one object at the end,
 also when the agent fails: text, runtime, model, session_id, usage, cost_usd,
 duration_ms, exit_code, kind, error, attempts, warnings.
 
+With --schema, the answer is one JSON value that follows a JSON Schema, and nothing
+else; with --format json it stands in the member structured as well. An answer that
+does not follow it is asked for once more; when that does not help, the run fails.
+
 With --fallback, a runtime that has no quota left, hits a rate limit, is not logged
 in or not installed is no end: the next one of the list gets the same prompt in a
 new session, with its own default model. That is not done after other failures, nor
@@ -64,6 +69,7 @@ the agent and everything it started.`,
 			{"a prompt from a file, a certain agent, at most ten minutes", "bus-agent run --agent " + runtimeHere + " --prompt task.md --timeout 10m"},
 			{"the answer alone, into a file", `bus-agent run --text "Write a haiku about Go" 2>/dev/null > haiku.txt`},
 			{"another agent where the first has no quota left", `bus-agent run --text "Summarize README.md" --access read --fallback ` + runtimeHere},
+			{"an answer that programs can read", `bus-agent run --access read --text "Count the Go files." --schema count.json 2>/dev/null`},
 			{"see what would run", "bus-agent run --prompt task.md --dry-run"},
 		},
 		exits: exitCodes("the agent succeeded",
@@ -107,7 +113,7 @@ func (o *runOptions) flags(inv *invocation) []*commandFlag {
 		toggle("trust-workspace", "let hooks, MCP servers and settings of the repository run", &o.trustWorkspace),
 		toggle("require-configured", "fail when nothing names a runtime, instead of taking the first available", &o.requireConfigured),
 		toggle("dry-run", "print what would run and write, and do nothing", &o.dryRun),
-	}, append(o.recordOptions.flags(), o.fallbackOptions.flags(inv)...)...)
+	}, slices.Concat(o.recordOptions.flags(), o.fallbackOptions.flags(inv), o.schemaOptions.flags())...)
 }
 
 func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) error {
@@ -122,6 +128,9 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 	r.RequireConfigured = o.requireConfigured
 	output, err := inv.outputFormat(ctx, r, o, req)
 	if err == nil {
+		err = inv.readSchema(ctx, &o.schemaOptions, &req)
+	}
+	if err == nil {
 		err = inv.addRecorder(ctx, r, &o.recordOptions, &req, messages.warn)
 	}
 	var chain *fallback.Runner
@@ -135,7 +144,7 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 	if o.dryRun {
 		return inv.dryRun(ctx, chain, req, messages)
 	}
-	return inv.runAgent(ctx, chain, req, output, messages)
+	return inv.runAgent(ctx, inv.withSchema(ctx, &o.schemaOptions, r, chain, req, messages.warn), req, output, messages)
 }
 
 // outputFormat settles what is printed of the run; "" when that is one JSON
@@ -190,10 +199,15 @@ func (inv *invocation) runAgent(ctx context.Context, r agentRunner, req agent.Re
 		if result.Duration == 0 {
 			result.Duration = time.Since(begun)
 		}
-		if printErr := inv.out.printJSON(report(result, err)); printErr != nil && err == nil {
+		said := report(result, err)
+		said.Structured = structuredAnswer(r, result, err)
+		if printErr := inv.out.printJSON(said); printErr != nil && err == nil {
 			return printErr
 		}
 	case output == agent.OutputText && err == nil:
+		if structuredAnswer(r, result, err) != nil {
+			result.Text = printableJSON(result.Text)
+		}
 		return v.answer(result)
 	case output == agent.OutputText && !v.streamed && result.Text != "":
 		return &unseen{err, formatters.SanitizeString(runner.Mask(environ, result.Text))}
