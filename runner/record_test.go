@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
@@ -57,6 +58,12 @@ func (r *recorder) note(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.said = append(r.said, line)
+}
+
+func (r *recorder) told() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.said) > 0
 }
 
 func TestRecorderIsToldOfARun(t *testing.T) {
@@ -224,6 +231,52 @@ func TestRecordOfASessionThatFails(t *testing.T) {
 			}
 			if err == nil || r.ends != 1 || r.err == nil || c.code != -2 && r.result.ExitCode != c.code {
 				t.Errorf("%v; ended %d times: %+v, %v", err, r.ends, r.result, r.err)
+			}
+		})
+	}
+}
+
+func TestRecorderIsToldOfATerminal(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("the terminal is gone")
+	for name, c := range map[string]struct {
+		open, closed error
+	}{"it ends": {}, "it fails": {closed: lost}, "it is not opened": {open: lost}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "alpha")
+			if err := b.Registry.Register(shownRuntime(func(string) {})); err != nil {
+				t.Fatal(err)
+			}
+			r := &recorder{}
+			b.Recorder = r
+			h := &held{got: make(chan string, 1), done: make(chan struct{})}
+			b.OpenTerminal = func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+				if c.open != nil {
+					return nil, c.open
+				}
+				h.over = func() {
+					p.Ended(0)
+					close(h.done)
+					h.sink.Closed(c.closed)
+				}
+				return session.Open(ctx, p.Runtime, h, h, session.Transport{}, start, o)
+			}
+			req := b.request()
+			req.Runtime, req.Prompt = "shown", "hello"
+			s, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux})
+			if err == nil {
+				for <-h.got; s.State() != session.StateRunning || !r.told(); {
+					time.Sleep(time.Millisecond) // until the session knows that the message has arrived
+				}
+				s.Stop(t.Context(), "done")
+			}
+			failed := c.open != nil || c.closed != nil
+			if (err != nil) != (c.open != nil) || r.ends != 1 || (r.err != nil) != failed || r.result.SessionID != "s-1" || !r.run.Session {
+				t.Errorf("%v; ended %d times: %+v, %v", err, r.ends, r.result, r.err)
+			}
+			if want := []string{"message hello"}; c.open == nil && !slices.Equal(r.said, want) {
+				t.Errorf("it was told %q", r.said)
 			}
 		})
 	}

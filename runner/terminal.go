@@ -47,8 +47,7 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 	record.watch(&options)
 	ended := sync.OnceFunc(func() { p.close(context.Background()) })
 	closed := options.Closed
-	options.Closed = func(err error) {
-		ended()
+	options.Closed = func(err error) { // nothing of the CLI is left then
 		record.end(p.terminalInfo(), terminalCode(err), "", err)
 		if closed != nil {
 			closed(err)
