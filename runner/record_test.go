@@ -264,7 +264,7 @@ func TestRecorderIsToldOfATerminal(t *testing.T) {
 			}
 			req := b.request()
 			req.Runtime, req.Prompt = "shown", "hello"
-			s, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux})
+			s, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux, CloseGrace: time.Millisecond})
 			if err == nil {
 				for <-h.got; s.State() != session.StateRunning || !r.told(); {
 					time.Sleep(time.Millisecond) // until the session knows that the message has arrived
