@@ -30,10 +30,9 @@
 // # Answers that follow a schema
 //
 // Claude Code takes a schema as one argument, lets the model answer with a tool of
-// its own, StructuredOutput, and asks up to five times. That costs a turn, also where
-// Request.MaxTurns limits them. Numbers go through JavaScript: integers beyond 2^53
-// lose their last digits. A schema that is no object, is longer than 64 KiB, or has
-// keywords beyond the common ones goes with the prompt.
+// its own, StructuredOutput, and asks up to five times. Numbers go through
+// JavaScript: integers beyond 2^53 lose their last digits. A schema that is no object,
+// is longer than 64 KiB, or has keywords beyond the common ones goes with the prompt.
 //
 // # Project instructions
 //

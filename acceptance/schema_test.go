@@ -1,0 +1,198 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+const (
+	// closedSchema is one that every CLI takes that takes any.
+	closedSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
+		"properties":{"city":{"type":"string"},"degrees":{"type":"integer"}},
+		"required":["city","degrees"],"additionalProperties":false}`
+	// openSchema is one that goes with the prompt.
+	openSchema = `{"type":"array","items":{"type":"string","pattern":"^[a-z]+$"}}`
+	// asksAgain is what a model is told whose answer was wrong.
+	asksAgain = "does not follow the JSON Schema it has to follow"
+)
+
+// structuredWorld is a world with both schemas.
+func structuredWorld(t *testing.T, begin func(*testing.T, modeltest.Script, map[string]string) *world, replies ...modeltest.Reply) *world {
+	t.Helper()
+	return begin(t, modeltest.Replies(replies...), map[string]string{"closed.json": closedSchema, "open.json": openSchema})
+}
+
+// answers fails the test unless the run answered with value, as text and as JSON.
+func (w *world) answers(value string, r report, o outcome) {
+	w.t.Helper()
+	var said struct{ Structured json.RawMessage }
+	if err := json.Unmarshal([]byte(o.stdout), &said); err != nil {
+		w.t.Fatal(err)
+	}
+	var compact, want strings.Builder
+	for _, c := range []struct {
+		to   *strings.Builder
+		text string
+	}{{&compact, string(said.Structured)}, {&want, value}} {
+		for _, word := range strings.Fields(c.text) {
+			c.to.WriteString(word)
+		}
+	}
+	if o.code != 0 || r.Text != value || compact.String() != want.String() {
+		w.t.Fatalf("want the answer %s, got %+v with %s\n%v", value, r, said.Structured, o)
+	}
+}
+
+// codexFormat is what Codex tells the API of the answer.
+func codexFormat(t *testing.T, r *modeltest.Request) (schema string, strict bool) {
+	t.Helper()
+	var body struct {
+		Text struct {
+			Format struct {
+				Strict bool
+				Schema json.RawMessage
+			}
+		}
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	return string(body.Text.Format.Schema), body.Text.Format.Strict
+}
+
+func TestCodexSchemaByItsOption(t *testing.T) {
+	t.Parallel()
+	w := structuredWorld(t, newWorld, answer(`{"city":"Turku"}`), answer(`{"city":"Turku","degrees":3}`))
+	r, o := w.run("How is the weather?", "--schema", "closed.json")
+	w.answers(`{"city":"Turku","degrees":3}`, r, o)
+	asked := w.asked(2)
+	for _, request := range asked {
+		schema, strict := codexFormat(t, request)
+		if !strict || !strings.HasPrefix(schema, `{"type":"object","properties":{"city":`) {
+			t.Errorf("the API is given %s, strict %v", schema, strict)
+		}
+	}
+	if got := lastPrompt(asked[0]); got != "How is the weather?" {
+		t.Errorf("the model was asked %q", got)
+	}
+	if again := asked[1]; !strings.Contains(lastPrompt(again), asksAgain) || !strings.Contains(lastPrompt(again), `missing properties: ["degrees"]`) || again.Count("How is the weather?") != 1 {
+		t.Errorf("it was asked again without its session: %q", again.Texts("user"))
+	}
+}
+
+func TestCodexSchemaInThePrompt(t *testing.T) {
+	t.Parallel()
+	w := structuredWorld(t, newWorld, answer("Here:\n```json\n[\"a\"]\n```"))
+	r, o := w.run("Name one.", "--schema", "open.json")
+	w.answers(`["a"]`, r, o)
+	request := w.asked(1)[0]
+	if schema, _ := codexFormat(t, request); schema != "" {
+		t.Errorf("the API is given %s", schema)
+	}
+	if got := lastPrompt(request); !strings.HasPrefix(got, "Name one.\n\n") || !strings.HasSuffix(got, openSchema) {
+		t.Errorf("the model was asked %q", got)
+	}
+}
+
+// structuredOutput is how a model answers Claude Code by a schema.
+func structuredOutput(value string) modeltest.Reply {
+	return modeltest.Reply{modeltest.Text{"I have it."}, modeltest.ToolCall{Name: "StructuredOutput", Arguments: value}}
+}
+
+func TestClaudeSchemaByItsOption(t *testing.T) {
+	t.Parallel()
+	for _, access := range []string{"read", "write", "full"} {
+		t.Run(access, func(t *testing.T) {
+			t.Parallel()
+			// The CLI itself asks again after the first. Words after the answer are
+			// none of it.
+			w := structuredWorld(t, newClaude, structuredOutput(`{"city":"Turku"}`),
+				append(structuredOutput(`{"city":"Turku","degrees":3}`), modeltest.Text{"There you are."}))
+			r, o := w.run("How is the weather?", "--schema", "closed.json", "--access", access)
+			w.answers(`{"city":"Turku","degrees":3}`, r, o)
+			asked := w.asked(2)
+			if got := lastPrompt(asked[0]); !strings.HasSuffix(got, "How is the weather?") || strings.Contains(got, "JSON Schema") {
+				t.Errorf("the model was asked %q", got)
+			}
+			if results := asked[1].ToolResults(); len(results) != 1 || !strings.Contains(results[0].Output, "degrees") {
+				t.Errorf("the model was told %+v", results)
+			}
+		})
+	}
+}
+
+// A model that answers in words after all is asked again by the CLI, and then by
+// bus-agent in the same session.
+func TestClaudeSchemaAnsweredInWords(t *testing.T) {
+	t.Parallel()
+	w := structuredWorld(t, newClaude, answer("It is cold."), answer("Cold."), structuredOutput(`{"city":"Turku","degrees":3}`))
+	r, o := w.run("How is the weather?", "--schema", "closed.json")
+	w.answers(`{"city":"Turku","degrees":3}`, r, o)
+	again := w.asked(3)[2]
+	if !strings.Contains(lastPrompt(again), asksAgain) || again.Count("It is cold.") != 1 {
+		t.Errorf("it was asked again without its session: %q", again.Texts())
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "holds no JSON value; asking once more") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// When the CLI gives up, the run has failed, with the words of its validator.
+func TestClaudeSchemaGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newClaude(t, modeltest.Always(structuredOutput(`{"city":"Turku"}`)), map[string]string{"closed.json": closedSchema})
+	r, o := w.run("How is the weather?", "--schema", "closed.json")
+	if o.code != 1 || r.Kind != "agent" || !strings.Contains(r.Error, "must have required property 'degrees'") {
+		t.Errorf("got %+v\n%v", r, o)
+	}
+	w.asked(5)
+}
+
+func TestClaudeSchemaInThePrompt(t *testing.T) {
+	t.Parallel()
+	w := structuredWorld(t, newClaude, answer(`["A"]`), answer(`["a"]`))
+	r, o := w.run("Name one.", "--schema", "open.json")
+	w.answers(`["a"]`, r, o)
+	asked := w.asked(2)
+	if got := lastPrompt(asked[0]); !strings.Contains(got, "Name one.\n\n") || !strings.HasSuffix(got, openSchema) {
+		t.Errorf("the model was asked %q", got)
+	}
+	if got := lastPrompt(asked[1]); !strings.Contains(got, asksAgain) || !strings.Contains(got, "/items: pattern:") || asked[1].Count("Name one.") != 1 {
+		t.Errorf("it was asked again with %q", got)
+	}
+}
+
+func TestGeminiSchemaInThePrompt(t *testing.T) {
+	t.Parallel()
+	w := structuredWorld(t, newGemini, answer("It is cold."), answer("```json\n{\"city\": \"Turku\", \"degrees\": 3}\n```"))
+	r, o := w.run("How is the weather?", "--schema", "closed.json")
+	w.answers(`{"city": "Turku", "degrees": 3}`, r, o)
+	asked := w.asked(2)
+	if got := lastPrompt(asked[0]); !strings.Contains(got, "How is the weather?\n\n") || !strings.Contains(got, closedSchema) {
+		t.Errorf("the model was asked %q", got)
+	}
+	if again := asked[1]; !strings.Contains(lastPrompt(again), asksAgain) || !strings.Contains(lastPrompt(again), closedSchema) || again.Count("How is the weather?") != 1 {
+		t.Errorf("it was asked again without its session: %q", again.Texts("user"))
+	}
+}
+
+// Wrong twice fails, whatever the CLI says.
+func TestSchemaNotFollowed(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(*testing.T, modeltest.Script, map[string]string) *world{"codex": newWorld, "claude": newClaude, "gemini": newGemini} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := structuredWorld(t, begin, answer(`["A"]`), answer(`["B"]`))
+			r, o := w.run("Name one.", "--schema", "open.json")
+			if o.code != 1 || r.Kind != "agent" || r.Text != `["B"]`+w.closing || !strings.Contains(r.Error, "not after it was repaired either: /items: pattern:") {
+				t.Errorf("got %+v\n%v", r, o)
+			}
+			w.asked(2)
+		})
+	}
+}
