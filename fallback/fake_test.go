@@ -35,6 +35,8 @@ type step struct {
 	runID  string
 	events []agent.Event
 	during func(agent.Request)
+
+	warnings []string // instead of one of its own
 }
 
 // world is a Runner over fake runtimes, none of which is started.
@@ -93,6 +95,9 @@ func (w *world) play(ctx context.Context, r *runner.Runner, req agent.Request) (
 	result = agent.Result{
 		Runtime: token, Model: plan.Settings.Model.Value, Text: "answer of " + token, RunID: s.runID,
 		Duration: time.Second, Usage: &agent.Usage{Input: 7}, Warnings: []string{"warning of " + token},
+	}
+	if s.warnings != nil {
+		result.Warnings = s.warnings
 	}
 	if req.Started != nil {
 		req.Started(plan.Start)

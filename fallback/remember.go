@@ -29,9 +29,6 @@ func (c *call) readRests(all candidates) {
 	}
 	now := c.now()
 	for i := range all {
-		if all[i].problem != "" {
-			continue
-		}
 		rest, ok, err := c.store.Load(all[i].token, now)
 		if err != nil {
 			c.warn(fmt.Sprintf("%s is taken for awake: %v", all[i].token, err))

@@ -150,7 +150,10 @@ func TestBadFiles(t *testing.T) {
 		"ends before it begins":   func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "2040", "2020", 1)), 0o600) },
 		"more than 65536 bytes":   func(p string) error { return os.WriteFile(p, []byte(good+strings.Repeat(" ", maxRest)), 0o600) },
 		"not a regular file":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
-		"symbolic link":           func(p string) error { return os.Symlink("/dev/null", p) },
+		"symbolic link": func(p string) error {
+			elsewhere := filepath.Join(filepath.Dir(p), "elsewhere")
+			return errors.Join(os.WriteFile(elsewhere, []byte(good), 0o600), os.Symlink(elsewhere, p))
+		},
 		"others can write": func(p string) error {
 			return errors.Join(os.WriteFile(p, []byte(good), 0o600), os.Chmod(filepath.Dir(p), 0o777))
 		},

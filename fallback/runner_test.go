@@ -181,6 +181,7 @@ func TestSkipsTheDisabled(t *testing.T) {
 	w := newWorld(t, "alpha", "beta", "gamma")
 	w.Runner.Runner.Disable = []string{"beta"}
 	w.Runtimes = []string{"beta", "gamma:local"}
+	w.set("BUS_AGENT=gamma")
 	w.steps["alpha"] = step{err: agent.ErrQuota}
 	if _, err := w.runs(w.request("alpha"), "alpha", "gamma:local"); err != nil {
 		t.Error(err)
@@ -236,6 +237,20 @@ func TestNothingIsTriedAfterAChange(t *testing.T) {
 				t.Errorf("the result has the warnings %q", result.Warnings)
 			}
 		})
+	}
+}
+
+// Each runtime is judged by its own tools, and what two say alike is said once.
+func TestToolsOfTheNextRuntime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "alpha", "beta", "gamma")
+	w.Runtimes = []string{"beta", "gamma"}
+	w.steps["alpha"] = step{err: agent.ErrQuota, warnings: []string{"alike"}}
+	w.steps["beta"] = step{err: agent.ErrQuota, warnings: []string{"alike"}, events: []agent.Event{toolCall("look")}}
+	w.steps["gamma"] = step{warnings: []string{"alike"}}
+	result, err := w.runs(w.request("alpha"), "alpha", "beta", "gamma")
+	if err != nil || len(result.Warnings) != 3 {
+		t.Errorf("%v, warnings %q", err, result.Warnings)
 	}
 }
 
