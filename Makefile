@@ -16,7 +16,7 @@ BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 di
 MODULE := github.com/busdk/bus-agent
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
-.PHONY: all build test race check acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux fmt
+.PHONY: all build test race check acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt
 
 all: build
 
@@ -50,12 +50,17 @@ agents:
 tmux:
 	./scripts/install-tmux.sh
 
-# Drives the real CLIs against scripted model servers on loopback.
-acceptance: build agents tmux
+chromium:
+	./scripts/install-chromium.sh
+
+# Drives the real CLIs against scripted model servers on loopback, and a browser over
+# the pages that are written.
+acceptance: build agents tmux chromium
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
-		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/... ./session/tmux
+		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" \
+		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/... ./session/tmux ./runs/report
 
 # Large, long and many runs of the built program: about ten minutes.
 soak: build

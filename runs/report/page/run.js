@@ -120,13 +120,7 @@ function toolsOf(run, conversation) {
   const chart = element("div", { class: "chart" });
   const section = element("section", { "aria-labelledby": "calls-title" },
     element("div", { class: "title" }, element("h2", { id: "calls-title" }, "Tool calls"), element("p", {}, "in the time of the run")), chart);
-  let width = 0;
-  new ResizeObserver(() => {
-    if (chart.clientWidth && chart.clientWidth !== width) {
-      width = chart.clientWidth;
-      chart.replaceChildren(callChart(run, conversation, width));
-    }
-  }).observe(chart);
+  whenWide(chart, () => chart.replaceChildren(callChart(run, conversation, chart.clientWidth)));
   return section;
 }
 

@@ -17,13 +17,18 @@ function startTimeline() {
     state.hidden = !known.some((run) => run.status === state.textContent);
   }
   byID("time-controls").addEventListener("input", draw);
+  whenWide(chart, draw);
+}
+
+// whenWide draws a chart when it has got a width, and again with each other one.
+function whenWide(chart, draw) {
   let width = 0;
-  new ResizeObserver(() => {
+  new ResizeObserver(() => requestAnimationFrame(() => {
     if (chart.clientWidth && chart.clientWidth !== width) {
       width = chart.clientWidth;
       draw();
     }
-  }).observe(chart);
+  })).observe(chart);
 }
 
 // endOf is until when a run is drawn.
