@@ -26,10 +26,11 @@ func TestShownCommandsRun(t *testing.T) {
 				t.Fatalf("only %d commands found: %q", len(commands), commands)
 			}
 			s := newReader(t)
+			// A reader who looks at records has some.
+			commands = append([]string{`bus-agent run --record --text hello`}, commands...)
 			for _, command := range commands {
 				c := exec.CommandContext(t.Context(), bash, "-c", command)
-				// A reader who looks at records has some.
-				c.Env = append(s.command().Env, "PATH="+s.path("bin")+":"+os.Getenv("PATH"), "BUS_AGENT_RECORD=on")
+				c.Env = append(s.command().Env, "PATH="+s.path("bin")+":"+os.Getenv("PATH"))
 				c.Dir = s.path("work")
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v\n%s", command, err, out)

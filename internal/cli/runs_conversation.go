@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/runs"
+)
+
+// printConversation reads the events of a run, or the agent's output where the
+// record has none, and hands them to a printer. With follow it goes on until the
+// run is over. What end holds back is let go when all is read that was there.
+func (inv *invocation) printConversation(ctx context.Context, run *runs.Run, follow bool, end *lastLines, printer conversationPrinter) error {
+	name := runs.FileEvents
+	if _, err := os.Lstat(filepath.Join(run.Dir, name)); errors.Is(err, fs.ErrNotExist) && run.EventsPath == "" {
+		name = runs.FileStdout
+	}
+	file, err := openFile(ctx, run, name, follow)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("its record has neither events nor output")
+		}
+		return canceledBy(ctx, &failure{text: "the run " + handleOf(run) + " cannot be shown", err: cause(err)})
+	}
+	defer file.Close()
+	var from io.Reader = file
+	if end != nil && follow {
+		from = &caughtUp{from: file, left: sizeOf(run, name), then: end.release}
+	}
+	if name == runs.FileEvents {
+		err = runs.ReadEntries(from, printer.entry)
+	} else {
+		err = inv.decode(run, from, printer)
+	}
+	err = errors.Join(err, printer.end())
+	if end != nil {
+		err = errors.Join(err, end.release())
+	}
+	if errors.Is(err, runs.ErrDamaged) {
+		return &failure{text: "not all events of the run " + handleOf(run) + " were shown", err: err}
+	}
+	return canceledBy(ctx, err)
+}
+
+func openFile(ctx context.Context, run *runs.Run, name string, follow bool) (io.ReadCloser, error) {
+	if follow {
+		return run.Follow(ctx, name)
+	}
+	return run.Open(name)
+}
+
+func sizeOf(run *runs.Run, name string) int64 {
+	stat, err := os.Lstat(filepath.Join(run.Dir, name))
+	if err != nil {
+		return 0
+	}
+	return stat.Size()
+}
+
+// decode makes events of an agent's output.
+func (inv *invocation) decode(run *runs.Run, from io.Reader, printer conversationPrinter) error {
+	decoder := formatters.Generic()
+	if rt, _, err := inv.stored.registry.ParseToken(run.Agent); err == nil {
+		decoder = rt.NewDecoder()
+	}
+	stream := formatters.NewStream(decoder, printer.event)
+	_, err := io.Copy(stream, from)
+	return errors.Join(err, stream.Close())
+}
+
+// readablePrinter makes a conversation readable.
+type readablePrinter struct {
+	recordPrinter
+}
+
+// readable returns a printer for people.
+func (inv *invocation) readable(run *runs.Run, to io.Writer) *readablePrinter {
+	p := &readablePrinter{recordPrinter{to: to, formatter: formatters.Text()}}
+	if rt, _, err := inv.stored.registry.ParseToken(run.Agent); err == nil {
+		p.formatter = rt.NewFormatter()
+	}
+	return p
+}
+
+func (p *readablePrinter) entry(e *runs.Entry) error {
+	if e.Kind == runs.KindMessage {
+		return p.line("> " + strings.ReplaceAll(strings.TrimRight(e.Text, "\n"), "\n", "\n> "))
+	}
+	return p.event(&e.Event)
+}
+
+func (p *readablePrinter) event(e *agent.Event) error {
+	p.buffer = p.formatter.Append(p.buffer[:0], e)
+	return p.write(p.buffer)
+}
+
+func (p *readablePrinter) end() error { return p.endLine() }
+
+// caughtUp calls then once everything is read and dealt with that was there at
+// first.
+type caughtUp struct {
+	from io.Reader
+	left int64
+	then func() error
+}
+
+func (c *caughtUp) Read(p []byte) (int, error) {
+	if c.left <= 0 && c.then != nil {
+		then := c.then
+		c.then = nil
+		if err := then(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.from.Read(p)
+	c.left -= int64(n)
+	return n, err
+}
+
+// lastLines holds back the last lines of what is written, and drops what was before
+// them, until it is released.
+type lastLines struct {
+	to       io.Writer
+	most     int
+	held     []byte
+	released bool
+}
+
+func (l *lastLines) Write(b []byte) (int, error) {
+	if l.released {
+		return l.to.Write(b)
+	}
+	const enough = 64 << 10 // trimming at each line would be dear
+	l.held = append(l.held, b...)
+	if len(l.held) >= 2*enough || len(b) >= enough {
+		l.trim()
+	}
+	return len(b), nil
+}
+
+// trim drops what is before the last lines. A line that has not ended is one.
+func (l *lastLines) trim() {
+	if l.most == 0 {
+		if i := bytes.LastIndexByte(l.held, '\n'); i >= 0 {
+			l.held = append(l.held[:0], l.held[i+1:]...)
+		}
+		return
+	}
+	from := len(bytes.TrimSuffix(l.held, []byte("\n")))
+	for range l.most {
+		if from = bytes.LastIndexByte(l.held[:from], '\n'); from < 0 {
+			return
+		}
+	}
+	l.held = append(l.held[:0], l.held[from+1:]...)
+}
+
+// release writes what was held back, and from then on everything.
+func (l *lastLines) release() error {
+	if l.released {
+		return nil
+	}
+	l.trim()
+	l.released = true
+	if len(l.held) == 0 {
+		return nil
+	}
+	_, err := l.to.Write(l.held)
+	l.held = nil
+	return err
+}

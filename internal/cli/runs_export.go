@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+)
+
+func (inv *invocation) runsExportCommand() *command {
+	o := &runFilter{}
+	var to value
+	var force bool
+	to.files = true
+	return &command{
+		name:      "export",
+		purpose:   "write records of runs to one file",
+		arguments: "[RUN...]",
+		max:       -1,
+		details: `Writes a tar file, compressed by gzip, with the records of the runs named, or of
+those that the flags choose, and the prompts and messages of their tasks. Unpacked
+anywhere it is a folder that --runs-root takes. The same records give the same bytes.
+The file is readable by you alone: a record holds what the agent read and said.`,
+		flags: append([]*commandFlag{
+			option("to", "write to `FILE`, such as runs.tar.gz; required", &to),
+			toggle("force", "replace the file if it exists", &force),
+		}, o.flags(inv)...),
+		examples: []example{
+			{"one run, to attach to a report", "bus-agent runs export latest --to run.tar.gz"},
+			{"what ran this week", "bus-agent runs export --since 7d --to week.tar.gz"},
+		},
+		exits: exitCodes("the file was written", "it could not be written, or exists; nothing is left of a part"),
+		words: inv.runWords(&o.root, true),
+		slow:  true,
+		run: func(ctx context.Context, call call) error {
+			filter, err := o.filter(time.Now())
+			switch {
+			case err != nil:
+				return err
+			case to.text == "":
+				return agent.Usagef("runs export needs --to FILE")
+			case len(call.args) > 0 && o.given():
+				return agent.Usagef("runs are chosen twice, by name and by flags")
+			case len(call.args) == 0 && !o.given():
+				return agent.Usagef("runs export needs a RUN, or flags that choose some, such as --project or --since")
+			}
+			store, err := inv.runsStore(o.root)
+			if err != nil {
+				return err
+			}
+			list, err := inv.exported(ctx, store, call.args, filter)
+			if err != nil {
+				return err
+			}
+			return inv.export(ctx, store, list, inv.env.abs(to.text), force)
+		},
+	}
+}
+
+// exported returns the runs to export.
+func (inv *invocation) exported(ctx context.Context, store *runs.Store, handles []string, filter runs.Filter) ([]runs.Run, error) {
+	if len(handles) == 0 {
+		list, err := inv.choose(ctx, store, filter)
+		if err == nil && len(list) == 0 {
+			err = errors.New("the flags choose no run; nothing was written")
+		}
+		return list, err
+	}
+	var list []runs.Run
+	for _, handle := range handles {
+		run, err := store.Find(ctx, handle)
+		if err != nil {
+			return nil, canceledBy(ctx, err)
+		}
+		list = append(list, run)
+	}
+	return list, nil
+}
+
+// export writes the file, whole or not at all.
+func (inv *invocation) export(ctx context.Context, store *runs.Store, list []runs.Run, path string, force bool) error {
+	if _, err := os.Lstat(path); err == nil && !force {
+		return errors.New(quote(path) + " exists; choose another name, or --force to replace it")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".bus-agent-export-*") // 0600
+	if err != nil {
+		return outputError(quote(path), err)
+	}
+	defer os.Remove(f.Name())
+	to := bufio.NewWriterSize(f, 256<<10)
+	leftOut, err := store.Export(ctx, to, list)
+	if err == nil {
+		err = to.Flush()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = settle(f.Name(), path, force)
+	}
+	if err != nil {
+		return canceledBy(ctx, outputError(quote(path), err))
+	}
+	for _, name := range leftOut {
+		inv.screen.warn("left out, because it is no regular file: " + oneWord(name))
+	}
+	inv.screen.info(count(len(list), "run is", "runs are") + " in " + printable(path))
+	return nil
+}
+
+// settle gives a file its name, which nobody may have unless forced.
+func settle(temporary, path string, force bool) error {
+	if force {
+		return os.Rename(temporary, path)
+	}
+	err := os.Link(temporary, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// Not every file system has links.
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrExist
+	}
+	return os.Rename(temporary, path)
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/runs"
+)
+
+func (inv *invocation) runsOutputCommand() *command {
+	var root value
+	return &command{
+		name:      "output",
+		purpose:   "print the answer of a run",
+		arguments: "RUN",
+		min:       1,
+		max:       1,
+		details: `Prints output.md of a run, ended by one line break, as "run" prints an answer:
+without what a terminal acts on. A run has none while it goes on, unless the agent
+writes it itself.`,
+		flags: []*commandFlag{runsRootFlag(&root)},
+		examples: []example{
+			{"the last answer", "bus-agent runs output latest"},
+			{"hand it to another agent", "bus-agent runs output latest | bus-agent run --prompt -"},
+		},
+		exits: exitCodes("it was printed", "there is no answer"),
+		words: inv.runWords(&root, false),
+		run: func(ctx context.Context, call call) error {
+			_, run, err := inv.findRun(ctx, root, call.args[0])
+			if err != nil {
+				return err
+			}
+			return inv.printAnswer(run)
+		},
+	}
+}
+
+func (inv *invocation) printAnswer(run *runs.Run) error {
+	f, err := run.Open(runs.FileOutput)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("it is " + oneWord(string(run.Status)))
+	}
+	if err != nil {
+		return &failure{text: "the run " + handleOf(run) + " has no answer", err: cause(err)}
+	}
+	defer f.Close()
+	return sanitizeLines(inv.out, f)
+}
+
+// sanitizeLines copies text without what a terminal acts on, and ends its last
+// line. It holds no more than some lines of it.
+func sanitizeLines(to io.Writer, from io.Reader) error {
+	const enough = 1 << 20
+	lines := bufio.NewReaderSize(from, 64<<10)
+	var text, safe []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		text = append(text, part...)
+		ended := err != nil && !errors.Is(err, bufio.ErrBufferFull)
+		if ended && len(text) > 0 && text[len(text)-1] != '\n' {
+			text = append(text, '\n')
+		}
+		if len(text) > 0 && (ended || err == nil && len(text) >= enough) {
+			safe = formatters.Sanitize(safe[:0], text)
+			if _, err := to.Write(safe); err != nil {
+				return err
+			}
+			text = text[:0]
+		}
+		if ended {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+	}
+}

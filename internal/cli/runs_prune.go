@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+)
+
+// pruneOptions are the flags of "runs prune" as they were given.
+type pruneOptions struct {
+	runFilter
+	keep          value
+	dryRun, tasks bool
+}
+
+func (inv *invocation) runsPruneCommand() *command {
+	o := &pruneOptions{}
+	return &command{
+		name:    "prune",
+		purpose: "remove old records",
+		details: `Removes the records of the runs that the flags choose, and prints which. At least
+one of --older-than, --keep and --status says what is old. A run that goes on is
+never removed; one of another machine, or of before this machine was started, only
+with --status unknown.
+
+Nothing is removed but folders PROJECT/TASK/runs/RUN that hold a record. The prompt
+and the messages of a task stay, unless --tasks removes those of tasks that have no
+run any more and no other file.`,
+		json: true,
+		flags: append(o.flags(inv),
+			option("keep", "keep the newest `N` of the runs that the other flags choose, whatever their age", &o.keep),
+			toggle("tasks", "remove the folders of tasks that are left without a run, too", &o.tasks),
+			toggle("dry-run", "print what would be removed, and do nothing", &o.dryRun),
+		),
+		examples: []example{
+			{"what is older than a month?", "bus-agent runs prune --older-than 30d --dry-run"},
+			{"keep the last hundred of a project", "bus-agent runs prune --project demo --keep 100"},
+		},
+		exits: exitCodes("they were removed; there may have been none", "not all of them could be removed"),
+		slow:  true,
+		run: func(ctx context.Context, _ call) error {
+			filter, err := o.filter(time.Now())
+			keep := 0
+			if err == nil {
+				keep, err = atLeast(0, "keep", o.keep)
+			}
+			switch {
+			case err != nil:
+				return err
+			case !o.olderThan.set && !o.keep.set && !o.status.set:
+				return agent.Usagef("runs prune needs --older-than, --keep or --status; nothing was removed")
+			case filter.Status == runs.StatusRunning:
+				return agent.Usagef("a run that goes on is never removed; end it first")
+			}
+			return inv.prune(ctx, o, filter, keep)
+		},
+	}
+}
+
+func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.Filter, keep int) error {
+	store, err := inv.runsStore(o.root)
+	if err != nil {
+		return err
+	}
+	before := filter.Until
+	filter.Until = time.Time{}
+	list, err := inv.choose(ctx, store, filter)
+	if err != nil {
+		return err
+	}
+	list = list[min(keep, len(list)):]
+	list = slices.DeleteFunc(list, func(r runs.Run) bool { return !before.IsZero() && r.StartTime.After(before) })
+	removed := []runs.Run{}
+	var failures []error
+	var running, unknown int
+	for i := range list {
+		r := &list[i]
+		if ctx.Err() != nil {
+			failures = append(failures, stoppedBy(ctx))
+			break
+		}
+		switch {
+		case r.Status == runs.StatusRunning:
+			running++
+			continue
+		case r.Status == runs.StatusUnknown && filter.Status != runs.StatusUnknown:
+			unknown++
+			continue
+		}
+		if !o.dryRun {
+			if err := inv.removeRun(store, r, o.tasks); err != nil {
+				failures = append(failures, err)
+				continue
+			}
+		}
+		removed = append(removed, *r)
+	}
+	if !o.dryRun {
+		failures = append(failures, store.RemoveRests())
+	}
+	if err := inv.printRemoved(removed); err != nil {
+		return err
+	}
+	if running > 0 {
+		inv.screen.info("kept " + count(running, "run that goes on", "runs that go on"))
+	}
+	if unknown > 0 {
+		inv.screen.info("kept " + count(unknown, "run", "runs") + " of which nobody here knows whether they go on; --status unknown removes them")
+	}
+	if err := errors.Join(failures...); err != nil {
+		return &failure{text: "not everything could be removed", err: err}
+	}
+	return nil
+}
+
+func (inv *invocation) removeRun(store *runs.Store, r *runs.Run, task bool) error {
+	if err := store.Remove(r, r.Status == runs.StatusUnknown); err != nil {
+		return err
+	}
+	if !task {
+		return nil
+	}
+	_, err := store.RemoveTask(r)
+	return err
+}
+
+func (inv *invocation) printRemoved(removed []runs.Run) error {
+	if inv.global.json() {
+		return inv.out.printJSON(listed(removed))
+	}
+	var b strings.Builder
+	for i := range removed {
+		b.WriteString(pathOf(&removed[i]) + "\n")
+	}
+	return inv.out.print(b.String())
+}
