@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+	runsreport "github.com/busdk/bus-agent/runs/report"
+)
+
+func (inv *invocation) runsReportCommand() *command {
+	o := &runFilter{}
+	var to value
+	var force bool
+	to.files = true
+	return &command{
+		name:    "report",
+		purpose: "write runs as one HTML page",
+		details: fmt.Sprintf(`Writes a page about the runs that the flags choose, or about all: when they ran and
+how they ended, what failed and why, tokens, cost and durations, and the conversations.
+It is one file that needs no network. It holds the newest %d runs and %d MB of their
+conversations, the newest too, and names a command for the others.
+
+With --to the file is readable by you alone: it holds what the agents read and said.
+Without it the page goes to standard output, but not to a terminal.`, runsreport.DefaultRuns, runsreport.DefaultConversations/1_000_000),
+		flags: append([]*commandFlag{
+			option("to", "write to `FILE`, such as runs.html", &to),
+			toggle("force", "replace the file if it exists", &force),
+		}, o.flags(inv)...),
+		examples: []example{
+			{"all that is recorded", "bus-agent runs report --to runs.html"},
+			{"what failed this week", "bus-agent runs report --status failed --since 7d --to failed.html --force"},
+		},
+		exits: exitCodes("the page was written", "it could not be written, or the file exists; nothing is left of a part"),
+		slow:  true,
+		run: func(ctx context.Context, _ call) error {
+			filter, err := o.filter(time.Now())
+			switch {
+			case err != nil:
+				return err
+			case to.set && to.text == "":
+				return agent.Usagef("--to needs the name of a file")
+			case to.set && inv.global.output.set:
+				return agent.Usagef("the page is to be written twice, by --to and --output")
+			case force && !to.set:
+				return agent.Usagef("--force is about the file of --to, which is not given")
+			case !to.set && !inv.global.output.set && !inv.global.quiet && isTerminalWriter(inv.env.Stdout):
+				return agent.Usagef("standard output is a terminal, which shows no HTML; use --to FILE")
+			}
+			return inv.reportRuns(ctx, o, filter, to, force)
+		},
+	}
+}
+
+func isTerminalWriter(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isTerminal(f)
+}
+
+func (inv *invocation) reportRuns(ctx context.Context, o *runFilter, filter runs.Filter, to value, force bool) error {
+	path := inv.env.abs(to.text)
+	if _, err := os.Lstat(path); to.set && err == nil && !force {
+		return errors.New(quote(path) + " exists; choose another name, or --force to replace it")
+	}
+	store, err := inv.runsStore(o.root)
+	if err != nil {
+		return err
+	}
+	list, err := inv.choose(ctx, store, filter)
+	if err != nil {
+		return err
+	}
+	options := runsreport.Options{
+		Now: time.Now(), Root: store.Root, Filter: shellLine(o.words()),
+		Entries: func(run *runs.Run) iter.Seq2[runs.Entry, error] { return inv.entriesOf(ctx, run) },
+		Command: func(run *runs.Run) string {
+			words := []string{program, "runs", "events", "--text"}
+			if o.root.set {
+				words = append(words, "--runs-root", store.Root)
+			}
+			return shellLine(append(words, filepath.Base(run.Dir)))
+		},
+	}
+	if !to.set {
+		if err := runsreport.Write(inv.out, list, options); err != nil {
+			return canceledBy(ctx, err)
+		}
+		return canceledBy(ctx, ctx.Err())
+	}
+	err = writePrivate(path, force, func(w io.Writer) error {
+		if err := runsreport.Write(w, list, options); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return canceledBy(ctx, outputError(quote(path), err))
+	}
+	inv.screen.info(count(len(list), "run is", "runs are") + " in " + printable(path))
+	return nil
+}
+
+// words returns the flags that choose runs as they were given.
+func (f *runFilter) words() (words []string) {
+	for _, flag := range []struct {
+		name string
+		value
+	}{
+		{"project", f.project}, {"task", f.task}, {"status", f.status}, {"runtime", f.runtime},
+		{"parent-run", f.parent}, {"since", f.since}, {"older-than", f.olderThan},
+	} {
+		if flag.set {
+			words = append(words, "--"+flag.name, flag.text)
+		}
+	}
+	return words
+}
+
+// writePrivate writes a file that the user alone can read, whole or not at all.
+func writePrivate(path string, force bool, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".bus-agent-report-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = write(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return settle(f.Name(), path, force)
+}
+
+// entriesOf reads the conversation of a run: its events or, where another program
+// wrote the record, its prompt and what the agent's output says. It ends with ctx.
+func (inv *invocation) entriesOf(ctx context.Context, run *runs.Run) iter.Seq2[runs.Entry, error] {
+	return func(yield func(runs.Entry, error) bool) {
+		y := &yielder{ctx: ctx, yield: yield}
+		err := inv.yieldEntries(run, y)
+		if err != nil && !y.stopped {
+			yield(runs.Entry{}, err)
+		}
+	}
+}
+
+func (inv *invocation) yieldEntries(run *runs.Run, y *yielder) error {
+	file, err := run.Open(runs.FileEvents)
+	if err == nil {
+		defer file.Close()
+		return runs.ReadEntries(file, y.entry)
+	}
+	if !errors.Is(err, fs.ErrNotExist) || run.EventsPath != "" {
+		return cause(err)
+	}
+	if prompt, err := run.Open(runs.FilePrompt); err == nil {
+		text, _ := io.ReadAll(io.LimitReader(prompt, 1<<20)) // as much as there is
+		prompt.Close()
+		if err := y.event(&agent.Event{Kind: runs.KindMessage, Text: string(text)}); err != nil {
+			return err
+		}
+	}
+	if file, err = run.Open(runs.FileStdout); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return cause(err)
+	}
+	defer file.Close()
+	return inv.decode(run, file, y)
+}
+
+// yielder hands on what a conversation printer gets.
+type yielder struct {
+	ctx     context.Context
+	yield   func(runs.Entry, error) bool
+	stopped bool // nothing more may be handed on
+}
+
+func (y *yielder) entry(e *runs.Entry) error {
+	if y.stopped = y.stopped || y.ctx.Err() != nil || !y.yield(*e, nil); y.stopped {
+		return errStopped
+	}
+	return nil
+}
+
+func (y *yielder) event(e *agent.Event) error { return y.entry(&runs.Entry{Event: *e}) }
+
+func (y *yielder) end() error { return nil }
+
+var errStopped = errors.New("nobody wants more")
