@@ -195,6 +195,18 @@ func TestSubagentsAreBelowTheirCall(t *testing.T) {
 	}
 }
 
+// A call that is told again is one call.
+func TestCallIsToldAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := b.record(t.Context(), recordable())
+	b.tell(r, call("c", "look", ""), call("c", "look-again", ""), result("c", ""), result("c", ""))
+	b.end(r, agent.Result{}, nil)
+	if got := b.names(); !slices.Equal(got, []string{"execute_tool look", "invoke_agent parrot"}) {
+		t.Errorf("the spans are %q, want one call", got)
+	}
+}
+
 // An agent can open calls without end, and have IDs and names of any length.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()

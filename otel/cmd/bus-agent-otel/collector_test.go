@@ -4,8 +4,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	collectormetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -27,11 +29,12 @@ type collector struct {
 	bodies    [][]byte
 	headers   []http.Header
 	problems  []error
+	arrived   chan struct{} // holds something after a request
 }
 
 func newCollector(t *testing.T) *collector {
 	t.Helper()
-	c := &collector{metrics: map[string]*metrics.Metric{}}
+	c := &collector{metrics: map[string]*metrics.Metric{}, arrived: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
 		request := &collectortrace.ExportTraceServiceRequest{}
@@ -77,12 +80,35 @@ func (c *collector) take(w http.ResponseWriter, r *http.Request, message, answer
 		return
 	}
 	note()
+	select {
+	case c.arrived <- struct{}{}:
+	default:
+	}
 	reply, err := proto.Marshal(answer)
 	if err != nil {
 		c.problems = append(c.problems, err)
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(reply) // the client can be gone
+}
+
+// wait returns when a span with that name has arrived.
+func (c *collector) wait(t *testing.T, name string) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		c.mu.Lock()
+		there := slices.ContainsFunc(c.spans, func(s *trace.Span) bool { return s.Name == name })
+		c.mu.Unlock()
+		if there {
+			return
+		}
+		select {
+		case <-c.arrived:
+		case <-limit:
+			t.Fatalf("no span %q", name)
+		}
+	}
 }
 
 // span returns the only span with that name.

@@ -14,9 +14,14 @@ import (
 	"time"
 )
 
-// The test binary is the program when it is called by its name.
+// A copy of the test binary with the name of the program is the program, whatever
+// it is called by: the process that holds a session has another name.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "bus-agent-otel" {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	if filepath.Base(self) == "bus-agent-otel" {
 		os.Exit(run(context.Background()))
 	}
 	os.Exit(m.Run())
@@ -39,40 +44,79 @@ echo '{"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"
 echo '{"type":"turn.completed","usage":{"input_tokens":7,"cached_input_tokens":0,"output_tokens":3}}'
 `
 
+// stubConversation calls a tool in each turn.
+const stubConversation = `#!/bin/sh
+session='"session_id":"281e2dea-4e55-40f3-a8df-7cc6631ae1db"'
+n=0
+while read -r line; do
+	case $line in
+	*'"control_request"'*)
+		id=${line#*\"request_id\":\"}
+		echo '{"type":"control_response","response":{"subtype":"success","request_id":"'"${id%%\"*}"'","response":{}}}' ;;
+	*'"type":"user"'*)
+		n=$((n + 1))
+		echo '{"type":"system","subtype":"init",'$session',"model":"stub-1","tools":[]}'
+		echo '{"type":"assistant","message":{"id":"a'$n'","role":"assistant","content":[{"type":"tool_use","id":"t'$n'","name":"Look","input":{}}]},'$session'}'
+		echo '{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t'$n'","content":"a"}]},'$session'}'
+		echo '{"type":"assistant","message":{"id":"b'$n'","role":"assistant","content":[{"type":"text","text":"Answer '$n'."}]},'$session'}'
+		echo '{"type":"result","subtype":"success","is_error":false,"result":"Answer '$n'.",'$session',"modelUsage":{"stub-1":{"inputTokens":'$n',"outputTokens":'$n'}}}' ;;
+	esac
+done
+`
+
 // An outcome is what came of a call of the program.
 type outcome struct {
 	stdout, stderr string
 	code           int
-	took           time.Duration
 }
 
-// call runs the program with a stub agent beside it.
-func call(t *testing.T, environ []string, args ...string) outcome {
+// A place is where the program is, with stub agents beside it.
+type place struct {
+	t                    *testing.T
+	bin, home, directory string
+	environ              []string
+}
+
+func newPlace(t *testing.T, environ ...string) *place {
 	t.Helper()
+	p := &place{t: t, bin: t.TempDir(), home: t.TempDir(), directory: t.TempDir(), environ: environ}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, home := t.TempDir(), t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "bus-agent-otel")); err != nil {
-		t.Fatal(err)
+	program := filepath.Join(p.bin, "bus-agent-otel")
+	if os.Link(self, program) != nil { // on another disk
+		text, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(program, text, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(bin, "codex"), []byte(stubAgent), 0o755); err != nil {
-		t.Fatal(err)
+	for name, script := range map[string]string{"codex": stubAgent, "claude": stubConversation} {
+		if err := os.WriteFile(filepath.Join(p.bin, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	return p
+}
+
+// call runs the program.
+func (p *place) call(args ...string) outcome {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, filepath.Join(bin, "bus-agent-otel"), args...)
-	c.Dir = t.TempDir()
-	c.Env = append([]string{"PATH=" + bin, "HOME=" + home, "GORACE=atexit_sleep_ms=0", "CODEX_API_KEY=" + secret}, environ...)
+	c := exec.CommandContext(ctx, filepath.Join(p.bin, "bus-agent-otel"), args...)
+	c.Dir = p.directory
+	c.Env = append([]string{"PATH=" + p.bin, "HOME=" + p.home, "GORACE=atexit_sleep_ms=0", "CODEX_API_KEY=" + secret}, p.environ...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
-	begun := time.Now()
-	err = c.Run()
+	err := c.Run()
 	if c.ProcessState == nil || ctx.Err() != nil {
-		t.Fatalf("%v: %v\n%s", args, err, stderr.String())
+		p.t.Fatalf("%v: %v\n%s", args, err, stderr.String())
 	}
-	return outcome{stdout.String(), stderr.String(), c.ProcessState.ExitCode(), time.Since(begun)}
+	return outcome{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
 }
 
 var runAgent = []string{"run", "--agent", "codex", "--text", "the question"}
@@ -80,11 +124,11 @@ var runAgent = []string{"run", "--agent", "codex", "--text", "the question"}
 func TestTelemetryArrives(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	got := call(t, []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20" + header,
-		"OTEL_RESOURCE_ATTRIBUTES=team=red", "TRACEPARENT=" + parent,
+	got := newPlace(t,
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20"+header,
+		"OTEL_RESOURCE_ATTRIBUTES=team=red", "TRACEPARENT="+parent,
 		"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true",
-	}, runAgent...)
+	).call(runAgent...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -142,10 +186,10 @@ func TestCollectorHangs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(over) })
-	got := call(t, []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization=" + header,
+	got := newPlace(t,
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+header,
 		"OTEL_EXPORTER_OTLP_TIMEOUT=600000", "OTEL_BSP_EXPORT_TIMEOUT=600000", "OTEL_METRIC_EXPORT_TIMEOUT=600000",
-	}, runAgent...)
+	).call(runAgent...)
 	expectRun(t, got, true)
 	if strings.Contains(got.stderr, header) {
 		t.Errorf("a secret is shown: %s", got.stderr)
@@ -164,7 +208,7 @@ func TestCollectorRefuses(t *testing.T) {
 	for name, url := range map[string]string{"refuses": server.URL, "is gone": gone.URL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := call(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_HEADERS=authorization=" + header}, runAgent...)
+			got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+header).call(runAgent...)
 			expectRun(t, got, true)
 			if strings.Contains(got.stderr, header) {
 				t.Errorf("a secret is shown: %s", got.stderr)
@@ -183,15 +227,16 @@ func TestNothingIsSentUnlessAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := expectRun(t, call(t, environ, runAgent...), false); got != "" {
-				t.Errorf("the agent is in the trace %q", got)
+			got := newPlace(t, environ...).call(runAgent...)
+			if trace := expectRun(t, got, false); trace != "" || strings.Contains(got.stderr, "OTEL_") {
+				t.Errorf("the agent is in the trace %q\n%s", trace, got.stderr)
 			}
 		})
 	}
 	t.Run("no agent runs", func(t *testing.T) {
 		t.Parallel()
-		got := call(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}, "detect")
-		if got.code != 0 || got.stdout != "codex\n" || got.stderr != "" {
+		got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL).call("detect")
+		if got.code != 0 || got.stdout != "claude\ncodex\n" || got.stderr != "" {
 			t.Errorf("detect: %+v", got)
 		}
 	})
@@ -202,6 +247,67 @@ func TestNothingIsSentUnlessAskedFor(t *testing.T) {
 			t.Errorf("%d requests were sent", len(c.bodies))
 		}
 	})
+}
+
+// The variable of OpenTelemetry keeps traces apart.
+func TestPropagatorsAreHeeded(t *testing.T) {
+	t.Parallel()
+	for propagators, goesOn := range map[string]bool{"none": false, "baggage": false, "tracecontext,baggage": true} {
+		t.Run(propagators, func(t *testing.T) {
+			t.Parallel()
+			c := newCollector(t)
+			told := expectRun(t, newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_PROPAGATORS="+propagators, "TRACEPARENT="+parent).call(runAgent...), false)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			id := hex.EncodeToString(c.span(t, "invoke_agent codex").TraceId)
+			if goesOn != (id == traceID) || goesOn != (told != parent) {
+				t.Errorf("the trace is %s, the agent's parent %s; want that it goes on: %t", id, told, goesOn)
+			}
+		})
+	}
+}
+
+// The process that holds a session tells of it when it ends.
+func TestSessionArrives(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	p := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+	started := p.call("session", "start", "--agent", "claude")
+	id := strings.TrimSpace(started.stdout)
+	if started.code != 0 || id == "" {
+		t.Fatalf("session start: %+v", started)
+	}
+	t.Cleanup(func() { p.call("session", "stop", id) })
+	for _, answer := range []string{"Answer 1.", "Answer 2."} {
+		if got := p.call("session", "send", id, "go on"); got.code != 0 || got.stdout != answer+"\n" {
+			t.Errorf("session send: %+v, want %q", got, answer)
+		}
+	}
+	if got := p.call("session", "stop", id); got.code != 0 {
+		t.Errorf("session stop: %+v", got)
+	}
+	c.wait(t, "session claude")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	session := c.span(t, "session claude")
+	var turns, tools int
+	for _, s := range c.spans {
+		switch a := attributes(s.Attributes); s.Name {
+		case "invoke_agent claude":
+			turns++
+			if !bytes.Equal(s.ParentSpanId, session.SpanId) || a["gen_ai.usage.output_tokens"] != "1" || a["gen_ai.response.model"] != "stub-1" {
+				t.Errorf("a turn is %v", s)
+			}
+		case "execute_tool Look":
+			tools++
+			if bytes.Equal(s.ParentSpanId, session.SpanId) || !bytes.Equal(s.TraceId, session.TraceId) {
+				t.Errorf("a call is not in a turn: %v", s)
+			}
+		}
+	}
+	if turns != 2 || tools != 2 {
+		t.Errorf("%d turns and %d calls, want two each: %v", turns, tools, c.spans)
+	}
 }
 
 // A signal can be had alone, and one that is not known takes nothing with it.
@@ -226,7 +332,7 @@ func TestSignalsAreApart(t *testing.T) {
 			for _, entry := range c.environ {
 				environ = append(environ, strings.ReplaceAll(entry, "%s", collector.URL))
 			}
-			got := call(t, environ, runAgent...)
+			got := newPlace(t, environ...).call(runAgent...)
 			expectRun(t, got, false)
 			collector.mu.Lock()
 			defer collector.mu.Unlock()
