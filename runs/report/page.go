@@ -157,7 +157,7 @@ func (p *page) summarize() {
 }
 
 // generatedTask is how IDs of tasks begin.
-var generatedTask = regexp.MustCompile(`^task-\d{8}-\d{6}-`)
+var generatedTask = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^task-\d{8}-\d{6}-`) })
 
 // rowOf describes a run. Keys counts how often each ID came before.
 func (p *page) rowOf(run *runs.Run, keys map[string]int) *row {
@@ -167,7 +167,7 @@ func (p *page) rowOf(run *runs.Run, keys map[string]int) *row {
 		Reason: failureText(run), kind: failureKind(run),
 		Runtime: line(run.Agent, 80), Model: line(run.Model, 80),
 	}
-	r.Name = generatedTask.ReplaceAllString(r.Task, "")
+	r.Name = generatedTask().ReplaceAllString(r.Task, "")
 	if !run.StartTime.IsZero() {
 		r.Time = run.StartTime.UTC().Format(time.RFC3339)
 	}
