@@ -18,7 +18,7 @@ func TestShownCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal("bash is needed to run what the pages show: ", err)
 	}
-	for _, page := range []string{"README.md", "docs/cli.md", "docs/selection.md", "docs/sessions.md", "docs/adding-a-runtime.md"} {
+	for _, page := range []string{"README.md", "docs/cli.md", "docs/runs.md", "docs/selection.md", "docs/sessions.md", "docs/adding-a-runtime.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			commands := shownCommands(t, filepath.Join("..", "..", filepath.FromSlash(page)))
