@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // A Runner runs agents whose answers follow a schema. Its methods may be called by
@@ -27,6 +29,11 @@ type Runner struct {
 	// where Request.Timeout is zero. When it is zero too, each of them has the
 	// configured default.
 	Timeout time.Duration
+
+	// Environ is the environment whose secrets are masked in the words of the
+	// validator, which quote the answer, besides those of Request.Env; nil is that
+	// of this process. See runner.Mask.
+	Environ []string
 
 	// Warn receives one line when an answer does not follow the schema and the
 	// agent is about to be asked again. It is in Result.Warnings too. Warn may be nil.
@@ -64,7 +71,7 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 	if err != nil {
 		return result, err
 	}
-	invalid := r.check(&result)
+	invalid := r.check(&req, &result)
 	if invalid == nil {
 		return result, nil
 	}
@@ -89,7 +96,7 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 		merge(&second, &result, req)
 		return second, repairFailed(err, invalid)
 	}
-	again := r.check(&second)
+	again := r.check(&req, &second)
 	merge(&second, &result, req)
 	if again != nil {
 		again.Repaired = true
@@ -99,11 +106,17 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 }
 
 // check puts the value of the answer in its place, or says what is wrong with it.
-func (r *Runner) check(result *agent.Result) *InvalidError {
+func (r *Runner) check(req *agent.Request, result *agent.Result) *InvalidError {
 	if result.TextTruncated {
 		return &InvalidError{Words: "it is too long, its middle is missing"}
 	}
-	value, err := r.Schema.Check(result.Text)
+	environ := r.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	value, err := r.Schema.check(result.Text, func(words string) string {
+		return runner.Mask(slices.Concat(environ, req.Env), words)
+	})
 	if err != nil {
 		return &InvalidError{Words: err.Error()}
 	}

@@ -269,6 +269,25 @@ func TestUsageOfBothTurns(t *testing.T) {
 	}
 }
 
+// The words of the validator quote the answer, but no secret.
+func TestRunMasksSecrets(t *testing.T) {
+	t.Parallel()
+	schema, err := Compile([]byte(weather))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leak := `{"city":"Turku","degrees":"sk-of-the-caller and ` + strings.Repeat("sk-of-the-request ", 100) + `"}`
+	var warned string
+	next := &turns{play: []func(agent.Request) (agent.Result, error){says(leak), says(leak)}}
+	r := Runner{Next: next, Schema: schema, Environ: []string{"MY_API_KEY=sk-of-the-caller"}, Warn: func(line string) { warned = line }}
+	_, err = r.Run(t.Context(), agent.Request{Prompt: "x", Env: []string{"OTHER_TOKEN=sk-of-the-request"}})
+	for _, text := range []string{err.Error(), warned, next.requests[1].Prompt} {
+		if !strings.Contains(text, `/properties/degrees: type: *** and ***`) || strings.Contains(text, "sk-of") {
+			t.Errorf("it says %q", text)
+		}
+	}
+}
+
 // The schema of a caller is not the request's to change.
 func TestRunKeepsTheRequest(t *testing.T) {
 	t.Parallel()

@@ -51,12 +51,12 @@ func Compile(schema []byte) (*Schema, error) {
 	}
 	s := &jsonschema.Schema{}
 	if err := json.Unmarshal(schema, s); err != nil {
-		return nil, agent.Usagef("the schema: %s", words(err))
+		return nil, agent.Usagef("the schema: %s", words(err.Error()))
 	}
 	s.ID = "" // nothing refers to it
 	resolved, err := s.Resolve(&jsonschema.ResolveOptions{Loader: loadNothing})
 	if err != nil {
-		return nil, agent.Usagef("the schema: %s", words(err))
+		return nil, agent.Usagef("the schema: %s", words(err.Error()))
 	}
 	return &Schema{source: append(json.RawMessage(nil), schema...), resolved: resolved}, nil
 }
@@ -80,15 +80,21 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 // agent wrote it, when it follows the schema. Which text of an answer is its value
 // is told in the documentation of the package.
 func (s *Schema) Check(text string) (json.RawMessage, error) {
+	return s.check(text, func(words string) string { return words })
+}
+
+// check is Check with words in which mask has hidden what nobody may read, before
+// they are cut.
+func (s *Schema) check(text string, mask func(string) string) (json.RawMessage, error) {
 	a, err := extract(text)
 	if err == nil {
 		err = a.flaw
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.resolved.Validate(native(a.value))
 	}
-	if err := s.resolved.Validate(native(a.value)); err != nil {
-		return nil, errors.New(words(err))
+	if err != nil {
+		return nil, errors.New(words(mask(err.Error())))
 	}
 	return json.RawMessage(a.text), nil
 }
@@ -98,8 +104,8 @@ const maxWords = 600
 
 // words returns what the validator says as one printable line: where in the schema
 // and what.
-func words(err error) string {
-	text := strings.Join(strings.Fields(formatters.SanitizeString(shorten(err.Error(), 8*maxWords))), " ")
+func words(text string) string {
+	text = strings.Join(strings.Fields(formatters.SanitizeString(shorten(text, 8*maxWords))), " ")
 	for _, noise := range []string{"validating root: ", "validating ", "jsonschema.Schema: ", "jsonschema: ", "<anonymous schema>: "} {
 		text = strings.ReplaceAll(text, noise, "")
 	}

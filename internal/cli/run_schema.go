@@ -64,7 +64,7 @@ func (inv *invocation) withSchema(ctx context.Context, o *schemaOptions, r *runn
 	if o.compiled == nil {
 		return next
 	}
-	checked := &structured.Runner{Next: next, Schema: o.compiled, Warn: warn}
+	checked := &structured.Runner{Next: next, Schema: o.compiled, Environ: inv.env.Environ, Warn: warn}
 	if s, err := r.Settings(ctx, "", req, ""); err == nil { // otherwise the run says what is wrong
 		checked.Timeout = s.Timeout.Value
 	}
