@@ -271,7 +271,7 @@ func TestPropagatorsAreHeeded(t *testing.T) {
 func TestSessionArrives(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	p := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+	p := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_SERVICE_NAME=ours")
 	started := p.call("session", "start", "--agent", "claude")
 	id := strings.TrimSpace(started.stdout)
 	if started.code != 0 || id == "" {
@@ -289,6 +289,11 @@ func TestSessionArrives(t *testing.T) {
 	c.wait(t, "session claude")
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, r := range c.resources {
+		if name := attributes(r.Attributes)["service.name"]; name != "ours" {
+			t.Errorf("the service is %q, want the name it was given", name)
+		}
+	}
 	session := c.span(t, "session claude")
 	var turns, tools int
 	for _, s := range c.spans {
