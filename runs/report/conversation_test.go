@@ -140,6 +140,10 @@ func TestEndlessTextIsBounded(t *testing.T) {
 	piece := agent.Event{Kind: agent.KindText, MessageID: "a", Delta: true, Text: strings.Repeat("x", 100_000)}
 	c := readConversation(entriesOf(piece, piece, piece, piece, piece, piece, piece, piece, piece, piece, piece, piece), madeAt, 1<<20)
 	if len(c.Items) != 1 || len(c.Items[0].Text) > longText+200 || !strings.Contains(c.Items[0].Text, "left out") {
-		t.Errorf("%d items, %d bytes", len(c.Items), len(c.Items[0].Text))
+		t.Fatalf("%d items, %d bytes", len(c.Items), len(c.Items[0].Text))
+	}
+	// 1.2 MB came and 1 MiB was kept at a time.
+	if text := c.Items[0].Text; !strings.HasSuffix(text, "… 151.4 kB left out …") {
+		t.Errorf("it ends with %q", text[len(text)-40:])
 	}
 }

@@ -273,6 +273,17 @@ func TestPageWithoutRuns(t *testing.T) {
 	}
 }
 
+func TestNewestRunIsFirst(t *testing.T) {
+	t.Parallel()
+	_, markup := takeApart(t, write(t, []runs.Info{
+		{RunID: "b", StartTime: madeAt.Add(-time.Hour)}, {RunID: "a", StartTime: madeAt}, {RunID: "c", StartTime: madeAt.Add(-2 * time.Hour)},
+	}, Options{MaxRuns: 2}))
+	rows := regexp.MustCompile(`<tr id="run-(.)"`).FindAllStringSubmatch(markup, -1)
+	if len(rows) != 2 || rows[0][1] != "a" || rows[1][1] != "b" {
+		t.Errorf("rows %q", rows)
+	}
+}
+
 func TestRunsOfOneIDAreToldApart(t *testing.T) {
 	t.Parallel()
 	_, markup := takeApart(t, write(t, []runs.Info{{RunID: "same", ProjectID: "a"}, {RunID: "same", ProjectID: "b"}}, Options{}))
