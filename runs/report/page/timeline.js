@@ -11,6 +11,7 @@ function startTimeline() {
   for (const [hours, name] of [[1, "the last hour"], [24, "the last day"], [24 * 7, "the last 7 days"], [24 * 30, "the last 30 days"]]) {
     if (newest - oldest > hours * 3.6e6 * 1.2) spans.append(element("option", { value: hours * 3.6e6 }, name));
   }
+  if (spans.options.length === 1) spans.parentNode.hidden = true;
   const draw = () => chart.replaceChildren(timeline(known, group.value, Number(spans.value), chart.clientWidth));
   chart.hidden = byID("time-legend").hidden = byID("time-controls").hidden = false;
   for (const state of byID("time-legend").children) {
