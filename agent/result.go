@@ -45,8 +45,8 @@ type Result struct {
 	// RunID is what a [Recorder] calls the run; empty where none did.
 	RunID string `json:"run_id,omitempty"`
 
-	// Attempts are the runs of other runtimes that were tried before this one, in
-	// order; see package fallback.
+	// Attempts are the runs of other runtimes that were tried before this one, or
+	// would have been but for their rest, in order; see package fallback.
 	Attempts []Attempt `json:"attempts,omitempty"`
 }
 

@@ -31,7 +31,8 @@ func TestARuntimeThatTrippedRests(t *testing.T) {
 		// It is left out as long as that lasts, and then tried again.
 		w.clock = w.clock.Add(length - time.Second)
 		result, err := w.runs(w.request("alpha"), "beta")
-		if err != nil || result.Attempts != nil || result.Model != "auto" {
+		if err != nil || len(result.Attempts) != 1 || result.Attempts[0].Runtime != "alpha" || result.Attempts[0].Kind != agent.KindOf(kind) ||
+			!strings.Contains(result.Attempts[0].Error, "rests until") || result.Model != "auto" {
 			t.Errorf("%v, %+v", err, result)
 		}
 		w.warned("alpha rests until " + want[0].Until.Local().Format("15:04:05") + " (" + agent.KindOf(kind) + "); it is skipped")

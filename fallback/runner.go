@@ -161,6 +161,7 @@ func (c *call) missing(err error) bool {
 func (c *call) tryAll(ctx context.Context, all candidates) (agent.Result, error) {
 	at, skipped := all.next(-1)
 	c.warnAll(skipped)
+	c.leaveOut(all[:at])
 	previous := all[at].req.Place.Previous
 	for {
 		now := &all[at]
@@ -184,8 +185,20 @@ func (c *call) tryAll(ctx context.Context, all candidates) (agent.Result, error)
 			Runtime: cmp.Or(result.Runtime, now.token), Model: result.Model, Kind: agent.KindOf(err), Error: err.Error(),
 			RunID: result.RunID, Usage: result.Usage, Duration: result.Duration,
 		})
+		c.leaveOut(all[at+1 : next])
 		previous = cmp.Or(result.RunID, previous)
 		at = next
+	}
+}
+
+// leaveOut notes the candidates that are not tried although it is their turn.
+func (c *call) leaveOut(list candidates) {
+	for _, one := range list {
+		kind := agent.KindOf(agent.ErrNotInstalled)
+		if one.problem == "" {
+			kind = one.rest.Kind
+		}
+		c.attempts = append(c.attempts, agent.Attempt{Runtime: one.token, Kind: kind, Error: one.token + " " + one.skipped(true)})
 	}
 }
 

@@ -150,7 +150,8 @@ func TestStartsWhereTheFirstIsMissing(t *testing.T) {
 	w := newWorld(t, "gamma")
 	w.Runtimes = []string{"beta", "gamma"}
 	result, err := w.runs(w.request("alpha"), "(not_installed)", "gamma")
-	if err != nil || len(result.Attempts) != 1 || result.Attempts[0].Kind != "not_installed" || result.Attempts[0].Runtime != "alpha" || result.Attempts[0].RunID != "" {
+	if err != nil || len(result.Attempts) != 2 || result.Attempts[0].Kind != "not_installed" || result.Attempts[0].Runtime != "alpha" || result.Attempts[0].RunID != "" ||
+		result.Attempts[1].Runtime != "beta" || result.Attempts[1].Kind != "not_installed" {
 		t.Errorf("%v, %+v", err, result.Attempts)
 	}
 	w.warned("alpha: Fake alpha is not installed", "beta cannot be started")

@@ -130,7 +130,7 @@ func (r *Runner) repair(ctx context.Context, first agent.Request, result *agent.
 	req := first
 	req.Runtime = cmp.Or(result.Runtime, first.Runtime)
 	if len(result.Attempts) > 0 {
-		req.Model = "" // that was for the runtime which was to be first
+		req.Model = runner.DefaultModel // the other was for the runtime which was to be first
 	}
 	req.Template, req.Vars, req.Continue = "", nil, false
 	req.Place.Previous = cmp.Or(result.RunID, first.Place.Previous)

@@ -228,7 +228,7 @@ func TestRunRepairsWithTheRuntimeThatAnswered(t *testing.T) {
 	next, result, err := run(t, agent.Request{Runtime: "first", Model: "big"}, says(wrong, func(r *agent.Result) {
 		r.Attempts = []agent.Attempt{{Runtime: "first"}}
 	}), says(good))
-	if err != nil || next.requests[1].Runtime != "fake" || next.requests[1].Model != "" || len(result.Attempts) != 1 {
+	if err != nil || next.requests[1].Runtime != "fake" || next.requests[1].Model != "auto" || len(result.Attempts) != 1 {
 		t.Errorf("%v, %+v, %+v", err, next.requests, result)
 	}
 }
