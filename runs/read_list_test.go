@@ -296,6 +296,11 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	text, err := marshalInfo(&info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(task, runsName, ".new-1", infoName), string(text))
 	list := mustList(t, &Store{Root: root}, Filter{})
 	if len(list) != 1 || list[0].RunID != info.RunID {
 		t.Errorf("%+v", list)
