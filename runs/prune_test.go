@@ -68,21 +68,24 @@ func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
 	plain := filepath.Join(store.Root, "demo", "task", runsName, "plain")
 	outside := put(t, t.TempDir(), exampleInfo(2))
 	linked := filepath.Join(store.Root, "demo", "linked")
-	if err := errors.Join(os.MkdirAll(plain, 0o700), os.Symlink(filepath.Dir(filepath.Dir(outside)), linked)); err != nil {
+	over := put(t, store.Root, exampleInfo(4))
+	if err := errors.Join(os.MkdirAll(plain, 0o700), os.Symlink(filepath.Dir(filepath.Dir(outside)), linked),
+		os.Symlink("demo", filepath.Join(store.Root, "alias"))); err != nil {
 		t.Fatal(err)
 	}
+	alias := filepath.Join(store.Root, "alias", exampleInfo(4).TaskID, runsName, filepath.Base(over))
 	throughLink := filepath.Join(linked, runsName, filepath.Base(outside))
 	damaged := put(t, store.Root, exampleInfo(3))
 	write(t, filepath.Join(damaged, infoName), "damaged")
 	for _, dir := range []string{
-		live.Dir, unknown.Dir, plain, outside, throughLink, damaged, store.Root, filepath.Join(store.Root, "demo"), filepath.Dir(plain),
+		live.Dir, unknown.Dir, plain, outside, throughLink, alias, damaged, store.Root, filepath.Join(store.Root, "demo"), filepath.Dir(plain),
 		filepath.Join(live.Dir, "deeper"), "", "/", filepath.Join(live.Dir, "..", "..", "..", ".."),
 	} {
 		if err := store.Remove(&Run{Dir: dir}, false); err == nil {
 			t.Errorf("%s is removed", dir)
 		}
 	}
-	for _, dir := range []string{live.Dir, unknown.Dir, plain, throughLink, damaged} {
+	for _, dir := range []string{live.Dir, unknown.Dir, plain, throughLink, over, damaged} {
 		if !exists(dir) {
 			t.Errorf("%s is removed", dir)
 		}
