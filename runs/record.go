@@ -154,6 +154,7 @@ func (s *Store) begin(run *agent.Recordable, place agent.Place) (*record, string
 	}
 	if prompt != "" {
 		_ = r.events.add(&Entry{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}}, r)
+		r.events.flush()
 	}
 	if err := r.post(MessageStart, r.startText()); err != nil {
 		_ = r.note(err)
