@@ -43,6 +43,19 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 	return nil
 }
 
+// recordOrClose is record, after which nothing is left to close when it fails.
+func (p *prepared) recordOrClose(ctx context.Context, r agent.Recorder) error {
+	goesOn := false
+	defer func() {
+		if !goesOn { // it may have panicked
+			p.close(context.WithoutCancel(ctx))
+		}
+	}()
+	err := p.record(ctx, r)
+	goesOn = err == nil
+	return err
+}
+
 // provider returns who answers for the model; a variant can ask somebody else.
 func (p *prepared) provider() string {
 	if p.selection.Variant != "" {

@@ -281,3 +281,31 @@ func TestRecorderIsToldOfATerminal(t *testing.T) {
 		})
 	}
 }
+
+type panickyRecorder struct{}
+
+func (panickyRecorder) Record(context.Context, agent.Recordable) (agent.Recording, error) {
+	panic("mine")
+}
+
+func TestRecorderThatPanicsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(b *bench){
+		"run":     func(b *bench) { _, _ = b.Run(context.Background(), b.request("say ok:")) },
+		"session": func(b *bench) { _, _ = b.StartSession(context.Background(), b.sessionRequest("converse"), session.Options{}) },
+	} {
+		b := conversing(t)
+		b.Recorder = panickyRecorder{}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			start(b)
+		}()
+		if left := b.leftBehind(t); len(left) > 0 {
+			t.Errorf("%s: left behind %q", name, left)
+		}
+	}
+}

@@ -53,8 +53,7 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 // runAndRecord ends what was begun also when a callback panics.
 func (p *prepared) runAndRecord(ctx context.Context, recorder agent.Recorder) (result agent.Result, err error) {
 	result = agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}
-	if err = p.record(ctx, recorder); err != nil {
-		p.close(context.WithoutCancel(ctx))
+	if err = p.recordOrClose(ctx, recorder); err != nil {
 		result.RunID, result.Warnings = p.recording.RunID, p.warnings
 		return result, err
 	}

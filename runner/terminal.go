@@ -26,12 +26,10 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 		return nil, err
 	}
 	if len(p.req.Resolved.Setup.Files) > 0 {
-		err = p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
-	} else {
-		err = p.record(ctx, r.Recorder)
-	}
-	if err != nil {
 		p.close(context.WithoutCancel(ctx))
+		return nil, p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
+	}
+	if err := p.recordOrClose(ctx, r.Recorder); err != nil {
 		return nil, err
 	}
 	s, err := p.openTerminal(ctx, open, options)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -176,26 +175,21 @@ func (r *record) endText() string {
 	if r.info.Error != "" {
 		text += "error: " + strings.ReplaceAll(r.info.Error, "\n", " ") + "\n"
 	}
-	if tail := lastLines(filepath.Join(r.dir, stderrName)); tail != "" {
+	if tail := r.stderr.lastLines(); tail != "" {
 		text += fmt.Sprintf("\n## stderr (last %d lines)\n%s\n", tailLines, tail)
 	}
 	return text
 }
 
-// lastLines returns the last lines of a file, "" when it cannot be read.
-func lastLines(path string) string {
-	f, err := os.Open(path)
+// lastLines returns the last lines of the file.
+func (o *outputFile) lastLines() string {
+	written, err := o.written()
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	from := max(0, info.Size()-tailBytes)
-	text := make([]byte, info.Size()-from)
-	n, _ := f.ReadAt(text, from)
+	from := max(0, written.Size()-tailBytes)
+	text := make([]byte, written.Size()-from)
+	n, _ := written.ReadAt(text, from)
 	text = text[:n]
 	if from > 0 {
 		_, text, _ = bytes.Cut(text, []byte("\n"))

@@ -20,11 +20,7 @@ func (r *record) end(result agent.Result, err error) error {
 		r.info.AgentVersion = r.version()
 	}
 	r.finish(&result, err)
-	for _, failure := range []error{r.stdout.close(), r.stderr.close(), r.events.close(), r.writeAnswer(&result)} {
-		if failure != nil {
-			_ = r.note(failure)
-		}
-	}
+	r.noteAll(r.stdout.flush(), r.stderr.flush(), r.events.close(), r.writeAnswer(&result))
 	if r.events != nil {
 		r.info.ToolCalls = r.events.calls
 	}
@@ -33,6 +29,7 @@ func (r *record) end(result agent.Result, err error) error {
 			_ = r.note(failure)
 		}
 	}
+	r.noteAll(r.stdout.close(), r.stderr.close())
 	if r.problem != nil {
 		r.info.RecordProblem = r.mask.text(r.problem.Error())
 	}
@@ -48,6 +45,15 @@ func (r *record) end(result agent.Result, err error) error {
 	}
 	r.warn(failure.Error())
 	return nil
+}
+
+// noteAll notes those of errs that are errors.
+func (r *record) noteAll(errs ...error) {
+	for _, err := range errs {
+		if err != nil {
+			_ = r.note(err)
+		}
+	}
 }
 
 // versionWait is how long the end of a run waits for the version of its agent.
@@ -87,9 +93,9 @@ func (r *record) finish(result *agent.Result, err error) {
 	info := &r.info
 	info.EndTime = time.Now().UTC()
 	info.ExitCode, info.Signal = exitCode(result), result.Signal
-	info.SessionID = result.SessionID
+	info.SessionID = r.mask.text(result.SessionID)
 	if result.Model != "" {
-		info.Model = result.Model
+		info.Model = r.mask.text(result.Model)
 	}
 	if result.Usage != nil {
 		usage := Usage(*result.Usage)
@@ -143,11 +149,12 @@ func summary(code int, err error) string {
 // maxCommandLine bounds the command line of a record, in bytes.
 const maxCommandLine = 8 << 10
 
-// commandLine returns the agent's command as a shell would take it.
-func commandLine(start agent.Start, promptPath string) string {
+// commandLine returns the agent's command as a shell would take it, without
+// secrets.
+func commandLine(start agent.Start, promptPath string, mask *masker) string {
 	words := []string{baseName(start.Path)}
 	for _, arg := range start.Command.Args {
-		words = append(words, shellWord(arg))
+		words = append(words, shellWord(mask.text(arg)))
 	}
 	line := strings.Join(words, " ")
 	if len(line) > maxCommandLine {

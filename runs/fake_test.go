@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
@@ -51,6 +53,23 @@ func fakeAgent(script string) int {
 			if err := os.WriteFile(filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), "output.md"), []byte(arg), 0o600); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
+		case "outputsecret":
+			if err := os.WriteFile(filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), "output.md"), []byte("the key is "+os.Getenv("FAKE_API_KEY")+"!"), 0o600); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		case "swap": // something else stands under the name of a file of the record
+			name, what, _ := strings.Cut(arg, " ")
+			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), name)
+			_ = os.Remove(path)
+			var err error
+			if what == "fifo" {
+				err = unix.Mkfifo(path, 0o600)
+			} else {
+				err = os.Symlink(what, path)
+			}
+			if err != nil {
+				fmt.Println(err)
+			}
 		case "many":
 			var n int
 			fmt.Sscan(arg, &n)
@@ -84,6 +103,8 @@ func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
 		return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: text, Model: "m-1"})
 	case "text":
 		return append(events, agent.Event{Kind: agent.KindText, Text: text})
+	case "delta":
+		return append(events, agent.Event{Kind: agent.KindText, MessageID: "m", Delta: true, Text: text})
 	case "tool":
 		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "t1", Name: text}})
 	case "usage":
@@ -103,7 +124,7 @@ func fakeRuntime(id string, tokens ...string) registry.Runtime {
 		Options:  registry.Options{Model: true, Access: agent.Accesses()},
 		TokenEnv: tokens,
 		Command: func(r agent.Request) (agent.Command, error) {
-			return agent.Command{Args: []string{"it's", "-p"}, Stdin: r.Prompt}, nil
+			return agent.Command{Args: append([]string{"it's", "-p"}, r.Args...), Stdin: r.Prompt}, nil
 		},
 		Decoder:       func() formatters.Decoder { return fakeDecoder{} },
 		ReportsResult: true,

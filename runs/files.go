@@ -41,7 +41,8 @@ func quotedInJSON(text string) string {
 
 func (m *masker) text(text string) string { return runner.Mask(m.environ, text) }
 
-// An outputFile is the file of one output of the agent.
+// An outputFile is the file of one output of the agent. What was written is read
+// through it too: the agent can put anything else under its name.
 type outputFile struct {
 	record *record
 	file   *os.File
@@ -50,7 +51,7 @@ type outputFile struct {
 }
 
 func (r *record) create(name string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(r.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return os.OpenFile(filepath.Join(r.dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 func (r *record) openOutput(name string) (*outputFile, error) {
@@ -74,16 +75,31 @@ func (o *outputFile) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// close returns the first error of the file.
-func (o *outputFile) close() error {
-	if o == nil || o.file == nil {
+// flush writes what is held back as the possible beginning of a secret.
+func (o *outputFile) flush() error {
+	if o == nil || o.failed {
 		return nil
 	}
-	var err error
-	if !o.failed {
-		err = o.masked.Flush()
+	return o.masked.Flush()
+}
+
+// written returns a reader of what is in the file.
+func (o *outputFile) written() (*io.SectionReader, error) {
+	if o == nil {
+		return io.NewSectionReader(strings.NewReader(""), 0, 0), nil
 	}
-	return errors.Join(err, o.file.Close())
+	info, err := o.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(o.file, 0, info.Size()), nil
+}
+
+func (o *outputFile) close() error {
+	if o == nil {
+		return nil
+	}
+	return o.file.Close()
 }
 
 // An eventFile is the file of a run's events. It gathers them, for readers that
@@ -95,7 +111,9 @@ type eventFile struct {
 	timer   *time.Timer
 	pending bool
 	err     error // of a write
+	told    bool  // of it
 	calls   int   // of tools
+	pieces  pieces
 }
 
 // flushTime is how long an event may wait until it is written, flushSize how many
@@ -108,9 +126,14 @@ func (r *record) openEvents() (*eventFile, error) {
 		return nil, err
 	}
 	e := &eventFile{file: f}
-	e.timer = time.AfterFunc(time.Hour, e.flush)
-	e.timer.Stop()
+	e.timer = newStoppedTimer(e.flush)
 	return e, nil
+}
+
+func newStoppedTimer(f func()) *time.Timer {
+	t := time.AfterFunc(time.Hour, f)
+	t.Stop()
+	return t
 }
 
 // event adds one event of the agent.
@@ -129,25 +152,33 @@ func (f *eventFile) add(e *Entry, r *record) error {
 	if e.Kind == agent.KindToolCall {
 		f.calls++
 	}
-	if f.err != nil {
-		return nil // it was told when it happened
+	if f.err == nil {
+		f.gatherEntry(e, &r.mask)
+		if len(f.gather) >= flushSize {
+			f.write()
+		} else if !f.pending {
+			f.pending = true
+			f.timer.Reset(flushTime)
+		}
 	}
-	begun := len(f.gather)
-	f.gather = e.AppendJSON(f.gather)
-	if r.mask.some {
-		f.gather = append(f.gather[:begun], r.mask.text(string(f.gather[begun:]))...)
+	if f.err == nil || f.told {
+		return nil
 	}
-	f.gather = append(f.gather, '\n')
-	if len(f.gather) >= flushSize {
-		f.write()
-	} else if !f.pending {
-		f.pending = true
-		f.timer.Reset(flushTime)
+	f.told = true
+	return r.note(f.err)
+}
+
+// gatherEntry adds the line of an entry without secrets.
+func (f *eventFile) gatherEntry(e *Entry, mask *masker) {
+	if !mask.some {
+		f.gather = append(e.AppendJSON(f.gather), '\n')
+		return
 	}
-	if f.err != nil {
-		return r.note(f.err)
+	for _, e := range f.pieces.take(e, mask) {
+		begun := len(f.gather)
+		f.gather = e.AppendJSON(f.gather)
+		f.gather = append(append(f.gather[:begun], mask.text(string(f.gather[begun:]))...), '\n')
 	}
-	return nil
 }
 
 // flush writes what was gathered.
@@ -176,9 +207,12 @@ func (f *eventFile) close() error {
 		return nil
 	}
 	f.timer.Stop()
-	f.flush()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if rest := f.pieces.rest(); rest != nil && f.err == nil {
+		f.gather = append(rest.AppendJSON(f.gather), '\n') // it is masked
+	}
+	f.write()
 	return errors.Join(f.err, f.file.Close())
 }
 
@@ -191,41 +225,4 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	at := len(dst)
 	dst = e.Event.AppendJSON(dst)
 	return append(dst[:at], dst[at+1:]...) // without its brace
-}
-
-// writeAnswer writes output.md unless the agent has: the answer that was decoded,
-// or, where there is none, all that the agent wrote.
-func (r *record) writeAnswer(result *agent.Result) error {
-	path := filepath.Join(r.dir, outputName)
-	if _, err := os.Lstat(path); err == nil {
-		return nil
-	}
-	if result.Text != "" {
-		return writeNew(path, strings.NewReader(r.mask.text(result.Text)))
-	}
-	said, err := os.Open(filepath.Join(r.dir, stdoutName))
-	if err != nil {
-		return err
-	}
-	defer said.Close()
-	return writeNew(path, said)
-}
-
-// writeNew writes a file that appears whole.
-func writeNew(path string, from io.Reader) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, from)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

@@ -131,6 +131,7 @@ func (s *Store) begin(run *agent.Recordable, place agent.Place) (*record, string
 	r.task = filepath.Join(s.Root, place.Project, place.Task)
 	r.bus = filepath.Join(r.task, busName)
 	r.info = newInfo(run, place)
+	r.info.CWD, r.info.Model = r.mask.text(r.info.CWD), r.mask.text(r.info.Model)
 	runs := filepath.Join(r.task, runsName)
 	if err := os.MkdirAll(runs, 0o700); err != nil {
 		return nil, "", err
@@ -183,7 +184,7 @@ func (r *record) settle(runs string, run *agent.Recordable) (prompt string, err 
 	for range maxClashes {
 		r.info.RunID = newRunID(r.info.StartTime)
 		r.locate(filepath.Join(runs, r.info.RunID))
-		r.info.CommandLine = r.mask.text(commandLine(run.Start, r.info.PromptPath))
+		r.info.CommandLine = commandLine(run.Start, r.info.PromptPath, &r.mask)
 		prompt = run.Request.Prompt
 		if r.store.Preamble && !run.Session {
 			prompt = r.preamble() + prompt
