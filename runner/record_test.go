@@ -291,8 +291,10 @@ func (panickyRecorder) Record(context.Context, agent.Recordable) (agent.Recordin
 func TestRecorderThatPanicsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(b *bench){
-		"run":     func(b *bench) { _, _ = b.Run(context.Background(), b.request("say ok:")) },
-		"session": func(b *bench) { _, _ = b.StartSession(context.Background(), b.sessionRequest("converse"), session.Options{}) },
+		"run": func(b *bench) { _, _ = b.Run(context.Background(), b.request("say ok:")) },
+		"session": func(b *bench) {
+			_, _ = b.StartSession(context.Background(), b.sessionRequest("converse"), session.Options{})
+		},
 	} {
 		b := conversing(t)
 		b.Recorder = panickyRecorder{}
