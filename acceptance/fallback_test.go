@@ -118,7 +118,7 @@ func TestFallbackFromClaudeToCodex(t *testing.T) {
 		t.Errorf("doctor: %v", o)
 	}
 	r, o = w.fallBack("claude", "codex")
-	w.answeredBy("openai", r, o)
+	w.answeredBy("openai", r, o, "claude quota")
 	if got := w.providers(); got["anthropic"] != asked || got["openai"] != 2 {
 		t.Errorf("asked %v", got)
 	}
