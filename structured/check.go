@@ -6,14 +6,21 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// maxWork bounds how many parts of a schema apply to one and the same value, those
-// that a $ref stands for included.
-const maxWork = 1000
+const (
+	// maxWork bounds the steps that a value takes: the parts of a schema that apply to
+	// it, those that a $ref stands for included, and what is large in them.
+	maxWork = 1000
+	// perStep is how many comparisons with a member of an enum, names that are looked
+	// for and instructions of a regular expression, at one byte, take about as long as
+	// a part.
+	perStep = 5
+)
 
 // drafts are what $schema may say.
 var drafts = []string{
@@ -58,6 +65,8 @@ type part struct {
 	at     string
 	object map[string]any // nil: true or false
 	same   []string       // pointers of the parts that apply to the same value
+	member []string       // pointers of those that may all apply to the same member of it
+	small  int            // comparisons, names and instructions; see perStep
 }
 
 // check returns what is wrong with a schema, and where.
@@ -78,10 +87,23 @@ func check(v any) error {
 			return err
 		}
 		if n > maxWork {
-			return fmt.Errorf("at %s: it takes more than %d steps to check one value", p.at, maxWork)
+			return tooMuch(p.at)
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(c.parts)) {
+		n := 0
+		for _, member := range c.parts[at].member {
+			n += c.work[c.parts[member]]
+		}
+		if n > maxWork {
+			return tooMuch(at + "/patternProperties")
 		}
 	}
 	return nil
+}
+
+func tooMuch(at string) error {
+	return fmt.Errorf("at %s: it takes more than %d steps to check one value", at, maxWork)
 }
 
 func (c *checker) schema(v any, at string) error {
@@ -96,6 +118,11 @@ func (c *checker) schema(v any, at string) error {
 		return fmt.Errorf("at %s: %w", at, errNotSchema)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.object)) {
+		small := smallSteps(name, p.object[name])
+		if small/perStep >= maxWork {
+			return tooMuch(at + "/" + escape(name))
+		}
+		p.small += small
 		if err := c.keyword(p, name, p.object[name], at+"/"+escape(name)); err != nil {
 			return err
 		}
@@ -144,6 +171,9 @@ func (c *checker) keyword(p *part, name string, v any, at string) error {
 				continue
 			}
 			same(below)
+			if name == "patternProperties" {
+				p.member = append(p.member, below)
+			}
 			if err := c.schema(object[key], below); err != nil {
 				return err
 			}
@@ -202,7 +232,61 @@ func (p *part) text(name, text, at string) error {
 	return nil
 }
 
-// count returns how many parts apply to a value that p applies to.
+// smallSteps returns how many comparisons, names and instructions a keyword takes.
+func smallSteps(name string, v any) (n int) {
+	list, _ := v.([]any)
+	object, _ := v.(map[string]any)
+	text, _ := v.(string)
+	switch name {
+	case "enum", "const":
+		return size(v)
+	case "required":
+		return len(list)
+	case "properties":
+		return len(object)
+	case "pattern":
+		return instructions(text)
+	case "patternProperties":
+		for pattern := range object {
+			if n += instructions(pattern); n/perStep >= maxWork {
+				break
+			}
+		}
+	}
+	return n
+}
+
+// size returns how many values v is, those in it included.
+func size(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			n += size(member)
+		}
+	case []any:
+		for _, item := range v {
+			n += size(item)
+		}
+	}
+	return n
+}
+
+// instructions returns how many a regular expression has; 0 when it is none, which
+// the validator says.
+func instructions(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
+}
+
+// count returns how many steps a value takes that p applies to.
 func (c *checker) count(p *part) (int, error) {
 	if n, begun := c.work[p]; begun {
 		if n == 0 {
@@ -211,7 +295,7 @@ func (c *checker) count(p *part) (int, error) {
 		return n, nil
 	}
 	c.work[p] = 0
-	n := 1
+	n := 1 + p.small/perStep
 	for _, at := range p.same {
 		other, ok := c.parts[at]
 		if !ok {

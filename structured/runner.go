@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -25,9 +24,10 @@ type Runner struct {
 	// Schema is what answers have to follow.
 	Schema *Schema
 
-	// Timeout bounds the first turn and the one that repairs its answer together
-	// where Request.Timeout is zero. When it is zero too, each of them has the
-	// configured default.
+	// Timeout bounds the first turn, the one that repairs its answer, and the checks
+	// of both, together where Request.Timeout is zero. When it is zero too, each turn
+	// has the configured default, and each check 30 seconds, which no check exceeds
+	// anyway. An answer that came at the last moment is checked for a second.
 	Timeout time.Duration
 
 	// Environ is the environment whose secrets are masked in the words of the
@@ -61,23 +61,25 @@ func (e *InvalidError) Error() string {
 // Result.Text is the JSON value alone. Where no answer follows the schema the error
 // is an [*InvalidError] in an agent.ErrAgent, and Result.Text is what the agent
 // answered last. Usage, Duration and Warnings are those of both turns, everything
-// else is of the last. Started is called for each turn; Events, Stdout, Stderr and
+// else is of the last. A check that ctx or the time ends is an agent.ErrCanceled or
+// an agent.ErrTimeout, Result.Text is the answer then; what computes goes on in its
+// goroutine until it is done. Started is called for each turn; Events, Stdout, Stderr and
 // Text go on with what the agent says in the second. Request.Place.Previous of the
 // second is the ID of the first.
 func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, error) {
 	req.Schema = r.Schema.JSON()
-	begun := time.Now()
+	limit := cmp.Or(req.Timeout, r.Timeout)
+	i := &inspection{schema: r.Schema, mask: r.mask(&req), begun: time.Now(), limit: limit}
 	result, err := r.Next.Run(ctx, req)
 	if err != nil {
 		return result, err
 	}
-	invalid := r.check(&req, &result)
+	invalid, err := i.answer(ctx, &result)
 	if invalid == nil {
-		return result, nil
+		return result, err
 	}
-	limit := cmp.Or(req.Timeout, r.Timeout)
 	if limit > 0 {
-		if limit -= time.Since(begun); limit <= 0 {
+		if limit -= time.Since(i.begun); limit <= 0 {
 			return result, failed(&result, fmt.Errorf("%w; no time was left to ask again", invalid))
 		}
 		req.Timeout = limit
@@ -96,32 +98,13 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 		merge(&second, &result, req)
 		return second, repairFailed(err, invalid)
 	}
-	again := r.check(&req, &second)
+	again, err := i.answer(ctx, &second)
 	merge(&second, &result, req)
 	if again != nil {
 		again.Repaired = true
 		return second, failed(&second, again)
 	}
-	return second, nil
-}
-
-// check puts the value of the answer in its place, or says what is wrong with it.
-func (r *Runner) check(req *agent.Request, result *agent.Result) *InvalidError {
-	if result.TextTruncated {
-		return &InvalidError{Words: "it is too long, its middle is missing"}
-	}
-	environ := r.Environ
-	if environ == nil {
-		environ = os.Environ()
-	}
-	value, err := r.Schema.check(result.Text, func(words string) string {
-		return runner.Mask(slices.Concat(environ, req.Env), words)
-	})
-	if err != nil {
-		return &InvalidError{Words: err.Error()}
-	}
-	result.Text = string(value)
-	return nil
+	return second, err
 }
 
 // repair asks the agent again, in the session of the first run where that can be

@@ -23,7 +23,7 @@ const MaxSchema = 1 << 20
 // several goroutines at once.
 type Schema struct {
 	source   json.RawMessage
-	resolved *jsonschema.Resolved
+	validate func(value any) error
 }
 
 // Compile reads a JSON Schema of the draft that its $schema names, 2020-12 or
@@ -58,7 +58,7 @@ func Compile(schema []byte) (*Schema, error) {
 	if err != nil {
 		return nil, agent.Usagef("the schema: %s", words(err.Error()))
 	}
-	return &Schema{source: append(json.RawMessage(nil), schema...), resolved: resolved}, nil
+	return &Schema{source: append(json.RawMessage(nil), schema...), validate: resolved.Validate}, nil
 }
 
 // loadNothing keeps a schema from naming files and addresses that are then read.
@@ -78,7 +78,8 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 
 // Check returns the JSON value that an agent's answer holds, byte by byte as the
 // agent wrote it, when it follows the schema. Which text of an answer is its value
-// is told in the documentation of the package.
+// is told in the documentation of the package. It takes as long as the check takes;
+// that of a [Runner] has bounds.
 func (s *Schema) Check(text string) (json.RawMessage, error) {
 	return s.check(text, func(words string) string { return words })
 }
@@ -91,7 +92,7 @@ func (s *Schema) check(text string, mask func(string) string) (json.RawMessage, 
 		err = a.flaw
 	}
 	if err == nil {
-		err = s.resolved.Validate(native(a.value))
+		err = s.validate(native(a.value))
 	}
 	if err != nil {
 		return nil, errors.New(words(mask(err.Error())))

@@ -24,6 +24,14 @@ func TestCompileRefuses(t *testing.T) {
 			Replace(`,"dI":{"allOf":[{"$ref":"#/$defs/dJ"},{"$ref":"#/$defs/dJ"}]}`))
 	}
 	wide.WriteString("}}")
+	many := func(n int, each, between string) string { return strings.Repeat(each+between, n-1) + each }
+	patterns := func(n int, name, value string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(`,"` + name + itoa(i) + `":` + value)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
 	for name, c := range map[string]struct{ schema, says string }{
 		"nothing":                 {"", "line 1, column 1"},
 		"no JSON":                 {"{\n  \"type\": object}", "line 2, column 11: this is no JSON"},
@@ -59,6 +67,14 @@ func TestCompileRefuses(t *testing.T) {
 		"itself":                  {`{"$ref":"#"}`, "refers to itself without end"},
 		"itself in a circle":      {`{"$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"if":{"$ref":"#/$defs/a"}}}}`, "refers to itself without end"},
 		"too much work":           {wide.String(), "takes more than 1000 steps"},
+		"a huge enum":             {`{"items":{"enum":[` + many(5000, `"x"`, ",") + `]}}`, "at #/items/enum: it takes more than 1000 steps to check one value"},
+		"an enum of objects":      {`{"enum":[` + many(1000, `{"a":[1,2,3]}`, ",") + `]}`, "at #/enum: it takes more than 1000 steps"},
+		"enums together":          {`{"$defs":{"a":{"enum":[` + many(2000, `"x"`, ",") + `]}},"allOf":[` + many(3, `{"$ref":"#/$defs/a"}`, ",") + `]}`, "at #: it takes more than 1000 steps"},
+		"a slow pattern":          {`{"pattern":"^` + many(3, `(x{0,1000})*`, "") + `$"}`, "at #/pattern: it takes more than 1000 steps"},
+		"slow patterns of names":  {`{"patternProperties":` + patterns(200, "^[a-z]{0,20}", "{}") + `}`, "at #/patternProperties: it takes more than 1000 steps"},
+		"many schemas of a name":  {`{"patternProperties":` + patterns(100, "x", `{"allOf":[`+many(10, "{}", ",")+`]}`) + `}`, "at #/patternProperties: it takes more than 1000 steps"},
+		"many properties":         {`{"properties":` + patterns(5000, "x", "{}") + `}`, "at #/properties: it takes more than 1000 steps"},
+		"many required":           {`{"required":[` + many(5000, `"x"`, ",") + `]}`, "at #/required: it takes more than 1000 steps"},
 	} {
 		_, err := Compile([]byte(c.schema))
 		said := false
@@ -67,6 +83,20 @@ func TestCompileRefuses(t *testing.T) {
 		}
 		if !errors.Is(err, agent.ErrUsage) || !said || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want %q", name, err, c.says)
+		}
+	}
+}
+
+// What is large, but not absurd, is taken.
+func TestCompileTakes(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string]string{
+		"a long enum":      `{"items":{"enum":[` + strings.Repeat(`"x",`, 4000) + `"y"]}}`,
+		"a long pattern":   `{"pattern":"^.{1,1000}$"}`,
+		"patterns in each": `{"patternProperties":{"^[a-z]{1,64}$":{"$ref":"#"},"^x-":{"pattern":"^[0-9a-f]{8}-[0-9a-f]{4}$"}}}`,
+	} {
+		if _, err := Compile([]byte(schema)); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
