@@ -13,8 +13,10 @@ const (
 	longText = 64 << 10
 	// longMessage is how much of one is kept while its pieces come.
 	longMessage = 1 << 20
-	// itemSize is about what an item takes besides its texts.
-	itemSize = 96
+	// itemSize is what an item takes at most besides its texts.
+	itemSize = 160
+	// noteSize is what the note takes at most that an output is left out.
+	noteSize = 48
 )
 
 // An item is one thing of a conversation as the page holds it. Times are
@@ -46,9 +48,11 @@ type item struct {
 	pieces  []byte
 	dropped int // bytes of it that came after longMessage
 	tail    bool
+	gone    bool // it is left out
 }
 
-// size is about how many bytes the item takes in JSON.
+// size is how many bytes the item takes in JSON at most. What waits for an output
+// takes the note that there was no room for it.
 func (i *item) size() int {
 	n := itemSize + quotedSize(i.Text) + quotedSize(i.Failure) + quotedSize(i.Tool) + quotedSize(i.Input) +
 		quotedSize(i.Output) + quotedSize(i.Subagent)
@@ -57,6 +61,9 @@ func (i *item) size() int {
 	}
 	for _, change := range i.Changes {
 		n += quotedSize(change.Path) + quotedSize(change.Action) + 20
+	}
+	if i.Until == nil && (i.Kind == string(agent.KindToolCall) || i.Kind == string(agent.KindToolResult)) {
+		n += noteSize
 	}
 	return n
 }
@@ -158,6 +165,17 @@ func shown(s string) string {
 	return kept
 }
 
+// fitted is shown for an output that has no more room in JSON than is given.
+func fitted(s string, room int) string {
+	s = plain(s)
+	for limit := min(longText, max(room, 0)); ; limit = limit * 7 / 8 {
+		kept, _ := cut(s, limit)
+		if limit == 0 || quotedSize(kept) <= room {
+			return kept
+		}
+	}
+}
+
 // addText adds a text, or joins what continues one to it.
 func (c *conversation) addText(i *item, entry *runs.Entry) {
 	o := c.open
@@ -219,13 +237,21 @@ func (c *conversation) addResult(result *item, tool *agent.Tool) {
 		c.put(call)
 	}
 	delete(c.calls, tool.ID)
+	if call.gone {
+		return
+	}
 	before := call.size()
 	until := result.At
-	call.Until, call.Failed, call.Output = &until, result.Failed, shown(tool.Output.String())
+	call.Until, call.Failed = &until, result.Failed
 	if tool.ExitCode != nil {
 		code := *tool.ExitCode
 		call.ExitCode = &code
 	}
+	room := c.limit / 4 // the end makes room
+	if !call.tail {
+		room = c.limit*3/4 - (c.headSize - before)
+	}
+	call.Output = fitted(tool.Output.String(), room-call.size())
 	c.grow(call, call.size()-before)
 }
 
@@ -280,8 +306,8 @@ func (c *conversation) grow(i *item, n int) {
 	c.tailSize += n
 	for c.tailSize > c.limit/4 && len(c.ending) > 1 {
 		first := c.ending[0]
-		first.tail = false // what is added to it no longer counts
 		c.tailSize -= first.size()
+		*first = item{gone: true} // a result may come still
 		c.ending[0] = nil
 		c.ending = c.ending[1:]
 		c.Left++

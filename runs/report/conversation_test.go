@@ -147,3 +147,86 @@ func TestEndlessTextIsBounded(t *testing.T) {
 		t.Errorf("it ends with %q", text[len(text)-40:])
 	}
 }
+
+// Calls that ran at the same time: all of them come before the first result.
+func TestOutputsOfParallelCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	const limit, calls = 200_000, 400
+	output := "begin" + strings.Repeat("<", 5000) + "end"
+	var events []agent.Event
+	for i := range calls {
+		events = append(events, call(fmt.Sprint(i), "shell", fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	for i := range calls {
+		events = append(events, answer(fmt.Sprint(i), output))
+	}
+	c := readConversation(entriesOf(events...), madeAt, limit)
+	text, err := json.Marshal(c)
+	if err != nil || len(text) > limit || len(text) < limit/2 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if len(c.Items) != calls || c.Left != 0 {
+		t.Fatalf("%d items, %d left out", len(c.Items), c.Left)
+	}
+	whole := 0
+	for i, call := range c.Items {
+		switch {
+		case call.Until == nil:
+			t.Errorf("call %d has no result", i)
+		case call.Output == output:
+			whole++
+		case !strings.Contains(call.Output, "kB left out …"):
+			t.Errorf("call %d does not say that its output is left out: %.60q", i, call.Output)
+		}
+	}
+	if whole == 0 || c.Items[0].Output != output {
+		t.Errorf("%d outputs are whole", whole)
+	}
+}
+
+// There is room for the note at each call, even where calls take all other room.
+func TestNotesAboutOutputsAreBounded(t *testing.T) {
+	t.Parallel()
+	const limit, calls = 100_000, 2000
+	var events []agent.Event
+	for i := range calls {
+		events = append(events, call(fmt.Sprint(i), "shell", `{}`))
+	}
+	for i := range calls {
+		events = append(events, answer(fmt.Sprint(i), strings.Repeat("x", 1000)))
+	}
+	c := readConversation(entriesOf(events...), madeAt, limit)
+	if c.headSize > limit*3/4 || c.tailSize > limit/4 || c.Left == 0 || len(c.Items)+c.Left != calls {
+		t.Errorf("the head takes %d bytes, the tail %d of %d; %d items are left out", c.headSize, c.tailSize, limit, c.Left)
+	}
+	for i, call := range c.Items[:c.From] {
+		if !strings.Contains(call.Output, " left out …\n") {
+			t.Fatalf("call %d does not say that its output is left out: %.60q", i, call.Output)
+		}
+	}
+}
+
+// What is left out of a conversation is not kept for a result that may come.
+func TestCallsWithoutResultsAreNotKept(t *testing.T) {
+	t.Parallel()
+	const limit = 40_000
+	var events []agent.Event
+	for i := range 200 {
+		events = append(events, call(fmt.Sprint(i), "shell", `{"text":"`+strings.Repeat("x", 2000)+`"}`))
+	}
+	events = append(events, answer("100", strings.Repeat("y", 2000)), answer("199", "late"))
+	c := &conversation{limit: limit, start: madeAt, calls: map[string]*item{}, names: map[string]string{}}
+	for entry := range entriesOf(events...) {
+		c.add(&entry)
+	}
+	kept := 0
+	for _, i := range c.calls {
+		kept += len(i.Input) + len(i.Output)
+	}
+	if kept > limit {
+		t.Errorf("%d bytes wait for results", kept)
+	}
+	if last := c.ending[len(c.ending)-1]; last.Output != "late" {
+		t.Errorf("the last call is answered by %q", last.Output)
+	}
+}
