@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,21 +61,13 @@ func findSecrets(environ []string) secrets {
 			found = append(found, value)
 		}
 	}
-	// One value can be the beginning of another.
-	slices.SortFunc(found, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	slices.Sort(found)
 	return slices.Compact(found)
 }
 
 func isSecretName(name string) bool {
 	name = strings.ToUpper(name)
 	return strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET")
-}
-
-func (s secrets) mask(text string) string {
-	for _, value := range s {
-		text = strings.ReplaceAll(text, value, "***")
-	}
-	return text
 }
 
 // makeTempDir makes a private folder in the first of [TempDirs] that can be used.

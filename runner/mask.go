@@ -2,13 +2,14 @@ package runner
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
 
 // Mask returns text with "***" in place of every secret in environ, as in all
 // texts of the runner. Secrets are the values of 8 bytes and more of variables
-// whose name ends in _KEY, _TOKEN or _SECRET.
+// whose name ends in _KEY, _TOKEN or _SECRET. Those that overlap become one "***".
 func Mask(environ []string, text string) string { return findSecrets(environ).mask(text) }
 
 // A MaskWriter passes text on as [Mask] returns it, also where a secret comes in
@@ -53,6 +54,52 @@ func (w *MaskWriter) pass(n int) error {
 	}
 	_, err := io.WriteString(w.out, text)
 	return err
+}
+
+// A span is a part of a text.
+type span struct{ from, to int }
+
+// mask returns text with "***" in place of what is secret in it.
+func (s secrets) mask(text string) string {
+	found := s.find(text)
+	if len(found) == 0 {
+		return text
+	}
+	var b strings.Builder
+	done := 0
+	for len(found) > 0 {
+		secret := found[0]
+		for found = found[1:]; len(found) > 0 && found[0].from < secret.to; found = found[1:] {
+			secret.to = max(secret.to, found[0].to)
+		}
+		b.WriteString(text[done:secret.from])
+		b.WriteString("***")
+		done = secret.to
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// find returns where secrets are in text, from left to right. They may overlap.
+func (s secrets) find(text string) (found []span) {
+	for _, value := range s {
+		first := len(found)
+		for at := 0; ; at++ {
+			next := strings.Index(text[at:], value)
+			if next < 0 {
+				break
+			}
+			at += next
+			// What repeats itself, and can begin in its own middle, is one span.
+			if last := len(found) - 1; last >= first && at < found[last].to {
+				found[last].to = at + len(value)
+			} else {
+				found = append(found, span{at, at + len(value)})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	return found
 }
 
 // settled returns how much of text is masked alike whatever follows it.
