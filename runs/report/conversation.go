@@ -17,6 +17,8 @@ const (
 	itemSize = 160
 	// noteSize is what the note takes at most that an output is left out.
 	noteSize = 48
+	// restSize is what a conversation takes at most besides items and problem.
+	restSize = 128
 )
 
 // An item is one thing of a conversation as the page holds it. Times are
@@ -103,6 +105,8 @@ func readConversation(entries iter.Seq2[runs.Entry, error], start time.Time, lim
 		c.add(&entry)
 	}
 	c.close()
+	c.tailSize += restSize + quotedSize(c.Problem)
+	c.makeRoom()
 	c.From = len(c.Items)
 	c.Items = append(c.Items, c.ending...)
 	if c.Left == 0 {
@@ -297,13 +301,18 @@ func (c *conversation) insert(i *item) {
 	c.grow(i, i.size())
 }
 
-// grow counts what an item takes more, and makes room where that is too much.
+// grow counts what an item takes more.
 func (c *conversation) grow(i *item, n int) {
 	if !i.tail {
 		c.headSize += n
 		return
 	}
 	c.tailSize += n
+	c.makeRoom()
+}
+
+// makeRoom leaves out the beginning of an end that is too long.
+func (c *conversation) makeRoom() {
 	for c.tailSize > c.limit/4 && len(c.ending) > 1 {
 		first := c.ending[0]
 		c.tailSize -= first.size()

@@ -111,6 +111,24 @@ func TestDamagedRecordShowsWhatThereIs(t *testing.T) {
 	}
 }
 
+// The reason why a record is not whole takes room of the end.
+func TestLongDamagedRecordIsBounded(t *testing.T) {
+	t.Parallel()
+	const limit = 40_000
+	c := readConversation(func(yield func(runs.Entry, error) bool) {
+		for range 1000 {
+			if !yield(runs.Entry{Time: madeAt, Event: agent.Event{Kind: agent.KindWarning, Text: strings.Repeat("x", 1900)}}, nil) {
+				return
+			}
+		}
+		yield(runs.Entry{}, errors.New(strings.Repeat("<", 1000)))
+	}, madeAt, limit)
+	text, err := json.Marshal(c)
+	if err != nil || len(text) > limit || len(c.ending) == 0 {
+		t.Errorf("%d bytes, %d items at the end, %v", len(text), len(c.ending), err)
+	}
+}
+
 func TestLongConversationKeepsBothEnds(t *testing.T) {
 	t.Parallel()
 	const limit = 40_000

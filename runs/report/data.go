@@ -49,6 +49,8 @@ type runData struct {
 	Usage *runs.Usage `json:"usage,omitempty"`
 	// Show is the command that shows the conversation.
 	Show string `json:"show,omitempty"`
+	// Large says that the conversation is too large for the page.
+	Large bool `json:"large,omitempty"`
 }
 
 // dataOf describes a run for the script.
@@ -76,8 +78,7 @@ func (p *page) dataOf(i int) runData {
 	for _, w := range run.Warnings[:min(len(run.Warnings), 20)] {
 		d.Warnings = append(d.Warnings, line(w, 1000))
 	}
-	if p.options.Command != nil {
-		d.Show = plain(p.options.Command(run))
-	}
+	d.Show = p.command(i)
+	d.Large = i < len(p.conversations) && p.conversations[i].large
 	return d
 }

@@ -68,6 +68,7 @@ type page struct {
 	Durations []*durationRow
 	Tools     []*toolUse
 	Inside    int // conversations on the page
+	Large     int // conversations that are too large for it
 	Rows      []*row
 	Runtimes  []string
 }
@@ -119,12 +120,30 @@ func (p *page) Period(t time.Time) string {
 	return t.Format(time.DateOnly)
 }
 
-// Example is the command that shows the conversation of the oldest run.
+// Example is the command that shows the conversation of the oldest run, where there
+// was no room for it.
 func (p *page) Example() string {
-	if p.options.Command == nil || len(p.runs) == 0 {
+	if len(p.conversations) == len(p.runs) {
 		return ""
 	}
-	return plain(p.options.Command(&p.runs[len(p.runs)-1]))
+	return p.command(len(p.runs) - 1)
+}
+
+// LargeExample is the command that shows the newest conversation that is too large.
+func (p *page) LargeExample() string {
+	at := slices.IndexFunc(p.conversations, func(c stored) bool { return c.large })
+	if at < 0 {
+		return ""
+	}
+	return p.command(at)
+}
+
+// command is the command that shows the conversation of a run.
+func (p *page) command(i int) string {
+	if p.options.Command == nil {
+		return ""
+	}
+	return plain(p.options.Command(&p.runs[i]))
 }
 
 // clock is a time as the page shows it, in UTC.
@@ -195,6 +214,9 @@ func (p *page) addTools() {
 	for i := range p.conversations {
 		if len(p.conversations[i].json) > 0 {
 			p.Inside++
+		}
+		if p.conversations[i].large {
+			p.Large++
 		}
 		for name, use := range p.conversations[i].tools {
 			if tools[name] == nil {

@@ -89,33 +89,42 @@ func finite(u *runs.Usage) *runs.Usage {
 
 // stored is a conversation as it stands on the page.
 type stored struct {
-	json  []byte
+	json  []byte // none where nothing was said, or it is too large
 	tools map[string]*toolUse
+	large bool // it takes more than its part, even cut
 }
 
 // conversationPart is how much of the room for conversations one may take.
 const conversationPart = 10
 
 // readConversations reads those of the newest runs, as many as there is room for.
+// One that is too large on its own does not take the place of others.
 func readConversations(list []runs.Run, o *Options) []stored {
 	if o.Entries == nil {
 		return nil
 	}
 	var all []stored
-	left := o.MaxConversations
+	left, part := o.MaxConversations, o.MaxConversations/conversationPart
 	for i := range list {
 		run := &list[i]
-		c := readConversation(o.Entries(run), run.StartTime, o.MaxConversations/conversationPart)
+		if left <= 0 {
+			break
+		}
+		c := readConversation(o.Entries(run), run.StartTime, part)
 		if len(c.Items) == 0 && c.Problem == "" {
 			all = append(all, stored{})
 			continue
 		}
 		text, err := json.Marshal(c)
+		if err == nil && len(text) > part {
+			all = append(all, stored{large: true})
+			continue
+		}
 		if err != nil || len(text) > left {
 			break
 		}
 		left -= len(text)
-		all = append(all, stored{text, toolsOf(c)})
+		all = append(all, stored{json: text, tools: toolsOf(c)})
 	}
 	return all
 }

@@ -261,6 +261,58 @@ func TestNewestConversationsAreOnThePage(t *testing.T) {
 	}
 }
 
+// One conversation that cannot be cut to its part leaves the others on the page.
+func TestTooLargeConversationLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	list := exampleRuns(12)
+	o := exampleOptions()
+	o.MaxConversations = 500_000
+	large := map[string]bool{list[0].RunID: true}
+	o.Entries = func(run *runs.Run) iter.Seq2[runs.Entry, error] {
+		plan := agent.Event{Kind: agent.KindPlan}
+		for range 60 {
+			plan.Plan = append(plan.Plan, agent.PlanStep{Text: strings.Repeat("x", 1000)})
+		}
+		if large[run.RunID] {
+			return entriesOf(agent.Event{Kind: agent.KindText, Text: "the plan"}, plan)
+		}
+		return exampleEntries(run)
+	}
+	check := func(inside int, want ...string) {
+		t.Helper()
+		data, markup := takeApart(t, write(t, list, o))
+		for i, run := range list {
+			if on := data[fmt.Sprintf("conversation-%d", i)] != ""; on == large[run.RunID] {
+				t.Errorf("conversation %d is on the page: %t", i, on)
+			}
+		}
+		var known pageData
+		if err := json.Unmarshal([]byte(data["runs-data"]), &known); err != nil {
+			t.Fatal(err)
+		}
+		for i, run := range known.Runs {
+			if run.Large != large[list[i].RunID] {
+				t.Errorf("run %d is too large: %t", i, run.Large)
+			}
+		}
+		for _, text := range append(want, fmt.Sprintf("newest %d conversations are on this page", inside)) {
+			if !strings.Contains(markup, text) {
+				t.Errorf("the page does not say %q", text)
+			}
+		}
+		if strings.Contains(markup, "A command shows any other") {
+			t.Error("the page names a command for others, and there are none")
+		}
+	}
+	check(11, "One conversation is too large for it; this command shows it: <code>bus-agent runs tail "+list[0].RunID)
+	large[list[4].RunID] = true
+	check(10, "2 conversations are too large for it; a command shows each, for example: <code>bus-agent runs tail "+list[0].RunID)
+	large = nil
+	if _, markup := takeApart(t, write(t, list, o)); strings.Contains(markup, "too large") {
+		t.Error("a page of all conversations says that one is too large")
+	}
+}
+
 func TestPageWithoutRuns(t *testing.T) {
 	t.Parallel()
 	_, markup := takeApart(t, write(t, nil, Options{}))

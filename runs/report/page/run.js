@@ -195,7 +195,7 @@ function conversationView(run, conversation) {
   const head = element("div", { class: "title" }, element("h2", { id: "conversation-title" }, "Conversation"));
   const section = element("section", { class: "conversation", "aria-labelledby": "conversation-title" }, head);
   if (!conversation) {
-    section.append(element("p", { class: "foot" }, "It is not on this page."), commandLine(run));
+    section.append(element("p", { class: "foot" }, run.large ? "It is too large for this page." : "It is not on this page."), commandLine(run));
     return section;
   }
   const entries = element("ol", { class: "items" });
