@@ -64,12 +64,12 @@ func (a *answer) readStream(r io.Reader) *failure {
 			break
 		}
 		if event.Type == "error" {
-			return reported([]byte(data))
+			return a.reported([]byte(data))
 		}
 		var c chunk
 		if json.Unmarshal([]byte(data), &c) != nil {
 			// If it is the last, the stream was cut.
-			garbled = &failure{text: "the server sends an event that is not understood: " + clip(data)}
+			garbled = &failure{text: "the server sends an event that is not understood: " + a.out.clip(data)}
 			continue
 		}
 		if f := a.take(&c, []byte(data)); f != nil {
@@ -97,15 +97,15 @@ func (a *answer) readDocument(r io.Reader, kind string) *failure {
 	}
 	var c chunk
 	if json.Unmarshal(text, &c) != nil {
-		explained, _ := explain(text, kind)
-		return &failure{text: fmt.Sprintf("the server answers with neither a stream nor JSON, but %q: %s", clip(kind), explained)}
+		explained, _ := explain(text, kind, a.out)
+		return &failure{text: fmt.Sprintf("the server answers with neither a stream nor JSON, but %q: %s", a.out.clip(kind), explained)}
 	}
 	if f := a.take(&c, text); f != nil {
 		return f
 	}
 	a.add(a.repeats.rest(a.text.Len()))
 	if len(c.Choices) == 0 {
-		explained, _ := explain(text, kind)
+		explained, _ := explain(text, kind, a.out)
 		return &failure{text: "the server answers with JSON that holds no answer: " + explained}
 	}
 	return a.judge()
@@ -121,7 +121,7 @@ func (a *answer) broken(err error) *failure {
 		return &failure{text: fmt.Sprintf("the server sends an event of more than %d KiB", maxEvent>>10)}
 	}
 	f := a.cut()
-	f.text += ": " + clip(err.Error())
+	f.text += ": " + a.out.clip(err.Error())
 	return f
 }
 
@@ -132,13 +132,16 @@ func (a *answer) cut() *failure {
 // take takes in one chunk.
 func (a *answer) take(c *chunk, data []byte) *failure {
 	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return reported(data)
+		return a.reported(data)
 	}
 	if !a.named && (c.ID != "" || c.Model != "") {
 		a.named = true
-		a.out.write(&line{Type: "answer", ID: clip(string(c.ID)), Model: clip(string(c.Model))})
+		a.out.write(&line{Type: "answer", ID: a.out.clip(string(c.ID)), Model: a.out.clip(string(c.Model))})
 	}
 	if list := c.sources(); len(list) > 0 {
+		for i := range list {
+			list[i] = a.out.clipSaid(list[i])
+		}
 		a.citations = list
 	}
 	if t := c.cost(); t != nil {
@@ -163,10 +166,10 @@ func (a *answer) take(c *chunk, data []byte) *failure {
 }
 
 // reported returns the failure that the server reports instead of an answer.
-func reported(data []byte) *failure {
-	text, code := readError(data)
+func (a *answer) reported(data []byte) *failure {
+	text, code := readError(data, a.out)
 	if text == "" {
-		text = clip(string(data))
+		text = a.out.clip(string(data))
 	}
 	f := &failure{text: "the server reports an error: " + text, class: classify(0, code, text), after: notNamed}
 	switch code {
@@ -240,7 +243,7 @@ func (a *answer) end() {
 	if a.tokens != nil {
 		a.out.write(&line{Type: "usage", Tokens: a.tokens})
 	}
-	result := line{Type: "result", Citations: a.citations, FinishReason: clip(a.finish)}
+	result := line{Type: "result", Citations: a.citations, FinishReason: a.out.clipSaid(a.finish)}
 	if a.text.Len() <= repeatedSize {
 		result.Text = a.text.String()
 	}

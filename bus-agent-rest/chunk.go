@@ -92,7 +92,7 @@ func addresses(raw json.RawMessage) []string {
 		if json.Unmarshal(item, &address) != nil && readable(json.Unmarshal(item, &object)) {
 			address = object.URL
 		}
-		list = append(list, clip(address))
+		list = append(list, address)
 	}
 	return list
 }

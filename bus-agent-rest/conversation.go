@@ -137,7 +137,7 @@ func (c *conversation) ask(parent context.Context, prompt string, a *answer) *fa
 	a.over = silence.expectEnd
 	request, err := c.newRequest(ctx, prompt)
 	if err != nil {
-		return &failure{text: "the request cannot be made: " + clip(err.Error())}
+		return &failure{text: "the request cannot be made: " + c.out.clip(err.Error())}
 	}
 	response, err := c.client.Do(request)
 	if err == nil {
@@ -149,7 +149,7 @@ func (c *conversation) ask(parent context.Context, prompt string, a *answer) *fa
 			return f
 		}
 	} else if !errors.Is(context.Cause(ctx), errIdle) {
-		return unreachable(err)
+		return unreachable(err, c.out)
 	}
 	return &failure{text: fmt.Sprintf("%v: the limit is %v", errIdle, c.idle)}
 }
@@ -157,7 +157,7 @@ func (c *conversation) ask(parent context.Context, prompt string, a *answer) *fa
 // read reads a response.
 func (c *conversation) read(response *http.Response, a *answer) *failure {
 	if response.StatusCode != http.StatusOK {
-		return refused(response, c.clock.now())
+		return refused(response, c.clock.now(), c.out)
 	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {

@@ -225,6 +225,35 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 	}
 }
 
+// Where a long text is cut, no part of the token is left, wherever it is cut.
+func TestNoPartOfATokenIsPrinted(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", clipSize-len(token)/2)
+	for name, handler := range map[string]http.HandlerFunc{
+		"a refusal":         refuse(400, long+token),
+		"a refusal in JSON": refuse(400, `{"error":{"message":"`+long+token+`"}}`),
+		"an error":          stream(`{"error":{"message":"` + long + token + `"}}`),
+		"an event":          raw("text/event-stream", "event: error\ndata: "+long+token+"\n\n"),
+		"no JSON":           stream(long+token, stop),
+		"a document":        raw("application/json", long+token),
+		"another document":  raw("application/json", `{"message":"`+long+token+`"}`),
+		"a kind":            raw(long+token, "x"),
+		"the model":         stream(`{"id":"`+long+token+`","model":"`+long+token+`"}`, delta("x"), stop),
+		"the sources":       stream(`{"citations":["`+long+token+`"]}`, delta("x"), stop),
+		"the reason":        stream(delta("x"), `{"choices":[{"finish_reason":"`+long+token+`"}]}`),
+		"elsewhere":         refuse(307, "", "Location", "http://elsewhere.invalid/"+long[:clipSize-len(token)/2-len("to http://elsewhere.invalid/")]+token),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := converse(t, serve(t, handler), "--retries", "0")
+			p.result(t)
+			if strings.Contains(p.raw, token[:4]) || !strings.Contains(p.raw, "x***") {
+				t.Errorf("the output is\n%s", p.raw)
+			}
+		})
+	}
+}
+
 // A key can be in the query of an address, which no text shows.
 func TestQueryIsSentButNotShown(t *testing.T) {
 	t.Parallel()

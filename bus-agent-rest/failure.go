@@ -36,9 +36,9 @@ type failure struct {
 const errorBodySize = 16 << 10
 
 // refused returns the failure that a response which is no answer stands for.
-func refused(response *http.Response, now time.Time) *failure {
+func refused(response *http.Response, now time.Time, out *output) *failure {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, errorBodySize)) // what there is of it is enough
-	text, code := explain(body, response.Header.Get("Content-Type"))
+	text, code := explain(body, response.Header.Get("Content-Type"), out)
 	status := response.StatusCode
 	f := &failure{
 		text:   fmt.Sprintf("the server answers %d %s", status, http.StatusText(status)),
@@ -102,19 +102,19 @@ func classify(status int, code, text string) class {
 const clipSize = 1000
 
 // explain returns what a body says went wrong, on one line, and the word for it.
-func explain(body []byte, contentType string) (text, code string) {
-	if text, code = readError(body); text != "" || code != "" {
+func explain(body []byte, contentType string, out *output) (text, code string) {
+	if text, code = readError(body, out); text != "" || code != "" {
 		return text, code
 	}
 	if kind, _, _ := mime.ParseMediaType(contentType); kind == "text/html" {
 		return "a page of HTML", ""
 	}
-	return clip(string(body)), ""
+	return out.clip(string(body)), ""
 }
 
 // readError reads the forms in which servers say that something went wrong: an
 // object or a text in "error", or the words at the top.
-func readError(body []byte) (text, code string) {
+func readError(body []byte, out *output) (text, code string) {
 	var e struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -147,7 +147,7 @@ func readError(body []byte) (text, code string) {
 	if text == "" {
 		text = code
 	}
-	return clip(text), clip(code)
+	return out.clip(text), out.clip(code)
 }
 
 // readable reports whether err is nil or says of a member alone that it is not
@@ -184,13 +184,13 @@ func clip(text string) string {
 }
 
 // unreachable returns the failure that an error of a request stands for.
-func unreachable(err error) *failure {
+func unreachable(err error, out *output) *failure {
 	var sent *url.Error
 	if errors.As(err, &sent) {
 		err = sent.Err // its own text has the whole address
 	}
 	if elsewhere := (*redirection)(nil); errors.As(err, &elsewhere) {
-		return &failure{text: "the server redirects the request: " + elsewhere.text}
+		return &failure{text: "the server redirects the request: it leads " + out.clip(elsewhere.to) + elsewhere.words}
 	}
-	return &failure{text: "the server cannot be reached: " + clip(err.Error()), again: isTransient(err), after: notNamed}
+	return &failure{text: "the server cannot be reached: " + out.clip(err.Error()), again: isTransient(err), after: notNamed}
 }

@@ -84,7 +84,7 @@ func (o *output) mask(l *line) {
 	if len(o.token) < secretSize {
 		return
 	}
-	hide := func(s *string) { *s = strings.ReplaceAll(*s, o.token, "***") }
+	hide := func(s *string) { *s = o.hide(*s, secretSize) }
 	hide(&l.Error)
 	if len(o.token) >= answerSize || l.Type != "text" && l.Type != "thinking" && l.Type != "result" {
 		for _, s := range []*string{&l.Text, &l.ID, &l.Model, &l.Endpoint, &l.FinishReason} {
@@ -95,6 +95,21 @@ func (o *output) mask(l *line) {
 		}
 	}
 }
+
+// hide returns text without the token, when that has so many bytes.
+func (o *output) hide(text string, size int) string {
+	if len(o.token) < size {
+		return text
+	}
+	return strings.ReplaceAll(text, o.token, "***")
+}
+
+// clip returns a text for a line, as [clip] does. The token is taken out first: of
+// one that is cut, a part would remain.
+func (o *output) clip(text string) string { return clip(o.hide(text, secretSize)) }
+
+// clipSaid is clip for what belongs to the answer; see answerSize.
+func (o *output) clipSaid(text string) string { return clip(o.hide(text, answerSize)) }
 
 // pieceSize bounds the text of one line, in bytes, so that no reader finds a line
 // too long.

@@ -12,9 +12,9 @@ import (
 const maxRedirections = 5
 
 // A redirection is one that is not followed.
-type redirection struct{ text string }
+type redirection struct{ to, words string }
 
-func (r *redirection) Error() string { return r.text }
+func (r *redirection) Error() string { return r.to + r.words }
 
 // newClient returns a client that takes prompt and token to one host only. A
 // proxy of the environment counts.
@@ -25,11 +25,11 @@ func newClient() *http.Client {
 			from := via[0].URL
 			switch {
 			case r.URL.Scheme != from.Scheme || r.URL.Host != from.Host:
-				return &redirection{"it leads to " + clip(shown(r.URL)) + ", where neither prompt nor token is sent; if it is right, make it the base URL"}
+				return &redirection{"to " + shown(r.URL), ", where neither prompt nor token is sent; if it is right, make it the base URL"}
 			case r.Method != http.MethodPost:
-				return &redirection{"it leads to " + clip(shown(r.URL)) + " without the prompt; if it is right, make it the base URL"}
+				return &redirection{"to " + shown(r.URL), " without the prompt; if it is right, make it the base URL"}
 			case len(via) > maxRedirections:
-				return &redirection{fmt.Sprintf("it leads through more than %d addresses", maxRedirections)}
+				return &redirection{words: fmt.Sprintf("through more than %d addresses", maxRedirections)}
 			}
 			return nil
 		},
