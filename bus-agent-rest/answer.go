@@ -153,7 +153,7 @@ func (a *answer) take(c *chunk, data []byte) *failure {
 	first := &c.Choices[0]
 	a.think(first)
 	a.add(a.news(first))
-	if a.text.Len() > a.limit {
+	if a.text.Len()+a.repeats.size > a.limit {
 		return a.tooLarge()
 	}
 	if first.Finish != "" && a.finish == "" {

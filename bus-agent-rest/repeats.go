@@ -8,7 +8,14 @@ import "strings"
 // the next one decides.
 type repeats struct {
 	mode mode
-	held []string
+	held []stretch
+	size int // of what is held, in bytes
+}
+
+// A stretch is a chunk that came several times, one after the other.
+type stretch struct {
+	chunk string
+	times int
 }
 
 type mode int
@@ -29,19 +36,38 @@ func (r *repeats) next(text, chunk string) string {
 	}
 	last := text
 	if n := len(r.held); n > 0 {
-		last = r.held[n-1]
+		last = r.held[n-1].chunk
 	}
-	held := r.held
 	switch grown := last != text; {
 	case !strings.HasPrefix(chunk, last):
+		all := r.all()
 		*r = repeats{mode: adding}
-		return strings.Join(held, "") + chunk
+		return all + chunk
 	case grown && len(chunk) > len(last):
 		*r = repeats{mode: repeating}
 		return chunk[len(text):]
 	}
-	r.held = append(r.held, chunk)
+	r.hold(chunk)
 	return ""
+}
+
+// hold holds a chunk back. A server can send the same one without end.
+func (r *repeats) hold(chunk string) {
+	r.size += len(chunk)
+	if n := len(r.held); n > 0 && r.held[n-1].chunk == chunk {
+		r.held[n-1].times++
+		return
+	}
+	r.held = append(r.held, stretch{chunk, 1})
+}
+
+// all returns all that is held back.
+func (r *repeats) all() string {
+	var all strings.Builder
+	for _, h := range r.held {
+		all.WriteString(strings.Repeat(h.chunk, h.times))
+	}
+	return all.String()
 }
 
 // cut returns what chunk, which repeats the answer, adds to text.
@@ -64,7 +90,7 @@ func (r *repeats) rest(size int) string {
 	if len(r.held) == 0 {
 		return ""
 	}
-	last := r.held[len(r.held)-1]
-	r.held = nil
+	last := r.held[len(r.held)-1].chunk
+	r.held, r.size = nil, 0
 	return last[size:]
 }
