@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"sync"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/sys/unix"
@@ -139,6 +141,15 @@ func parseInfo(text []byte) (Info, error) {
 		return info, errors.New("cut off: the last line has no end")
 	case info.RunID == "" || info.Status == "" || info.StartTime.IsZero():
 		return info, errors.New("not a whole record: run_id, status or start_time is missing")
+	}
+	if u := info.Usage; u != nil && u.CostUSD != nil && (math.IsNaN(*u.CostUSD) || math.IsInf(*u.CostUSD, 0)) {
+		return info, errors.New("cost_usd is not a number")
+	}
+	for _, at := range []*time.Time{&info.StartTime, &info.EndTime} {
+		*at = at.UTC()
+		if year := at.Year(); year < 0 || year > 9999 { // JSON has no such times
+			return info, fmt.Errorf("no time of a run is in the year %d", year)
+		}
 	}
 	return info, nil
 }

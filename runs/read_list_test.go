@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -196,7 +197,10 @@ func TestDamagedRecordsAreNamedAndTheOthersListed(t *testing.T) {
 	t.Parallel()
 	store := &Store{Root: t.TempDir()}
 	put(t, store.Root, exampleInfo(0))
-	whole, err := os.ReadFile(filepath.Join(put(t, store.Root, exampleInfo(1)), infoName))
+	costless := exampleInfo(1)
+	costless.Usage = nil
+	whole, err := os.ReadFile(filepath.Join(put(t, store.Root, costless), infoName))
+	exampleTime := costless.StartTime.Format(time.RFC3339)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +216,10 @@ func TestDamagedRecordsAreNamedAndTheOthersListed(t *testing.T) {
 		"pid":          {strings.Replace(string(whole), "pid: 47", "pid: x47", 1), "not a record of a run"},
 		"status":       {strings.Replace(string(whole), "status: completed\n", "", 1), "not a whole record"},
 		"large":        {strings.Repeat("# note\n", maxInfo/7+1), "larger than 4 MiB"},
+		"nan":          {string(whole) + "usage: {cost_usd: .nan}\n", "cost_usd"},
+		"inf":          {string(whole) + "usage: {cost_usd: -.inf}\n", "cost_usd"},
+		"far year":     {strings.Replace(string(whole), exampleTime, "9999-12-31T23:30:00-02:00", 1), "year 10000"},
+		"early year":   {strings.Replace(string(whole), exampleTime, "0000-01-01T00:30:00+02:00", 1), "year -1"},
 		"nested":       {strings.Repeat("[", 100_000) + "\n", "not a record of a run"},
 		"alias bombed": {aliasBomb(), "not a record of a run"},
 	}
@@ -359,4 +367,23 @@ func mustList(t testing.TB, store *Store, filter Filter) []Run {
 		t.Fatal(problems, err)
 	}
 	return list
+}
+
+// JSON has no zone of a whole day, which YAML has.
+func TestTimesAreReadInUTC(t *testing.T) {
+	t.Parallel()
+	store := &Store{Root: t.TempDir()}
+	path := filepath.Join(put(t, store.Root, exampleInfo(0)), infoName)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(string(text), start.Format(time.RFC3339), "2026-11-22T10:00:00+24:00", 1))
+	list := mustList(t, store, Filter{})
+	if len(list) != 1 || !list[0].StartTime.Equal(start) {
+		t.Fatalf("%+v", list)
+	}
+	if _, err := json.Marshal(list); err != nil {
+		t.Error(err)
+	}
 }
