@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -143,7 +144,7 @@ func parseAge(text string) (time.Duration, bool) {
 	for unit, length := range map[string]time.Duration{"d": day, "w": 7 * day} {
 		if digits, ok := strings.CutSuffix(text, unit); ok {
 			n, err := strconv.ParseUint(digits, 10, 16)
-			return time.Duration(n) * length, err == nil
+			return time.Duration(n) * length, err == nil && n <= uint64(math.MaxInt64/length)
 		}
 	}
 	age, err := time.ParseDuration(text)

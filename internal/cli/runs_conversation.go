@@ -131,6 +131,7 @@ type lastLines struct {
 	to       io.Writer
 	most     int
 	held     []byte
+	full     int // of held, when it is trimmed
 	released bool
 }
 
@@ -138,10 +139,11 @@ func (l *lastLines) Write(b []byte) (int, error) {
 	if l.released {
 		return l.to.Write(b)
 	}
-	const enough = 64 << 10 // trimming at each line would be dear
+	const enough = 128 << 10
 	l.held = append(l.held, b...)
-	if len(l.held) >= 2*enough || len(b) >= enough {
+	if len(l.held) >= max(enough, l.full) {
 		l.trim()
+		l.full = 2 * len(l.held) // trimming at each line would be dear, however many are held
 	}
 	return len(b), nil
 }

@@ -52,14 +52,23 @@ func (inv *invocation) printAnswer(run *runs.Run) error {
 }
 
 // sanitizeLines copies text without what a terminal acts on, and ends its last
-// line. It holds no more than some lines of it.
+// line. It holds no more than some lines of it. A line over [formatters.MaxLine] is
+// cut there and goes on on the next one, with a note between.
 func sanitizeLines(to io.Writer, from io.Reader) error {
 	const enough = 1 << 20
+	const cut = "\n[the line goes on]\n"
 	lines := bufio.NewReaderSize(from, 64<<10)
 	var text, safe []byte
+	length := 0 // of the line
 	for {
 		part, err := lines.ReadSlice('\n')
 		text = append(text, part...)
+		if length += len(part); err == nil {
+			length = 0
+		} else if length >= formatters.MaxLine && errors.Is(err, bufio.ErrBufferFull) {
+			text = append(text, cut...)
+			length, err = 0, nil
+		}
 		ended := err != nil && !errors.Is(err, bufio.ErrBufferFull)
 		if ended && len(text) > 0 && text[len(text)-1] != '\n' {
 			text = append(text, '\n')

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
 )
 
 func TestMoments(t *testing.T) {
@@ -20,6 +21,7 @@ func TestMoments(t *testing.T) {
 		"36h":                       now.Add(-36 * time.Hour),
 		"7d":                        now.AddDate(0, 0, -7),
 		"2w":                        now.AddDate(0, 0, -14),
+		"15250w":                    now.AddDate(0, 0, -7*15250), // the most that a duration holds
 		"0s":                        now,
 		"2026-11-01":                time.Date(2026, 11, 1, 0, 0, 0, 0, time.Local),
 		"2026-11-01 13:30":          time.Date(2026, 11, 1, 13, 30, 0, 0, time.Local),
@@ -30,7 +32,7 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "7", "d", "-1d", "-1h", "1.5d", "99999999d", "yesterday", "2026-13-01", "2026-11-01 25:00"} {
+	for _, text := range []string{"", "7", "d", "-1d", "-1h", "1.5d", "99999999d", "20000w", "65535w", "yesterday", "2026-13-01", "2026-11-01 25:00"} {
 		if got, err := moment("since", value{text: text, set: true}, now); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%q: %s, %v", text, got, err)
 		}
@@ -129,4 +131,56 @@ func TestSanitizeLines(t *testing.T) {
 	if err := sanitizeLines(writerFunc(func([]byte) (int, error) { return 0, broken }), strings.NewReader("a")); err != broken {
 		t.Error(err)
 	}
+}
+
+// Trimming takes no more than a few looks at each byte, also where what is to be
+// held is much.
+func TestLastLinesTrimsSeldom(t *testing.T) {
+	t.Parallel()
+	line := []byte(strings.Repeat("x", 63) + "\n")
+	l := &lastLines{to: io.Discard, most: 16 << 10}
+	trimmed, before := 0, 0
+	for range 64 << 10 {
+		if _, err := l.Write(line); err != nil {
+			t.Fatal(err)
+		}
+		if len(l.held) < before+len(line) {
+			trimmed++
+		}
+		if trimmed > 10 {
+			t.Fatal("trimmed at each line")
+		}
+		before = len(l.held)
+		if most := 2*l.most*len(line) + len(line); len(l.held) > most {
+			t.Fatalf("%d bytes are held, want no more than %d", len(l.held), most)
+		}
+	}
+}
+
+// A line of any length takes no more memory than a long one.
+func TestSanitizeLinesCutsALineThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	const size = 3*formatters.MaxLine + 1
+	written, most, notes := 0, 0, 0
+	to := writerFunc(func(b []byte) (int, error) {
+		written, most = written+bytes.Count(b, []byte("x")), max(most, len(b))
+		notes += bytes.Count(b, []byte("\n[the line goes on]\n"))
+		return len(b), nil
+	})
+	if err := sanitizeLines(to, io.LimitReader(endless{}, size)); err != nil || written != size || notes != 3 {
+		t.Errorf("%d of %d bytes are written, with %d notes, %v", written, size, notes, err)
+	}
+	if most > formatters.MaxLine+1<<10 {
+		t.Errorf("%d bytes are written at once", most)
+	}
+}
+
+// endless is a line that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
 }
