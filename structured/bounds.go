@@ -73,7 +73,7 @@ func (i *inspection) answer(ctx context.Context, result *agent.Result) (*Invalid
 		if bound < maxCheck {
 			return stop(agent.ErrTimeout, fmt.Errorf(words+", what was left of %v", bound.Round(time.Millisecond), i.limit))
 		}
-		return stop(agent.ErrTimeout, fmt.Errorf(words, bound))
+		return stop(agent.ErrTimeout, fmt.Errorf(words+", which is the most that a check has", bound))
 	case <-ctx.Done():
 		kind, cause := agent.ErrCanceled, context.Cause(ctx)
 		if errors.Is(cause, context.DeadlineExceeded) {

@@ -63,8 +63,8 @@ func TestTimeEndsTheCheck(t *testing.T) {
 	}{
 		"of the request":     {10 * time.Second, time.Hour, 4 * time.Second, 6 * time.Second, "within 6s, what was left of 10s"},
 		"of the runner":      {0, 10 * time.Second, 4 * time.Second, 6 * time.Second, "within 6s, what was left of 10s"},
-		"none":               {0, 0, time.Hour, maxCheck, "within 30s"},
-		"much":               {time.Hour, 0, time.Minute, maxCheck, "within 30s"},
+		"none":               {0, 0, time.Hour, maxCheck, "within 30s, which is the most that a check has"},
+		"much":               {time.Hour, 0, time.Minute, maxCheck, "within 30s, which is the most that a check has"},
 		"at the last moment": {time.Minute, 0, time.Minute - 1, minCheck, "within 1s, what was left of 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
