@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/busdk/bus-agent/formatters"
 )
 
 // ErrDamaged says that a file of events has lines that are none. What could be read
@@ -16,22 +18,47 @@ var ErrDamaged = errors.New("lines are damaged")
 // ReadEntries reads events.ndjson and calls each with what stands in it, in order,
 // until that returns an error, which it returns. The Entry is each's to keep. Lines
 // that are no entries are left out, and reported by [ErrDamaged] at the end. A last
-// line without its end is none yet, or was cut off with the run: it says nothing.
+// line without its end is none yet, or was cut off with the run: it says nothing,
+// unless it is over [maxEntry] already, which is damage wherever it stands.
 func ReadEntries(r io.Reader, each func(*Entry) error) error {
+	return readEntries(r, maxEntry, each)
+}
+
+// maxEntry bounds a line of events.ndjson, in bytes. No entry of a line that is
+// decoded is as long, also when all of it is escaped twice.
+const maxEntry = 4 * formatters.MaxLine
+
+func readEntries(r io.Reader, most int, each func(*Entry) error) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
+	tooLong := false
 	number, damaged, first := 0, 0, 0
 	for {
 		line, err := lines.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if (full || err == nil) && len(long)+len(line) > most && !tooLong {
+			tooLong, long = true, nil
+			if damaged++; damaged == 1 {
+				first = number + 1
+			}
+		}
+		switch {
+		case full && tooLong:
+			continue
+		case full:
 			long = append(long, line...)
 			continue
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF):
+			if tooLong {
+				number++
+			}
+			return damage(damaged, number, first)
+		case err != nil:
 			return err
+		case tooLong:
+			tooLong = false
+			number++
+			continue
 		}
 		if len(long) > 0 {
 			long = append(long, line...)
@@ -49,10 +76,13 @@ func ReadEntries(r io.Reader, each func(*Entry) error) error {
 			return err
 		}
 	}
-	if damaged > 0 {
-		return fmt.Errorf("%w: %d of %d, line %d first", ErrDamaged, damaged, number, first)
+}
+
+func damage(damaged, number, first int) error {
+	if damaged == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %d of %d, line %d first", ErrDamaged, damaged, number, first)
 }
 
 func parseEntry(line []byte) (*Entry, error) {

@@ -57,3 +57,35 @@ func TestReadEntries(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// A line of any length takes no more memory than the longest entry.
+func TestReadEntriesLeavesOutALineThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	const most = 100 << 10
+	entry := Entry{Time: start, Event: agent.Event{Kind: agent.KindText, Text: "short"}}
+	short := string(entry.AppendJSON(nil)) + "\n"
+	entry.Text = ""
+	entry.Text = strings.Repeat("x", most-1-len(entry.AppendJSON(nil))-len(`,"text":""`))
+	longest := string(entry.AppendJSON(nil)) + "\n"
+	entry.Text += "x"
+	tooLong := string(entry.AppendJSON(nil)) + "\n"
+	if len(longest) != most {
+		t.Fatal(len(longest))
+	}
+	endless := strings.Repeat("x", 10*most)
+	for text, want := range map[string]struct {
+		entries int
+		damage  string
+	}{
+		longest + short:                      {2, ""},
+		short + tooLong + short:              {2, "1 of 3, line 2 first"},
+		short + endless + "\n" + short + "x": {2, "1 of 3, line 2 first"},
+		short + endless:                      {1, "1 of 2, line 2 first"},
+	} {
+		n := 0
+		err := readEntries(strings.NewReader(text), most, func(*Entry) error { n++; return nil })
+		if n != want.entries || (err == nil) != (want.damage == "") || err != nil && !strings.HasSuffix(err.Error(), want.damage) {
+			t.Errorf("%.20q: %d entries, %v, want %d, %s", text, n, err, want.entries, want.damage)
+		}
+	}
+}
