@@ -1,7 +1,10 @@
 package runs
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -27,6 +30,9 @@ func (s *Store) Find(ctx context.Context, handle string) (Run, error) {
 		case err != nil:
 			return Run{}, err
 		case len(list) > 0:
+			if problem := newerProblem(&list[0], problems); problem != nil {
+				return Run{}, fmt.Errorf("the run that began last cannot be read: %w", problem)
+			}
 			return list[0], nil
 		case len(problems) > 0:
 			return Run{}, problems[0]
@@ -48,6 +54,23 @@ func (s *Store) Find(ctx context.Context, handle string) (Run, error) {
 		return ReadRun(found[0].dir())
 	}
 	return Run{}, s.ambiguous(handle, found)
+}
+
+// newerProblem returns the problem of a run that began after this one, as their IDs
+// tell.
+func newerProblem(run *Run, problems []error) error {
+	id := filepath.Base(run.Dir)
+	at, ok := timeOf(id)
+	if !ok {
+		at = run.StartTime
+	}
+	for _, problem := range problems {
+		damaged, ok := errors.AsType[*damagedRun](problem)
+		if ok && !damaged.at.Equal(farFuture) && cmp.Or(damaged.at.Compare(at), strings.Compare(damaged.id, id)) > 0 {
+			return problem
+		}
+	}
+	return nil
 }
 
 // parseHandle takes a handle apart.

@@ -91,3 +91,28 @@ func TestFindSaysWhatIsWrongWithTheRun(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLatestIsNoOtherRunWhereTheLastOneIsDamaged(t *testing.T) {
+	t.Parallel()
+	store := &Store{Root: t.TempDir()}
+	var dirs []string
+	for i := range 3 {
+		dirs = append(dirs, put(t, store.Root, exampleInfo(i)))
+	}
+	byHand := exampleInfo(3)
+	byHand.RunID = "by-hand" // says nothing of when it began
+	dirs = append(dirs, put(t, store.Root, byHand))
+	for _, i := range []int{0, 3} {
+		write(t, filepath.Join(dirs[i], infoName), "damaged")
+	}
+	if run, err := store.Find(t.Context(), Latest); err != nil || run.Dir != dirs[2] {
+		t.Errorf("%s, %v, want %s", run.Dir, err, dirs[2])
+	}
+	write(t, filepath.Join(dirs[2], infoName), "damaged")
+	if run, err := store.Find(t.Context(), Latest); err == nil || errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), dirs[2]) {
+		t.Errorf("%s, %v", run.Dir, err)
+	}
+	if run, err := store.Find(t.Context(), exampleInfo(1).TaskID+"/latest"); err != nil || run.Dir != dirs[1] {
+		t.Errorf("%s, %v, want %s", run.Dir, err, dirs[1])
+	}
+}

@@ -228,15 +228,27 @@ const freshFolder = time.Minute
 func (c *candidate) read() (Run, error) {
 	dir := c.dir()
 	run, err := ReadRun(dir)
+	if err == nil {
+		return run, nil
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return run, err
+		return Run{}, &damagedRun{*c, err}
 	}
 	stat, missing := os.Lstat(dir)
 	if missing != nil || c.at.Equal(farFuture) || time.Since(stat.ModTime()) < freshFolder {
 		return Run{}, nil
 	}
-	return Run{}, fmt.Errorf("%s: there is no %s", dir, infoName)
+	return Run{}, &damagedRun{*c, fmt.Errorf("%s: there is no %s", dir, infoName)}
 }
+
+// damagedRun is what is wrong with the record in a folder.
+type damagedRun struct {
+	candidate
+	err error
+}
+
+func (d *damagedRun) Error() string { return d.err.Error() }
+func (d *damagedRun) Unwrap() error { return d.err }
 
 // inParallel calls do for 0 to n-1, until ctx is done. Nearly all that is done so
 // is to wait for the system.
