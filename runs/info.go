@@ -15,7 +15,8 @@ const (
 	// changed that is gone.
 	StatusCrashed Status = "crashed"
 	// StatusUnknown: whether that program still runs cannot be seen from here; it
-	// is of another machine or container.
+	// is of another machine or container, or the file has a word that is none of
+	// these.
 	StatusUnknown Status = "unknown"
 )
 

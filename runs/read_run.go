@@ -43,10 +43,24 @@ func ReadRun(dir string) (Run, error) {
 const clockSlack = 5 * time.Second
 
 // currentStatus returns the status as it is now, by the processes of this machine.
+// Who records a run says how it ended and when in one go: a record without its end
+// is of a run that goes on while its program does, whatever else it says, because
+// the agent can write to it, too. Where that writes an end as well, it is believed.
 func (i *Info) currentStatus() Status {
-	if i.Status != StatusRunning {
+	if i.Runner != "" && i.EndTime.IsZero() && process.LifeOf(i.Runner) == process.Alive {
+		return StatusRunning
+	}
+	switch i.Status {
+	case StatusRunning:
+		return i.statusOfProcesses()
+	case StatusCompleted, StatusFailed, StatusCrashed:
 		return i.Status
 	}
+	return StatusUnknown // a word of another writer
+}
+
+// statusOfProcesses returns the status of a run that goes on, as its record says.
+func (i *Info) statusOfProcesses() Status {
 	if i.Runner != "" {
 		switch process.LifeOf(i.Runner) {
 		case process.Alive:

@@ -34,14 +34,16 @@ func TestWhoIsGoneHasCrashed(t *testing.T) {
 		"recycled": {PID: pid, StartTime: before.Add(-time.Hour)},
 		"none":     {},
 		"negative": {PID: -1},
-		"over":     {Runner: identity, PID: pid, Status: StatusFailed},
+		"over":     {Runner: identity, PID: pid, Status: StatusFailed, EndTime: before},
+		"no end":   {Runner: identity, PID: pid, Status: StatusCompleted}, // the agent wrote so
+		"queued":   {Status: "queued", EndTime: before},
 	}
 	i := 0
 	for name, some := range infos {
 		info := exampleInfo(i)
 		i++
 		info.TaskID, info.Runner, info.PID = name, some.Runner, some.PID
-		info.EndTime, info.Status = time.Time{}, StatusRunning
+		info.EndTime, info.Status = some.EndTime, StatusRunning
 		if some.Status != "" {
 			info.Status = some.Status
 		}
@@ -56,7 +58,7 @@ func TestWhoIsGoneHasCrashed(t *testing.T) {
 			if run.Status != want[run.TaskID] {
 				t.Errorf("%s is %s, want %s", run.TaskID, run.Status, want[run.TaskID])
 			}
-			if running := run.Status == StatusRunning; (run.Duration() > 0) != running {
+			if running := run.Status == StatusRunning; run.EndTime.IsZero() && (run.Duration() > 0) != running {
 				t.Errorf("%s is %s and took %s", run.TaskID, run.Status, run.Duration())
 			}
 		}
@@ -64,15 +66,16 @@ func TestWhoIsGoneHasCrashed(t *testing.T) {
 	want := map[string]Status{
 		"runner": StatusRunning, "elder": StatusCrashed, "abroad": StatusUnknown, "nonsense": StatusUnknown,
 		"pid": StatusRunning, "recycled": StatusCrashed, "none": StatusUnknown, "negative": StatusUnknown, "over": StatusFailed,
+		"no end": StatusRunning, "queued": StatusUnknown,
 	}
 	check(want)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // its end by the signal is what is wanted
-	want["runner"], want["pid"] = StatusCrashed, StatusCrashed
+	want["runner"], want["pid"], want["no end"] = StatusCrashed, StatusCrashed, StatusCompleted
 	check(want)
-	for status, n := range map[Status]int{StatusCrashed: 4, StatusUnknown: 4, StatusRunning: 0} {
+	for status, n := range map[Status]int{StatusCrashed: 4, StatusUnknown: 5, StatusRunning: 0} {
 		if list := mustList(t, store, Filter{Status: status}); len(list) != n {
 			t.Errorf("%d runs are %s, want %d", len(list), status, n)
 		}
