@@ -252,7 +252,8 @@ func TestHostileTextStaysText(t *testing.T) {
 	attacks := append(slices.Clone(hostile),
 		`<img src=x onerror="window.zapped=1">`, `<script>window.zapped=1</script>`, `<svg onload="window.zapped=1">`, `<a href="javascript:window.zapped=1">x</a>`,
 		`<iframe src="http://127.0.0.1:9/">`, `<link rel=stylesheet href="http://127.0.0.1:9/">`, `<base href="http://127.0.0.1:9/">`, `<meta http-equiv=refresh content="0;url=http://127.0.0.1:9/">`,
-		"```\n<script>window.zapped=1</script>\n```", `{"__proto__":{"class":"zap"},"command":"\u202e<img src=x onerror=window.zapped=1>"}`, strings.Repeat("W", 5000))
+		"```\n<script>window.zapped=1</script>\n```", `{"__proto__":{"class":"zap"},"command":"\u202e<img src=x onerror=window.zapped=1>"}`, strings.Repeat("W", 5000),
+		strings.Repeat("\n\u202e<", 5000))
 	var list []runs.Info
 	for _, text := range attacks {
 		run := hostileRun(text)
@@ -300,6 +301,21 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 	b.expect("in the end", `window.zapped === undefined && ({}).class === undefined`)
 	b.expect("in the end", `[...document.querySelectorAll("a")].every((a) => a.getAttribute("href").startsWith("#"))`)
+	b.expectQuiet()
+}
+
+// A run whose conversation is too large says so, and what shows it.
+func TestTooLargeConversationNamesItsCommand(t *testing.T) {
+	t.Parallel()
+	b := startBrowser(t)
+	b.screen(390, 844, "light")
+	o := exampleOptions()
+	o.MaxConversations = 300 // a tenth of it is less than any entry takes
+	b.open(pageFile(t, exampleRuns(3), o))
+	b.expectFits("the list")
+	b.expect("the list", `document.querySelector("#runs .foot").textContent.includes("3 conversations are too large for it; a command shows each")`)
+	b.click("#table tbody a")
+	b.expect("the run", `document.querySelector("#run .conversation").textContent.includes("It is too large for this page.This command shows it: bus-agent runs tail")`)
 	b.expectQuiet()
 }
 

@@ -99,7 +99,7 @@ func readConversation(entries iter.Seq2[runs.Entry, error], start time.Time, lim
 	c := &conversation{limit: limit, start: start, calls: map[string]*item{}, names: map[string]string{}}
 	for entry, err := range entries {
 		if err != nil {
-			c.Problem = plain(err.Error())
+			c.Problem = bounded(err.Error(), metadataText)
 			break
 		}
 		c.add(&entry)

@@ -6,6 +6,10 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
+// metadataText is how much of one text of a record stands on the page, shownWarnings
+// how many warnings.
+const metadataText, shownWarnings = 4 << 10, 20
+
 // pageData is what the script of the page reads of runs.
 type pageData struct {
 	Now  int64     `json:"now"`
@@ -73,10 +77,13 @@ func (p *page) dataOf(i int) runData {
 		d.Duration = &ms
 	}
 	if r.kind != "" {
-		d.Failure, _ = cut(plain(cmp.Or(run.Error, r.Reason)), 8000)
+		d.Failure, _ = cut(plain(cmp.Or(run.Error, r.Reason)), metadataText)
 	}
-	for _, w := range run.Warnings[:min(len(run.Warnings), 20)] {
+	for _, w := range run.Warnings[:min(len(run.Warnings), shownWarnings)] {
 		d.Warnings = append(d.Warnings, line(w, 1000))
+	}
+	if more := len(run.Warnings) - shownWarnings; more > 0 {
+		d.Warnings = append(d.Warnings, "… "+plural(more, "warning", "warnings")+" left out …")
 	}
 	d.Show = p.command(i)
 	d.Large = i < len(p.conversations) && p.conversations[i].large

@@ -143,7 +143,7 @@ func (p *page) command(i int) string {
 	if p.options.Command == nil {
 		return ""
 	}
-	return plain(p.options.Command(&p.runs[i]))
+	return bounded(p.options.Command(&p.runs[i]), metadataText)
 }
 
 // clock is a time as the page shows it, in UTC.

@@ -136,6 +136,59 @@ func TestNothingOfAgentsBecomesMarkup(t *testing.T) {
 	}
 }
 
+// A record of texts without end takes no more of the page than its share.
+func TestHostileMetadataIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		strings.Repeat("<", 1<<20), strings.Repeat("\u202e", 300_000), strings.Repeat("a\n", 500_000), strings.Repeat("\xff", 1<<20),
+	} {
+		run := hostileRun(text)
+		run.Status, run.Warnings = runs.StatusFailed, slices.Repeat([]string{text}, 1000)
+		data, markup := takeApart(t, write(t, []runs.Info{run}, Options{
+			Entries: func(*runs.Run) iter.Seq2[runs.Entry, error] {
+				return func(yield func(runs.Entry, error) bool) { yield(runs.Entry{}, errors.New(text)) }
+			},
+			Command: func(run *runs.Run) string { return run.RunID },
+		}))
+		if _, plainMarkup := takeApart(t, write(t, []runs.Info{hostileRun("x")}, Options{})); len(markup) > len(plainMarkup)+50_000 {
+			t.Errorf("%.10q: %d bytes of markup", text, len(markup))
+		}
+		var known struct {
+			Runs []map[string]any `json:"runs"`
+		}
+		var c conversation
+		if json.Unmarshal([]byte(data["runs-data"]), &known) != nil || json.Unmarshal([]byte(data["conversation-0"]), &c) != nil {
+			t.Fatal("the data are no JSON")
+		}
+		texts := map[string]string{"the problem": c.Problem}
+		for name, value := range known.Runs[0] {
+			switch value := value.(type) {
+			case string:
+				texts[name] = value
+			case []any:
+				if last := value[len(value)-1]; len(value) != shownWarnings+1 || last != "… 980 warnings left out …" {
+					t.Errorf("%d warnings, in the end %q", len(value), last)
+				}
+				texts[name] = value[0].(string)
+			}
+		}
+		if len(texts) < 15 {
+			t.Errorf("only %d texts of the record are on the page", len(texts))
+		}
+		for name, shown := range texts {
+			long := len(shown) > 100 || name == "access" || name == "signal" || name == "failure_kind"
+			switch {
+			case len(shown) > metadataText+64: // and the mark
+				t.Errorf("%.10q: %s takes %d bytes", text, name, len(shown))
+			case long && !strings.Contains(shown, "…"):
+				t.Errorf("%.10q: %s does not say that it is cut: %.40q", text, name, shown)
+			case strings.Contains(shown, "\n") && !slices.Contains([]string{"failure", "show", "the problem"}, name):
+				t.Errorf("%.10q: %s has many lines", text, name)
+			}
+		}
+	}
+}
+
 func TestHostileTextSurvivesInConversations(t *testing.T) {
 	t.Parallel()
 	for i, text := range hostile {

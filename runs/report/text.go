@@ -77,13 +77,33 @@ func colorSequence(s string) int {
 	return len(s) - len(rest) + end + 1
 }
 
-// line is plain for what stands on one line: breaks become spaces, and what is
-// longer than limit bytes is cut.
-func line(s string, limit int) string {
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + "…"
+// bounded is plain for a text that a record tells about a run. What would be longer
+// than limit bytes is cut, and ends with a mark.
+func bounded(s string, limit int) string {
+	text := plain(s[:startOfRune(s, limit)])
+	if len(text) <= limit && len(s) <= limit {
+		return text
 	}
-	return strings.Join(strings.Fields(plain(s)), " ")
+	return text[:startOfRune(text, limit)] + "…"
+}
+
+// startOfRune returns where the character begins that holds byte i, or the length of
+// s where that is less.
+func startOfRune(s string, i int) int {
+	if i >= len(s) {
+		return len(s)
+	}
+	for n := range utf8.UTFMax {
+		if i-n >= 0 && utf8.RuneStart(s[i-n]) {
+			return i - n
+		}
+	}
+	return i
+}
+
+// line is bounded for what stands on one line: breaks become spaces.
+func line(s string, limit int) string {
+	return strings.Join(strings.Fields(bounded(s, limit)), " ")
 }
 
 // count is a number with its thousands apart.

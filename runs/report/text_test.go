@@ -33,6 +33,25 @@ func TestPlainMakesVisibleWhatActs(t *testing.T) {
 	}
 }
 
+func TestLongMetadataIsCutWithAMark(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ given, want string }{
+		{"short", "short"},
+		{"exactly 10", "exactly 10"},
+		{"one more 11", "one more 1…"},
+		{"123456789ü", "123456789…"},
+		{"\x1b[31mred and more", "red a…"},
+		{"\u202e\u202e", "⟨U+202E…"}, // longer when it is visible
+		{"one\r\ntwo", "one\ntwo"},
+		{"\xff\xff", "\ufffd\ufffd"},
+		{strings.Repeat("\x80", 20), "\ufffd\ufffd\ufffd…"},
+	} {
+		if got := bounded(test.given, 10); got != test.want {
+			t.Errorf("bounded(%q) = %q, want %q", test.given, got, test.want)
+		}
+	}
+}
+
 func FuzzPlain(f *testing.F) {
 	f.Add("a\x1b[1mb\r\n\u202e<>&\"\\ \xff")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -42,6 +61,9 @@ func FuzzPlain(f *testing.F) {
 		}
 		if text, err := json.Marshal(got); err != nil || len(text) != quotedSize(got) {
 			t.Errorf("quotedSize(%q) = %d, want %d (%v)", got, quotedSize(got), len(text), err)
+		}
+		if kept := bounded(s, 16); len(kept) > 16+len("…") || !utf8.ValidString(kept) || strings.ContainsFunc(kept, acts) {
+			t.Errorf("bounded(%q) = %q", s, kept)
 		}
 		if kept, left := cut(got, 16); left > 0 && !utf8.ValidString(kept) {
 			t.Errorf("cut(%q) = %q", got, kept)
