@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// removedPrefix begins the names of folders of runs that are being removed.
-const removedPrefix = ".removed-"
-
 // Remove removes the record of a run: its folder with all that is in it. It leaves
 // alone what is no run of the store, or one that goes on, or may: see
 // [StatusUnknown], which force takes for over. No link leads it out of the root.
@@ -22,13 +19,11 @@ func (s *Store) Remove(run *Run, force bool) error {
 		return err
 	}
 	now, err := ReadRun(run.Dir)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = now.checkOver(force)
+	}
+	if err != nil {
 		return err
-	case now.Status == StatusRunning:
-		return fmt.Errorf("%s goes on", run.Dir)
-	case now.Status == StatusUnknown && !force:
-		return fmt.Errorf("%s may go on elsewhere", run.Dir)
 	}
 	root, err := s.openBelow(parts.project, parts.task, runsName)
 	if err != nil {
@@ -39,7 +34,51 @@ func (s *Store) Remove(run *Run, force bool) error {
 	if err := root.Rename(parts.run, removed); err != nil {
 		return err
 	}
-	return root.RemoveAll(removed)
+	return removeRecord(root, removed)
+}
+
+// checkOver reports why a run is not to be removed.
+func (r *Run) checkOver(force bool) error {
+	switch {
+	case r.Status == StatusRunning:
+		return fmt.Errorf("%s goes on", r.Dir)
+	case r.Status == StatusUnknown && !force:
+		return fmt.Errorf("%s may go on elsewhere", r.Dir)
+	}
+	return nil
+}
+
+// removeRecord removes a folder with all that is in it, [infoName] last: what is
+// left when that is interrupted says itself what it is.
+func removeRecord(runs *os.Root, name string) error {
+	stat, err := runs.Lstat(name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if !stat.IsDir() { // what a link leads to is not its own
+		return runs.Remove(name)
+	}
+	folder, err := runs.OpenRoot(name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer folder.Close()
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == infoName {
+			continue
+		}
+		if err := folder.RemoveAll(entry.Name()); err != nil {
+			return err
+		}
+	}
+	if err := ignoreMissing(folder.Remove(infoName)); err != nil {
+		return err
+	}
+	return ignoreMissing(runs.Remove(name))
 }
 
 // location is where a run stands below a root.
@@ -75,27 +114,6 @@ func (s *Store) openBelow(names ...string) (*os.Root, error) {
 		_ = above.Close()
 	}
 	return root, err
-}
-
-// RemoveRests ends what [Store.Remove] began and could not end.
-func (s *Store) RemoveRests() error {
-	tasks, _, err := s.taskFolders(&Filter{}) // whoever lists the runs hears of problems
-	failures := []error{err}
-	for _, task := range tasks {
-		root, err := s.openBelow(filepath.Base(filepath.Dir(task)), filepath.Base(task), runsName)
-		if err != nil {
-			failures = append(failures, ignoreMissing(err))
-			continue
-		}
-		entries, err := fs.ReadDir(root.FS(), ".")
-		for _, entry := range entries {
-			if strings.HasPrefix(entry.Name(), removedPrefix) {
-				err = errors.Join(err, root.RemoveAll(entry.Name()))
-			}
-		}
-		failures = append(failures, err, root.Close())
-	}
-	return errors.Join(failures...)
 }
 
 // RemoveTask removes the folder of the task that a run was of, if the task has no

@@ -54,6 +54,13 @@ func TestRemove(t *testing.T) {
 	if err := store.Remove(&list[0], false); err == nil {
 		t.Error("a run is removed twice")
 	}
+	linked := Run{Dir: filepath.Join(filepath.Dir(list[1].Dir), "linked")}
+	if err := os.Symlink(filepath.Base(list[1].Dir), linked.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Remove(&linked, false); err != nil || exists(linked.Dir) || !exists(filepath.Join(list[1].Dir, infoName)) {
+		t.Errorf("%v; what a link leads to exists: %v", err, exists(filepath.Join(list[1].Dir, infoName)))
+	}
 }
 
 func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
@@ -107,26 +114,6 @@ func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
 		if err := store.Remove(run, true); err != nil || exists(run.Dir) {
 			t.Errorf("%s is not removed: %v", run.Dir, err)
 		}
-	}
-}
-
-func TestRestsAreRemoved(t *testing.T) {
-	t.Parallel()
-	store := &Store{Root: t.TempDir()}
-	dir := put(t, store.Root, exampleInfo(0))
-	rest := filepath.Join(filepath.Dir(dir), removedPrefix+"1")
-	begun := filepath.Join(filepath.Dir(dir), ".new-1")
-	for _, dir := range []string{rest, begun} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(t, filepath.Join(rest, infoName), "x")
-	if err := store.RemoveRests(); err != nil || exists(rest) || !exists(begun) || !exists(dir) {
-		t.Error(err, exists(rest), exists(begun), exists(dir))
-	}
-	if err := (&Store{Root: filepath.Join(store.Root, "none")}).RemoveRests(); err != nil {
-		t.Error(err)
 	}
 }
 

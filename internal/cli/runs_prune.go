@@ -77,6 +77,9 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 	list = slices.DeleteFunc(list, func(r runs.Run) bool { return !before.IsZero() && r.StartTime.After(before) })
 	removed := []runs.Run{}
 	var failures []error
+	if !o.dryRun { // first, because rests keep a task
+		failures = append(failures, store.RemoveRests(filter, filter.Status == runs.StatusUnknown))
+	}
 	var running, unknown int
 	for i := range list {
 		r := &list[i]
@@ -99,9 +102,6 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 			}
 		}
 		removed = append(removed, *r)
-	}
-	if !o.dryRun {
-		failures = append(failures, store.RemoveRests())
 	}
 	if err := inv.printRemoved(removed); err != nil {
 		return err

@@ -1,0 +1,92 @@
+package runs
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The hidden folders among the runs of a task: of runs that are being removed, with
+// the name of the run behind it, and of those that are being made, with digits.
+const (
+	removedPrefix = ".removed-"
+	newPrefix     = ".new-"
+)
+
+// RemoveRests ends what [Store.Remove] began and could not end, and removes what is
+// left of runs that were never begun, because the program that was to record them
+// is gone. It looks at the tasks that a filter chooses by project and task. What
+// only looks like a rest stays: see [Store.Remove] for which runs do, and for force.
+func (s *Store) RemoveRests(filter Filter, force bool) error {
+	tasks, _, err := s.taskFolders(&filter) // whoever lists the runs hears of problems
+	failures := []error{err}
+	for _, task := range tasks {
+		root, err := s.openBelow(filepath.Base(filepath.Dir(task)), filepath.Base(task), runsName)
+		if err != nil {
+			failures = append(failures, ignoreMissing(err))
+			continue
+		}
+		entries, err := fs.ReadDir(root.FS(), ".")
+		failures = append(failures, err)
+		for _, entry := range entries {
+			if entry.IsDir() {
+				dir := filepath.Join(task, runsName, entry.Name())
+				failures = append(failures, removeRest(root, entry.Name(), dir, force))
+			}
+		}
+		failures = append(failures, root.Close())
+	}
+	return errors.Join(failures...)
+}
+
+// removeRest removes a folder if it is a rest.
+func removeRest(root *os.Root, name, dir string, force bool) error {
+	id, removed := strings.CutPrefix(name, removedPrefix)
+	digits, begun := strings.CutPrefix(name, newPrefix)
+	switch {
+	case removed && isName(id):
+	case begun && allDigits(digits):
+	default:
+		return nil
+	}
+	run, err := ReadRun(dir)
+	switch {
+	case err == nil && removed:
+		if run.checkOver(true) != nil {
+			return nil
+		}
+		return removeRecord(root, name)
+	case err == nil:
+		if run.checkOver(force) != nil {
+			return nil
+		}
+		return removeBegun(root, name)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil // nothing says what it is
+	case removed: // it had a record, if it is empty
+		return ignoreNotEmpty(ignoreMissing(root.Remove(name)))
+	}
+	if stat, err := root.Lstat(name); err != nil || time.Since(stat.ModTime()) < freshFolder {
+		return ignoreMissing(err)
+	}
+	return removeBegun(root, name)
+}
+
+// removeBegun removes a folder that holds nothing but what a run has that is being
+// made.
+func removeBegun(root *os.Root, name string) error {
+	entries, err := fs.ReadDir(root.FS(), name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, entry := range entries {
+		own := entry.Name() == promptName || entry.Name() == infoName || isTransient(entry.Name())
+		if !own || !entry.Type().IsRegular() {
+			return nil
+		}
+	}
+	return removeRecord(root, name)
+}
