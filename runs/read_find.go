@@ -11,7 +11,8 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// Latest is a handle for the run that began last.
+// Latest is a handle for the run that began last. Where the record of that cannot be
+// read, it names none.
 const Latest = "latest"
 
 // Find returns the run that a handle names: a run ID, the beginning or the end of

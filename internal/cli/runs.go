@@ -27,7 +27,7 @@ a run is a name of it, too.
 
 The states of runs are running, completed, failed, crashed (its program is gone and
 has not said how it ended) and unknown (it says running, but is of another machine
-or container, or of before this machine was started).`,
+or container, or of before this machine was started; or its status is another word).`,
 		sub: []*command{
 			later("list", inv.runsListCommand),
 			later("show", inv.runsShowCommand),

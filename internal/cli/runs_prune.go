@@ -28,7 +28,8 @@ one of --older-than, --keep and --status says what is old. A run that goes on is
 never removed; one of another machine, or of before this machine was started, only
 with --status unknown.
 
-Nothing is removed but folders PROJECT/TASK/runs/RUN that hold a record. The prompt
+Nothing is removed but folders PROJECT/TASK/runs/RUN that hold a record, and hidden
+ones that a killed program has left of such, in the same projects and tasks. The prompt
 and the messages of a task stay, unless --tasks removes those of tasks that have no
 run any more and no other file.`,
 		json: true,
