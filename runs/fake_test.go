@@ -1,6 +1,7 @@
 package runs_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,15 +61,21 @@ func fakeAgent(script string) int {
 		case "swap": // something else stands under the name of a file of the record
 			name, what, _ := strings.Cut(arg, " ")
 			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), name)
-			_ = os.Remove(path)
-			var err error
-			if what == "fifo" {
-				err = unix.Mkfifo(path, 0o600)
-			} else {
-				err = os.Symlink(what, path)
-			}
-			if err != nil {
-				fmt.Println(err)
+			for { // the recorder may write it at the same time
+				_ = os.Remove(path)
+				var err error
+				if what == "fifo" {
+					err = unix.Mkfifo(path, 0o600)
+				} else {
+					err = os.Symlink(what, path)
+				}
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, os.ErrExist) {
+					fmt.Println(err)
+					break
+				}
 			}
 		case "many":
 			var n int
