@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -140,4 +141,19 @@ func LookupEnv(environ []string, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// StateDir returns the folder in which the user that environ is of keeps the state
+// called name: bus-agent/name in XDG_STATE_HOME, which is ~/.local/state where it
+// is not an absolute path, as the XDG specification has it.
+func StateDir(environ []string, name string) (string, error) {
+	base, _ := LookupEnv(environ, "XDG_STATE_HOME")
+	if !filepath.IsAbs(base) {
+		home, _ := LookupEnv(environ, "HOME")
+		if !filepath.IsAbs(home) {
+			return "", fmt.Errorf("there is no folder for the state of %s: neither XDG_STATE_HOME nor HOME is an absolute path", name)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "bus-agent", name), nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -150,8 +151,11 @@ func TestSignalEndsIt(t *testing.T) {
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if errors.Is(err, os.ErrNotExist) && runtime.GOOS != "linux" {
+		t.Skip("this system has no /dev/full")
+	}
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer full.Close()
 	w := serve(t, stream(delta("hi"), stop))

@@ -56,15 +56,7 @@ type Store struct{ dir string }
 // DefaultDir returns the folder of the state of rests: resting below
 // $XDG_STATE_HOME/bus-agent, or below ~/.local/state/bus-agent.
 func DefaultDir(environ []string) (string, error) {
-	base, _ := agent.LookupEnv(environ, "XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // the XDG specification has it ignored then
-		home, _ := agent.LookupEnv(environ, "HOME")
-		if !filepath.IsAbs(home) {
-			return "", errors.New("there is no folder for it: neither XDG_STATE_HOME nor HOME is an absolute path")
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(base, "bus-agent", "resting"), nil
+	return agent.StateDir(environ, "resting")
 }
 
 // NewStore returns a store over a directory, absolute, which is made when something

@@ -73,19 +73,20 @@ func (p purpose) talks() bool { return p == forSession || p == forTerminal }
 
 // prepared is a settled request with everything arranged for its run.
 type prepared struct {
-	purpose   purpose
-	req       agent.Request
-	selection Selection
-	settings  Settings
-	command   agent.Command
-	chain     instructions.Chain
-	workspace *instructions.Workspace // nil where the runtime takes no instructions
-	warnings  []string
-	warn      func(string)
-	secrets   secrets
-	silence   time.Duration // see resultSilence
-	tempClaim *process.Claim
-	recording agent.Recording
+	purpose    purpose
+	req        agent.Request
+	selection  Selection
+	settings   Settings
+	command    agent.Command
+	chain      instructions.Chain
+	workspace  *instructions.Workspace // nil where the runtime takes no instructions
+	warnings   []string
+	warn       func(string)
+	secrets    secrets
+	silence    time.Duration // see resultSilence
+	tempClaim  *process.Claim
+	recording  agent.Recording
+	isRecorded bool // somebody wanted to be told
 }
 
 // prepare settles req and arranges its run. What can be wrong with a request is

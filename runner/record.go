@@ -28,7 +28,7 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 		}
 		return p.wrap(agent.ErrAgent, err)
 	}
-	p.recording = recording
+	p.recording, p.isRecorded = recording, true
 	if recording.Prompt == "" {
 		return nil
 	}

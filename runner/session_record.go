@@ -29,6 +29,9 @@ type sessionRecording struct {
 
 // watch has what happens in a session passed on to the recorder first.
 func (r *sessionRecording) watch(options *session.Options) {
+	if !r.prepared.isRecorded {
+		return
+	}
 	recording := &r.prepared.recording
 	events, delivered, over := options.Events, options.Delivered, options.Over
 	options.Events = func(e *agent.Event) {
@@ -153,6 +156,9 @@ func (a *recordedAgent) Done() <-chan struct{} {
 
 // follow ends the record with the session.
 func (a *recordedAgent) follow(s *session.Session, r *sessionRecording) {
+	if !a.isRecorded {
+		return
+	}
 	a.opened.Store(true)
 	go func() {
 		defer close(a.recorded)

@@ -1,9 +1,6 @@
 package runs
 
 import (
-	"errors"
-	"path/filepath"
-
 	"github.com/busdk/bus-agent/agent"
 )
 
@@ -30,13 +27,5 @@ type Store struct {
 // DefaultRoot returns the folder of a user's records: bus-agent/runs in
 // XDG_STATE_HOME, which is ~/.local/state where it is not set.
 func DefaultRoot(environ []string) (string, error) {
-	base, _ := agent.LookupEnv(environ, "XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // the XDG specification has it ignored then
-		home, _ := agent.LookupEnv(environ, "HOME")
-		if !filepath.IsAbs(home) {
-			return "", errors.New("there is no folder for records: neither XDG_STATE_HOME nor HOME is an absolute path")
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(base, "bus-agent", "runs"), nil
+	return agent.StateDir(environ, "runs")
 }

@@ -31,15 +31,7 @@ type Store struct {
 // DefaultDir returns the state folder of the user that environ is of:
 // bus-agent/sessions in XDG_STATE_HOME, or in ~/.local/state.
 func DefaultDir(environ []string) (string, error) {
-	base, _ := agent.LookupEnv(environ, "XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // the XDG specification has it ignored then
-		home, _ := agent.LookupEnv(environ, "HOME")
-		if !filepath.IsAbs(home) {
-			return "", errors.New("there is no folder for the state of sessions: neither XDG_STATE_HOME nor HOME is an absolute path")
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(base, "bus-agent", "sessions"), nil
+	return agent.StateDir(environ, "sessions")
 }
 
 // NewStore returns a Store over a directory, absolute, which is made when the
