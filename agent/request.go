@@ -86,13 +86,13 @@ type Request struct {
 
 	// Events receives every event in order, on one goroutine. The event and
 	// all it points to are valid only during the call. A returned error stops
-	// the agent and fails the run.
+	// the agent and fails the run; Events is not called again.
 	Events func(*Event) error
 
 	// Stdout and Stderr receive the agent's raw output, unchanged, as it
 	// arrives, each on one goroutine. The same writer may be given for both, and
 	// for Text: then it is called by one goroutine at a time. A write error stops
-	// the agent and fails the run.
+	// the agent and fails the run; that writer is not called again.
 	Stdout io.Writer
 	Stderr io.Writer
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,12 @@ func fakeAgent(script string) int {
 			fmt.Println(arg)
 		case "part":
 			fmt.Print(arg)
+		case "bytes": // a Go string, in one write
+			text, err := strconv.Unquote(arg)
+			if err != nil {
+				return 97
+			}
+			fmt.Print(text)
 		case "stderr":
 			fmt.Fprintln(os.Stderr, arg)
 		case "stdin":

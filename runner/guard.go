@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"reflect"
 	"sync"
 )
 
@@ -14,43 +13,39 @@ type panics struct {
 
 	mu    sync.Mutex
 	value any
+	err   error // a goroutine was ended
 }
 
 // guard calls f, which calls code of the caller. When that panics the agent is
 // stopped and guard returns errCallback; when it ends the goroutine, as a failing
 // test does, the agent is stopped too.
-func (p *panics) guard(f func() (int, error)) (n int, err error) {
+func (p *panics) guard(f func() error) (err error) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
-		if value := recover(); value != nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if p.value == nil {
-				p.value = value
-			}
+		value := recover()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.value == nil {
+			p.value = value
 		}
-		n, err = 0, errCallback
+		p.err, err = errCallback, errCallback
 		p.stop(errCallback)
 	}()
-	n, err = f()
+	err = f()
 	returned = true
-	return n, err
+	return err
 }
 
-// rethrow goes on with the first panic there was.
-func (p *panics) rethrow() {
+// rethrow resumes the first panic. The error is errCallback when a callback ended
+// its goroutine without one.
+func (p *panics) rethrow() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.value != nil {
 		panic(p.value)
 	}
-}
-
-// same reports whether two writers are one.
-func same(a, b any) bool {
-	return a != nil && b != nil && reflect.TypeOf(a) == reflect.TypeOf(b) &&
-		reflect.TypeOf(a).Comparable() && reflect.ValueOf(a).Comparable() && a == b
+	return p.err
 }

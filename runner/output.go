@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"strings"
@@ -29,8 +30,7 @@ type output struct {
 	stop      context.CancelCauseFunc
 	secrets   secrets
 	panics    panics
-	shared    sync.Mutex // held while writing to a writer that gets both streams
-	both      bool       // there is such a writer
+	lines     consumer // the way of standard output through the decoder
 	formatter agent.Formatter
 	raw       bool // text is the agent's lines as they are
 	stream    *formatters.Stream
@@ -75,7 +75,6 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		fresh:     p.req.Resolved.Setup.ResumeID == "" && !p.req.Continue,
 		secrets:   p.secrets,
 		panics:    panics{stop: stop},
-		both:      same(p.req.Stderr, p.req.Stdout) || same(p.req.Stderr, p.req.Text),
 		stdout:    capture.Buffer{Limit: limit},
 		stderr:    capture.Buffer{Limit: limit},
 		wake:      make(chan struct{}, 1),
@@ -101,61 +100,45 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 func (o *output) stdoutWriter() io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		defer o.consuming()()
-		return o.panics.guard(func() (int, error) {
-			_, _ = o.stdout.Write(b)
-			if o.recording.Stdout != nil {
-				if _, err := o.recording.Stdout.Write(b); err != nil {
-					return 0, err
+		return len(b), o.panics.guard(func() error {
+			return o.lines.call(func() error {
+				_, _ = o.stdout.Write(b)
+				if err := pass(b, o.recording.Stdout, o.req.Stdout); err != nil {
+					return err
 				}
-			}
-			if o.req.Stdout != nil {
-				if err := o.pass(o.req.Stdout, b); err != nil {
-					return 0, err
+				if o.raw {
+					if err := pass(b, o.req.Text); err != nil {
+						return err
+					}
 				}
-			}
-			if o.raw {
-				if err := o.pass(o.req.Text, b); err != nil {
-					return 0, err
-				}
-			}
-			n, err := o.stream.Write(b)
-			if flushErr := o.flush(); err == nil {
-				err = flushErr
-			}
-			return n, err
+				_, err := o.stream.Write(b)
+				return cmp.Or(err, o.flush())
+			})
 		})
 	})
 }
 
 func (o *output) stderrWriter() io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
-		return o.panics.guard(func() (int, error) {
+		return len(b), o.panics.guard(func() error {
 			_, _ = o.stderr.Write(b)
 			_, _ = o.errorTail.Write(b)
-			if o.recording.Stderr != nil {
-				if _, err := o.recording.Stderr.Write(b); err != nil {
-					return 0, err
-				}
-			}
-			if o.req.Stderr != nil {
-				return len(b), o.pass(o.req.Stderr, b)
-			}
-			return len(b), nil
+			return pass(b, o.recording.Stderr, o.req.Stderr)
 		})
 	})
 }
 
-// pass writes b to a writer of the caller, which may be one for both streams.
-func (o *output) pass(w io.Writer, b []byte) error {
-	if o.both {
-		o.shared.Lock()
-		defer o.shared.Unlock()
+// pass writes b to each writer that is not nil, up to the first that fails.
+func pass(b []byte, to ...io.Writer) error {
+	for _, w := range to {
+		if w == nil {
+			continue
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
 	}
-	n, err := w.Write(b)
-	if err == nil && n < len(b) {
-		err = io.ErrShortWrite
-	}
-	return err
+	return nil
 }
 
 // consuming notes that something arrived and stops the clocks of the watch
@@ -178,16 +161,12 @@ func (o *output) consuming() (end func()) {
 	}
 }
 
-// close delivers the last, unfinished line.
+// close delivers the last, unfinished line, unless what came before could not be
+// delivered.
 func (o *output) close() error {
-	_, err := o.panics.guard(func() (int, error) {
-		err := o.stream.Close()
-		if flushErr := o.flush(); err == nil {
-			err = flushErr
-		}
-		return 0, err
+	return o.panics.guard(func() error {
+		return o.lines.call(func() error { return cmp.Or(o.stream.Close(), o.flush()) })
 	})
-	return err
 }
 
 // flushSize is how much text is gathered before it is passed on while there are
@@ -205,7 +184,7 @@ func (o *output) flush() error {
 	text := *o.text
 	var err error
 	if len(text) > 0 {
-		err = o.pass(o.req.Text, text)
+		err = pass(text, o.req.Text)
 	}
 	if cap(text) <= keptSize {
 		*o.text = text[:0]

@@ -95,6 +95,7 @@ type prepared struct {
 func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (*prepared, error) {
 	p := &prepared{req: req, purpose: what, silence: cmp.Or(r.silence, resultSilence)}
 	p.req.Resolved = agent.Resolved{}
+	guardRequest(&p.req)
 	p.warn = func(line string) {
 		line = oneLine(p.secrets.mask(line))
 		p.warnings = append(p.warnings, line)

@@ -28,6 +28,7 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 		}
 		return p.wrap(agent.ErrAgent, err)
 	}
+	guardRecording(&recording)
 	p.recording, p.isRecorded = recording, true
 	if recording.Prompt == "" {
 		return nil

@@ -99,7 +99,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 		Stdout: o.stdoutWriter(),
 		Stderr: o.stderrWriter(),
 		Started: func(pid int) {
-			_, _ = o.panics.guard(func() (int, error) { p.started(pid); return 0, nil }) // it is thrown again below
+			_ = o.panics.guard(func() error { p.started(pid); return nil }) // it is thrown again below
 		},
 		Litter: p.selection.Runtime.Litter,
 	})
@@ -107,7 +107,9 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	if err := o.close(); runErr == nil {
 		runErr = err
 	}
-	o.panics.rethrow()
+	if err := o.panics.rethrow(); err != nil {
+		runErr = err
+	}
 
 	result := o.result()
 	if complete := p.req.Resolved.Setup.Complete; complete != nil {
@@ -157,14 +159,14 @@ func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output)
 		return fail(agent.ErrIdleTimeout, &stopped{fmt.Sprintf("no progress for %v; the agent was ended", p.req.IdleTimeout), exit})
 	case errors.Is(cause, errRefused):
 		return fail(agent.ErrAuthentication, &stopped{cmp.Or(exit.Reason, "the login was refused") + "; the agent was ended", exit})
+	case errors.Is(runErr, errCallback):
+		return fail(agent.ErrCanceled, errors.New("a callback ended its goroutine, the agent was ended"))
 	case runErr != nil:
 		kind := agent.ErrCanceled
 		if errors.Is(cause, context.DeadlineExceeded) { // which may be why the writer failed
 			kind = agent.ErrTimeout
 		}
 		return fail(kind, fmt.Errorf("output could not be passed on, the agent was ended: %w", runErr))
-	case errors.Is(cause, errCallback):
-		return fail(agent.ErrCanceled, errors.New("a callback ended its goroutine, the agent was ended"))
 	case cause != nil:
 		return canceled(p.req.Runtime, cause)
 	}

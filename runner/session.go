@@ -104,12 +104,7 @@ func (p *prepared) recordedStdout(engine io.Writer) io.Writer {
 	if p.recording.Stdout == nil {
 		return engine
 	}
-	return writerFunc(func(b []byte) (int, error) {
-		if _, err := p.recording.Stdout.Write(b); err != nil {
-			return 0, err
-		}
-		return engine.Write(b)
-	})
+	return writerFunc(func(b []byte) (int, error) { return len(b), pass(b, p.recording.Stdout, engine) })
 }
 
 // sessionStart says what session is opened.
@@ -142,15 +137,7 @@ func (a *sessionAgent) PID() int { return a.process.Pid() }
 
 func (a *sessionAgent) writeStderr(b []byte) (int, error) {
 	_, _ = a.stderr.Write(b)
-	if a.recording.Stderr != nil {
-		if _, err := a.recording.Stderr.Write(b); err != nil {
-			return 0, err
-		}
-	}
-	if a.req.Stderr != nil {
-		return a.req.Stderr.Write(b)
-	}
-	return len(b), nil
+	return len(b), pass(b, a.recording.Stderr, a.req.Stderr)
 }
 
 // wait takes back what was arranged once the agent has ended.
