@@ -113,7 +113,7 @@ func prepareOwnHome(r agent.Request, home string) (agent.Setup, error) {
 	if r.Continue {
 		return setup, agent.Usagef("the latest session cannot be found in a %s of your own; resume it by its ID", homeEnv)
 	}
-	if !r.TrustWorkspace && inside(r.Resolved.Root, abs) {
+	if !r.TrustWorkspace && instructions.Touches(r.Resolved.Root, abs) {
 		if _, err := os.Lstat(filepath.Join(abs, ".env")); err == nil {
 			return setup, agent.Usagef("%s is inside the repository, and Codex would run what %s says; remove the file or trust the workspace", homeEnv, filepath.Join(home, ".env"))
 		}
@@ -157,16 +157,6 @@ func loginFiles(getenv func(string) string) []string {
 	return nil
 }
 
-// inside reports whether file is in dir, by its name or by what links make of it.
-func inside(dir, file string) bool {
-	return within(dir, file) || within(physical(dir), physical(file))
-}
-
-func within(dir, file string) bool {
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
 // physical returns file without symlinks where that can be told.
 func physical(file string) string {
 	if resolved, err := filepath.EvalSymlinks(file); err == nil {
@@ -195,7 +185,7 @@ func linkLogin(r agent.Request, home *instructions.Home, setup *agent.Setup) err
 	if info, err := os.Stat(login); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	if inside(r.Resolved.Root, login) && !ofUser && !r.TrustWorkspace {
+	if instructions.Touches(r.Resolved.Root, login) && !ofUser && !r.TrustWorkspace {
 		setup.Warnings = append(setup.Warnings, fmt.Sprintf("the login %s is inside the repository and left out; trust the workspace to use it", login))
 		return nil
 	}

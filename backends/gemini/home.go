@@ -43,7 +43,7 @@ func findUser(r agent.Request) user {
 	if home == "" {
 		home = homeOf(r, "HOME")
 	}
-	if home != "" && within(r.Resolved.Root, home) && !r.TrustWorkspace {
+	if home != "" && ofRepository(r, home) && !r.TrustWorkspace {
 		return user{warnings: []string{"the home of Gemini CLI is inside the repository; its settings and logins are left out"}}
 	}
 	return user{home: home}
@@ -84,7 +84,7 @@ func isHome(r agent.Request, dir string) bool {
 	}
 	for _, name := range []string{homeEnv, "HOME"} {
 		home := homeOf(r, name)
-		if home == "" || within(r.Resolved.Root, home) {
+		if home == "" || ofRepository(r, home) {
 			continue
 		}
 		if info, err := os.Stat(home); err == nil && os.SameFile(info, there) {
@@ -94,13 +94,18 @@ func isHome(r agent.Request, dir string) bool {
 	return false
 }
 
-// within reports whether file is below dir.
-func within(dir, file string) bool {
-	if physical, err := filepath.EvalSymlinks(file); err == nil {
-		file = physical
+// ofRepository reports whether the repository can have filled a home. One that is
+// the root of the repository is the user's.
+func ofRepository(r agent.Request, home string) bool {
+	if !instructions.Touches(r.Resolved.Root, home) {
+		return false
 	}
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && rel != "." && filepath.IsLocal(rel)
+	root, err := os.Stat(r.Resolved.Root)
+	if err != nil {
+		return true
+	}
+	info, err := os.Lstat(home)
+	return err != nil || !os.SameFile(root, info)
 }
 
 // linkInto links what is the user's into a private home, as far as it is there:
@@ -140,7 +145,7 @@ func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (ag
 	switch info, err := os.Stat(abs); {
 	case err != nil || !info.IsDir():
 		return agent.Setup{}, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
-	case within(r.Resolved.Root, abs) && !r.TrustWorkspace:
+	case ofRepository(r, abs) && !r.TrustWorkspace:
 		return agent.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or trust the workspace", homeEnv)
 	case r.Access != agent.AccessFull:
 		return agent.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", r.Access, homeEnv)

@@ -69,6 +69,7 @@ func TestSettingsThatLetVariablesInAreRefused(t *testing.T) {
 		}
 	}
 	p := newPlace(t, map[string]string{"~/.gemini/settings.json": `{"advanced":{"ignoreLocalEnv":false}}`})
+	p.req.Resolved.Root = p.root
 	if err := refuseEnvSetting(p.req, p.home); err != nil {
 		t.Errorf("in the user's home: %v", err)
 	}
