@@ -52,9 +52,16 @@
 //   - its parent is a member or the started process, or
 //   - its session is that of the started process or of a member, which covers
 //     process groups, as a group cannot span sessions, or
-//   - its environment has the entry of the run in its tag, or
-//   - it bears the mark of the run or of a member, or
+//   - it claims to be one and is an orphan of the run, or
 //   - it was seen to be a member before, by PID and start time.
+//
+// Parents and sessions are written by the kernel alone. A claim is what a process
+// can copy: the entry of the run in its tag or, without a tag, the mark of the run
+// or of a run within it whose owner is or was a member. A claim counts only if the
+// process has the parent that an orphan of the run gets, which is this program if
+// it is a subreaper and one of its ancestors otherwise, and if the leader of its
+// session has ended or is a member. So a mark or a tag that one run copies from
+// another never makes the runs of others members.
 //
 // The tag is the variable BUS_AGENT_RUN: a comma-separated list, outermost run
 // first, of entries that hold the boot, the PID namespace, PID and start time of
@@ -72,8 +79,9 @@
 // limit is too low, and in a sandbox that forbids the call, there is no mark.
 //
 // Every look at the process table takes in processes that are born while it goes
-// on, so that one that forks and exits without end is not missed. A member is signalled through a descriptor, and only if its mark or its
-// start time is seen to be that of the member while the descriptor is held.
+// on, so that one that forks and exits without end is not missed. A member is
+// signalled through a descriptor, and only if its start time is seen to be that of
+// the member while the descriptor is held.
 // Zombies do not count as alive.
 //
 // Runs that end at the same time share a look. A run of less than 50 ms looks
@@ -94,19 +102,22 @@
 // # Leftovers
 //
 // A program that is killed, or that ends by a panic in a goroutine of its own,
-// sweeps nothing. On Linux its agents get SIGTERM then, and what heeds no signal,
+// sweeps nothing. On Linux its agents get SIGTERM then, and what ignores signals,
 // or gets none, lives on. [Leftovers] finds it: processes of this user
 //
-//   - whose tag names only owners of this boot and PID namespace that are dead,
-//   - or, without a tag, whose mark is that of a dead owner, if its run was not
-//     within another one,
-//   - and, born after that owner, what is a child of such a process, is in its
-//     session or has its mark.
+//   - that claim to be of dead owners: all that the tag names are of this boot and
+//     PID namespace and dead or, without a tag, the mark names one that is dead and
+//     whose run was not within another one,
+//   - and have the parent that an orphan of such an owner gets: init, a child of
+//     init or one that is older than the owner, but not a live owner; the leader of
+//     their session has ended or is a leftover,
+//   - and, born after that owner, what is a child of such a process or in its
+//     session.
 //
-// An owner is dead when no process has its PID and start time. What has the tag of
-// a live owner is left to it, and so is what has one of another boot or namespace.
-// This process, its ancestors and what shares a run with it are never leftovers.
-// [EndLeftovers] signals them as members of a run are signalled.
+// An owner is dead when no process has its PID and start time. What has the tag or
+// the mark of a live owner is left to it, and so is what has a tag of another boot
+// or namespace. This process, its ancestors and what shares a run with it are never
+// leftovers. [EndLeftovers] signals them as members of a run are signalled.
 //
 // A program notes in the folders of its runs that they are its own and holds a
 // lock on the note, see [ClaimFolder]. The kernel drops the lock with the process,
@@ -124,6 +135,11 @@
 // mark, and is orphaned, is out of reach of all but a subreaper as above. So
 // is, after the owner was killed, what did so within a nested run: its mark does
 // not say whether the outer owner lives.
+//
+// A claim of an orphan cannot be checked further. A daemon of this user without a
+// tag, an orphan like those of the run and born after its start, counts as a member
+// once an agent has put the mark of its run on it. A subreaper is not misled: what
+// it adopts is of its own runs.
 //
 // macOS has no mark, no subreaper and no signal at the end of the parent: agents
 // outlive an owner that is killed, until somebody calls [EndLeftovers]. A daemon

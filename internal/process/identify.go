@@ -59,7 +59,7 @@ func LifeOf(identity string) Life {
 // reports whether it was there. It never signals another one with its PID.
 func Terminate(identity string) bool {
 	o, ok := parseOwner(identity)
-	return ok && LifeOf(identity) == Alive && (&run{}).signal(process{pid: o.pid, born: o.born}, unix.SIGTERM)
+	return ok && LifeOf(identity) == Alive && signalProcess(process{pid: o.pid, born: o.born}, unix.SIGTERM)
 }
 
 // SameBoot reports whether an identity is of the time since this machine was

@@ -31,5 +31,6 @@ func newMark(bool) uint64          { return 0 }
 func setMark(int, uint64) bool     { return false }
 func ownMark() uint64              { return 0 }
 func markOwner(uint64) (int, bool) { return 0, false }
+func markedBy(uint64) (int, bool)  { return 0, false }
 
 func (r *run) markEarly() {}

@@ -85,11 +85,19 @@ var here = sync.OnceValue(func() int {
 	return int(h.Sum32() % markHeres)
 })
 
-// markOwner returns the PID that a mark says its owner has or had; false when
-// that tells nothing here: it is of another PID namespace or of a run within
-// another run, which may be alive.
+// markOwner returns the PID that a mark names as its owner; false when that says
+// nothing here: it is of another PID namespace or of a run within another run,
+// which may be alive.
 func markOwner(mark uint64) (pid int, ok bool) {
-	if !isMark(mark) || mark&markNested != 0 || int(mark>>markHereShift%markHeres) != here() {
+	if mark&markNested != 0 {
+		return 0, false
+	}
+	return markedBy(mark)
+}
+
+// markedBy is markOwner for every mark of this PID namespace.
+func markedBy(mark uint64) (pid int, ok bool) {
+	if !isMark(mark) || int(mark>>markHereShift%markHeres) != here() {
 		return 0, false
 	}
 	return int(mark >> markPIDShift % markPIDs), true

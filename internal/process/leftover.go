@@ -71,9 +71,11 @@ func (l Leftover) is(other Leftover) bool { return l.PID == other.PID && l.born 
 type leftovers struct {
 	owner int
 	seen  []Leftover
-	known map[int]known // by PID
-	marks map[uint64]bool
+	known map[int]known      // by PID
 	same  func(pid int) bool // whether a process runs as this user
+
+	owners map[int]ownerID // dead owners that the tags of leftovers name, by PID
+	kin    *kinship        // of the last look
 }
 
 // known is a leftover that was seen to be one: it stays that when nothing but
@@ -84,7 +86,7 @@ type known struct {
 }
 
 func newLeftovers(owner int) *leftovers {
-	return &leftovers{owner: owner, known: make(map[int]known), marks: make(map[uint64]bool), same: sameUser}
+	return &leftovers{owner: owner, known: make(map[int]known), owners: make(map[int]ownerID), same: sameUser}
 }
 
 // until looks until nothing is left or the time is over, and returns what is left
@@ -132,36 +134,13 @@ func (l *leftovers) look() ([]Leftover, error) {
 // descends from, and what shares a run with it.
 func (l *leftovers) members(table []process) (members []Leftover) {
 	var (
-		parents  = map[int]ownerID{}
-		sessions = map[int]ownerID{}
-		marks    = map[uint64]ownerID{}
-		own      = self()
-		spared   = ancestors(table, own.pid)
-		ownTag   = os.Getenv(tagVariable)
+		spared = ancestors(table, self().pid)
+		ownTag = os.Getenv(tagVariable)
+		rest   []process
 	)
-	add := func(p process, o ownerID) {
-		parents[p.pid] = o
-		if p.session != 0 && p.session != own.session {
-			sessions[p.session] = o
-		}
-		if p.mark != 0 && p.mark != own.mark {
-			marks[p.mark], l.marks[p.mark] = o, true
-		}
-		l.known[p.pid] = known{p.born, o}
-		if !p.dead {
-			members = append(members, Leftover{PID: p.pid, Owner: o.pid, born: p.born})
-		}
-	}
-	var rest []process
+	l.kin = l.kinship(table, spared)
 	for _, p := range table {
-		o, standing := l.standing(p, ownTag)
-		switch {
-		case spared[p.pid] || standing == isOthers:
-		case standing == isLeft:
-			if l.same(p.pid) {
-				add(p, o)
-			}
-		default:
+		if !spared[p.pid] && !l.isOthers(p, ownTag) {
 			rest = append(rest, p)
 		}
 	}
@@ -169,69 +148,140 @@ func (l *leftovers) members(table []process) (members []Leftover) {
 		again = false
 		others := rest[:0]
 		for _, p := range rest {
-			o, found := parents[p.parent]
-			if !found {
-				o, found = sessions[p.session]
-			}
-			if !found {
-				o, found = marks[p.mark]
-			}
+			o, found := l.kin.proves(p)
 			if k, ok := l.known[p.pid]; !found && ok && k.born == p.born {
 				o, found = k.owner, true
 			}
-			if !found || p.born < o.born || !l.same(p.pid) {
+			if !found || !l.same(p.pid) {
 				others = append(others, p)
 				continue
 			}
 			again = true
-			add(p, o)
+			l.add(p, o)
+			if !p.dead {
+				members = append(members, Leftover{PID: p.pid, Owner: o.pid, born: p.born})
+			}
 		}
 		rest = others
 	}
 	return members
 }
 
-// A standing is what tag and mark alone say of a process.
-type standing int
+// add remembers a leftover, and the owners of runs within runs that its tag names.
+func (l *leftovers) add(p process, o ownerID) {
+	l.kin.add(p, o)
+	l.known[p.pid] = known{p.born, o}
+	for entry := range strings.SplitSeq(p.tag, ",") {
+		if inner, ok := parseEntry(entry); ok {
+			l.owners[inner.pid] = inner
+		}
+	}
+}
 
-const (
-	isUnknown standing = iota
-	isLeft
-	isOthers
-)
+// kinship returns what tells the leftovers in a table.
+func (l *leftovers) kinship(table []process, line map[int]bool) *kinship {
+	k := newKinship(table)
+	k.claim = l.claimed
+	owners := liveOwners(table)
+	k.adopts = func(parent process, owner ownerID) bool {
+		switch {
+		case parent.pid == 1:
+			return true
+		case parent.pid == self().pid:
+			return isSubreaper.Load()
+		case owners[parent.pid]:
+			return false // it ends its orphans
+		case parent.parent == 1 || line[parent.pid]:
+			return true
+		}
+		// An owner descends from what adopts its orphans.
+		return owner.born > 0 && parent.born <= owner.born && parent.tag == ""
+	}
+	return k
+}
 
-// standing returns the outermost owner of a process that is left.
-func (l *leftovers) standing(p process, ownTag string) (o ownerID, s standing) {
+// liveOwners returns the PIDs of the owners in the tags of a table that are alive.
+func liveOwners(table []process) map[int]bool {
+	owners := map[int]bool{}
+	seen := map[string]bool{}
+	for _, p := range table {
+		for entry := range strings.SplitSeq(p.tag, ",") {
+			if o, ok := parseEntry(entry); ok && !seen[entry] && !o.dead() {
+				owners[o.pid] = true
+			}
+			seen[entry] = true
+		}
+	}
+	return owners
+}
+
+// isOthers reports whether a process says that a live owner, or one of which
+// nothing is known here, ends it.
+func (l *leftovers) isOthers(p process, ownTag string) bool {
+	if p.tag == "" {
+		pid, ok := markOwner(p.mark)
+		return ok && (p.mark == self().mark || !isDeadOwner(pid, p.born))
+	}
+	for entry := range strings.SplitSeq(p.tag, ",") {
+		if o, ok := parseEntry(entry); !ok || tagged(ownTag, entry) || !o.dead() {
+			return true
+		}
+	}
+	return false
+}
+
+// claimed returns the outermost owner that the tag of a process names or, where it
+// has no tag, the owner that its mark names.
+func (l *leftovers) claimed(p process) (o ownerID, ok bool) {
 	if p.tag == "" {
 		return l.marked(p)
 	}
 	asked := l.owner == 0
 	for i, entry := range strings.Split(p.tag, ",") {
-		this, ok := parseEntry(entry)
-		if !ok || tagged(ownTag, entry) || !this.dead() {
-			return ownerID{}, isOthers
-		}
+		this, _ := parseEntry(entry)
 		if i == 0 {
 			o = this
 		}
 		asked = asked || l.owner == this.pid
 	}
-	if !asked || p.born < o.born {
-		return ownerID{}, isOthers
-	}
-	return o, isLeft
+	return o, asked
 }
 
-// marked is standing for a process without a tag.
-func (l *leftovers) marked(p process) (o ownerID, s standing) {
-	pid, ok := markOwner(p.mark)
-	if !ok || p.mark == self().mark || l.owner != 0 && l.owner != pid {
-		return ownerID{}, isUnknown
+// marked is claimed for a process without a tag. The mark does not hold the start
+// time of its owner: that comes from another leftover, where there is one.
+func (l *leftovers) marked(p process) (o ownerID, ok bool) {
+	pid, ok := markedBy(p.mark)
+	if !ok {
+		return o, false
 	}
-	if other, err := readProcess(pid); !isGone(pid) && (err != nil || !other.dead && other.born <= p.born) {
-		return ownerID{}, isUnknown
+	if o, ok = l.owners[pid]; ok {
+		return o, true
 	}
-	return ownerID{pid: pid}, isLeft
+	if pid, ok = markOwner(p.mark); !ok || l.owner != 0 && l.owner != pid {
+		return ownerID{}, false
+	}
+	return ownerID{pid: pid}, isDeadOwner(pid, p.born)
+}
+
+// isDeadOwner reports whether a process born then cannot have been started by the
+// process that has the PID now.
+func isDeadOwner(pid int, born uint64) bool {
+	if isGone(pid) {
+		return true
+	}
+	p, err := readProcess(pid)
+	return err == nil && (p.dead || p.born > born)
+}
+
+// chase kills leftovers among the PIDs given out last.
+func (l *leftovers) chase() {
+	chase(func(mark uint64) bool { return mark != self().mark }, func(p process) bool {
+		if l.kin == nil || l.isOthers(p, os.Getenv(tagVariable)) || !l.same(p.pid) {
+			return false
+		}
+		_, ok := l.kin.proves(p)
+		return ok
+	})
 }
 
 // ancestors returns pid and the PIDs of what it descends from.
@@ -249,5 +299,5 @@ func ancestors(table []process, pid int) map[int]bool {
 
 // signalLeftover signals a leftover if it is still that.
 func signalLeftover(l Leftover, sig unix.Signal) bool {
-	return (&run{}).signal(process{pid: l.PID, born: l.born}, sig)
+	return signalProcess(process{pid: l.PID, born: l.born}, sig)
 }

@@ -37,5 +37,3 @@ func programNames(pid int) (names []string) {
 
 // bornAt returns the time that a start time of a process is.
 func bornAt(born uint64) time.Time { return time.UnixMicro(int64(born)) }
-
-func (l *leftovers) chase() {}

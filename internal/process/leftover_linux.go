@@ -49,10 +49,3 @@ func argumentNames(args []byte) (names []string) {
 func bornAt(born uint64) time.Time {
 	return time.Now().Add(-time.Duration(now().born-born) * clockTick)
 }
-
-// chase kills what bears one of the marks among the PIDs given out last.
-func (l *leftovers) chase() {
-	for mark := range l.marks {
-		(&run{mark: mark}).chase()
-	}
-}

@@ -2,7 +2,11 @@ package process
 
 import (
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // A run is a started process, its leader, and what tells its descendants from
@@ -17,7 +21,11 @@ type run struct {
 
 	// known are descendants seen by earlier looks, PID to start time: they
 	// stay ours when nothing but these numbers tells so any more.
-	known map[int]uint64
+	known  map[int]uint64
+	owners map[int]uint64 // dead owners of runs within this one, PID to start time
+
+	kin      *kinship // of the last look
+	adopting bool     // orphans get this process as their parent
 }
 
 // newRun returns a run that starts with the environment env.
@@ -26,7 +34,10 @@ func newRun(env []string) run {
 		entry:  newEntry(),
 		mark:   newMark(os.Getenv(tagVariable) != "" || outerTag(env) != ""),
 		known:  make(map[int]uint64),
+		owners: make(map[int]uint64),
 		tables: &tables,
+
+		adopting: isSubreaper.Load(),
 	}
 }
 
@@ -55,50 +66,93 @@ type process struct {
 // remembers them. The leader is not one of them.
 func (r *run) members(table []process) []process {
 	var (
-		own      = self()
-		members  []process
-		parents  = map[int]bool{r.pid: true}
-		sessions = map[int]bool{r.pid: true}
-		marks    = map[uint64]bool{}
-		rest     = make([]process, 0, len(table))
+		own     = self()
+		members []process
+		rest    = make([]process, 0, len(table))
 	)
-	if r.mark != 0 {
-		marks[r.mark] = true
-	}
-	if r.adopted() {
-		parents[own.pid] = true // leaders are left out below
-	}
+	r.kin = r.kinship(table)
 	for _, p := range table {
 		if p.pid != r.pid && p.pid != own.pid && p.born >= r.from.born && !runs.leads(p.pid) {
 			rest = append(rest, p)
 		}
 	}
-	// A member makes members of its children, of its session and of those with
-	// its mark, so look until there is nothing new.
+	// A member makes members of others, so look until there is nothing new.
 	for again := true; again; {
 		again = false
 		others := rest[:0]
 		for _, p := range rest {
 			born, known := r.known[p.pid]
-			known = known && born == p.born
-			if !known && !parents[p.parent] && !sessions[p.session] && !marks[p.mark] && !tagged(p.tag, r.entry) {
-				others = append(others, p)
-				continue
+			if !known || born != p.born {
+				if _, ok := r.kin.proves(p); !ok {
+					others = append(others, p)
+					continue
+				}
 			}
 			again = true
 			members = append(members, p)
-			r.known[p.pid] = p.born
-			parents[p.pid] = true
-			if p.session != 0 && p.session != own.session {
-				sessions[p.session] = true
-			}
-			if p.mark != 0 && p.mark != own.mark {
-				marks[p.mark] = true
-			}
+			r.add(p)
 		}
 		rest = others
 	}
 	return members
+}
+
+// kinship returns what tells the members in a table.
+func (r *run) kinship(table []process) *kinship {
+	k := newKinship(table)
+	k.parents[r.pid] = known{born: r.from.born}
+	k.sessions[r.pid] = known{born: r.from.born}
+	if r.adopted() {
+		k.parents[self().pid] = known{born: r.from.born} // leaders are left out
+	}
+	k.claim = func(p process) (ownerID, bool) { return ownerID{born: r.from.born}, r.claimed(p) }
+	line := sync.OnceValue(ancestry)
+	k.adopts = func(parent process, _ ownerID) bool {
+		if r.adopting {
+			return parent.pid == self().pid
+		}
+		return line()[parent.pid]
+	}
+	return k
+}
+
+// add remembers a member, and the owners of the runs within this one that its tag
+// names.
+func (r *run) add(p process) {
+	r.kin.add(p, ownerID{born: r.from.born})
+	r.known[p.pid] = p.born
+	if _, inner, ok := strings.Cut(p.tag, r.entry+","); ok {
+		for entry := range strings.SplitSeq(inner, ",") {
+			if o, ok := parseEntry(entry); ok && o.dead() {
+				r.owners[o.pid] = o.born
+			}
+		}
+	}
+}
+
+// claimed reports whether the tag of a process has the entry of the run or, where
+// it has no tag, its mark is that of the run or of a run within it: one whose
+// owner is or was a member.
+func (r *run) claimed(p process) bool {
+	if p.tag != "" {
+		return tagged(p.tag, r.entry)
+	}
+	if p.mark == 0 {
+		return false
+	}
+	if p.mark == r.mark {
+		return true
+	}
+	pid, ok := markedBy(p.mark)
+	if !ok || pid == self().pid {
+		return false
+	}
+	for _, owners := range []map[int]uint64{r.known, r.owners} {
+		if born, ok := owners[pid]; ok && p.born >= born {
+			return true
+		}
+	}
+	return false
 }
 
 // An identity is what this process shares with processes that are none of ours.
@@ -111,6 +165,9 @@ var self = sync.OnceValue(func() identity {
 	return identity{pid: os.Getpid(), session: ownSession(), mark: ownMark()}
 })
 
+// isSubreaper says that this process adopts the orphans of its runs.
+var isSubreaper atomic.Bool
+
 // runs are the runs of this program that have not ended.
 var runs registry
 
@@ -118,7 +175,7 @@ type registry struct {
 	mu      sync.Mutex
 	begun   int // runs that have, or may have, a leader that is not in leaders
 	leaders map[int]horizon
-	marks   map[uint64]bool
+	marks   map[uint64]int // to the PID of the leader
 }
 
 // begin announces a run whose leader is about to be started; add or giveUp follows.
@@ -140,11 +197,11 @@ func (g *registry) add(r *run) {
 	g.begun--
 	if g.leaders == nil {
 		g.leaders = make(map[int]horizon)
-		g.marks = make(map[uint64]bool)
+		g.marks = make(map[uint64]int)
 	}
 	g.leaders[r.pid] = r.from
 	if r.mark != 0 {
-		g.marks[r.mark] = true
+		g.marks[r.mark] = r.pid
 	}
 }
 
@@ -189,7 +246,23 @@ func (g *registry) leads(pid int) bool {
 func (g *registry) marked(mark uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.marks[mark]
+	return g.marks[mark] != 0
+}
+
+// isElsewhere reports whether a process is in the session of another run than one
+// of the wanted. No process can enter a session.
+func (g *registry) isElsewhere(pid int, mark uint64, wanted marks) bool {
+	if wanted == nil || wanted[mark] {
+		return false
+	}
+	g.mu.Lock()
+	leader := g.marks[mark]
+	g.mu.Unlock()
+	if leader == 0 {
+		return false
+	}
+	session, err := unix.Getsid(pid)
+	return err == nil && session == leader
 }
 
 // oldest returns the horizon of the run that began first; false without runs.

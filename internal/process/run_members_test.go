@@ -39,11 +39,7 @@ func TestMembers(t *testing.T) {
 			table: []process{at(1, process{parent: 1, session: own.session}), at(2, process{parent: leaderPID, session: own.session})},
 			want:  []int{2},
 		},
-		"mark": {table: []process{at(1, process{parent: 1, mark: 7})}, want: []int{1}},
-		"mark of a member, which is a nested run's": {
-			table: []process{at(1, process{parent: 1, mark: 8}), at(2, process{parent: 1, mark: 8, tag: "entry,inner"})},
-			want:  []int{1, 2},
-		},
+		"mark":                           {table: []process{at(1, process{parent: 1, mark: 7})}, want: []int{1}},
 		"other mark":                     {table: []process{at(1, process{parent: 1, mark: 8})}},
 		"tag":                            {table: []process{at(1, process{tag: "a,entry,b"})}, want: []int{1}},
 		"other tag":                      {table: []process{at(1, process{tag: "a,entryb"})}},
@@ -53,6 +49,16 @@ func TestMembers(t *testing.T) {
 		"child of a PID that was known": {
 			known: map[int]uint64{leaderPID + 1: start},
 			table: []process{at(1, process{parent: 1, born: start + 1}), at(2, process{parent: leaderPID + 1, born: start + 2})},
+		},
+		"copied tag below another process":  {table: []process{at(1, process{parent: leaderPID + 9, tag: "entry"}), at(9, process{})}},
+		"copied tag in another session":     {table: []process{at(1, process{parent: 1, session: leaderPID + 9, tag: "entry"}), at(9, process{})}},
+		"copied tag in this session":        {table: []process{at(1, process{parent: 1, session: own.session, tag: "entry"})}},
+		"copied mark below another process": {table: []process{at(1, process{parent: leaderPID + 9, mark: 7}), at(9, process{})}},
+		"copied mark in another session":    {table: []process{at(1, process{parent: 1, session: leaderPID + 9, mark: 7}), at(9, process{})}},
+		"copied mark and another tag":       {table: []process{at(1, process{parent: 1, mark: 7, tag: "other"})}},
+		"mark of another that a member copied": {
+			table: []process{at(1, process{parent: leaderPID, mark: 8}), at(2, process{parent: 1, mark: 8}), at(3, process{parent: 1, mark: 8, tag: "other"})},
+			want:  []int{1},
 		},
 		"this process": {table: []process{{pid: own.pid, born: start, tag: "entry", mark: 7}}},
 	} {

@@ -2,13 +2,13 @@ package process
 
 import "golang.org/x/sys/unix"
 
-// signal signals a member and reports whether it was there. Between the look at its start
-// time and the signal its PID could in principle pass to another process: it
-// would have to end, be reaped and have 99,998 others started within
+// signalProcess signals a process and reports whether it was there. Between the
+// check of its start time and the signal its PID could in principle pass to another
+// process: it would have to end, be reaped and have 99,998 others started within
 // microseconds.
-func (r *run) signal(m process, sig unix.Signal) bool {
+func signalProcess(m process, sig unix.Signal) bool {
 	seen, err := readProcess(m.pid)
 	return err == nil && seen.born == m.born && !seen.dead && unix.Kill(m.pid, sig) == nil
 }
 
-func (r *run) chase() {}
+func chase(func(uint64) bool, func(process) bool) {}

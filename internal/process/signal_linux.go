@@ -2,11 +2,19 @@ package process
 
 import "golang.org/x/sys/unix"
 
-// signal signals a member and reports whether it was there. A descriptor holds
-// on to whoever has the PID while the mark or the start time says whether it
-// still is the member.
-func (r *run) signal(m process, sig unix.Signal) bool {
-	fd, err := unix.PidfdOpen(m.pid, 0)
+// signalProcess signals a process and reports whether it was there. A descriptor
+// holds on to the process that has the PID while its start time is compared.
+func signalProcess(p process, sig unix.Signal) bool {
+	return signalIf(p.pid, sig, func() bool {
+		seen, err := readProcess(p.pid)
+		return err == nil && seen.born == p.born && !seen.dead
+	})
+}
+
+// signalIf signals the process with a PID if it is the right one, and reports
+// whether it did.
+func signalIf(pid int, sig unix.Signal, right func() bool) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
 	switch err {
 	case nil:
 		defer unix.Close(fd)
@@ -15,34 +23,35 @@ func (r *run) signal(m process, sig unix.Signal) bool {
 	default:
 		return false
 	}
-	if r.mark == 0 || readMark(m.pid) != r.mark {
-		if seen, err := readProcess(m.pid); err != nil || seen.born != m.born || seen.dead {
-			return false
-		}
+	if !right() {
+		return false
 	}
 	if fd < 0 {
-		return unix.Kill(m.pid, sig) == nil
+		return unix.Kill(pid, sig) == nil
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0) == nil
 }
 
-// chase kills the members of the run among the PIDs given out last, for a few
-// milliseconds at most. A look at the whole table takes longer than a process
-// needs to fork and exit; this takes a tenth of it.
-func (r *run) chase() {
-	if r.mark == 0 {
-		return
-	}
+// chase kills the members among the PIDs given out last, for a few milliseconds
+// at most. A look at the whole table takes longer than a process needs to fork
+// and exit; this takes a tenth of it.
+func chase(marked func(mark uint64) bool, proves func(process) bool) {
 	const newest = 4
+	var r reader
 	for range 4 * rounds {
 		last, ok := lastPID()
 		if !ok {
 			return
 		}
 		for pid := last; pid > last-newest; pid-- {
-			if readMark(pid) == r.mark {
-				r.signal(process{pid: pid}, unix.SIGKILL)
+			mark := readMark(pid)
+			if mark == 0 || !marked(mark) {
+				continue
 			}
+			signalIf(pid, unix.SIGKILL, func() bool {
+				p, err := r.read(pid, mark)
+				return err == nil && !p.dead && proves(p)
+			})
 		}
 	}
 }

@@ -51,6 +51,7 @@ var becomeSubreaper = sync.OnceValue(func() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
+	isSubreaper.Store(true)
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {
@@ -77,7 +78,7 @@ func reapOrphans() {
 		return
 	}
 	for _, p := range table {
-		if p.dead && p.parent == self().pid && (runs.marked(p.mark) || adoptsAll.Load() && runs.noneBegins()) {
+		if p.dead && p.parent == self().pid && (runs.marked(p.mark) && p.session != self().session || adoptsAll.Load() && runs.noneBegins()) {
 			reapAdopted(p)
 		}
 	}

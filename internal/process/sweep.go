@@ -56,7 +56,7 @@ func (r *run) sweep() (swept, survived int) {
 		before := len(killed)
 		// The youngest first: what flees by forking is soon gone.
 		for _, m := range slices.Backward(alive) {
-			if r.signal(m, unix.SIGKILL) {
+			if signalProcess(m, unix.SIGKILL) {
 				killed[m.pid] = m.born
 			}
 		}
@@ -68,10 +68,19 @@ func (r *run) sweep() (swept, survived int) {
 			return len(killed) - surviving(killed, alive), len(alive)
 		}
 		if round > 0 && (len(killed) > before || err != nil) {
-			r.chase() // there are new ones
+			chase(func(mark uint64) bool { return mark == r.mark }, r.proves) // there are new ones
 		}
 		time.Sleep(min(time.Duration(round)*50*time.Microsecond, 10*time.Millisecond))
 	}
+}
+
+// proves reports whether a process is a member by what the last look showed.
+func (r *run) proves(p process) bool {
+	if p.born < r.from.born || r.kin == nil || runs.leads(p.pid) {
+		return false
+	}
+	_, ok := r.kin.proves(p)
+	return ok
 }
 
 // surviving counts the alive ones that were signalled.

@@ -165,20 +165,31 @@ func (r *reader) add(pid int) {
 	if r.wanted != nil && runs.leads(pid) {
 		return // no leader is a member, and with many runs most processes are leaders
 	}
-	// A mark is what costs least to read, and with many runs at once most
-	// processes bear that of another.
+	// A mark costs least to read, and with many runs at once most processes bear
+	// that of another.
 	mark := readMark(pid)
-	ours := mark != 0 && runs.marked(mark)
-	if ours && r.wanted != nil && !r.wanted[mark] {
+	if mark != 0 && runs.isElsewhere(pid, mark, r.wanted) {
 		return
 	}
+	p, err := r.read(pid, mark)
+	if err != nil {
+		return
+	}
+	r.table = append(r.table, p)
+	if r.seen == nil {
+		r.seen = make(map[int]bool)
+	}
+	r.seen[pid] = true
+}
+
+// read returns a process that was born since the horizon.
+func (r *reader) read(pid int, mark uint64) (process, error) {
 	p, err := readProcess(pid)
 	if err != nil || p.born < r.from.born {
-		return
+		return p, errNoProcess
 	}
 	p.mark = mark
-	// One of our marks says enough; the environment costs more.
-	if !p.dead && !ours {
+	if !p.dead {
 		if r.environ == nil {
 			r.environ = make([]byte, 32<<10)
 		}
@@ -186,11 +197,7 @@ func (r *reader) add(pid int) {
 		p.tag = findTag(r.environ)
 		r.environ = r.environ[:cap(r.environ)]
 	}
-	r.table = append(r.table, p)
-	if r.seen == nil {
-		r.seen = make(map[int]bool)
-	}
-	r.seen[pid] = true
+	return p, nil
 }
 
 var errNoProcess = errors.New("no such process")

@@ -88,16 +88,15 @@ func TestSignalSparesWhoeverGotThePID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(nil)
 	gone := m
 	gone.born--
-	if r.signal(gone, unix.SIGKILL) {
+	if signalProcess(gone, unix.SIGKILL) {
 		t.Error("signalled a process with another start time")
 	}
 	if who := (id{m.pid, m.born}); !who.alive() {
 		t.Error("it is not alive")
 	}
-	if !r.signal(m, unix.SIGKILL) {
+	if !signalProcess(m, unix.SIGKILL) {
 		t.Error("did not signal the member")
 	}
 }

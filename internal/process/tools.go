@@ -54,9 +54,9 @@ func (r *run) endTools() {
 			left++
 			if born, ok := asked[m.pid]; !ok || born != m.born {
 				asked[m.pid] = m.born
-				r.signal(m, unix.SIGTERM)
+				signalProcess(m, unix.SIGTERM)
 			} else if time.Now().After(kill) {
-				r.signal(m, unix.SIGKILL)
+				signalProcess(m, unix.SIGKILL)
 			}
 		}
 		if left == 0 && err != errUnsettled || time.Now().After(giveUp) {

@@ -1,0 +1,185 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	// "copy mark" gives this process the mark of the one whose id is in a file.
+	actions["copy mark"] = func(s step) {
+		await(s.Text)
+		check(unix.Prlimit(0, markResource, &unix.Rlimit{Cur: readMark(readID(s.Text).PID), Max: hardLimit()}, nil))
+	}
+	// "brand" gives the process whose id is in a file the mark of this process.
+	actions["brand"] = func(s step) {
+		await(s.Text)
+		if !setMark(readID(s.Text).PID, ownMark()) {
+			check(fmt.Errorf("no mark for %s", s.Text))
+		}
+	}
+	actions["note"] = func(s step) { check(os.Mkdir(s.Text, 0o700)) }
+	// "copy tag" goes on as another program with the tag of the process whose id is
+	// in a file.
+	actions["copy tag"] = func(s step) {
+		await(s.Text)
+		environ, err := os.ReadFile("/proc/" + strconv.Itoa(readID(s.Text).PID) + "/environ")
+		check(err)
+		check(unix.Exec(executable(), append([]string{executable()}, fakeArgs(s.Child.Steps)...), []string{tagVariable + "=" + findTag(environ), "GORACE=atexit_sleep_ms=0"}))
+	}
+}
+
+// victims are processes of another program's run: its agent, a tool of that agent
+// and one without environment.
+func victims(t *testing.T, dir string) (owner int, check func(*testing.T)) {
+	t.Helper()
+	names := []string{"agent", "tool", "cleared"}
+	cmd := startOwner(t, dir, nil,
+		step{Do: "marked"},
+		step{Do: "spawn", Child: &child{Steps: []step{{Do: "report", Text: dir + "/tool"}, {Do: "hang"}}}},
+		step{Do: "spawn", Child: &child{Session: true, Cleared: true, Steps: []step{{Do: "report", Text: dir + "/cleared"}, {Do: "hang"}}}},
+		step{Do: "report", Text: dir + "/agent"},
+		step{Do: "hang"})
+	ids := map[string]id{}
+	for _, name := range names {
+		ids[name] = reported(t, filepath.Join(dir, name))
+	}
+	return cmd.Process.Pid, func(t *testing.T) {
+		t.Helper()
+		for name, id := range ids {
+			if !id.alive() {
+				t.Errorf("%s of another run was ended", name)
+			}
+		}
+	}
+}
+
+// hostile are agents that make themselves look like another run, or another run
+// look like theirs.
+func hostile(dir string) map[string][]step {
+	hung := func(first ...step) []step {
+		return append(first, step{Do: "note", Text: dir + "/done"}, step{Do: "hang"})
+	}
+	spawned := func(c child, first ...step) []step {
+		c.Steps = hung(first...)
+		return []step{{Do: "marked"}, {Do: "spawn", Child: &c}}
+	}
+	return map[string][]step{
+		"copies the mark itself":             append([]step{{Do: "marked"}}, step{Do: "copy mark", Text: dir + "/agent"}, step{Do: "note", Text: dir + "/done"}),
+		"copies the mark":                    spawned(child{}, step{Do: "copy mark", Text: dir + "/agent"}),
+		"copies the mark in its own session": spawned(child{Session: true, Cleared: true}, step{Do: "copy mark", Text: dir + "/agent"}),
+		"marks the agent":                    spawned(child{}, step{Do: "brand", Text: dir + "/agent"}),
+		"marks a tool":                       spawned(child{}, step{Do: "brand", Text: dir + "/tool"}),
+		"marks what has no environment":      spawned(child{}, step{Do: "brand", Text: dir + "/cleared"}),
+		"copies the tag":                     spawned(child{Session: true}, step{Do: "copy tag", Text: dir + "/agent", Child: &child{Steps: hung()}}),
+	}
+}
+
+// A run ends only what is provably of it, whatever its agent writes on itself or
+// on others, and it ends that.
+func TestSweepSparesTheRunsOfOthers(t *testing.T) {
+	t.Parallel()
+	for name := range hostile("") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			s := agent(t, slices.Concat([]step{{Do: "report", Text: dir + "/late"}}, hostile(dir)[name], []step{{Do: "await", Text: dir + "/go"}})...)
+			s.Dir = dir
+			p, err := Start(soon(t), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reported(t, dir+"/late")
+			_, spared := victims(t, dir) // born after the hostile run
+			await(dir + "/done")
+			if err := os.Mkdir(dir+"/go", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if exit, err := p.Wait(); err != nil || exit.Survived > 0 {
+				t.Errorf("got %+v, %v", exit, err)
+			}
+			spared(t)
+		})
+	}
+}
+
+// What a dead owner left does not make doctor end the run of a live one, and goes
+// itself.
+func TestLeftoversSpareTheRunsOfLiveOwners(t *testing.T) {
+	t.Parallel()
+	for name := range hostile("") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			owner := startOwner(t, dir, nil, slices.Concat([]step{{Do: "report", Text: dir + "/late"}, {Do: "ignore"}}, hostile(dir)[name], []step{{Do: "hang"}})...)
+			reported(t, dir+"/late")
+			live, spared := victims(t, dir)
+			await(dir + "/done")
+			kill(owner)
+			if _, survived, err := EndLeftovers(owner.Process.Pid); len(survived) > 0 || err != nil {
+				t.Errorf("survived: %v, %v", survived, err)
+			}
+			spared(t)
+			if ended, _, err := EndLeftovers(live); len(ended) > 0 || err != nil {
+				t.Errorf("ended %v of a live owner, %v", ended, err)
+			}
+			spared(t)
+		})
+	}
+}
+
+// A process that a dead owner's run marked, and that has a parent or a session of
+// others, is not left by that run.
+func TestMarkOfADeadOwnerRecruitsNobody(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bystander := fake([]step{{Do: "report", Text: dir + "/bystander"}, {Do: "hang"}})
+	bystander.Env = []string{}
+	bystander.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	owner := startOwner(t, dir, nil, step{Do: "marked"}, step{Do: "brand", Text: dir + "/bystander"}, step{Do: "note", Text: dir + "/done"}, step{Do: "hang"})
+	if err := bystander.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer kill(bystander)
+	who := reported(t, dir+"/bystander")
+	await(dir + "/done")
+	kill(owner)
+	if _, _, err := EndLeftovers(owner.Process.Pid); err != nil || !who.alive() {
+		t.Errorf("%v; the bystander lives: %v", err, who.alive())
+	}
+}
+
+// The mark of a run within this one counts, that of another does not.
+func TestMarksOfNestedRuns(t *testing.T) {
+	t.Parallel()
+	const absent = 1 << 22
+	markOf := func(pid int) uint64 {
+		return uint64(markMagic | markNested | pid%markPIDs<<markPIDShift | here()<<markHereShift | 5)
+	}
+	inner := absent - 10
+	own, _ := parseOwner(owner())
+	entry := fmt.Sprintf("%s:%s:%d:1100:0", own.boot, own.namespace, inner)
+	member := process{pid: absent + 1, parent: absent, born: 1100}
+	orphan := process{pid: absent + 2, parent: 1, born: 1200, mark: markOf(inner)}
+	for name, test := range map[string]struct {
+		table []process
+		want  int
+	}{
+		"owner is a member":        {[]process{{pid: inner, parent: absent, born: 1100}, orphan}, 2},
+		"owner in a member's tag":  {[]process{{pid: member.pid, parent: absent, born: 1100, tag: "entry," + entry}, orphan}, 2},
+		"born before its owner":    {[]process{{pid: inner, parent: absent, born: 1300}, orphan}, 1},
+		"mark that a member bears": {[]process{{pid: member.pid, parent: absent, born: 1100, mark: orphan.mark}, orphan}, 1},
+	} {
+		r := run{pid: absent, from: horizon{born: 1000}, entry: "entry", mark: 7, known: map[int]uint64{}, owners: map[int]uint64{}}
+		if got := r.members(test.table); len(got) != test.want {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
