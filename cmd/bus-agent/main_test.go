@@ -5,7 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,6 +48,33 @@ func TestScripts(t *testing.T) {
 			"until":   until,
 		},
 	})
+}
+
+// A column is as wide as its widest cell, which can be a PID or a duration, so no
+// pattern of a script may count the spaces between two columns: " +" matches them.
+func TestScriptsCountNoSpaces(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	indent := regexp.MustCompile(`(\^|\\n|') +`)
+	counted := regexp.MustCompile(`\S {2,}([^ +*]|$)`)
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			command := strings.Fields(strings.TrimPrefix(line, "! "))
+			if len(command) == 0 || !slices.Contains([]string{"stdout", "stderr", "grep"}, command[0]) {
+				continue
+			}
+			if counted.MatchString(indent.ReplaceAllString(strings.TrimSpace(line), "'")) {
+				t.Errorf("%s counts spaces: %s", name, line)
+			}
+		}
+	}
 }
 
 // raceOptions keeps programs under the race detector from sleeping a second

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestStopWithoutASocket(t *testing.T) {
 			t.Errorf("%s is alive", id)
 		}
 	}
-	if out := s.does("session", "list", "--all"); !strings.Contains(out, "  ended  ") {
+	if out := s.does("session", "list", "--all"); !slices.Contains(strings.Fields(out), "ended") {
 		t.Errorf("listed as %q", out)
 	}
 }
