@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
-	"github.com/busdk/bus-agent/sessions"
 )
 
 // dialTime is how long a supervisor may take to be reached.
@@ -77,9 +75,6 @@ func (s *Sessions) call(ctx context.Context, e Entry, call Call, w Watcher) (rep
 		}
 		if !r.Last {
 			continue
-		}
-		if call.Operation == opStop {
-			io.Copy(io.Discard, lines) // until the process has ended
 		}
 		r.Turn = seen.Turn
 		return r, r.Failure.err()
@@ -205,48 +200,6 @@ func (s *Sessions) Watch(ctx context.Context, e Entry, last int, follow bool, un
 		}
 	}
 	return context.Cause(ctx)
-}
-
-// Stop ends a session and returns when nothing of it is left. Of one that crashed
-// it ends what lives on. The error is ErrUnreachable for one that Terminate ends.
-func (s *Sessions) Stop(ctx context.Context, e Entry, reason string) error {
-	switch e.State() {
-	case StateEnded:
-		return nil
-	case StateElsewhere:
-		return e.notHere()
-	case StateCrashed:
-		if err := s.endLeftovers(e); err != nil {
-			return err
-		}
-		return s.settle(ctx, e)
-	}
-	_, err := s.call(ctx, e, Call{Operation: opStop, Reason: reason}, Watcher{})
-	return err
-}
-
-// endLeftovers ends what a supervisor has left that crashed.
-func (s *Sessions) endLeftovers(e Entry) error {
-	_, left, err := process.EndLeftovers(e.PID)
-	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("process %d cannot be ended", left[0].PID)
-	}
-	if err != nil {
-		return fmt.Errorf("end what session %s has left: %w", e.Handle(), err)
-	}
-	return nil
-}
-
-// settle puts a session that crashed down as ended.
-func (s *Sessions) settle(ctx context.Context, e Entry) error {
-	e.Stored, e.Ended, e.Reason = StateEnded, time.Now().UTC(), "crashed"
-	if known, err := s.known(&e); err == nil {
-		known.State, known.Ended, known.Reason = sessions.StateStopped, e.Ended, e.Reason
-		if err := s.store().Save(ctx, known); err != nil {
-			return err
-		}
-	}
-	return s.Save(e)
 }
 
 // LogTail returns the last lines of what a supervisor has written to its log.

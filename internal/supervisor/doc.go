@@ -34,7 +34,8 @@
 //	answer     gives Decision for the question Approval; empty is the only one that is open
 //	watch      the Last records (-1: all), with Follow also those to come, until the
 //	           state Until is reached, where given
-//	stop       ends the session for Reason; the connection ends with the supervisor
+//	stop       ends the session for Reason; the answer comes when nothing of the agent
+//	           is left, shortly before the supervisor ends
 //
 // A client that goes away ends nothing but its connection: what it has sent is
 // answered all the same.

@@ -37,13 +37,21 @@ type Launch struct {
 
 // Launch starts the supervisor of e and returns when the session is ready. When
 // ctx ends before, or the session cannot be started, nothing is left of it but its
-// entry. What lives on of a session that crashed is ended first.
+// entry. What lives on of a session that crashed is ended first, and the supervisor
+// of one that has ended is waited for like by Stop.
 func (s *Sessions) Launch(ctx context.Context, e Entry, l Launch) error {
 	switch e.State() {
 	case StateElsewhere:
 		return e.notHere()
 	case StateCrashed:
 		if err := s.endLeftovers(e); err != nil {
+			return err
+		}
+	case StateEnded:
+		ending, cancel := s.bounded(ctx, e)
+		err := gone(ending, e)
+		cancel()
+		if err != nil {
 			return err
 		}
 	}

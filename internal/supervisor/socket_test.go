@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(dialVariable); path != "" {
 		os.Exit(dial(path))
 	}
+	if os.Getenv(holdVariable) != "" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
 	code := 0
 	if left := sessiontest.Leaks(func() { code = m.Run() }); left != "" {
 		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)

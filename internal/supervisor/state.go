@@ -96,6 +96,8 @@ func (e *Entry) Live() bool { s := e.State(); return s == StateStarting || s == 
 // Sessions is the state folder.
 type Sessions struct {
 	Folder string // absolute
+
+	stopLimit time.Duration // set by tests; 0 means the constant
 }
 
 // keptEnded is how many sessions that have ended are remembered.

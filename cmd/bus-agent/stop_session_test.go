@@ -1,0 +1,41 @@
+//go:build linux
+
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/busdk/bus-agent/internal/process"
+)
+
+// "session stop" returns when the process that held the session has ended, however
+// long that takes: here it gives a client that has not said anything a second. The
+// second command of a pair finds nothing that is still ending.
+func TestStopAwaits(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string][]string{"stop": {"session", "stop", "one"}, "resume": {"session", "resume", "one"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startSupervised(t)
+			socket := filepath.Join(sessionsOf(s.path("home")).Folder, s.entry.ID, "socket")
+			if len(socket) > 103 {
+				t.Skip("the folder for temporary files has so long a name that the socket is elsewhere")
+			}
+			conn, err := net.Dial("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			s.does("session", "stop", "one")
+			if process.LifeOf(s.entry.Supervisor) == process.Alive {
+				t.Error("the process that held it is alive")
+			}
+			s.does(then...)
+			if name == "resume" {
+				s.does("session", "stop", "one")
+			}
+		})
+	}
+}
