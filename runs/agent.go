@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -105,7 +104,7 @@ func (x *Executor) Execute(ctx context.Context, c *RunContext) (err error) {
 		}
 	}()
 	for _, path := range []string{c.StdoutPath, c.StderrPath} {
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+		f, err := statefile.Truncate(path)
 		if err != nil {
 			return &agent.Error{Kind: agent.ErrAgent, Runtime: x.Request.Runtime, Err: fmt.Errorf("nothing was started: %w", err)}
 		}

@@ -1,66 +1,88 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
 )
 
+// maxAnswer bounds output.md, in bytes: what the agent wrote there is read and
+// written again, which must not hold up the end of its run.
+const maxAnswer = 64 << 20
+
 // writeAnswer writes output.md unless the agent has: the answer that was decoded,
-// or, where there is none, all that the agent wrote.
-func (r *record) writeAnswer(result *agent.Result) error {
-	path := filepath.Join(r.dir, outputName)
-	own, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// or, where there is none, the agent's output.
+func (r *record) writeAnswer(ctx context.Context, result *agent.Result) error {
+	own, err := r.folder.Open(outputName)
 	switch {
 	case err == nil:
 		defer own.Close()
-		return r.maskAnswer(path, own)
-	case errors.Is(err, unix.ELOOP):
-		return fmt.Errorf("%s is a link that the agent has put there", outputName)
+		return r.maskAnswer(ctx, own)
 	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if result.Text != "" {
-		return writeNew(path, strings.NewReader(r.mask.text(result.Text)))
+		return fmt.Errorf("%s of the agent is left out: %w", outputName, err)
+	case result.Text != "":
+		return r.folder.ReplaceFrom(outputName, strings.NewReader(r.mask.text(result.Text)), false)
 	}
 	said, err := r.stdout.written()
 	if err != nil {
 		return err
 	}
-	return writeNew(path, said)
+	return r.putAnswer(ctx, said, said.Size())
 }
 
 // maskAnswer removes secrets from what the agent has written itself.
-func (r *record) maskAnswer(path string, own *os.File) error {
+func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 	info, err := own.Stat()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no file, the agent has put something else there", outputName)
-	case !r.mask.some:
-		return nil
 	}
-	counted := &counter{}
-	if err := maskTo(counted, own, &r.mask); err != nil || counted.size == info.Size() {
-		return err // a secret is longer than what stands for it
-	}
-	if _, err := own.Seek(0, io.SeekStart); err != nil {
-		return err
+	if info.Size() <= maxAnswer {
+		if !r.mask.some {
+			return nil
+		}
+		counted := &counter{}
+		if err := maskTo(counted, untilDone{ctx, own}, &r.mask); err != nil || counted.size == info.Size() {
+			return err // a secret is longer than what stands for it
+		}
+		if _, err := own.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
 	}
 	from, to := io.Pipe()
 	defer from.Close()
-	go func() { to.CloseWithError(maskTo(to, own, &r.mask)) }()
-	return writeNew(path, from)
+	go func() { to.CloseWithError(maskTo(to, io.LimitReader(own, maxAnswer), &r.mask)) }()
+	return r.putAnswer(ctx, from, info.Size())
+}
+
+// putAnswer writes output.md from a text of a size, as much as it may have.
+func (r *record) putAnswer(ctx context.Context, text io.Reader, size int64) error {
+	if err := r.folder.ReplaceFrom(outputName, untilDone{ctx, io.LimitReader(text, maxAnswer)}, false); err != nil {
+		return err
+	}
+	if size > maxAnswer {
+		return fmt.Errorf("%s ends after %d MiB of %d bytes", outputName, maxAnswer>>20, size)
+	}
+	return nil
+}
+
+// untilDone is a reader that ends with its context.
+type untilDone struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (u untilDone) Read(b []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.from.Read(b)
 }
 
 func maskTo(to io.Writer, from io.Reader, mask *masker) error {
@@ -77,23 +99,4 @@ type counter struct{ size int64 }
 func (c *counter) Write(b []byte) (int, error) {
 	c.size += int64(len(b))
 	return len(b), nil
-}
-
-// writeNew writes a file that appears whole.
-func writeNew(path string, from io.Reader) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, from)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

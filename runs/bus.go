@@ -2,21 +2,24 @@ package runs
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v4"
-	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // busName is the file of a task's messages.
 const busName = "TASK-MESSAGE-BUS.md"
 
-// busLockTime is how long others may write before a message is given up.
-const busLockTime = 10 * time.Second
+// maxBus bounds a message bus file that is read, in bytes.
+const maxBus = 64 << 20
 
 // The types of messages that a run posts.
 const (
@@ -68,9 +71,19 @@ func (m *Message) marshal() ([]byte, error) {
 }
 
 // Post appends a message to the message bus file at path, which is made if need
-// be. Any number of processes may do so at once. A message of zero ID and Time is
-// given them.
+// be. Any number of processes may do so at once; one that holds the file for more
+// than 5 seconds makes it an error, as does a path that is not a regular file. A
+// message of zero ID and Time is given them.
 func Post(path string, m Message) error {
+	folder, err := statefile.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return postIn(context.Background(), folder, filepath.Base(path), m)
+}
+
+func postIn(ctx context.Context, folder *statefile.Dir, name string, m Message) error {
 	if m.Time.IsZero() {
 		m.Time = time.Now().UTC()
 	}
@@ -81,15 +94,15 @@ func Post(path string, m Message) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	f, err := folder.Append(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := lockFile(f, time.Now().Add(busLockTime)); err != nil {
+	if err := statefile.WaitLock(ctx, f); err != nil {
 		return err
 	}
-	defer func() { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }()
+	defer func() { _ = statefile.Unlock(f) }()
 	size, err := f.Seek(0, 2)
 	if err != nil {
 		return err
@@ -104,10 +117,11 @@ func Post(path string, m Message) error {
 	return nil
 }
 
-// ReadMessages returns the messages of a message bus file in order. Text that is
-// no message belongs to the message before it.
+// ReadMessages returns the messages of a message bus file in order. Text between
+// messages belongs to the one before it. A file above 64 MiB, or one that is not
+// regular, is an error.
 func ReadMessages(path string) ([]Message, error) {
-	text, err := os.ReadFile(path)
+	text, err := statefile.Read(path, maxBus)
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +162,15 @@ func parseHeader(lines []string, i int) (m Message, next int, ok bool) {
 		if strings.TrimRight(lines[end], "\r\n") != delimiter {
 			continue
 		}
-		err := yaml.Unmarshal([]byte(strings.Join(lines[i+1:end], "")), &m)
+		err := loadYAML([]byte(strings.Join(lines[i+1:end], "")), &m)
 		return m, end + 1, err == nil && m.ID != "" && m.Type != ""
 	}
 	return m, 0, false
 }
 
 // post tells the task of the run.
-func (r *record) post(kind, body string) error {
-	return Post(r.bus, Message{Type: kind, Project: r.info.ProjectID, Task: r.info.TaskID, Run: r.info.RunID, Body: body})
+func (r *record) post(ctx context.Context, kind, body string) error {
+	return postIn(ctx, r.taskFolder, busName, Message{Type: kind, Project: r.info.ProjectID, Task: r.info.TaskID, Run: r.info.RunID, Body: body})
 }
 
 func (r *record) startText() string {

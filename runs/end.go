@@ -13,27 +13,34 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// end writes down what the run came to. It returns an error only where the record
-// is required and not whole.
+// endTime bounds the end of a record: waiting for locks, reading and masking what
+// the agent wrote.
+const endTime = 5 * time.Second
+
+// end records how the run ended. It returns an error only where the record is
+// required and not whole.
 func (r *record) end(result agent.Result, err error) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(r.ctx), endTime, errors.New("the end of a record took too long"))
+	defer cancel()
+	defer r.closeFolders()
 	if r.version != nil {
 		r.info.AgentVersion = r.version()
 	}
 	r.finish(&result, err)
-	r.noteAll(r.stdout.flush(), r.stderr.flush(), r.events.close(), r.writeAnswer(&result))
+	r.noteAll(r.moved(), r.stdout.flush(), r.stderr.flush(), r.events.close(), r.writeAnswer(ctx, &result))
 	if r.events != nil {
 		r.info.ToolCalls = r.events.calls
 	}
 	if r.announced {
-		if failure := r.post(r.endType(), r.endText()); failure != nil {
+		if failure := r.post(ctx, r.endType(), r.endText()); failure != nil {
 			_ = r.note(failure)
 		}
 	}
-	r.noteAll(r.stdout.close(), r.stderr.close())
+	r.noteAll(r.stdout.close(), r.stderr.close(), r.moved())
 	if r.problem != nil {
 		r.info.RecordProblem = r.mask.text(r.problem.Error())
 	}
-	if failure := updateInfo(r.dir, &r.info); failure != nil {
+	if failure := updateInfo(ctx, r.folder, &r.info); failure != nil {
 		_ = r.note(failure)
 	}
 	if r.problem == nil {

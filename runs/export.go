@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // Export writes a tar file, compressed by gzip, with the records of runs and the
@@ -87,7 +89,8 @@ func (e *exporter) run(run *Run) error {
 // isTransient reports whether a file is one that is there while a record is
 // written.
 func isTransient(name string) bool {
-	return name == infoName+".lock" || strings.HasPrefix(name, "run-info.") && strings.HasSuffix(name, ".yaml.tmp")
+	return name == infoName+".lock" || strings.HasPrefix(name, "run-info.") && strings.HasSuffix(name, ".yaml.tmp") ||
+		statefile.IsTemp(name) && (strings.HasPrefix(name, infoName+".") || strings.HasPrefix(name, promptName+".") || strings.HasPrefix(name, outputName+"."))
 }
 
 // entry adds a file or a folder.

@@ -77,6 +77,17 @@ func fakeAgent(script string) int {
 					break
 				}
 			}
+		case "replace": // a folder on the way to the record becomes a link
+			name, what, _ := strings.Cut(arg, " ")
+			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), name)
+			if err := errors.Join(os.Rename(path, path+"-moved"), os.Symlink(what, path)); err != nil {
+				fmt.Println(err)
+			}
+		case "remove": // a folder on the way to the record is another one
+			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), arg)
+			if err := errors.Join(os.RemoveAll(path), os.MkdirAll(os.Getenv("JRUN_RUN_FOLDER"), 0o700)); err != nil {
+				fmt.Println(err)
+			}
 		case "many":
 			var n int
 			fmt.Sscan(arg, &n)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -50,12 +49,8 @@ type outputFile struct {
 	failed bool
 }
 
-func (r *record) create(name string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(r.dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
 func (r *record) openOutput(name string) (*outputFile, error) {
-	f, err := r.create(name)
+	f, err := r.folder.Create(name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +116,7 @@ type eventFile struct {
 const flushTime, flushSize = 100 * time.Millisecond, 64 << 10
 
 func (r *record) openEvents() (*eventFile, error) {
-	f, err := r.create(eventsName)
+	f, err := r.folder.Create(eventsName)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestAgentThatSwapsFilesOfItsRecord(t *testing.T) {
 						t.Errorf("output.md is %q", read(t, path))
 					}
 				}
-				if name == "output.md" && (len(b.warnings) != 1 || !strings.Contains(b.warnings[0], "output.md is ")) {
+				if name == "output.md" && (len(b.warnings) != 1 || !strings.Contains(b.warnings[0], "output.md: it is a ")) {
 					t.Errorf("warnings %q", b.warnings)
 				}
 			})

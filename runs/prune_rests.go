@@ -21,7 +21,7 @@ const (
 // is gone. It looks at the tasks that a filter chooses by project and task. What
 // only looks like a rest stays: see [Store.Remove] for which runs do, and for force.
 func (s *Store) RemoveRests(filter Filter, force bool) error {
-	tasks, _, err := s.taskFolders(&filter) // whoever lists the runs hears of problems
+	tasks, _, err := s.taskFolders(&filter, new(listBudget)) // a list of the runs reports the problems
 	failures := []error{err}
 	for _, task := range tasks {
 		root, err := s.openBelow(filepath.Base(filepath.Dir(task)), filepath.Base(task), runsName)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // liveRun is a run whose program is another process, which the test ends.
@@ -48,7 +49,12 @@ func TestFollowReadsAllUntilTheRunIsOver(t *testing.T) {
 		"ends": func(t *testing.T, run *Run, _ func()) {
 			info := run.Info
 			info.Status, info.EndTime = StatusFailed, time.Now().UTC()
-			if err := updateInfo(run.Dir, &info); err != nil {
+			folder, err := statefile.OpenDir(run.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer folder.Close()
+			if err := updateInfo(t.Context(), folder, &info); err != nil {
 				t.Fatal(err)
 			}
 		},

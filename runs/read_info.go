@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.yaml.in/yaml/v4"
 	"golang.org/x/sys/unix"
 )
 
@@ -125,7 +124,7 @@ func parseInfo(text []byte) (Info, error) {
 	info, ok := parsePlain(string(text))
 	if !ok {
 		info = Info{}
-		if err := yaml.Load(text, &info, yaml.WithV3Defaults()); err != nil {
+		if err := loadYAML(text, &info); err != nil {
 			return info, fmt.Errorf("not a record of a run: %w", err)
 		}
 	}

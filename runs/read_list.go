@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,13 +115,14 @@ var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // candidates returns the folders of runs that a filter may want, as far as names
 // tell, newest first. Problems are folders that cannot be read.
 func (s *Store) candidates(ctx context.Context, filter *Filter) (all []candidate, problems []error, err error) {
-	tasks, problems, err := s.taskFolders(filter)
+	var budget listBudget
+	tasks, problems, err := s.taskFolders(filter, &budget)
 	if err != nil {
 		return nil, nil, err
 	}
 	of := make([][]candidate, len(tasks))
 	errs := make([]error, len(tasks))
-	err = inParallel(ctx, len(tasks), func(i int) { of[i], errs[i] = runFolders(tasks[i], filter) })
+	err = inParallel(ctx, len(tasks), func(i int) { of[i], errs[i] = runFolders(tasks[i], filter, &budget) })
 	all = slices.Concat(of...)
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(b.at.Compare(a.at), strings.Compare(b.id, a.id), strings.Compare(a.task, b.task))
@@ -134,13 +136,22 @@ func present(errs []error) []error {
 }
 
 // taskFolders returns the folders of tasks.
-func (s *Store) taskFolders(filter *Filter) (tasks []string, problems []error, err error) {
-	projects, err := folders(s.Root, filter.Project)
+func (s *Store) taskFolders(filter *Filter, budget *listBudget) (tasks []string, problems []error, err error) {
+	root, err := filepath.EvalSymlinks(s.Root) // which may be a link; what is in it may not
 	if err != nil {
+		return nil, nil, ignoreMissing(err)
+	}
+	if stat, err := os.Lstat(root); err == nil && !stat.IsDir() {
+		return nil, nil, fmt.Errorf("%s: not a directory", s.Root)
+	}
+	projects, err := folders(root, filter.Project, budget)
+	if errors.Is(err, errTooMany) {
+		problems = append(problems, err)
+	} else if err != nil {
 		return nil, nil, err
 	}
 	for _, project := range projects {
-		of, err := folders(filepath.Join(s.Root, project), filter.Task)
+		of, err := folders(filepath.Join(s.Root, project), filter.Task, budget)
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -151,9 +162,19 @@ func (s *Store) taskFolders(filter *Filter) (tasks []string, problems []error, e
 	return tasks, problems, nil
 }
 
+// A listBudget bounds how many entries of folders a list reads.
+type listBudget struct{ read atomic.Int64 }
+
+// maxEntries bounds the entries that are read of one folder, maxListed those of all
+// folders of a list.
+const maxEntries, maxListed = 100_000, 1_000_000
+
+var errTooMany = errors.New("it has too many entries; those beyond are not read")
+
 // folders returns the names of the folders in dir; where only is not empty, that
-// one if it is there. Links are none. A dir that does not exist has none.
-func folders(dir, only string) ([]string, error) {
+// one if it exists. Links do not count. A dir that does not exist has none. With
+// errTooMany it returns those that were read.
+func folders(dir, only string, budget *listBudget) ([]string, error) {
 	if only != "" {
 		if !isName(only) {
 			return nil, nil
@@ -164,21 +185,31 @@ func folders(dir, only string) ([]string, error) {
 		}
 		return []string{only}, nil
 	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, ignoreMissing(err)
+	f, err := openFolder(dir)
+	if f == nil {
+		return nil, err
 	}
 	defer f.Close()
-	return foldersOf(f)
+	return foldersOf(f, budget)
 }
 
-func foldersOf(f *os.File) ([]string, error) {
-	entries, err := f.ReadDir(-1)
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() && isName(entry.Name()) {
-			names = append(names, entry.Name())
+func foldersOf(f *os.File, budget *listBudget) (names []string, err error) {
+	for n := 0; err == nil; {
+		if n >= maxEntries || budget.read.Load() >= maxListed {
+			return names, &fs.PathError{Op: "read", Path: f.Name(), Err: errTooMany}
 		}
+		var entries []fs.DirEntry
+		entries, err = f.ReadDir(1024)
+		n += len(entries)
+		budget.read.Add(int64(len(entries)))
+		for _, entry := range entries {
+			if entry.IsDir() && isName(entry.Name()) {
+				names = append(names, entry.Name())
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
 	return names, ignoreMissing(err)
 }
@@ -191,13 +222,13 @@ func ignoreMissing(err error) error {
 }
 
 // runFolders returns the folders of the runs of a task that a filter may want.
-func runFolders(task string, filter *Filter) ([]candidate, error) {
+func runFolders(task string, filter *Filter, budget *listBudget) ([]candidate, error) {
 	f, err := openFolder(filepath.Join(task, runsName))
 	if f == nil {
 		return nil, err
 	}
 	defer f.Close()
-	names, err := foldersOf(f)
+	names, err := foldersOf(f, budget)
 	var list []candidate
 	for _, name := range names {
 		at, ok := timeOf(name)

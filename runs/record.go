@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
+	"math/rand/v2"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // The files of a run.
@@ -28,12 +32,18 @@ const (
 // record is a run that is being recorded.
 type record struct {
 	store *Store
-	task  string // folder of the task
-	dir   string // folder of the run
+	ctx   context.Context // of the run; see endContext
+	task  string          // path of the folder of the task
+	dir   string          // path of the folder of the run
 	bus   string
 	info  Info
-	mask  masker
-	warn  func(string)
+
+	// The two folders, held since they were made or found: an agent can put
+	// anything else under their paths.
+	taskFolder, folder *statefile.Dir
+
+	mask masker
+	warn func(string)
 
 	version func() string // of the agent's CLI; see askVersion
 
@@ -56,7 +66,7 @@ func (s *Store) Record(ctx context.Context, run agent.Recordable) (agent.Recordi
 	if err := checkEnv(run.Request.Env); err != nil {
 		return agent.Recording{}, err
 	}
-	r, prompt, err := s.begin(&run, place)
+	r, prompt, err := s.begin(ctx, &run, place)
 	if err == nil && s.AgentVersion {
 		r.askVersion(ctx, run.Start.Path, run.Environ)
 	}
@@ -113,31 +123,29 @@ func (s *Store) place(run *agent.Recordable) (agent.Place, error) {
 
 // taskOf returns the task of a project that has a run, "" when none has.
 func (s *Store) taskOf(project, run string) string {
-	tasks, _ := os.ReadDir(filepath.Join(s.Root, project))
+	tasks, _ := folders(filepath.Join(s.Root, project), "", new(listBudget)) // what cannot be read has no such run
 	for _, task := range tasks {
-		if _, err := os.Lstat(filepath.Join(s.Root, project, task.Name(), runsName, run)); err == nil && CheckTask(task.Name()) == nil {
-			return task.Name()
+		if CheckTask(task) != nil {
+			continue
+		}
+		if found, err := s.openBelow(project, task, runsName, run); err == nil {
+			found.Close()
+			return task
 		}
 	}
 	return ""
 }
 
 // begin makes the folder of a run with all that is known of it, and announces it.
-func (s *Store) begin(run *agent.Recordable, place agent.Place) (*record, string, error) {
-	if !filepath.IsAbs(s.Root) {
-		return nil, "", errors.New("its folder is not an absolute path")
-	}
-	r := &record{store: s, mask: newMasker(run.Environ), warn: run.Warn}
+func (s *Store) begin(ctx context.Context, run *agent.Recordable, place agent.Place) (*record, string, error) {
+	r := &record{store: s, ctx: ctx, mask: newMasker(run.Environ), warn: run.Warn}
 	r.task = filepath.Join(s.Root, place.Project, place.Task)
 	r.bus = filepath.Join(r.task, busName)
 	r.info = newInfo(run, place)
 	r.info.CWD, r.info.Model = r.mask.text(r.info.CWD), r.mask.text(r.info.Model)
-	runs := filepath.Join(r.task, runsName)
-	if err := os.MkdirAll(runs, 0o700); err != nil {
-		return nil, "", err
-	}
-	prompt, err := r.settle(runs, run)
+	prompt, err := r.open(run, place)
 	if err != nil {
+		r.closeFolders()
 		return nil, "", err
 	}
 	if err := r.writeTask(run.Request.Prompt); err != nil {
@@ -157,7 +165,7 @@ func (s *Store) begin(run *agent.Recordable, place agent.Place) (*record, string
 		_ = r.events.add(&Entry{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}}, r)
 		r.events.flush()
 	}
-	if err := r.post(MessageStart, r.startText()); err != nil {
+	if err := r.post(ctx, MessageStart, r.startText()); err != nil {
 		_ = r.note(err)
 	} else {
 		r.announced = true
@@ -169,33 +177,78 @@ func (s *Store) begin(run *agent.Recordable, place agent.Place) (*record, string
 	return r, prompt, nil
 }
 
+// open makes and holds the folders of the run.
+func (r *record) open(run *agent.Recordable, place agent.Place) (prompt string, err error) {
+	root, err := r.store.makeRoot(writable(run))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	project, err := root.MakeDir(place.Project)
+	if err != nil {
+		return "", err
+	}
+	defer project.Close()
+	if r.taskFolder, err = project.MakeDir(place.Task); err != nil {
+		return "", err
+	}
+	runs, err := r.taskFolder.MakeDir(runsName)
+	if err != nil {
+		return "", err
+	}
+	defer runs.Close()
+	return r.settle(runs, run)
+}
+
+// closeFolders releases the folders.
+func (r *record) closeFolders() {
+	r.folder.Close()
+	r.taskFolder.Close()
+}
+
 // settle gives the run its ID and its folder, which appears with what is known of
-// the run in it: whoever looks finds it whole or not at all.
-func (r *record) settle(runs string, run *agent.Recordable) (prompt string, err error) {
-	dir, err := os.MkdirTemp(runs, ".new-")
+// the run in it: readers find it whole or not at all.
+func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt string, err error) {
+	name := ""
+	for range maxClashes {
+		name = newPrefix + strconv.FormatUint(uint64(rand.Uint32()), 10)
+		if err = runs.Mkdir(name); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
 	if err != nil {
 		return "", err
 	}
 	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(dir)
+		if err == nil {
+			return
 		}
+		if r.folder != nil {
+			_, _ = r.folder.Remove(promptName), r.folder.Remove(infoName)
+		}
+		_ = runs.Remove(name)
 	}()
+	if r.folder, err = runs.Dir(name); err != nil {
+		return "", err
+	}
 	for range maxClashes {
 		r.info.RunID = newRunID(r.info.StartTime)
-		r.locate(filepath.Join(runs, r.info.RunID))
+		r.locate(filepath.Join(r.task, runsName, r.info.RunID))
 		r.info.CommandLine = commandLine(run.Start, r.info.PromptPath, &r.mask)
 		prompt = run.Request.Prompt
 		if r.store.Preamble && !run.Session {
 			prompt = r.preamble() + prompt
 		}
-		if err = os.WriteFile(filepath.Join(dir, promptName), []byte(r.mask.text(prompt)), 0o600); err != nil {
+		if err = r.folder.ReplaceFrom(promptName, strings.NewReader(r.mask.text(prompt)), false); err != nil {
 			return "", err
 		}
-		if err = writeInfo(dir, &r.info); err != nil {
+		if err = writeInfo(r.folder, &r.info); err != nil {
 			return "", err
 		}
-		if err = os.Rename(dir, r.dir); !errors.Is(err, os.ErrExist) {
+		if err = runs.Rename(name, r.info.RunID); err == nil {
+			r.folder.Named(r.dir)
+		}
+		if !errors.Is(err, fs.ErrExist) {
 			return prompt, err
 		}
 	}
@@ -203,7 +256,7 @@ func (r *record) settle(runs string, run *agent.Recordable) (prompt string, err 
 }
 
 // maxClashes is how many IDs may be taken, by processes that have our PID in
-// containers of their own.
+// other containers.
 const maxClashes = 100
 
 // locate says where the run is.
@@ -240,10 +293,10 @@ func newInfo(run *agent.Recordable, place agent.Place) Info {
 // infoVersion is the version of run-info.yaml that is written.
 const infoVersion = 1
 
-// writeTask says what the task is about, unless somebody has.
+// writeTask writes what the task is about, unless that is written.
 func (r *record) writeTask(prompt string) error {
-	f, err := os.OpenFile(filepath.Join(r.task, taskName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
+	f, err := r.taskFolder.Create(taskName)
+	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err != nil {
@@ -253,10 +306,10 @@ func (r *record) writeTask(prompt string) error {
 	return errors.Join(err, f.Close())
 }
 
-// started writes down the agent's process.
+// started records the agent's process.
 func (r *record) started(p agent.Process) {
 	r.info.PID, r.info.PGID, r.info.Process = p.PID, p.PID, p.Identity
-	if err := updateInfo(r.dir, &r.info); err != nil {
+	if err := updateInfo(r.ctx, r.folder, &r.info); err != nil {
 		_ = r.note(err)
 	}
 }

@@ -1,0 +1,112 @@
+package runs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/runs"
+)
+
+// tree returns what is below a folder: each name with its content.
+func tree(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		line := strings.TrimPrefix(path, dir)
+		if d.Type().IsRegular() {
+			line += " = " + read(t, path)
+		}
+		all = append(all, line)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A record is written to the folders that were made for it, whatever an agent puts
+// in their place.
+func TestReplacedFolderOfARecordGetsNothing(t *testing.T) {
+	t.Parallel()
+	for _, which := range []string{".", "..", "../..", "../../.."} {
+		for _, how := range []string{"replace", "remove"} {
+			t.Run(how+" "+which, func(t *testing.T) {
+				t.Parallel()
+				foreign := t.TempDir()
+				for _, name := range []string{"run-info.yaml", "output.md", "TASK-MESSAGE-BUS.md"} {
+					if err := os.WriteFile(filepath.Join(foreign, name), []byte("foreign"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b := newBench(t, &runs.Store{Root: filepath.Join(t.TempDir(), "state", "runs")})
+				before := tree(t, foreign)
+				step := how + " " + which
+				if how == "replace" {
+					step += " " + foreign
+				}
+				result, err := b.Run(t.Context(), b.request("say text:ATTACK", step, "say ok:"))
+				if err != nil || result.RunID == "" {
+					t.Fatalf("run %q: %v", result.RunID, err)
+				}
+				if after := tree(t, foreign); !slices.Equal(after, before) {
+					t.Errorf("the link's target has %q, want %q", after, before)
+				}
+				if len(b.warnings) != 1 || !strings.Contains(b.warnings[0], "was moved or replaced during the run") {
+					t.Errorf("warnings %q", b.warnings)
+				}
+				for _, line := range tree(t, b.root) {
+					if strings.Contains(line, "-moved/") && strings.HasSuffix(line, "/run-info.yaml") && !strings.Contains(line, "status: completed") {
+						t.Errorf("the record that was moved is not whole: %s", line)
+					}
+					if how == "remove" && strings.Contains(line, " = ") && !strings.Contains(line, "TASK") {
+						t.Errorf("the folder that replaced the record's has %s", line)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The folder of the records may be behind links of the user's, but not behind one
+// that is where agents write.
+func TestFolderOfRecordsBehindLinks(t *testing.T) {
+	t.Parallel()
+	for name, inWorkdir := range map[string]bool{"of the user": false, "in the workdir": true} {
+		for _, required := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, &runs.Store{Root: "/", Required: required})
+				foreign, above := t.TempDir(), t.TempDir()
+				if inWorkdir {
+					above = b.dir
+				}
+				store := b.Recorder.(*runs.Store)
+				store.Root = filepath.Join(above, ".agents", "runs")
+				if err := os.Symlink(foreign, filepath.Join(above, ".agents")); err != nil {
+					t.Fatal(err)
+				}
+				result, err := b.Run(t.Context(), b.request("say ok:"))
+				if recorded := len(tree(t, foreign)) > 0; recorded == inWorkdir || recorded != (result.RunID != "") {
+					t.Errorf("recorded behind the link: %t, as %q", recorded, result.RunID)
+				}
+				if (err != nil) != (inWorkdir && required) || inWorkdir && !strings.Contains(strings.Join(b.warnings, "")+errorText(err), ".agents is a symbolic link") {
+					t.Errorf("error %v, warnings %q", err, b.warnings)
+				}
+			})
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
