@@ -3,10 +3,10 @@ package runner
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/registry"
 )
 
@@ -44,7 +44,7 @@ func (r *Runner) detect(l *lookup) ([]Detected, error) {
 	found := make([]Detected, len(runtimes))
 	for i, rt := range runtimes {
 		d := Detected{Runtime: rt, Disabled: lists.disabled(rt.ID)}
-		d.Path, d.Problem = find(rt, l.environ)
+		d.Path, d.Problem = find(rt, l)
 		found[i] = d
 	}
 	return found, nil
@@ -59,15 +59,15 @@ func rank(order []string, id string) int {
 
 // find returns the path of the runtime's executable. An error means that one
 // exists but is refused.
-func find(rt registry.Runtime, environ []string) (string, error) {
-	path, _ := agent.LookupEnv(environ, "PATH")
+func find(rt registry.Runtime, l *lookup) (string, error) {
+	path, _ := agent.LookupEnv(l.environ, "PATH")
 	var problem error
 	for _, name := range rt.Executables {
-		file, err := process.LookPath(name, path)
+		file, err := l.path.find(name, path)
 		if err == nil {
 			return file, nil
 		}
-		if problem == nil && errors.Is(err, process.ErrRelativePath) {
+		if problem == nil && !errors.Is(err, fs.ErrNotExist) {
 			problem = err
 		}
 	}

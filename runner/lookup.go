@@ -31,10 +31,12 @@ type lookup struct {
 	environ []string
 	prefs   Preferences
 	warn    func(string)
+	path    pathRule
 }
 
 func (r *Runner) lookup(ctx context.Context, warn func(string)) *lookup {
 	l := &lookup{ctx: ctx, environ: r.environ(), prefs: r.Preferences, warn: warn}
+	l.path = newPathRule(r.Workdir, l.environ, r.TrustWorkspace)
 	if s, ok := r.Preferences.(Snapshotter); ok {
 		var err error
 		if l.prefs, err = s.Snapshot(ctx); err != nil {

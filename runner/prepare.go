@@ -83,6 +83,8 @@ type prepared struct {
 	warnings   []string
 	warn       func(string)
 	secrets    secrets
+	path       pathRule
+	enforced   []string      // names of variables that nothing overrides
 	silence    time.Duration // see resultSilence
 	tempClaim  *process.Claim
 	recording  agent.Recording
@@ -111,7 +113,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 		return p, err
 	}
 	quiet := *r
-	quiet.Warn = p.warn
+	quiet.Warn, quiet.Workdir, quiet.TrustWorkspace = p.warn, p.req.Workdir, p.req.TrustWorkspace
 	var err error
 	l := quiet.lookup(ctx, p.warn)
 	if p.selection, err = quiet.resolve(l, req.Runtime); err != nil {
@@ -280,8 +282,17 @@ func (p *prepared) settleEnv(environ []string) error {
 			return agent.Usagef("environment entry %q is not NAME=value", name)
 		}
 	}
-	p.req.Resolved.Environ = mergeEnv(environ, p.req.Env)
-	p.secrets = findSecrets(p.req.Resolved.Environ)
+	merged := mergeEnv(environ, p.req.Env)
+	p.secrets = findSecrets(merged)
+	p.path = newPathRule(p.req.Workdir, merged, p.req.TrustWorkspace)
+	var warnings []string
+	p.req.Resolved.Environ, warnings = p.path.environ(merged)
+	for _, line := range warnings {
+		p.warn(line)
+	}
+	if len(warnings) > 0 {
+		p.enforced = append(p.enforced, "PATH")
+	}
 	return nil
 }
 
@@ -385,7 +396,8 @@ func (p *prepared) start() agent.Start {
 }
 
 // environ returns the agent's environment: the caller's, the run's own
-// variables, the runtime's, and the request's, each winning over those before.
+// variables, the runtime's, and the request's, each winning over those before. PATH
+// is clean whoever set it.
 func (p *prepared) environ() []string {
 	changes := []string{"PWD=" + p.req.Workdir}
 	if dir := p.req.Resolved.TempDir; dir != "" {
@@ -394,12 +406,13 @@ func (p *prepared) environ() []string {
 	changes = append(changes, p.recording.Env...)
 	changes = append(changes, p.command.Env...)
 	changes = append(changes, p.req.Resolved.Setup.Env...)
-	return mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...))
+	environ, _ := p.path.environ(mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...)))
+	return environ
 }
 
 // envNames returns the names of the variables that environ sets or removes.
 func (p *prepared) envNames() []string {
-	names := []string{"PWD"}
+	names := append([]string{"PWD"}, p.enforced...)
 	if p.selection.Runtime.PrivateTemp {
 		names = append(names, "TMPDIR")
 	}

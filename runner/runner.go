@@ -46,6 +46,13 @@ type Runner struct {
 	// instead of taking the first available one.
 	RequireConfigured bool
 
+	// Workdir and TrustWorkspace are those of the requests that Detect and Resolve
+	// are called for: an executable inside the repository of Workdir, the current
+	// directory where it is empty, is refused unless TrustWorkspace is set. All
+	// other methods use the request's.
+	Workdir        string
+	TrustWorkspace bool
+
 	// OpenTerminal runs what is asked for in session.ModeTmux. Nil means what is
 	// registered, which package session/tmux is when it is imported.
 	OpenTerminal session.OpenTerminal

@@ -37,6 +37,8 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 		return nil, err
 	}
 	r := *m.runner()
+	inherited, _ := agent.LookupEnv(m.environ(), EnvWorkDir)
+	r.Workdir, r.TrustWorkspace = cmp.Or(opts.WorkDir, opts.Request.Workdir, inherited), opts.Request.TrustWorkspace
 	selection, err := r.Resolve(ctx, cmp.Or(opts.RuntimeName, opts.Request.Runtime))
 	if err != nil {
 		return nil, err

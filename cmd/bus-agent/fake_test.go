@@ -66,7 +66,11 @@ func playLine(word, rest string) error {
 		fmt.Fprintln(os.Stderr, rest)
 		return nil
 	case "cat":
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(called), rest))
+		play, err := filepath.EvalSymlinks(called + ".play")
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(play), rest))
 		if err == nil {
 			_, err = os.Stdout.Write(text)
 		}

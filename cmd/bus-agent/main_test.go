@@ -96,14 +96,16 @@ func TestScriptsCountNoSpaces(t *testing.T) {
 // before they exit.
 const raceOptions = "atexit_sleep_ms=0"
 
-// setUp gives a script a home, preferences and a PATH of its own: $WORK/bin
-// for the agents it installs, and a folder with bus-agent alone.
+// setUp gives a script a home, preferences and a separate PATH: $AGENTS for the
+// agents it installs, and a folder with bus-agent alone. Both are outside $WORK,
+// which is the workdir of most runs.
 func setUp(env *testscript.Env) error {
-	own := filepath.Join(env.WorkDir, ".own")
+	outside := filepath.Join(filepath.Dir(env.WorkDir), "of-"+filepath.Base(env.WorkDir))
+	own := filepath.Join(outside, "own")
 	if err := link(own, "bus-agent"); err != nil {
 		return err
 	}
-	bin := filepath.Join(env.WorkDir, "bin")
+	bin := filepath.Join(outside, "bin")
 	home := filepath.Join(env.WorkDir, "home")
 	for _, dir := range []string{bin, home} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -112,6 +114,7 @@ func setUp(env *testscript.Env) error {
 	}
 	env.Defer(func() { endSessions(home) })
 	env.Setenv("GORACE", raceOptions)
+	env.Setenv("AGENTS", bin)
 	env.Setenv("PATH", bin+string(os.PathListSeparator)+own)
 	env.Setenv("SYSTEM_PATH", os.Getenv("PATH"))
 	env.Setenv("HOME", home)
@@ -167,10 +170,12 @@ func link(dir, name string) error {
 }
 
 // install makes agents available: install NAME... A script says in
-// bin/NAME.play what they do.
+// $WORK/bin/NAME.play what they do.
 func install(ts *testscript.TestScript, _ bool, names []string) {
 	for _, name := range names {
-		ts.Check(link(ts.MkAbs(filepath.Join(ts.Getenv("WORK"), "bin")), name))
+		ts.Check(link(ts.Getenv("AGENTS"), name))
+		play := name + ".play"
+		ts.Check(os.Symlink(filepath.Join(ts.Getenv("WORK"), "bin", play), filepath.Join(ts.Getenv("AGENTS"), play)))
 	}
 }
 

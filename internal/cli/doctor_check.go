@@ -63,6 +63,7 @@ func (inv *invocation) checkRuntimes(ctx context.Context, names []string, dir st
 		ids = append(ids, rt.ID)
 	}
 	r := inv.runner(inv.screen.warn)
+	r.Workdir = dir
 	all, err := r.Detect(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (inv *invocation) examine(ctx context.Context, r *runner.Runner, d runner.D
 		h.add("selection", checkNote, "your enable and disable lists leave it out; see detect -v")
 		return
 	}
-	inv.checkVersion(ctx, d, h)
+	inv.checkVersion(ctx, d, dir, h)
 	inv.checkLogin(rt, h)
 	inv.checkPlan(ctx, r, rt, dir, h)
 	if s := rt.Session; s != nil {
@@ -114,8 +115,8 @@ func (inv *invocation) examine(ctx context.Context, r *runner.Runner, d runner.D
 	}
 }
 
-func (inv *invocation) checkVersion(ctx context.Context, d runner.Detected, h *runtimeHealth) {
-	version, err := runner.Version(ctx, d.Path, inv.env.Environ)
+func (inv *invocation) checkVersion(ctx context.Context, d runner.Detected, dir string, h *runtimeHealth) {
+	version, err := runner.Version(ctx, d.Path, runner.CleanPath(inv.env.Environ, dir, false))
 	tested := d.Runtime.TestedVersion
 	switch {
 	case err != nil:

@@ -100,6 +100,7 @@ func (inv *invocation) runner(warn func(string)) *runner.Runner {
 		Preferences: inv.stored.preferences,
 		Recorder:    inv.env.Recorder,
 		Environ:     append([]string{}, inv.env.Environ...), // never nil: that is the process's
+		Workdir:     inv.env.Dir,
 		Warn:        warn,
 	}
 }

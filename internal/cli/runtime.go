@@ -103,6 +103,7 @@ type listedSession struct {
 func (inv *invocation) sessionRunner(dir string, warn func(string)) *runner.Runner {
 	choices, warnings := sessions.FindChoices(inv.env.Environ, dir, inv.stored.registry)
 	r := inv.runner(warn)
+	r.Workdir = dir
 	for _, line := range warnings {
 		warn(oneWord(line))
 	}

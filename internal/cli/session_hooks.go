@@ -7,6 +7,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/sessions"
 )
 
@@ -89,9 +90,10 @@ func (inv *invocation) hooks(ctx context.Context, s *sessionSettings, warn func(
 	if err != nil {
 		warn(oneWord(err.Error()))
 	}
+	environ := runner.CleanPath(inv.env.Environ, s.Workdir, s.TrustWorkspace)
 	var sinks []sessions.Sink
 	for i, spec := range append(specs, s.Hooks...) {
-		sink, err := spec.Open(inv.env.Environ)
+		sink, err := spec.Open(environ)
 		switch {
 		case err == nil:
 			sinks = append(sinks, sink)

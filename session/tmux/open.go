@@ -105,7 +105,8 @@ func (o *Options) tmux() (string, error) {
 	if name == "" {
 		name = "tmux"
 	}
-	path, err := process.LookPath(name, os.Getenv("PATH"))
+	search, _ := agent.LookupEnv(o.Env, "PATH")
+	path, err := process.LookPath(name, search)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("tmux is needed to hold an agent in a terminal: %w", err)
 	}
