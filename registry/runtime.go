@@ -98,6 +98,12 @@ type Runtime struct {
 	// be held so.
 	Terminal *Terminal
 
+	// Protected names the files and folders, wherever they are in a repository, in
+	// which its CLI keeps what it runs or holds: settings, hooks, private homes. In
+	// sessions of every runtime an agent with write access changes them only with
+	// an approval.
+	Protected []string
+
 	// PrivateTemp gives each run a TMPDIR of its own, removed at its end. It is
 	// for CLIs that leave files there, or whose sandbox lets tools write there.
 	PrivateTemp bool

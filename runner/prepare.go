@@ -89,6 +89,7 @@ type prepared struct {
 	tempClaim  *process.Claim
 	recording  agent.Recording
 	isRecorded bool // somebody wanted to be told
+	protected  []string
 }
 
 // prepare settles req and arranges its run. What can be wrong with a request is
@@ -96,6 +97,9 @@ type prepared struct {
 // then; nothing of that is left to close.
 func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (*prepared, error) {
 	p := &prepared{req: req, purpose: what, silence: cmp.Or(r.silence, resultSilence)}
+	for _, rt := range r.registry().All() {
+		p.protected = append(p.protected, rt.Protected...)
+	}
 	p.req.Resolved = agent.Resolved{}
 	guardRequest(&p.req)
 	p.warn = func(line string) {

@@ -110,7 +110,7 @@ func (p *prepared) recordedStdout(engine io.Writer) io.Writer {
 // sessionStart says what session is opened.
 func (p *prepared) sessionStart(options session.Options) session.Start {
 	setup := &p.req.Resolved.Setup
-	start := session.Start{Workdir: p.req.Workdir, Resume: setup.ResumeID, Created: options.Created, Request: p.req}
+	start := session.Start{Workdir: p.req.Workdir, Resume: setup.ResumeID, Created: options.Created, Request: p.req, Protected: p.protected}
 	if !setup.SessionCreated.IsZero() {
 		start.Created = setup.SessionCreated // it knows better
 	}

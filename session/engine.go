@@ -75,6 +75,10 @@ type Start struct {
 	Created time.Time
 	// Request is what was asked for: model, effort, access and the like, settled.
 	Request agent.Request
+	// Protected names files and folders that write access does not include,
+	// wherever they are: those in which agents keep what they run or hold. See
+	// [Start.MayEdit].
+	Protected []string
 }
 
 // Info is what an engine knows of its session once it is open.

@@ -111,6 +111,7 @@ func Runtime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		Protected:     []string{".claude", ".mcp.json"},
 		ReadingTools:  []string{"Read", "StructuredOutput", "ToolSearch", "WebSearch"},
 		PrivateTemp:   true,
 		Session:       conversation(),

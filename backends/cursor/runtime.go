@@ -94,6 +94,7 @@ func Runtime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		Protected:     []string{".cursor"},
 		ReadingTools:  []string{"grep", "ls", "read"},
 		PrivateTemp:   true,
 		Session:       conversation(),

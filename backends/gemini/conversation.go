@@ -38,9 +38,9 @@ func conversation() *registry.Session {
 func sessionCommand(r agent.Request) (agent.Command, error) {
 	args, env := []string{"--acp"}, []string{"GEMINI_CLI_NO_RELAUNCH=true"}
 	if r.TrustWorkspace {
-		mode, ok := modes[r.Access]
-		if !ok {
-			mode = modes[agent.AccessWrite]
+		mode := modes[r.Access]
+		if r.Access != agent.AccessRead && r.Access != agent.AccessFull {
+			mode = "default" // see engine
 		}
 		args, env = append(args, "--approval-mode", mode), append(env, trustEnv+"=true")
 	} else {
@@ -55,9 +55,9 @@ func sessionCommand(r agent.Request) (agent.Command, error) {
 	return agent.Command{Args: append(args, r.Args...), Env: env}, nil
 }
 
-// engine makes the engine of one session. In a folder that is not trusted Gemini
-// CLI has no modes that allow more than to look, so what it asks there is
-// answered instead.
+// engine makes the engine of one session. Its mode for edits accepts them unseen,
+// so write access is the mode that asks, and what it asks is answered here. In a
+// folder that is not trusted Gemini CLI has no mode that allows more anyway.
 func engine(r agent.Request) session.Engine {
 	e := &acp.Engine{
 		Notices:      []string{"[MODE_UPDATE] "},
@@ -68,13 +68,13 @@ func engine(r agent.Request) session.Engine {
 		Permits:      permits,
 	}
 	if r.TrustWorkspace {
-		e.Modes = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "autoEdit", agent.AccessFull: "yolo"}
+		e.Modes[agent.AccessFull] = "yolo"
 	}
 	return e
 }
 
-// permits says what an access includes: with write the tools that edit files,
-// which refuse any outside of the workdir and the added directories themselves.
+// permits reports what an access includes: with write the tools that edit files,
+// of which the engine accepts those that session.Start.MayEdit includes.
 func permits(access agent.Access, kind string) bool {
 	return access == agent.AccessFull || access == agent.AccessWrite && kind == "edit"
 }

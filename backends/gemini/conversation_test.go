@@ -32,10 +32,10 @@ func TestSessionCommand(t *testing.T) {
 		"directories": {func(r *agent.Request) { r.AddDirs = []string{"/a", "/b"} }, "--acp --include-directories=/a --include-directories=/b", "false"},
 		"resume":      {func(r *agent.Request) { r.Resolved.Setup.ResumeID = "id" }, "--acp", "false"},
 		"arguments":   {func(r *agent.Request) { r.Args = []string{"--debug"} }, "--acp --debug", "false"},
-		"trust":       {func(r *agent.Request) { r.TrustWorkspace = true }, "--acp --approval-mode auto_edit", "true"},
+		"trust":       {func(r *agent.Request) { r.TrustWorkspace = true }, "--acp --approval-mode default", "true"},
 		"trust, read": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessRead }, "--acp --approval-mode plan", "true"},
 		"trust, full": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull }, "--acp --approval-mode yolo", "true"},
-		"trust alone": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, "" }, "--acp --approval-mode auto_edit", "true"},
+		"trust alone": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, "" }, "--acp --approval-mode default", "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestSessionModes(t *testing.T) {
 		e := engine(agent.Request{TrustWorkspace: trust}).(*acp.Engine)
 		want := map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"}
 		if trust {
-			want = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "autoEdit", agent.AccessFull: "yolo"}
+			want = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "yolo"}
 		}
 		if diff := cmp.Diff(want, e.Modes); diff != "" {
 			t.Errorf("trust %v (-want +got):\n%s", trust, diff)

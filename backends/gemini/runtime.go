@@ -115,6 +115,7 @@ func Runtime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		Protected:     []string{".gemini"},
 		ReadingTools:  []string{"glob", "google_web_search", "grep_search", "list_directory", "read_file", "update_topic", "write_todos"},
 		PrivateTemp:   true,
 		Session:       conversation(),

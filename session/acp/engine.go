@@ -37,8 +37,10 @@ type Engine struct {
 	Guard func(text string) []string
 
 	// Permits reports whether an access includes the call of a tool of a kind,
-	// one of the protocol's. What the agent asks then is answered without asking
-	// anybody. It is for agents whose modes cannot say it. Nil permits nothing.
+	// one of the protocol's. The engine then accepts the agent's request unasked;
+	// without full access only where the request names files, and
+	// [session.Start.MayEdit] includes every one of them. It is for agents whose
+	// modes cannot say it. Nil permits nothing.
 	Permits func(access agent.Access, kind string) bool
 
 	// SilenceFails says that a turn which ends well, but without a word, a tool
@@ -52,6 +54,7 @@ type Engine struct {
 	LoadDelay func(created, now time.Time) time.Duration
 
 	maxLine    int // in tests
+	start      session.Start
 	sink       session.Sink
 	connection *sdk.Connection
 	wire       *wire
@@ -84,6 +87,7 @@ var (
 
 // Open greets the agent, begins or loads the session and sets model and mode.
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+	e.start = start
 	e.connect(t, sink)
 	info, err := e.open(ctx, start)
 	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.failure() == agent.FailureAuthentication {

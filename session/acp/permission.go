@@ -30,16 +30,16 @@ type permission struct {
 	ToolCall toolCall               `json:"toolCall"`
 }
 
-// permitted returns the answer to a question that nobody needs to be asked, and
-// reports the call it is about. Once the turn was asked to end nothing is
-// permitted any more.
+// permitted returns the answer to a request that the access includes, and reports
+// the call it is about. Once the turn was asked to end nothing is permitted any
+// more.
 func (e *Engine) permitted(p permission) (sdk.RequestPermissionOutcome, bool) {
 	e.mu.Lock()
 	access, interrupted := e.access, e.interrupted
 	e.mu.Unlock()
 	q := question{options: p.Options}
 	option, ok := q.option(session.Accept)
-	if !ok || e.Permits == nil || !e.Permits(access, p.ToolCall.Kind) {
+	if !ok || e.Permits == nil || !e.Permits(access, p.ToolCall.Kind) || !e.start.MayEdit(access, e.decoder.files(&p.ToolCall)) {
 		return sdk.RequestPermissionOutcome{}, false
 	}
 	if interrupted {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
 )
 
 // A Ground is a set of folders with everything in them that leads a path where it
@@ -46,11 +49,33 @@ func NewGround(t testing.TB) *Ground {
 	return g
 }
 
+// Start returns the start of a session on the ground. The settings of an imagined
+// agent are protected: .agent and .servers.json.
+func (g *Ground) Start(access agent.Access) session.Start {
+	return session.Start{
+		Workdir: g.Workdir, Protected: []string{".agent", ".servers.json"},
+		Request: agent.Request{Workdir: g.Workdir, AddDirs: []string{g.Added}, Access: access},
+	}
+}
+
+// Check checks an engine, opened with write access by [Ground.Start], with every
+// path of the ground. isAccepted reports whether the engine accepts the agent's
+// request to change a file without asking.
+func (g *Ground) Check(t testing.TB, isAccepted func(path string) bool) {
+	t.Helper()
+	for _, p := range g.Paths {
+		if got := isAccepted(p.Path); got != p.Accepted {
+			t.Errorf("%s: %q is accepted unasked: %v, want %v", p.Name, p.Path, got, p.Accepted)
+		}
+	}
+}
+
 // groundFiles are the files of a ground, groundLinks its links.
 var (
 	groundFiles = []string{
 		"work/.git/HEAD", "work/.git/config", "work/.git/hooks/x", "work/file", "work/sub/x/y/file", "work/Straße", "work/~/x",
-		"work-too/file", "added/file", "added/.git/config", "outside/file", "outside/dir/file", "home/.gemini/GEMINI.md", "home/.bashrc",
+		"work-too/file", "added/file", "added/.git/config", "outside/file", "outside/dir/file", "outside/hard",
+		"work/bare/HEAD", "work/bare/config", "work/bare/objects/x", "work/bare/refs/x", "home/.gemini/GEMINI.md", "home/.bashrc",
 	}
 	groundLinks = map[string]string{
 		"work/in":           "sub",
@@ -93,6 +118,7 @@ func (g *Ground) build(t testing.TB, base string) {
 	for name, target := range groundLinks {
 		ok(os.Symlink(filepath.FromSlash(target), filepath.Join(base, filepath.FromSlash(name))))
 	}
+	ok(os.Link(filepath.Join(g.Outside, "hard"), filepath.Join(g.Workdir, "hard")))
 	ok(os.Symlink(g.Outside, filepath.Join(g.Workdir, "out-absolute")))
 	ok(os.Symlink(filepath.Join(g.Workdir, "sub"), filepath.Join(g.Workdir, "in-absolute")))
 	ok(syscall.Mkfifo(filepath.Join(g.Workdir, "fifo"), 0o644))
@@ -121,7 +147,8 @@ func (g *Ground) paths(base string) []HostilePath {
 		yes("a link outside that leads back in", g.Outside+"/back/file"),
 		yes("out by a link and back in", work+"out/back/file"),
 		yes("a name that begins with dots", work+"..file"),
-		yes("a name of three dots", work+".../file"),
+		yes("a percent sign", work+"100%"),
+		yes("a dollar sign", work+"$lib/file"),
 		yes("a name that begins like Git's", work+".gitignore"),
 		yes("a name with a newline", work+"a\nb"),
 		yes("a name in another script", work+"Straße"),
@@ -163,6 +190,16 @@ func (g *Ground) paths(base string) []HostilePath {
 		no("a path that is too long", work+strings.Repeat("x/", 2100)),
 		no("an empty name", ""),
 
+		inside("a name of three dots", work+".../file"),
+		inside("a hard link to a file outside", work+"hard"),
+		inside("a file of a folder that Git takes for a repository", work+"bare/config"),
+		inside("a hook in a folder that Git takes for a repository", work+"bare/hooks/pre-commit"),
+		inside("what makes a folder a repository", work+"sub/HEAD"),
+		inside("the same in another case", work+"sub/head"),
+		inside("the settings of an agent", work+".agent/settings.json"),
+		inside("the settings of an agent below", work+"sub/.AGENT/hooks/x"),
+		inside("what lists servers for an agent", work+".servers.json"),
+		inside("a new folder of Git", work+"sub/x/.Git/config"),
 		inside("the workdir itself", g.Workdir),
 		inside("the workdir by a dot", "."),
 		inside("the FIFO", work+"fifo"),
@@ -194,8 +231,10 @@ func (g *Ground) paths(base string) []HostilePath {
 		inside("a variable", "$HOME/.bashrc"),
 		inside("a variable in braces", "${HOME}/.bashrc"),
 		inside("a variable of Windows", "%USERPROFILE%/x"),
+		inside("a newline behind", work+"file\n"),
 		inside("a percent escape", work+"%2e%2e/outside/file"),
-		inside("a glob", work+"*"),
+		inside("escaped backslashes", work+"..%5Coutside"),
+		inside("a file URI without slashes", "file:x"),
 
 		{"a file in the added folder", g.Added + "/file", false, true},
 		{"a new file in the added folder", g.Added + "/new/file", false, true},

@@ -1,0 +1,173 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
+)
+
+// A writer is a CLI whose model tries to write files.
+type writer struct {
+	make maker
+	// write returns the call of the tool that writes a new file.
+	write func(path string) modeltest.ToolCall
+	open  func(*world, session.Options, func(*agent.Request)) *dialogue
+	// home is a file that the CLI reads in the user's home.
+	home string
+}
+
+func writers() map[string]writer {
+	tool := func(name, input string) func(string) modeltest.ToolCall {
+		return func(path string) modeltest.ToolCall {
+			return modeltest.ToolCall{Name: name, Arguments: fmt.Sprintf(input, path)}
+		}
+	}
+	return map[string]writer{
+		"gemini": {newGemini, tool("write_file", `{"file_path":%q,"content":"written"}`), (*world).discuss, ".gemini/GEMINI.md"},
+		"claude": {newClaude, tool("Write", `{"file_path":%q,"content":"written"}`), (*world).converse, ".claude/CLAUDE.md"},
+		"codex": {newWorld, func(path string) modeltest.ToolCall {
+			return execCommand(map[string]any{"cmd": fmt.Sprintf("mkdir -p %q; echo written > %q", filepath.Dir(path), path)})
+		}, (*world).converse, ".codex/AGENTS.md"},
+	}
+}
+
+// ground makes what a hostile model needs beside and inside the repository, and
+// returns the files it then tries to write: those that write access includes, and
+// the others.
+func ground(t *testing.T, w *world, home string) (inside, others []string) {
+	t.Helper()
+	root := filepath.Dir(w.repo)
+	outside := filepath.Join(root, "outside")
+	writeFiles(t, outside, map[string]string{"file": "theirs"})
+	writeFiles(t, w.home, map[string]string{home: "remember me", "notes": "theirs"})
+	writeFiles(t, w.repo, map[string]string{"sub/file": "x", ".gitignore": "made*\n.gemini/bus\n"})
+	for name, target := range map[string]string{
+		"out": outside, "up": "..", "dangling": filepath.Join(outside, "dangling"), "git": ".git", "in": "sub",
+	} {
+		if err := os.Symlink(target, filepath.Join(w.repo, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.git("add", "-A")
+	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "links")
+	at := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, w.repo+"/"+name)
+		}
+		return paths
+	}
+	return at("made", "made-folder/made", "in/made", "sub/../made-by-dots"),
+		append(at("../outside/dots", "out/link", "up/outside/up", "dangling", "out/../made-above", ".git/hooks/pre-commit", "git/hooks/post-commit", ".git/made"),
+			filepath.Join(outside, "absolute"), filepath.Join(w.home, home), filepath.Join(w.home, ".bash_profile"),
+			filepath.Join(w.home, ".gemini/settings.json"), filepath.Join(w.home, ".claude/settings.json"), filepath.Join(w.home, ".claude/commands/made.md"), filepath.Join(w.home, ".codex/config.toml"))
+}
+
+// tree returns the files that no model may change.
+func tree(t *testing.T, w *world) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	root := filepath.Dir(w.repo)
+	for _, dir := range []string{filepath.Join(root, "outside"), w.home, filepath.Join(w.repo, ".git", "hooks")} {
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(name)
+			for _, text := range []string{"written", "remember me", "theirs"} {
+				if strings.Contains(string(data), text) && len(data) < 100 {
+					files[strings.TrimPrefix(name, root)] = string(data)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// attempts answers with one call for each path, then with the end of the turn.
+func attempts(paths func() []string, write func(string) modeltest.ToolCall) modeltest.Script {
+	return func(r *modeltest.Request) modeltest.Reply {
+		list := paths()
+		if n := len(r.ToolResults()); n < len(list) {
+			path := list[n]
+			if strings.Contains(path, "*") { // in a private home, whose name is not known before
+				if found, _ := filepath.Glob(path); len(found) > 0 {
+					path = found[0]
+				}
+			}
+			return modeltest.Reply{write(path), turnUsage}
+		}
+		return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
+	}
+}
+
+// With write access no model writes outside of the workdir, nor what the user's Git
+// runs, unless the user says so.
+func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
+	t.Parallel()
+	for name, cli := range writers() {
+		for _, kind := range []string{"run", "session", "trusted session"} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				var paths []string
+				w := cli.make(t, attempts(func() []string { return paths }, cli.write), nil)
+				inside, others := ground(t, w, cli.home)
+				if name == "gemini" {
+					others = append(others, filepath.Join(w.repo, ".gemini/bus/*/.gemini/GEMINI.md"))
+				}
+				paths = append(append(paths, inside...), others...)
+				before := tree(t, w)
+				var mu sync.Mutex
+				var asked []string
+				if kind == "run" {
+					report, o := w.run("try", "--access", "write")
+					w.succeeds("done", report, o)
+				} else {
+					d := cli.open(w, session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+						mu.Lock()
+						defer mu.Unlock()
+						if a.Tool != nil {
+							asked = append(asked, string(a.Tool.Input))
+						}
+						return session.Decline
+					}}, func(r *agent.Request) { r.Access, r.TrustWorkspace = agent.AccessWrite, kind == "trusted session" })
+					d.hears("try", "done")
+					d.session.Stop(t.Context(), "")
+				}
+				if diff := cmp.Diff(before, tree(t, w)); diff != "" {
+					t.Errorf("(-before +after):\n%s", diff)
+				}
+				for _, path := range inside {
+					if data, err := os.ReadFile(path); err != nil || strings.TrimSpace(string(data)) != "written" {
+						t.Errorf("%s: %q, %v", path, data, err)
+					}
+				}
+				requests := w.model.ModelRequests()
+				for i, result := range requests[len(requests)-1].ToolResults() {
+					if i < len(paths) {
+						t.Logf("%s: %s", strings.TrimPrefix(paths[i], filepath.Dir(w.repo)), clip(result.Output))
+					}
+				}
+				list, _ := json.MarshalIndent(asked, "", " ")
+				t.Logf("asked %s", list)
+			})
+		}
+	}
+}

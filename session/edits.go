@@ -1,0 +1,140 @@
+package session
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// MayEdit reports whether an access includes a change of the files that an agent
+// names: whether an engine accepts the agent's request for it unasked. Full access
+// includes every change. Write access includes one where all of the following hold
+// for every name; anything else, such as no name at all, is an approval request.
+//
+//   - It leads to a regular file, or to one that does not exist yet, inside the
+//     workdir or one of Request.AddDirs, as [instructions.Within] decides. A
+//     relative name is relative to the workdir.
+//   - Programs agree on what it means: not a URI, "~", a variable, a backslash, a
+//     percent escape, or a component with space around it or a dot behind it.
+//   - The file has one name only: a second one (a hard link) can be anywhere.
+//   - It is not protected: below anything named .git, in a folder that Git takes
+//     for a repository, named HEAD, or below a name in Protected.
+//
+// It is called before the agent writes. A link that the agent's own commands
+// replace between the two leads elsewhere.
+func (s Start) MayEdit(access agent.Access, names []string) bool {
+	if access != agent.AccessWrite {
+		return access == agent.AccessFull
+	}
+	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !s.mayEdit(name) })
+}
+
+func (s Start) mayEdit(name string) bool {
+	if isAmbiguous(name) {
+		return false
+	}
+	if !filepath.IsAbs(name) {
+		name = s.Workdir + "/" + name
+	}
+	for _, dir := range append([]string{s.Workdir}, s.Request.AddDirs...) {
+		if places := instructions.Within(dir, name); places != nil {
+			return !slices.ContainsFunc(places, func(place string) bool { return !s.isPlain(dir, place) })
+		}
+	}
+	return false
+}
+
+// ambiguous is what programs make different things of.
+var ambiguous = regexp.MustCompile(`^[~$%]|^[A-Za-z][A-Za-z0-9+.-]*:|\\|%[0-9A-Fa-f]{2}`)
+
+func isAmbiguous(name string) bool {
+	if name == "" || ambiguous.MatchString(name) {
+		return true
+	}
+	for component := range strings.SplitSeq(name, "/") {
+		if strings.TrimSpace(component) != component || strings.HasSuffix(component, ".") && component != "." && component != ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// isPlain reports whether place, which is below dir and has no links in it, is a
+// regular file with one name, or absent, and is not protected.
+func (s Start) isPlain(dir, place string) bool {
+	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(place)))
+	if err == nil && (!info.Mode().IsRegular() || hasOtherNames(info)) {
+		return false
+	}
+	if fold(path.Base(place)) == fold("HEAD") { // makes a folder a repository
+		return false
+	}
+	protected := append([]string{".git", "git~1"}, s.Protected...)
+	for component := range strings.SplitSeq(place, "/") {
+		if isRepository(dir) {
+			return false
+		}
+		next := filepath.Join(dir, component)
+		if slices.ContainsFunc(protected, func(name string) bool {
+			return fold(component) == fold(name) || isSame(next, filepath.Join(dir, name))
+		}) {
+			return false
+		}
+		dir = next
+	}
+	return true
+}
+
+// hasOtherNames reports whether a file has hard links, or whether that is unknown.
+func hasOtherNames(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || s.Nlink != 1
+}
+
+// isRepository reports whether Git takes dir for a repository, bare or the .git of
+// one, and runs what its configuration says.
+func isRepository(dir string) bool {
+	return !slices.ContainsFunc([]string{"HEAD", "objects", "refs"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err != nil
+	})
+}
+
+// isSame reports whether two names are of one file, as on a file system that
+// ignores case or has short forms of names.
+func isSame(a, b string) bool {
+	of := func(name string) fs.FileInfo {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil
+		}
+		return info
+	}
+	first, second := of(a), of(b)
+	return first != nil && second != nil && os.SameFile(first, second)
+}
+
+// fold returns a name such that names which any file system reads as the same are
+// equal: without case, what shows nothing, and dots and spaces behind it.
+func fold(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, name)
+	return strings.TrimRight(name, ". ")
+}
