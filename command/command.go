@@ -43,14 +43,17 @@ func WithRecorder(r agent.Recorder) Option {
 
 // Main runs the program with the arguments, streams and environment of the
 // process and returns its exit code: 0 for success, 1 for a failure, 2 for a
-// wrong call. While an agent runs it takes charge of SIGINT, SIGTERM and SIGHUP
-// and adopts orphaned descendants. version is what --version prints; empty means
-// that of the build.
+// wrong call. While an agent runs it adopts orphaned descendants and takes charge
+// of SIGINT, SIGTERM, SIGHUP and SIGQUIT: one of them ends the program within 8
+// seconds, whatever it is doing. version is what --version prints; empty means that
+// of the build.
 func Main(version string, options ...Option) int {
 	var o settings
 	for _, option := range options {
 		option(&o)
 	}
+	stderr := stream(os.Stderr, syscall.Stderr)
+	watchdog := newWatchdog(stderr)
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "." // a removed directory; whoever needs it says so
@@ -60,13 +63,13 @@ func Main(version string, options ...Option) int {
 		Args:        os.Args[1:],
 		Stdin:       os.Stdin,
 		Stdout:      stream(os.Stdout, syscall.Stdout),
-		Stderr:      stream(os.Stderr, syscall.Stderr),
+		Stderr:      stderr,
 		Environ:     os.Environ(),
 		Dir:         dir,
 		Terminal:    cli.TerminalOf(os.Stdout, os.Stderr),
 		Preferences: preferences.Store(),
 		Recorder:    agent.Recorders(o.recorders...),
-		Begin:       begin,
+		Begin:       watchdog.beginWork,
 		Executable:  executable,
 		Version:     version,
 	})

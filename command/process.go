@@ -2,12 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,22 +21,13 @@ func stream(f *os.File, fd int) *os.File {
 	return os.NewFile(uintptr(other), f.Name())
 }
 
-// forcedAfter is when a further signal ends the program at once. An orderly
-// stop is over well before: an agent has five seconds to end by itself, its
-// tools one more.
-const forcedAfter = 10 * time.Second
-
 // softMemory is what the program tries to get by with, in bytes. An agent's line
 // of up to 16 MiB is held as it came, unescaped and as it is printed, which leaves
 // as much for the garbage collector to find in time; everything else needs less.
 const softMemory = 72 << 20
 
-// begin takes charge of signals, orphans and memory for the time an agent runs.
-//
-// SIGINT, SIGTERM and SIGHUP end the context. The signals that follow do not
-// cut the stop short, since that would leave the agent's processes behind;
-// after forcedAfter they have their usual effect.
-func begin(parent context.Context) (context.Context, func()) {
+// beginWork takes charge of signals, orphans and memory for the time an agent runs.
+func (w *watchdog) beginWork(parent context.Context) (context.Context, func()) {
 	// Orphans of an agent become ours, so that none escapes. Where that is not
 	// possible the sweep after a run still finds all but the most evasive.
 	_ = process.BecomeSubreaper(true)
@@ -48,19 +35,5 @@ func begin(parent context.Context) (context.Context, func()) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softMemory)
 	}
-
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		// What the parent ignores stays ignored: nohup, background jobs.
-		if !signal.Ignored(sig) {
-			signal.Notify(signals, sig)
-		}
-	}
-	go func() {
-		cancel(errors.New((<-signals).String()))
-		time.Sleep(forcedAfter)
-		signal.Stop(signals)
-	}()
-	return ctx, func() { cancel(nil) }
+	return w.begin(parent)
 }

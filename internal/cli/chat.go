@@ -113,9 +113,13 @@ func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, o
 	}
 	c.raw.Store(true)
 	c.keys = newKeys(in, ctx.Done(), c.held.session.Done())
+	cook := func() {
+		term.Restore(int(in.Fd()), before)
+		c.raw.Store(false)
+	}
+	defer context.AfterFunc(ctx, cook)() // at once: after a signal the program may not get further
 	err = c.talk(ctx, out)
-	term.Restore(int(in.Fd()), before)
-	c.raw.Store(false)
+	cook()
 	if id := c.held.session.Info().SessionID; id != "" && err == nil {
 		inv.screen.info(fmt.Sprintf("%s chat --agent %s --resume %s goes on with it", program, settings.Runtime, shellWord(id)))
 	}

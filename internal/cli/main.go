@@ -40,11 +40,15 @@ type invocation struct {
 	root   *command
 	out    *results
 	screen *screen
+
+	outlets *outlets
+	stdout  io.Writer // standard output, through its outlet
 }
 
 func newInvocation(env *Env) *invocation {
-	inv := &invocation{env: env, stored: stored{registry: env.registry()}}
-	inv.screen = newScreen(env.Stderr)
+	inv := &invocation{env: env, stored: stored{registry: env.registry()}, outlets: newOutlets()}
+	inv.stdout = inv.outlets.writer(env.Stdout)
+	inv.screen = newScreen(inv.outlets.writer(env.Stderr))
 	inv.out = &results{inv: inv}
 	inv.root = inv.commands()
 	return inv
@@ -72,7 +76,12 @@ func (inv *invocation) begin(ctx context.Context, slow bool) (context.Context, f
 	if !slow || inv.env.Begin == nil {
 		return ctx, func() {}
 	}
-	return inv.env.Begin(ctx)
+	ctx, end := inv.env.Begin(ctx)
+	stop := inv.outlets.watch(ctx)
+	return ctx, func() {
+		stop()
+		end()
+	}
 }
 
 func (inv *invocation) version() string {

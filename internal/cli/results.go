@@ -60,7 +60,7 @@ func (r *results) Write(b []byte) (int, error) {
 		}
 		return n, err
 	}
-	n, err := r.inv.env.Stdout.Write(b)
+	n, err := r.inv.stdout.Write(b)
 	if err != nil {
 		err = outputError("standard output", err)
 	}

@@ -125,7 +125,7 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 	messages := &startMessages{screen: inv.screen}
 	r := inv.runner(messages.warn)
 	r.RequireConfigured = o.requireConfigured
-	output, err := inv.outputFormat(ctx, r, o, req)
+	output, timeout, err := inv.outputFormat(ctx, r, o, req)
 	if err == nil {
 		err = inv.readSchema(ctx, &o.schemaOptions, &req)
 	}
@@ -143,24 +143,24 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 	if o.dryRun {
 		return inv.dryRun(ctx, chain, req, messages)
 	}
-	return inv.runAgent(ctx, inv.withSchema(ctx, &o.schemaOptions, r, chain, req, messages.warn), req, output, messages)
+	return inv.runAgent(ctx, inv.withSchema(ctx, &o.schemaOptions, r, chain, req, messages.warn), req, output, timeout, messages)
 }
 
-// outputFormat settles what is printed of the run; "" when that is one JSON
-// object.
-func (inv *invocation) outputFormat(ctx context.Context, r *runner.Runner, o *runOptions, req agent.Request) (agent.OutputFormat, error) {
+// outputFormat settles what is printed of the run, "" when that is one JSON object,
+// and how long it may take.
+func (inv *invocation) outputFormat(ctx context.Context, r *runner.Runner, o *runOptions, req agent.Request) (agent.OutputFormat, time.Duration, error) {
 	settings, err := r.Settings(ctx, "", req, agent.OutputFormat(o.output.text))
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	output := settings.OutputFormat.Value
+	output, timeout := settings.OutputFormat.Value, settings.Timeout.Value
 	switch {
 	case !inv.global.json():
-		return output, nil
+		return output, timeout, nil
 	case o.output.set && output != agent.OutputText:
-		return "", agent.Usagef("--output-format %s and --format json both want standard output; leave one out", output)
+		return "", 0, agent.Usagef("--output-format %s and --format json both want standard output; leave one out", output)
 	}
-	return "", nil
+	return "", timeout, nil
 }
 
 // agentRunner is a runner.Runner or what stands around it.
@@ -168,8 +168,8 @@ type agentRunner interface {
 	Run(context.Context, agent.Request) (agent.Result, error)
 }
 
-// runAgent runs the agent and prints what output asks for.
-func (inv *invocation) runAgent(ctx context.Context, r agentRunner, req agent.Request, output agent.OutputFormat, messages *startMessages) error {
+// runAgent runs the agent, for up to timeout, and prints what output asks for.
+func (inv *invocation) runAgent(ctx context.Context, r agentRunner, req agent.Request, output agent.OutputFormat, timeout time.Duration, messages *startMessages) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	inv.out.before = inv.screen.clear
@@ -180,6 +180,7 @@ func (inv *invocation) runAgent(ctx context.Context, r agentRunner, req agent.Re
 	req.Started = func(start agent.Start) {
 		environ = append(environ, start.Command.Env...)
 		v.started(start)
+		inv.outlets.limit(timeout)
 		if openErr = inv.out.open(); openErr != nil {
 			cancel(openErr)
 		}

@@ -251,15 +251,18 @@ func (p *Process) waitExit(interrupt <-chan struct{}, limit time.Duration) bool 
 // collect reaps the leader. Until then its PID, group and session cannot be
 // taken by another process.
 func (p *Process) collect() Exit {
-	defer runs.remove(&p.run)
 	if !p.waitExit(nil, sweepLimit) {
+		runs.remove(&p.run)
 		go func() { // it is beyond SIGKILL now; reap it if it ever ends
 			<-p.exited
 			p.leader.reap()
 		}()
 		return Exit{Code: -1, Survived: 1}
 	}
+	runs.reaping.Lock()
 	status, ok := p.leader.reap()
+	runs.remove(&p.run)
+	runs.reaping.Unlock()
 	switch {
 	case !ok:
 		return Exit{Code: -1}

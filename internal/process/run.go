@@ -172,9 +172,13 @@ var isSubreaper atomic.Bool
 var runs registry
 
 type registry struct {
+	// reaping is held while a leader is reaped: until then its number is its own.
+	// It is taken before mu.
+	reaping sync.Mutex
+
 	mu      sync.Mutex
 	begun   int // runs that have, or may have, a leader that is not in leaders
-	leaders map[int]horizon
+	leaders map[int]*run
 	marks   map[uint64]int // to the PID of the leader
 }
 
@@ -196,10 +200,10 @@ func (g *registry) add(r *run) {
 	defer g.mu.Unlock()
 	g.begun--
 	if g.leaders == nil {
-		g.leaders = make(map[int]horizon)
+		g.leaders = make(map[int]*run)
 		g.marks = make(map[uint64]int)
 	}
-	g.leaders[r.pid] = r.from
+	g.leaders[r.pid] = r
 	if r.mark != 0 {
 		g.marks[r.mark] = r.pid
 	}
@@ -269,9 +273,9 @@ func (g *registry) isElsewhere(pid int, mark uint64, wanted marks) bool {
 func (g *registry) oldest() (oldest horizon, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, from := range g.leaders {
-		if !ok || from.before(oldest) {
-			oldest, ok = from, true
+	for _, r := range g.leaders {
+		if !ok || r.from.before(oldest) {
+			oldest, ok = r.from, true
 		}
 	}
 	return oldest, ok

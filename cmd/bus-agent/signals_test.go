@@ -1,0 +1,256 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// signalLimit is how long after a signal the program may live. It is twice what is
+// promised, because tests of other packages want the processor too; the clock of
+// the promise is tested where it is kept, in package command.
+const signalLimit = 16 * time.Second
+
+// A busyState is something that the program can be doing when a signal comes.
+type busyState struct {
+	agent string // codex where it is empty
+	play  string // of the agent
+	args  []string
+	// arrange changes the call, before which other commands can be run; what it
+	// returns waits until the state is reached.
+	arrange func(t *testing.T, s *sandbox, cmd *exec.Cmd) (await func())
+	code    int // exit code, -1 where the program ends by the signal itself
+}
+
+const (
+	endlessText = `out {"type":"thread.started","thread_id":"t"}` + "\n" +
+		`repeat 1000000 {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"more"}}` + "\n"
+	up = "touch $HOME/up\n"
+)
+
+var busyStates = map[string]busyState{
+	"reading the prompt": {args: []string{"run", "--prompt", "fifo"}, arrange: unreadPrompt, code: 1},
+	"the agent runs":     {play: up + "hang\n", args: []string{"run", "--text", "x"}, code: 1},
+	"the agent is deaf":  {play: "stubborn\n" + up + "hang\n", args: []string{"run", "--text", "x"}, code: 1},
+	"nobody reads standard output": {
+		play: endlessText, args: []string{"run", "--text", "x", "--output-format", "ndjson"}, arrange: fullPipe(true, false), code: 1,
+	},
+	"nobody reads standard error": {
+		play: endlessText, args: []string{"run", "--text", "x"}, arrange: fullPipe(false, true), code: 1,
+	},
+	"nobody reads anything, and the agent is deaf": {
+		play: "stubborn\n" + endlessText, args: []string{"run", "--text", "x", "--output-format", "events"}, arrange: fullPipe(true, true), code: 1,
+	},
+	"nobody reads the help":  {args: []string{"help", "run"}, arrange: fullPipe(true, false), code: -1},
+	"asking for a version":   {play: up + "hang\n", args: []string{"doctor", "codex"}, code: 1},
+	"a deaf agent's version": {play: "stubborn\n" + up + "hang\n", args: []string{"doctor", "codex"}, code: 1},
+	"starting a session":     {agent: "claude", play: up + "hang\n", args: []string{"session", "start", "--agent", "claude"}, code: 1},
+	"watching a session":     {agent: "claude", play: "converse\n", args: []string{"session", "watch", "one", "--output-format", "events"}, arrange: watching, code: 0},
+	"waiting for an answer":  {agent: "claude", play: "converse\n", args: []string{"session", "send", "one", "hello"}, arrange: connected, code: 1},
+	"talking in a terminal":  {agent: "claude", play: "stubborn\n" + up + "hang\n", args: []string{"chat", "--agent", "claude"}, arrange: inTerminal, code: 1},
+}
+
+// unreadPrompt makes the prompt a pipe that nobody writes.
+func unreadPrompt(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
+	name := s.path("work/fifo")
+	if err := unix.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			f, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK, 0) // fails without a reader
+			if err == nil {
+				t.Cleanup(func() { f.Close() })
+				os.Remove(name)
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// fullPipe connects streams with a small pipe that nobody reads.
+func fullPipe(stdout, stderr bool) func(*testing.T, *sandbox, *exec.Cmd) func() {
+	return func(t *testing.T, _ *sandbox, cmd *exec.Cmd) func() {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		if _, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
+			t.Fatal(err)
+		}
+		if stdout {
+			cmd.Stdout = w
+		}
+		if stderr {
+			cmd.Stderr = w
+		}
+		return func() {
+			w.Close()
+			// A short line that does not fit is not written in part: the pipe is full
+			// when nothing more arrives.
+			const quiet = 50
+			before, same := 0, 0
+			for deadline := time.Now().Add(patience); same < quiet; time.Sleep(5 * time.Millisecond) {
+				n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
+				if err != nil || time.Now().After(deadline) {
+					t.Fatalf("%d bytes in the pipe, error %v", n, err)
+				}
+				if same++; n != before || n == 0 {
+					before, same = n, 0
+				}
+			}
+		}
+	}
+}
+
+// holdSession starts a session with a turn that goes on.
+func holdSession(t *testing.T, s *sandbox, cmd *exec.Cmd) {
+	t.Helper()
+	start := s.command("session", "start", "--agent", "claude", "--name", "one", "file "+s.path("there"))
+	start.Env = cmd.Env
+	if out, err := start.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// watching waits until the program prints what a session does.
+func watching(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
+	holdSession(t, s, cmd)
+	return fullPipe(true, false)(t, s, cmd)
+}
+
+// connected waits until the program has connected with a session.
+func connected(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
+	holdSession(t, s, cmd)
+	return func() {
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			links, _ := filepath.Glob("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/fd/*")
+			for _, link := range links {
+				if target, _ := os.Readlink(link); strings.HasPrefix(target, "socket:") {
+					return
+				}
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("it does not connect: %s", cmd.Stderr)
+			}
+		}
+	}
+}
+
+// inTerminal gives the program a terminal.
+func inTerminal(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
+	term := openTerminal(t)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.tty, term.tty, term.tty
+	return func() {
+		term.screen()
+		s.await("home/up")
+	}
+}
+
+// Whatever the program is doing, one signal ends it in time, SIGQUIT as SIGINT
+// does, and nothing of a run is left.
+func TestOneSignalIsEnough(t *testing.T) {
+	t.Parallel()
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+	for _, sig := range signals {
+		unignore(t, sig)
+	}
+	// Most of them only wait, so more of them run at once than parallel subtests do.
+	var all sync.WaitGroup
+	turns := make(chan struct{}, 16)
+	for name, state := range busyStates {
+		for _, sig := range signals {
+			all.Go(func() {
+				turns <- struct{}{}
+				defer func() { <-turns }()
+				t.Run(name+"/"+sig.String(), func(t *testing.T) { state.end(t, sig) })
+			})
+		}
+	}
+	all.Wait()
+}
+
+func (b busyState) end(t *testing.T, sig syscall.Signal) {
+	agent := agentName
+	if b.agent != "" {
+		agent = b.agent
+	}
+	s := newSandbox(t, agent, b.play)
+	if err := os.Mkdir(s.path("tmp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd := s.command(b.args...)
+	cmd.Env = append(cmd.Env, "TMPDIR="+s.path("tmp"))
+	cmd.Stdout, cmd.Stderr = io.Discard, &stderr
+	await := func() { s.await("home/up") }
+	if b.arrange != nil {
+		await = b.arrange(t, s, cmd)
+	}
+	s.start(cmd)
+	await()
+	sent := time.Now()
+	if err := cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if took := time.Since(sent); took > signalLimit {
+		t.Errorf("it lives for %v after the signal", took)
+	}
+	if code := exitCode(t, err); code != b.code {
+		t.Errorf("exit code %d (%v), want %d", code, err, b.code)
+	}
+	if strings.Contains(stderr.String(), "goroutine ") {
+		t.Errorf("it prints a stack:\n%s", stderr.String())
+	}
+	if b.args[0] != "session" { // of which the supervisor is another program
+		expectNothingIn(t, s.path("work"))
+		expectNothingIn(t, s.path("tmp"))
+	}
+}
+
+// A reader that neither reads nor closes does not keep a run past its timeout, nor
+// the answer of one that has ended.
+func TestReaderThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	long := `out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"` + strings.Repeat("long ", 4000) + `"}}` + "\n"
+	for name, test := range map[string]struct {
+		play, want string
+		args       []string
+	}{
+		"agent that talks": {endlessText, "no result within 1s", []string{"--output-format", "ndjson"}},
+		"answer":           {long + `out {"type":"turn.completed","usage":{}}` + "\n", "cannot write standard output: its reader neither reads nor closes it", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t, agentName, test.play)
+			cmd := s.command(append([]string{"run", "--text", "x", "--timeout", "1s"}, test.args...)...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			fullPipe(true, false)(t, s, cmd)
+			s.start(cmd)
+			watch := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+			defer watch.Stop()
+			if code := exitCode(t, cmd.Wait()); code != 1 || !strings.Contains(stderr.String(), test.want) {
+				t.Errorf("exit code %d, standard error:\n%s", code, stderr.String())
+			}
+			expectNothingIn(t, s.path("work"))
+		})
+	}
+}
