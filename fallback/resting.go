@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // How long a runtime rests unless it is said.
@@ -69,7 +69,7 @@ func (s *Store) Load(token string, now time.Time) (rest Rest, ok bool, err error
 	if err != nil {
 		return Rest{}, false, err
 	}
-	text, err := readRegular(path)
+	text, err := statefile.Read(path, maxRest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Rest{}, false, nil
 	}
@@ -88,15 +88,21 @@ func (s *Store) Load(token string, now time.Time) (rest Rest, ok bool, err error
 // List returns all that rests, by token. An error says what could not be read; what
 // could is returned with it.
 func (s *Store) List(now time.Time) ([]Rest, error) {
-	entries, err := os.ReadDir(s.dir)
+	dir, err := statefile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer dir.Close()
+	entries, more, err := dir.Entries(maxRests)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	var list []Rest
-	var errs []error
+	errs := []error{err}
+	if more {
+		errs = append(errs, fmt.Errorf("%s has more than %d files; those beyond are not read", s.dir, maxRests))
+	}
 	for _, entry := range entries {
 		token, ok := strings.CutSuffix(entry.Name(), suffix)
 		if !ok {
@@ -128,18 +134,7 @@ func (s *Store) Put(rest Rest) error {
 	if err := s.checkDir(); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(s.dir, "*.part") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = part.Write(append(text, '\n'))
-	if err = errors.Join(err, part.Close()); err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(part.Name())
-	}
-	return err
+	return statefile.Replace(path, append(text, '\n'))
 }
 
 // Wake ends the rest of a runtime and reports whether there was one.
@@ -184,8 +179,9 @@ type restFile struct {
 	Rest
 }
 
-// maxRest is the longest file, in bytes; what is written is far below it.
-const maxRest = 64 << 10
+// maxRest is the longest file, in bytes; what is written is far below it. maxRests
+// is how many files of the folder are read.
+const maxRest, maxRests = 64 << 10, 10_000
 
 // parseRest reads the rest of a runtime from its file.
 func parseRest(text []byte, token string) (Rest, error) {
@@ -204,23 +200,6 @@ func parseRest(text []byte, token string) (Rest, error) {
 		return Rest{}, errors.New("it ends before it begins")
 	}
 	return f.Rest, nil
-}
-
-// readRegular reads a regular file.
-func readRegular(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is not a regular file"), err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxRest+1))
-	if err == nil && len(text) > maxRest {
-		err = fmt.Errorf("it has more than %d bytes", maxRest)
-	}
-	return text, err
 }
 
 // withoutPath strips operation and path, which stand before it already.

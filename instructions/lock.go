@@ -4,26 +4,34 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"sync"
 	"syscall"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // lockWait bounds how long the lock of a workdir is waited for. Locks of ours
 // are held for milliseconds.
 const lockWait = 3 * time.Second
 
-// errLocked is why tryLock fails when another has the lock.
-var errLocked = errors.New("locked by another process")
+// errLocked is why tryLock fails when another process has the lock.
+var errLocked = statefile.ErrLocked
 
 // lockWorkdir keeps other runs from adding to or removing from the workdir of
 // root until release is called. Locking the directory itself leaves nothing
 // behind and ends with the process.
 //
-// After a while it goes on without the lock: then whoever started this process
-// holds it, as "flock . bus-agent run" does, and serializes runs already. The
-// same goes for a file system without locks. What is done under the lock is
-// written so that a lost race costs an error, never somebody's bytes.
+// After a while it continues without the lock: then the program that started this
+// process holds it, as "flock . bus-agent run" does, and serializes runs already.
+// The next call for this directory does not wait again. The same goes for a file
+// system without locks. What is done under the lock is written so that a lost race
+// costs an error, never bytes of others.
 func lockWorkdir(root *os.Root) (release func()) { return lockWithin(root, lockWait) }
+
+// heldByOthers has the directories whose lock was waited for in vain, by device
+// and inode.
+var heldByOthers sync.Map
 
 func lockWithin(root *os.Root, wait time.Duration) (release func()) {
 	for deadline := time.Now().Add(wait); ; time.Sleep(2 * time.Millisecond) {
@@ -31,10 +39,25 @@ func lockWithin(root *os.Root, wait time.Duration) (release func()) {
 		if err == nil {
 			return func() { unlock(f) }
 		}
-		if !errors.Is(err, errLocked) || time.Now().After(deadline) {
+		if !errors.Is(err, errLocked) {
+			return func() {}
+		}
+		id := identity(root)
+		if _, before := heldByOthers.Load(id); before || time.Now().After(deadline) {
+			heldByOthers.Store(id, true)
 			return func() {}
 		}
 	}
+}
+
+// identity returns what tells a directory from every other one.
+func identity(root *os.Root) (id [2]uint64) {
+	if info, err := root.Stat("."); err == nil {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			id = [2]uint64{uint64(stat.Dev), stat.Ino}
+		}
+	}
+	return id
 }
 
 // tryLock takes the exclusive lock of a directory if it is free.
@@ -43,25 +66,16 @@ func tryLock(root *os.Root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err != syscall.EINTR {
-			break
-		}
+	if err := statefile.TryLock(f); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
 	}
-	if err == nil {
-		return f, nil
-	}
-	f.Close()
-	if err == syscall.EWOULDBLOCK {
-		err = errLocked
-	}
-	return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
+	return f, nil
 }
 
 // unlock releases what tryLock returned. It does so explicitly, because a
 // process that is being started holds a copy of the descriptor for a moment.
 func unlock(f *os.File) {
-	syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	_ = statefile.Unlock(f)
 	f.Close()
 }

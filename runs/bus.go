@@ -72,7 +72,7 @@ func (m *Message) marshal() ([]byte, error) {
 
 // Post appends a message to the message bus file at path, which is made if need
 // be. Any number of processes may do so at once; one that holds the file for more
-// than 5 seconds makes it an error, as does a path that is not a regular file. A
+// than 10 seconds makes it an error, as does a path that is not a regular file. A
 // message of zero ID and Time is given them.
 func Post(path string, m Message) error {
 	folder, err := statefile.OpenDir(filepath.Dir(path))

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
@@ -105,7 +106,7 @@ func readChoice(path string, into any) error {
 	if err != nil {
 		return err
 	}
-	text, err := readRegular(path, maxChoice)
+	text, err := statefile.Read(path, maxChoice)
 	if err != nil {
 		return err
 	}

@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // entryVersion is the version of the form of entries.
@@ -29,7 +30,7 @@ type entryFile struct {
 
 // readEntry reads the entry in a file.
 func readEntry(path string) (Entry, error) {
-	text, err := readRegular(path, maxEntry)
+	text, err := statefile.Read(path, maxEntry)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -52,27 +53,7 @@ func readEntry(path string) (Entry, error) {
 	return e.Entry, nil
 }
 
-// readRegular reads a regular file of at most limit bytes.
-func readRegular(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is not a regular file"), err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
-	}
-	return text, err
-}
-
-// partSuffix ends the names of files that are being written.
-const partSuffix = ".part"
-
-// write replaces the file of an entry. The folder is there and locked.
+// write replaces the file of an entry. The folder exists and is locked.
 func (s *Store) write(e Entry) error {
 	text, err := json.MarshalIndent(entryFile{entryVersion, e}, "", "  ")
 	if err != nil {
@@ -81,81 +62,59 @@ func (s *Store) write(e Entry) error {
 	if len(text) >= maxEntry {
 		return fmt.Errorf("the entry of session %s has %d bytes; the limit is %d", e.SessionID, len(text), maxEntry)
 	}
-	part, err := os.CreateTemp(s.dir, "*"+partSuffix) // 0600
-	if err != nil {
-		return fmt.Errorf("state of sessions: %w", err)
-	}
-	_, err = part.Write(append(text, '\n'))
-	err = errors.Join(err, part.Sync(), part.Close())
+	dir, err := statefile.OpenDir(s.dir)
 	if err == nil {
-		err = os.Rename(part.Name(), s.path(e.SessionID))
+		defer dir.Close()
+		err = dir.Replace(fileName(e.SessionID), append(text, '\n'))
+	}
+	if err == nil {
+		err = dir.Sync()
 	}
 	if err != nil {
-		_ = os.Remove(part.Name())
-		return fmt.Errorf("state of sessions: %w", err)
-	}
-	return s.sync()
-}
-
-// sync makes the names in the folder last.
-func (s *Store) sync() error {
-	dir, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // not every file system can
 		return fmt.Errorf("state of sessions: %w", err)
 	}
 	return nil
 }
 
-// removeParts removes what writers have left that were killed. The folder is
-// locked, so nobody is writing.
+// maxEntries is how many files of the folder are read.
+const maxEntries = 100_000
+
+// entries returns what is in the folder, and as a problem that there is too much.
+func (s *Store) entries() ([]fs.DirEntry, []Problem, error) {
+	dir, err := statefile.OpenDir(s.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	list, more, err := dir.Entries(maxEntries)
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if more {
+		return list, []Problem{{s.dir, fmt.Errorf("it has more than %d files; those beyond are not read", maxEntries)}}, err
+	}
+	return list, nil, err
+}
+
+// removeParts removes what killed writers have left. The folder is locked, so no
+// other process is writing.
 func (s *Store) removeParts() {
-	parts, _ := filepath.Glob(filepath.Join(escapePattern(s.dir), "*"+partSuffix))
-	for _, name := range parts {
-		_ = os.Remove(name)
+	list, _, _ := s.entries()
+	for _, entry := range list {
+		if statefile.IsTemp(entry.Name()) {
+			_ = os.Remove(filepath.Join(s.dir, entry.Name()))
+		}
 	}
 }
 
-func escapePattern(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
-// lockLimit is how long others may hold the lock, who need it for moments.
-const lockLimit = 10 * time.Second
-
-// lock makes the folder, if it is not there, and waits until nobody else writes.
+// lock makes the folder, if there is none, and waits until no other process writes.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := s.makeDir(); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, ".lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	l, err := statefile.LockPath(ctx, filepath.Join(s.dir, ".lock"))
 	if err != nil {
 		return nil, fmt.Errorf("state of sessions: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lockLimit, fmt.Errorf("another process has held the lock of %s for %v", s.dir, lockLimit))
-	defer cancel()
-	for pause := time.Millisecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() {
-				_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // a process that is being started has a copy
-				f.Close()
-			}, nil
-		}
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			f.Close()
-			return nil, fmt.Errorf("state of sessions: lock %s: %w", s.dir, err)
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("state of sessions: %w", context.Cause(ctx))
-		}
-	}
+	return l.Release, nil
 }
 
 // makeDir makes the folder. One that others can write to is refused: what is in

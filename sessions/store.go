@@ -67,7 +67,7 @@ func (p Problem) String() string { return p.Path + " is left alone: " + p.Err.Er
 // the files that cannot be used. The entry of a session whose process has died is
 // shown as crashed.
 func (s *Store) List(filter Filter) ([]Entry, []Problem, error) {
-	names, err := os.ReadDir(s.dir)
+	names, problems, err := s.entries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -75,7 +75,6 @@ func (s *Store) List(filter Filter) ([]Entry, []Problem, error) {
 		return nil, nil, fmt.Errorf("state of sessions: %w", err)
 	}
 	var entries []Entry
-	var problems []Problem
 	for _, name := range names {
 		if !strings.HasSuffix(name.Name(), entrySuffix) {
 			continue

@@ -224,7 +224,7 @@ func (inv *invocation) startSession(ctx context.Context, name value, settings se
 	if err != nil {
 		return err
 	}
-	entry, err := all.Create(supervisor.Entry{
+	entry, err := all.Create(ctx, supervisor.Entry{
 		Name: name.text, CanonicalID: sessions.IdentityOf(settings.Env, "").SessionID,
 		Runtime: settings.Runtime, Workdir: settings.Workdir, Settings: kept,
 	})

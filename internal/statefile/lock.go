@@ -14,7 +14,7 @@ import (
 
 // LockWait is how long a lock is waited for. Locks of ours are held for
 // milliseconds.
-const LockWait = 5 * time.Second
+const LockWait = 10 * time.Second
 
 // ErrLocked says that another process holds a lock.
 var ErrLocked = errors.New("another process holds the lock")

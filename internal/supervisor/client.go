@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/session"
 )
 
@@ -205,7 +205,7 @@ func (s *Sessions) Watch(ctx context.Context, e Entry, last int, follow bool, un
 // LogTail returns the last lines of what a supervisor has written to its log.
 func (s *Sessions) LogTail(id string) string {
 	const size = 4 << 10
-	f, err := os.Open(s.logFile(id))
+	f, err := statefile.Open(s.logFile(id))
 	if err != nil {
 		return ""
 	}

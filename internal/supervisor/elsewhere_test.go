@@ -20,7 +20,7 @@ func TestSessionElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
+	defer lock.Release()
 	l, err := net.Listen("unix", all.socket(entry.ID))
 	if err != nil {
 		t.Fatal(err)
@@ -39,13 +39,13 @@ func TestSessionElsewhere(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := all.Create(Entry{Name: "one"}); err == nil {
+	if _, err := all.Create(t.Context(), Entry{Name: "one"}); err == nil {
 		t.Error("its name is taken by another one")
 	}
 	if _, err := os.Lstat(all.socket(entry.ID)); err != nil {
 		t.Error(err)
 	}
-	lock.Close()
+	lock.Release()
 	if entry, err = all.Find("one"); err != nil || entry.State() != StateCrashed {
 		t.Errorf("without the lock: %s, %v", entry.State(), err)
 	}

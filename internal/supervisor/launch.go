@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 func (s *Sessions) logFile(id string) string { return filepath.Join(s.folder(id), "log") }
@@ -55,11 +56,14 @@ func (s *Sessions) Launch(ctx context.Context, e Entry, l Launch) error {
 			return err
 		}
 	}
-	log, err := os.OpenFile(s.logFile(e.ID), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	log, err := statefile.Append(s.logFile(e.ID))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	if err := log.Truncate(0); err != nil {
+		return err
+	}
 	child, err := process.StartDetached(process.Detached{
 		Path: l.Path, Args: l.Args, Env: l.Environ, Dir: "/", Input: l.Input, Log: log,
 	})

@@ -13,6 +13,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // logSize is when a file of the log is full, in bytes.
@@ -22,6 +25,7 @@ const logSize = 8 << 20
 // or several append; any number of cursors read.
 type eventLog struct {
 	folder string
+	held   *statefile.Dir // the folder, whatever takes its place
 	limit  int64
 
 	mu         sync.Mutex
@@ -33,17 +37,27 @@ type eventLog struct {
 	finished   bool          // there will be none
 }
 
+func fileName(generation int) string { return fmt.Sprintf("events.%d.ndjson", generation) }
+
 func logName(folder string, generation int) string {
-	return filepath.Join(folder, fmt.Sprintf("events.%d.ndjson", generation))
+	return filepath.Join(folder, fileName(generation))
 }
 
 // generations returns the numbers of the files in folder, oldest first.
 func generations(folder string) []int {
-	names, _ := filepath.Glob(filepath.Join(folder, "events.*.ndjson")) // the pattern is valid
-	var list []int
-	for _, name := range names {
+	dir, err := statefile.OpenDir(folder)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	return generationsIn(dir)
+}
+
+func generationsIn(dir *statefile.Dir) (list []int) {
+	entries, _, _ := dir.Entries(maxEntries) // what cannot be read has no records
+	for _, entry := range entries {
 		var n int
-		if _, err := fmt.Sscanf(filepath.Base(name), "events.%d.ndjson", &n); err == nil {
+		if _, err := fmt.Sscanf(entry.Name(), "events.%d.ndjson", &n); err == nil && entry.Name() == fileName(n) {
 			list = append(list, n)
 		}
 	}
@@ -51,45 +65,83 @@ func generations(folder string) []int {
 	return list
 }
 
-// openLog opens the log in folder to go on with it.
+// openLog opens the log in folder to continue it.
 func openLog(folder string, limit int64) (*eventLog, error) {
 	l := &eventLog{folder: folder, limit: limit, changed: make(chan struct{})}
-	list := generations(folder)
-	for i := len(list) - 1; i >= 0 && l.last == 0; i-- {
-		last, err := lastNumber(logName(folder, list[i]))
-		if err != nil {
-			return nil, err
-		}
-		l.last = last
+	var err error
+	if l.held, err = statefile.OpenDir(folder); err != nil {
+		return nil, err
+	}
+	list := generationsIn(l.held)
+	for i := len(list) - 1; i >= 0 && l.last == 0 && err == nil; i-- {
+		err = eachNumber(l.held, list[i], func(n int64) { l.last = max(l.last, n) })
 	}
 	if len(list) > 0 {
 		l.generation = list[len(list)-1]
 	}
-	if err := l.next(); err != nil {
+	if err == nil {
+		err = l.next()
+	}
+	if err != nil {
+		l.held.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// lastNumber returns the number of the last whole record of a file, 0 when there
-// is none.
-func lastNumber(name string) (int64, error) {
-	f, err := os.Open(name)
+// eachNumber calls each with the numbers of the whole records of a file.
+func eachNumber(dir *statefile.Dir, generation int, each func(int64)) error {
+	f, err := dir.Open(fileName(generation))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer f.Close()
-	var last int64
-	for r := bufio.NewReader(f); ; {
-		line, err := r.ReadBytes('\n')
+	for r := newLines(f); ; {
+		line, err := r.next()
 		if err == io.EOF {
-			return last, nil
+			return nil
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if h := headOf(line); h.Number > last {
-			last = h.Number
+		if h := headOf(line); h.Number > 0 {
+			each(h.Number)
+		}
+	}
+}
+
+// maxRecord bounds a line that is read, in bytes. What is longer is left out.
+const maxRecord = 4 * formatters.MaxLine
+
+// lines reads lines of bounded length.
+type lines struct {
+	from *bufio.Reader
+	line []byte // what was read of one that goes on
+	over bool   // it is too long
+}
+
+func newLines(f *os.File) *lines { return &lines{from: bufio.NewReaderSize(f, 64<<10)} }
+
+// next returns a line with its break. One that has no end yet is io.EOF, and
+// continued by the next call.
+func (l *lines) next() ([]byte, error) {
+	for {
+		part, err := l.from.ReadSlice('\n')
+		if l.over = l.over || len(l.line)+len(part) > maxRecord; l.over {
+			l.line = nil
+		} else {
+			l.line = append(l.line, part...)
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+		case err != nil:
+			return nil, err
+		case l.over:
+			l.over = false
+		default:
+			line := l.line
+			l.line = nil
+			return line, nil
 		}
 	}
 }
@@ -97,7 +149,7 @@ func lastNumber(name string) (int64, error) {
 // next begins another file and removes the oldest ones, as long as what is left is
 // no less than one file full.
 func (l *eventLog) next() error {
-	f, err := os.OpenFile(logName(l.folder, l.generation+1), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	f, err := l.held.Create(fileName(l.generation + 1))
 	if err != nil {
 		return err
 	}
@@ -107,13 +159,16 @@ func (l *eventLog) next() error {
 	l.file, l.size = f, 0
 	l.generation++
 	var kept int64
-	for _, old := range slices.Backward(generations(l.folder)) {
+	for _, old := range slices.Backward(generationsIn(l.held)) {
 		if kept >= l.limit {
-			os.Remove(logName(l.folder, old)) // one that stays is removed the next time
+			_ = l.held.Remove(fileName(old)) // one that stays is removed the next time
 			continue
 		}
-		if info, err := os.Stat(logName(l.folder, old)); err == nil {
-			kept += info.Size()
+		if f, err := l.held.Open(fileName(old)); err == nil {
+			if info, err := f.Stat(); err == nil {
+				kept += info.Size()
+			}
+			f.Close()
 		}
 	}
 	return nil
@@ -167,6 +222,7 @@ func (l *eventLog) finish() {
 	l.finished = true
 	close(l.changed)
 	l.file.Close()
+	l.held.Close()
 }
 
 // state returns the number of the last record, a channel that is closed when
@@ -196,7 +252,7 @@ type cursor struct {
 	generation int
 	next       int64 // number of the record to read
 	file       *os.File
-	lines      *bufio.Reader
+	lines      *lines
 }
 
 // lastRecords returns a cursor at the last n records of the log in folder, whose
@@ -206,49 +262,41 @@ func lastRecords(folder string, n int) (*cursor, int64, error) {
 	if len(list) == 0 {
 		return &cursor{folder: folder, next: 1}, 0, nil
 	}
-	var numbers []int64
+	dir, err := statefile.OpenDir(folder)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer dir.Close()
+	var first, last int64
+	var numbers []int64 // the last n, and some before
 	for _, g := range list {
-		in, err := numbersIn(logName(folder, g))
+		err := eachNumber(dir, g, func(number int64) {
+			last = number
+			if first == 0 {
+				first = number
+			}
+			if n <= 0 {
+				return
+			}
+			if numbers = append(numbers, number); len(numbers) >= 2*n && len(numbers) > 1024 {
+				numbers = append(numbers[:0], numbers[len(numbers)-n:]...)
+			}
+		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, 0, err
 		}
-		numbers = append(numbers, in...)
 	}
 	c := &cursor{folder: folder, generation: list[0], next: 1}
-	var last int64
-	if len(numbers) > 0 {
-		last = numbers[len(numbers)-1]
+	switch {
+	case last == 0:
+	case n < 0:
+		c.next = first
+	case n == 0:
 		c.next = last + 1
-		if n < 0 {
-			n = len(numbers)
-		}
-		if n > 0 {
-			c.next = numbers[max(0, len(numbers)-n)]
-		}
+	default:
+		c.next = numbers[max(0, len(numbers)-n)]
 	}
 	return c, last, c.open()
-}
-
-// numbersIn returns the numbers of the records of a file.
-func numbersIn(name string) ([]int64, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var numbers []int64
-	for r := bufio.NewReader(f); ; {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			if err == io.EOF {
-				err = nil
-			}
-			return numbers, err
-		}
-		if h := headOf(line); h.Number > 0 {
-			numbers = append(numbers, h.Number)
-		}
-	}
 }
 
 // head is what is needed of a record to pass it on.
@@ -282,14 +330,14 @@ func number(text []byte) (n int64, rest []byte) {
 }
 
 func (c *cursor) open() error {
-	f, err := os.Open(logName(c.folder, c.generation))
+	f, err := statefile.Open(logName(c.folder, c.generation))
 	if err != nil {
 		return err
 	}
 	if c.file != nil {
 		c.file.Close()
 	}
-	c.file, c.lines = f, bufio.NewReader(f)
+	c.file, c.lines = f, newLines(f)
 	return nil
 }
 
@@ -297,7 +345,7 @@ func (c *cursor) open() error {
 // how many before it are lost. There is none when line is empty.
 func (c *cursor) read(last int64) (line []byte, h head, missed int64, err error) {
 	for c.next <= last && c.file != nil {
-		line, err := c.lines.ReadBytes('\n')
+		line, err := c.lines.next()
 		if err == io.EOF {
 			more, err := c.advance()
 			if err != nil {

@@ -12,10 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/session"
 )
 
@@ -92,7 +91,7 @@ func Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer lock.Release()
 	if o.logSize == 0 {
 		o.logSize = logSize
 	}
@@ -115,16 +114,12 @@ func Serve(ctx context.Context, o Options) error {
 }
 
 // takeLock keeps a second supervisor away from a session.
-func takeLock(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := flock(f, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
+func takeLock(name string) (*statefile.Lock, error) {
+	l, err := statefile.TryLockPath(name)
+	if errors.Is(err, statefile.ErrLocked) {
 		return nil, agent.Usagef("the session is running already")
 	}
-	return f, nil
+	return l, err
 }
 
 // serve opens the session, serves it and ends it.

@@ -85,7 +85,7 @@ func openChoosy(ctx context.Context, o session.Options, notes Notes) (Agent, err
 func newEntry(t *testing.T) (*Sessions, Entry) {
 	t.Helper()
 	all := &Sessions{Folder: filepath.Join(t.TempDir(), "s")}
-	entry, err := all.Create(Entry{Name: "one", Workdir: "/"})
+	entry, err := all.Create(t.Context(), Entry{Name: "one", Workdir: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestFilesAreTheUsersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := all.Create(Entry{Name: entry.Name}); !errors.Is(err, agent.ErrUsage) {
+	if _, err := all.Create(t.Context(), Entry{Name: entry.Name}); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("a second session of that name: %v", err)
 	}
 	if e, err := all.Find(entry.ID[:5]); err != nil || e.ID != entry.ID {

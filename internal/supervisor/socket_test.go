@@ -87,7 +87,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	all := &Sessions{Folder: filepath.Join(dir, "s")}
-	entry, err := all.Create(Entry{Workdir: "/"})
+	entry, err := all.Create(t.Context(), Entry{Workdir: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestFoldersOfOthersAreRefused(t *testing.T) {
 		l.Close()
 		t.Error("it is used")
 	}
-	if _, err := (&Sessions{Folder: dir}).Create(Entry{}); err == nil {
+	if _, err := (&Sessions{Folder: dir}).Create(t.Context(), Entry{}); err == nil {
 		t.Error("a session is put there")
 	}
 	link := filepath.Join(t.TempDir(), "link")

@@ -14,10 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/sessions"
 )
 
@@ -194,11 +193,11 @@ func checkFree(list []Entry, name string) error {
 
 // Create makes the folder of a new session. Its name must not be that of a session
 // that is live, or that has crashed and can be gone on with, nor look like an ID.
-func (s *Sessions) Create(e Entry) (Entry, error) {
+func (s *Sessions) Create(ctx context.Context, e Entry) (Entry, error) {
 	if err := checkName(e.Name); err != nil {
 		return Entry{}, err
 	}
-	unlock, err := s.lock()
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -231,40 +230,18 @@ func (s *Sessions) Create(e Entry) (Entry, error) {
 }
 
 // lock makes the state folder and keeps others from creating sessions.
-func (s *Sessions) lock() (unlock func(), err error) {
+func (s *Sessions) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
 		return nil, err
 	}
 	if err := checkPrivate(s.Folder); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(s.Folder, "names.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	l, err := statefile.LockPath(ctx, filepath.Join(s.Folder, "names.lock"))
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f, unix.LOCK_EX); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
-}
-
-// isLocked reports whether a process has the lock of a file, wherever it runs.
-func isLocked(name string) bool {
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return flock(f, unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
-}
-
-func flock(f *os.File, how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
-			return err
-		}
-	}
+	return l.Release, nil
 }
 
 // forget removes the oldest sessions that have ended, where there are many.
@@ -297,16 +274,16 @@ func (s *Sessions) Save(e Entry) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(s.folder(e.ID), "entry.json")
-	if err := os.WriteFile(name+".part", append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(name+".part", name)
+	return statefile.Replace(filepath.Join(s.folder(e.ID), "entry.json"), append(text, '\n'))
 }
+
+// maxEntry bounds the file of an entry, in bytes, maxEntries how many sessions are
+// read.
+const maxEntry, maxEntries = 4 << 20, 100_000
 
 // Load reads the entry of the session with an ID.
 func (s *Sessions) Load(id string) (Entry, error) {
-	text, err := os.ReadFile(filepath.Join(s.folder(id), "entry.json"))
+	text, err := statefile.Read(filepath.Join(s.folder(id), "entry.json"), maxEntry)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -314,16 +291,24 @@ func (s *Sessions) Load(id string) (Entry, error) {
 	if err := json.Unmarshal(text, &e); err != nil || e.ID != id {
 		return Entry{}, fmt.Errorf("%s is no entry of a session", filepath.Join(s.folder(id), "entry.json"))
 	}
-	e.elsewhere = e.Stored != StateEnded && process.LifeOf(e.Supervisor) == process.Unknown && isLocked(s.lockFile(id))
+	e.elsewhere = e.Stored != StateEnded && process.LifeOf(e.Supervisor) == process.Unknown && statefile.Locked(s.lockFile(id))
 	return e, nil
 }
 
 // List returns the sessions that are known, oldest first. What a supervisor that
 // crashed left of its socket is removed. A folder without an entry is none.
 func (s *Sessions) List() ([]Entry, error) {
-	dirs, err := os.ReadDir(s.Folder)
+	folder, err := statefile.OpenDir(s.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	dirs, more, err := folder.Entries(maxEntries)
+	if more {
+		err = fmt.Errorf("%s has more than %d entries; remove what is not of a session", s.Folder, maxEntries)
 	}
 	var list []Entry
 	for _, dir := range dirs {

@@ -30,12 +30,12 @@ func TestNamesThatCouldBeIDs(t *testing.T) {
 	t.Parallel()
 	all, other := newEntry(t)
 	for _, name := range []string{other.ID, other.ID[:3], "a", "0", "fade", "01234567", "deadbeef"} {
-		if _, err := all.Create(Entry{Name: name}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "can be the ID") {
+		if _, err := all.Create(t.Context(), Entry{Name: name}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "can be the ID") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	for _, name := range []string{"g", "A", "FADE", "fade-1", "f.", "deadbeef0", "shade"} {
-		if _, err := all.Create(Entry{Name: name}); err != nil {
+		if _, err := all.Create(t.Context(), Entry{Name: name}); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestNameOfCrashedSession(t *testing.T) {
 	begun := time.Now()
 	put := func(name, state, session string) Entry {
 		t.Helper()
-		e, err := all.Create(Entry{Workdir: "/"})
+		e, err := all.Create(t.Context(), Entry{Workdir: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,12 +67,12 @@ func TestNameOfCrashedSession(t *testing.T) {
 	put("hidden", StateEnded, "native")
 	for name, handle := range map[string]string{"crashed": "crashed", "hidden": hidden.ID} {
 		want := `session "` + name + `" has crashed: "session resume ` + handle + `" goes on with it, "session stop ` + handle + `" puts it down`
-		if _, err := all.Create(Entry{Name: name}); !errors.Is(err, agent.ErrUsage) || err.Error() != want {
+		if _, err := all.Create(t.Context(), Entry{Name: name}); !errors.Is(err, agent.ErrUsage) || err.Error() != want {
 			t.Errorf("%s: %v; want %s", name, err, want)
 		}
 	}
 	for _, name := range []string{"early", "ended", "new", ""} {
-		if _, err := all.Create(Entry{Name: name}); err != nil {
+		if _, err := all.Create(t.Context(), Entry{Name: name}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -114,11 +114,14 @@ func parseFile(path string, data []byte) (*document, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|openWithoutWaiting, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if err := checkRegular(f); err != nil {
+		return nil, err
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
 	if err == nil && len(data) > maxFileSize {
 		err = fmt.Errorf("%s: %w: larger than %d bytes", path, ErrMalformed, maxFileSize)

@@ -9,6 +9,10 @@ import (
 	"syscall"
 )
 
+// openWithoutWaiting opens a named pipe without waiting for its other end,
+// openNoLink does not follow a symbolic link.
+const openWithoutWaiting, openNoLink = syscall.O_NONBLOCK, syscall.O_NOFOLLOW
+
 // tryLock locks f until it is closed.
 func tryLock(f *os.File) error {
 	for {

@@ -8,6 +8,9 @@ import (
 	"os"
 )
 
+// openWithoutWaiting and openNoLink are not known here.
+const openWithoutWaiting, openNoLink = 0, 0
+
 // tryLock fails: without a lock a write could undo another.
 func tryLock(*os.File) error { return errors.ErrUnsupported }
 

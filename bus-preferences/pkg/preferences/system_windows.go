@@ -17,6 +17,9 @@ const (
 	errorLockViolation = syscall.Errno(33)
 )
 
+// openWithoutWaiting and openNoLink: what is waited for is not among the files here.
+const openWithoutWaiting, openNoLink = 0, 0
+
 // tryLock locks f until it is closed.
 func tryLock(f *os.File) error {
 	var overlapped syscall.Overlapped
