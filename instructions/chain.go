@@ -33,6 +33,9 @@ type Chain struct {
 	Files   []File
 	// Warnings say which files were left out and why.
 	Warnings []string
+	// Unchecked says that the folders below the workdir have too many entries to be
+	// checked, see CheckReads. The runner sets it.
+	Unchecked bool
 }
 
 // Dirs returns the directories from the root down to the workdir, absolute.

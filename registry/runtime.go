@@ -87,6 +87,14 @@ type Runtime struct {
 	// people are shown.
 	QuietStderr func(line []byte) bool
 
+	// Reads returns the files that its CLI reads by itself in a run of the request,
+	// as data: context files, skills, ignore files. Before anything is written the
+	// runner checks that none of them leads the CLI out of the repository or holds
+	// it up, see instructions.Chain.CheckReads. It is called once the settings are
+	// settled and writes nothing. Nil means that the CLI reads none but those of
+	// git.
+	Reads func(agent.Request) []instructions.Read
+
 	// Instructions delivers AGENTS.md; nil means that the runtime cannot take
 	// instructions.
 	Instructions *Instructions

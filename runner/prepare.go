@@ -325,6 +325,9 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 			return err
 		}
 	}
+	if err := p.checkReads(rt); err != nil {
+		return p.wrap(agent.ErrUsage, err)
+	}
 	defer func() {
 		if err != nil {
 			p.close(context.WithoutCancel(ctx))
@@ -352,6 +355,33 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	p.req.Resolved.Setup = setup
 	for _, w := range setup.Warnings {
 		p.warn(w)
+	}
+	return nil
+}
+
+// checkReads refuses files that the CLI reads by itself, in the workdir and in the
+// added directories, where they lead out of the repository or could hold it up.
+func (p *prepared) checkReads(rt registry.Runtime) error {
+	var reads []instructions.Read
+	if rt.Reads != nil {
+		reads = rt.Reads(p.req)
+	}
+	complete, err := p.chain.CheckReads(reads, p.req.TrustWorkspace)
+	if err != nil {
+		return err
+	}
+	p.chain.Unchecked = !complete
+	// The AGENTS.md files of the workdir are checked when they are found.
+	reads = append(slices.Clone(reads), instructions.Read{Name: instructions.FileName, Where: instructions.Everywhere, Imports: true})
+	for _, dir := range p.req.AddDirs {
+		chain, err := instructions.Discover(dir)
+		if err != nil {
+			return err
+		}
+		if complete, err = chain.CheckReads(reads, p.req.TrustWorkspace); err != nil {
+			return fmt.Errorf("the added directory %s: %w", dir, err)
+		}
+		p.chain.Unchecked = p.chain.Unchecked || !complete
 	}
 	return nil
 }

@@ -2,11 +2,13 @@ package all_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,8 +75,9 @@ var saying = map[string]string{
 	"cursor": cursorInit + cursorSaid + cursorResult("success", "false", "the answer"), "gemini": geminiInit + geminiSays("the answer") + geminiSuccess,
 }
 
-// An AGENTS.md that is no such thing costs neither the run nor time nor memory:
-// it is left out, or cut, with a warning. Not parallel, as it looks at how much
+// An AGENTS.md that is not one costs neither time nor memory: it is left out, or
+// cut, with a warning. Where the CLI reads it by itself the run is refused, unless
+// reading it is harmless. Not parallel, as it looks at how much
 // memory was taken.
 func TestHostileInstructions(t *testing.T) {
 	for _, rt := range registry.Default().All() {
@@ -103,6 +106,12 @@ func TestHostileInstructions(t *testing.T) {
 				if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
 					t.Errorf("it took %d MiB", took>>20)
 				}
+				if errors.Is(err, agent.ErrUsage) && readsAgents(rt) {
+					if !strings.Contains(err.Error(), "sub/AGENTS.md") {
+						t.Errorf("it was refused with %v", err)
+					}
+					return
+				}
 				if err != nil || result.Text != "the answer" {
 					t.Errorf("Run = %q, %v", result.Text, err)
 				}
@@ -112,6 +121,13 @@ func TestHostileInstructions(t *testing.T) {
 			})
 		}
 	}
+}
+
+// readsAgents reports whether a CLI reads AGENTS.md whatever is found.
+func readsAgents(rt registry.Runtime) bool {
+	return rt.Reads != nil && slices.ContainsFunc(rt.Reads(agent.Request{}), func(r instructions.Read) bool {
+		return r.Name == instructions.FileName && r.Where != instructions.Downward && !r.Trusted
+	})
 }
 
 // Text that looks like what bus-agent writes is text.

@@ -116,6 +116,7 @@ func Runtime() registry.Runtime {
 		PrivateTemp:   true,
 		Session:       conversation(),
 		Terminal:      interactive(),
+		Reads:         reads,
 		Instructions: &registry.Instructions{
 			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,

@@ -118,6 +118,7 @@ func Runtime() registry.Runtime {
 		ReadingTools:  []string{"web_search"},
 		PrivateTemp:   true,
 		QuietStderr:   quietStderr,
+		Reads:         reads,
 		Instructions: &registry.Instructions{
 			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,

@@ -122,6 +122,7 @@ func Runtime() registry.Runtime {
 		Terminal:      interactive(),
 		ExitFailure:   exitFailure,
 		QuietStderr:   quietStderr,
+		Reads:         reads,
 		Instructions: &registry.Instructions{
 			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,

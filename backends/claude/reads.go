@@ -1,0 +1,27 @@
+package claude
+
+import (
+	"slices"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// reads lists what Claude Code reads by itself (2.1.329). Without trust it is given
+// no source of settings but the user's, and with them no context files.
+func reads(agent.Request) []instructions.Read {
+	trusted := slices.Concat(
+		instructions.Reads(instructions.Everywhere, memoryNames...),
+		instructions.Reads(instructions.Everywhere, instructions.FileName, ".claude/rules/**/*.md"))
+	for i := range trusted {
+		trusted[i].Imports = true
+	}
+	trusted = append(trusted, instructions.Reads(instructions.Everywhere,
+		".claude/skills/*/SKILL.md", ".claude/commands/**/*.md", ".claude/agents/**/*.md",
+		".claude/output-styles/*.md", ".claude/workflows/*",
+		".claude/settings.json", ".claude/settings.local.json", ".mcp.json")...)
+	for i := range trusted {
+		trusted[i].Trusted = true
+	}
+	return append(trusted, instructions.Reads(instructions.Upward, ".claude/scheduled_tasks.json", ".claude/loop.md")...)
+}

@@ -1,0 +1,61 @@
+package codex
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// reads lists what Codex reads by itself (0.169.0). AGENTS.md is left to it only
+// where each is known to be a file of the repository, unless the caller chose the
+// home.
+func reads(r agent.Request) []instructions.Read {
+	all := instructions.Reads(instructions.Upward, overrideName,
+		".agents/skills/**/SKILL.md", ".agents/skills/**/openai.yaml",
+		".codex/skills/**/SKILL.md", ".codex/skills/**/openai.yaml",
+		".codex-plugin/plugin.json", ".claude-plugin/plugin.json", ".cursor-plugin/plugin.json",
+		".codex/config.toml", ".codex/hooks.json", ".codex/rules/*")
+	settings := strings.Join(r.Args, "\n")
+	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
+		all = append(all, instructions.Read{Name: instructions.FileName})
+		settings += "\n" + configText(r, home)
+	}
+	for _, name := range fallbackNames(settings) {
+		all = append(all, instructions.Read{Name: name})
+	}
+	return all
+}
+
+// configText returns the config.toml in a home that the caller chose; "" where it
+// cannot be read.
+func configText(r agent.Request, home string) string {
+	if !filepath.IsAbs(home) {
+		home = filepath.Join(r.Workdir, home)
+	}
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	return string(readTail(root, "config.toml"))
+}
+
+var (
+	fallbackList = regexp.MustCompile(`project_doc_fallback_filenames["']?\s*=\s*\[([^\]]*)\]`)
+	quotedName   = regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'`)
+)
+
+// fallbackNames returns the names of the files that settings let Codex read where a
+// folder has no AGENTS.md.
+func fallbackNames(settings string) (names []string) {
+	for _, list := range fallbackList.FindAllStringSubmatch(settings, -1) {
+		for _, name := range quotedName.FindAllStringSubmatch(list[1], -1) {
+			names = append(names, filepath.ToSlash(filepath.Clean(name[1]+name[2])))
+		}
+	}
+	return names
+}

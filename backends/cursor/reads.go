@@ -1,0 +1,18 @@
+package cursor
+
+import (
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// reads lists what the CLI is documented to read by itself.
+func reads(agent.Request) []instructions.Read {
+	contexts := instructions.Reads(instructions.Everywhere,
+		instructions.FileName, "CLAUDE.md", "CLAUDE.local.md", ".cursorrules")
+	contexts = append(contexts, instructions.Read{Name: ".cursor/rules/**/*", Where: instructions.Everywhere, Imports: true})
+	return append(contexts, instructions.Reads(instructions.Upward,
+		".cursor/cli.json", ".cursor/hooks.json", ".cursor/mcp.json",
+		".cursor/commands/**/*.md", ".cursor/agents/**/*.md", ".cursor/skills/**/SKILL.md",
+		".claude/commands/**/*.md", ".claude/agents/**/*.md", ".claude/skills/**/SKILL.md", ".agents/skills/**/SKILL.md",
+		".cursorignore", ".cursorindexingignore")...)
+}

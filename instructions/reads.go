@@ -1,0 +1,394 @@
+package instructions
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// A Read names files that a CLI reads by itself below a repository: context
+// files, skills, ignore files. A table of them is all that [Chain.CheckReads]
+// needs to know about a runtime.
+type Read struct {
+	// Name is relative to a folder and slash-separated. Each element is a pattern of
+	// path.Match, or "**" for any number of folders, none included.
+	Name string
+
+	// Where says in which folders the CLI looks for it.
+	Where Where
+
+	// Imports says that "@path" in its text makes the CLI read another file.
+	Imports bool
+
+	// Trusted says that the CLI reads it in a trusted workspace only.
+	Trusted bool
+}
+
+// Where is in which folders a CLI looks for a file.
+type Where uint8
+
+const (
+	// Upward is the folders from the root of the repository down to the workdir.
+	Upward Where = iota
+	// Downward is the folders below the workdir.
+	Downward
+	// Everywhere is both.
+	Everywhere
+)
+
+// Reads returns a [Read] of each name, all in the same folders.
+func Reads(where Where, names ...string) []Read {
+	reads := make([]Read, len(names))
+	for i, name := range names {
+		reads[i] = Read{Name: name, Where: where}
+	}
+	return reads
+}
+
+// everyCLI is what CLIs and the git they start read, whatever the runtime. The
+// files in .git are in gitFiles.
+var everyCLI = append(Reads(Upward, ".gitmodules", ".mailmap", ".ignore", ".rgignore"),
+	Reads(Everywhere, ".gitignore", ".gitattributes")...)
+
+// Bounds of a check.
+const (
+	// maxEntries is how many entries of folders are looked at.
+	maxEntries = 1 << 18
+	// maxImporters is how many files are searched for imports, maxImportDepth how
+	// deep they may import each other, and maxImporter the most bytes of one.
+	maxImporters   = 4000
+	maxImportDepth = 16
+	maxImporter    = 1 << 20
+	// maxFolders is how many folders "**" stands for in a row.
+	maxFolders = 16
+)
+
+// CheckReads reports whether a CLI may be started in the workdir although it reads
+// files there by itself: those of reads, those that every CLI may read, and those
+// of git. Each must be a regular file inside the repository once all links are
+// followed; in a trusted workspace it may be a regular file elsewhere. A FIFO, a
+// socket and a device are refused always, since reading one can wait for ever. An
+// absent file and a directory are accepted. The error names the file and is of
+// kind [agent.ErrUsage].
+//
+// Nothing that can wait is opened, and the work is bounded. Where the folders below
+// the workdir have more entries than are looked at, complete is false. The answer
+// is that of the moment: what is replaced later is not checked.
+func (c Chain) CheckReads(reads []Read, trusted bool) (complete bool, err error) {
+	top, dirs := c.reach()
+	k := &check{top: top, root: top, trusted: trusted, limit: maxEntries, imported: map[string]bool{}}
+	var down []Read
+	for _, r := range slices.Concat(everyCLI, reads) {
+		if r.Trusted && !trusted {
+			continue
+		}
+		if r.Where != Upward {
+			down = append(down, r)
+		}
+		if r.Where == Downward {
+			continue
+		}
+		for _, dir := range dirs {
+			if err := k.expand(dir, strings.Split(r.Name, "/"), r, 0); err != nil {
+				return false, err
+			}
+		}
+	}
+	for _, dir := range dirs {
+		if err := k.git(dir); err != nil {
+			return false, err
+		}
+	}
+	return k.below(c.Workdir, down)
+}
+
+// reach returns the folder in which CLIs stop to look for files, and the folders
+// from there to the workdir. Where there is no repository they stop at the nearest
+// folder with anything named .git.
+func (c Chain) reach() (top string, dirs []string) {
+	for dir := filepath.Dir(c.Root); c.Root == c.Workdir && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if isRepository(c.Root) {
+			break
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			c.Root = dir
+			break
+		}
+	}
+	return c.Root, c.Dirs()
+}
+
+// A check is one call of CheckReads.
+type check struct {
+	top      string // what names are shown relative to
+	root     string // what files must be inside
+	trusted  bool
+	limit    int // of entries
+	entries  int
+	imported map[string]bool // files whose imports were checked
+}
+
+// A reading is a Read, or an import of a file that one names.
+type reading struct {
+	Read
+	by    string // the file that imports it, as it is shown
+	depth int    // how many imports lead to it
+}
+
+// expand checks what the rest of a pattern matches in dir. folders is how many
+// folders "**" has stood for.
+func (k *check) expand(dir string, rest []string, r Read, folders int) error {
+	switch name := rest[0]; {
+	case name == "**":
+		if err := k.expand(dir, rest[1:], r, 0); err != nil || folders >= maxFolders {
+			return err
+		}
+		return k.each(dir, func(file string) error { return k.enter(file, rest, r, folders+1) })
+	case isPattern(name):
+		return k.each(dir, func(file string) error {
+			if ok, _ := path.Match(name, filepath.Base(file)); !ok {
+				return nil
+			}
+			return k.match(file, rest[1:], r)
+		})
+	default:
+		return k.match(filepath.Join(dir, name), rest[1:], r)
+	}
+}
+
+// match checks file, which an element of a pattern has matched.
+func (k *check) match(file string, rest []string, r Read) error {
+	if len(rest) > 0 {
+		return k.enter(file, rest, r, 0)
+	}
+	return k.file(file, reading{Read: r})
+}
+
+// enter checks what the rest of a pattern matches in a folder. What is not a
+// folder is left alone.
+func (k *check) enter(file string, rest []string, r Read, folders int) error {
+	info, err := os.Lstat(file)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if info, err = os.Stat(file); err == nil && info.IsDir() && !k.trusted && !Contains(k.root, file) {
+			if _, err := os.Lstat(filepath.Join(file, literal(rest))); err != nil {
+				return nil // what is read there is absent
+			}
+			return k.leadsOut(file, reading{Read: r})
+		}
+	}
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	return k.expand(file, rest, r, folders)
+}
+
+// literal returns the elements of a pattern before the first that is not a name.
+func literal(rest []string) string {
+	i := slices.IndexFunc(rest, isPattern)
+	if i < 0 {
+		i = len(rest)
+	}
+	return filepath.Join(rest[:i]...)
+}
+
+func isPattern(element string) bool { return strings.ContainsAny(element, `*?[\`) }
+
+// each calls found with the path of each entry of dir until it returns an error.
+func (k *check) each(dir string, found func(file string) error) error {
+	for _, entry := range k.list(dir) {
+		if err := found(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	if k.entries > k.limit && !k.trusted {
+		return agent.Usagef("%s has too many entries to be checked; remove some or use --trust-workspace", k.name(dir))
+	}
+	return nil
+}
+
+// list returns the entries of dir, as far as they may be looked at.
+func (k *check) list(dir string) []fs.DirEntry {
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil // absent, or the CLI cannot read it either
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(max(k.limit-k.entries, 0) + 1)
+	k.entries += len(entries)
+	return entries
+}
+
+// file checks one file, which need not exist. The folder that a pattern has led to
+// is known to be inside.
+func (k *check) file(file string, r reading) error {
+	info, err := os.Lstat(file)
+	if err != nil {
+		return nil // absent, or the CLI cannot read it either
+	}
+	isLink := info.Mode()&fs.ModeSymlink != 0
+	if isLink {
+		info, err = os.Stat(file)
+	}
+	switch {
+	case err == nil && info.IsDir(), errors.Is(err, syscall.ELOOP):
+		return nil
+	case err == nil && !info.Mode().IsRegular():
+		return agent.Usagef("%s is not a regular file, and reading it could wait for ever; remove it", k.shown(file, r))
+	case (isLink || r.depth > 0) && !k.trusted && !Contains(k.root, file):
+		return k.leadsOut(file, r)
+	case err == nil && r.Imports:
+		return k.imports(file, r)
+	}
+	return nil
+}
+
+func (k *check) leadsOut(file string, r reading) error {
+	how := "leads out of the repository"
+	if target, err := os.Readlink(file); err == nil {
+		how = "is a link to " + display(target) + ", outside of the repository"
+	}
+	return agent.Usagef("%s %s, and the agent would read it by itself; remove it or use --trust-workspace", k.shown(file, r), how)
+}
+
+// name returns a path as it is shown: relative to the top where it is below.
+func (k *check) name(file string) string {
+	if rel, err := filepath.Rel(k.top, file); err == nil && filepath.IsLocal(rel) {
+		file = filepath.ToSlash(rel)
+	}
+	return display(file)
+}
+
+// shown is name with the file that imports it.
+func (k *check) shown(file string, r reading) string {
+	if r.by == "" {
+		return k.name(file)
+	}
+	return k.name(file) + ", which " + r.by + " imports,"
+}
+
+// imports checks the files that a context file imports. CLIs differ in what they
+// take for an import, so everything that looks like one is checked.
+func (k *check) imports(file string, r reading) error {
+	if k.imported[file] {
+		return nil
+	}
+	k.imported[file] = true
+	if len(k.imported) > maxImporters || r.depth > maxImportDepth {
+		return k.uncheckable(file, "imports too many files")
+	}
+	physical, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil
+	}
+	text, err := readImporter(physical)
+	switch {
+	case errors.Is(err, ErrTooLarge):
+		return k.uncheckable(file, fmt.Sprintf("has more than %d bytes", maxImporter))
+	case err != nil:
+		return nil // the CLI cannot read it either
+	}
+	next := reading{Read: r.Read, by: k.name(file), depth: r.depth + 1}
+	for _, target := range importTargets(string(text)) {
+		for _, dir := range slices.Compact([]string{filepath.Dir(file), filepath.Dir(physical)}) {
+			imported := filepath.Clean(target)
+			if !filepath.IsAbs(target) {
+				imported = filepath.Join(dir, target)
+			}
+			if err := k.file(imported, next); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// uncheckable refuses a file that is beyond a bound. In a trusted workspace it is
+// accepted.
+func (k *check) uncheckable(file, why string) error {
+	if k.trusted {
+		return nil
+	}
+	return agent.Usagef("%s %s and cannot be checked; shorten it or use --trust-workspace", k.name(file), why)
+}
+
+// readImporter reads a regular file whose path has no links.
+func readImporter(file string) ([]byte, error) {
+	root, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return readFile(root, filepath.Base(file), maxImporter)
+}
+
+// importTargets returns what follows each "@" in text: up to the next space, with
+// and without what may follow a path.
+func importTargets(text string) (targets []string) {
+	for {
+		_, rest, found := strings.Cut(text, "@")
+		if !found {
+			return targets
+		}
+		text = rest
+		word := rest
+		if end := strings.IndexAny(rest, " \t\r\n\v\f"); end >= 0 {
+			word = rest[:end]
+		}
+		if word == "" || len(word) > maxPath || strings.ContainsRune(word, 0) {
+			continue
+		}
+		targets = append(targets, word)
+		if trimmed := strings.TrimRight(word, ".,;:!?)]}>'\"`*_"); trimmed != word && trimmed != "" {
+			targets = append(targets, trimmed)
+		}
+		if file, _, found := strings.Cut(word, "#"); found && file != "" {
+			targets = append(targets, file)
+		}
+	}
+}
+
+// below checks the folders below workdir for what is read there, and for what git
+// reads of a repository in one. Links are not followed: a folder inside is checked
+// under its own name, and CLIs read nothing in one outside.
+func (k *check) below(workdir string, down []Read) (complete bool, err error) {
+	byFirst := map[string][]Read{}
+	for _, r := range down {
+		first, _, _ := strings.Cut(r.Name, "/")
+		byFirst[strings.ToLower(first)] = append(byFirst[strings.ToLower(first)], r)
+	}
+	k.entries = 0
+	for folders := []string{workdir}; len(folders) > 0 && k.entries <= k.limit; {
+		dir := folders[len(folders)-1]
+		folders = folders[:len(folders)-1]
+		for _, entry := range k.list(dir) {
+			if entry.IsDir() {
+				folders = append(folders, filepath.Join(dir, entry.Name()))
+			}
+			if dir == workdir {
+				continue
+			}
+			for _, r := range byFirst[strings.ToLower(entry.Name())] {
+				if entry.Type().IsRegular() && !r.Imports {
+					continue
+				}
+				if err := k.expand(dir, strings.Split(r.Name, "/"), r, 0); err != nil {
+					return false, err
+				}
+			}
+			if entry.Name() == ".git" {
+				if err := k.git(dir); err != nil {
+					return false, err
+				}
+			}
+		}
+	}
+	return k.entries <= k.limit, nil
+}

@@ -1,0 +1,171 @@
+package instructions_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// makeTree makes files below dir. A content that begins with "->" is the target of a
+// link, "|" is a FIFO, a name that ends in "/" a folder.
+func makeTree(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		file := filepath.Join(dir, name)
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		target, isLink := strings.CutPrefix(content, "->")
+		switch {
+		case strings.HasSuffix(name, "/"):
+			must(t, os.MkdirAll(file, 0o755))
+		case isLink:
+			must(t, os.Symlink(target, file))
+		case content == "|":
+			must(t, syscall.Mkfifo(file, 0o644))
+		default:
+			must(t, os.WriteFile(file, []byte(content), 0o644))
+		}
+	}
+}
+
+func TestCheckReads(t *testing.T) {
+	t.Parallel()
+	reads := append(instructions.Reads(instructions.Upward, "UP.md", "skills/*/SKILL.md", "commands/**/*.toml"),
+		instructions.Read{Name: "CTX.md", Where: instructions.Everywhere, Imports: true},
+		instructions.Read{Name: "DOWN.md", Where: instructions.Downward},
+		instructions.Read{Name: "rules/**/*.mdc", Where: instructions.Everywhere},
+		instructions.Read{Name: "TRUST.md", Trusted: true})
+	const leads, waits = "would read it by itself", "could wait for ever"
+	for name, tt := range map[string]struct {
+		files   map[string]string
+		want    string // of the error without trust
+		trusted string // and with it
+		file    string // that the error names
+	}{
+		"nothing":                 {},
+		"regular files":           {files: map[string]string{"CTX.md": "x", "sub/UP.md": "x", "skills/a/SKILL.md": "x"}},
+		"a link inside":           {files: map[string]string{"CTX.md": "->sub/x", "sub/x": "x"}},
+		"a link that is dangling": {files: map[string]string{"CTX.md": "->nowhere"}},
+		"a link to itself":        {files: map[string]string{"CTX.md": "->CTX.md"}},
+		"a folder":                {files: map[string]string{"CTX.md/": "", ".gitignore/": "", "sub/below/CTX.md/": ""}},
+		"a link out":              {files: map[string]string{"UP.md": "->../outside/x"}, want: leads, file: "UP.md"},
+		"a link out in the workdir": {
+			files: map[string]string{"sub/UP.md": "->../../outside/x"}, want: leads, file: "sub/UP.md"},
+		"a link out to nothing":      {files: map[string]string{"CTX.md": "->../outside/later"}, want: leads, file: "CTX.md"},
+		"a link to a process":        {files: map[string]string{"CTX.md": "->/proc/self/environ"}, want: leads, file: "CTX.md"},
+		"a link to a descriptor":     {files: map[string]string{"CTX.md": "->/proc/self/fd/987"}, want: leads, file: "CTX.md"},
+		"a link by another link":     {files: map[string]string{"CTX.md": "->a", "a": "->b/x", "b": "->../outside"}, want: leads, file: "CTX.md"},
+		"a link to a device":         {files: map[string]string{"CTX.md": "->/dev/zero"}, want: waits, trusted: waits, file: "CTX.md"},
+		"a FIFO":                     {files: map[string]string{"sub/CTX.md": "|"}, want: waits, trusted: waits, file: "sub/CTX.md"},
+		"a linked FIFO":              {files: map[string]string{"CTX.md": "->f", "f": "|"}, want: waits, trusted: waits, file: "CTX.md"},
+		"what is read with trust":    {files: map[string]string{"TRUST.md": "|"}, trusted: waits, file: "TRUST.md"},
+		"a FIFO in its folder":       {files: map[string]string{"TRUST.md": "->../outside/x"}},
+		"a skill":                    {files: map[string]string{"skills/a/SKILL.md": "->../../../outside/x"}, want: leads, file: "skills/a/SKILL.md"},
+		"what a skill has":           {files: map[string]string{"skills/a/bin/python": "->/usr/bin/env"}},
+		"a linked skill":             {files: map[string]string{"skills/a": "->../../outside"}, want: leads, file: "skills/a"},
+		"a linked skill without one": {files: map[string]string{"skills/a": "->../../empty"}},
+		"linked skills":              {files: map[string]string{"skills": "->../outside"}, want: leads, file: "skills"},
+		"linked skills inside":       {files: map[string]string{"skills": "->other", "other/a/SKILL.md": "->../../../outside/x"}, want: leads, file: "skills/a/SKILL.md"},
+		"a deep command":             {files: map[string]string{"commands/a/b/c.toml": "|"}, want: waits, trusted: waits, file: "commands/a/b/c.toml"},
+		"a loop of folders":          {files: map[string]string{"commands/a/b": "->..", "commands/a/c.toml": "x"}},
+		"a FIFO for a folder":        {files: map[string]string{"commands": "|", "skills": "|"}},
+		"an import":                  {files: map[string]string{"CTX.md": "see @./a\n", "a": "->/proc/self/environ"}, want: leads, file: "a, which CTX.md imports,"},
+		"an import at the end":       {files: map[string]string{"CTX.md": "@a.", "a": "|"}, want: waits, trusted: waits, file: "a, which CTX.md imports,"},
+		"an import of an import":     {files: map[string]string{"CTX.md": "@sub/a", "sub/a": "@../b#part", "b": "|"}, want: waits, trusted: waits, file: "b, which sub/a imports,"},
+		"an import in a circle":      {files: map[string]string{"CTX.md": "@a", "a": "@CTX.md @a"}},
+		"an absolute import":         {files: map[string]string{"CTX.md": "@/proc/self/environ"}, want: leads, file: "/proc/self/environ, which CTX.md imports,"},
+		"an import above":            {files: map[string]string{"CTX.md": "@../outside/x"}, want: leads, file: "which CTX.md imports,"},
+		"an import of a linked file": {files: map[string]string{"CTX.md": "->other/y", "other/y": "@z", "other/z": "|"}, want: waits, trusted: waits, file: "other/z"},
+		"what looks like an import":  {files: map[string]string{"CTX.md": "me@example.com @types/node @ @/nowhere @\x00 @@"}},
+		"no imports there":           {files: map[string]string{"UP.md": "@/etc/passwd"}},
+		"too long for imports":       {files: map[string]string{"CTX.md": strings.Repeat("x", 1<<20+1)}, want: "cannot be checked", file: "CTX.md"},
+		"below":                      {files: map[string]string{"sub/a/b/DOWN.md": "->/etc/passwd"}, want: leads, file: "sub/a/b/DOWN.md"},
+		"below, what is not read":    {files: map[string]string{"sub/a/UP.md": "->/etc/passwd", "sub/DOWN.md": "->/etc/passwd", "DOWN.md": "->/etc/passwd"}},
+		"beside the workdir":         {files: map[string]string{"other/CTX.md": "|"}},
+		"a rule below":               {files: map[string]string{"sub/a/rules/b/r.mdc": "|"}, want: waits, trusted: waits, file: "sub/a/rules/b/r.mdc"},
+		"a linked folder below":      {files: map[string]string{"sub/a": "->/"}},
+		"an import below":            {files: map[string]string{"sub/a/CTX.md": "@x", "sub/a/x": "->/etc/passwd"}, want: leads, file: "sub/a/x, which sub/a/CTX.md imports,"},
+		"an ignore file":             {files: map[string]string{".gitignore": "|"}, want: waits, trusted: waits, file: ".gitignore"},
+		"an ignore file below":       {files: map[string]string{"sub/a/.gitignore": "->/etc/passwd"}, want: leads, file: "sub/a/.gitignore"},
+		"a linked .git below":        {files: map[string]string{"sub/a/.git": "->../../../outside"}, want: leads, file: "sub/a/.git"},
+		"a FIFO .git below":          {files: map[string]string{"sub/a/.git": "|"}, want: waits, trusted: waits, file: "sub/a/.git"},
+		"a HEAD below":               {files: map[string]string{"sub/a/.git/HEAD": "|"}, want: waits, trusted: waits, file: "sub/a/.git/HEAD"},
+		"a commondir":                {files: map[string]string{".git/commondir": "|"}, want: waits, trusted: waits, file: ".git/commondir"},
+		"a branch":                   {files: map[string]string{".git/refs/heads/a/b": "->/etc/passwd"}, want: leads, file: ".git/refs/heads/a/b"},
+		"a FIFO of git's":            {files: map[string]string{".git/index": "|"}, want: waits, trusted: waits, file: ".git/index"},
+		"a shared file of git's":     {files: map[string]string{".git/packed-refs": "->../../outside/x", ".git/config": "->../../outside/x"}},
+		"a worktree":                 {files: map[string]string{"sub/a/.git": "gitdir: ../../../outside/tree"}},
+		"a hostile worktree":         {files: map[string]string{"sub/a/.git": "gitdir: ../g\n", "sub/g/HEAD": "->/etc/passwd"}, want: leads, file: "sub/g/HEAD"},
+		"a FIFO for a worktree":      {files: map[string]string{"sub/a/.git": "gitdir: f\n", "sub/a/f": "|"}},
+		"a shared worktree":          {files: map[string]string{"sub/a/.git": "gitdir: g\n", "sub/a/g/commondir": "../c", "sub/a/c/packed-refs": "|"}, want: waits, trusted: waits, file: "sub/a/c/packed-refs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			top := tempDir(t)
+			makeTree(t, top, map[string]string{"repo/.git/refs/": "", "repo/sub/": "", "outside/x": "x", "outside/SKILL.md": "x", "outside/a/SKILL.md": "x", "outside/tree/HEAD": "x", "empty/": ""})
+			repo := filepath.Join(top, "repo")
+			if tt.files[".git/HEAD"] == "" {
+				makeTree(t, repo, map[string]string{".git/HEAD": "ref: refs/heads/main\n"})
+			}
+			makeTree(t, repo, tt.files)
+			chain, err := instructions.Discover(filepath.Join(repo, "sub"))
+			must(t, err)
+			for trusted, want := range map[bool]string{false: tt.want, true: tt.trusted} {
+				complete, err := chain.CheckReads(reads, trusted)
+				if want == "" && (err != nil || !complete) {
+					t.Errorf("trusted %t: CheckReads = %t, %v", trusted, complete, err)
+				}
+				if want != "" && (!errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), tt.file)) {
+					t.Errorf("trusted %t: CheckReads = %v, want %q of %q", trusted, err, want, tt.file)
+				}
+			}
+		})
+	}
+}
+
+// Where no repository is, CLIs look for files up to anything named .git.
+func TestCheckReadsUpToAFalseRoot(t *testing.T) {
+	t.Parallel()
+	top := tempDir(t)
+	makeTree(t, top, map[string]string{"a/.git/": "", "a/b/c/": "", "a/CTX.md": "->/etc/passwd", "CTX.md": "|"})
+	chain, err := instructions.Discover(filepath.Join(top, "a/b/c"))
+	must(t, err)
+	if _, err := chain.CheckReads(instructions.Reads(instructions.Upward, "CTX.md"), false); err == nil || !strings.Contains(err.Error(), "/etc/passwd") {
+		t.Errorf("CheckReads = %v", err)
+	}
+	must(t, os.Remove(filepath.Join(top, "a/CTX.md")))
+	if _, err := chain.CheckReads(instructions.Reads(instructions.Upward, "CTX.md"), false); err != nil {
+		t.Errorf("CheckReads = %v, but nothing looks that far up", err)
+	}
+}
+
+func BenchmarkCheckReads(b *testing.B) {
+	dir := tempDir(b)
+	for i := range 100 {
+		sub := filepath.Join(dir, strconv.Itoa(i%10), strconv.Itoa(i))
+		if err := os.MkdirAll(sub, 0o755); err != nil {
+			b.Fatal(err)
+		}
+		for n := range 10 {
+			if err := os.WriteFile(filepath.Join(sub, strconv.Itoa(n)), nil, 0o644); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	chain, err := instructions.Discover(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	reads := append(instructions.Reads(instructions.Everywhere, "A.md", "B.md"), instructions.Reads(instructions.Upward, "s/*/S.md", "c/**/*.toml")...)
+	for b.Loop() {
+		if _, err := chain.CheckReads(reads, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

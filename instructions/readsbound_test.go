@@ -1,0 +1,47 @@
+package instructions
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestChecksAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 30 {
+		if err := os.MkdirAll(filepath.Join(dir, strconv.Itoa(i), "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for limit, want := range map[int]bool{20: false, 59: false, 60: true} {
+		k := &check{top: dir, root: dir, limit: limit}
+		if complete, err := k.below(dir, nil); complete != want || err != nil {
+			t.Errorf("limit %d: below = %t, %v", limit, complete, err)
+		}
+		if limit < k.entries-1 {
+			t.Errorf("limit %d: %d entries were read", limit, k.entries)
+		}
+	}
+	k := &check{top: dir, root: dir, limit: 20}
+	if err := k.expand(dir, []string{"**", "S.md"}, Read{}, 0); err == nil {
+		t.Error("a pattern that cannot be checked whole is accepted")
+	}
+}
+
+func TestImportsAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range maxImportDepth + 3 {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte("@"+strconv.Itoa(i+1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := &check{top: dir, root: dir, limit: 1, imported: map[string]bool{}}
+	err := k.file(filepath.Join(dir, "0"), reading{Read: Read{Imports: true}})
+	if err == nil || !strings.Contains(err.Error(), "too many files") {
+		t.Errorf("file = %v", err)
+	}
+}
