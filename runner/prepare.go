@@ -383,6 +383,9 @@ func (p *prepared) checkReads(rt registry.Runtime) error {
 		}
 		p.chain.Unchecked = p.chain.Unchecked || !complete
 	}
+	if p.chain.Unchecked {
+		p.warn(fmt.Sprintf("the folders below %s have too many entries to be checked for what %s reads there by itself", p.chain.Workdir, rt.Name))
+	}
 	return nil
 }
 

@@ -149,6 +149,8 @@ func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (ag
 		return agent.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or trust the workspace", homeEnv)
 	case r.Access != agent.AccessFull:
 		return agent.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", r.Access, homeEnv)
+	case w.Chain().Unchecked && !r.TrustWorkspace:
+		return agent.Setup{}, agent.Usagef("the folders below %s have too many entries to be checked for context files, which a %s of your own lets count; leave it out or use --trust-workspace", w.Chain().Workdir, homeEnv)
 	case r.MaxTurns > 0:
 		return agent.Setup{}, agent.Usagef("the limit of turns is a setting that a %s of your own has to have; leave one of them out", homeEnv)
 	}

@@ -98,11 +98,18 @@ func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent
 func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home, s *settings, setup *agent.Setup) error {
 	chain := w.Chain()
 	names := without(s.names, instructions.FileName)
+	// The repository cannot have a file of this name.
+	private := "AGENTS-" + filepath.Base(home.Path()) + ".md"
+	if chain.Unchecked && !r.TrustWorkspace {
+		// Context files are read in the folders below as well, by these names.
+		setup.Warnings = append(setup.Warnings, "context files other than "+instructions.FileName+" are left out, the user's included; use --trust-workspace to let them count")
+		names = []string{private}
+	}
 	repeated, err := repeatedFiles(chain, names)
 	if err != nil {
 		return err
 	}
-	if len(repeated) == 0 && nativeWorks(chain) {
+	if len(repeated) == 0 && nativeWorks(chain) && (!chain.Unchecked || r.TrustWorkspace) {
 		s.names = append(names, instructions.FileName)
 		if r.TrustWorkspace && len(chain.Files) > 0 {
 			addToWorkspace(w, names, setup)
@@ -139,10 +146,8 @@ func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home
 	if text == "" {
 		return nil
 	}
-	// The repository cannot have a file of this name.
-	name := "AGENTS-" + filepath.Base(home.Path()) + ".md"
-	s.names = append(names, name)
-	return home.WriteFile(".gemini/"+name, []byte(text), 0o600)
+	s.names = append(without(names, private), private)
+	return home.WriteFile(".gemini/"+private, []byte(text), 0o600)
 }
 
 // textOf returns the text of the chain's files, at most limit bytes.

@@ -480,3 +480,37 @@ func TestAccessIsHeldByTheSettings(t *testing.T) {
 		t.Errorf("a home that cannot hold the access: %v", err)
 	}
 }
+
+// Where the folders below cannot be checked, no name that a repository can foresee
+// makes Gemini CLI read a file there.
+func TestUncheckedFoldersAreNotRead(t *testing.T) {
+	for _, trusted := range []bool{false, true} {
+		p := newPlace(t, map[string]string{"AGENTS.md": "root\n", "GEMINI.md": "more\n", "~/.gemini/GEMINI.md": "mine\n"})
+		chain, err := instructions.Discover(p.root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain.Unchecked = true
+		w, err := instructions.Open(chain, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Close() })
+		p.req.Workdir, p.req.Resolved.Root, p.req.TrustWorkspace = chain.Workdir, chain.Root, trusted
+		setup, err := prepare(t.Context(), p.req, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := readSettings(t, setup).Context.FileName
+		if known := slices.Contains(names, "GEMINI.md") || slices.Contains(names, "AGENTS.md"); known != trusted || len(names) == 0 {
+			t.Errorf("trusted %t: it reads %q", trusted, names)
+		}
+		if left := slices.ContainsFunc(setup.Warnings, func(w string) bool { return strings.Contains(w, "left out") }); left == trusted {
+			t.Errorf("trusted %t: warnings %q", trusted, setup.Warnings)
+		}
+		p.req.Access, p.req.Env = agent.AccessFull, []string{homeEnv + "=" + p.home}
+		if _, err := prepare(t.Context(), p.req, w); (err == nil) != trusted {
+			t.Errorf("trusted %t, with a home of the caller's: %v", trusted, err)
+		}
+	}
+}
