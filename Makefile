@@ -16,7 +16,7 @@ BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 di
 MODULE := github.com/busdk/bus-agent
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
-.PHONY: all build test race check acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt
+.PHONY: all build test race flaky check acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt
 
 all: build
 
@@ -37,6 +37,12 @@ test:
 race:
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test -race ($$m)"; (cd $$m && go test -race ./...); done
 	go test -race $(STARTERS)
+
+# Every test COUNT times while all cores are busy, until the first failure. PKGS
+# ("./runner ./internal/...") and RUN choose some.
+COUNT ?= 30
+flaky:
+	@COUNT='$(COUNT)' PKGS='$(PKGS)' RUN='$(RUN)' STARTERS='$(STARTERS)' ./scripts/flaky.sh
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -39,6 +41,12 @@ func TestMain(m *testing.M) {
 		}
 		defer cleanUp()
 		defer removeREST()
+		// Under nohup a signal is ignored, by children too unless it is received.
+		for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+			if signal.Ignored(sig) {
+				signal.Notify(make(chan os.Signal, 1), sig)
+			}
+		}
 		return m.Run()
 	}())
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,7 +31,21 @@ func TestMain(m *testing.M) {
 			commands[name] = fakeAgent
 		}
 	}
-	testscript.Main(m, commands)
+	testscript.Main(stoppable{m}, commands)
+}
+
+// stoppable runs the tests so that signals end the programs they start, also
+// where the tests ignore one themselves, as under nohup or in the background: what
+// a program ignores its children ignore too, unless it receives the signal.
+type stoppable struct{ *testing.M }
+
+func (m stoppable) Run() int {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+	return m.M.Run()
 }
 
 func TestScripts(t *testing.T) {

@@ -168,9 +168,6 @@ func inTerminal(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
 func TestOneSignalIsEnough(t *testing.T) {
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
-	for _, sig := range signals {
-		unignore(t, sig)
-	}
 	// Most of them only wait, so more of them run at once than parallel subtests do.
 	var all sync.WaitGroup
 	turns := make(chan struct{}, 16)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,9 +18,6 @@ const agentName = "codex"
 func TestSignalsStopTheAgent(t *testing.T) {
 	t.Parallel()
 	stopping := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
-	for _, sig := range stopping {
-		unignore(t, sig)
-	}
 	for _, sig := range stopping {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
@@ -264,19 +260,6 @@ func TestFullDisk(t *testing.T) {
 	if got := stderr.String(); got != "bus-agent: cannot write standard output: no space left on device\n" {
 		t.Errorf("standard error is %q", got)
 	}
-}
-
-// unignore lets the programs that t starts be ended by sig, also where the tests
-// themselves run under nohup or in the background. A signal with a handler has
-// its default effect in a new program, one that is ignored stays ignored.
-func unignore(t *testing.T, sig os.Signal) {
-	t.Helper()
-	if !signal.Ignored(sig) {
-		return
-	}
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, sig)
-	t.Cleanup(func() { signal.Stop(c) })
 }
 
 func (s *sandbox) start(cmd *exec.Cmd) {

@@ -248,9 +248,6 @@ func TestNoSurvivors(t *testing.T) {
 // testNoSurvivors tests every ending with one run for each of the sets of
 // descendants.
 func testNoSurvivors(t *testing.T, sets ...map[string]string) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		unignore(t, sig)
-	}
 	c := newCommons(t)
 	innocent := newInnocents(t, c)
 	var ready, all sync.WaitGroup
