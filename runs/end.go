@@ -27,7 +27,7 @@ func (r *record) end(result agent.Result, err error) error {
 		r.info.AgentVersion = r.version()
 	}
 	r.finish(&result, err)
-	r.noteAll(r.moved(), r.stdout.flush(), r.stderr.flush(), r.events.close(), r.writeAnswer(ctx, &result))
+	r.noteAll(r.stdout.flush(), r.stderr.flush(), r.events.close(), r.writeAnswer(ctx, &result))
 	if r.events != nil {
 		r.info.ToolCalls = r.events.calls
 	}
@@ -36,7 +36,10 @@ func (r *record) end(result agent.Result, err error) error {
 			_ = r.note(failure)
 		}
 	}
-	r.noteAll(r.stdout.close(), r.stderr.close(), r.moved())
+	r.noteAll(r.stdout.close(), r.stderr.close())
+	if moved := r.moved(); moved != nil { // which is the reason for others
+		r.problem = moved
+	}
 	if r.problem != nil {
 		r.info.RecordProblem = r.mask.text(r.problem.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,8 +20,9 @@ import (
 
 // Export writes a tar file, compressed by gzip, with the records of runs and the
 // prompts and messages of their tasks, in the layout of a store: unpacked, it is
-// one. The same records give the same bytes. It has only regular files and folders;
-// leftOut names what else there is.
+// one. The same records give the same bytes. It has only regular files and folders,
+// of each record 10,000 on 16 levels, and no file of more than 1 GiB that is nearly
+// all holes; leftOut names what else there is.
 func (s *Store) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []string, err error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Run) int { return strings.Compare(a.Dir, b.Dir) })
@@ -71,19 +73,80 @@ func (e *exporter) run(run *Run) error {
 		return err
 	}
 	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	as := path.Join(at.project, at.task, runsName, at.run)
+	stat, err := root.Lstat(".")
+	if err != nil {
+		return err
+	}
+	left := maxExported
+	return e.folder(root, as, stat, maxExportedDepth, &left)
+}
+
+// What an export holds of one record. A record of ours has a few files.
+const maxExported, maxExportedDepth = 10_000, 16
+
+// folder adds a folder with what is in it: at most left entries, and as many
+// levels.
+func (e *exporter) folder(root *os.Root, as string, stat fs.FileInfo, levels int, left *int) error {
+	if err := e.entry(root, ".", as, stat); err != nil {
+		return err
+	}
+	names, more, err := namesIn(root, *left)
+	if err != nil {
+		return err
+	}
+	if more || levels == 0 && len(names) > 0 {
+		e.leftOut = append(e.leftOut, as+"/…")
+	}
+	if levels == 0 {
+		return nil
+	}
+	*left -= len(names)
+	for _, name := range names {
+		if isTransient(name) {
+			continue
+		}
+		stat, err := root.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err == nil && stat.IsDir():
+			var below *os.Root
+			if below, err = root.OpenRoot(name); err == nil {
+				err = e.folder(below, path.Join(as, name), stat, levels-1, left)
+				below.Close()
+			}
+		case err == nil:
+			err = e.entry(root, name, path.Join(as, name), stat)
+		}
 		if err != nil {
 			return err
 		}
-		if isTransient(d.Name()) {
-			return nil
+	}
+	return nil
+}
+
+// namesIn returns the names in a folder, at most limit, sorted.
+func namesIn(root *os.Root, limit int) (names []string, more bool, err error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	for len(names) <= limit {
+		some, err := f.Readdirnames(min(limit+1-len(names), 1024))
+		names = append(names, some...)
+		if err == io.EOF || err == nil && len(some) == 0 {
+			break
 		}
-		stat, err := root.Lstat(name)
 		if err != nil {
-			return ignoreMissing(err)
+			return nil, false, err
 		}
-		return e.entry(root, name, path.Join(at.project, at.task, runsName, at.run, name), stat)
-	})
+	}
+	more = len(names) > limit
+	names = names[:min(limit, len(names))]
+	slices.Sort(names)
+	return names, more, nil
 }
 
 // isTransient reports whether a file is one that is there while a record is
@@ -115,11 +178,15 @@ func (e *exporter) entry(root *os.Root, name, as string, stat fs.FileInfo) error
 		return err
 	}
 	defer f.Close()
+	if err := statefile.CheckOpen(f); err != nil {
+		e.leftOut = append(e.leftOut, as)
+		return nil
+	}
 	if err := e.to.WriteHeader(&header); err != nil {
 		return err
 	}
 	// A file that grows meanwhile is taken as it was.
-	if n, err := io.CopyN(e.to, f, header.Size); err != nil {
+	if n, err := io.CopyN(e.to, untilDone{e.ctx, f}, header.Size); err != nil {
 		return fmt.Errorf("%s: %d of %d bytes could be read: %w", filepath.Join(root.Name(), name), n, header.Size, err)
 	}
 	return nil

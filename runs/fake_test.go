@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,10 @@ func fakeAgent(script string) int {
 			}
 		case "remove": // a folder on the way to the record is another one
 			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), arg)
-			if err := errors.Join(os.RemoveAll(path), os.MkdirAll(os.Getenv("JRUN_RUN_FOLDER"), 0o700)); err != nil {
+			for os.RemoveAll(path) != nil { // the recorder may write there at the same time
+				runtime.Gosched()
+			}
+			if err := os.MkdirAll(os.Getenv("JRUN_RUN_FOLDER"), 0o700); err != nil {
 				fmt.Println(err)
 			}
 		case "many":

@@ -19,7 +19,8 @@ var ErrDamaged = errors.New("lines are damaged")
 // until that returns an error, which it returns. The Entry is each's to keep. Lines
 // that are no entries are left out, and reported by [ErrDamaged] at the end. A last
 // line without its end is none yet, or was cut off with the run: it says nothing,
-// unless it is over [maxEntry] already, which is damage wherever it stands.
+// unless it is over [maxEntry] already, which is damage wherever it stands. Reading
+// ends with [ErrDamaged], too, after 256 MiB of damaged lines.
 func ReadEntries(r io.Reader, each func(*Entry) error) error {
 	return readEntries(r, maxEntry, each)
 }
@@ -28,13 +29,24 @@ func ReadEntries(r io.Reader, each func(*Entry) error) error {
 // decoded is as long, also when all of it is escaped twice.
 const maxEntry = 4 * formatters.MaxLine
 
+// maxDamage bounds the damaged lines that are read, in bytes. A file with more of
+// them was not written by a recorder; what follows is not read.
+const maxDamage = 16 * formatters.MaxLine
+
 func readEntries(r io.Reader, most int, each func(*Entry) error) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
 	tooLong := false
 	number, damaged, first := 0, 0, 0
+	size := 0 // of the damaged lines
 	for {
 		line, err := lines.ReadSlice('\n')
+		if size > maxDamage {
+			return fmt.Errorf("%w: line %d first, with %d bytes or more; what follows is not read", ErrDamaged, first, size)
+		}
+		if tooLong {
+			size += len(line)
+		}
 		full := errors.Is(err, bufio.ErrBufferFull)
 		if (full || err == nil) && len(long)+len(line) > most && !tooLong {
 			tooLong, long = true, nil
@@ -70,6 +82,7 @@ func readEntries(r io.Reader, most int, each func(*Entry) error) error {
 			if damaged++; damaged == 1 {
 				first = number
 			}
+			size += len(line)
 			continue
 		}
 		if err := each(entry); err != nil {

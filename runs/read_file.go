@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // The files of a run that are read most; see the package.
@@ -19,17 +21,15 @@ const (
 	FileEvents = eventsName
 )
 
-// Open opens a file of the run. The error is fs.ErrNotExist where there is none.
+// Open opens a file of the run. The error is fs.ErrNotExist where there is none. A
+// link, anything but a regular file, and a file of more than 1 GiB that is nearly
+// all holes is an error.
 func (r *Run) Open(name string) (io.ReadCloser, error) {
-	return openFile(filepath.Join(r.Dir, name))
-}
-
-func openFile(path string) (*os.File, error) {
-	descriptor, _, err := openRegular(path)
+	f, err := statefile.Open(filepath.Join(r.Dir, name))
 	if err != nil {
-		return nil, err
+		return nil, err // not a nil file in an interface
 	}
-	return os.NewFile(uintptr(descriptor), path), nil
+	return f, nil
 }
 
 // Follow opens a file of the run, of which reading waits at the end for what is
@@ -39,7 +39,7 @@ func openFile(path string) (*os.File, error) {
 func (r *Run) Follow(ctx context.Context, name string) (io.ReadCloser, error) {
 	f := &follower{ctx: ctx, dir: r.Dir, tick: time.NewTicker(followPeriod)}
 	for {
-		file, err := openFile(filepath.Join(r.Dir, name))
+		file, err := statefile.Open(filepath.Join(r.Dir, name))
 		switch {
 		case err == nil:
 			f.File = file

@@ -61,7 +61,20 @@ func openHookFile(path string) (*os.File, error) {
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a symbolic link, which hooks do not follow", path)
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	info, err := out.Stat()
+	if err == nil {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && stat.Nlink > 1 {
+			err = fmt.Errorf("%s has another name too, a hard link; remove it", path)
+		}
+	}
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
 }
 
 // deliverLine writes an event. A named pipe that nobody reads is an error too; a

@@ -99,6 +99,15 @@ var ErrSparse = errors.New("a sparse file")
 // are not read. Below that size, reading holes takes a second.
 const sparseSize, sparsePart = 1 << 30, 64
 
+// CheckOpen is [CheckReadable] for an open file.
+func CheckOpen(f *os.File) error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		return err
+	}
+	return CheckReadable(&stat)
+}
+
 // CheckReadable reports why an open file should not be read: it is not a regular
 // file, or it is sparse.
 func CheckReadable(stat *unix.Stat_t) error {
