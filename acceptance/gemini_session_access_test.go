@@ -54,7 +54,7 @@ func TestGeminiSessionAsksForPermission(t *testing.T) {
 			if tt.decision == "" {
 				options.ApprovalTimeout = 500 * time.Millisecond
 			}
-			d := w.discuss(options, nil)
+			d := w.converse(options, nil)
 			for _, text := range []string{"once", "twice"} {
 				r, err := d.tell(text)
 				if tt.decision == session.Cancel {
@@ -97,7 +97,7 @@ func TestGeminiSessionAccessHolds(t *testing.T) {
 		return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
 	}, map[string]string{".gitignore": "made-*\n"})
 	var asked atomic.Int32
-	d := w.discuss(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
+	d := w.converse(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
 		asked.Add(1)
 		return session.Decline
 	}}, withAccess(agent.AccessRead))
@@ -168,7 +168,7 @@ func TestGeminiSessionSurvivesFailures(t *testing.T) {
 	writeFiles(t, w.home, map[string]string{
 		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"maxAttempts":1}}`,
 	})
-	d := w.discuss(session.Options{}, nil)
+	d := w.converse(session.Options{}, nil)
 	d.hears("hello", "fine")
 	for i, f := range failures {
 		failing = i // the model is asked after the turn was begun
@@ -191,7 +191,7 @@ func TestGeminiSessionWithoutALoginSaysSo(t *testing.T) {
 	w := newGemini(t, modeltest.Replies(), nil)
 	w.env = w.env[:1]
 	before := w.snapshot()
-	_, err := w.tryDiscuss(session.Options{}, nil)
+	_, err := w.tryConverse(session.Options{}, nil)
 	isKind(t, err, agent.ErrAuthentication)
 	t.Log(err)
 	w.checkTraces(before)
@@ -222,7 +222,7 @@ func TestHostileRepositoryRunsNothingInAGeminiSession(t *testing.T) {
 			decline := session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Decline }}
 			var id string
 			for range 2 {
-				d := w.discuss(decline, func(r *agent.Request) { r.Access, r.Resume, r.Workdir = access, id, link })
+				d := w.converse(decline, func(r *agent.Request) { r.Access, r.Resume, r.Workdir = access, id, link })
 				id = d.hears("try", "done").SessionID
 				d.hears("/evil", "done")
 				if !strings.Contains(d.warned(), "left out") {
@@ -262,7 +262,7 @@ func TestPlantsFireInAGeminiSessionWithTrust(t *testing.T) {
 	plants := geminiPlants(t, fired, w.model.URL()+"/stolen")
 	delete(plants, ".env")
 	writeFiles(t, w.repo, plants)
-	d := w.discuss(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
+	d := w.converse(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
 	d.hears("hello", "ok")
 	checkLayers(t, w.asked(1)[0], rootMark)
 	d.session.Stop(t.Context(), "")

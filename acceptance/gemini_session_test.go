@@ -29,7 +29,7 @@ func TestGeminiSessionHoldsTurns(t *testing.T) {
 		modeltest.Reply{modeltest.Text{"It is blue."}, turnUsage},
 		modeltest.Reply{modeltest.Text{"bye"}, turnUsage},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
-	d := w.discuss(session.Options{}, withAccess(agent.AccessFull))
+	d := w.converse(session.Options{}, withAccess(agent.AccessFull))
 	agentID := d.process()
 	first := d.hears("remember 42", "noted")
 	mark := len(d.said())
@@ -72,7 +72,7 @@ func TestGeminiSessionAnswersInOrder(t *testing.T) {
 	hold := make(chan struct{})
 	w := newGemini(t, modeltest.Replies(
 		modeltest.Reply{modeltest.Text{"first"}, modeltest.Wait(hold), turnUsage}, answer("second"), answer("third")), nil)
-	d := w.discuss(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
+	d := w.converse(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
 	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 	defer cancel()
 	if _, err := w.model.Await(ctx, 1); err != nil {
@@ -99,7 +99,7 @@ func TestGeminiSessionIsInterrupted(t *testing.T) {
 		modeltest.Reply{shell("rm running; touch going-on")}, answer("on we go"),
 		modeltest.Reply{modeltest.Silence{}}, answer("again"),
 		modeltest.Reply{shell(sleepers)}), map[string]string{".gitignore": "running\ngoing-on\n"})
-	d := w.discuss(session.Options{}, withAccess(agent.AccessFull))
+	d := w.converse(session.Options{}, withAccess(agent.AccessFull))
 	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 	defer cancel()
 
@@ -141,7 +141,7 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 	t.Parallel()
 	reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
 	w := newGemini(t, modeltest.Replies(reply("noted"), reply("nice"), reply("it was 42"), reply("still 42"), reply("42"), reply("yes")), layered())
-	d := w.discuss(session.Options{}, nil)
+	d := w.converse(session.Options{}, nil)
 	first := d.hears("remember 42", "noted")
 	d.hears("it is blue", "nice")
 	d.kill(syscall.SIGKILL)
@@ -151,17 +151,17 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 	}
 	resume := func(r *agent.Request) { r.Resume = first.SessionID }
 
-	d = w.discuss(session.Options{}, resume)
+	d = w.converse(session.Options{}, resume)
 	d.hears("what was it?", "it was 42")
 	if r := d.hears("and now?", "still 42"); r.SessionID != first.SessionID || *r.Usage != (agent.Usage{Input: 1000, Output: 43}) {
 		t.Errorf("%+v, usage %+v; asked for session %s", r, r.Usage, first.SessionID)
 	}
 	d.stop()
 
-	d = w.discuss(session.Options{}, resume) // and nothing is said
+	d = w.converse(session.Options{}, resume) // and nothing is said
 	d.stop()
 
-	d = w.discuss(session.Options{}, resume)
+	d = w.converse(session.Options{}, resume)
 	mark := len(d.said())
 	d.hears("for the last time", "42")
 	for _, e := range d.said()[mark:] {
@@ -196,7 +196,7 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 func TestGeminiSessionMessagesArriveAsWritten(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Always(modeltest.Reply{modeltest.Text{"got it"}, turnUsage}), layered())
-	d := w.discuss(session.Options{}, nil)
+	d := w.converse(session.Options{}, nil)
 	d.hears("hello", "got it")
 	for i, text := range []string{
 		"/help", " \t/memory show", "$about", "/compact the prose", "-", "--help me",
@@ -218,7 +218,7 @@ func TestGeminiSessionRefusesAnUnknownID(t *testing.T) {
 	w := newGemini(t, modeltest.Replies(), nil)
 	const id = "01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0"
 	before := w.snapshot()
-	_, err := w.tryDiscuss(session.Options{}, func(r *agent.Request) { r.Resume = id })
+	_, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Resume = id })
 	isKind(t, err, agent.ErrUsage)
 	if err == nil || !strings.Contains(err.Error(), id) {
 		t.Errorf("the error does not name the session: %v", err)

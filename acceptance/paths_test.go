@@ -25,7 +25,6 @@ type writer struct {
 	make maker
 	// write returns the call of the tool that writes a new file.
 	write func(path string) modeltest.ToolCall
-	open  func(*world, session.Options, func(*agent.Request)) *dialogue
 	// home is a file that the CLI reads in the user's home.
 	home string
 }
@@ -37,11 +36,11 @@ func writers() map[string]writer {
 		}
 	}
 	return map[string]writer{
-		"gemini": {newGemini, tool("write_file", `{"file_path":%q,"content":"written"}`), (*world).discuss, ".gemini/GEMINI.md"},
-		"claude": {newClaude, tool("Write", `{"file_path":%q,"content":"written"}`), (*world).converse, ".claude/CLAUDE.md"},
+		"gemini": {newGemini, tool("write_file", `{"file_path":%q,"content":"written"}`), ".gemini/GEMINI.md"},
+		"claude": {newClaude, tool("Write", `{"file_path":%q,"content":"written"}`), ".claude/CLAUDE.md"},
 		"codex": {newWorld, func(path string) modeltest.ToolCall {
 			return execCommand(map[string]any{"cmd": fmt.Sprintf("mkdir -p %q; echo written > %q", filepath.Dir(path), path)})
-		}, (*world).converse, ".codex/AGENTS.md"},
+		}, ".codex/AGENTS.md"},
 	}
 }
 
@@ -70,6 +69,11 @@ func ground(t *testing.T, w *world, home string) (inside, others []string) {
 		}
 		return paths
 	}
+	// A folder that Git takes for a repository, and a file that is also outside.
+	writeFiles(t, w.repo, map[string]string{"bare/HEAD": "ref: refs/heads/main", "bare/objects/x": "", "bare/refs/x": ""})
+	if err := os.Link(filepath.Join(outside, "file"), filepath.Join(w.repo, "hard")); err != nil {
+		t.Fatal(err)
+	}
 	return at("made", "made-folder/made", "in/made", "sub/../made-by-dots"),
 		append(at("../outside/dots", "out/link", "up/outside/up", "dangling", "out/../made-above", ".git/hooks/pre-commit", "git/hooks/post-commit", ".git/made"),
 			filepath.Join(outside, "absolute"), filepath.Join(w.home, home), filepath.Join(w.home, ".bash_profile"),
@@ -81,7 +85,7 @@ func tree(t *testing.T, w *world) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	root := filepath.Dir(w.repo)
-	for _, dir := range []string{filepath.Join(root, "outside"), w.home, filepath.Join(w.repo, ".git", "hooks")} {
+	for _, dir := range []string{filepath.Join(root, "outside"), w.home, filepath.Join(w.repo, ".git", "hooks"), filepath.Join(w.repo, "bare")} {
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err
@@ -132,6 +136,11 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 				if name == "gemini" {
 					others = append(others, filepath.Join(w.repo, ".gemini/bus/*/.gemini/GEMINI.md"))
 				}
+				if kind != "run" && name != "codex" { // whose sandbox knows none of these
+					for _, name := range []string{".mcp.json", ".claude/made.json", "sub/.gemini/made.json", ".cursor/hooks.json", "bare/config", "sub/HEAD", "hard"} {
+						others = append(others, filepath.Join(w.repo, name))
+					}
+				}
 				paths = append(append(paths, inside...), others...)
 				before := tree(t, w)
 				var mu sync.Mutex
@@ -140,7 +149,7 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 					report, o := w.run("try", "--access", "write")
 					w.succeeds("done", report, o)
 				} else {
-					d := cli.open(w, session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+					d := w.converse(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 						mu.Lock()
 						defer mu.Unlock()
 						if a.Tool != nil {
@@ -153,6 +162,11 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 				}
 				if diff := cmp.Diff(before, tree(t, w)); diff != "" {
 					t.Errorf("(-before +after):\n%s", diff)
+				}
+				for _, path := range others {
+					if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), "written") {
+						t.Errorf("%s was written", path)
+					}
 				}
 				for _, path := range inside {
 					if data, err := os.ReadFile(path); err != nil || strings.TrimSpace(string(data)) != "written" {

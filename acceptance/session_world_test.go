@@ -21,10 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
-	claudecode "github.com/busdk/bus-agent/backends/claude"
-	codexcli "github.com/busdk/bus-agent/backends/codex"
 	"github.com/busdk/bus-agent/modeltest"
-	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 )
@@ -110,14 +107,8 @@ func (w *world) converse(o session.Options, change func(*agent.Request)) *dialog
 
 func (w *world) tryConverse(o session.Options, change func(*agent.Request)) (*dialogue, error) {
 	w.t.Helper()
-	var known registry.Registry
-	for _, rt := range []registry.Runtime{codexcli.Runtime(), claudecode.Runtime()} {
-		if err := known.Register(rt); err != nil {
-			w.t.Fatal(err)
-		}
-	}
 	d := &dialogue{world: w, before: w.snapshot()}
-	r := runner.Runner{Registry: &known, Environ: w.environ(), Warn: func(line string) {
+	r := runner.Runner{Environ: w.environ(), Warn: func(line string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.warnings = append(d.warnings, line)

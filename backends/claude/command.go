@@ -10,8 +10,11 @@ import (
 
 // command builds the argument list. Values are joined to their options with
 // "=", because several options take all words that follow them.
-func command(r agent.Request, root bool) (agent.Command, error) {
-	args, err := options(r, root)
+func command(r agent.Request, root bool) (agent.Command, error) { return commandIn(editMode, r, root) }
+
+// commandIn is command with a permission mode for write access.
+func commandIn(write string, r agent.Request, root bool) (agent.Command, error) {
+	args, err := options(write, r, root)
 	if err != nil {
 		return agent.Command{}, err
 	}
@@ -26,13 +29,14 @@ func command(r agent.Request, root bool) (agent.Command, error) {
 	}, nil
 }
 
-// options returns the options that runs and sessions have in common.
-func options(r agent.Request, root bool) ([]string, error) {
+// options returns the options that runs and sessions have in common. write is the
+// permission mode for write access.
+func options(write string, r agent.Request, root bool) ([]string, error) {
 	var args []string
 	if !r.TrustWorkspace {
 		args = append(args, "--setting-sources", "user", "--strict-mcp-config")
 	}
-	access, err := accessArgs(r, root)
+	access, err := accessArgs(write, r, root)
 	if err != nil {
 		return nil, err
 	}
@@ -73,21 +77,31 @@ const (
 	changingTools = "Edit,MultiEdit,Write,NotebookEdit,Monitor,Workflow"
 )
 
+// Claude Code's permission modes. With editMode it accepts edits unseen, and some
+// commands that change files.
+const (
+	modeFlag = "--permission-mode"
+	readMode = "dontAsk"
+	askMode  = "default"
+	editMode = "acceptEdits"
+	fullMode = "bypassPermissions"
+)
+
 // accessArgs returns the options for an access word. Reading is not the CLI's
 // plan mode: there 2.1.329 lets a model judge each command and runs those it
 // finds harmless, outside of the workdir too. dontAsk denies them.
-func accessArgs(r agent.Request, root bool) ([]string, error) {
+func accessArgs(write string, r agent.Request, root bool) ([]string, error) {
 	var args []string
 	switch r.Access {
 	case agent.AccessRead:
-		args = []string{"--permission-mode", "dontAsk", "--disallowedTools=" + changingTools + "," + lastingTools}
+		args = []string{modeFlag, readMode, "--disallowedTools=" + changingTools + "," + lastingTools}
 	case agent.AccessFull:
 		if root && r.Resolved.Getenv("IS_SANDBOX") != "1" {
 			return nil, agent.Usagef("access full is refused to root; run as another user, or set IS_SANDBOX=1 where this machine is a sandbox")
 		}
-		return []string{"--permission-mode", "bypassPermissions"}, nil
+		return []string{modeFlag, fullMode}, nil
 	default:
-		args = []string{"--permission-mode", "acceptEdits", "--disallowedTools=" + lastingTools}
+		args = []string{modeFlag, write, "--disallowedTools=" + lastingTools}
 	}
 	if len(r.AllowCommands) == 0 {
 		return args, nil

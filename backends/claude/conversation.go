@@ -3,6 +3,9 @@ package claude
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -16,7 +19,7 @@ import (
 func conversation() *registry.Session {
 	return &registry.Session{
 		Command: func(r agent.Request) (agent.Command, error) {
-			c, err := command(r, os.Geteuid() == 0)
+			c, err := commandIn(askMode, r, os.Geteuid() == 0)
 			c.Args = append([]string{"--input-format", "stream-json", "--permission-prompt-tool", "stdio"}, c.Args...)
 			c.Stdin = ""
 			return c, err
@@ -25,8 +28,9 @@ func conversation() *registry.Session {
 			return &streamjson.Engine{
 				Decoder: func() formatters.Decoder { return new(decoder) },
 				// Reading is more than a mode: tools are taken away at the start.
-				Modes:   map[agent.Access]string{agent.AccessWrite: "acceptEdits", agent.AccessFull: "bypassPermissions"},
+				Modes:   map[agent.Access]string{agent.AccessWrite: askMode, agent.AccessFull: fullMode},
 				Subject: subject,
+				Edits:   edits,
 			}
 		},
 		Protocol:   "streamjson",
@@ -42,6 +46,30 @@ func conversation() *registry.Session {
 			Resume:        true,
 		},
 	}
+}
+
+// edits returns the files that a tool changes. The directory that a relative name
+// is relative to changes with the model's commands, so only absolute names count.
+func edits(tool string, input json.RawMessage) []string {
+	if !slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, tool) {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(input, &members) != nil {
+		return nil
+	}
+	var files []string
+	for member, value := range members {
+		if !strings.HasSuffix(member, "path") {
+			continue
+		}
+		var name string
+		if json.Unmarshal(value, &name) != nil || !filepath.IsAbs(name) {
+			return nil
+		}
+		files = append(files, name)
+	}
+	return files
 }
 
 // subject is the file that a tool changes, or what else it is asked for. How the

@@ -14,7 +14,7 @@ func TestSessionCommand(t *testing.T) {
 	t.Parallel()
 	const (
 		safe  = "--input-format\nstream-json\n--permission-prompt-tool\nstdio\n" + head + "--setting-sources\nuser\n--strict-mcp-config\n"
-		write = "--permission-mode\nacceptEdits\n--disallowedTools=" + lastingTools
+		write = "--permission-mode\ndefault\n--disallowedTools=" + lastingTools
 	)
 	for name, test := range map[string]struct {
 		change func(*agent.Request)
@@ -63,6 +63,28 @@ func TestSubject(t *testing.T) {
 	} {
 		if same := subject("T", json.RawMessage(test.a)) == subject("T", json.RawMessage(test.b)); same != test.same {
 			t.Errorf("%s and %s are the same: %v", test.a, test.b, same)
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ tool, input, want string }{
+		{"Write", `{"file_path":"/a","content":"/b"}`, "/a"},
+		{"Edit", `{"file_path":"/a","old_string":"/b","new_string":"/c"}`, "/a"},
+		{"MultiEdit", `{"file_path":"/a","edits":[]}`, "/a"},
+		{"NotebookEdit", `{"notebook_path":"/a","new_source":"/b"}`, "/a"},
+		{"Write", `{"file_path":"a"}`, ""},
+		{"Write", `{"file_path":["/a"]}`, ""},
+		{"Write", `{"file_path":"/a","other_path":"b"}`, ""},
+		{"Write", `{"content":"/a"}`, ""},
+		{"Write", `["/a"]`, ""},
+		{"Write", ``, ""},
+		{"Bash", `{"file_path":"/a"}`, ""},
+		{"mcp__x__Write", `{"file_path":"/a"}`, ""},
+	} {
+		if got := strings.Join(edits(test.tool, json.RawMessage(test.input)), " "); got != test.want {
+			t.Errorf("%s %s changes %q, want %q", test.tool, test.input, got, test.want)
 		}
 	}
 }

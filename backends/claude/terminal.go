@@ -38,7 +38,7 @@ func interactive() *registry.Terminal {
 // caller's trust it is answered, so it is told that it need not. It would also
 // install newer versions of itself.
 func interactiveCommand(r agent.Request) (agent.Command, error) {
-	args, err := options(r, os.Geteuid() == 0)
+	args, err := options(editMode, r, os.Geteuid() == 0)
 	return agent.Command{
 		Args: append(args, callerArgs(r)...),
 		Env:  append(env(r), "CLAUDE_CODE_SANDBOXED=1", "DISABLE_AUTOUPDATER=1"),

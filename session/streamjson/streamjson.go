@@ -32,7 +32,14 @@ type Engine struct {
 	// Subject returns what of a tool's input makes two questions for permission
 	// ask for the same. Nil means all of it.
 	Subject func(tool string, input json.RawMessage) string
+	// Edits returns the files that the call of a tool changes, nil for a tool that
+	// does anything else. The engine accepts the agent's request for it unasked
+	// with write access, where [session.Start.MayEdit] includes every file. It is
+	// for agents whose mode for write access requests an approval for each edit.
+	// Nil accepts none.
+	Edits func(tool string, input json.RawMessage) []string
 
+	start  session.Start
 	input  *session.LineWriter
 	sink   session.Sink
 	stream *formatters.Stream
@@ -40,6 +47,7 @@ type Engine struct {
 	endTools func() // may be nil
 
 	mu        sync.Mutex
+	access    agent.Access
 	last      int
 	waiting   map[string]chan<- *response // by request ID; nil means that there is no answer any more
 	questions map[string]question
@@ -145,6 +153,7 @@ var errClosed = errors.New("the agent's output has ended")
 // first turn.
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
 	e.input, e.sink, e.endTools = session.NewLineWriter(t.Input), sink, t.EndTools
+	e.start, e.access = start, start.Request.Access
 	e.waiting, e.questions, e.accepted = map[string]chan<- *response{}, map[string]question{}, map[string]bool{}
 	e.stream = formatters.NewStream(e.Decoder(), func(event *agent.Event) error {
 		e.event(event)
@@ -268,7 +277,7 @@ func (e *Engine) asked(c *control) {
 	}
 	q := question{c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
 	e.mu.Lock()
-	accepted := e.accepted[q.subject]
+	accepted := e.accepted[q.subject] || e.includes(&c.Request)
 	if !accepted {
 		e.questions[c.RequestID] = q
 	}
@@ -281,6 +290,11 @@ func (e *Engine) asked(c *control) {
 		Kind: agent.KindApproval, ApprovalID: c.RequestID, Text: c.Request.Reason,
 		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
 	})
+}
+
+// includes reports whether write access includes what is asked. e.mu is held.
+func (e *Engine) includes(r *agentRequest) bool {
+	return e.access == agent.AccessWrite && e.Edits != nil && e.start.MayEdit(e.access, e.Edits(r.ToolName, r.Input))
 }
 
 func (e *Engine) subject(r *agentRequest) string {
@@ -423,6 +437,11 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 		return session.ErrUnsupported
 	}
 	_, err := e.request(ctx, clientRequest{Subtype: "set_permission_mode", Mode: mode})
+	if err == nil {
+		e.mu.Lock()
+		e.access = access
+		e.mu.Unlock()
+	}
 	return err
 }
 
