@@ -44,32 +44,6 @@ func mergeEnv(environ, changes []string) []string {
 	return merged
 }
 
-// secrets are values that must not appear in any text of ours.
-type secrets []string
-
-// minSecret is the length from which a value is long enough to be a secret and
-// not to occur by accident.
-const minSecret = 8
-
-// findSecrets returns the values of the variables that hold credentials by
-// their name.
-func findSecrets(environ []string) secrets {
-	var found secrets
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if len(value) >= minSecret && isSecretName(name) {
-			found = append(found, value)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-func isSecretName(name string) bool {
-	name = strings.ToUpper(name)
-	return strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET")
-}
-
 // makeTempDir makes a private folder in the first of [TempDirs] that can be used.
 // It is this process's until the claim is released.
 func makeTempDir(environ []string) (dir string, claim *process.Claim, err error) {

@@ -1,127 +1,171 @@
 package runner
 
 import (
+	"bytes"
 	"io"
-	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 )
 
-// Mask returns text with "***" in place of every secret in environ, as in all
-// texts of the runner. Secrets are the values of 8 bytes and more of variables
-// whose name ends in _KEY, _TOKEN or _SECRET. Those that overlap become one "***".
-func Mask(environ []string, text string) string { return findSecrets(environ).mask(text) }
+// Mask returns text with "***" in place of every secret in environ; see [Masker].
+// Callers with several texts make a Masker.
+func Mask(environ []string, text string) string { return NewMasker(environ).Text(text) }
+
+// A Masker puts "***" in place of secrets, as in all texts of the runner. Secrets
+// are the values of variables whose name ends in _KEY, _TOKEN or _SECRET, without
+// white space around them; what is then shorter than 8 bytes is not masked. A
+// secret is found
+//
+//   - as it is,
+//   - in base64 of the standard and the URL alphabet, also within the base64 of a
+//     longer text; a character at either end that holds bits of other bytes too
+//     stays,
+//   - as both with any of its characters escaped as in JSON, up to three times over,
+//     or percent-encoded.
+//
+// Those that overlap become one "***". Other encodings are not found: among them
+// hex, base64 of base64 or with line breaks, and compression.
+//
+// A Masker is immutable, so it may be used concurrently. A nil one masks nothing.
+type Masker struct{ finder }
+
+// NewMasker returns a Masker for the secrets in environ, nil for none.
+func NewMasker(environ []string) *Masker {
+	var needles []string
+	seen := map[string]bool{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if value = strings.TrimSpace(value); len(value) < minSecret || !isSecretName(name) || seen[value] {
+			continue
+		}
+		seen[value] = true
+		needles = append(needles, value)
+	}
+	if len(needles) == 0 {
+		return nil
+	}
+	for _, value := range needles {
+		for _, form := range base64Forms(value) {
+			if !seen[form] {
+				seen[form] = true
+				needles = append(needles, form)
+			}
+		}
+	}
+	m := &Masker{}
+	m.prepare(needles)
+	return m
+}
+
+// minSecret is the length from which a value is long enough to be a secret and
+// not to occur by accident.
+const minSecret = 8
+
+func isSecretName(name string) bool {
+	name = strings.ToUpper(name)
+	return strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET")
+}
+
+// Text returns text without secrets, itself where there are none.
+func (m *Masker) Text(text string) string {
+	if m == nil {
+		return text
+	}
+	found := m.find(text)
+	if len(found) == 0 {
+		return text
+	}
+	var b strings.Builder
+	masked(&b, text, found) // a Builder takes everything
+	return b.String()
+}
+
+// masked writes text with "***" in place of what was found in it.
+func masked(w io.StringWriter, text string, found []span) (err error) {
+	write := func(s string) {
+		if err == nil && s != "" {
+			_, err = w.WriteString(s)
+		}
+	}
+	done := 0
+	for _, secret := range found {
+		write(text[done:secret.from])
+		write("***")
+		done = secret.to
+	}
+	write(text[done:])
+	return err
+}
+
+// Writer returns a MaskWriter that writes to out.
+func (m *Masker) Writer(out io.Writer) *MaskWriter { return &MaskWriter{out: out, masker: m} }
 
 // A MaskWriter passes text on as [Mask] returns it, also where a secret comes in
 // several writes. It holds back only what may be the beginning of a secret, until
 // Flush. Its methods may be called concurrently.
 type MaskWriter struct {
-	mu      sync.Mutex
-	out     io.Writer
-	secrets secrets
-	held    string
+	mu     sync.Mutex
+	out    io.Writer
+	masker *Masker
+	held   []byte
 }
 
 // NewMaskWriter returns a MaskWriter that writes to out.
 func NewMaskWriter(out io.Writer, environ []string) *MaskWriter {
-	return &MaskWriter{out: out, secrets: findSecrets(environ)}
+	return NewMasker(environ).Writer(out)
 }
 
 // Write takes all of b. The error is that of the writer behind.
 func (w *MaskWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.secrets) == 0 {
+	if w.masker == nil {
 		return w.out.Write(b)
 	}
-	w.held += string(b)
-	return len(b), w.pass(w.secrets.settled(w.held))
+	w.held = append(w.held, b...)
+	text := unsafe.String(unsafe.SliceData(w.held), len(w.held)) // until held changes
+	found := w.masker.find(text)
+	end := w.masker.settled(text)
+	for i, secret := range found {
+		if secret.to > end {
+			found = found[:i]
+			end = min(end, secret.from) // a secret stays in one piece
+			break
+		}
+	}
+	err := w.pass(end, found)
+	return len(b), err
 }
 
 // Flush passes on what is held back.
 func (w *MaskWriter) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.pass(len(w.held))
-}
-
-// pass passes the first n bytes on.
-func (w *MaskWriter) pass(n int) error {
-	text := w.secrets.mask(w.held[:n])
-	w.held = w.held[n:]
-	if text == "" {
+	if w.masker == nil {
 		return nil
 	}
-	_, err := io.WriteString(w.out, text)
+	return w.pass(len(w.held), w.masker.find(string(w.held)))
+}
+
+// pass passes the first n bytes on, in one write.
+func (w *MaskWriter) pass(n int, found []span) error {
+	if n == 0 {
+		return nil
+	}
+	text := w.held[:n]
+	if len(found) > 0 {
+		var b bytes.Buffer
+		_ = masked(&b, string(text), found) // a Buffer takes everything
+		text = b.Bytes()
+	}
+	_, err := w.out.Write(text)
+	w.held = append(w.held[:0], w.held[n:]...)
+	if cap(w.held) > maxKept && len(w.held) < maxKept {
+		w.held = bytes.Clone(w.held)
+	}
 	return err
 }
 
-// A span is a part of a text.
-type span struct{ from, to int }
-
-// mask returns text with "***" in place of what is secret in it.
-func (s secrets) mask(text string) string {
-	found := s.find(text)
-	if len(found) == 0 {
-		return text
-	}
-	var b strings.Builder
-	done := 0
-	for len(found) > 0 {
-		secret := found[0]
-		for found = found[1:]; len(found) > 0 && found[0].from < secret.to; found = found[1:] {
-			secret.to = max(secret.to, found[0].to)
-		}
-		b.WriteString(text[done:secret.from])
-		b.WriteString("***")
-		done = secret.to
-	}
-	b.WriteString(text[done:])
-	return b.String()
-}
-
-// find returns where secrets are in text, from left to right. They may overlap.
-func (s secrets) find(text string) (found []span) {
-	for _, value := range s {
-		first := len(found)
-		for at := 0; ; at++ {
-			next := strings.Index(text[at:], value)
-			if next < 0 {
-				break
-			}
-			at += next
-			// What repeats itself, and can begin in its own middle, is one span.
-			if last := len(found) - 1; last >= first && at < found[last].to {
-				found[last].to = at + len(value)
-			} else {
-				found = append(found, span{at, at + len(value)})
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
-	return found
-}
-
-// settled returns how much of text is masked alike whatever follows it.
-func (s secrets) settled(text string) int {
-	end := len(text)
-	for _, value := range s {
-		for n := min(len(value)-1, len(text)); n > len(text)-end; n-- {
-			if strings.HasSuffix(text, value[:n]) {
-				end = len(text) - n
-				break
-			}
-		}
-	}
-	for again := true; again; { // a secret stays in one piece
-		again = false
-		for _, value := range s {
-			from := max(0, end-len(value)+1)
-			to := min(len(text), end+len(value)-1)
-			if at := strings.Index(text[from:to], value); at >= 0 && from+at < end {
-				end, again = from+at, true
-			}
-		}
-	}
-	return end
-}
+// maxKept is the largest buffer that a MaskWriter keeps between writes.
+const maxKept = 128 << 10

@@ -28,7 +28,7 @@ type output struct {
 	req       *agent.Request
 	recording *agent.Recording
 	stop      context.CancelCauseFunc
-	secrets   secrets
+	secrets   *Masker
 	panics    panics
 	lines     consumer // the way of standard output through the decoder
 	formatter agent.Formatter
@@ -334,7 +334,7 @@ func (o *output) reason() string {
 
 // quote returns the beginning of text as it may stand in an error.
 func (o *output) quote(text string) string {
-	text = o.secrets.mask(text)
+	text = o.secrets.Text(text)
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
 	}
@@ -342,13 +342,13 @@ func (o *output) quote(text string) string {
 }
 
 // tail returns the last lines of a standard error that say something.
-func tail(stderr *capture.Buffer, hide secrets, quiet func([]byte) bool) string {
+func tail(stderr *capture.Buffer, hide *Masker, quiet func([]byte) bool) string {
 	c := stderr.Captured()
 	text := c.Head
 	if c.Truncated {
 		text = c.Tail
 	}
-	text = []byte(hide.mask(string(text)))
+	text = []byte(hide.Text(string(text)))
 	if len(text) > stderrTailSize {
 		text = text[len(text)-stderrTailSize:]
 		if _, after, ok := bytes.Cut(text, []byte("\n")); ok {

@@ -82,7 +82,7 @@ type prepared struct {
 	workspace  *instructions.Workspace // nil where the runtime takes no instructions
 	warnings   []string
 	warn       func(string)
-	secrets    secrets
+	secrets    *Masker
 	path       pathRule
 	enforced   []string      // names of variables that nothing overrides
 	silence    time.Duration // see resultSilence
@@ -103,7 +103,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 	p.req.Resolved = agent.Resolved{}
 	guardRequest(&p.req)
 	p.warn = func(line string) {
-		line = oneLine(p.secrets.mask(line))
+		line = oneLine(p.secrets.Text(line))
 		p.warnings = append(p.warnings, line)
 		r.warn(line)
 	}
@@ -287,7 +287,7 @@ func (p *prepared) settleEnv(environ []string) error {
 		}
 	}
 	merged := mergeEnv(environ, p.req.Env)
-	p.secrets = findSecrets(merged)
+	p.secrets = NewMasker(merged)
 	p.path = newPathRule(p.req.Workdir, merged, p.req.TrustWorkspace)
 	var warnings []string
 	p.req.Resolved.Environ, warnings = p.path.environ(merged)

@@ -81,7 +81,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	}
 	// The runtime's own variables can be secrets too.
 	environ := p.environ()
-	p.secrets = findSecrets(slices.Concat(p.req.Resolved.Environ, environ))
+	p.secrets = NewMasker(slices.Concat(p.req.Resolved.Environ, environ))
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()

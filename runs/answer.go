@@ -28,7 +28,7 @@ func (r *record) writeAnswer(ctx context.Context, result *agent.Result) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s of the agent is left out: %w", outputName, err)
 	case result.Text != "":
-		return r.folder.ReplaceFrom(outputName, strings.NewReader(r.mask.text(result.Text)), false)
+		return r.folder.ReplaceFrom(outputName, strings.NewReader(r.mask.Text(result.Text)), false)
 	}
 	said, err := r.stdout.written()
 	if err != nil {
@@ -44,11 +44,11 @@ func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 		return err
 	}
 	if info.Size() <= maxAnswer {
-		if !r.mask.some {
+		if r.mask == nil {
 			return nil
 		}
 		counted := &counter{}
-		if err := maskTo(counted, untilDone{ctx, own}, &r.mask); err != nil || counted.size == info.Size() {
+		if err := maskTo(counted, untilDone{ctx, own}, r.mask); err != nil || counted.size == info.Size() {
 			return err // a secret is longer than what stands for it
 		}
 		if _, err := own.Seek(0, io.SeekStart); err != nil {
@@ -57,7 +57,7 @@ func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 	}
 	from, to := io.Pipe()
 	defer from.Close()
-	go func() { to.CloseWithError(maskTo(to, io.LimitReader(own, maxAnswer), &r.mask)) }()
+	go func() { to.CloseWithError(maskTo(to, io.LimitReader(own, maxAnswer), r.mask)) }()
 	return r.putAnswer(ctx, from, info.Size())
 }
 
@@ -85,8 +85,8 @@ func (u untilDone) Read(b []byte) (int, error) {
 	return u.from.Read(b)
 }
 
-func maskTo(to io.Writer, from io.Reader, mask *masker) error {
-	w := runner.NewMaskWriter(to, mask.environ)
+func maskTo(to io.Writer, from io.Reader, mask *runner.Masker) error {
+	w := mask.Writer(to)
 	if _, err := io.Copy(w, from); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (r *record) end(result agent.Result, err error) error {
 		r.problem = moved
 	}
 	if r.problem != nil {
-		r.info.RecordProblem = r.mask.text(r.problem.Error())
+		r.info.RecordProblem = r.mask.Text(r.problem.Error())
 	}
 	if failure := updateInfo(ctx, r.folder, &r.info); failure != nil {
 		_ = r.note(failure)
@@ -103,23 +103,23 @@ func (r *record) finish(result *agent.Result, err error) {
 	info := &r.info
 	info.EndTime = time.Now().UTC()
 	info.ExitCode, info.Signal = exitCode(result), result.Signal
-	info.SessionID = r.mask.text(result.SessionID)
+	info.SessionID = r.mask.Text(result.SessionID)
 	if result.Model != "" {
-		info.Model = r.mask.text(result.Model)
+		info.Model = r.mask.Text(result.Model)
 	}
 	if result.Usage != nil {
 		usage := Usage(*result.Usage)
 		info.Usage = &usage
 	}
 	for _, w := range result.Warnings {
-		info.Warnings = append(info.Warnings, r.mask.text(w))
+		info.Warnings = append(info.Warnings, r.mask.Text(w))
 	}
 	if err == nil {
 		info.Status = StatusCompleted
 		return
 	}
 	info.Status = StatusFailed
-	info.ErrorKind, info.Error = agent.KindOf(err), r.mask.text(err.Error())
+	info.ErrorKind, info.Error = agent.KindOf(err), r.mask.Text(err.Error())
 	info.ErrorSummary = summary(info.ExitCode, err)
 }
 
@@ -161,10 +161,10 @@ const maxCommandLine = 8 << 10
 
 // commandLine returns the agent's command as a shell would take it, without
 // secrets.
-func commandLine(start agent.Start, promptPath string, mask *masker) string {
+func commandLine(start agent.Start, promptPath string, mask *runner.Masker) string {
 	words := []string{baseName(start.Path)}
 	for _, arg := range start.Command.Args {
-		words = append(words, shellWord(mask.text(arg)))
+		words = append(words, shellWord(mask.Text(arg)))
 	}
 	line := strings.Join(words, " ")
 	if len(line) > maxCommandLine {

@@ -12,34 +12,6 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// A masker removes secrets from what is written.
-type masker struct {
-	environ []string // the secrets, as they are and as they stand in JSON
-	some    bool
-}
-
-func newMasker(environ []string) masker {
-	var m masker
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if value == "" || runner.Mask([]string{entry}, value) == value {
-			continue
-		}
-		m.environ = append(m.environ, entry, name+"="+quotedInJSON(value))
-	}
-	m.some = len(m.environ) > 0
-	return m
-}
-
-// quotedInJSON returns text as it stands in a JSON string of ours.
-func quotedInJSON(text string) string {
-	const before, after = `{"kind":"","text":"`, `"}`
-	line := (&agent.Event{Text: text}).AppendJSON(nil)
-	return string(line[len(before) : len(line)-len(after)])
-}
-
-func (m *masker) text(text string) string { return runner.Mask(m.environ, text) }
-
 // An outputFile is the file of one output of the agent. What was written is read
 // through it too: the agent can put anything else under its name.
 type outputFile struct {
@@ -54,7 +26,7 @@ func (r *record) openOutput(name string) (*outputFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &outputFile{record: r, file: f, masked: runner.NewMaskWriter(f, r.mask.environ)}, nil
+	return &outputFile{record: r, file: f, masked: r.mask.Writer(f)}, nil
 }
 
 // Write writes b to the file. What cannot be written is no error unless the record
@@ -148,7 +120,7 @@ func (f *eventFile) add(e *Entry, r *record) error {
 		f.calls++
 	}
 	if f.err == nil {
-		f.gatherEntry(e, &r.mask)
+		f.gatherEntry(e, r.mask)
 		if len(f.gather) >= flushSize {
 			f.write()
 		} else if !f.pending {
@@ -164,15 +136,15 @@ func (f *eventFile) add(e *Entry, r *record) error {
 }
 
 // gatherEntry adds the line of an entry without secrets.
-func (f *eventFile) gatherEntry(e *Entry, mask *masker) {
-	if !mask.some {
+func (f *eventFile) gatherEntry(e *Entry, mask *runner.Masker) {
+	if mask == nil {
 		f.gather = append(e.AppendJSON(f.gather), '\n')
 		return
 	}
 	for _, e := range f.pieces.take(e, mask) {
 		begun := len(f.gather)
 		f.gather = e.AppendJSON(f.gather)
-		f.gather = append(append(f.gather[:begun], mask.text(string(f.gather[begun:]))...), '\n')
+		f.gather = append(append(f.gather[:begun], mask.Text(string(f.gather[begun:]))...), '\n')
 	}
 }
 

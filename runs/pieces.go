@@ -17,7 +17,7 @@ type pieces struct {
 
 // take returns what is to be written for an entry: the rest of the text before it
 // and the entry itself, or as much of it as is settled.
-func (p *pieces) take(e *Entry, mask *masker) []*Entry {
+func (p *pieces) take(e *Entry, mask *runner.Masker) []*Entry {
 	piece := e.Delta && (e.Kind == agent.KindText || e.Kind == agent.KindThinking)
 	var all []*Entry
 	if !piece || p.last == nil || p.last.Kind != e.Kind || p.last.MessageID != e.MessageID || p.last.Subagent != e.Subagent {
@@ -29,7 +29,7 @@ func (p *pieces) take(e *Entry, mask *masker) []*Entry {
 		return append(all, e)
 	}
 	if p.last == nil {
-		p.masked = runner.NewMaskWriter(&p.passed, mask.environ)
+		p.masked = mask.Writer(&p.passed)
 	}
 	_, _ = p.masked.Write([]byte(e.Text)) // to memory
 	now := *e

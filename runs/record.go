@@ -16,6 +16,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // The files of a run.
@@ -42,7 +43,7 @@ type record struct {
 	// anything else under their paths.
 	taskFolder, folder *statefile.Dir
 
-	mask masker
+	mask *runner.Masker
 	warn func(string)
 
 	version func() string // of the agent's CLI; see askVersion
@@ -138,11 +139,11 @@ func (s *Store) taskOf(project, run string) string {
 
 // begin makes the folder of a run with all that is known of it, and announces it.
 func (s *Store) begin(ctx context.Context, run *agent.Recordable, place agent.Place) (*record, string, error) {
-	r := &record{store: s, ctx: ctx, mask: newMasker(run.Environ), warn: run.Warn}
+	r := &record{store: s, ctx: ctx, mask: runner.NewMasker(run.Environ), warn: run.Warn}
 	r.task = filepath.Join(s.Root, place.Project, place.Task)
 	r.bus = filepath.Join(r.task, busName)
 	r.info = newInfo(run, place)
-	r.info.CWD, r.info.Model = r.mask.text(r.info.CWD), r.mask.text(r.info.Model)
+	r.info.CWD, r.info.Model = r.mask.Text(r.info.CWD), r.mask.Text(r.info.Model)
 	prompt, err := r.open(run, place)
 	if err != nil {
 		r.closeFolders()
@@ -234,12 +235,12 @@ func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt stri
 	for range maxClashes {
 		r.info.RunID = newRunID(r.info.StartTime)
 		r.locate(filepath.Join(r.task, runsName, r.info.RunID))
-		r.info.CommandLine = commandLine(run.Start, r.info.PromptPath, &r.mask)
+		r.info.CommandLine = commandLine(run.Start, r.info.PromptPath, r.mask)
 		prompt = run.Request.Prompt
 		if r.store.Preamble && !run.Session {
 			prompt = r.preamble() + prompt
 		}
-		if err = r.folder.ReplaceFrom(promptName, strings.NewReader(r.mask.text(prompt)), false); err != nil {
+		if err = r.folder.ReplaceFrom(promptName, strings.NewReader(r.mask.Text(prompt)), false); err != nil {
 			return "", err
 		}
 		if err = writeInfo(r.folder, &r.info); err != nil {
@@ -302,7 +303,7 @@ func (r *record) writeTask(prompt string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(r.mask.text(prompt) + "\n")
+	_, err = f.WriteString(r.mask.Text(prompt) + "\n")
 	return errors.Join(err, f.Close())
 }
 

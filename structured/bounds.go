@@ -36,7 +36,7 @@ func (r *Runner) mask(req *agent.Request) func(string) string {
 		environ = os.Environ()
 	}
 	environ = slices.Concat(environ, req.Env)
-	return func(words string) string { return runner.Mask(environ, words) }
+	return runner.NewMasker(environ).Text
 }
 
 // answer puts the value of the answer in its place, or says what is wrong with it.

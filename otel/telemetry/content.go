@@ -18,19 +18,15 @@ const (
 	maxWord = 256
 	// maxContent is the length of a text of the user, the agent or a tool.
 	maxContent = 64 << 10
-	// maxInput is the longest input of a tool that is looked at.
-	maxInput = 1 << 20
 )
 
 // A masker makes texts fit to be sent.
-type masker struct {
-	environ []string
-}
+type masker struct{ secrets *runner.Masker }
 
 // newMasker returns a masker for the secrets in environ, those in the headers of
 // the exporters included.
 func newMasker(environ []string) *masker {
-	m := &masker{environ: environ[:len(environ):len(environ)]}
+	all := environ[:len(environ):len(environ)]
 	for _, entry := range environ {
 		name, list, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, "OTEL_EXPORTER_OTLP_") || !strings.HasSuffix(name, "HEADERS") {
@@ -38,25 +34,26 @@ func newMasker(environ []string) *masker {
 		}
 		for header := range strings.SplitSeq(list, ",") {
 			_, value, _ := strings.Cut(header, "=")
-			m.add(strings.TrimSpace(value))
+			all = appendHeader(all, strings.TrimSpace(value))
 		}
 	}
-	return m
+	return &masker{runner.NewMasker(all)}
 }
 
-// add makes the value of a header a secret, as it is written and as it is sent,
-// with and without its scheme.
-func (m *masker) add(value string) {
+// appendHeader makes the value of a header a secret, as it is written and as it is
+// sent, with and without its scheme.
+func appendHeader(environ []string, value string) []string {
 	values := []string{value}
 	if plain, err := url.PathUnescape(value); err == nil && plain != value {
 		values = append(values, plain)
 	}
 	for _, v := range values {
 		if _, credentials, ok := strings.Cut(v, " "); ok {
-			m.environ = append(m.environ, "HEADER_SECRET="+credentials)
+			environ = append(environ, "HEADER_SECRET="+credentials)
 		}
-		m.environ = append(m.environ, "HEADER_SECRET="+v)
+		environ = append(environ, "HEADER_SECRET="+v)
 	}
+	return environ
 }
 
 // word returns s as a word.
@@ -73,42 +70,17 @@ func (m *masker) payload(p agent.Payload) string {
 // upTo returns the beginning of s with what is secret masked.
 func (m *masker) upTo(limit int, s string) string {
 	if len(s) <= limit {
-		return clip(runner.Mask(m.environ, s), limit)
+		return clip(m.secrets.Text(s), limit)
 	}
 	var beginning strings.Builder
-	w := runner.NewMaskWriter(&beginning, m.environ)
+	w := m.secrets.Writer(&beginning)
 	_, _ = w.Write([]byte(s[:limit])) // a Builder takes everything
 	// Not flushed: what may be the beginning of a secret is left out.
 	return clip(beginning.String(), limit)
 }
 
-// json returns the input of a tool with the secrets in its strings masked, however
-// they are escaped.
-func (m *masker) json(input json.RawMessage) string {
-	var value any // whatever the tool takes
-	if len(input) > maxInput || json.Unmarshal(input, &value) != nil {
-		return m.text(string(input))
-	}
-	return m.text(encode(m.inside(value)))
-}
-
-func (m *masker) inside(value any) any {
-	switch v := value.(type) {
-	case string:
-		return runner.Mask(m.environ, v)
-	case []any:
-		for i := range v {
-			v[i] = m.inside(v[i])
-		}
-	case map[string]any:
-		masked := make(map[string]any, len(v))
-		for name, member := range v {
-			masked[runner.Mask(m.environ, name)] = m.inside(member)
-		}
-		return masked
-	}
-	return value
-}
+// json returns the input of a tool without secrets.
+func (m *masker) json(input json.RawMessage) string { return m.text(string(input)) }
 
 // encode returns value as JSON; its types can be nothing else.
 func encode(value any) string {
