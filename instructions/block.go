@@ -37,7 +37,10 @@ func (w *Workspace) AddBlock(b Block) error {
 	if err := b.check(); err != nil {
 		return err
 	}
+	had := false
 	changed, err := edit(w.root, b.Path, func(old []byte, newDirs int) ([]byte, error) {
+		have, _ := b.find(old)
+		had = have != nil
 		return b.add(old, w.newDirs(b.Path, newDirs))
 	}, w.dryRun)
 	if err != nil {
@@ -45,6 +48,9 @@ func (w *Workspace) AddBlock(b Block) error {
 	}
 	if changed {
 		w.note(b.Path, "block %s, %d bytes", b.Name, len(b.Text))
+	}
+	if changed && !had {
+		w.added(func() error { return w.RemoveBlock(b) })
 	}
 	return nil
 }

@@ -142,13 +142,15 @@ func (h *Home) make() (err error) {
 				h.base.RemoveAll(h.name)
 			}
 			removeBase(h.top, h.base, h.parent)
+			removeDirs(h.top, made) // where there is no .gitignore that names them
 		}
 	}()
 	removeAbandoned(h.base)
-	if h.hidden, made, err = ignoreAll(h.base, made); err != nil {
+	var all []string
+	if h.hidden, all, err = ignoreAll(h.base, made); err != nil {
 		return err
 	}
-	h.w.noteMade(h.parent, made)
+	h.w.noteMade(h.parent, all)
 	if h.name, err = randomName(); err != nil {
 		return err
 	}

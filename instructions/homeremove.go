@@ -127,10 +127,18 @@ func parseIgnore(text string) (made []string, ours bool) {
 // there when it is ours. It reports whether the parent is hidden from git now:
 // what else may be there by that name is left alone. all are the directories it
 // says were made. The workdir is locked.
+//
+// An error leaves the file as it was, also on a full disk.
 func ignoreAll(base *os.Root, made []string) (hidden bool, all []string, err error) {
+	info, _ := base.Lstat(ignoreName)
 	old, err := readFile(base, ignoreName, 1<<16)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !isLink(base, ignoreName):
+		err = writeNew(base, ignoreName, []byte(ignoreText(made)), 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			return false, nil, nil // something else is there now
+		}
+		return err == nil, made, err
 	case err != nil:
 		return false, nil, nil // something else is there
 	default:
@@ -145,20 +153,16 @@ func ignoreAll(base *os.Root, made []string) (hidden bool, all []string, err err
 		slices.Sort(made) // a parent sorts before its children
 		made = slices.Compact(made)
 	}
-	return true, made, base.WriteFile(ignoreName, []byte(ignoreText(made)), 0o644)
+	return true, made, replace(base, ignoreName, info, []byte(ignoreText(made)))
 }
 
 // ignoreDir hides one directory from git. Whatever has the name already stays.
 func ignoreDir(root *os.Root, dir string) error {
-	file, err := root.OpenFile(path.Join(dir, ignoreName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	err := writeNew(root, path.Join(dir, ignoreName), []byte(ignoreTail), 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(ignoreTail)
-	return errors.Join(err, file.Close())
+	return err
 }
 
 // removeBase removes the parent of homes when nothing is left in it but what

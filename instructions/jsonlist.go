@@ -42,6 +42,7 @@ func (w *Workspace) AddToJSON(j JSONList) error {
 	}
 	if changed {
 		w.note(j.Path, "%q added to %s", j.Value, strings.Join(j.Keys, "."))
+		w.added(func() error { return w.RemoveFromJSON(j) })
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ type Workspace struct {
 	mu      sync.Mutex
 	actions []string
 	made    map[string]bool // directories that were made for homes
+	undo    []func() error  // take back what was added
 }
 
 // Open opens the workdir of chain. In a dry run nothing is ever written and
@@ -80,6 +81,27 @@ func (w *Workspace) note(name, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.actions = append(w.actions, display(name)+": "+fmt.Sprintf(format, args...))
+}
+
+func (w *Workspace) added(undo func() error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.undo = append(w.undo, undo)
+}
+
+// Undo takes back what [Workspace.AddToJSON] and [Workspace.AddBlock] have added
+// through w, the last first, for a run that did not start. What was there before
+// stays. Call it after the homes are removed; calling it again does nothing.
+func (w *Workspace) Undo() error {
+	w.mu.Lock()
+	undo := w.undo
+	w.undo = nil
+	w.mu.Unlock()
+	var errs error
+	for _, step := range slices.Backward(undo) {
+		errs = errors.Join(errs, step())
+	}
+	return errs
 }
 
 // noteMade notes the directories that were made for a home below parent.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -88,7 +89,8 @@ type prepared struct {
 	silence    time.Duration // see resultSilence
 	tempClaim  *process.Claim
 	recording  agent.Recording
-	isRecorded bool // somebody wanted to be told
+	isRecorded bool        // somebody wanted to be told
+	began      atomic.Bool // the agent was started
 	protected  []string
 }
 
@@ -404,7 +406,8 @@ func required(chain instructions.Chain, rt registry.Runtime) error {
 	return nil
 }
 
-// close takes back what was arranged.
+// close takes back what was arranged, and what was added to the workdir for an
+// agent that was not started.
 func (p *prepared) close(ctx context.Context) {
 	if p.req.Resolved.Setup.Close != nil {
 		for _, w := range p.req.Resolved.Setup.Close(ctx) {
@@ -418,6 +421,11 @@ func (p *prepared) close(ctx context.Context) {
 		p.tempClaim.Release()
 	}
 	if p.workspace != nil {
+		if !p.began.Load() {
+			if err := p.workspace.Undo(); err != nil {
+				p.warn(fmt.Sprintf("what was added for the run is left behind: %v", err))
+			}
+		}
 		p.workspace.Close()
 	}
 }

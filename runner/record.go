@@ -67,6 +67,7 @@ func (p *prepared) provider() string {
 
 // started tells the recorder of the agent's process.
 func (p *prepared) started(pid int) {
+	p.began.Store(true)
 	if p.recording.Started == nil {
 		return
 	}

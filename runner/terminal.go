@@ -56,6 +56,7 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 	}
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()
+	p.began.Store(true) // it can end before open returns
 	s, err := open(opening, session.Program{
 		Runtime:   p.req.Runtime,
 		Path:      p.selection.Path,
@@ -72,6 +73,7 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 		},
 	}, p.sessionStart(options), options)
 	if err != nil {
+		p.began.Store(false)
 		ended()
 		err = p.wrap(agent.ErrAgent, err)
 		record.end(p.terminalInfo(), -1, "", err)

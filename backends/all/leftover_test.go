@@ -1,0 +1,112 @@
+package all_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+)
+
+const fullRuntime, fullLimit, fullWorkdir = "BUS_AGENT_TEST_RUNTIME", "BUS_AGENT_TEST_LIMIT", "BUS_AGENT_TEST_WORKDIR"
+
+// A full disk fails the start of a run at any write, and nothing is left of it in the
+// workdir. The limit is one of the process, so another one runs.
+func TestFailedStartLeavesNothing(t *testing.T) {
+	if id := os.Getenv(fullRuntime); id != "" {
+		runOnFullDisk(t, id)
+		return
+	}
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rt := range registry.Default().All() {
+		t.Run(rt.ID, func(t *testing.T) {
+			t.Parallel()
+			failed := 0
+			for limit := 0; limit < 1200; limit += 60 {
+				work := t.TempDir()
+				if err := errors.Join(os.MkdirAll(filepath.Join(work, ".git"), 0o755),
+					os.WriteFile(filepath.Join(work, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o644),
+					os.WriteFile(filepath.Join(work, "AGENTS.md"), []byte("be brief\n"), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+				before := names(t, work)
+				cmd := exec.Command(self, "-test.run=^TestFailedStartLeavesNothing$", "-test.v")
+				cmd.Env = append(os.Environ(), fullRuntime+"="+rt.ID, fullLimit+"="+strconv.Itoa(limit), fullWorkdir+"="+work)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				if !strings.Contains(string(out), "it failed") {
+					continue
+				}
+				failed++
+				if after := names(t, work); !slices.Equal(after, before) {
+					t.Errorf("limit %d: files are now %q, were %q\n%s", limit, after, before, out)
+				}
+			}
+			writes := rt.Instructions != nil && len(rt.Instructions.Owned) > 0
+			if writes && failed == 0 {
+				t.Error("no run has failed")
+			}
+		})
+	}
+}
+
+func runOnFullDisk(t *testing.T, id string) {
+	rt, _ := registry.Default().Lookup(id)
+	limit, err := strconv.ParseUint(os.Getenv(fullLimit), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, r := newHostileRun(t, rt)
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+		t.Skip(err)
+	}
+	_, err = r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: os.Getenv(fullWorkdir), TrustWorkspace: true})
+	if err != nil {
+		fmt.Println("it failed:", err)
+	}
+	if temp := names(t, strings.TrimPrefix(r.Environ[2], "TMPDIR=")); len(temp) > 1 {
+		t.Errorf("temporary files are left: %q", temp[1:])
+	}
+}
+
+// What cannot be started, or not be recorded, leaves nothing either.
+func TestAgentThatCannotBeStartedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, rt := range registry.Default().All() {
+		for _, trusted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%t", rt.ID, trusted), func(t *testing.T) {
+				t.Parallel()
+				work, r := newHostileRun(t, rt)
+				bin := t.TempDir()
+				if err := errors.Join(os.WriteFile(filepath.Join(bin, rt.Executables[0]), []byte("#!/nowhere\n"), 0o755),
+					os.WriteFile(filepath.Join(work, "AGENTS.md"), []byte("be brief\n"), 0o644)); err != nil {
+					t.Fatal(err)
+				}
+				r.Environ[0] = "PATH=" + bin
+				before := names(t, work)
+				if _, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work, TrustWorkspace: trusted}); !errors.Is(err, agent.ErrAgent) {
+					t.Errorf("Run = %v", err)
+				}
+				if after := names(t, work); !slices.Equal(after, before) {
+					t.Errorf("files are now %q, were %q", after, before)
+				}
+			})
+		}
+	}
+}
