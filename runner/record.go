@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/process"
 )
 
 // errAbandoned is how a run ended for its recorder when a panic or the end of its
@@ -66,16 +65,11 @@ func (p *prepared) provider() string {
 }
 
 // started tells the recorder of the agent's process.
-func (p *prepared) started(pid int) {
+func (p *prepared) started(pid int, identity string) {
 	p.began.Store(true)
-	if p.recording.Started == nil {
-		return
+	if p.recording.Started != nil {
+		p.recording.Started(agent.Process{PID: pid, Identity: identity})
 	}
-	identity, err := process.Identify(pid)
-	if err != nil { // it has ended already
-		identity = ""
-	}
-	p.recording.Started(agent.Process{PID: pid, Identity: identity})
 }
 
 // recorded ends the recording with what the run came to, and returns the error of

@@ -98,8 +98,8 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 		Files:  p.req.Resolved.Setup.Files,
 		Stdout: o.stdoutWriter(),
 		Stderr: o.stderrWriter(),
-		Started: func(pid int) {
-			_ = o.panics.guard(func() error { p.started(pid); return nil }) // it is thrown again below
+		Started: func(pid int, identity string) {
+			_ = o.panics.guard(func() error { p.started(pid, identity); return nil }) // it is thrown again below
 		},
 		Litter: p.selection.Runtime.Litter,
 	})

@@ -60,6 +60,7 @@ done
 # Everything temporary is in one folder, by which what outlives its test is found; its
 # name is short, because sockets have short names.
 TMPDIR=$(mktemp -d /tmp/fXXXX)
+chmod 755 "$TMPDIR" # some tests become another user
 export TMPDIR RUN="${RUN:-}"
 
 descendants() {

@@ -211,14 +211,23 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// until waits for a file to exist: until FILE.
+// until waits for a file that matches a pattern to exist and, if a regular
+// expression is given, for its text to match that: until PATTERN [REGEXP].
 func until(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) != 1 {
-		ts.Fatalf("usage: until FILE")
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: until PATTERN [REGEXP]")
 	}
-	if err := awaitFile(ts.MkAbs(args[0])); err != nil {
-		ts.Fatalf("%v", err)
+	text := regexp.MustCompile("(?m)" + strings.Join(args[1:], ""))
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		names, err := filepath.Glob(ts.MkAbs(args[0]))
+		ts.Check(err)
+		for _, name := range names {
+			if have, err := os.ReadFile(name); err == nil && text.Match(have) {
+				return
+			}
+		}
 	}
+	ts.Fatalf("%s does not appear", strings.Join(args, " with "))
 }
 
 // sandbox is a place to run bus-agent in from Go, as a script has one.

@@ -271,7 +271,7 @@ func (i id) reaped() bool {
 }
 
 func eventually(ok func() bool) bool {
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return true
 		}

@@ -33,6 +33,16 @@ func Identify(pid int) (string, error) {
 	return identityText(pid, p.born), nil
 }
 
+// identifyChild is Identify for a child that is not reaped, also after its end; ""
+// where the system reaps it by itself.
+func identifyChild(pid int) string {
+	p, err := readProcess(pid)
+	if err != nil {
+		return ""
+	}
+	return identityText(pid, p.born)
+}
+
 // Self returns what Identify returns for this process.
 func Self() string { return owner() }
 

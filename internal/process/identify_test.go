@@ -51,6 +51,37 @@ func TestLifeOfAProcess(t *testing.T) {
 	}
 }
 
+// A child that has ended is identified like one that runs, until it is reaped: an
+// agent can be quicker than what records it.
+func TestIdentifyChildThatHasEnded(t *testing.T) {
+	t.Parallel()
+	child := exec.Command("/bin/cat")
+	input, err := child.StdinPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Identify(child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input.Close()
+	if !eventually(func() bool { _, err := Identify(child.Process.Pid); return err != nil }) {
+		t.Fatal("it does not end")
+	}
+	if got := identifyChild(child.Process.Pid); got != want {
+		t.Errorf("identified as %q, want %q", got, want)
+	}
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := identifyChild(child.Process.Pid); got == want {
+		t.Errorf("identified as %q after it was reaped", got)
+	}
+}
+
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	child := exec.Command("/bin/cat")

@@ -39,9 +39,10 @@ type Spec struct {
 	// descendants may end by themselves; 0 means 1 s, less than 0 none.
 	Settle time.Duration
 
-	// Started is called once the process is there, with its PID, before any of its
-	// output is read; it may be nil.
-	Started func(pid int)
+	// Started is called once the process exists, with its PID and what Identify
+	// returns for it, before any of its output is read, and also where it has ended
+	// by then. It may be nil.
+	Started func(pid int, identity string)
 
 	// Litter names directories in Dir, one path element each, that are removed
 	// at the end if they were absent at the start and are empty. While several
@@ -164,7 +165,7 @@ func begin(ctx context.Context, s Spec) (*Process, error) {
 		return nil, &StartError{err}
 	}
 	if s.Started != nil {
-		s.Started(p.run.pid)
+		s.Started(p.run.pid, identifyChild(p.run.pid)) // it is reaped below
 	}
 	p.pipes.run(s, p.Stop)
 	go func() {
