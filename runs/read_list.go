@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -142,7 +143,7 @@ func (s *Store) taskFolders(filter *Filter, budget *listBudget) (tasks []string,
 		return nil, nil, ignoreMissing(err)
 	}
 	if stat, err := os.Lstat(root); err == nil && !stat.IsDir() {
-		return nil, nil, fmt.Errorf("%s: not a directory", s.Root)
+		return nil, nil, &fs.PathError{Op: "open", Path: s.Root, Err: syscall.ENOTDIR}
 	}
 	projects, err := folders(root, filter.Project, budget)
 	if errors.Is(err, errTooMany) {
