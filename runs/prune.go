@@ -1,18 +1,23 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // Remove removes the record of a run: its folder with all that is in it. It leaves
 // alone what is no run of the store, or one that goes on, or may: see
 // [StatusUnknown], which force takes for over. No link leads it out of the root.
-// The run is out of the lists at once, also if removing it is interrupted.
+// The run is out of the lists at once, also if removing it is interrupted. A
+// record of more than 500,000 entries is removed in steps: the error says so, and
+// [Store.RemoveRests] continues.
 func (s *Store) Remove(run *Run, force bool) error {
 	parts, err := s.placeOf(run.Dir)
 	if err != nil {
@@ -48,6 +53,9 @@ func (r *Run) checkOver(force bool) error {
 	return nil
 }
 
+// maxRemoved bounds what is removed of one record at once, in entries.
+const maxRemoved = 500_000
+
 // removeRecord removes a folder with all that is in it, [infoName] last: what is
 // left when that is interrupted says itself what it is.
 func removeRecord(runs *os.Root, name string) error {
@@ -63,17 +71,13 @@ func removeRecord(runs *os.Root, name string) error {
 		return ignoreMissing(err)
 	}
 	defer folder.Close()
-	entries, err := fs.ReadDir(folder.FS(), ".")
+	held, err := statefile.FromRoot(folder)
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		if entry.Name() == infoName {
-			continue
-		}
-		if err := folder.RemoveAll(entry.Name()); err != nil {
-			return err
-		}
+	defer held.Close()
+	if err := held.Empty(context.Background(), infoName, maxRemoved); err != nil {
+		return err
 	}
 	if err := ignoreMissing(folder.Remove(infoName)); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -34,12 +35,26 @@ func (r *results) open() error {
 	if g.quiet || !g.output.set || r.file != nil {
 		return nil
 	}
-	f, err := os.Create(r.inv.env.abs(g.output.text))
+	f, err := createOutput(r.inv.env.abs(g.output.text))
 	if err != nil {
 		return outputError(quote(g.output.text), err)
 	}
 	r.file = f
 	return nil
+}
+
+// createOutput opens the file of --output. It follows no link in the place of the
+// file, which an agent can have put there, but those of the system: /dev/stdout.
+func createOutput(path string) (*os.File, error) {
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if !strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/proc/") {
+		flags |= syscall.O_NOFOLLOW
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
+	if errors.Is(err, syscall.ELOOP) {
+		err = errors.New("it is a symbolic link; name the file it leads to")
+	}
+	return f, err
 }
 
 // Write passes b on in one write, so that readers see it at once.

@@ -4,9 +4,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io/fs"
+	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -88,44 +87,20 @@ func (inv *invocation) export(ctx context.Context, store *runs.Store, list []run
 	if _, err := os.Lstat(path); err == nil && !force {
 		return errors.New(quote(path) + " exists; choose another name, or --force to replace it")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".bus-agent-export-*") // 0600
-	if err != nil {
-		return outputError(quote(path), err)
-	}
-	defer os.Remove(f.Name())
-	to := bufio.NewWriterSize(f, 256<<10)
-	leftOut, err := store.Export(ctx, to, list)
-	if err == nil {
-		err = to.Flush()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = settle(f.Name(), path, force)
-	}
+	var leftOut []string
+	err := writePrivate(path, force, func(w io.Writer) (err error) {
+		to := bufio.NewWriterSize(w, 256<<10)
+		if leftOut, err = store.Export(ctx, to, list); err != nil {
+			return err
+		}
+		return to.Flush()
+	})
 	if err != nil {
 		return canceledBy(ctx, outputError(quote(path), err))
 	}
 	for _, name := range leftOut {
-		inv.screen.warn("left out, because it is no regular file: " + oneWord(name))
+		inv.screen.warn("left out, because it is not a regular file or too much: " + oneWord(name))
 	}
 	inv.screen.info(count(len(list), "run is", "runs are") + " in " + printable(path))
 	return nil
-}
-
-// settle gives a file its name, which nobody may have unless forced.
-func settle(temporary, path string, force bool) error {
-	if force {
-		return os.Rename(temporary, path)
-	}
-	err := os.Link(temporary, path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	// Not every file system has links.
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fs.ErrExist
-	}
-	return os.Rename(temporary, path)
 }

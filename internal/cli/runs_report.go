@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runs"
 	runsreport "github.com/busdk/bus-agent/runs/report"
 )
@@ -124,13 +125,20 @@ func (f *runFilter) words() (words []string) {
 	return words
 }
 
-// writePrivate writes a file that the user alone can read, whole or not at all.
+// writePrivate writes a file that the user alone can read, whole or not at all, in
+// place of none unless forced. Its folder is held meanwhile; a link in the place of
+// the file is replaced, not followed.
 func writePrivate(path string, force bool, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".bus-agent-report-*") // 0600
+	dir, err := statefile.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer dir.Close()
+	f, temporary, err := dir.CreateTemp(".bus-agent")
+	if err != nil {
+		return err
+	}
+	defer dir.Remove(temporary)
 	err = write(f)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
@@ -138,7 +146,18 @@ func writePrivate(path string, force bool, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return settle(f.Name(), path, force)
+	name := filepath.Base(path)
+	if force {
+		return dir.Rename(temporary, name)
+	}
+	if err = dir.Link(temporary, name); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// Not every file system has links.
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrExist
+	}
+	return dir.Rename(temporary, name)
 }
 
 // entriesOf reads the conversation of a run: its events or, where another program

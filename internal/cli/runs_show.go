@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runs"
 )
 
@@ -119,10 +120,19 @@ func (r relatedRun) String() string {
 	return r.RunID + " " + r.Agent + ", " + string(r.Status)
 }
 
+// maxShownFiles is how many entries of the folder of a run are read.
+const maxShownFiles = 1000
+
 // filesOf lists the files of a run.
 func filesOf(dir string) []runFile {
 	files := []runFile{}
-	entries, _ := os.ReadDir(dir) // the record in it could be read
+	folder, err := statefile.OpenDir(dir)
+	if err != nil {
+		return files // the record in it could be read
+	}
+	defer folder.Close()
+	entries, _, _ := folder.Entries(maxShownFiles)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, entry := range entries {
 		if stat, err := entry.Info(); err == nil && stat.Mode().IsRegular() {
 			files = append(files, runFile{entry.Name(), stat.Size()})

@@ -119,6 +119,15 @@ func (d *Dir) Rename(from, to string) error {
 	return d.at("rename", from, func(fd int) error { return unix.Renameat(fd, from, fd, to) })
 }
 
+// Link gives a file another name. The error is fs.ErrExist where something has that
+// name.
+func (d *Dir) Link(from, to string) error {
+	if err := d.check("link", to); err != nil {
+		return err
+	}
+	return d.at("link", from, func(fd int) error { return unix.Linkat(fd, from, fd, to, 0) })
+}
+
 // Remove removes a file or an empty directory.
 func (d *Dir) Remove(name string) error {
 	return d.at("remove", name, func(fd int) error {

@@ -170,10 +170,7 @@ func (d *Dir) Replace(name string, data []byte) error {
 // ReplaceFrom is Replace for what a reader returns; without safe it does not wait
 // for the disk.
 func (d *Dir) ReplaceFrom(name string, from io.Reader, safe bool) error {
-	var random [6]byte
-	_, _ = rand.Read(random[:]) // it never fails
-	temp := name + "." + hex.EncodeToString(random[:]) + tempSuffix
-	f, err := d.Create(temp)
+	f, temp, err := d.CreateTemp(name)
 	if err != nil {
 		return err
 	}
@@ -191,6 +188,16 @@ func (d *Dir) ReplaceFrom(name string, from io.Reader, safe bool) error {
 		_ = d.Remove(temp)
 	}
 	return err
+}
+
+// CreateTemp is Create for a file whose name begins with a text and is otherwise
+// made up, as [IsTemp] says.
+func (d *Dir) CreateTemp(begin string) (f *os.File, name string, err error) {
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	name = begin + "." + hex.EncodeToString(random[:]) + tempSuffix
+	f, err = d.Create(name)
+	return f, name, err
 }
 
 // tempSuffix ends the names of files that are being written.

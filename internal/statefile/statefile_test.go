@@ -1,0 +1,177 @@
+package statefile
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func newDir(t *testing.T) *Dir {
+	t.Helper()
+	d, err := OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+func TestHeldDirIsNotItsPath(t *testing.T) {
+	t.Parallel()
+	above := newDir(t)
+	d, err := above.MakeDir("state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	foreign := t.TempDir()
+	if err := errors.Join(above.Rename("state", "moved"), os.Symlink(foreign, d.Path())); err != nil {
+		t.Fatal(err)
+	}
+	if d.Held(d.Path()) || !d.Held(filepath.Join(above.Path(), "moved")) {
+		t.Error("the directory is where the link is")
+	}
+	l, err := d.Lock(t.Context(), "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.Append("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := errors.Join(d.Replace("file", []byte("x")), d.Mkdir("dir")); err != nil {
+		t.Fatal(err)
+	}
+	l.Remove()
+	entries, more, err := d.Entries(10)
+	if err != nil || more || len(entries) != 3 {
+		t.Errorf("entries %v, %t, %v", entries, more, err)
+	}
+	if entries, more, err := d.Entries(2); err != nil || !more || len(entries) != 2 {
+		t.Errorf("two entries %v, %t, %v", entries, more, err)
+	}
+	if entries, _ := os.ReadDir(foreign); len(entries) > 0 {
+		t.Errorf("the link's target has %v", entries)
+	}
+	if _, err := above.Dir("state"); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("the link opens as a directory: %v", err)
+	}
+	for _, name := range []string{"", ".", "..", "../moved", "a/b", "a\x00"} {
+		if err := d.Replace(name, nil); err == nil {
+			t.Errorf("%q is taken for a name", name)
+		}
+	}
+}
+
+func TestLockIsExclusiveAlsoWhenRemoved(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	var inside atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			l, err := d.Lock(t.Context(), "lock")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if n := inside.Add(1); n != 1 {
+				t.Errorf("%d have the lock at once", n)
+			}
+			inside.Add(-1)
+			if i%2 == 0 {
+				l.Remove()
+			} else {
+				l.Release()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestLockIsWaitedForWithinABound(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	held, err := d.Lock(t.Context(), "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		_, err := d.Lock(t.Context(), "lock")
+		if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), filepath.Join(d.Path(), "lock")) || !strings.Contains(err.Error(), "try again") {
+			t.Errorf("error %v", err)
+		}
+		if waited := time.Since(begun); waited < LockWait || waited > 2*LockWait {
+			t.Errorf("waited %v", waited)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("stopped")
+		time.AfterFunc(time.Second, func() { cancel(stopped) })
+		begun = time.Now()
+		if _, err := d.Lock(ctx, "lock"); !errors.Is(err, stopped) || time.Since(begun) != time.Second {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+	})
+	if _, err := TryLockPath(filepath.Join(d.Path(), "lock")); !errors.Is(err, ErrLocked) || !Locked(filepath.Join(d.Path(), "lock")) {
+		t.Errorf("try: %v", err)
+	}
+}
+
+// A tree of any depth and with long paths is emptied, and nothing behind links.
+func TestEmpty(t *testing.T) {
+	t.Parallel()
+	above := newDir(t)
+	if err := above.Replace("foreign", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := above.MakeDir("tree")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	below := d
+	for range 1500 {
+		next, err := below.MakeDir("deep")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if below != d {
+			below.Close()
+		}
+		below = next
+	}
+	if err := errors.Join(below.Replace("file", nil), d.Replace("keep", nil), unix.Mkfifo(d.path("pipe"), 0o600),
+		os.Symlink("../foreign", d.path("link")), os.Symlink("..", d.path("up"))); err != nil {
+		t.Fatal(err)
+	}
+	below.Close()
+	if err := d.Empty(t.Context(), "keep", 1000); !errors.Is(err, ErrTooMany) {
+		t.Errorf("the first step: %v", err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Empty(canceled, "keep", 1_000_000); !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled step: %v", err)
+	}
+	if err := d.Empty(t.Context(), "keep", 1_000_000); err != nil {
+		t.Fatal(err)
+	}
+	if entries, _, err := d.Entries(10); err != nil || len(entries) != 1 || entries[0].Name() != "keep" {
+		t.Errorf("left are %v, %v", entries, err)
+	}
+	if text, err := above.Read("foreign", 10); err != nil || string(text) != "x" {
+		t.Errorf("the foreign file: %q, %v", text, err)
+	}
+}
