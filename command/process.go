@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +14,17 @@ import (
 // stream returns f, which has descriptor fd, under another one. Writing to a
 // closed pipe would end the program at once under the descriptors 1 and 2;
 // under any other it is an error like every other.
+//
+// A pipe and a terminal are opened anew where the system lets us, without waiting
+// for their reader, so that writing to them takes deadlines. The caller's own
+// descriptor, which other programs share, stays as it is.
 func stream(f *os.File, fd int) *os.File {
+	if info, err := f.Stat(); err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) != 0 {
+		const flags = unix.O_WRONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
+		if other, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flags, 0); err == nil {
+			return os.NewFile(uintptr(other), f.Name())
+		}
+	}
 	other, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return f

@@ -141,7 +141,7 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 		io.Reader
 		io.Writer
 	}{c.keys, out}, "> ")
-	if width, height, err := term.GetSize(int(out.Fd())); err == nil && width > 0 {
+	if width, height := terminalSize(out); width > 0 {
 		_ = terminal.SetSize(width, height) // the default does
 	}
 	for {

@@ -28,11 +28,19 @@ type outlets struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
+	timed []*timedOutlet
 }
 
 func newOutlets() *outlets {
 	o := &outlets{over: make(chan struct{})}
-	o.close = sync.OnceFunc(func() { close(o.over) })
+	o.close = sync.OnceFunc(func() {
+		close(o.over)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, t := range o.timed {
+			t.expire()
+		}
+	})
 	return o
 }
 
@@ -52,20 +60,48 @@ func (o *outlets) watch(ctx context.Context) (stop func() bool) {
 }
 
 // writer returns a writer to w whose Write returns when readers are given up. A
-// file, which nobody has to read, is written as it is.
+// file and a device such as /dev/null need no reader and are written as they are.
 func (o *outlets) writer(w io.Writer) io.Writer {
 	f, ok := w.(*os.File)
 	if !ok {
 		return w
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+	if info, err := f.Stat(); err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeCharDevice != 0 && !isTerminal(f)) {
 		return w
+	}
+	if f.SetWriteDeadline(time.Time{}) == nil {
+		t := &timedOutlet{f, o.over}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.timed = append(o.timed, t)
+		return t
 	}
 	return &outlet{w: w, over: o.over}
 }
 
-// An outlet is a stream with a reader. A write to a pipe cannot be interrupted, so
-// it happens on a goroutine that can be left behind.
+// A timedOutlet is a stream with a reader that takes deadlines.
+type timedOutlet struct {
+	f    *os.File
+	over <-chan struct{}
+}
+
+func (t *timedOutlet) Write(b []byte) (int, error) {
+	select {
+	case <-t.over:
+		t.expire()
+	default:
+	}
+	n, err := t.f.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = errNotRead
+	}
+	return n, err
+}
+
+func (t *timedOutlet) expire() { _ = t.f.SetWriteDeadline(time.Now().Add(lastChance)) }
+
+// An outlet is a stream with a reader that takes no deadlines. A write to it cannot
+// be interrupted, so it happens on a goroutine that can be left behind.
 type outlet struct {
 	w    io.Writer
 	over <-chan struct{}
