@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -82,7 +83,8 @@ type item struct {
 	Changes []struct { // fileChange
 		Path string `json:"path"`
 		Kind struct {
-			Type string `json:"type"`
+			Type     string `json:"type"`
+			MovePath string `json:"move_path"`
 		} `json:"kind"`
 	} `json:"changes"`
 
@@ -242,6 +244,9 @@ func (i *item) files() []agent.FileChange {
 	var files []agent.FileChange
 	for _, c := range i.Changes {
 		files = append(files, agent.FileChange{Path: c.Path, Action: c.Kind.Type})
+		if to := c.Kind.MovePath; to != "" {
+			files = append(files, agent.FileChange{Path: to, Action: "add"})
+		}
 	}
 	return files
 }
@@ -259,8 +264,13 @@ func (i *item) call() (name string, input json.RawMessage, ok bool) {
 	return "", nil, false
 }
 
-func object[V string | []agent.FileChange](name string, value V) json.RawMessage {
-	text, err := json.Marshal(map[string]V{name: value})
+func object(name, value string) json.RawMessage {
+	return encoded(map[string]json.RawMessage{name: encoded(value)})
+}
+
+// encoded returns value as JSON, nil for one that is none.
+func encoded[V string | []agent.FileChange | map[string]json.RawMessage](value V) json.RawMessage {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return nil
 	}
@@ -385,12 +395,17 @@ func (p *problem) class() agent.Failure {
 	return ""
 }
 
-// approval is a question for permission.
-func (d *decoder) approval(q Request) agent.Event {
+// approval is a question for permission. Everything that an accept would allow is
+// in the tool's input.
+func (d *decoder) approval(q Request, workdir string) agent.Event {
 	var p struct {
-		ItemID  string `json:"itemId"`
-		Reason  string `json:"reason"`
-		Command string `json:"command"`
+		ItemID      string          `json:"itemId"`
+		Reason      string          `json:"reason"`
+		Command     string          `json:"command"`
+		Workdir     string          `json:"cwd"`
+		GrantRoot   json.RawMessage `json:"grantRoot"`              // to be written from now on
+		Network     json.RawMessage `json:"networkApprovalContext"` // to be reached
+		Permissions json.RawMessage `json:"additionalPermissions"`
 	}
 	e := agent.Event{Kind: agent.KindApproval}
 	if json.Unmarshal(q.Params, &p) != nil {
@@ -398,10 +413,32 @@ func (d *decoder) approval(q Request) agent.Event {
 	}
 	e.Text = p.Reason
 	e.Tool = &agent.Tool{ID: p.ItemID, Name: "file_change"}
+	input := map[string]json.RawMessage{"grantRoot": p.GrantRoot, "networkApprovalContext": p.Network, "additionalPermissions": p.Permissions}
 	if q.Method == CommandApproval {
-		e.Tool.Name, e.Tool.Input = "command", object("command", p.Command)
-	} else if files, ok := d.proposed[p.ItemID]; ok {
-		e.Tool.Input = object("changes", files)
+		e.Tool.Name = "command"
+		input["command"] = encoded(p.Command)
+		if workdir != "" && p.Workdir != "" && p.Workdir != workdir {
+			input["cwd"] = encoded(p.Workdir)
+		}
+	} else if files, ok := d.proposal(p.ItemID); ok {
+		input["changes"] = encoded(files)
+	}
+	maps.DeleteFunc(input, func(_ string, value json.RawMessage) bool { return value == nil || string(value) == "null" })
+	if len(input) > 0 {
+		e.Tool.Input = encoded(input)
 	}
 	return e
+}
+
+// proposal returns the files that an item of any thread would change.
+func (d *decoder) proposal(item string) ([]agent.FileChange, bool) {
+	if files, ok := d.proposed[item]; ok {
+		return files, true
+	}
+	for _, other := range d.others {
+		if files, ok := other.proposal(item); ok {
+			return files, true
+		}
+	}
+	return nil, false
 }

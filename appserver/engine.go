@@ -12,13 +12,16 @@ import (
 )
 
 // An Engine is a session.Engine for one thread of an App Server. Sandbox and the
-// approval policy follow the access that the request asks for.
+// approval policy follow the access that the request asks for. The server's sandbox
+// keeps what it runs unasked inside the workdir; the engine itself accepts nothing
+// unasked.
 type Engine struct {
 	// Info is how the engine introduces itself.
 	Info ClientInfo
 
 	client    *Client
 	transport session.Transport
+	workdir   string
 	sink      session.Sink
 	decoder   decoder
 	turns     turns
@@ -33,7 +36,7 @@ var _ session.Engine = (*Engine)(nil)
 
 // Open does the handshake and starts or resumes a thread.
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
-	e.transport, e.sink = t, sink
+	e.transport, e.sink, e.workdir = t, sink, start.Workdir
 	e.questions = map[string]json.RawMessage{}
 	e.client = connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Unknown: e.unknown}, e.maxLine)
 	go func() {
@@ -149,7 +152,7 @@ func (e *Engine) approval(q Request) {
 	e.mu.Lock()
 	e.questions[id] = append(json.RawMessage(nil), q.ID...)
 	e.mu.Unlock()
-	event := e.decoder.approval(q)
+	event := e.decoder.approval(q, e.workdir)
 	event.ApprovalID = id
 	e.sink.Event(&event)
 }
