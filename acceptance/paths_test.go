@@ -185,3 +185,44 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 		}
 	}
 }
+
+// An edit that is accepted for the session is that of one file: others still ask.
+func TestEditAcceptedForTheSessionIsOfOneFile(t *testing.T) {
+	t.Parallel()
+	for name, cli := range writers() {
+		if name == "codex" { // whose request is for the files of one patch
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var paths []string
+			w := cli.make(t, attempts(func() []string { return paths }, cli.write), nil)
+			writeFiles(t, w.home, map[string]string{".gemini/GEMINI.md": "remember me"})
+			paths = []string{w.repo + "/.mcp.json", w.repo + "/.mcp.json", w.repo + "/sub/.mcp.json", filepath.Join(w.home, ".gemini/GEMINI.md")}
+			if name == "claude" { // which refuses to write over what it has not read
+				paths[3] = filepath.Join(w.home, ".bash_profile")
+			}
+			var mu sync.Mutex
+			var asked []string
+			d := w.converse(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, string(a.Tool.Input))
+				if len(asked) == 1 {
+					return session.AcceptForSession
+				}
+				return session.Decline
+			}}, withAccess(agent.AccessWrite))
+			d.hears("try", "done")
+			d.session.Stop(t.Context(), "")
+			if len(asked) != 3 {
+				t.Errorf("asked %q", asked)
+			}
+			for i, path := range paths {
+				if data, _ := os.ReadFile(path); strings.Contains(string(data), "written") != (i < 2) { // not there is empty
+					t.Errorf("%s holds %q", path, data)
+				}
+			}
+		})
+	}
+}

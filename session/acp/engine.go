@@ -75,8 +75,9 @@ type Engine struct {
 	dropped     int  // of that
 	asked       int
 	questions   map[string]*question
-	usage       agent.Usage // up to now
-	models      bool        // the agent has models to choose from
+	accepted    map[string]bool // edits, for the session
+	usage       agent.Usage     // up to now
+	models      bool            // the agent has models to choose from
 	access      agent.Access
 }
 
@@ -101,7 +102,7 @@ func (e *Engine) connect(t session.Transport, sink session.Sink) {
 	lines, toSDK := io.Pipe()
 	e.sink = sink
 	e.closeInput = sync.OnceValue(t.Input.Close)
-	e.questions = map[string]*question{}
+	e.questions, e.accepted = map[string]*question{}, map[string]bool{}
 	e.wire = &wire{input: session.NewLineWriter(t.Input), lines: toSDK, open: map[int64]*request{}}
 	e.connection = sdk.NewConnection(e.handle, e.wire, lines)
 	e.connection.SetLogger(slog.New(slog.DiscardHandler)) // before there is anything to log

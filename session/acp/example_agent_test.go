@@ -102,7 +102,7 @@ func TestExampleAgent(t *testing.T) {
 	t.Run("two turns", func(t *testing.T) {
 		t.Parallel()
 		var kinds []string
-		decisions := []session.Decision{session.AcceptForSession, session.Decline}
+		decisions := []session.Decision{session.Accept, session.Decline}
 		s, r := start(t, program, session.Options{
 			Events: func(e *agent.Event) { kinds = append(kinds, string(e.Kind)) },
 		})

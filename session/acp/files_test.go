@@ -3,6 +3,7 @@ package acp_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
@@ -18,6 +19,8 @@ type editor struct {
 	peer   *peer
 	record *record
 	asked  int
+	// decision is what the user answers.
+	decision session.Decision
 }
 
 func newEditor(t *testing.T, g *sessiontest.Ground) *editor {
@@ -27,7 +30,7 @@ func newEditor(t *testing.T, g *sessiontest.Ground) *editor {
 	p, r := open(t, e, g.Start(agent.AccessWrite))
 	send(t, e, p, "go")
 	t.Cleanup(func() { p.end(); <-r.closed })
-	return &editor{t, e, p, r, 0}
+	return &editor{t, e, p, r, 0, session.Decline}
 }
 
 // accepts reports whether the engine accepts a call unasked. members are those of
@@ -36,14 +39,14 @@ func (e *editor) accepts(members string) bool {
 	e.t.Helper()
 	e.asked++
 	e.peer.say(`{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s","options":[`+
-		`{"optionId":"o","name":"O","kind":"allow_once"},{"optionId":"r","name":"R","kind":"reject_once"}],"toolCall":{"toolCallId":"t%d",%s}}}`,
+		`{"optionId":"a","name":"A","kind":"allow_always"},{"optionId":"o","name":"O","kind":"allow_once"},{"optionId":"r","name":"R","kind":"reject_once"}],"toolCall":{"toolCallId":"t%d",%s}}}`,
 		e.asked, e.asked, members)
 	done, stop := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
 		case id := <-e.record.questions:
-			_ = e.engine.Answer(e.t.Context(), id, session.Decline)
+			_ = e.engine.Answer(e.t.Context(), id, e.decision)
 		case <-stop:
 		}
 	}()
@@ -118,5 +121,47 @@ func TestFilesOfACallThatWasReported(t *testing.T) {
 		if got := e.accepts(`"kind":"edit"`); got != test.want {
 			t.Errorf("%s is accepted unasked: %v", test.path, got)
 		}
+	}
+}
+
+// An edit that is accepted for the session is that of the same files. The agent's
+// own option for the session can be for every edit.
+func TestEditsAcceptedForTheSession(t *testing.T) {
+	t.Parallel()
+	g := sessiontest.NewGround(t)
+	e := newEditor(t, g)
+	call := func(paths string) string { return `"kind":"edit","locations":[` + paths + `]` }
+	out := func(name string) string { return `{"path":` + quote(g.Outside+name) + `}` }
+	for _, test := range []struct {
+		decision session.Decision
+		members  string
+		want     bool
+	}{
+		{session.Decline, call(out("/file")), false},
+		{session.Accept, call(out("/file")), true},
+		{session.Decline, call(out("/file")), false},
+		{session.AcceptForSession, call(out("/file")), true},
+		{session.Decline, call(out("/file")), true},
+		{session.Decline, call(out("/other")), false},
+		{session.Decline, call(out("/file") + "," + out("/other")), false},
+		{session.Decline, `"kind":"delete","locations":[` + out("/file") + `]`, false},
+		{session.AcceptForSession, `"kind":"edit"`, true},
+		{session.Decline, `"kind":"edit"`, false},
+	} {
+		e.decision = test.decision
+		if got := e.accepts(test.members); got != test.want {
+			t.Errorf("%s: %s: accepted once %v", test.decision, test.members, got)
+		}
+	}
+}
+
+// The user is asked about every file that a call names.
+func TestQuestionsNameEveryFile(t *testing.T) {
+	t.Parallel()
+	g := sessiontest.NewGround(t)
+	e := newEditor(t, g)
+	e.accepts(`"kind":"edit","locations":[{"path":"file"}],"content":[{"type":"diff","path":"/etc/passwd","newText":"x"}]`)
+	if got := e.record.String(); !strings.Contains(got, `"paths":["/etc/passwd","file"]`) {
+		t.Error(got)
 	}
 }

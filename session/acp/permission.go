@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -16,6 +18,7 @@ import (
 type question struct {
 	id      string
 	options []sdk.PermissionOption
+	edit    string      // the edit it is about, see edit; empty for anything else
 	answer  chan answer // takes one
 }
 
@@ -34,12 +37,14 @@ type permission struct {
 // the call it is about. Once the turn was asked to end nothing is permitted any
 // more.
 func (e *Engine) permitted(p permission) (sdk.RequestPermissionOutcome, bool) {
+	files := e.decoder.files(&p.ToolCall)
 	e.mu.Lock()
-	access, interrupted := e.access, e.interrupted
+	access, interrupted, accepted := e.access, e.interrupted, e.accepted[edit(p.ToolCall.Kind, files)]
 	e.mu.Unlock()
 	q := question{options: p.Options}
 	option, ok := q.option(session.Accept)
-	if !ok || e.Permits == nil || !e.Permits(access, p.ToolCall.Kind) || !e.start.MayEdit(access, e.decoder.files(&p.ToolCall)) {
+	included := e.Permits != nil && e.Permits(access, p.ToolCall.Kind) && e.start.MayEdit(access, files)
+	if !ok || !included && !accepted {
 		return sdk.RequestPermissionOutcome{}, false
 	}
 	if interrupted {
@@ -51,12 +56,31 @@ func (e *Engine) permitted(p permission) (sdk.RequestPermissionOutcome, bool) {
 	return sdk.NewRequestPermissionOutcomeSelected(option), true
 }
 
+// edit tells the edits of different files apart. It is empty for what is not an
+// edit, or of no known file.
+func edit(kind string, files []string) string {
+	if !isEdit(kind) || len(files) == 0 || slices.Contains(files, "") {
+		return ""
+	}
+	files = slices.Clone(files)
+	slices.Sort(files)
+	return kind + "\x00" + strings.Join(slices.Compact(files), "\x00")
+}
+
+func isEdit(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
+
 // ask opens a question. Its ID is the engine's own: agents count theirs from 0 in
 // each process.
 func (e *Engine) ask(p permission) *question {
 	e.mu.Lock()
 	e.asked++
 	q := &question{id: strconv.Itoa(e.asked), options: p.Options, answer: make(chan answer, 1)}
+	if isEdit(p.ToolCall.Kind) {
+		// What an agent accepts for the session is more than what it asked for, such
+		// as every edit, so it is told to accept once.
+		q.options = slices.DeleteFunc(q.options, func(o sdk.PermissionOption) bool { return o.Kind == sdk.PermissionOptionKindAllowAlways })
+		q.edit = edit(p.ToolCall.Kind, e.decoder.files(&p.ToolCall))
+	}
 	e.questions[q.id] = q
 	e.background.Add(1)
 	e.mu.Unlock()
@@ -127,6 +151,11 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decisi
 	if !ok {
 		q.answer <- answer{outcome: sdk.NewRequestPermissionOutcomeCancelled()}
 		return fmt.Errorf("the agent cannot be told %s, so it was told nothing is allowed", d)
+	}
+	if d == session.AcceptForSession && q.edit != "" {
+		e.mu.Lock()
+		e.accepted[q.edit] = true
+		e.mu.Unlock()
 	}
 	q.answer <- answer{outcome: sdk.NewRequestPermissionOutcomeSelected(option)}
 	return nil

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -241,9 +242,11 @@ func (d *decoder) asked(c *toolCall) *agent.Event {
 	event := &agent.Event{Kind: agent.KindApproval}
 	why := tool{}
 	_ = json.Unmarshal(c.Content, &why.pieces) // or it does not say
+	files := d.files(c)
 	c.Content = nil
 	if t, ok := d.merge(c); ok {
 		event.Tool = t.call()
+		event.Tool.Input = t.input(files...)
 	}
 	event.Text = why.text()
 	return event
@@ -274,17 +277,23 @@ func (t *tool) name() string {
 	return or(t.Title, t.Kind)
 }
 
-// input returns the tool's input, or what the agent says of it instead.
-func (t *tool) input() json.RawMessage {
+// input returns the tool's input, or what the agent reports about it instead, with
+// the files that it names besides.
+func (t *tool) input(files ...string) json.RawMessage {
 	if raw := string(t.RawInput); raw != "" && raw != "null" && raw != "{}" {
 		return t.RawInput
 	}
 	said := struct {
-		Path        string `json:"path,omitempty"`
-		Description string `json:"description,omitempty"`
+		Path        string   `json:"path,omitempty"`
+		Paths       []string `json:"paths,omitempty"` // where they are several
+		Description string   `json:"description,omitempty"`
 	}{Description: t.Title}
 	if len(t.Locations) > 0 {
 		said.Path = t.Locations[0].Path
+	}
+	slices.Sort(files)
+	if files = slices.Compact(files); len(files) > 1 {
+		said.Paths = files
 	}
 	input, _ := json.Marshal(said) // it is text
 	return input
