@@ -18,8 +18,9 @@ import (
 // busName is the file of a task's messages.
 const busName = "TASK-MESSAGE-BUS.md"
 
-// maxBus bounds a message bus file that is read, in bytes.
-const maxBus = 64 << 20
+// maxBus bounds a message bus file that is read, in bytes, maxMessages the messages
+// in it.
+const maxBus, maxMessages = 16 << 20, 20_000
 
 // The types of messages that a run posts.
 const (
@@ -118,8 +119,8 @@ func postIn(ctx context.Context, folder *statefile.Dir, name string, m Message) 
 }
 
 // ReadMessages returns the messages of a message bus file in order. Text between
-// messages belongs to the one before it. A file above 64 MiB, or one that is not
-// regular, is an error.
+// messages belongs to the one before it. A file above 16 MiB or 20,000
+// messages, or one that is not regular, is an error.
 func ReadMessages(path string) ([]Message, error) {
 	text, err := statefile.Read(path, maxBus)
 	if err != nil {
@@ -127,7 +128,13 @@ func ReadMessages(path string) ([]Message, error) {
 	}
 	var messages []Message
 	lines := strings.SplitAfter(string(text), "\n")
+	headers := 0
 	for i := 0; i < len(lines); {
+		if strings.TrimRight(lines[i], "\r\n") == delimiter {
+			if headers++; headers > maxMessages {
+				return nil, fmt.Errorf("%s: more than %d messages", path, maxMessages)
+			}
+		}
 		if m, next, ok := parseHeader(lines, i); ok {
 			trim(messages)
 			messages = append(messages, m)

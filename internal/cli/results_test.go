@@ -1,0 +1,45 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A file of results is written through no link: an agent can have put it there.
+func TestResultsFollowNoLink(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"--output":     {"-o", "{link}", "detect"},
+		"export":       {"runs", "export", "--to", "{link}", "--force", "--runs-root", "{root}", "--since", "1d"},
+		"report":       {"runs", "report", "--to", "{link}", "--force", "--runs-root", "{root}"},
+		"export again": {"runs", "export", "--to", "{link}", "--runs-root", "{root}", "--since", "1d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			foreign, link := filepath.Join(dir, "foreign"), filepath.Join(dir, "link")
+			if err := os.WriteFile(foreign, []byte("foreign"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(foreign, link); err != nil {
+				t.Fatal(err)
+			}
+			replace := strings.NewReplacer("{link}", link, "{root}", filepath.Join(dir, "runs"))
+			for i := range args {
+				args[i] = replace.Replace(args[i])
+			}
+			code, out, errs := call(t, args...)
+			if text, err := os.ReadFile(foreign); err != nil || string(text) != "foreign" {
+				t.Errorf("the link's target is %.40q, %v", text, err)
+			}
+			if name == "--output" && (code != 1 || !strings.Contains(errs, "it is a symbolic link; name the file it leads to")) {
+				t.Errorf("%d, %q, %q", code, out, errs)
+			}
+		})
+	}
+	if code, _, errs := call(t, "-o", "/dev/stderr", "detect"); code != 0 {
+		t.Errorf("a link of the system: %d, %q", code, errs)
+	}
+}
