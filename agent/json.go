@@ -12,8 +12,10 @@ import (
 // AppendJSON appends the event as a line of the output format "events", without
 // its line break, to dst and returns the extended slice. It is what encoding/json
 // gives without the escapes for HTML and with the input of tools as it stands in
-// the agent's line, at a fraction of the time.
+// the agent's line, at a fraction of the time. Characters that a terminal acts on are
+// escaped, see [jsonline.IsControl], so that a line is safe to print.
 func (e *Event) AppendJSON(dst []byte) []byte {
+	from := len(dst)
 	o := object{dst: append(dst, '{')}
 	o.string("kind", string(e.Kind), true)
 	o.string("session_id", e.SessionID, false)
@@ -60,7 +62,7 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	o.bool("truncated", e.Truncated)
 	o.int("size", e.Size, false)
 	o.string("line_type", e.LineType, false)
-	return o.end()
+	return jsonline.EscapeControls(o.end(), from)
 }
 
 func (t *Tool) appendJSON(dst []byte) []byte {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // everything is an event with each member set.
@@ -40,7 +41,7 @@ func TestAppendJSONIsWhatEncodingJSONGives(t *testing.T) {
 		if err := encoder.Encode(&e); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(e.AppendJSON([]byte("> "))); "> "+strings.TrimSpace(want.String()) != got {
+		if got, safe := string(e.AppendJSON([]byte("> "))), string(jsonline.EscapeControls(want.Bytes(), 0)); "> "+strings.TrimSpace(safe) != got {
 			t.Errorf("got  %s\nwant %s", got, want.String())
 		}
 	}

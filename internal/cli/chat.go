@@ -77,7 +77,7 @@ type chatQuestion struct {
 // chat holds a conversation until the user or the agent ends it.
 func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, out *os.File) error {
 	c := &chat{inv: inv, questions: make(chan chatQuestion)}
-	c.screen = newScreen(crlf{out})
+	c.screen = newScreen(toTerminal(crlf{out}, true))
 	store, err := inv.sessionStore()
 	if err != nil {
 		return err

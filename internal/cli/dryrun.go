@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
@@ -108,7 +107,7 @@ func shellWord(s string) string {
 	control := false
 	for _, r := range s {
 		switch {
-		case unicode.IsControl(r) || r == utf8.RuneError:
+		case isControl(r) || r == utf8.RuneError:
 			control = true
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_./:=,@%+", r):
 		default:
@@ -127,7 +126,7 @@ func shellWord(s string) string {
 				b.WriteString(`\n`)
 			case r == '\t':
 				b.WriteString(`\t`)
-			case unicode.IsControl(r) || r == utf8.RuneError:
+			case isControl(r) || r == utf8.RuneError:
 				_, size := utf8.DecodeRuneInString(s[i:])
 				for _, c := range []byte(s[i : i+size]) {
 					fmt.Fprintf(&b, `\x%02x`, c)

@@ -47,8 +47,8 @@ type invocation struct {
 
 func newInvocation(env *Env) *invocation {
 	inv := &invocation{env: env, stored: stored{registry: env.registry()}, outlets: newOutlets()}
-	inv.stdout = inv.outlets.writer(env.Stdout)
-	inv.screen = newScreen(inv.outlets.writer(env.Stderr))
+	inv.stdout = toTerminal(inv.outlets.writer(env.Stdout), isTerminalWriter(env.Stdout))
+	inv.screen = newScreen(toTerminal(inv.outlets.writer(env.Stderr), env.Terminal.Stderr || isTerminalWriter(env.Stderr)))
 	inv.out = &results{inv: inv}
 	inv.root = inv.commands()
 	return inv

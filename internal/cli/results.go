@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // results is where results go: standard output, the file of --output, or
@@ -15,7 +17,8 @@ import (
 type results struct {
 	inv    *invocation
 	file   *os.File
-	before func() // called before each write
+	to     io.Writer // the file, through a terminalWriter where it is a terminal
+	before func()    // called before each write
 }
 
 // errReaderGone says that whoever read our output has closed it.
@@ -39,7 +42,7 @@ func (r *results) open() error {
 	if err != nil {
 		return outputError(quote(g.output.text), err)
 	}
-	r.file = f
+	r.file, r.to = f, toTerminal(f, isTerminal(f))
 	return nil
 }
 
@@ -69,7 +72,7 @@ func (r *results) Write(b []byte) (int, error) {
 		r.before()
 	}
 	if r.file != nil {
-		n, err := r.file.Write(b)
+		n, err := r.to.Write(b)
 		if err != nil {
 			err = outputError(quote(r.inv.global.output.text), err)
 		}
@@ -96,7 +99,7 @@ func (r *results) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.Write(append(escapeControls(text), '\n'))
+	_, err = r.Write(append(jsonline.EscapeControls(text, 0), '\n'))
 	return err
 }
 

@@ -61,11 +61,6 @@ Without it the page goes to standard output, but not to a terminal.`, runsreport
 	}
 }
 
-func isTerminalWriter(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && isTerminal(f)
-}
-
 func (inv *invocation) reportRuns(ctx context.Context, o *runFilter, filter runs.Filter, to value, force bool) error {
 	path := inv.env.abs(to.text)
 	if _, err := os.Lstat(path); to.set && err == nil && !force {

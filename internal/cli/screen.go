@@ -46,11 +46,12 @@ func (s *screen) warn(text string) {
 func (s *screen) fail(text string) { s.message(colorError, text) }
 
 func (s *screen) message(color, text string) {
-	prefix := program + ":"
+	text = " " + strings.TrimRight(formatters.SanitizeString(text), "\n")
 	if s.color {
-		prefix = "\x1b[" + color + "m" + prefix + "\x1b[0m"
+		s.styledLine("\x1b["+color+"m"+program+":\x1b[0m", text)
+	} else {
+		s.line(program + ":" + text)
 	}
-	s.line(prefix + " " + strings.TrimRight(formatters.SanitizeString(text), "\n"))
 }
 
 // plain writes text of ours as it is.
@@ -75,15 +76,18 @@ func (s *screen) Write(b []byte) (int, error) {
 }
 
 // line writes text on a line of its own.
-func (s *screen) line(text string) {
+func (s *screen) line(text string) { s.styledLine("", text) }
+
+// styledLine writes text on a line of its own behind a styled prefix of ours.
+func (s *screen) styledLine(prefix, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopSpinner()
 	if s.midLine {
-		text = "\n" + text
+		prefix = "\n" + prefix
 	}
 	s.midLine = false
-	io.WriteString(s.w, text+"\n")
+	styled(s.w, prefix, text+"\n")
 }
 
 // endLine ends the line that the conversation left open.

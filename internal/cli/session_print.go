@@ -8,6 +8,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // recordPrinter makes what happens in a session readable.
@@ -109,7 +110,7 @@ func (inv *invocation) recordWatcher() supervisor.Watcher {
 			if err != nil {
 				return err
 			}
-			_, err = inv.out.Write(append(escapeControls(line), '\n'))
+			_, err = inv.out.Write(append(jsonline.EscapeControls(line, 0), '\n'))
 			return err
 		},
 		Missed: inv.warnMissed,

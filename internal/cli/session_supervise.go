@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"slices"
 
@@ -48,7 +47,7 @@ func (inv *invocation) supervise(ctx context.Context) error {
 		Ready:    func() { reporter.Report(supervisor.Report{Ready: true}) },
 		Open: func(ctx context.Context, options session.Options, notes supervisor.Notes) (supervisor.Agent, error) {
 			warn := func(line string) {
-				io.WriteString(inv.env.Stderr, line+"\n")
+				inv.screen.line(line)
 				reporter.Report(supervisor.Report{Warning: line})
 				notes.Warn(line)
 			}

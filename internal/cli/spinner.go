@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -57,7 +56,8 @@ func (s *screen) draw(sp *spinner, n int) {
 		return
 	}
 	sp.shown = true
-	fmt.Fprintf(s.w, "\r"+wrapOff+"%c %s (%ds)\x1b[K"+wrapOn, `|/-\`[n%4], sp.label, int(time.Since(sp.begun).Seconds()))
+	text := fmt.Sprintf("%c %s (%ds)", `|/-\`[n%4], sp.label, int(time.Since(sp.begun).Seconds()))
+	styled(s.w, "\r"+wrapOff, text, "\x1b[K"+wrapOn)
 }
 
 // stopSpinner takes the spinner away; the caller holds the lock.
@@ -69,6 +69,6 @@ func (s *screen) stopSpinner() {
 	s.spinner = nil
 	close(sp.quit)
 	if sp.shown {
-		io.WriteString(s.w, "\r\x1b[K")
+		styled(s.w, "\r\x1b[K")
 	}
 }
