@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +31,20 @@ type Read struct {
 
 	// Trusted says that the CLI reads it in a trusted workspace only.
 	Trusted bool
+}
+
+// Check reports what is wrong with the Name.
+func (r Read) Check() error {
+	elements := strings.Split(r.Name, "/")
+	for _, element := range elements {
+		if _, err := path.Match(element, ""); err != nil || element == "" || element == "." || element == ".." {
+			return fmt.Errorf("%q is not a path below a folder, such as .mine/skills/*/SKILL.md", r.Name)
+		}
+	}
+	if elements[len(elements)-1] == "**" {
+		return fmt.Errorf("%q names folders only; add a name, such as **/*.md", r.Name)
+	}
+	return nil
 }
 
 // Where is in which folders a CLI looks for a file.
@@ -81,12 +96,16 @@ const (
 //
 // Nothing that can wait is opened, and the work is bounded. Where the folders below
 // the workdir have more entries than are looked at, complete is false. The answer
-// is that of the moment: what is replaced later is not checked.
-func (c Chain) CheckReads(reads []Read, trusted bool) (complete bool, err error) {
+// is that of the moment: what is replaced later is not checked. The end of ctx ends
+// the check with its cause.
+func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (complete bool, err error) {
 	top, dirs := c.reach()
-	k := &check{top: top, root: top, trusted: trusted, limit: maxEntries, imported: map[string]bool{}}
+	k := &check{ctx: ctx, top: top, root: top, trusted: trusted, limit: maxEntries, imported: map[string]bool{}}
 	var down []Read
 	for _, r := range slices.Concat(everyCLI, reads) {
+		if err := r.Check(); err != nil {
+			return false, err
+		}
 		if r.Trusted && !trusted {
 			continue
 		}
@@ -128,6 +147,7 @@ func (c Chain) reach() (top string, dirs []string) {
 
 // A check is one call of CheckReads.
 type check struct {
+	ctx      context.Context
 	top      string // what names are shown relative to
 	root     string // what files must be inside
 	trusted  bool
@@ -177,9 +197,9 @@ func (k *check) match(file string, rest []string, r Read) error {
 func (k *check) enter(file string, rest []string, r Read, folders int) error {
 	info, err := os.Lstat(file)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if info, err = os.Stat(file); err == nil && info.IsDir() && !k.trusted && !Contains(k.root, file) {
-			if _, err := os.Lstat(filepath.Join(file, literal(rest))); err != nil {
-				return nil // what is read there is absent
+		if info, err = os.Stat(file); err == nil && info.IsDir() && !Contains(k.root, file) {
+			if _, err := os.Lstat(filepath.Join(file, literal(rest))); k.trusted || err != nil {
+				return nil // what is outside is not the repository's, or absent
 			}
 			return k.leadsOut(file, reading{Read: r})
 		}
@@ -203,6 +223,9 @@ func isPattern(element string) bool { return strings.ContainsAny(element, `*?[\`
 
 // each calls found with the path of each entry of dir until it returns an error.
 func (k *check) each(dir string, found func(file string) error) error {
+	if err := context.Cause(k.ctx); err != nil {
+		return err
+	}
 	for _, entry := range k.list(dir) {
 		if err := found(filepath.Join(dir, entry.Name())); err != nil {
 			return err
@@ -359,15 +382,27 @@ func importTargets(text string) (targets []string) {
 // reads of a repository in one. Links are not followed: a folder inside is checked
 // under its own name, and CLIs read nothing in one outside.
 func (k *check) below(workdir string, down []Read) (complete bool, err error) {
-	byFirst := map[string][]Read{}
+	byName := map[string][]Read{} // by the first element of the pattern
+	var patterns []Read
 	for _, r := range down {
+		for strings.HasPrefix(r.Name, "**/") { // each folder is visited in any case
+			r.Name = r.Name[len("**/"):]
+		}
 		first, _, _ := strings.Cut(r.Name, "/")
-		byFirst[strings.ToLower(first)] = append(byFirst[strings.ToLower(first)], r)
+		if isPattern(first) {
+			patterns = append(patterns, r)
+			continue
+		}
+		first = strings.ToLower(first) // some file systems ignore case
+		byName[first] = append(byName[first], r)
 	}
 	k.entries = 0
 	for folders := []string{workdir}; len(folders) > 0 && k.entries <= k.limit; {
 		dir := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
+		if err := context.Cause(k.ctx); err != nil {
+			return false, err
+		}
 		for _, entry := range k.list(dir) {
 			if entry.IsDir() {
 				folders = append(folders, filepath.Join(dir, entry.Name()))
@@ -375,11 +410,17 @@ func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 			if dir == workdir {
 				continue
 			}
-			for _, r := range byFirst[strings.ToLower(entry.Name())] {
-				if entry.Type().IsRegular() && !r.Imports {
+			for _, r := range byName[strings.ToLower(entry.Name())] {
+				if err := k.found(dir, entry, r); err != nil {
+					return false, err
+				}
+			}
+			for _, r := range patterns {
+				first, _, _ := strings.Cut(r.Name, "/")
+				if ok, _ := path.Match(first, entry.Name()); !ok {
 					continue
 				}
-				if err := k.expand(dir, strings.Split(r.Name, "/"), r, 0); err != nil {
+				if err := k.found(dir, entry, r); err != nil {
 					return false, err
 				}
 			}
@@ -391,4 +432,19 @@ func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 		}
 	}
 	return k.entries <= k.limit, nil
+}
+
+// found checks what r names in dir, which has an entry for its first element.
+func (k *check) found(dir string, entry fs.DirEntry, r Read) error {
+	first, rest, _ := strings.Cut(r.Name, "/")
+	if isPattern(first) {
+		first = entry.Name()
+	}
+	switch {
+	case rest != "":
+		return k.enter(filepath.Join(dir, first), strings.Split(rest, "/"), r, 0)
+	case entry.Type().IsRegular() && !r.Imports:
+		return nil
+	}
+	return k.file(filepath.Join(dir, first), reading{Read: r})
 }

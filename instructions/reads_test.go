@@ -1,6 +1,7 @@
 package instructions_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -40,6 +41,9 @@ func TestCheckReads(t *testing.T) {
 		instructions.Read{Name: "CTX.md", Where: instructions.Everywhere, Imports: true},
 		instructions.Read{Name: "DOWN.md", Where: instructions.Downward},
 		instructions.Read{Name: "rules/**/*.mdc", Where: instructions.Everywhere},
+		instructions.Read{Name: "*.rul", Where: instructions.Downward},
+		instructions.Read{Name: `\*.md`, Where: instructions.Everywhere},
+		instructions.Read{Name: "**/D/*.d", Where: instructions.Downward},
 		instructions.Read{Name: "TRUST.md", Trusted: true})
 	const leads, waits = "would read it by itself", "could wait for ever"
 	for name, tt := range map[string]struct {
@@ -71,6 +75,7 @@ func TestCheckReads(t *testing.T) {
 		"a linked skill":             {files: map[string]string{"skills/a": "->../../outside"}, want: leads, file: "skills/a"},
 		"a linked skill without one": {files: map[string]string{"skills/a": "->../../empty"}},
 		"linked skills":              {files: map[string]string{"skills": "->../outside"}, want: leads, file: "skills"},
+		"linked commands":            {files: map[string]string{"commands": "->/"}, want: leads, file: "commands"},
 		"linked skills inside":       {files: map[string]string{"skills": "->other", "other/a/SKILL.md": "->../../../outside/x"}, want: leads, file: "skills/a/SKILL.md"},
 		"a deep command":             {files: map[string]string{"commands/a/b/c.toml": "|"}, want: waits, trusted: waits, file: "commands/a/b/c.toml"},
 		"a loop of folders":          {files: map[string]string{"commands/a/b": "->..", "commands/a/c.toml": "x"}},
@@ -87,6 +92,9 @@ func TestCheckReads(t *testing.T) {
 		"too long for imports":       {files: map[string]string{"CTX.md": strings.Repeat("x", 1<<20+1)}, want: "cannot be checked", file: "CTX.md"},
 		"below":                      {files: map[string]string{"sub/a/b/DOWN.md": "->/etc/passwd"}, want: leads, file: "sub/a/b/DOWN.md"},
 		"below, what is not read":    {files: map[string]string{"sub/a/UP.md": "->/etc/passwd", "sub/DOWN.md": "->/etc/passwd", "DOWN.md": "->/etc/passwd"}},
+		"a pattern below":            {files: map[string]string{"sub/a/x.rul": "|"}, want: waits, trusted: waits, file: "sub/a/x.rul"},
+		"a star":                     {files: map[string]string{"sub/a/*.md": "|", "sub/a/x.md": "|"}, want: waits, trusted: waits, file: "sub/a/*.md"},
+		"any folder below":           {files: map[string]string{"sub/a/b/D/x.d": "->/etc/passwd"}, want: leads, file: "sub/a/b/D/x.d"},
 		"beside the workdir":         {files: map[string]string{"other/CTX.md": "|"}},
 		"a rule below":               {files: map[string]string{"sub/a/rules/b/r.mdc": "|"}, want: waits, trusted: waits, file: "sub/a/rules/b/r.mdc"},
 		"a linked folder below":      {files: map[string]string{"sub/a": "->/"}},
@@ -117,7 +125,7 @@ func TestCheckReads(t *testing.T) {
 			chain, err := instructions.Discover(filepath.Join(repo, "sub"))
 			must(t, err)
 			for trusted, want := range map[bool]string{false: tt.want, true: tt.trusted} {
-				complete, err := chain.CheckReads(reads, trusted)
+				complete, err := chain.CheckReads(t.Context(), reads, trusted)
 				if want == "" && (err != nil || !complete) {
 					t.Errorf("trusted %t: CheckReads = %t, %v", trusted, complete, err)
 				}
@@ -136,12 +144,35 @@ func TestCheckReadsUpToAFalseRoot(t *testing.T) {
 	makeTree(t, top, map[string]string{"a/.git/": "", "a/b/c/": "", "a/CTX.md": "->/etc/passwd", "CTX.md": "|"})
 	chain, err := instructions.Discover(filepath.Join(top, "a/b/c"))
 	must(t, err)
-	if _, err := chain.CheckReads(instructions.Reads(instructions.Upward, "CTX.md"), false); err == nil || !strings.Contains(err.Error(), "/etc/passwd") {
+	if _, err := chain.CheckReads(t.Context(), instructions.Reads(instructions.Upward, "CTX.md"), false); err == nil || !strings.Contains(err.Error(), "/etc/passwd") {
 		t.Errorf("CheckReads = %v", err)
 	}
 	must(t, os.Remove(filepath.Join(top, "a/CTX.md")))
-	if _, err := chain.CheckReads(instructions.Reads(instructions.Upward, "CTX.md"), false); err != nil {
+	if _, err := chain.CheckReads(t.Context(), instructions.Reads(instructions.Upward, "CTX.md"), false); err != nil {
 		t.Errorf("CheckReads = %v, but nothing looks that far up", err)
+	}
+}
+
+func TestCheckReadsRefusesABadPattern(t *testing.T) {
+	t.Parallel()
+	chain, err := instructions.Discover(t.TempDir())
+	must(t, err)
+	for _, name := range []string{"", "/a", "a/", "a//b", "../a", "a/./b", "[", "a/[/b", "a/**"} {
+		if _, err := chain.CheckReads(t.Context(), instructions.Reads(instructions.Upward, name), false); err == nil {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}
+
+func TestCheckReadsEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	chain, err := instructions.Discover(t.TempDir())
+	must(t, err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if _, err := chain.CheckReads(ctx, nil, false); !errors.Is(err, gone) {
+		t.Errorf("CheckReads = %v", err)
 	}
 }
 
@@ -164,7 +195,7 @@ func BenchmarkCheckReads(b *testing.B) {
 	}
 	reads := append(instructions.Reads(instructions.Everywhere, "A.md", "B.md"), instructions.Reads(instructions.Upward, "s/*/S.md", "c/**/*.toml")...)
 	for b.Loop() {
-		if _, err := chain.CheckReads(reads, false); err != nil {
+		if _, err := chain.CheckReads(b.Context(), reads, false); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ func TestChecksAreBounded(t *testing.T) {
 		}
 	}
 	for limit, want := range map[int]bool{20: false, 59: false, 60: true} {
-		k := &check{top: dir, root: dir, limit: limit}
+		k := &check{ctx: t.Context(), top: dir, root: dir, limit: limit}
 		if complete, err := k.below(dir, nil); complete != want || err != nil {
 			t.Errorf("limit %d: below = %t, %v", limit, complete, err)
 		}
@@ -25,7 +25,7 @@ func TestChecksAreBounded(t *testing.T) {
 			t.Errorf("limit %d: %d entries were read", limit, k.entries)
 		}
 	}
-	k := &check{top: dir, root: dir, limit: 20}
+	k := &check{ctx: t.Context(), top: dir, root: dir, limit: 20}
 	if err := k.expand(dir, []string{"**", "S.md"}, Read{}, 0); err == nil {
 		t.Error("a pattern that cannot be checked whole is accepted")
 	}
@@ -39,7 +39,7 @@ func TestImportsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k := &check{top: dir, root: dir, limit: 1, imported: map[string]bool{}}
+	k := &check{ctx: t.Context(), top: dir, root: dir, limit: 1, imported: map[string]bool{}}
 	err := k.file(filepath.Join(dir, "0"), reading{Read: Read{Imports: true}})
 	if err == nil || !strings.Contains(err.Error(), "too many files") {
 		t.Errorf("file = %v", err)

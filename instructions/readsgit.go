@@ -55,7 +55,7 @@ func (k *check) gitFolder(dir string) error {
 	if err != nil || !isDir(physical) {
 		return nil
 	}
-	inner := check{top: k.top, root: k.root, trusted: k.trusted, limit: k.limit}
+	inner := check{ctx: k.ctx, top: k.top, root: k.root, trusted: k.trusted, limit: k.limit}
 	if !Contains(k.root, dir) {
 		inner.root = physical
 	}

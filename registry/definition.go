@@ -92,6 +92,15 @@ type Definition struct {
 	// trusts the workspace.
 	Executed []string `json:"executed,omitempty"`
 
+	// Reads names further files that the CLI reads by itself, such as QWEN.md or
+	// .qwen/skills/*/SKILL.md: context files, skills, ignore files. See
+	// instructions.Read for the patterns. They are checked, with what they import,
+	// from the root of the repository to the workdir and in the folders below it. A
+	// run is refused where one of them leads out of the repository, unless the
+	// request trusts the workspace, and where it is not a regular file. Those of git
+	// are always checked, AGENTS.md where Instructions is "native".
+	Reads []string `json:"reads,omitempty"`
+
 	// Env holds variables to set for the agent; null removes one. It is no
 	// place for secrets: it is shown with the settings.
 	Env map[string]*string `json:"env,omitempty"`
@@ -151,6 +160,7 @@ func (d *Definition) members() []member {
 		{"instructions", &d.Instructions, "a string"},
 		{"slash_commands", &d.SlashCommands, "true or false"},
 		{"executed", &d.Executed, "a list of strings"},
+		{"reads", &d.Reads, "a list of strings"},
 		{"env", &d.Env, "an object of strings and nulls"},
 	}
 }

@@ -89,6 +89,7 @@ func describe(id string, description []byte, known *Registry) (Runtime, error) {
 			Access: d.accesses(),
 		},
 		Command:      d.command,
+		Reads:        d.reads,
 		Instructions: d.adapter(),
 	}
 	if d.Prompt == promptByArgument {
@@ -155,6 +156,11 @@ func (d *Definition) checkNames() error {
 	for i, name := range d.Executed {
 		if name == "." || path.Clean(name) != name || !filepath.IsLocal(name) || !printable(name) || strings.Contains(name, `\`) {
 			return fmt.Errorf("executed[%d]: %q is not a path below a directory, such as .mine/hooks.json", i, name)
+		}
+	}
+	for i, name := range d.Reads {
+		if err := (instructions.Read{Name: name}).Check(); err != nil || !printable(name) {
+			return fmt.Errorf("reads[%d]: %q is not a path below a folder, such as .mine/skills/*/SKILL.md", i, name)
 		}
 	}
 	for name, value := range d.Env {
@@ -283,6 +289,18 @@ func (d *Definition) prompt(r *agent.Request) string {
 		return agent.GuardSlash(prompt)
 	}
 	return prompt
+}
+
+// reads returns what the CLI reads by itself.
+func (d *Definition) reads(agent.Request) []instructions.Read {
+	reads := instructions.Reads(instructions.Everywhere, d.Reads...)
+	if d.Instructions == instructionsNative {
+		reads = append(reads, instructions.Reads(instructions.Everywhere, instructions.FileName)...)
+	}
+	for i := range reads {
+		reads[i].Imports = true
+	}
+	return reads
 }
 
 // adapter returns what arranges a run; nil where there is nothing to arrange.

@@ -169,6 +169,10 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"output":"xml"`), `"xml" is neither`},
 		{minimal(`"instructions":"maybe"`), "is not one of prompt, native, none"},
 		{minimal(`"executed":["../x"]`), "executed[0]"},
+		{minimal(`"reads":["X.md","../x"]`), "reads[1]"},
+		{minimal(`"reads":["a[/b"]`), "reads[0]"},
+		{minimal(`"reads":["a/**"]`), "reads[0]"},
+		{minimal(`"reads":["a\u0007"]`), "reads[0]"},
 		{minimal(`"executed":["/etc/x"]`), "executed[0]"},
 		{minimal(`"token_env":["A=b"]`), "token_env[0]"},
 		{minimal(`"env":{"A B":"1"}`), `env: "A B" is not the name`},
@@ -368,7 +372,7 @@ func TestRefusedRuntimesSayWhy(t *testing.T) {
 
 func FuzzDescribe(f *testing.F) {
 	for _, members := range []string{
-		"", `"name":"x","token_env":["A"],"env":{"A":null,"B":"c"},"executed":["a/b"]`,
+		"", `"reads":["X.md",".x/skills/*/SKILL.md"]`, `"name":"x","token_env":["A"],"env":{"A":null,"B":"c"},"executed":["a/b"]`,
 		`"args":["-x",["--model","{model}"],"--","{prompt}"],"prompt":"argument","slash_commands":true`,
 		`"args":["{access}","{workdir}","{prompt-file}"],"prompt":"file","access":{"read":["a"],"write":[["b","{workdir}"]]}`,
 		`"output":"ndjson:known","instructions":"native"`, `"args":[null]`, `"access":{"read":null}`,
@@ -401,4 +405,24 @@ func FuzzDescribe(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestDescribedReads(t *testing.T) {
+	t.Parallel()
+	for definition, want := range map[string]string{
+		`"reads":["X.md",".x/skills/*/SKILL.md"]`: "X.md .x/skills/*/SKILL.md",
+		`"instructions":"native"`:                 "AGENTS.md",
+		`"instructions":"none"`:                   "",
+	} {
+		rt := described(t, definition)
+		var names []string
+		for _, r := range rt.Reads(agent.Request{}) {
+			if names = append(names, r.Name); r.Where != instructions.Everywhere || !r.Imports || r.Trusted {
+				t.Errorf("%s: %+v", definition, r)
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: reads %q, want %q", definition, got, want)
+		}
+	}
 }

@@ -327,7 +327,10 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 			return err
 		}
 	}
-	if err := p.checkReads(rt); err != nil {
+	if err := p.checkReads(ctx, rt); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return canceled(p.req.Runtime, cause)
+		}
 		return p.wrap(agent.ErrUsage, err)
 	}
 	defer func() {
@@ -363,12 +366,12 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 
 // checkReads refuses files that the CLI reads by itself, in the workdir and in the
 // added directories, where they lead out of the repository or could hold it up.
-func (p *prepared) checkReads(rt registry.Runtime) error {
+func (p *prepared) checkReads(ctx context.Context, rt registry.Runtime) error {
 	var reads []instructions.Read
 	if rt.Reads != nil {
 		reads = rt.Reads(p.req)
 	}
-	complete, err := p.chain.CheckReads(reads, p.req.TrustWorkspace)
+	complete, err := p.chain.CheckReads(ctx, reads, p.req.TrustWorkspace)
 	if err != nil {
 		return err
 	}
@@ -380,7 +383,7 @@ func (p *prepared) checkReads(rt registry.Runtime) error {
 		if err != nil {
 			return err
 		}
-		if complete, err = chain.CheckReads(reads, p.req.TrustWorkspace); err != nil {
+		if complete, err = chain.CheckReads(ctx, reads, p.req.TrustWorkspace); err != nil {
 			return fmt.Errorf("the added directory %s: %w", dir, err)
 		}
 		p.chain.Unchecked = p.chain.Unchecked || !complete

@@ -25,7 +25,9 @@ func reads(r agent.Request) []instructions.Read {
 		settings += "\n" + configText(r, home)
 	}
 	for _, name := range fallbackNames(settings) {
-		all = append(all, instructions.Read{Name: name})
+		if read := (instructions.Read{Name: name}); read.Check() == nil {
+			all = append(all, read)
+		}
 	}
 	return all
 }

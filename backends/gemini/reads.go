@@ -2,8 +2,8 @@ package gemini
 
 import (
 	"encoding/json"
-	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -25,10 +25,27 @@ func reads(r agent.Request) []instructions.Read {
 		return all // which prepare reports
 	}
 	for _, name := range settings.names {
-		all = append(all, instructions.Read{Name: filepath.ToSlash(filepath.Clean(name)), Where: instructions.Everywhere, Imports: true})
+		all = appendNamed(all, name, instructions.Everywhere, true)
 	}
-	return append(all, instructions.Reads(instructions.Upward, settings.ignoreFiles()...)...)
+	for _, name := range settings.ignoreFiles() {
+		all = appendNamed(all, name, instructions.Upward, false)
+	}
+	return all
 }
+
+// appendNamed appends a file that the user's settings name. One outside of the
+// folder is the user's own.
+func appendNamed(all []instructions.Read, name string, where instructions.Where, imports bool) []instructions.Read {
+	name = filepath.ToSlash(filepath.Clean(name))
+	read := instructions.Read{Name: literal.Replace(name), Where: where, Imports: imports}
+	if read.Check() != nil || !filepath.IsLocal(name) {
+		return all
+	}
+	return append(all, read)
+}
+
+// literal makes a name a pattern that matches it alone.
+var literal = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
 
 // ignoreFiles returns the names of further ignore files of a workdir.
 func (s *settings) ignoreFiles() (names []string) {
@@ -40,12 +57,6 @@ func (s *settings) ignoreFiles() (names []string) {
 	if err != nil {
 		return nil
 	}
-	var listed []string
-	if json.Unmarshal(filtering["customIgnoreFilePaths"], &listed) != nil {
-		return nil
-	}
-	for _, name := range listed {
-		names = append(names, path.Clean(filepath.ToSlash(name)))
-	}
+	_ = json.Unmarshal(filtering["customIgnoreFilePaths"], &names) // which the CLI reports
 	return names
 }

@@ -162,6 +162,9 @@ those built in. Its members:
   executed        files that the program would run or take settings from, in the
                   workdir or above it, such as .env; a run is refused where there
                   is one, unless with --trust-workspace
+  reads           files that the program reads by itself, such as MINE.md or
+                  .mine/skills/*/SKILL.md; a run is refused where one is a link
+                  out of the repository or cannot be read without waiting
   env             variables to set, null to remove one; no place for secrets`
 
 func listSetting(name, key, purpose string, set func(context.Context, []string) error) setting {
