@@ -69,6 +69,10 @@ func gitTraps() map[string]trap {
 		"a linked HEAD":           links(".git/HEAD", environFile),
 		"a FIFO HEAD":             fifo(".git/HEAD"),
 		"a FIFO commondir":        fifo(".git/commondir"),
+		"a FIFO that git ignores by": func(t *testing.T, repo string) {
+			fifo("f")(t, repo)
+			writeFiles(t, repo, map[string]string{".git/config": "[core]\n\texcludesFile = f\n"})
+		},
 	}
 }
 

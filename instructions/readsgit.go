@@ -1,9 +1,12 @@
 package instructions
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/busdk/bus-agent/agent"
 )
 
 // gitFiles are files of a repository's .git that CLIs read by themselves and pass
@@ -34,11 +37,11 @@ func (k *check) git(dir string) error {
 	if !isDir(git) {
 		return nil
 	}
-	if err := k.gitFolder(git); err != nil {
+	if err := k.gitFolder(dir, git); err != nil {
 		return err
 	}
 	if common := line(git, "commondir"); common != "" {
-		return k.gitFolder(absolute(git, common))
+		return k.gitFolder(dir, absolute(git, common))
 	}
 	return nil
 }
@@ -48,9 +51,9 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// gitFolder checks a folder with the files of a repository. One outside of the
+// gitFolder checks a folder with the files of the repository of worktree. One outside of the
 // repository that is checked is its own boundary.
-func (k *check) gitFolder(dir string) error {
+func (k *check) gitFolder(worktree, dir string) error {
 	physical, err := filepath.EvalSymlinks(dir)
 	if err != nil || !isDir(physical) {
 		return nil
@@ -68,6 +71,39 @@ func (k *check) gitFolder(dir string) error {
 	for _, r := range gitState {
 		if err := inner.expand(physical, strings.Split(r.Name, "/"), r, 0); err != nil {
 			return err
+		}
+	}
+	for _, name := range []string{"config", "config.worktree"} {
+		if err := k.named(worktree, physical, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named refuses a FIFO or a device that a git configuration names, such as an ignore
+// file or another configuration: git would wait for it.
+func (k *check) named(worktree, dir, config string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	text, err := readFile(root, config, maxImporter)
+	if err != nil {
+		return nil // absent, or shared, or git refuses it
+	}
+	for line := range strings.Lines(string(text)) {
+		_, value, _ := strings.Cut(line, "=")
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		if value == "" || value == os.DevNull || len(value) > maxPath || strings.ContainsRune(value, 0) {
+			continue
+		}
+		for _, from := range []string{worktree, dir} {
+			file := absolute(from, value)
+			if info, err := os.Stat(file); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 {
+				return agent.Usagef("%s, which %s names, is not a regular file, and reading it could wait for ever; remove it", k.name(file), k.name(filepath.Join(dir, config)))
+			}
 		}
 	}
 	return nil
