@@ -136,6 +136,9 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 				if name == "gemini" {
 					others = append(others, filepath.Join(w.repo, ".gemini/bus/*/.gemini/GEMINI.md"))
 				}
+				if name == "codex" && kind != "trusted session" {
+					others = append(others, filepath.Join(w.repo, ".codex/config.toml"), filepath.Join(w.repo, ".agents/made"))
+				}
 				if kind != "run" && name != "codex" { // whose sandbox knows none of these
 					for _, name := range []string{".mcp.json", ".claude/made.json", "sub/.gemini/made.json", ".cursor/hooks.json", "bare/config", "sub/HEAD", "hard"} {
 						others = append(others, filepath.Join(w.repo, name))

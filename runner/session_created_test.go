@@ -15,10 +15,16 @@ import (
 type createdEngine struct {
 	lineEngine
 	created *time.Time
+	start   *session.Start
 }
 
 func (e *createdEngine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
-	*e.created = start.Created
+	if e.start != nil {
+		*e.start = start
+	}
+	if e.created != nil {
+		*e.created = start.Created
+	}
 	return e.lineEngine.Open(ctx, t, start, sink)
 }
 
@@ -61,5 +67,36 @@ func TestSessionCreated(t *testing.T) {
 				t.Errorf("created %v, want %v", created, c.want)
 			}
 		})
+	}
+}
+
+// TestEverySessionProtectsWhatRuntimesRun, whatever the runtime of the session.
+func TestEverySessionProtectsWhatRuntimesRun(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	var start session.Start
+	for name, protected := range map[string][]string{"keeper": {".keeper"}, "other": {".other", ".other.json"}} {
+		rt := fakeRuntime(name)
+		rt.Executables, rt.Protected = []string{"alpha"}, protected
+		rt.Session = &registry.Session{
+			Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+			Engine:  func(agent.Request) session.Engine { return &createdEngine{start: &start} },
+			Options: registry.Options{Access: agent.Accesses()},
+		}
+		if err := b.Registry.Register(rt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req := b.sessionRequest("say beat:", "converse")
+	req.Runtime = "keeper"
+	s, err := b.StartSession(t.Context(), req, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop(t.Context(), "")
+	for name, want := range map[string]bool{"file": true, ".keeper/x": false, "sub/.other/x": false, ".other.json": false, ".git/config": false} {
+		if got := start.MayEdit(agent.AccessWrite, []string{name}); got != want {
+			t.Errorf("%s may be edited: %v", name, got)
+		}
 	}
 }

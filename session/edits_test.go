@@ -3,6 +3,7 @@ package session_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
@@ -46,4 +47,33 @@ func TestMayEditNothingOfABareRepository(t *testing.T) {
 	if !start.MayEdit(agent.AccessWrite, []string{"config"}) {
 		t.Error("a folder that is no repository is protected")
 	}
+}
+
+// FuzzMayEdit: what is included leads inside, and to nothing that Git runs.
+func FuzzMayEdit(f *testing.F) {
+	g := sessiontest.NewGround(f)
+	start := g.Start(agent.AccessWrite)
+	for _, p := range g.Paths {
+		f.Add(p.Path)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if !start.MayEdit(agent.AccessWrite, []string{name}) {
+			return
+		}
+		if !filepath.IsAbs(name) {
+			name = g.Workdir + "/" + name
+		}
+		dir := filepath.Dir(name)
+		for {
+			if physical, err := filepath.EvalSymlinks(dir); err == nil {
+				dir = physical
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+		isBelow := func(parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
+		if !isBelow(g.Workdir) && !isBelow(g.Added) || isBelow(g.Workdir+"/.git") || isBelow(g.Workdir+"/bare") || isBelow(g.Added+"/.git") {
+			t.Fatalf("%q is included, but leads into %q", name, dir)
+		}
+	})
 }
