@@ -145,7 +145,7 @@ func (h *Home) make() (err error) {
 			removeDirs(h.top, made) // where there is no .gitignore that names them
 		}
 	}()
-	removeAbandoned(h.base)
+	removeAbandoned(h.w.bounds(), h.base)
 	var all []string
 	if h.hidden, all, err = ignoreAll(h.base, made); err != nil {
 		return err

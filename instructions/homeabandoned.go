@@ -1,12 +1,16 @@
 package instructions
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // Places are where runs have folders of their own.
@@ -30,31 +34,40 @@ type Folder struct {
 // those of the process that had this PID. It changes nothing. Whatever is, or may
 // be, in use is not among them: by another process, in another container, on
 // another machine. A place that cannot be read has nothing.
-func (p Places) Abandoned(owner int) []Folder { return p.abandoned(owner, false) }
+func (p Places) Abandoned(owner int) []Folder {
+	return p.abandoned(tree.NewBudget(context.Background(), sweeping), owner, false)
+}
 
-// RemoveAbandoned removes what Abandoned lists. Kept sessions stay, and what homes
-// say of themselves with [Home.Salvage] is added to them.
-func (p Places) RemoveAbandoned(owner int) []Folder { return p.abandoned(owner, true) }
+// sweeping is what a sweep may take. It lasts until all is gone: what it does
+// between two looks at its context is little, and what it holds does not grow.
+var sweeping = tree.Limits{Bytes: tree.Default.Bytes, Depth: tree.Default.Depth}
 
-func (p Places) abandoned(owner int, remove bool) (all []Folder) {
+// RemoveAbandoned removes what Abandoned lists, until ctx ends; a further call
+// continues with the rest. Kept sessions stay, and what homes say of themselves with
+// [Home.Salvage] is added to them.
+func (p Places) RemoveAbandoned(ctx context.Context, owner int) []Folder {
+	return p.abandoned(tree.NewBudget(ctx, sweeping), owner, true)
+}
+
+func (p Places) abandoned(b *tree.Budget, owner int, remove bool) (all []Folder) {
 	seen := map[string]bool{}
 	for _, o := range p.Owned {
 		if o.Home != "" && checkName(o.Home) == nil && !seen[o.Home] {
 			seen[o.Home] = true
-			all = append(all, abandonedHomes(p.Workdir, o.Home, owner, remove)...)
+			all = append(all, abandonedHomes(b, p.Workdir, o.Home, owner, remove)...)
 		}
 	}
 	for _, dir := range p.TempDirs {
 		if !seen[dir] {
 			seen[dir] = true
-			all = append(all, abandonedTemps(dir, owner, remove)...)
+			all = append(all, abandonedTemps(b, dir, owner, remove)...)
 		}
 	}
 	return all
 }
 
 // abandonedHomes looks at the homes below a parent in dir.
-func abandonedHomes(dir, parent string, owner int, remove bool) (found []Folder) {
+func abandonedHomes(b *tree.Budget, dir, parent string, owner int, remove bool) (found []Folder) {
 	top, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
@@ -65,17 +78,20 @@ func abandonedHomes(dir, parent string, owner int, remove bool) (found []Folder)
 		return nil
 	}
 	defer base.Close()
-	if remove {
-		defer lockWorkdir(top)()
-	}
-	eachAbandoned(base, isHomeName, owner, func(name string, pid int) {
+	eachAbandoned(b, base, isHomeName, owner, func(name string, pid int) {
 		f := Folder{Path: filepath.Join(dir, filepath.FromSlash(parent), name), What: "private home", Owner: pid}
 		if remove {
-			f.Err = removeHome(base, name)
+			unlock := lockWorkdir(top)
+			f.Err = salvageHome(b, base, name)
+			unlock()
+			if f.Err == nil {
+				f.Err = removeTree(b, base, name, nil)
+			}
 		}
 		found = append(found, f)
 	})
 	if remove && len(found) > 0 {
+		defer lockWorkdir(top)()
 		removeBase(top, base, parent)
 	}
 	return found
@@ -83,28 +99,30 @@ func abandonedHomes(dir, parent string, owner int, remove bool) (found []Folder)
 
 // abandonedTemps looks at the folders of runs in a directory for temporary files,
 // which are folders for temporary files or parents of homes.
-func abandonedTemps(dir string, owner int, remove bool) (found []Folder) {
+func abandonedTemps(b *tree.Budget, dir string, owner int, remove bool) (found []Folder) {
 	base, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
 	}
 	defer base.Close()
 	isTemp := func(name string) bool { return strings.HasPrefix(name, process.TempPrefix) }
-	eachAbandoned(base, isTemp, owner, func(name string, pid int) {
+	eachAbandoned(b, base, isTemp, owner, func(name string, pid int) {
 		f := Folder{Path: filepath.Join(dir, name), What: "temporary files", Owner: pid}
 		if remove {
-			f.Err = removeTree(base, name, nil)
+			f.Err = removeTree(b, base, name, nil)
 		}
 		found = append(found, f)
 	})
-	entries, err := fs.ReadDir(base.FS(), ".")
-	if err != nil {
-		return found
-	}
-	for _, entry := range entries {
+	var parents []string
+	_ = tree.Each(b, base, func(entry fs.DirEntry) error { // what cannot be read has nothing
 		if name := entry.Name(); entry.IsDir() && isTemp(name) && isHomeName(strings.TrimPrefix(name, process.TempPrefix)) {
-			found = append(found, abandonedHomes(dir, name, owner, remove)...)
+			parents = append(parents, name)
 		}
+		return nil
+	})
+	slices.Sort(parents)
+	for _, name := range parents {
+		found = append(found, abandonedHomes(b, dir, name, owner, remove)...)
 	}
 	return found
 }
@@ -112,22 +130,23 @@ func abandonedTemps(dir string, owner int, remove bool) (found []Folder) {
 // eachAbandoned calls found with each folder of base that is abandoned, and whose
 // name is accepted, while it is sure to stay so. The owner is as in
 // [Places.Abandoned].
-func eachAbandoned(base *os.Root, accepted func(name string) bool, owner int, found func(name string, owner int)) {
-	entries, err := fs.ReadDir(base.FS(), ".")
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
-		if !entry.IsDir() || !accepted(entry.Name()) {
-			continue
+func eachAbandoned(b *tree.Budget, base *os.Root, accepted func(name string) bool, owner int, found func(name string, owner int)) {
+	var names []string
+	_ = tree.Each(b, base, func(entry fs.DirEntry) error { // what cannot be read has none
+		if entry.IsDir() && accepted(entry.Name()) {
+			names = append(names, entry.Name())
 		}
-		folder, err := base.OpenRoot(entry.Name())
+		return nil
+	})
+	slices.Sort(names)
+	for _, name := range names {
+		folder, err := base.OpenRoot(name)
 		if err != nil {
 			continue
 		}
 		if pid, release, ok := process.Abandoned(folder); ok {
 			if owner == 0 || owner == pid {
-				found(entry.Name(), pid)
+				found(name, pid)
 			}
 			release()
 		}
@@ -135,8 +154,17 @@ func eachAbandoned(base *os.Root, accepted func(name string) bool, owner int, fo
 	}
 }
 
-// removeAbandoned removes the homes below base that are abandoned. What cannot be
-// removed stays, for somebody who asks.
-func removeAbandoned(base *os.Root) {
-	eachAbandoned(base, isHomeName, 0, func(name string, _ int) { _ = removeHome(base, name) })
+// What a run may take to remove what others have left, which is not its own work.
+const abandonedTime = time.Second
+
+var abandonedLimits = tree.Limits{Entries: 1 << 16, Bytes: tree.Default.Bytes, Depth: tree.Default.Depth}
+
+// removeAbandoned removes the homes below base that are abandoned, as far as it gets
+// soon. What stays is for the next run, or for a sweep.
+func removeAbandoned(b *tree.Budget, base *os.Root) {
+	ctx, cancel := context.WithTimeout(context.Background(), abandonedTime)
+	defer cancel()
+	part, release := b.Part(ctx, abandonedLimits)
+	defer release()
+	eachAbandoned(part, base, isHomeName, 0, func(name string, _ int) { _ = removeHome(part, base, name) })
 }

@@ -118,7 +118,7 @@ func TestAbandonedFoldersAreFoundAndRemoved(t *testing.T) {
 	if !exists(dead.home) || !exists(dead.temp) {
 		t.Fatal("to look has removed something")
 	}
-	if found := places.RemoveAbandoned(0); len(found) != 2 || found[0].Err != nil || found[1].Err != nil {
+	if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 2 || found[0].Err != nil || found[1].Err != nil {
 		t.Errorf("removed %+v", found)
 	}
 	for name, want := range map[string]bool{
@@ -138,7 +138,7 @@ func TestRemovingAnAbandonedHomeLeavesNothing(t *testing.T) {
 	owner.kill()
 	must(t, os.Chmod(filepath.Join(owner.home, "snapshots"), 0o500))
 	places := instructions.Places{Workdir: dir, Owned: owned, TempDirs: []string{temp}}
-	if found := places.RemoveAbandoned(0); len(found) != 2 {
+	if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 2 {
 		t.Errorf("removed %+v", found)
 	}
 	for _, dir := range []string{dir, temp} {
@@ -160,7 +160,7 @@ func TestAbandonedTemporaryHomeIsRemoved(t *testing.T) {
 	text := strings.Replace(read(t, ignore), "# made for it: .codex\n# made for it: .codex/bus\n", "# made for it: bus-agent-0123456789abcdef\n", 1)
 	must(t, os.WriteFile(ignore, []byte(text), 0o644))
 	places := instructions.Places{Workdir: tempDir(t), Owned: owned, TempDirs: []string{temp}}
-	if found := places.RemoveAbandoned(owner.pid); len(found) != 1 || found[0].Err != nil || found[0].What != "private home" {
+	if found := places.RemoveAbandoned(t.Context(), owner.pid); len(found) != 1 || found[0].Err != nil || found[0].What != "private home" {
 		t.Errorf("removed %+v", found)
 	}
 	if tree := snapshot(t, temp); len(tree) != 0 {
@@ -184,7 +184,7 @@ func TestSessionsOfAnAbandonedHomeAreKept(t *testing.T) {
 			owner.kill()
 			if by == "sweep" {
 				places := instructions.Places{Workdir: dir, Owned: owned}
-				if found := places.RemoveAbandoned(0); len(found) != 1 || found[0].Err != nil {
+				if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 1 || found[0].Err != nil {
 					t.Errorf("removed %+v", found)
 				}
 			} else {
@@ -222,7 +222,7 @@ func TestSalvageStaysInTheParent(t *testing.T) {
 		must(t, os.Symlink(dir, filepath.Join(owner.home, "link")))
 		owner.kill()
 		places := instructions.Places{Workdir: dir, Owned: owned}
-		if found := places.RemoveAbandoned(0); len(found) != 1 || found[0].Err != nil {
+		if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 1 || found[0].Err != nil {
 			t.Errorf("%s: removed %+v", said, found)
 		}
 		if tree := snapshot(t, dir); len(tree) != 1 || read(t, filepath.Join(dir, "mine")) != "mine" {

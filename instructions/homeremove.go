@@ -8,6 +8,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // Remove removes the home with all that is in it, except the files or
@@ -16,7 +19,8 @@ import (
 // home with exceptions stays until [Clean].
 //
 // The Home cannot be used afterwards, also when Remove returns an error, which
-// says what was left behind. Removing it again does nothing.
+// says what was left behind. What is over the budget of [Workspace.Bound] stays, for
+// a sweep. Removing it again does nothing.
 func (h *Home) Remove(except ...string) error {
 	for _, name := range except {
 		if err := checkName(name); err != nil {
@@ -27,7 +31,11 @@ func (h *Home) Remove(except ...string) error {
 		return nil
 	}
 	defer h.closeAll()
-	if err := removeTree(h.base, h.name, except); err != nil {
+	bounds := h.w.bounds()
+	if err := removeTree(bounds, h.base, h.name, except); err != nil {
+		if errors.Is(err, tree.ErrOver) && bounds.Leave(h.path, err) {
+			return nil
+		}
 		return fmt.Errorf("the private home %s is left behind: %w", path.Join(h.parent, h.name), err)
 	}
 	defer lockWorkdir(h.top)()
@@ -36,63 +44,14 @@ func (h *Home) Remove(except ...string) error {
 }
 
 // removeTree removes the directory name of root, except the entries named
-// relative to it.
-func removeTree(root *os.Root, name string, except []string) error {
-	err := removeEntry(root, name, name, except)
-	if err == nil {
-		return nil
-	}
-	// CLIs leave read-only directories behind, and a process that is just
-	// ending may still have added a file.
-	makeWritable(root, name)
-	return removeEntry(root, name, name, except)
-}
-
-// removeEntry removes name, which is below or is the directory top.
-func removeEntry(root *os.Root, top, name string, except []string) error {
-	inside := func(e string) bool { return strings.HasPrefix(path.Join(top, e)+"/", name+"/") }
-	if !slices.ContainsFunc(except, inside) {
-		return root.RemoveAll(name)
-	}
-	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// relative to it. Until all is gone what says whose it is stays.
+func removeTree(b *tree.Budget, root *os.Root, name string, except []string) error {
+	err := tree.Remove(b, root, name, process.ClaimName, except...)
+	if err == nil || errors.Is(err, tree.ErrOver) {
 		return err
 	}
-	is := func(e string) bool { return path.Join(top, e) == name }
-	if !info.IsDir() || slices.ContainsFunc(except, is) {
-		return nil
-	}
-	entries, err := fs.ReadDir(root.FS(), name)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		err = errors.Join(err, removeEntry(root, top, path.Join(name, entry.Name()), except))
-	}
-	if err == nil {
-		root.Remove(name) // it stays while an exception is in it
-	}
-	return err
-}
-
-// makeWritable lets the user empty every directory of a tree.
-func makeWritable(root *os.Root, name string) {
-	info, err := root.Lstat(name)
-	if err != nil || !info.IsDir() {
-		return
-	}
-	if info.Mode().Perm()&0o700 != 0o700 {
-		root.Chmod(name, 0o700)
-	}
-	entries, _ := fs.ReadDir(root.FS(), name)
-	for _, entry := range entries {
-		if entry.IsDir() {
-			makeWritable(root, path.Join(name, entry.Name()))
-		}
-	}
+	// A process that is just ending may have added a file.
+	return tree.Remove(b, root, name, process.ClaimName, except...)
 }
 
 // The .gitignore of a parent says which directories were made for it, so that
@@ -170,8 +129,7 @@ func ignoreDir(root *os.Root, dir string) error {
 // locked.
 func removeBase(top, base *os.Root, parent string) {
 	removeDirs(base, []string{keptDir}) // if empty
-	entries, err := fs.ReadDir(base.FS(), ".")
-	if err != nil || len(entries) != 1 || entries[0].Name() != ignoreName {
+	if !holdsOnly(base, ignoreName) {
 		return
 	}
 	text, err := readFile(base, ignoreName, 1<<16)
@@ -185,6 +143,17 @@ func removeBase(top, base *os.Root, parent string) {
 	if base.Remove(ignoreName) == nil {
 		removeDirs(top, leadingTo(parent, made))
 	}
+}
+
+// holdsOnly reports whether a directory has one entry, of the given name.
+func holdsOnly(dir *os.Root, name string) bool {
+	f, err := dir.Open(".")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(2)
+	return len(names) == 1 && names[0] == name
 }
 
 // leadingTo returns those of dirs that a directory is in, and itself. What names

@@ -2,14 +2,16 @@ package instructions
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // Kept returns the absolute path of the directory of kept files,
@@ -24,32 +26,41 @@ func (h *Home) CopyIn(kept, name string) error {
 		return err
 	}
 	return h.add(name, "copied from the kept "+display(kept), func() error {
-		return copyTree(h.base, path.Join(keptDir, kept), h.root, name)
+		return copyTree(h.w.bounds(), h.base, path.Join(keptDir, kept), h.root, name)
 	})
 }
 
-func copyTree(from *os.Root, src string, to *os.Root, dst string) error {
+func copyTree(b *tree.Budget, from *os.Root, src string, to *os.Root, dst string) error {
 	info, err := from.Lstat(src)
 	switch {
 	case err != nil:
 		return err
 	case info.Mode().IsRegular():
-		return copyFile(from, src, to, dst, info)
+		return copyFile(b, from, src, to, dst, info)
 	case !info.IsDir():
 		return nil
 	}
 	if err := to.MkdirAll(dst, 0o700); err != nil {
 		return err
 	}
-	entries, err := fs.ReadDir(from.FS(), src)
-	for _, entry := range entries {
-		err = errors.Join(err, copyTree(from, path.Join(src, entry.Name()), to, path.Join(dst, entry.Name())))
-	}
-	return err
+	skipped, err := tree.Files(b, from, src, func(in *os.Root, name, rel string) error {
+		info, err := in.Lstat(name)
+		if err != nil {
+			return err
+		}
+		if err := to.MkdirAll(path.Join(dst, path.Dir(rel)), 0o700); err != nil {
+			return err
+		}
+		return copyFile(b, in, name, to, path.Join(dst, rel), info)
+	})
+	return errors.Join(skipped, err)
 }
 
 // copyFile keeps the time of last change: CLIs look for their latest session.
-func copyFile(from *os.Root, src string, to *os.Root, dst string, info fs.FileInfo) error {
+func copyFile(b *tree.Budget, from *os.Root, src string, to *os.Root, dst string, info fs.FileInfo) error {
+	if err := b.Take(info.Size()); err != nil {
+		return fmt.Errorf("%q cannot be copied: %w", src, err)
+	}
 	r, _, err := openRegular(from, src)
 	if err != nil {
 		return err
@@ -59,15 +70,24 @@ func copyFile(from *os.Root, src string, to *os.Root, dst string, info fs.FileIn
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, r)
+	const piece = 16 << 20
+	for left := info.Size(); left > 0 && err == nil; left -= piece {
+		if _, err = io.CopyN(w, r, min(left, piece)); err == nil {
+			err = b.Spent()
+		}
+	}
+	if errors.Is(err, io.EOF) { // it has become shorter
+		err = nil
+	}
 	return errors.Join(err, w.Close(), to.Chtimes(dst, time.Time{}, info.ModTime()))
 }
 
 // Keep moves a file of the home, or a tree of files, to the kept files. A file
 // replaces the one of its name; a tree is merged into the one that is there, so
 // runs that end at the same time lose nothing. What is neither a regular file
-// nor a directory stays in the home. It is fs.ErrNotExist when the home has
-// nothing of that name. From a temporary home nothing is kept.
+// nor a directory stays in the home, and so does what is too deep or too large to
+// be a session, which is an error. It is fs.ErrNotExist when the home has nothing of
+// that name. From a temporary home nothing is kept.
 func (h *Home) Keep(name, kept string) error {
 	if err := errors.Join(checkName(name), checkName(kept)); err != nil {
 		return err
@@ -79,34 +99,56 @@ func (h *Home) Keep(name, kept string) error {
 		return fs.ErrClosed
 	}
 	defer lockWorkdir(h.top)()
-	if err := keepTree(h.base, path.Join(h.name, name), path.Join(keptDir, kept)); err != nil || h.hidden {
+	skipped, err := keepTree(h.w.bounds(), h.base, path.Join(h.name, name), path.Join(keptDir, kept))
+	if err = errors.Join(skipped, err); err != nil || h.hidden {
 		return err
 	}
-	err := ignoreDir(h.base, keptDir)
+	err = ignoreDir(h.base, keptDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was kept
 	}
 	return err
 }
 
-func keepTree(base *os.Root, src, dst string) error {
-	info, err := base.Lstat(src)
-	switch {
-	case err != nil:
-		return err
-	case info.Mode().IsRegular():
+// keepTree moves a file or a tree below base. What is too deep or too large to be a
+// session, or cannot be read, is left where it is, which skipped says.
+func keepTree(b *tree.Budget, base *os.Root, src, dst string) (skipped, err error) {
+	move := func(info fs.FileInfo, src, dst string) error {
+		if !b.Fits(info.Size()) {
+			if skipped == nil {
+				skipped = fmt.Errorf("the file %q is left out: it has %d bytes", path.Base(src), info.Size())
+			}
+			return nil
+		}
 		if err := base.MkdirAll(path.Dir(dst), 0o700); err != nil {
 			return err
 		}
 		return base.Rename(src, dst)
+	}
+	info, err := base.Lstat(src)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Mode().IsRegular():
+		return skipped, move(info, src, dst)
 	case !info.IsDir():
+		return nil, nil
+	}
+	var failed error
+	deep, err := tree.Files(b, base, src, func(in *os.Root, name, rel string) error {
+		info, err := in.Lstat(name)
+		if err == nil {
+			err = move(info, path.Join(src, rel), path.Join(dst, rel))
+		}
+		if failed == nil {
+			failed = err
+		}
 		return nil
+	})
+	if skipped == nil {
+		skipped = deep
 	}
-	entries, err := fs.ReadDir(base.FS(), src)
-	for _, entry := range entries {
-		err = errors.Join(err, keepTree(base, path.Join(src, entry.Name()), path.Join(dst, entry.Name())))
-	}
-	return err
+	return skipped, errors.Join(failed, err)
 }
 
 // FindKept returns the kept regular file that match accepts, given its path
@@ -126,25 +168,46 @@ func (h *Home) FindKept(match func(rel string) bool) (rel string, err error) {
 	}
 	defer base.Close()
 	var newest time.Time
-	err = fs.WalkDir(base.FS(), keptDir, func(name string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // nothing was kept, or it is just being replaced
-		}
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		candidate := strings.TrimPrefix(name, keptDir+"/")
+	skipped, err := tree.Files(h.w.bounds(), base, keptDir, func(in *os.Root, name, candidate string) error {
 		if !match(candidate) {
 			return nil
 		}
-		info, err := entry.Info()
+		info, err := in.Lstat(name)
 		if err != nil {
-			return nil // as above
+			return nil // it is just being replaced
 		}
 		if rel == "" || info.ModTime().After(newest) {
 			rel, newest = candidate, info.ModTime()
 		}
 		return nil
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // nothing was kept
+	}
+	if rel == "" {
+		err = errors.Join(err, skipped)
+	}
 	return rel, err
+}
+
+// Glob returns the paths in the home that match a pattern, element by element as
+// path.Match does, in order; none in a dry run. Links are not followed.
+func (h *Home) Glob(pattern string) ([]string, error) {
+	if !h.open {
+		return nil, nil
+	}
+	return tree.Glob(h.w.bounds(), h.root, pattern)
+}
+
+// Open opens a regular file of the home for reading. What is not one is
+// [ErrNotRegular], and not waited for. The caller closes it.
+func (h *Home) Open(name string) (*os.File, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if !h.open {
+		return nil, fs.ErrClosed
+	}
+	f, _, err := openRegular(h.root, name)
+	return f, err
 }

@@ -2,6 +2,7 @@ package instructions
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // Owned is a place where something of ours can be left in a workdir. Any of its
@@ -161,20 +164,18 @@ func (parent homes) survey(root *os.Root, clean bool) (found []Found, err error)
 		return nil, err
 	}
 	defer base.Close()
-	entries, err := fs.ReadDir(base.FS(), ".")
+	b := tree.NewBudget(context.Background(), sweeping)
+	names, err := homeNames(b, base)
 	if err != nil {
 		return nil, err
 	}
 	inUse := false
-	for _, entry := range entries {
-		if !entry.IsDir() || !isHomeName(entry.Name()) {
-			continue
-		}
-		f, stale := parent.home(base, entry.Name())
+	for _, name := range names {
+		f, stale := parent.home(base, name)
 		found = append(found, f)
 		inUse = inUse || f.InUse
 		if stale != nil && clean {
-			err = errors.Join(err, removeTree(base, entry.Name(), nil))
+			err = errors.Join(err, removeTree(b, base, name, nil))
 		}
 		if stale != nil {
 			stale()
@@ -183,7 +184,7 @@ func (parent homes) survey(root *os.Root, clean bool) (found []Found, err error)
 	if info, statErr := base.Lstat(keptDir); statErr == nil && info.IsDir() {
 		found = append(found, Found{Path: path.Join(string(parent), keptDir), What: "kept sessions", InUse: inUse})
 		if clean && !inUse {
-			err = errors.Join(err, removeTree(base, keptDir, nil))
+			err = errors.Join(err, removeTree(b, base, keptDir, nil))
 		}
 	}
 	if text, readErr := readFile(base, ignoreName, 1<<16); readErr == nil && len(found) == 0 {
@@ -205,17 +206,26 @@ func (parent homes) inUse(root *os.Root) bool {
 		return false
 	}
 	defer base.Close()
-	entries, err := fs.ReadDir(base.FS(), ".")
-	return err == nil && slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
-		if !entry.IsDir() || !isHomeName(entry.Name()) {
-			return false
-		}
-		f, release := parent.home(base, entry.Name())
+	names, err := homeNames(tree.NewBudget(context.Background(), sweeping), base)
+	return err == nil && slices.ContainsFunc(names, func(name string) bool {
+		f, release := parent.home(base, name)
 		if release != nil {
 			release()
 		}
 		return f.InUse
 	})
+}
+
+// homeNames returns the names of the homes below their parent.
+func homeNames(b *tree.Budget, base *os.Root) (names []string, err error) {
+	err = tree.Each(b, base, func(entry fs.DirEntry) error {
+		if entry.IsDir() && isHomeName(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
 }
 
 // home looks at one home. Of one that no run uses it holds the lock until

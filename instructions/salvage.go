@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // salvageName is the file of a home that says what is to be kept of it.
@@ -54,26 +56,35 @@ func (s salvage) check() error {
 }
 
 // salvageHome keeps what the home of that name below base says is to be kept. The
-// agent could write there: what it says otherwise stays within base, and what
-// makes no sense is nothing. The workdir is locked.
-func salvageHome(base *os.Root, name string) error {
+// agent could write there: what it says otherwise stays within base, what makes no
+// sense is nothing, and what is too deep or too large to be a session is left out.
+// The workdir is locked.
+func salvageHome(b *tree.Budget, base *os.Root, name string) error {
 	text, err := readFile(base, path.Join(name, salvageName), 1<<16)
 	var s salvage
 	if err != nil || json.Unmarshal(text, &s) != nil || s.check() != nil {
 		return nil
 	}
-	tree, err := base.OpenRoot(path.Join(name, s.Tree))
+	home, err := base.OpenRoot(path.Join(name, s.Tree))
 	if err != nil {
 		return nil // nothing is there
 	}
-	defer tree.Close()
+	defer home.Close()
 	var errs error
 	found := false
 	for _, p := range s.Patterns {
-		matches, _ := fs.Glob(tree.FS(), p)
+		matches, err := tree.Glob(b, home, p)
 		for _, m := range matches {
 			found = true
-			errs = errors.Join(errs, keepTree(base, path.Join(name, s.Tree, m), path.Join(keptDir, s.Kept, m)))
+			if _, keepErr := keepTree(b, base, path.Join(name, s.Tree, m), path.Join(keptDir, s.Kept, m)); err == nil {
+				err = keepErr
+			}
+		}
+		if spent := b.Spent(); spent != nil {
+			return spent
+		}
+		if !errors.Is(err, tree.ErrOver) {
+			errs = errors.Join(errs, err)
 		}
 	}
 	if !found || hides(base) {
@@ -97,9 +108,9 @@ func hides(base *os.Root) bool {
 
 // removeHome removes the abandoned home of that name below base, after what is to
 // be kept of it has been.
-func removeHome(base *os.Root, name string) error {
-	if err := salvageHome(base, name); err != nil {
+func removeHome(b *tree.Budget, base *os.Root, name string) error {
+	if err := salvageHome(b, base, name); err != nil {
 		return err
 	}
-	return removeTree(base, name, nil)
+	return removeTree(b, base, name, nil)
 }

@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 var (
@@ -44,6 +47,7 @@ type Workspace struct {
 	dryRun bool
 
 	mu      sync.Mutex
+	budget  *tree.Budget
 	actions []string
 	made    map[string]bool // directories that were made for homes
 	undo    []func() error  // take back what was added
@@ -59,7 +63,23 @@ func Open(chain Chain, dryRun bool) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("instructions: %w", err)
 	}
-	return &Workspace{chain: chain, root: root, dryRun: dryRun}, nil
+	return &Workspace{chain: chain, root: root, dryRun: dryRun, budget: tree.NewBudget(context.Background(), tree.Default)}, nil
+}
+
+// Bound gives what the Workspace and its Homes do from now on until the end of ctx,
+// and as much of other work as is done for a run at once. What is over that fails,
+// or stays for a later sweep.
+func (w *Workspace) Bound(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.budget = tree.Of(ctx)
+}
+
+// bounds returns what may be done now.
+func (w *Workspace) bounds() *tree.Budget {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.budget
 }
 
 // Chain returns the instruction files of the workdir. The caller must not

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,19 +65,4 @@ func TempDirs(environ []string) (dirs []string) {
 		}
 	}
 	return dirs
-}
-
-// removeTempDir removes dir with everything in it, also where a tool left
-// directories that cannot be written.
-func removeTempDir(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }

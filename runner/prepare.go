@@ -17,6 +17,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/tree"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/render"
 )
@@ -43,7 +44,7 @@ func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	defer p.close(context.WithoutCancel(ctx))
+	defer p.close(ctx)
 	plan := Plan{
 		Start:     p.start(),
 		Selection: p.selection,
@@ -92,6 +93,10 @@ type prepared struct {
 	isRecorded bool        // somebody wanted to be told
 	began      atomic.Bool // the agent was started
 	protected  []string
+
+	budgets    [2]*tree.Budget // before and after the agent
+	afterwards context.Context // see after
+	endAfter   func()
 }
 
 // prepare settles req and arranges its run. What can be wrong with a request is
@@ -155,7 +160,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 		return p, err
 	}
 	if p.command, err = p.build(rt); err != nil {
-		p.close(context.WithoutCancel(ctx))
+		p.close(ctx)
 		return p, err
 	}
 	return p, nil
@@ -335,7 +340,7 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	}
 	defer func() {
 		if err != nil {
-			p.close(context.WithoutCancel(ctx))
+			p.close(ctx)
 		}
 	}()
 	if rt.PrivateTemp && !dryRun {
@@ -353,7 +358,10 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	if p.workspace, err = instructions.Open(p.chain, dryRun); err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
-	setup, err := rt.Instructions.Prepare(ctx, p.req, p.workspace)
+	before, cancel := p.before(ctx)
+	defer cancel()
+	p.workspace.Bound(before)
+	setup, err := rt.Instructions.Prepare(before, p.req, p.workspace)
 	if err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
@@ -411,14 +419,18 @@ func required(chain instructions.Chain, rt registry.Runtime) error {
 
 // close takes back what was arranged, and what was added to the workdir for an
 // agent that was not started.
-func (p *prepared) close(ctx context.Context) {
+func (p *prepared) close(parent context.Context) {
+	ctx := p.after(parent)
+	defer p.endAfter()
+	defer p.reportLeft()
 	if p.req.Resolved.Setup.Close != nil {
 		for _, w := range p.req.Resolved.Setup.Close(ctx) {
 			p.warn(w)
 		}
 	}
 	if dir := p.req.Resolved.TempDir; dir != "" {
-		if err := removeTempDir(dir); err != nil {
+		b := p.budgets[1]
+		if err := removeTempDir(b, dir); err != nil && (!errors.Is(err, tree.ErrOver) || !b.Leave(dir, err)) {
 			p.warn(fmt.Sprintf("the run's temporary files are left behind: %v", err))
 		}
 		p.tempClaim.Release()

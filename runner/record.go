@@ -48,7 +48,7 @@ func (p *prepared) recordOrClose(ctx context.Context, r agent.Recorder) error {
 	goesOn := false
 	defer func() {
 		if !goesOn { // it may have panicked
-			p.close(context.WithoutCancel(ctx))
+			p.close(ctx)
 		}
 	}()
 	err := p.record(ctx, r)

@@ -68,7 +68,7 @@ func (p *prepared) runAndRecord(ctx context.Context, recorder agent.Recorder) (r
 
 // runAndClose takes back what was arranged.
 func (p *prepared) runAndClose(ctx context.Context) (agent.Result, error) {
-	defer p.close(context.WithoutCancel(ctx))
+	defer p.close(ctx)
 	return p.run(ctx)
 }
 
@@ -113,6 +113,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 
 	result := o.result()
 	if complete := p.req.Resolved.Setup.Complete; complete != nil {
+		p.after(parent)
 		complete(&result)
 	}
 	result.Runtime = p.req.Runtime

@@ -78,7 +78,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		Litter:      p.selection.Runtime.Litter,
 	})
 	if err != nil {
-		p.close(context.WithoutCancel(ctx))
+		p.close(ctx)
 		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("%s cannot be started: %w", p.selection.Path, err)}
 		record.end(session.Info{}, -1, "", err)
 		return nil, err

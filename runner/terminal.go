@@ -26,7 +26,7 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 		return nil, err
 	}
 	if len(p.req.Resolved.Setup.Files) > 0 {
-		p.close(context.WithoutCancel(ctx))
+		p.close(ctx)
 		return nil, p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
 	}
 	if err := p.recordOrClose(ctx, r.Recorder); err != nil {

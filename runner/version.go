@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"sync"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // versionLimit is how long an agent may take to say its version.
@@ -32,7 +32,11 @@ func Version(ctx context.Context, path string, environ []string) (string, error)
 		return "", err
 	}
 	defer claim.Release()
-	defer os.RemoveAll(dir)
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+		defer cancel()
+		_ = removeTempDir(tree.NewBudget(after, tree.Default), dir) // what stays is swept
+	}()
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
 	said := &beginning{limit: 4 << 10}

@@ -69,7 +69,7 @@ func prepareHome(r agent.Request, w *instructions.Workspace, deliver delivery) (
 		setup.Args = ignoreConfig()
 		setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
 	}
-	setup.Complete = func(result *agent.Result) { complete(home.Path(), result) }
+	setup.Complete = func(result *agent.Result) { complete(home, result) }
 	setup.Close = func(context.Context) []string { return closeHome(home) }
 	fail := func(err error) (agent.Setup, error) {
 		return agent.Setup{}, errors.Join(err, home.Remove())

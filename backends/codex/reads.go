@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -43,7 +44,9 @@ func configText(r agent.Request, home string) string {
 		return ""
 	}
 	defer root.Close()
-	return string(readTail(root, "config.toml"))
+	return string(readTail(func(name string) (*os.File, error) {
+		return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}, "config.toml"))
 }
 
 var (

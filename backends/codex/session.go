@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
 )
 
 // sessionTail is how much of the end of a session file is read, in bytes. What
@@ -27,21 +26,16 @@ type record struct {
 
 // complete reads from the session file in home the model of the run and, for a
 // session that began before it, the tokens of the run alone.
-func complete(home string, result *agent.Result) {
+func complete(home *instructions.Home, result *agent.Result) {
 	if result.SessionID == "" {
 		return
 	}
-	root, err := os.OpenRoot(home)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	name := findSession(root, result.SessionID)
+	name := findSession(home, result.SessionID)
 	if name == "" {
 		return
 	}
 	var turn *usage
-	for line := range bytes.Lines(readTail(root, name)) {
+	for line := range bytes.Lines(readTail(home.Open, name)) {
 		var r record
 		if json.Unmarshal(line, &r) != nil {
 			continue
@@ -59,20 +53,23 @@ func complete(home string, result *agent.Result) {
 	}
 }
 
-func findSession(root *os.Root, id string) (name string) {
-	fs.WalkDir(root.FS(), sessionTree, func(file string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && strings.HasSuffix(file, "-"+id+".jsonl") {
-			name = file
-			return fs.SkipAll
+// sessionFiles are the files of sessions below a home: Codex has a folder a day.
+const sessionFiles = sessionTree + "/*/*/*/*.jsonl"
+
+func findSession(home *instructions.Home, id string) string {
+	files, _ := home.Glob(sessionFiles) // beside an error, what was found by then
+	for _, file := range files {
+		if strings.HasSuffix(file, "-"+id+".jsonl") {
+			return file
 		}
-		return nil
-	})
-	return name
+	}
+	return ""
 }
 
-// readTail returns the last lines of a regular file.
-func readTail(root *os.Root, name string) []byte {
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// readTail returns the last lines of a regular file, which open opens without
+// waiting.
+func readTail(open func(name string) (*os.File, error), name string) []byte {
+	file, err := open(name)
 	if err != nil {
 		return nil
 	}

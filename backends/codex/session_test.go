@@ -7,8 +7,25 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
 	"github.com/google/go-cmp/cmp"
 )
+
+// newHome makes a private home.
+func newHome(t *testing.T) *instructions.Home {
+	t.Helper()
+	w, err := instructions.Open(instructions.Chain{Workdir: t.TempDir()}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	home, err := w.NewHome(homeParent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { home.Remove() })
+	return home
+}
 
 func TestCompleteReadsTheSessionFile(t *testing.T) {
 	t.Parallel()
@@ -22,11 +39,11 @@ func TestCompleteReadsTheSessionFile(t *testing.T) {
 		strings.Replace(context, "MODEL", "gpt-6.1-sol", 1), record, "",
 	}, "\n")
 	name := "sessions/2026/11/21/rollout-2026-11-21T02-38-28-" + thread + ".jsonl"
-	home := t.TempDir()
-	newProject(t, nil).write(filepath.Join(home, name), session)
+	home := newHome(t)
+	newProject(t, nil).write(filepath.Join(home.Path(), name), session)
 
 	for label, c := range map[string]struct {
-		home string
+		home *instructions.Home
 		in   agent.Result
 		want agent.Result
 	}{
@@ -38,7 +55,7 @@ func TestCompleteReadsTheSessionFile(t *testing.T) {
 			agent.Result{SessionID: thread, Model: "gpt-6.1-sol", Usage: &agent.Usage{Input: 12}}},
 		"no session":      {home, agent.Result{}, agent.Result{}},
 		"another session": {home, agent.Result{SessionID: "x"}, agent.Result{SessionID: "x"}},
-		"no home":         {filepath.Join(home, "none"), agent.Result{SessionID: thread}, agent.Result{SessionID: thread}},
+		"no file":         {newHome(t), agent.Result{SessionID: thread}, agent.Result{SessionID: thread}},
 	} {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +66,7 @@ func TestCompleteReadsTheSessionFile(t *testing.T) {
 			}
 		})
 	}
-	if _, err := os.Stat(filepath.Join(home, name)); err != nil {
+	if _, err := os.Stat(filepath.Join(home.Path(), name)); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -85,13 +83,10 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 
 // onlySession returns the ID of the session in a private home, which has one at
 // most.
-func onlySession(home string) (id string) {
-	fs.WalkDir(os.DirFS(filepath.Join(home, sessionTree)), ".", func(file string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && path.Ext(file) == ".jsonl" {
-			id = sessionID(file)
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return id
+func onlySession(home string) string {
+	files, err := fs.Glob(os.DirFS(home), sessionFiles)
+	if err != nil || len(files) == 0 {
+		return ""
+	}
+	return sessionID(files[0])
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -46,17 +45,18 @@ func deliverInMessage(w *instructions.Workspace, setup *agent.Setup, home *instr
 	}
 	text += instructions.EndOfText
 	if setup.ResumeID != "" {
-		files, err := filepath.Glob(filepath.Join(home.Path(), ".gemini", "tmp", "*", "chats", "*.jsonl"))
+		files, err := home.Glob(".gemini/tmp/*/chats/*.jsonl")
 		if err != nil {
 			return err
 		}
 		for _, file := range files {
-			f, err := os.Open(file)
+			f, err := home.Open(file)
 			if err != nil {
 				return err
 			}
-			defer f.Close()
-			if wasTold(f, text) {
+			told := wasTold(io.LimitReader(f, maxSession), text)
+			f.Close()
+			if told {
 				return nil
 			}
 		}
@@ -113,25 +113,36 @@ func holdsNothing(session io.Reader) bool {
 // one that Gemini CLI begins before it is asked for any, and gives those of this
 // minute an earlier name: of two files of a session with one name, the new one
 // that it begins when it loads a session would be written into the old.
-func tidyChats(home string, now time.Time) error {
-	root, err := os.OpenRoot(home)
+func tidyChats(home *instructions.Home, now time.Time) error {
+	root, err := os.OpenRoot(home.Path())
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	files, err := fs.Glob(root.FS(), ".gemini/tmp/*/chats/session-*.jsonl")
+	files, err := home.Glob(".gemini/tmp/*/chats/session-*.jsonl")
 	for _, file := range files {
-		err = errors.Join(err, tidyChat(root, file, now))
+		err = errors.Join(err, tidyChat(home, root, file, now))
 	}
 	return err
 }
 
-func tidyChat(root *os.Root, file string, now time.Time) error {
-	f, err := root.Open(file)
+// What is read of a session's file: maxSession bytes to find a message in it, and
+// maxEmpty of one that may hold nothing.
+const (
+	maxSession = 64 << 20
+	maxEmpty   = 1 << 20
+)
+
+func tidyChat(home *instructions.Home, root *os.Root, file string, now time.Time) error {
+	f, err := home.Open(file)
+	if errors.Is(err, instructions.ErrNotRegular) {
+		return nil // it is not a session, and not kept
+	}
 	if err != nil {
 		return err
 	}
-	empty := holdsNothing(f)
+	info, err := f.Stat()
+	empty := err == nil && info.Size() <= maxEmpty && holdsNothing(f)
 	if err := f.Close(); err != nil {
 		return err
 	}

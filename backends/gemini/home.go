@@ -3,7 +3,6 @@ package gemini
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -239,10 +238,10 @@ func closeHome(home *instructions.Home) []string {
 }
 
 func keepSessions(home *instructions.Home) error {
-	if err := tidyChats(home.Path(), time.Now()); err != nil {
+	if err := tidyChats(home, time.Now()); err != nil {
 		return err
 	}
-	chats, err := fs.Glob(os.DirFS(home.Path()), ".gemini/tmp/*/chats")
+	chats, err := home.Glob(".gemini/tmp/*/chats")
 	if err != nil || len(chats) == 0 {
 		return err
 	}

@@ -108,7 +108,7 @@ func (inv *invocation) doctor(ctx context.Context, o *doctorOptions, names []str
 		errs = append(errs, report.broken(len(names) > 0))
 	}
 	if len(names) == 0 {
-		errs = append(errs, inv.findLeft(&report, dir, owner))
+		errs = append(errs, inv.findLeft(ctx, &report, dir, owner))
 	}
 	if inv.global.json() {
 		err = inv.out.printJSON(report)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +36,7 @@ type leftFolder struct {
 
 // findLeft finds what dead owners have left and, where the report says so, ends
 // and removes it: the processes first, as they use the folders.
-func (inv *invocation) findLeft(report *doctorReport, workdir string, owner int) error {
+func (inv *invocation) findLeft(ctx context.Context, report *doctorReport, workdir string, owner int) error {
 	report.Processes, report.Folders = []leftProcess{}, []leftFolder{}
 	var errs []error
 	left, err := process.Leftovers(owner)
@@ -58,7 +59,7 @@ func (inv *invocation) findLeft(report *doctorReport, workdir string, owner int)
 	places := inv.places(workdir)
 	find := places.Abandoned
 	if report.Swept {
-		find = places.RemoveAbandoned
+		find = func(owner int) []instructions.Folder { return places.RemoveAbandoned(ctx, owner) }
 	}
 	kept := 0
 	for _, f := range find(owner) {
@@ -77,11 +78,11 @@ func (inv *invocation) findLeft(report *doctorReport, workdir string, owner int)
 
 // removeLeft removes the folders that the supervisor of a session has left, if it
 // is dead. What cannot be removed is a warning: the session itself is over.
-func (inv *invocation) removeLeft(entry supervisor.Entry) {
+func (inv *invocation) removeLeft(ctx context.Context, entry supervisor.Entry) {
 	if entry.PID == 0 {
 		return // it has never had one, and 0 is all owners
 	}
-	for _, f := range inv.places(entry.Workdir).RemoveAbandoned(entry.PID) {
+	for _, f := range inv.places(entry.Workdir).RemoveAbandoned(ctx, entry.PID) {
 		if f.Err != nil {
 			inv.screen.warn(fmt.Sprintf("%s is left: %v", f.Path, f.Err))
 		}

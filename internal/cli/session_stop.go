@@ -33,7 +33,7 @@ the process that holds it.`,
 			if err != nil {
 				return err
 			}
-			defer inv.removeLeft(entry)
+			defer inv.removeLeft(context.WithoutCancel(ctx), entry)
 			text := reason.text
 			if text == "" {
 				text = "stopped"
@@ -86,7 +86,7 @@ PROMPT, or what --prompt names, is the next message.`,
 			if err != nil {
 				return err
 			}
-			defer inv.removeLeft(entry) // that of the crash
+			defer inv.removeLeft(context.WithoutCancel(ctx), entry) // that of the crash
 			if err := inv.launch(ctx, all, entry, settings, text); err != nil {
 				return err
 			}

@@ -15,8 +15,8 @@ import (
 // makes outside of its workdir.
 const TempPrefix = "bus-agent-"
 
-// claimName is the file in a folder of a run that says whose the folder is.
-const claimName = ".bus-agent-owner"
+// ClaimName is the file in a folder of a run that says whose the folder is.
+const ClaimName = ".bus-agent-owner"
 
 // A Claim says that a folder is in use by this process. It ends with the
 // process, however that ends.
@@ -29,7 +29,7 @@ type Claim struct {
 // do not inherit the lock. The file goes with the folder. Without a claim a folder
 // is never taken for abandoned.
 func ClaimFolder(folder *os.Root) (*Claim, error) {
-	f, err := folder.OpenFile(claimName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := folder.OpenFile(ClaimName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func ClaimFolder(folder *os.Root) (*Claim, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, errors.Join(err, folder.Remove(claimName))
+		return nil, errors.Join(err, folder.Remove(ClaimName))
 	}
 	return &Claim{f}, nil
 }
@@ -90,7 +90,7 @@ var errNoClaim = errors.New("no claim of this user")
 
 // openClaim opens the claim of a folder if it and the folder belong to this user.
 func openClaim(folder *os.Root) (*os.File, error) {
-	before, err := folder.Lstat(claimName)
+	before, err := folder.Lstat(ClaimName)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func openClaim(folder *os.Root) (*os.File, error) {
 	if dir, err := folder.Stat("."); err != nil || !isOurs(dir) {
 		return nil, errNoClaim
 	}
-	f, err := folder.OpenFile(claimName, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	f, err := folder.OpenFile(ClaimName, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

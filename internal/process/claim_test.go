@@ -94,7 +94,7 @@ func TestFolderIsNotAbandonedInDoubt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := test.arrange(filepath.Join(dir, claimName)); err != nil {
+			if err := test.arrange(filepath.Join(dir, ClaimName)); err != nil {
 				t.Fatal(err)
 			}
 			if owner := abandoned(t, openRoot(t, dir)); owner != test.want {
