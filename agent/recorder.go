@@ -78,8 +78,9 @@ type Recording struct {
 
 	// End is called exactly once when the run is over and nothing of it is left,
 	// after all other functions have returned, with what the caller is about to be
-	// told. Its error takes the place of none.
-	End func(result Result, err error) error
+	// told. Its error takes the place of none. It must return when ctx is done: the
+	// end of a run does not wait longer for its records.
+	End func(ctx context.Context, result Result, err error) error
 }
 
 // A Process is an agent's process.

@@ -32,7 +32,7 @@ func (all recorders) Record(ctx context.Context, run Recordable) (Recording, err
 		recording, err := r.Record(ctx, run)
 		if err != nil {
 			if joined.End != nil {
-				err = errors.Join(err, joined.End(Result{Runtime: run.Start.Runtime, Model: run.Start.Model, ExitCode: -1}, err))
+				err = errors.Join(err, joined.End(ctx, Result{Runtime: run.Start.Runtime, Model: run.Start.Model, ExitCode: -1}, err))
 			}
 			return Recording{}, err
 		}
@@ -64,8 +64,8 @@ func (r *Recording) add(other Recording) {
 	if first, second := r.End, other.End; first == nil {
 		r.End = second
 	} else if second != nil {
-		r.End = func(result Result, err error) error {
-			return errors.Join(first(result, err), second(result, err))
+		r.End = func(ctx context.Context, result Result, err error) error {
+			return errors.Join(first(ctx, result, err), second(ctx, result, err))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 )
@@ -72,6 +73,9 @@ func (p *prepared) started(pid int, identity string) {
 	}
 }
 
+// recordTime bounds the end of a recording.
+const recordTime = 5 * time.Second
+
 // recorded ends the recording with what the run came to, and returns the error of
 // the run.
 func (p *prepared) recorded(result *agent.Result, err error) error {
@@ -81,7 +85,9 @@ func (p *prepared) recorded(result *agent.Result, err error) error {
 		return err
 	}
 	p.recording.End = nil
-	failure := end(*result, err)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), recordTime, errors.New("the end of a record took too long"))
+	defer cancel()
+	failure := end(ctx, *result, err)
 	if err == nil && failure != nil {
 		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("the run is over, but %w", failure)}
 	}

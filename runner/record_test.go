@@ -43,11 +43,11 @@ func (r *recorder) Record(_ context.Context, run agent.Recordable) (agent.Record
 	}
 	recording.Message = func(text string) error { r.note("message " + text); return nil }
 	end := recording.End
-	recording.End = func(result agent.Result, err error) error {
+	recording.End = func(ctx context.Context, result agent.Result, err error) error {
 		r.ends++
 		r.result, r.err = result, err
 		if end != nil {
-			return end(result, err)
+			return end(ctx, result, err)
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func TestRecorderThatFails(t *testing.T) {
 		"refuses":            {&recorder{refuse: full}, false, 0},
 		"loses an event":     {&recorder{add: agent.Recording{Events: func(*agent.Event) error { return full }}}, true, 1},
 		"loses output":       {&recorder{add: agent.Recording{Stdout: writerFunc(func([]byte) (int, error) { return 0, full })}}, true, 1},
-		"is not whole":       {&recorder{add: agent.Recording{End: func(agent.Result, error) error { return full }}}, true, 1},
+		"is not whole":       {&recorder{add: agent.Recording{End: func(context.Context, agent.Result, error) error { return full }}}, true, 1},
 		"asks for the moon":  {&recorder{add: agent.Recording{Prompt: strings.Repeat("x", 200_000)}}, false, 1},
 		"refuses with usage": {&recorder{refuse: agent.Usagef("%w", full)}, false, 0},
 	} {

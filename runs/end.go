@@ -13,15 +13,10 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// endTime bounds the end of a record: waiting for locks, reading and masking what
-// the agent wrote.
-const endTime = 5 * time.Second
-
 // end records how the run ended. It returns an error only where the record is
-// required and not whole.
-func (r *record) end(result agent.Result, err error) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(r.ctx), endTime, errors.New("the end of a record took too long"))
-	defer cancel()
+// required and not whole. Waiting for locks, and reading and masking what the agent
+// wrote, end with ctx.
+func (r *record) end(ctx context.Context, result agent.Result, err error) error {
 	defer r.closeFolders()
 	if r.version != nil {
 		r.info.AgentVersion = r.version()

@@ -33,7 +33,7 @@ const (
 // record is a run that is being recorded.
 type record struct {
 	store *Store
-	ctx   context.Context // of the run; see endContext
+	ctx   context.Context // of the run
 	task  string          // path of the folder of the task
 	dir   string          // path of the folder of the run
 	bus   string
@@ -331,5 +331,5 @@ func (r *record) note(err error) error {
 // abandon ends a record that was begun in vain.
 func (r *record) abandon(why error) {
 	r.warn = func(string) {} // the caller says it
-	_ = r.end(agent.Result{ExitCode: -1, Model: r.info.Model}, fmt.Errorf("nothing was started, because the run cannot be recorded: %w", why))
+	_ = r.end(r.ctx, agent.Result{ExitCode: -1, Model: r.info.Model}, fmt.Errorf("nothing was started, because the run cannot be recorded: %w", why))
 }

@@ -1,13 +1,20 @@
 package runs_test
 
 import (
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runs"
 )
 
@@ -109,4 +116,42 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// Another process that holds the locks of a record does not hold up the end of its
+// run longer than the runner waits.
+func TestEndOfARecordEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	store := &runs.Store{Root: t.TempDir(), Required: true}
+	synctest.Test(t, func(t *testing.T) {
+		recording, err := store.Record(t.Context(), agent.Recordable{
+			Start: agent.Start{Runtime: "fake", Path: "/bin/fake", Workdir: "/"}, Request: agent.Request{Prompt: "x"}, Warn: func(string) {},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, _ := filepath.Glob(filepath.Join(store.Root, "*", "*", "TASK-MESSAGE-BUS.md"))
+		folders, _ := filepath.Glob(filepath.Join(store.Root, "*", "*", "runs", recording.RunID))
+		for _, path := range append(files, filepath.Join(folders[0], "run-info.yaml.lock")) {
+			f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+		}
+		late := errors.New("too late")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, late)
+		defer cancel()
+		begun := time.Now()
+		err = recording.End(ctx, agent.Result{Text: "answer"}, nil)
+		if waited := time.Since(begun); !errors.Is(err, late) || waited != time.Second {
+			t.Errorf("after %v: %v", waited, err)
+		}
+		if read(t, folders[0], "output.md") != "answer" {
+			t.Error("the answer is not recorded")
+		}
+	})
 }

@@ -131,7 +131,7 @@ func useRuns(ctx context.Context, dir string) error {
 	})
 	errs = append(errs, err)
 	if recording.End != nil {
-		errs = append(errs, recording.End(agent.Result{Text: "answer"}, nil))
+		errs = append(errs, recording.End(ctx, agent.Result{Text: "answer"}, nil))
 	}
 	errs = append(errs, store.RemoveRests(runs.Filter{}, false))
 	for i := range list {

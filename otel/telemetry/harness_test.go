@@ -71,7 +71,7 @@ func (b *bench) tell(recording agent.Recording, events ...agent.Event) {
 
 func (b *bench) end(recording agent.Recording, result agent.Result, err error) {
 	b.t.Helper()
-	if err := recording.End(result, err); err != nil {
+	if err := recording.End(b.t.Context(), result, err); err != nil {
 		b.t.Fatal(err)
 	}
 }

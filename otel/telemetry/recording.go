@@ -171,7 +171,7 @@ func (r *recording) note(e *agent.Event) {
 }
 
 // end closes every span with what the run came to.
-func (r *recording) end(result agent.Result, err error) error {
+func (r *recording) end(_ context.Context, result agent.Result, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if result.SessionID != "" {
