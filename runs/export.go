@@ -21,7 +21,7 @@ import (
 // Export writes a tar file, compressed by gzip, with the records of runs and the
 // prompts and messages of their tasks, in the layout of a store: unpacked, it is
 // one. The same records give the same bytes. It has only regular files and folders,
-// of each record 10,000 on 16 levels, and no file of more than 1 GiB that is nearly
+// of each record 10,000 on 16 levels, and no file of more than 64 MiB that is nearly
 // all holes; leftOut names what else there is.
 func (s *Store) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []string, err error) {
 	list = slices.Clone(list)

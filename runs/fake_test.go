@@ -65,9 +65,12 @@ func fakeAgent(script string) int {
 			for { // the recorder may write it at the same time
 				_ = os.Remove(path)
 				var err error
-				if what == "fifo" {
+				switch what {
+				case "fifo":
 					err = unix.Mkfifo(path, 0o600)
-				} else {
+				case "sparse":
+					err = errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 8<<40))
+				default:
 					err = os.Symlink(what, path)
 				}
 				if err == nil {

@@ -22,7 +22,7 @@ const (
 )
 
 // Open opens a file of the run. The error is fs.ErrNotExist where there is none. A
-// link, anything but a regular file, and a file of more than 1 GiB that is nearly
+// link, anything but a regular file, and a file of more than 64 MiB that is nearly
 // all holes is an error.
 func (r *Run) Open(name string) (io.ReadCloser, error) {
 	f, err := statefile.Open(filepath.Join(r.Dir, name))

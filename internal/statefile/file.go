@@ -96,8 +96,8 @@ func checkSingle(stat *unix.Stat_t) error {
 var ErrSparse = errors.New("a sparse file")
 
 // Files above sparseSize of which less than one part in sparsePart is on the disk
-// are not read. Below that size, reading holes takes a second.
-const sparseSize, sparsePart = 1 << 30, 64
+// are not read. Below that size, reading holes takes seconds at most.
+const sparseSize, sparsePart = 64 << 20, 64
 
 // CheckOpen is [CheckReadable] for an open file.
 func CheckOpen(f *os.File) error {
