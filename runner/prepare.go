@@ -384,8 +384,13 @@ func (p *prepared) checkReads(ctx context.Context, rt registry.Runtime) error {
 		return err
 	}
 	p.chain.Unchecked = !complete
-	// The AGENTS.md files of the workdir are checked when they are found.
-	reads = append(slices.Clone(reads), instructions.Read{Name: instructions.FileName, Where: instructions.Everywhere, Imports: true})
+	// Those AGENTS.md that only Discover has checked in the workdir.
+	reads = slices.Clone(reads)
+	for i := range reads {
+		if reads[i].Name == instructions.FileName {
+			reads[i].Where = instructions.Everywhere
+		}
+	}
 	for _, dir := range p.req.AddDirs {
 		chain, err := instructions.Discover(dir)
 		if err != nil {

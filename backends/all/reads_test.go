@@ -129,3 +129,20 @@ func names(t *testing.T, dir string) (all []string) {
 	}
 	return all
 }
+
+// An AGENTS.md of an added directory is checked where the CLI reads it there.
+func TestReadsOfAddedDirectoriesAreChecked(t *testing.T) {
+	t.Parallel()
+	for id, refused := range map[string]bool{"gemini": true, "codex": false} {
+		rt, _ := registry.Default().Lookup(id)
+		work, r := newHostileRun(t, rt)
+		added := t.TempDir()
+		if err := os.Symlink("/proc/self/environ", filepath.Join(added, "AGENTS.md")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.Plan(t.Context(), agent.Request{Runtime: id, Prompt: "do it", Workdir: work, AddDirs: []string{added}})
+		if refused != (errors.Is(err, agent.ErrUsage) && strings.Contains(fmt.Sprint(err), added)) {
+			t.Errorf("%s: Plan = %v", id, err)
+		}
+	}
+}
