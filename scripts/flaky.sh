@@ -40,25 +40,9 @@ wanted() { # DIR relative to the root: is it one of PKGS?
 	return 1
 }
 
-mkdir -p "$out"
-rm -f "$out"/*
-list=()
-for module in $(git ls-files '*go.mod' | xargs -n1 dirname); do
-	while read -r dir; do
-		name=${dir#"$root"/}
-		wanted "$name" || continue
-		race=-race
-		[ "$module" = . ] || race=
-		for s in ${STARTERS:-}; do [ "$name" != "${s#./}" ] || race=; done
-		binary=$out/${name//\//-}.test
-		(cd "$root/$module" && go test -c $race -o "$binary" "$dir")
-		list+=("$dir" "$binary")
-	done < <(cd "$root/$module" && go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
-done
-[ ${#list[@]} -gt 0 ] || { echo "flaky: PKGS names no package that has tests" >&2; exit 2; }
-
 # Everything temporary is in one folder, by which what outlives its test is found; its
-# name is short, because sockets have short names.
+# name is short, because sockets have short names. It is outside the repository, in
+# which bus-agent starts no agent: tests make agents of their own binaries.
 TMPDIR=$(mktemp -d /tmp/fXXXX)
 chmod 755 "$TMPDIR" # some tests become another user
 export TMPDIR RUN="${RUN:-}"
@@ -82,6 +66,24 @@ end() {
 trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+
+mkdir -p "$out"
+rm -f "$out"/*
+list=()
+for module in $(git ls-files '*go.mod' | xargs -n1 dirname); do
+	while read -r dir; do
+		name=${dir#"$root"/}
+		wanted "$name" || continue
+		race=-race
+		[ "$module" = . ] || race=
+		for s in ${STARTERS:-}; do [ "$name" != "${s#./}" ] || race=; done
+		binary=$TMPDIR/${name//\//-}.test
+		(cd "$root/$module" && go test -c $race -o "$binary" "$dir")
+		list+=("$dir" "$binary")
+	done < <(cd "$root/$module" && go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
+done
+[ ${#list[@]} -gt 0 ] || { echo "flaky: PKGS names no package that has tests" >&2; exit 2; }
+
 for ((i = 0; i < ${LOAD:-$cores}; i++)); do
 	# It also ends when this script is killed.
 	(while kill -0 $$ 2>/dev/null; do for ((n = 0; n < 200000; n++)); do :; done; done) &
