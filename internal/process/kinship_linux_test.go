@@ -1,9 +1,11 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"syscall"
@@ -180,6 +182,35 @@ func TestMarksOfNestedRuns(t *testing.T) {
 		r := run{pid: absent, from: horizon{born: 1000}, entry: "entry", mark: 7, known: map[int]uint64{}, owners: map[int]uint64{}}
 		if got := r.members(test.table); len(got) != test.want {
 			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+// The number of a process that has ended can become that of a thread. What the
+// process was is dead all the same, and what it has left is a leftover.
+func TestThreadIsNoProcess(t *testing.T) {
+	t.Parallel()
+	threads := make(chan int)
+	for range 2 { // one of them may be the first thread
+		go func() {
+			runtime.LockOSThread()
+			threads <- unix.Gettid()
+			<-t.Context().Done()
+		}()
+	}
+	for range 2 {
+		id := <-threads
+		if id == os.Getpid() {
+			continue
+		}
+		if life := LifeOf(identityText(id, 1)); life != Dead {
+			t.Errorf("a dead process whose number a thread has got is %v", life)
+		}
+		if !isDeadOwner(id, 1) {
+			t.Error("what it has left is that of a live owner")
+		}
+		if _, err := StartedAt(id); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("its start: %v", err)
 		}
 	}
 }

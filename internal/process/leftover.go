@@ -266,11 +266,7 @@ func (l *leftovers) marked(p process) (o ownerID, ok bool) {
 // isDeadOwner reports whether a process born then cannot have been started by the
 // process that has the PID now.
 func isDeadOwner(pid int, born uint64) bool {
-	if isGone(pid) {
-		return true
-	}
-	p, err := readProcess(pid)
-	return err == nil && (p.dead || p.born > born)
+	return isGoneOr(pid, func(p process) bool { return p.dead || p.born > born })
 }
 
 // chase kills leftovers among the PIDs given out last.

@@ -3,8 +3,6 @@ package process
 import (
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // An ownerID is what the tag of a run and the claim of a folder say of the
@@ -55,12 +53,15 @@ func (o ownerID) dead() bool {
 	if !ok || !canSee() || own.boot == "" || own.boot != o.boot || own.namespace != o.namespace {
 		return false
 	}
-	if isGone(o.pid) {
-		return true
-	}
-	p, err := readProcess(o.pid)
-	return err == nil && (p.born != o.born || p.dead)
+	return isGoneOr(o.pid, func(p process) bool { return p.born != o.born || p.dead })
 }
 
-// isGone reports whether no process has the PID, also none that is hidden.
-func isGone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
+// isGoneOr reports whether no process has the PID, or one for which is holds. It is
+// false for a process that is hidden.
+func isGoneOr(pid int, is func(process) bool) bool {
+	p, err := readProcess(pid)
+	if err != nil {
+		return isGone(pid)
+	}
+	return is(p)
+}
