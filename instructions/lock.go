@@ -2,6 +2,7 @@ package instructions
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"sync"
@@ -29,8 +30,7 @@ var errLocked = statefile.ErrLocked
 // costs an error, never bytes of others.
 func lockWorkdir(root *os.Root) (release func()) { return lockWithin(root, lockWait) }
 
-// heldByOthers has the directories whose lock was waited for in vain, by device
-// and inode.
+// heldByOthers has the directories whose lock was waited for in vain.
 var heldByOthers sync.Map
 
 func lockWithin(root *os.Root, wait time.Duration) (release func()) {
@@ -50,14 +50,18 @@ func lockWithin(root *os.Root, wait time.Duration) (release func()) {
 	}
 }
 
-// identity returns what tells a directory from every other one.
-func identity(root *os.Root) (id [2]uint64) {
+// A directory is what tells a directory from every other one. Its name is a part of
+// that because the number of a directory that was removed is given to new ones.
+type directory struct{ name, number string }
+
+func identity(root *os.Root) directory {
+	d := directory{name: root.Name()}
 	if info, err := root.Stat("."); err == nil {
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			id = [2]uint64{uint64(stat.Dev), stat.Ino}
+			d.number = fmt.Sprint(stat.Dev, stat.Ino)
 		}
 	}
-	return id
+	return d
 }
 
 // tryLock takes the exclusive lock of a directory if it is free.

@@ -3,6 +3,7 @@ package instructions
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -53,4 +54,37 @@ func TestLockGoesOnWithoutALockThatIsNeverReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock(free)
+}
+
+// A directory that has got the number of one whose lock was waited for in vain is
+// waited for all the same.
+func TestLockOfANewDirectoryIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	const wait = 20 * time.Millisecond
+	parent := t.TempDir()
+	for _, name := range []string{"old", "new"} { // of one directory, so with one number
+		dir := filepath.Join(parent, name)
+		if name == "old" {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.Rename(filepath.Join(parent, "old"), dir); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		held, err := tryLock(root, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		lockWithin(root, wait)()
+		if took := time.Since(begun); took < wait {
+			t.Errorf("the lock of the %s one is waited for for %v", name, took)
+		}
+		unlock(held)
+	}
 }
