@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/tailscale/hujson"
 
@@ -60,7 +61,7 @@ func readObject(file string) (object, error) {
 	if !info.Mode().IsRegular() {
 		return nil, instructions.ErrNotRegular
 	}
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have been replaced by a pipe
 	if err != nil {
 		return nil, err
 	}
