@@ -45,7 +45,7 @@ var leavings = map[string]func(t *testing.T, file string) error{
 	"a link to /":       func(_ *testing.T, file string) error { return os.Symlink("/", file) },
 	"a link to /proc":   func(_ *testing.T, file string) error { return os.Symlink("/proc", file) },
 	"a loop of links":   func(_ *testing.T, file string) error { return os.Symlink(filepath.Base(file), file) },
-	"a deep tree":       func(_ *testing.T, file string) error { return makeDeep(file, 1500) },
+	"a deep tree":       func(_ *testing.T, file string) error { return makeDeep(file, 300) },
 	"folders no reader": makeUnreadable,
 	"odd names": func(_ *testing.T, file string) error {
 		return errors.Join(os.Mkdir(file, 0o700), os.WriteFile(file+"/a\nb.jsonl", nil, 0o600), os.WriteFile(file+"/\xff\x1b[2J.jsonl", nil, 0o600))
