@@ -34,13 +34,12 @@ func newPathRule(workdir string, environ []string, trusted bool) pathRule {
 	if trusted {
 		return rule
 	}
-	home, _ := agent.LookupEnv(environ, "HOME")
 	abs, err := filepath.Abs(workdir)
 	if err != nil {
 		return rule
 	}
 	for _, dir := range []string{instructions.FindRoot(abs), abs} {
-		if dir != "/" && !sameFile(dir, "/") && !sameFile(dir, home) && !slices.Contains(rule.untrusted, dir) && isDir(dir) {
+		if !isHomeOrRoot(dir, environ) && !slices.Contains(rule.untrusted, dir) && isDir(dir) {
 			rule.untrusted = append(rule.untrusted, dir)
 		}
 	}

@@ -87,6 +87,7 @@ type prepared struct {
 	secrets    *Masker
 	path       pathRule
 	enforced   []string      // names of variables that nothing overrides
+	gitEnv     []string      // what neutralises git, see settleGit
 	silence    time.Duration // see resultSilence
 	tempClaim  *process.Claim
 	recording  agent.Recording
@@ -131,6 +132,9 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 		return p, err
 	}
 	p.selection.Warnings = slices.Clone(p.warnings)
+	if err := p.settleGit(ctx); err != nil {
+		return p, err
+	}
 	rt := p.selection.Runtime
 	if err := p.adapt(&rt); err != nil {
 		return p, err
@@ -462,7 +466,7 @@ func (p *prepared) start() agent.Start {
 
 // environ returns the agent's environment: the caller's, the run's own
 // variables, the runtime's, and the request's, each winning over those before. PATH
-// is clean whoever set it.
+// is clean whoever set it, and nothing undoes what neutralises git.
 func (p *prepared) environ() []string {
 	changes := []string{"PWD=" + p.req.Workdir}
 	if dir := p.req.Resolved.TempDir; dir != "" {
@@ -472,7 +476,7 @@ func (p *prepared) environ() []string {
 	changes = append(changes, p.command.Env...)
 	changes = append(changes, p.req.Resolved.Setup.Env...)
 	environ, _ := p.path.environ(mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...)))
-	return environ
+	return mergeEnv(environ, p.gitEnv)
 }
 
 // envNames returns the names of the variables that environ sets or removes.

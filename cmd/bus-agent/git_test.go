@@ -1,0 +1,106 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/registry"
+)
+
+// gitIn returns what git answers in the sandbox's workdir in the environment that
+// the agent was given, as NAME=value lines.
+func gitIn(t *testing.T, s *sandbox, environ string, args ...string) string {
+	t.Helper()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("without git")
+	}
+	cmd := exec.Command(git, args...)
+	cmd.Dir = s.path("work")
+	cmd.Env = append(strings.Split(strings.TrimSpace(environ), "\n"), "GIT_CONFIG_NOSYSTEM=1")
+	out, _ := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out))
+}
+
+// No runtime's git runs what the repository configures, unless it is trusted; what
+// the user configures stays.
+func TestGitConfigurationOfTheRepository(t *testing.T) {
+	t.Parallel()
+	for _, rt := range registry.Default().All() {
+		for name, c := range map[string]struct {
+			flags []string
+			want  string // filter.x.clean, filter.lfs.clean, user.name, core.editor
+			warns bool
+		}{
+			"untrusted": {nil, "|users|me|counted", true},
+			"by --env":  {[]string{"--env", "GIT_CONFIG_PARAMETERS='core.editor=given'"}, "|users|me|given", true},
+			"to read":   {[]string{"--access", "read"}, "|users|me|counted", true},
+			"trusted":   {[]string{"--trust-workspace"}, "evil|evil|me|counted", false},
+		} {
+			t.Run(rt.ID+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := newSandbox(t, rt.Executables[0], "env environ\n")
+				replace(t, s.path("bin/"+rt.Executables[0]+".play"), "env "+s.path("environ")+"\n", 0o644)
+				for _, dir := range []string{"work/.git/objects", "work/.git/refs"} {
+					if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+				replace(t, s.path("work/.git/HEAD"), "ref: refs/heads/main\n", 0o644)
+				replace(t, s.path("work/.git/config"), "[filter \"x\"]\n\tclean = evil\n[filter \"lfs\"]\n\tclean = evil\n[core]\n\teditor = evil\n", 0o644)
+				replace(t, s.path("home/.gitconfig"), "[filter \"lfs\"]\n\tclean = users\n[user]\n\tname = me\n", 0o644)
+				cmd := s.command(append([]string{"run", "--agent", rt.ID, "--text", "x"}, c.flags...)...)
+				cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.editor", "GIT_CONFIG_VALUE_0=counted")
+				out, _ := cmd.CombinedOutput()
+				environ, err := os.ReadFile(s.path("environ"))
+				if err != nil {
+					t.Fatalf("%v:\n%s", err, out)
+				}
+				var got []string
+				for _, key := range []string{"filter.x.clean", "filter.lfs.clean", "user.name", "core.editor"} {
+					got = append(got, gitIn(t, s, string(environ), "config", key))
+				}
+				if strings.Join(got, "|") != c.want {
+					t.Errorf("git has %q, want %s:\n%s", got, c.want, environ)
+				}
+				if warns := strings.Contains(string(out), filepath.Join("work/.git/config")+": filter.x.clean, filter.lfs.clean, core.editor; use --trust-workspace"); warns != c.warns {
+					t.Errorf("warns: %t:\n%s", warns, out)
+				}
+			})
+		}
+	}
+}
+
+// What cannot be overridden is refused before anything is written or started.
+func TestGitConfigurationThatCannotBeOverridden(t *testing.T) {
+	t.Parallel()
+	for _, rt := range registry.Default().All() {
+		t.Run(rt.ID, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t, rt.Executables[0], "touch ran\n")
+			if err := os.MkdirAll(s.path("work/.git"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			replace(t, s.path("work/.git/HEAD"), "ref: refs/heads/main\n", 0o644)
+			replace(t, s.path("work/.git/config"), "[remote \"origin\"]\n\tuploadpack = evil\n", 0o644)
+			for _, args := range [][]string{{"run", "--agent", rt.ID, "--text", "x"}, {"session", "start", "--agent", rt.ID}} {
+				cmd := s.command(args...)
+				out, err := cmd.CombinedOutput()
+				for _, want := range []string{s.path("work/.git/config"), "remote.origin.uploadpack", "--trust-workspace"} {
+					if !strings.Contains(string(out), want) && !strings.Contains(string(out), "cannot hold a session") {
+						t.Errorf("%q does not name %s:\n%s", args, want, out)
+					}
+				}
+				if code := exitCode(t, err); code != 2 {
+					t.Errorf("%q: exit code %d, want 2", args, code)
+				}
+			}
+			if list, err := os.ReadDir(s.path("work")); err != nil || len(list) != 1 {
+				t.Errorf("%v %v in the workdir, want .git alone", list, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,301 @@
+package gitenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of what is looked at.
+const (
+	maxEntries = 500_000 // files and folders
+	maxFile    = 1 << 20 // bytes of one configuration file
+	maxFiles   = 10_000  // configuration files
+	maxDepth   = 10      // of includes, as git has it
+)
+
+// A finder collects the configuration of the repositories that git can use in some
+// folders.
+type finder struct {
+	ctx     context.Context
+	home    string
+	queue   []string // folders to look through
+	seen    map[string]bool
+	entries int
+	files   int
+
+	found []found  // variables that run programs
+	hooks []string // files of hooks
+}
+
+// found is a variable of a repository, and the file that has it.
+type found struct {
+	entry
+	file string
+	rule *rule
+}
+
+// A refusal says what cannot be neutralised, and where.
+func refusal(file, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", file, fmt.Sprintf(format, args...))
+}
+
+// up looks at dir and the folders above it, as git does to find a repository.
+func (f *finder) up(dir string) error {
+	for {
+		if err := f.gitFile(filepath.Join(dir, ".git")); err != nil {
+			return err
+		}
+		if looksBare(dir) {
+			if err := f.gitDir(dir); err != nil {
+				return err
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// down looks at all folders in the queue and those below them.
+func (f *finder) down() error {
+	for len(f.queue) > 0 {
+		dir := f.queue[len(f.queue)-1]
+		f.queue = f.queue[:len(f.queue)-1]
+		if err := f.folder(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder looks at the entries of dir. Links to folders are not followed: what they
+// lead to is of another repository, or looked at by its own name.
+func (f *finder) folder(dir string) error {
+	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP):
+		return nil
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return nil // git finds no repository there, as it uses whole names
+	case errors.Is(err, fs.ErrPermission) && unix.Access(dir, unix.X_OK) != nil:
+		return nil // git cannot enter it either
+	case err != nil:
+		return refusal(dir, "the folder cannot be searched for git configuration: %v", cause(err))
+	}
+	defer d.Close()
+	bare := false
+	for {
+		if err := context.Cause(f.ctx); err != nil {
+			return err
+		}
+		list, err := d.ReadDir(1024)
+		for _, e := range list {
+			if f.entries++; f.entries > maxEntries {
+				return refusal(dir, "more than %d files and folders are to be searched for git configuration", maxEntries)
+			}
+			name := e.Name()
+			switch {
+			case strings.EqualFold(name, ".git"):
+				if err := f.gitFile(filepath.Join(dir, name)); err != nil {
+					return err
+				}
+			case e.IsDir():
+				f.queue = append(f.queue, filepath.Join(dir, name))
+			case strings.EqualFold(name, "HEAD"):
+				bare = true
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return refusal(dir, "the folder cannot be searched for git configuration: %v", cause(err))
+		}
+	}
+	if bare && looksBare(dir) {
+		return f.gitDir(dir)
+	}
+	return nil
+}
+
+// looksBare reports whether git can take dir for the folder of a repository.
+func looksBare(dir string) bool {
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	_, err := os.Lstat(filepath.Join(dir, "HEAD")) // it can be a link to nothing
+	return err == nil && (exists("commondir") || exists("refs") && exists("objects"))
+}
+
+// gitFile looks at a .git: a folder, or a file that names one.
+func (f *finder) gitFile(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil
+	case info.IsDir():
+		return f.gitDir(name)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	text, err := readFile(name)
+	if err != nil {
+		return refusal(name, "%v", err)
+	}
+	target, ok := bytes.CutPrefix(text, []byte("gitdir: "))
+	if !ok {
+		return nil // git refuses it
+	}
+	return f.gitDir(join(filepath.Dir(name), strings.TrimRight(string(target), "\r\n")))
+}
+
+func join(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return dir + "/" + name // not cleaned: ".." follows links, as for git
+}
+
+// gitDir looks at the folder of a repository: its configuration, that of its
+// worktrees and submodules, and its hooks.
+func (f *finder) gitDir(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || f.seen[real] {
+		return nil
+	}
+	f.seen[real] = true
+	common := real
+	if text, err := readFile(filepath.Join(real, "commondir")); err == nil {
+		common = join(real, strings.TrimRight(string(text), "\r\n"))
+	}
+	for _, name := range []string{common + "/config", real + "/config", real + "/config.worktree", common + "/config.worktree"} {
+		if err := f.config(name, 0); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{real, common} {
+		f.hookFiles(dir + "/hooks")
+		f.queue = append(f.queue, dir+"/modules", dir+"/worktrees")
+	}
+	if common != real {
+		return f.gitDir(common)
+	}
+	return nil
+}
+
+func (f *finder) hookFiles(dir string) {
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		if name := filepath.Join(dir, e.Name()); filepath.Ext(name) != ".sample" && !f.seen[name] {
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+				f.seen[name] = true
+				f.hooks = append(f.hooks, name)
+			}
+		}
+	}
+}
+
+// config reads a configuration file and those it includes, under whatever condition.
+func (f *finder) config(name string, depth int) error {
+	key := "config " + name
+	if f.seen[key] {
+		return nil
+	}
+	f.seen[key] = true
+	text, err := readFile(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return refusal(name, "%v", cause(err))
+	}
+	if f.files++; f.files > maxFiles {
+		return refusal(name, "more than %d files of git configuration", maxFiles)
+	}
+	entries, err := parse(text)
+	if err != nil {
+		return refusal(name, "%v", err)
+	}
+	for _, e := range entries {
+		if path, ok := include(e); ok {
+			target, err := f.included(name, path)
+			if err != nil || depth == maxDepth {
+				return refusal(name, "%s cannot be followed", e.key)
+			}
+			if err := f.config(target, depth+1); err != nil {
+				return err
+			}
+		}
+		r := ruleFor(e)
+		if r == nil {
+			continue
+		}
+		if r.refuse {
+			return refusal(name, "%s runs a program, and nothing overrides it", e.key)
+		}
+		f.found = append(f.found, found{e, name, r})
+	}
+	return nil
+}
+
+// include returns the file that e includes.
+func include(e entry) (path string, ok bool) {
+	section, sub, name := split(e.key)
+	return e.value, !e.bare && e.value != "" && name == "path" && (section == "include" && sub == "" || section == "includeif" && sub != "")
+}
+
+var errExpansion = errors.New("an expansion that is not known")
+
+// included returns the absolute name of a file that file includes.
+func (f *finder) included(file, path string) (string, error) {
+	switch rest, isHome := strings.CutPrefix(path, "~/"); {
+	case isHome && f.home != "":
+		return join(f.home, rest), nil
+	case strings.HasPrefix(path, "~") || strings.HasPrefix(path, "%(prefix)"):
+		return "", errExpansion
+	}
+	real, err := filepath.EvalSymlinks(filepath.Dir(file))
+	return join(real, path), err
+}
+
+// readFile reads a regular file of a bounded size. It follows links, as git does,
+// and does not wait for a FIFO.
+func readFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it is larger than %d bytes", maxFile)
+	}
+	return text, err
+}
+
+// cause returns err without the name of the file.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

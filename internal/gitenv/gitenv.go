@@ -1,0 +1,225 @@
+// Package gitenv keeps the configuration of repositories from running programs. It
+// finds the variables that do so and overrides each by the environment. It starts no
+// process.
+package gitenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// maxParameters bounds one variable of the environment; Linux takes 128 KiB.
+const maxParameters = 100 << 10
+
+// Parameters is the variable with which git overrides its configuration.
+const Parameters = "GIT_CONFIG_PARAMETERS"
+
+// A Query says where git may be called.
+type Query struct {
+	// Workdir is the folder in which it is called, absolute.
+	Workdir string
+	// Below are the folders that are searched for further repositories, absolute.
+	Below []string
+	// Environ is the environment of the caller, whose own configuration stays in
+	// effect.
+	Environ []string
+}
+
+// A Result is how nothing of the repositories is run.
+type Result struct {
+	// Env are the variables to set, "NAME=value". They continue those of
+	// Query.Environ.
+	Env []string
+	// Left lists what is overridden: files, each with its variables.
+	Left []string
+}
+
+// Neutralize finds everything in the configuration of the repositories of q that
+// makes git run a program, and returns the environment that overrides it: by the
+// user's value, where the user's configuration or environment has one, or else by
+// one that runs nothing. Repositories are those that git finds from the workdir and
+// the folders below upward, those in the folders below, and their submodules and
+// worktrees. Includes are followed under whatever condition.
+//
+// The error names the file and the variable that cannot be overridden, or what
+// cannot be read or searched. It is context.Cause's when ctx is over.
+func Neutralize(ctx context.Context, q Query) (Result, error) {
+	home, _ := agent.LookupEnv(q.Environ, "HOME")
+	f := &finder{ctx: ctx, home: home, seen: make(map[string]bool)}
+	for _, name := range []string{"GIT_DIR", "GIT_COMMON_DIR"} {
+		if dir, ok := agent.LookupEnv(q.Environ, name); ok && dir != "" {
+			if err := f.gitFile(join(q.Workdir, dir)); err != nil {
+				return Result{}, err
+			}
+		}
+	}
+	for _, dir := range append([]string{q.Workdir}, q.Below...) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			err = f.up(real)
+		}
+		if err != nil {
+			return Result{}, err
+		}
+	}
+	for _, dir := range q.Below {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			f.queue = append(f.queue, real)
+		}
+	}
+	if err := f.down(); err != nil {
+		return Result{}, err
+	}
+	return f.override(q.Environ)
+}
+
+// override returns what overrides all that was found.
+func (f *finder) override(environ []string) (Result, error) {
+	o := overrides{user: userConfig(environ), done: make(map[string]bool)}
+	var result Result
+	for _, v := range f.found {
+		switch {
+		case v.rule.env != "":
+			if _, ok := agent.LookupEnv(environ, v.rule.env); !ok && !o.done[v.rule.env] {
+				o.done[v.rule.env] = true
+				result.Env = append(result.Env, v.rule.env+"=")
+			}
+		case strings.HasPrefix(v.key, "credential."):
+			o.credentials()
+		case o.isUsers(v.entry):
+			continue
+		case v.rule.sets != "":
+			o.set(v.rule.sets, v.rule.neutral)
+		default:
+			o.set(v.key, v.rule.neutral)
+			if section, sub, _ := split(v.key); section == "filter" {
+				o.set("filter."+sub+".required", "false")
+			}
+		}
+		o.leave(v.file, v.key)
+	}
+	for _, e := range o.user {
+		if namesRepository(e) {
+			o.set(e.key, ruleFor(e).neutral)
+			o.leave("the user's configuration", e.key)
+		}
+	}
+	if len(f.hooks) > 0 && o.set("core.hookspath", os.DevNull) == os.DevNull {
+		for _, name := range f.hooks {
+			o.leave(filepath.Dir(name), filepath.Base(name))
+		}
+	}
+	if o.text != "" {
+		text := o.text
+		if before, ok := agent.LookupEnv(environ, Parameters); ok && before != "" {
+			text = before + " " + text
+		}
+		if len(text) > maxParameters {
+			return Result{}, refusal(o.files[0], "%d bytes are needed to override the git configuration, the limit is %d", len(text), maxParameters)
+		}
+		result.Env = append(result.Env, Parameters+"="+text)
+	}
+	for _, file := range o.files {
+		result.Left = append(result.Left, file+": "+strings.Join(o.left[file], ", "))
+	}
+	return result, nil
+}
+
+// overrides collects variables for the environment.
+type overrides struct {
+	user  []entry
+	text  string
+	done  map[string]bool
+	files []string
+	left  map[string][]string
+}
+
+// users returns the user's last value of key.
+func (o *overrides) users(key string) (value string, ok bool) {
+	for _, e := range slices.Backward(o.user) {
+		if e.key == key {
+			return e.value, !namesRepository(e)
+		}
+	}
+	return "", false
+}
+
+// namesRepository reports whether e, of the user's, names hooks or a monitor by a
+// path that is relative to the repository.
+func namesRepository(e entry) bool {
+	isPath := e.key == "core.hookspath" || e.key == "core.fsmonitor" && strings.Contains(e.value, "/")
+	return isPath && e.value != "" && !filepath.IsAbs(e.value) && !strings.HasPrefix(e.value, "~")
+}
+
+func (o *overrides) isUsers(e entry) bool {
+	value, ok := o.users(e.key)
+	return ok && value == e.value
+}
+
+// set overrides key by the user's value, else by neutral, and returns which.
+func (o *overrides) set(key, neutral string) string {
+	value, ok := o.users(key)
+	if !ok {
+		value = neutral
+	}
+	if !o.done[key] {
+		o.done[key] = true
+		o.add(key, value)
+	}
+	return value
+}
+
+// credentials clears the list of helpers and adds the user's again.
+func (o *overrides) credentials() {
+	if o.done["credential"] {
+		return
+	}
+	o.done["credential"] = true
+	o.add("credential.helper", "")
+	for _, e := range o.user {
+		if strings.HasPrefix(e.key, "credential.") && strings.HasSuffix(e.key, ".helper") {
+			o.add(e.key, e.value)
+		}
+	}
+}
+
+func (o *overrides) add(key, value string) {
+	if o.text != "" {
+		o.text += " "
+	}
+	if strings.Contains(key, "=") { // known since git 2.31
+		o.text += quote(key) + "=" + quote(value)
+		return
+	}
+	o.text += quote(key + "=" + value)
+}
+
+func (o *overrides) leave(file, what string) {
+	if o.left == nil {
+		o.left = make(map[string][]string)
+	}
+	if o.left[file] == nil {
+		o.files = append(o.files, file)
+	}
+	if !slices.Contains(o.left[file], what) {
+		o.left[file] = append(o.left[file], what)
+	}
+}
+
+// String returns what is left out as one line of bounded length, "" for nothing.
+func (r Result) String() string {
+	const most = 5
+	switch n := len(r.Left); {
+	case n == 0:
+		return ""
+	case n > most:
+		return fmt.Sprintf("%s; and %d more files", strings.Join(r.Left[:most], "; "), n-most)
+	}
+	return strings.Join(r.Left, "; ")
+}

@@ -1,0 +1,254 @@
+package gitenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func neutralize(t *testing.T, repo string, environ []string) Result {
+	t.Helper()
+	r, err := Neutralize(t.Context(), Query{Workdir: repo, Below: []string{repo}, Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Wherever a repository below, above or beside keeps its configuration and hooks,
+// git run in it runs nothing.
+func TestEveryPlaceIsFound(t *testing.T) {
+	t.Parallel()
+	const status = "touch -d @1 f; git status"
+	const fsmonitor = `printf '[core]\n\tfsmonitor = %s\n' "$P" >>`
+	for name, c := range map[string]struct {
+		prepare string
+		at      string // workdir
+		fire    string
+	}{
+		"the configuration":          {fsmonitor + ".git/config", ".", status},
+		"from a folder":              {"mkdir d && " + fsmonitor + ".git/config", "d", status},
+		"an include":                 {fsmonitor + "$D/evil && git config include.path $D/evil", ".", status},
+		"a relative include":         {fsmonitor + "evil && git config include.path ../evil", ".", status},
+		"an include of home":         {fsmonitor + "$HOME/evil && git config include.path '~/evil'", ".", status},
+		"an include below a link":    {fsmonitor + "evil && mkdir $D/g && mv .git/config $D/g/config && ln -s $D/g/config .git/config && ln -s $PWD/evil $D/evil && git config include.path ../evil && cp evil .git/evil && cp evil .git/../../evil && cp evil $D/../evil", ".", status},
+		"a conditional include":      {fsmonitor + "evil && git config includeIf.onbranch:main.path ../evil", ".", status},
+		"an include in an include":   {fsmonitor + "evil2 && printf '[include]\n\tpath=evil2\n' >evil && git config include.path ../evil", ".", status},
+		"the worktree's":             {"git config extensions.worktreeConfig true && " + fsmonitor + ".git/config.worktree", ".", status},
+		"a linked worktree":          {"git worktree add -q ../w -b w && " + fsmonitor + ".git/config", "../w", status},
+		"a linked worktree's own":    {"git worktree add -q ../w -b w && git config extensions.worktreeConfig true && " + fsmonitor + ".git/worktrees/w/config.worktree", "../w", status},
+		"a .git file outside":        {"mv .git ../elsewhere && echo gitdir: $PWD/../elsewhere >.git && " + fsmonitor + "../elsewhere/config", ".", status},
+		"a .git that is a link":      {"mv .git ../elsewhere && ln -s ../elsewhere .git && " + fsmonitor + "../elsewhere/config", ".", status},
+		"a configuration by link":    {fsmonitor + ".git/config && mv .git/config ../config && ln -s ../../config .git/config", ".", status},
+		"a repository below":         {"git clone -q . a/b/c && " + fsmonitor + "a/b/c/.git/config", ".", "cd a/b/c; git status"},
+		"a gitlink":                  {"git clone -q . s && git add s && " + fsmonitor + "s/.git/config", ".", "touch -d @1 s/f; git status"},
+		"a submodule":                {"git clone -q . s && mkdir .git/modules && mv s/.git .git/modules/s && echo gitdir: ../.git/modules/s >s/.git && git -C .git/modules/s config core.worktree ../../../s; git add s && " + fsmonitor + ".git/modules/s/config", ".", "touch -d @1 s/f; git status"},
+		"a committed bare one":       {"git clone -q --bare . bare && git -C bare config core.bare false && git -C bare config core.worktree .. && " + fsmonitor + "bare/config", ".", "cd bare; git status"},
+		"the workdir is bare":        {"git clone -q --bare . bare && git -C bare config core.bare false && git -C bare config core.worktree .. && " + fsmonitor + "bare/config", "bare", "git status"},
+		"commondir":                  {"mkdir fake && echo ref: refs/heads/main >fake/HEAD && echo ../.git >fake/commondir && " + fsmonitor + ".git/config", ".", "cd fake; GIT_WORK_TREE=.. git status"},
+		"hooks":                      {"cp $P .git/hooks/post-checkout", ".", "git checkout -q -b other"},
+		"hooks of a submodule":       {"git clone -q . s && cp $P s/.git/hooks/post-checkout", ".", "cd s; git checkout -q -b other"},
+		"hooks by a link":            {"cp $P h; ln -sf $PWD/h .git/hooks/post-checkout", ".", "git checkout -q -b other"},
+		"relative hooks of the user": {"mkdir h; cp $P h/post-checkout; git config --global core.hooksPath h", ".", "git checkout -q -b other"},
+		"GIT_DIR":                    {"mv .git ../gd && " + fsmonitor + "../gd/config", ".", "GIT_DIR=../gd GIT_WORK_TREE=. git status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, home := repository(t)
+			dir := filepath.Dir(repo)
+			if out := shell(t, repo, append(plain(home), "P="+dir+"/program", "D="+dir+"/hooks"), "set -e;"+c.prepare); strings.Contains(out, "fatal") {
+				t.Fatal(out)
+			}
+			at := filepath.Join(repo, c.at)
+			environ := plain(home)
+			if name == "GIT_DIR" {
+				environ = append(environ, "GIT_DIR=../gd")
+			}
+			got, err := Neutralize(t.Context(), Query{Workdir: at, Below: []string{at}, Environ: environ})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fired, out := (plant{fire: c.fire}).fires(t, at, append(environ, got.Env...)); fired || existsAbove(dir) {
+				t.Errorf("it is run in spite of %q:\n%s", got.Env, out)
+			}
+			if fired, out := (plant{fire: strings.ReplaceAll(c.fire, "other", "third")}).fires(t, at, environ); !fired && !existsAbove(dir) {
+				t.Fatalf("plain git does not run it:\n%s", out)
+			}
+		})
+	}
+}
+
+func existsAbove(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, "fired"))
+	return err == nil
+}
+
+// What the user has configured stays in effect where the repository sets the same.
+func TestUsersConfigurationStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		repo, global string
+		environ      []string
+		ask          string
+		want         string
+	}{
+		"a name":                     {"[core]\n\tfsmonitor=/x", "[user]\n\tname=me", nil, "git config user.name", "me"},
+		"the same driver":            {"[filter \"lfs\"]\n\tclean=evil\n\tprocess=evil\n\trequired=true", "[filter \"lfs\"]\n\tclean=good\n\tprocess=fine\n\trequired=true", nil, "git config filter.lfs.clean; git config filter.lfs.process; git config filter.lfs.required", "good\nfine\ntrue"},
+		"a required one of its own":  {"[filter \"x\"]\n\tclean=evil\n\trequired=true", "", nil, "git config filter.x.clean; git config filter.x.required", "\nfalse"},
+		"helpers in their order":     {"[credential]\n\thelper=evil", "[credential]\n\thelper=\"!echo username=one;:\"\n\thelper=\"!echo password=two;:\"", nil, "printf 'protocol=https\nhost=h\n\n' | git credential fill", "protocol=https\nhost=h\nusername=one\npassword=two"},
+		"a helper of one host":       {"[credential]\n\thelper=evil", "[credential \"https://h\"]\n\thelper=\"!echo username=one; echo password=two;:\"", nil, "printf 'protocol=https\nhost=h\n\n' | git credential fill", "protocol=https\nhost=h\nusername=one\npassword=two"},
+		"by an include":              {"[core]\n\teditor=evil", "[include]\n\tpath=more", nil, "git config core.editor", "included"},
+		"counted variables":          {"[core]\n\teditor=evil", "[core]\n\teditor=global", []string{"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.Editor", "GIT_CONFIG_VALUE_0=counted", "GIT_CONFIG_KEY_1=user.name", "GIT_CONFIG_VALUE_1=me"}, "git config core.editor; git config user.name", "counted\nme"},
+		"parameters":                 {"[core]\n\teditor=evil", "", []string{`GIT_CONFIG_PARAMETERS='user.name=it'\''s me' 'core.editor'='p=q'`}, "git config core.editor; git config user.name", "p=q\nit's me"},
+		"hooks of the user":          {"[core]\n\thooksPath=evil", "[core]\n\thooksPath=/mine", nil, "git config core.hooksPath", "/mine"},
+		"the pager of the user":      {"[core]\n\tpager=evil", "[core]\n\tpager=less", nil, "git var GIT_PAGER", "less"},
+		"what runs nothing":          {"[core]\n\tfsmonitor=true\n[pager]\n\tlog=false\n[remote \"o\"]\n\turl=x", "", nil, "git config core.fsmonitor; git config pager.log; git config remote.o.url", "true\nfalse\nx"},
+		"a subsection with a quote=": {"[diff \"a'b=c\"]\n\ttextconv=evil", "", nil, `git config "diff.a'b=c.textconv"`, "cat"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, home := repository(t)
+			write(t, home+"/.gitconfig", c.global)
+			write(t, home+"/more", "[core]\n\teditor=included\n")
+			text, err := os.ReadFile(repo + "/.git/config")
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, repo+"/.git/config", string(text)+c.repo+"\n")
+			environ := append(plain(home), c.environ...)
+			// The last of two values counts for exec as for a shell.
+			environ = slices.DeleteFunc(environ, func(s string) bool { return strings.HasPrefix(s, Parameters+"=") })
+			got := neutralize(t, repo, append(plain(home), c.environ...))
+			if len(got.Env) == 0 {
+				environ = append(plain(home), c.environ...)
+			}
+			if out := strings.TrimRight(shell(t, repo, append(environ, got.Env...), c.ask), "\n"); out != c.want {
+				t.Errorf("got %q, want %q; set are %q", out, c.want, got.Env)
+			}
+		})
+	}
+}
+
+func TestOrdinaryRepositoryNeedsNothing(t *testing.T) {
+	t.Parallel()
+	repo, home := repository(t)
+	shell(t, repo, plain(home), "git remote add origin https://h.invalid/x; git config branch.main.remote origin; git config user.name x; git config core.autocrlf input; git clone -q . sub")
+	if got := neutralize(t, repo, plain(home)); len(got.Env) != 0 || got.String() != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What cannot be overridden, read or followed is an error that names the file.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make func(t *testing.T, repo string)
+		want string
+	}{
+		"an upload pack":         {config("[remote \"o\"]\n\tuploadpack = x\n"), ".git/config: remote.o.uploadpack"},
+		"no configuration":       {config("[core\n"), ".git/config: it is not valid"},
+		"a NUL":                  {config("[core]\n\tx = a\x00b\n"), ".git/config: it is not valid"},
+		"an unknown expansion":   {config("[include]\n\tpath = ~other/x\n"), ".git/config: include.path"},
+		"a prefix":               {config("[include]\n\tpath = %(prefix)/x\n"), ".git/config: include.path"},
+		"an include of a device": {config("[include]\n\tpath = /dev/zero\n"), "/dev/zero: it is not a regular file"},
+		"endless includes":       {config("[include]\n\tpath = ./../.git/./../.git/config\n[include]\n\tpath=a/../a/../config\n"), ""},
+		"too large":              {config("#" + strings.Repeat("x", maxFile)), ".git/config: it is larger"},
+		"too many keys":          {config("[alias]\n" + strings.Join(names(6000), "")), "bytes are needed"},
+		"a FIFO": {func(t *testing.T, repo string) {
+			os.Remove(repo + "/.git/config")
+			if err := syscall.Mkfifo(repo+"/.git/config", 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, ".git/config: it is not a regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, home := repository(t)
+			c.make(t, repo)
+			_, err := Neutralize(t.Context(), Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)})
+			if c.want == "" && err == nil {
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func names(n int) (lines []string) {
+	for i := range n {
+		lines = append(lines, fmt.Sprintf("\tk%d = !x\n", i))
+	}
+	return lines
+}
+
+func config(text string) func(*testing.T, string) {
+	return func(t *testing.T, repo string) { write(t, repo+"/.git/config", text) }
+}
+
+func TestCanceled(t *testing.T) {
+	t.Parallel()
+	repo, home := repository(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Neutralize(ctx, Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)}); err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+// The parser reads what git reads.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"[a]\n\tb = c\n", "[a \"B.c\"]d\n", "[a.B]\nC=1", "[a]b=\"x ; y\" # z\n", "[a]\r\nb = c\\\r\n d\r\n", "\xef\xbb\xbf[a]b=c", "[a]b=\\t\\\"\\\\", "[a]b=c  d  ", "[a \"x\\\"y\"]b", "[a]b c", "[a]1=2", "[a] b = \"\n", "[a \"\\", "[a]\nb=x\\",
+	} {
+		f.Add(text)
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		f.Skip("without git")
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		entries, err := parse([]byte(text))
+		if err != nil || len(text) > 4096 {
+			return // stricter than git is safe
+		}
+		name := filepath.Join(dir, "config")
+		write(t, name, text)
+		cmd := exec.Command("git", "config", "--null", "--list", "--no-includes", "--file", name)
+		cmd.Env = plain(dir)
+		out, err := cmd.Output()
+		if err != nil {
+			return // git runs nothing then
+		}
+		var keys, want []string
+		for _, e := range entries {
+			keys = append(keys, e.key)
+		}
+		for item := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+			key, _, _ := strings.Cut(item, "\n")
+			if key != "" {
+				want = append(want, key)
+			}
+		}
+		if !slices.Equal(keys, want) {
+			t.Errorf("%q: got %q, git has %q", text, keys, want)
+		}
+	})
+}
