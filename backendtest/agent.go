@@ -335,6 +335,10 @@ func (s Step) perform() error {
 		os.Exit(s.N)
 	case "fork":
 		return s.fork()
+	case "spoil":
+		return s.spoil()
+	case "replace":
+		return s.replace()
 	}
 	return errors.New("no such step")
 }

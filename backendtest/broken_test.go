@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
@@ -147,6 +148,11 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 		"says no reason":                     {"failure-result", decoded(noReason)},
 		"takes text for a result":            {"no-result", decoded(textIsResult)},
 		"fails for good":                     {"last-result", without(agent.KindResult)},
+		"follows a link":                     {"hostile-files", prepared(passIgnoreFile)},
+		"writes through a link":              {"hostile-files", prepared(writeIgnoreFile)},
+		"leaves a spoiled home":              {"hostile-leftovers", prepared(func(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error { s.Close = nil; return nil })},
+		"writes into a replaced home":        {"hostile-folders", prepared(writeAtClose)},
+		"puts the workdir into PATH":         {"hostile-path", changed(func(r agent.Request, c *agent.Command) { c.Env = append(c.Env, "PATH="+r.Workdir) })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -289,6 +295,36 @@ func keepElsewhere(r agent.Request, _ *instructions.Workspace, s *agent.Setup) e
 	own := s.Close
 	s.Close = func(ctx context.Context) []string {
 		os.WriteFile(filepath.Join(r.Workdir, ".sample-session"), nil, 0o600)
+		return own(ctx)
+	}
+	return nil
+}
+
+// passIgnoreFile gives the agent what .gitignore has or leads to.
+func passIgnoreFile(r agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+	name := filepath.Join(r.Workdir, ".gitignore")
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	s.Files = append(s.Files, text)
+	return err
+}
+
+func writeIgnoreFile(r agent.Request, _ *instructions.Workspace, _ *agent.Setup) error {
+	f, err := os.OpenFile(filepath.Join(r.Workdir, ".gitignore"), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil // not the case that is meant
+	}
+	defer f.Close()
+	_, err = f.WriteString(".sample\n")
+	return err
+}
+
+func writeAtClose(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+	own, home := s.Close, strings.TrimPrefix(s.Env[0], "SAMPLE_HOME=")
+	s.Close = func(ctx context.Context) []string {
+		os.WriteFile(filepath.Join(home, "settings.json"), nil, 0o600)
 		return own(ctx)
 	}
 	return nil

@@ -29,7 +29,7 @@ type rule struct {
 // rules lists the cases in the order of their reports.
 func rules() []rule {
 	return slices.Concat(descriptorRules, commandRules, promptRules, optionRules, instructionRules,
-		workdirRules, sessionRules, decoderRules, outputRules, endRules)
+		workdirRules, sessionRules, decoderRules, outputRules, endRules, hostileRules)
 }
 
 // A Failure is a rule that a runtime broke.
@@ -69,6 +69,16 @@ func Run(t *testing.T, h Harness) {
 // of all.
 func Check(rt registry.Runtime) error {
 	return check(Harness{Runtime: rt})
+}
+
+// Attack tests the rules of [Check] that are about hostile repositories and hostile
+// agents. It is Check where only those are wanted.
+func Attack(rt registry.Runtime) error {
+	var names []string
+	for _, r := range hostileRules {
+		names = append(names, r.name)
+	}
+	return check(Harness{Runtime: rt}, names...)
 }
 
 // check tests what the harness allows. names choose rules; none are all.
