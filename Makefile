@@ -16,7 +16,7 @@ BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 di
 MODULE := github.com/busdk/bus-agent
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
-.PHONY: all build test race flaky check acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt
+.PHONY: all build test race flaky check hostile acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt
 
 all: build
 
@@ -61,14 +61,22 @@ tmux:
 chromium:
 	./scripts/install-chromium.sh
 
+# Attacks from the repository, from the agent and from what a killed run left: on every
+# runtime that is registered, every engine and every kind of state, by stub agents and
+# by the real CLIs.
+hostile:
+	go test -count=1 -tags 'hostile rest' -run '^TestAttack' ./backends/all
+	go test -count=1 -run Hostile ./...
+	$(MAKE) acceptance RUN=Hostile
+
 # Drives the real CLIs against scripted model servers on loopback, and a browser over
-# the pages that are written.
+# the pages that are written. RUN and SKIP choose tests.
 acceptance: build agents tmux chromium
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
 		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" \
-		go test -tags acceptance -count=1 -parallel 6 -timeout 30m ./acceptance/... ./session/tmux ./runs/report
+		go test -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
 
 # Large, long and many runs of the built program: about ten minutes.
 soak: build
