@@ -14,21 +14,16 @@ import (
 	"github.com/busdk/bus-agent/internal/process"
 )
 
-// When what happens after the signal that ends the program. An orderly stop is
-// over before: an agent has five seconds to end by itself, its tools one more.
-const (
-	killAfter = 6000 * time.Millisecond // whatever was started
-	exitAfter = 7500 * time.Millisecond // the program, in whatever state it is
-	lastWord  = 200 * time.Millisecond  // for the message of a program that ends so
-)
+// lastWord is the time for the message of a program that does not end by itself.
+const lastWord = 200 * time.Millisecond
 
 // A watchdog sees to it that one signal ends the program.
 //
 // While there is nothing to take back, a signal ends it at once, as it does every
 // program. Once work has begun, the signal ends the context of the work, and what
-// does not end by itself then is ended: the agents with all they have started by
-// killAfter, the program by exitAfter, whatever it waits for. Further signals
-// change nothing.
+// does not end by itself then is ended: the agents with all they have started after
+// process.KillAfter, the program after process.ExitAfter, whatever it waits for.
+// Further signals change nothing.
 type watchdog struct {
 	exit func(code int)
 	kill func() // ends what was started
@@ -46,7 +41,7 @@ type watchdog struct {
 func newWatchdog(stderr io.Writer) *watchdog {
 	w := &watchdog{
 		exit:   os.Exit,
-		kill:   func() { process.KillRuns(exitAfter - killAfter - lastWord) },
+		kill:   func() { process.KillRuns(process.ExitAfter - process.KillAfter - lastWord) },
 		after:  func(d time.Duration, f func()) { time.AfterFunc(d, f) },
 		stderr: stderr,
 	}
@@ -106,8 +101,8 @@ func (w *watchdog) signaled(sig os.Signal) {
 	default:
 		w.caught = true
 		w.cancel(errors.New(sig.String()))
-		w.after(killAfter, w.kill)
-		w.after(exitAfter, func() { w.give(sig) })
+		w.after(process.KillAfter, w.kill)
+		w.after(process.ExitAfter, func() { w.give(sig) })
 	}
 }
 
@@ -116,7 +111,7 @@ func (w *watchdog) give(sig os.Signal) {
 	said := make(chan struct{})
 	go func() { // nobody may read it
 		defer close(said)
-		fmt.Fprintf(w.stderr, "bus-agent: stopped: %v; it did not end within %v and was ended: what is left of it, \"bus-agent doctor --sweep\" removes\n", sig, exitAfter)
+		fmt.Fprintf(w.stderr, "bus-agent: stopped: %v; it did not end within %v and was ended: what is left of it, \"bus-agent doctor --sweep\" removes\n", sig, process.ExitAfter)
 	}()
 	select {
 	case <-said:

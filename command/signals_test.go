@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/process"
 )
 
 // bound is how long after the signal the program may last.
@@ -61,7 +63,7 @@ func TestOneSignalEndsTheProgram(t *testing.T) {
 			w.pass(time.Second)
 			w.signaled(syscall.SIGTERM) // changes nothing
 			end()                       // the work is over, but not what comes after it
-			w.pass(killAfter - 1)
+			w.pass(process.KillAfter - 1)
 			if w.kills != 0 {
 				t.Error("agents are killed before their grace is over")
 			}

@@ -42,7 +42,7 @@ func panics() {
 		<-c
 		panic("a goroutine of somebody")
 	}()
-	main()
+	program()
 }
 
 // panicsInRun is a program that uses the library and whose callback panics when

@@ -6,6 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// How long after the signal that ends a program what happens. An orderly stop is over
+// before, unless the machine is very busy; tests that have to see one on such a
+// machine change these before anything else.
+var (
+	KillAfter = defaultGrace + defaultSettle // what was started, by KillRuns
+	ExitAfter = 7500 * time.Millisecond      // the program, in whatever state it is
+)
+
 // KillRuns kills what lives of every run of this program, the agents included,
 // and looks again until nothing of them is alive or limit has passed. It is for a
 // program that has to end now: the runs still end as after a stop, and are
