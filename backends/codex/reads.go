@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
@@ -50,15 +51,17 @@ func configText(r agent.Request, home string) string {
 }
 
 var (
-	fallbackList = regexp.MustCompile(`project_doc_fallback_filenames["']?\s*=\s*\[([^\]]*)\]`)
-	quotedName   = regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'`)
+	fallbackList = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`project_doc_fallback_filenames["']?\s*=\s*\[([^\]]*)\]`)
+	})
+	quotedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'`) })
 )
 
 // fallbackNames returns the names of the files that settings let Codex read where a
 // folder has no AGENTS.md.
 func fallbackNames(settings string) (names []string) {
-	for _, list := range fallbackList.FindAllStringSubmatch(settings, -1) {
-		for _, name := range quotedName.FindAllStringSubmatch(list[1], -1) {
+	for _, list := range fallbackList().FindAllStringSubmatch(settings, -1) {
+		for _, name := range quotedName().FindAllStringSubmatch(list[1], -1) {
 			names = append(names, filepath.ToSlash(filepath.Clean(name[1]+name[2])))
 		}
 	}
