@@ -46,15 +46,17 @@ const (
 	fill  = "printf 'protocol=https\nhost=h.invalid\n\n' | git credential fill"
 	sub   = "git clone -q . s && git -C s checkout -q HEAD~1 && git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),s && " +
 		`printf '[submodule "s"]\n\tpath = s\n\turl = ./\n' >.gitmodules && git config submodule.s.url . && git config submodule.s.active true`
-	tty = `script -qec "%s" /dev/null </dev/null`
+	// Without a tool of the repository git takes an editor that it finds.
+	noEditors = `mkdir -p e; for e in vim nvim gvim emacs; do printf '#!/bin/sh\n' >e/$e; chmod +x e/$e; done; PATH=$PWD/e:$PATH; `
+	tty       = `script -qec "%s" /dev/null </dev/null`
 )
 
 // plants has every rule, by its key with x for "*".
 var plants = map[string]plant{
 	"core.fsmonitor":                      {fire: "git status"},
 	"core.hookspath":                      {value: "$D", prepare: `cp "$P" "$D/pre-commit"`, fire: "git commit --allow-empty -m x"},
-	"core.sshcommand":                     {fire: "git ls-remote ssh://h.invalid/x"},
-	"core.gitproxy":                       {fire: "git ls-remote git://h.invalid/x"},
+	"core.sshcommand":                     {value: "$Q", fire: "git ls-remote ssh://h.invalid/x"},
+	"core.gitproxy":                       {value: "$Q", fire: "git ls-remote git://h.invalid/x"},
 	"core.askpass":                        {fire: fill},
 	"core.pager":                          {fire: "git grep -O one"},
 	"pager.log":                           {fire: fmt.Sprintf(tty, "git log"), needs: "script"},
@@ -87,10 +89,10 @@ var plants = map[string]plant{
 	"trailer.x.command":                   {fire: "echo x | git interpret-trailers"},
 	"trailer.x.cmd":                       {fire: "echo x | git interpret-trailers --trailer x=1"},
 	"tar.x.command":                       {fire: "git archive --format=x HEAD"},
-	"diff.tool":                           {value: "../../../../../../..$P", prepare: "echo two >f", fire: "git difftool -y"},
-	"diff.guitool":                        {value: "../../../../../../..$P", prepare: "echo two >f", fire: "git difftool -y -g"},
-	"merge.tool":                          {value: "../../../../../../..$P", prepare: clash, fire: "git merge b; git mergetool -y"},
-	"merge.guitool":                       {value: "../../../../../../..$P", prepare: clash, fire: "git merge b; git mergetool -y -g"},
+	"diff.tool":                           {value: "../../../../../../..$P", prepare: "echo two >f", fire: noEditors + "git difftool -y"},
+	"diff.guitool":                        {value: "../../../../../../..$P", prepare: "echo two >f", fire: noEditors + "git difftool -y -g"},
+	"merge.tool":                          {value: "../../../../../../..$P", prepare: clash, fire: noEditors + "git merge b; git mergetool -y"},
+	"merge.guitool":                       {value: "../../../../../../..$P", prepare: clash, fire: noEditors + "git merge b; git mergetool -y -g"},
 	"difftool.x.cmd":                      {prepare: "echo two >f", fire: "git difftool -y -t x"},
 	"difftool.vimdiff.path":               {prepare: "echo two >f", fire: "git difftool -y -t vimdiff"},
 	"mergetool.x.cmd":                     {prepare: clash, fire: "git merge b; git mergetool -y -t x"},
@@ -100,7 +102,7 @@ var plants = map[string]plant{
 	"browser.x.cmd":                       {fire: "git web--browse -b x f"},
 	"browser.firefox.path":                {fire: "git web--browse -b firefox f"},
 	"instaweb.httpd":                      {fire: "git instaweb"},
-	"imap.tunnel":                         {prepare: "git config imap.folder x", fire: "git format-patch --stdout -1 | git imap-send"},
+	"imap.tunnel":                         {value: "$Q", prepare: "git config imap.folder x", fire: "git format-patch --stdout -1 | git imap-send"},
 	"sendemail.smtpserver":                {fire: "git format-patch -1 -o p && git send-email --to t@example.invalid --confirm=never p/*", needs: "git-send-email"},
 	"sendemail.i.smtpserver":              {fire: "git format-patch -1 -o p && git send-email --identity=i --to t@example.invalid --confirm=never p/*", needs: "git-send-email"},
 	"lfs.extension.x.clean":               {prepare: "git config lfs.extension.x.smudge cat; git config lfs.extension.x.priority 0; echo 'g filter=lfs' >>.gitattributes; git config filter.lfs.clean 'git-lfs clean -- %f'; echo g >g", fire: "git add g", needs: "git-lfs"},
@@ -146,7 +148,7 @@ func (p plant) fires(t *testing.T, repo string, environ []string) (bool, string)
 func (p plant) put(t *testing.T, repo, home, key string) {
 	t.Helper()
 	dir := filepath.Dir(repo)
-	paths := strings.NewReplacer("$P", filepath.Join(dir, "program"), "$D", filepath.Join(dir, "hooks"))
+	paths := strings.NewReplacer("$P", filepath.Join(dir, "program"), "$Q", filepath.Join(dir, "quiet"), "$D", filepath.Join(dir, "hooks"))
 	if p.prepare != "" {
 		shell(t, repo, append(plain(home), "P="+dir+"/program", "Q="+dir+"/quiet", "D="+dir+"/hooks"), p.prepare)
 	}
