@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/internal/process"
 )
 
 // signalLimit is how long after a signal the program may live. It is twice what is
@@ -164,7 +166,8 @@ func inTerminal(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
 }
 
 // Whatever the program is doing, one signal ends it in time, SIGQUIT as SIGINT
-// does, and nothing of a run is left, or what doctor removes where it says so.
+// does. Nothing of a run is left, or what doctor removes where an orderly end takes too
+// long.
 func TestOneSignalIsEnough(t *testing.T) {
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
@@ -207,7 +210,8 @@ func (b busyState) end(t *testing.T, sig syscall.Signal) {
 		t.Fatal(err)
 	}
 	err := cmd.Wait()
-	if took := time.Since(sent); took > signalLimit {
+	took := time.Since(sent)
+	if took > signalLimit {
 		t.Errorf("it lives for %v after the signal", took)
 	}
 	if code := exitCode(t, err); code != b.code {
@@ -216,7 +220,7 @@ func (b busyState) end(t *testing.T, sig syscall.Signal) {
 	if strings.Contains(stderr.String(), "goroutine ") {
 		t.Errorf("it prints a stack:\n%s", stderr.String())
 	}
-	if strings.Contains(stderr.String(), "did not end within") { // the machine is very busy
+	if took >= process.ExitAfter { // on a busy machine it may have given up to end in order
 		doctor := s.command("doctor", "--owner", strconv.Itoa(cmd.Process.Pid), "--sweep")
 		doctor.Env = cmd.Env
 		if out, err := doctor.CombinedOutput(); err != nil {
