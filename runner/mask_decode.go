@@ -19,9 +19,6 @@ const (
 	// maxSlashes is the length of the longest run of backslashes that is one escape:
 	// that of a backslash in JSON within JSON within JSON.
 	maxSlashes = 8
-	// maxEscape is the length of the longest escape: two times \uXXXX, each with a
-	// run of backslashes.
-	maxEscape = 2 * (maxSlashes + 5)
 )
 
 // decode appends the meanings of the escape that begins at i, with a backslash or a

@@ -43,7 +43,7 @@ done
 step "a build with the tag rest"
 others="$(go list -tags rest -deps ./cmd/bus-agent | grep -E '/backends/(openai|perplexity|xai)$' | sed 's|.*/||' | tr '\n' ' ')"
 [ "$others" = "openai perplexity xai " ] || { echo "a build with the tag rest holds of its backends: $others" >&2; exit 1; }
-go vet -tags rest ./backends/all ./cmd/bus-agent
+go vet -tags rest,hostile ./backends/all ./cmd/bus-agent
 
 for m in $modules; do
 	case "$m" in
