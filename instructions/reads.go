@@ -404,7 +404,7 @@ func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 			return false, err
 		}
 		for _, entry := range k.list(dir) {
-			if entry.IsDir() {
+			if entry.IsDir() && !isObjects(dir, entry.Name()) {
 				folders = append(folders, filepath.Join(dir, entry.Name()))
 			}
 			if dir == workdir {
@@ -432,6 +432,12 @@ func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 		}
 	}
 	return k.entries <= k.limit, nil
+}
+
+// isObjects reports whether a folder holds the objects of a repository, which only git
+// reads. It can have more entries than all other folders together.
+func isObjects(dir, name string) bool {
+	return name == "objects" && filepath.Base(dir) == ".git"
 }
 
 // found checks what r names in dir, which has an entry for its first element.

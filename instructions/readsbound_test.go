@@ -25,7 +25,16 @@ func TestChecksAreBounded(t *testing.T) {
 			t.Errorf("limit %d: %d entries were read", limit, k.entries)
 		}
 	}
-	k := &check{ctx: t.Context(), top: dir, root: dir, limit: 20}
+	for i := range 30 {
+		if err := os.MkdirAll(filepath.Join(dir, ".git", "objects", strconv.Itoa(i), "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := &check{ctx: t.Context(), top: dir, root: dir, limit: 62}
+	if complete, err := k.below(dir, nil); !complete || err != nil {
+		t.Errorf("the objects of git count: %t, %v", complete, err)
+	}
+	k = &check{ctx: t.Context(), top: dir, root: dir, limit: 20}
 	if err := k.expand(dir, []string{"**", "S.md"}, Read{}, 0); err == nil {
 		t.Error("a pattern that cannot be checked whole is accepted")
 	}
