@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // Remove removes the record of a run: its folder with all that is in it. It leaves
@@ -39,7 +39,7 @@ func (s *Store) Remove(run *Run, force bool) error {
 	if err := root.Rename(parts.run, removed); err != nil {
 		return err
 	}
-	return removeRecord(root, removed)
+	return removeRecord(root, removed, maxRemoved)
 }
 
 // checkOver reports why a run is not to be removed.
@@ -56,33 +56,15 @@ func (r *Run) checkOver(force bool) error {
 // maxRemoved bounds what is removed of one record at once, in entries.
 const maxRemoved = 500_000
 
-// removeRecord removes a folder with all that is in it, [infoName] last: what is
-// left when that is interrupted says itself what it is.
-func removeRecord(runs *os.Root, name string) error {
-	stat, err := runs.Lstat(name)
-	if err != nil {
-		return ignoreMissing(err)
+// removeRecord removes a folder with all that is in it, at most limit entries and
+// [infoName] last: what is left when that is interrupted says itself what it is.
+func removeRecord(runs *os.Root, name string, limit int64) error {
+	b := tree.NewBudget(context.Background(), tree.Limits{Entries: limit})
+	err := tree.Remove(b, runs, name, infoName)
+	if errors.Is(err, tree.ErrOver) {
+		return fmt.Errorf("%s: %w; remove it again for the rest", filepath.Join(runs.Name(), name), err)
 	}
-	if !stat.IsDir() { // what a link leads to is not its own
-		return runs.Remove(name)
-	}
-	folder, err := runs.OpenRoot(name)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	defer folder.Close()
-	held, err := statefile.FromRoot(folder)
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	if err := held.Empty(context.Background(), infoName, maxRemoved); err != nil {
-		return err
-	}
-	if err := ignoreMissing(folder.Remove(infoName)); err != nil {
-		return err
-	}
-	return ignoreMissing(runs.Remove(name))
+	return err
 }
 
 // location is where a run stands below a root.

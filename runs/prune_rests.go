@@ -58,7 +58,7 @@ func removeRest(root *os.Root, name, dir string, force bool) error {
 		if run.checkOver(true) != nil {
 			return nil
 		}
-		return removeRecord(root, name)
+		return removeRecord(root, name, maxRemoved)
 	case err == nil:
 		if run.checkOver(force) != nil {
 			return nil
@@ -88,5 +88,5 @@ func removeBegun(root *os.Root, name string) error {
 			return nil
 		}
 	}
-	return removeRecord(root, name)
+	return removeRecord(root, name, maxRemoved)
 }

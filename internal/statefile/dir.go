@@ -157,7 +157,7 @@ func (d *Dir) at(op, name string, do func(fd int) error) error {
 // Entries returns the entries of the directory, at most limit of them, and
 // whether there are more.
 func (d *Dir) Entries(limit int) (entries []fs.DirEntry, more bool, err error) {
-	f, err := hold(d.fd(), ".", d.Path(), 0) // a place in the list of its own
+	f, err := hold(d.fd(), ".", d.Path(), 0) // a separate place in the list
 	if err != nil {
 		return nil, false, err
 	}

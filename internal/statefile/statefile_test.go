@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 func newDir(t *testing.T) *Dir {
@@ -126,52 +124,5 @@ func TestLockIsWaitedForWithinABound(t *testing.T) {
 	})
 	if _, err := TryLockPath(filepath.Join(d.Path(), "lock")); !errors.Is(err, ErrLocked) || !Locked(filepath.Join(d.Path(), "lock")) {
 		t.Errorf("try: %v", err)
-	}
-}
-
-// A tree of any depth and with long paths is emptied, and nothing behind links.
-func TestEmpty(t *testing.T) {
-	t.Parallel()
-	above := newDir(t)
-	if err := above.Replace("foreign", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	d, err := above.MakeDir("tree")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	below := d
-	for range 1500 {
-		next, err := below.MakeDir("deep")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if below != d {
-			below.Close()
-		}
-		below = next
-	}
-	if err := errors.Join(below.Replace("file", nil), d.Replace("keep", nil), unix.Mkfifo(d.path("pipe"), 0o600),
-		os.Symlink("../foreign", d.path("link")), os.Symlink("..", d.path("up"))); err != nil {
-		t.Fatal(err)
-	}
-	below.Close()
-	if err := d.Empty(t.Context(), "keep", 1000); !errors.Is(err, ErrTooMany) {
-		t.Errorf("the first step: %v", err)
-	}
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := d.Empty(canceled, "keep", 1_000_000); !errors.Is(err, context.Canceled) {
-		t.Errorf("a canceled step: %v", err)
-	}
-	if err := d.Empty(t.Context(), "keep", 1_000_000); err != nil {
-		t.Fatal(err)
-	}
-	if entries, _, err := d.Entries(10); err != nil || len(entries) != 1 || entries[0].Name() != "keep" {
-		t.Errorf("left are %v, %v", entries, err)
-	}
-	if text, err := above.Read("foreign", 10); err != nil || string(text) != "x" {
-		t.Errorf("the foreign file: %q, %v", text, err)
 	}
 }

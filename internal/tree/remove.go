@@ -26,9 +26,9 @@ const deepName = ".bus-agent-deep-"
 
 // Remove removes what has the name in parent, with everything in it. Directories
 // that the user may not read or write are made so. It leaves the entries except,
-// which are slash-separated paths, and what they are in. The entry last goes when
-// all the rest is gone. A name that does not exist is
-// no error.
+// which are slash-separated paths, and the directories they are in. The file last is
+// removed after everything else. Removing a name that does not exist succeeds. Work
+// over the budget ends with [ErrOver]; the next call continues.
 func Remove(b *Budget, parent *os.Root, name, last string, except ...string) error {
 	base, err := parent.Open(".")
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *remover) run() error {
 		switch {
 		case slices.Contains(r.except, rel):
 			r.kept = true
-		case len(r.held) == 1 && entry.Name() == r.last:
+		case len(r.held) == 1 && entry.Name() == r.last && !entry.IsDir():
 		case entry.IsDir():
 			r.enter(at, entry.Name(), rel)
 		default:

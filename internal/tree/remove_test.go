@@ -148,6 +148,22 @@ func TestRemove(t *testing.T) {
 	}
 }
 
+// A directory in the place of the last file is removed too.
+func TestRemoveLast(t *testing.T) {
+	t.Parallel()
+	root, _ := place(t, func(t *testing.T, top string) {
+		if err := errors.Join(os.Remove(filepath.Join(top, "last")), os.MkdirAll(filepath.Join(top, "last", "x"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := Remove(NewBudget(t.Context(), Default), root, "top", "last"); err != nil {
+		t.Errorf("a directory in the place of the last file: %v", err)
+	}
+	if _, err := root.Lstat("top"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it stays: %v", err)
+	}
+}
+
 // Depth costs as much as width: every entry is met a bounded number of times.
 func TestRemoveIsLinear(t *testing.T) {
 	t.Parallel()
