@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
 )
@@ -70,18 +72,21 @@ func Reads(where Where, names ...string) []Read {
 
 // everyCLI is what CLIs and the git they start read, whatever the runtime. The
 // files in .git are in gitFiles.
-var everyCLI = append(Reads(Upward, ".gitmodules", ".mailmap", ".ignore", ".rgignore"),
-	Reads(Everywhere, ".gitignore", ".gitattributes")...)
+var everyCLI = append(Reads(Upward, ".gitmodules", ".mailmap"),
+	Reads(Everywhere, ".gitignore", ".gitattributes", ".ignore", ".rgignore")...)
 
 // Bounds of a check.
 const (
 	// maxEntries is how many entries of folders are looked at.
 	maxEntries = 1 << 18
 	// maxImporters is how many files are searched for imports, maxImportDepth how
-	// deep they may import each other, and maxImporter the most bytes of one.
+	// deep they may import each other, maxImporter the most bytes of one and
+	// maxImportBytes of all, and maxTargets how many imports they may have.
 	maxImporters   = 4000
 	maxImportDepth = 16
 	maxImporter    = 1 << 20
+	maxImportBytes = 64 << 20
+	maxTargets     = 1 << 15
 	// maxFolders is how many folders "**" stands for in a row.
 	maxFolders = 16
 )
@@ -100,7 +105,10 @@ const (
 // the check with its cause.
 func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (complete bool, err error) {
 	top, dirs := c.reach()
-	k := &check{ctx: ctx, top: top, root: top, trusted: trusted, limit: maxEntries, imported: map[string]bool{}}
+	k := &check{
+		ctx: ctx, top: top, root: top, trusted: trusted, limit: maxEntries,
+		imported: map[string]bool{}, repositories: map[string]bool{},
+	}
 	var down []Read
 	for _, r := range slices.Concat(everyCLI, reads) {
 		if err := r.Check(); err != nil {
@@ -154,6 +162,11 @@ type check struct {
 	limit    int // of entries
 	entries  int
 	imported map[string]bool // files whose imports were checked
+	bytes    int             // of them
+	targets  int             // of their imports
+
+	repositories map[string]bool // folders with the files of one that were checked
+	gitEntries   int             // looked at there
 }
 
 // A reading is a Read, or an import of a file that one names.
@@ -252,6 +265,9 @@ func (k *check) list(dir string) []fs.DirEntry {
 // file checks one file, which need not exist. The folder that a pattern has led to
 // is known to be inside.
 func (k *check) file(file string, r reading) error {
+	if err := context.Cause(k.ctx); err != nil {
+		return err
+	}
 	info, err := os.Lstat(file)
 	if err != nil {
 		return nil // absent, or the CLI cannot read it either
@@ -304,7 +320,7 @@ func (k *check) imports(file string, r reading) error {
 		return nil
 	}
 	k.imported[file] = true
-	if len(k.imported) > maxImporters || r.depth > maxImportDepth {
+	if len(k.imported) > maxImporters || r.depth > maxImportDepth || k.bytes > maxImportBytes || k.targets > maxTargets {
 		return k.uncheckable(file, "imports too many files")
 	}
 	physical, err := filepath.EvalSymlinks(file)
@@ -318,8 +334,17 @@ func (k *check) imports(file string, r reading) error {
 	case err != nil:
 		return nil // the CLI cannot read it either
 	}
+	targets, err := importTargets(string(text))
+	k.bytes += len(text)
+	k.targets += len(targets)
+	switch {
+	case err != nil:
+		return k.uncheckable(file, err.Error())
+	case k.targets > maxTargets:
+		return k.uncheckable(file, "has too many imports")
+	}
 	next := reading{Read: r.Read, by: k.name(file), depth: r.depth + 1}
-	for _, target := range importTargets(string(text)) {
+	for _, target := range targets {
 		for _, dir := range slices.Compact([]string{filepath.Dir(file), filepath.Dir(physical)}) {
 			imported := filepath.Clean(target)
 			if !filepath.IsAbs(target) {
@@ -352,30 +377,75 @@ func readImporter(file string) ([]byte, error) {
 	return readFile(root, filepath.Base(file), maxImporter)
 }
 
-// importTargets returns what follows each "@" in text: up to the next space, with
-// and without what may follow a path.
-func importTargets(text string) (targets []string) {
-	for {
-		_, rest, found := strings.Cut(text, "@")
-		if !found {
-			return targets
+var (
+	errLongImport = fmt.Errorf("has an import of more than %d bytes", maxPath)
+	errNotText    = errors.New("has an import that is not UTF-8")
+)
+
+// importTargets returns what follows each "@" in text, up to everything that a CLI
+// can take for the end of a path, with and without what may follow one. The
+// work is linear in the length of text, and no more than maxTargets are returned
+// than an error needs.
+func importTargets(text string) (targets []string, err error) {
+	for text != "" && len(targets) <= maxTargets {
+		end := strings.IndexAny(text, " \t\r\n")
+		if end < 0 {
+			end = len(text)
 		}
-		text = rest
-		word := rest
-		if end := strings.IndexAny(rest, " \t\r\n\v\f"); end >= 0 {
-			word = rest[:end]
+		for end > 0 && end < len(text) && text[end] == ' ' && text[end-1] == '\\' { // an escaped space
+			next := strings.IndexAny(text[end+1:], " \t\r\n")
+			if next < 0 {
+				next = len(text) - end - 1
+			}
+			end += 1 + next
 		}
-		if word == "" || len(word) > maxPath || strings.ContainsRune(word, 0) {
+		word := text[:end]
+		text = text[min(end+1, len(text)):]
+		if len(word) > maxPath {
+			if isImport(word) {
+				return nil, errLongImport
+			}
 			continue
 		}
-		targets = append(targets, word)
-		if trimmed := strings.TrimRight(word, ".,;:!?)]}>'\"`*_"); trimmed != word && trimmed != "" {
-			targets = append(targets, trimmed)
-		}
-		if file, _, found := strings.Cut(word, "#"); found && file != "" {
-			targets = append(targets, file)
+		for len(targets) <= maxTargets {
+			_, rest, found := strings.Cut(word, "@")
+			if !found {
+				break
+			}
+			word = rest
+			if !utf8.ValidString(word) { // which CLIs replace, each in its way
+				return nil, errNotText
+			}
+			targets = appendTargets(targets, word)
 		}
 	}
+	return targets, nil
+}
+
+// isImport reports whether a CLI can take a long word for an import.
+func isImport(word string) bool {
+	return strings.HasPrefix(word, "@") || strings.ContainsFunc(word, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) })
+}
+
+// appendTargets appends what word, which follows "@", can mean.
+func appendTargets(targets []string, word string) []string {
+	add := func(target string) {
+		if target != "" && !strings.ContainsRune(target, 0) && !slices.Contains(targets[max(len(targets)-8, 0):], target) {
+			targets = append(targets, target)
+		}
+	}
+	both := func(target string) {
+		add(target)
+		add(strings.TrimRight(target, ".,;:!?)]}>'\"`*_"))
+		file, _, _ := strings.Cut(target, "#")
+		add(file)
+	}
+	both(word)
+	if end := strings.IndexFunc(word, unicode.IsSpace); end >= 0 {
+		both(word[:end])
+		both(strings.ReplaceAll(word, `\ `, " "))
+	}
+	return targets
 }
 
 // below checks the folders below workdir for what is read there, and for what git

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -88,6 +89,15 @@ func TestCheckReads(t *testing.T) {
 		"an import above":            {files: map[string]string{"CTX.md": "@../outside/x"}, want: leads, file: "which CTX.md imports,"},
 		"an import of a linked file": {files: map[string]string{"CTX.md": "->other/y", "other/y": "@z", "other/z": "|"}, want: waits, trusted: waits, file: "other/z"},
 		"what looks like an import":  {files: map[string]string{"CTX.md": "me@example.com @types/node @ @/nowhere @\x00 @@"}},
+		"an import with a form feed": {files: map[string]string{"CTX.md": "@./a\fb c", "a\fb": "|"}, want: waits, trusted: waits, file: "which CTX.md imports,"},
+		"an import with a space":     {files: map[string]string{"CTX.md": `@a\ b c`, "a b": "|"}, want: waits, trusted: waits, file: "a b, which CTX.md imports,"},
+		"an import up to a space":    {files: map[string]string{"CTX.md": "@a\u00a0b", "a": "|"}, want: waits, trusted: waits, file: "a, which CTX.md imports,"},
+		"an import of other text":    {files: map[string]string{"CTX.md": "@a\xffb", "a\ufffdb": "|"}, want: "cannot be checked", file: "CTX.md"},
+		"a long import":              {files: map[string]string{"CTX.md": "@" + strings.Repeat("./", 4000) + "a", "a": "|"}, want: "cannot be checked", file: "CTX.md"},
+		"a long word":                {files: map[string]string{"CTX.md": strings.Repeat("x@y", 4000)}},
+		"more imports than checked":  {files: map[string]string{"CTX.md": strings.Repeat("@a @b @c @d @e @f @g @h @i @j ", 1<<13)}, want: "cannot be checked", file: "CTX.md"},
+		"an ignore file of ripgrep":  {files: map[string]string{"sub/a/.ignore": "|"}, want: waits, trusted: waits, file: "sub/a/.ignore"},
+		"a FIFO for a pack":          {files: map[string]string{".git/objects/pack/pack-x.idx": "|"}, want: waits, trusted: waits, file: ".git/objects/pack/pack-x.idx"},
 		"no imports there":           {files: map[string]string{"UP.md": "@/etc/passwd"}},
 		"too long for imports":       {files: map[string]string{"CTX.md": strings.Repeat("x", 1<<20+1)}, want: "cannot be checked", file: "CTX.md"},
 		"below":                      {files: map[string]string{"sub/a/b/DOWN.md": "->/etc/passwd"}, want: leads, file: "sub/a/b/DOWN.md"},
@@ -201,5 +211,50 @@ func BenchmarkCheckReads(b *testing.B) {
 		if _, err := chain.CheckReads(b.Context(), reads, false); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What is checked grows with the size of the files, not with its square, and ends
+// with the context.
+func TestCheckReadsIsBounded(t *testing.T) {
+	t.Parallel()
+	reads := []instructions.Read{{Name: "CTX.md", Where: instructions.Everywhere, Imports: true}}
+	for name, tt := range map[string]struct {
+		prepare func(t *testing.T, dir string)
+	}{
+		"imports without an end": {func(t *testing.T, dir string) {
+			makeTree(t, dir, map[string]string{"CTX.md": strings.Repeat("@", 1<<20), "a/CTX.md": strings.Repeat("x@", 1<<19), "b/CTX.md": strings.Repeat("@"+strings.Repeat("@", 4000)+" ", 250)})
+		}},
+		"many names of a file": {func(t *testing.T, dir string) {
+			makeTree(t, dir, map[string]string{"CTX.md": strings.Repeat("x", 1<<20)})
+			for i := range 300 {
+				must(t, os.Mkdir(filepath.Join(dir, strconv.Itoa(i)), 0o755))
+				must(t, os.Link(filepath.Join(dir, "CTX.md"), filepath.Join(dir, strconv.Itoa(i), "CTX.md")))
+			}
+		}},
+		"many names of a repository": {func(t *testing.T, dir string) {
+			makeTree(t, dir, map[string]string{"g/HEAD": "ref: refs/heads/x", "g/config": strings.Repeat("a=b\n", 1<<17), "g/refs/heads/": ""})
+			for i := range 500 {
+				must(t, os.WriteFile(filepath.Join(dir, "g/refs/heads", strconv.Itoa(i)), nil, 0o644))
+				makeTree(t, dir, map[string]string{strconv.Itoa(i) + "/.git": "gitdir: ../g"})
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			must(t, err)
+			makeTree(t, dir, map[string]string{".git/HEAD": "x"})
+			tt.prepare(t, dir)
+			chain, err := instructions.Discover(dir)
+			must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for _, trusted := range []bool{false, true} {
+				if _, err := chain.CheckReads(ctx, reads, trusted); ctx.Err() != nil || trusted && err != nil {
+					t.Errorf("trusted %v: %v", trusted, err)
+				}
+			}
+		})
 	}
 }

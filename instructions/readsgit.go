@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ var gitFiles = Reads(Upward, "HEAD", "commondir", "refs/**/*")
 
 // gitState is what git alone reads there. Checkouts that share a repository link
 // to these files; they must only not hold git up.
-var gitState = Reads(Upward, "config", "config.worktree", "index", "packed-refs", "shallow", "*_HEAD",
+var gitState = Reads(Upward, "config", "config.worktree", "index", "sharedindex.*", "packed-refs", "shallow", "*_HEAD", "logs/HEAD", "objects/pack/*",
 	"info/*", "objects/info/*", "rebase-apply/*", "rebase-merge/*", "sequencer/*")
 
 // maxGitFile is the longest .git or commondir file that is read, in bytes.
@@ -58,7 +59,12 @@ func (k *check) gitFolder(worktree, dir string) error {
 	if err != nil || !isDir(physical) {
 		return nil
 	}
-	inner := check{ctx: k.ctx, top: k.top, root: k.root, trusted: k.trusted, limit: k.limit}
+	if err := k.configs(worktree, physical); err != nil || k.repositories[physical] {
+		return err
+	}
+	k.repositories[physical] = true
+	inner := check{ctx: k.ctx, top: k.top, root: k.root, trusted: k.trusted, limit: k.limit, entries: k.gitEntries}
+	defer func() { k.gitEntries = inner.entries }()
 	if !Contains(k.root, dir) {
 		inner.root = physical
 	}
@@ -73,8 +79,13 @@ func (k *check) gitFolder(worktree, dir string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// configs checks what the configuration of the repository of worktree names.
+func (k *check) configs(worktree, dir string) error {
 	for _, name := range []string{"config", "config.worktree"} {
-		if err := k.named(worktree, physical, name); err != nil {
+		if err := k.named(worktree, dir, name); err != nil {
 			return err
 		}
 	}
@@ -84,6 +95,9 @@ func (k *check) gitFolder(worktree, dir string) error {
 // named refuses a FIFO or a device that a git configuration names, such as an ignore
 // file or another configuration: git would wait for it.
 func (k *check) named(worktree, dir, config string) error {
+	if k.gitEntries > k.limit {
+		return k.uncheckable(filepath.Join(dir, config), "and the files before it have too many values")
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
@@ -99,6 +113,10 @@ func (k *check) named(worktree, dir, config string) error {
 		if value == "" || value == os.DevNull || len(value) > maxPath || strings.ContainsRune(value, 0) {
 			continue
 		}
+		if err := context.Cause(k.ctx); err != nil {
+			return err
+		}
+		k.gitEntries++
 		for _, from := range []string{worktree, dir} {
 			file := absolute(from, value)
 			if info, err := os.Stat(file); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 {

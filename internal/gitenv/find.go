@@ -17,10 +17,11 @@ import (
 
 // Limits of what is looked at.
 const (
-	maxEntries = 500_000 // files and folders
-	maxFile    = 1 << 20 // bytes of one configuration file
-	maxFiles   = 10_000  // configuration files
-	maxDepth   = 10      // of includes, as git has it
+	maxEntries = 500_000  // files and folders
+	maxFile    = 1 << 20  // bytes of one configuration file
+	maxFiles   = 10_000   // configuration files
+	maxBytes   = 64 << 20 // of all of them
+	maxDepth   = 10       // of includes, as git has it
 )
 
 // A finder collects the configuration of the repositories that git can use in some
@@ -32,6 +33,7 @@ type finder struct {
 	seen    map[string]bool
 	entries int
 	files   int
+	bytes   int
 
 	found []found  // variables that run programs
 	hooks []string // files of hooks
@@ -187,7 +189,7 @@ func (f *finder) gitDir(dir string) error {
 	}
 	for _, dir := range []string{real, common} {
 		f.hookFiles(dir + "/hooks")
-		f.queue = append(f.queue, dir+"/modules", dir+"/worktrees")
+		f.queue = append(f.queue, dir) // submodules, worktrees, and what was put there
 	}
 	if common != real {
 		return f.gitDir(common)
@@ -209,7 +211,14 @@ func (f *finder) hookFiles(dir string) {
 
 // config reads a configuration file and those it includes, under whatever condition.
 func (f *finder) config(name string, depth int) error {
-	key := "config " + name
+	if err := context.Cause(f.ctx); err != nil {
+		return err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return nil // git cannot read it either
+	}
+	key := "config " + filepath.Join(dir, filepath.Base(name))
 	if f.seen[key] {
 		return nil
 	}
@@ -221,8 +230,9 @@ func (f *finder) config(name string, depth int) error {
 	if err != nil {
 		return refusal(name, "%v", cause(err))
 	}
-	if f.files++; f.files > maxFiles {
-		return refusal(name, "more than %d files of git configuration", maxFiles)
+	f.bytes += len(text)
+	if f.files++; f.files > maxFiles || f.bytes > maxBytes {
+		return refusal(name, "more than %d files or %d bytes of git configuration", maxFiles, maxBytes)
 	}
 	entries, err := parse(text)
 	if err != nil {

@@ -60,6 +60,10 @@ func TestEveryPlaceIsFound(t *testing.T) {
 		"a gitlink":                  {"git clone -q . s && git add s && " + fsmonitor + "s/.git/config", ".", "touch -d @1 s/f; git status"},
 		"a submodule":                {"git clone -q . s && mkdir .git/modules && mv s/.git .git/modules/s && echo gitdir: ../.git/modules/s >s/.git && git -C .git/modules/s config core.worktree ../../../s; git add s && " + fsmonitor + ".git/modules/s/config", ".", "touch -d @1 s/f; git status"},
 		"a committed bare one":       {"git clone -q --bare . bare && git -C bare config core.bare false && git -C bare config core.worktree .. && " + fsmonitor + "bare/config", ".", "cd bare; git status"},
+		"a bare one within .git":     {"git clone -q --bare . .git/bare && git -C .git/bare config core.bare false && git -C .git/bare config core.worktree ../.. && " + fsmonitor + ".git/bare/config", ".", "cd .git/bare; git status"},
+		"one within another's .git":  {"git clone -q . .git/s && " + fsmonitor + ".git/s/.git/config", ".", "cd .git/s; git status"},
+		"a filter without a name":    {"printf '[filter \"\"]\n\tclean = %s\n' \"$P\" >>.git/config; echo 'f filter=' >.git/info/attributes", ".", "rm .git/index; git add f"},
+		"a merge without a name":     {"printf '[merge \"\"]\n\tdriver = %s\n' \"$P\" >>.git/config; echo 'f merge=' >.git/info/attributes; " + clash, ".", "git merge b; git merge --abort"},
 		"the workdir is bare":        {"git clone -q --bare . bare && git -C bare config core.bare false && git -C bare config core.worktree .. && " + fsmonitor + "bare/config", "bare", "git status"},
 		"commondir":                  {"mkdir fake && echo ref: refs/heads/main >fake/HEAD && echo ../.git >fake/commondir && " + fsmonitor + ".git/config", ".", "cd fake; GIT_WORK_TREE=.. git status"},
 		"hooks":                      {"cp $P .git/hooks/post-checkout", ".", "git checkout -q -b other"},
@@ -251,4 +255,29 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: got %q, git has %q", text, keys, want)
 		}
 	})
+}
+
+// Files that include each other by many names are read in bounded time.
+func TestIncludesAreBounded(t *testing.T) {
+	t.Parallel()
+	repo, home := repository(t)
+	write(t, repo+"/.git/x", strings.Repeat("#", maxFile-1))
+	text := ""
+	for i := range 5000 {
+		if err := os.Link(repo+"/.git/x", fmt.Sprint(repo, "/.git/x", i)); err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("[include]\n\tpath = x%d\n", i)
+	}
+	write(t, repo+"/.git/config", text)
+	_, err := Neutralize(t.Context(), Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)})
+	if err == nil || !strings.Contains(err.Error(), "bytes of git configuration") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := &finder{ctx: ctx, home: home, seen: make(map[string]bool)}
+	if err := f.config(repo+"/.git/config", 0); err != context.Canceled {
+		t.Error(err)
+	}
 }

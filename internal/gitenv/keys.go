@@ -102,10 +102,11 @@ func ruleFor(e entry) *rule {
 		return nil
 	}
 	section, sub, name := split(e.key)
+	hasSub := len(section)+1+len(name) < len(e.key) // which can be empty
 	for i := range rules {
 		r := &rules[i]
 		rSection, rSub, rName := split(r.key)
-		if rSection == section && (rSub == sub || rSub == "*" && sub != "") && (rName == name || rName == "*") {
+		if rSection == section && (rSub == sub && hasSub == (rSub != "") || rSub == "*" && hasSub) && (rName == name || rName == "*") {
 			if r.harmless != nil && r.harmless(e.value) {
 				return nil
 			}
