@@ -56,7 +56,7 @@ func Main(version string, options ...Option) int {
 	watchdog := newWatchdog(stderr)
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "." // a removed directory; whoever needs it says so
+		dir = "." // a removed directory; what needs it reports that
 	}
 	executable, _ := os.Executable() // without it there are no sessions, which those commands say
 	return cli.Main(context.Background(), &cli.Env{

@@ -109,7 +109,7 @@ func (w *watchdog) signaled(sig os.Signal) {
 // give ends a program that does not end by itself.
 func (w *watchdog) give(sig os.Signal) {
 	said := make(chan struct{})
-	go func() { // nobody may read it
+	go func() { // its reader may not read it
 		defer close(said)
 		fmt.Fprintf(w.stderr, "bus-agent: stopped: %v; it did not end within %v and was ended: what is left of it, \"bus-agent doctor --sweep\" removes\n", sig, process.ExitAfter)
 	}()

@@ -21,7 +21,7 @@ const (
 // told: use Contains to permit, and [Touches] to refuse.
 func Contains(dir, name string) bool { return len(Within(dir, name)) > 0 }
 
-// Touches reports whether whoever can write to dir can decide what name is: name
+// Touches reports whether a program that can write to dir decides what name is: name
 // is dir or inside it, or the way there leads through dir, by a link in either
 // direction, or it cannot be told. Names are read as [Within] does.
 func Touches(dir, name string) bool {

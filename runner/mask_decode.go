@@ -9,7 +9,7 @@ import (
 type meaning struct {
 	bytes [utf8.UTFMax]byte
 	n     int // of bytes
-	next  int // where the text goes on
+	next  int // where the text continues
 }
 
 func (m *meaning) text() string { return string(m.bytes[:m.n]) }
@@ -95,7 +95,7 @@ func escaped(c byte) byte {
 	return 0
 }
 
-// unicodeEscape reads uXXXX at i and returns where the text goes on.
+// unicodeEscape reads uXXXX at i and returns where the text continues.
 func unicodeEscape(text string, i int) (r rune, next int, state completeness) {
 	if text[i] != 'u' {
 		return 0, i, wrong

@@ -293,7 +293,7 @@ func match(needle string, j int, text string, i int) (end int, open bool) {
 }
 
 // base64Forms returns what every base64 of a text that holds the value has of it,
-// wherever the value begins: the characters that no byte beside it has a part in.
+// wherever the value begins: the characters that hold no bits of other bytes.
 func base64Forms(value string) (forms []string) {
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {

@@ -130,7 +130,7 @@ func (r pathRule) environ(environ []string) (clean []string, warnings []string) 
 
 // CleanPath returns environ with the PATH that an agent in workdir is given: without
 // relative entries and, unless trusted, without those inside the repository of
-// workdir. Hooks and other programs of the user beside an agent use it.
+// workdir. Hooks and other programs of the user that run next to an agent use it.
 func CleanPath(environ []string, workdir string, trusted bool) []string {
 	clean, _ := newPathRule(workdir, environ, trusted).environ(environ)
 	return clean

@@ -91,7 +91,7 @@ type prepared struct {
 	silence    time.Duration // see resultSilence
 	tempClaim  *process.Claim
 	recording  agent.Recording
-	isRecorded bool        // somebody wanted to be told
+	isRecorded bool        // a recorder was told of the run
 	began      atomic.Bool // the agent was started
 	protected  []string
 
@@ -466,7 +466,7 @@ func (p *prepared) start() agent.Start {
 
 // environ returns the agent's environment: the caller's, the run's own
 // variables, the runtime's, and the request's, each winning over those before. PATH
-// is clean whoever set it, and nothing undoes what neutralises git.
+// is clean in any case, and nothing undoes what neutralises git.
 func (p *prepared) environ() []string {
 	changes := []string{"PWD=" + p.req.Workdir}
 	if dir := p.req.Resolved.TempDir; dir != "" {

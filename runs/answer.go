@@ -49,7 +49,7 @@ func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 		}
 		counted := &counter{}
 		if err := maskTo(counted, untilDone{ctx, own}, r.mask); err != nil || counted.size == info.Size() {
-			return err // a secret is longer than what stands for it
+			return err // a secret is longer than what replaces it
 		}
 		if _, err := own.Seek(0, io.SeekStart); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 )
 
 // Remove removes the record of a run: its folder with all that is in it. It leaves
-// alone what is no run of the store, or one that goes on, or may: see
+// alone what is not a run of the store, or one that is running, or may be: see
 // [StatusUnknown], which force takes for over. No link leads it out of the root.
 // The run is out of the lists at once, also if removing it is interrupted. A
 // record of more than 500,000 entries is removed in steps: the error says so, and
@@ -46,9 +46,9 @@ func (s *Store) Remove(run *Run, force bool) error {
 func (r *Run) checkOver(force bool) error {
 	switch {
 	case r.Status == StatusRunning:
-		return fmt.Errorf("%s goes on", r.Dir)
+		return fmt.Errorf("%s is running", r.Dir)
 	case r.Status == StatusUnknown && !force:
-		return fmt.Errorf("%s may go on elsewhere", r.Dir)
+		return fmt.Errorf("%s may be running on another machine", r.Dir)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *Store) placeOf(dir string) (at location, err error) {
 	below, err := filepath.Rel(s.Root, dir)
 	parts := strings.Split(below, "/")
 	if err != nil || len(parts) != 4 || parts[2] != runsName || !isName(parts[0]) || !isName(parts[1]) || !isName(parts[3]) {
-		return at, fmt.Errorf("%s is no run of %s", dir, s.Root)
+		return at, fmt.Errorf("%s is not a run of %s", dir, s.Root)
 	}
 	return location{project: parts[0], task: parts[1], run: parts[3]}, nil
 }

@@ -19,7 +19,7 @@ var ErrDamaged = errors.New("lines are damaged")
 // until that returns an error, which it returns. The Entry is each's to keep. Lines
 // that are no entries are left out, and reported by [ErrDamaged] at the end. A last
 // line without its end is none yet, or was cut off with the run: it says nothing,
-// unless it is over [maxEntry] already, which is damage wherever it stands. Reading
+// unless it is over [maxEntry] already, which is damage anywhere. Reading
 // ends with [ErrDamaged], too, after 256 MiB of damaged lines.
 func ReadEntries(r io.Reader, each func(*Entry) error) error {
 	return readEntries(r, maxEntry, each)

@@ -57,7 +57,7 @@ func complete(home *instructions.Home, result *agent.Result) {
 const sessionFiles = sessionTree + "/*/*/*/*.jsonl"
 
 func findSession(home *instructions.Home, id string) string {
-	files, _ := home.Glob(sessionFiles) // beside an error, what was found by then
+	files, _ := home.Glob(sessionFiles) // with an error, what was found by then
 	for _, file := range files {
 		if strings.HasSuffix(file, "-"+id+".jsonl") {
 			return file

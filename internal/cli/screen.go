@@ -78,7 +78,7 @@ func (s *screen) Write(b []byte) (int, error) {
 // line writes text on a line of its own.
 func (s *screen) line(text string) { s.styledLine("", text) }
 
-// styledLine writes text on a line of its own behind a styled prefix of ours.
+// styledLine writes text on a separate line behind a styled prefix of ours.
 func (s *screen) styledLine(prefix, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

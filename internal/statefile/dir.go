@@ -132,7 +132,7 @@ func (d *Dir) Link(from, to string) error {
 func (d *Dir) Remove(name string) error {
 	return d.at("remove", name, func(fd int) error {
 		err := unix.Unlinkat(fd, name, 0)
-		if err == unix.EISDIR || err == unix.EPERM { // Linux and macOS say so of a directory
+		if err == unix.EISDIR || err == unix.EPERM { // what Linux and macOS return for a directory
 			err = unix.Unlinkat(fd, name, unix.AT_REMOVEDIR)
 		}
 		return err
@@ -184,17 +184,18 @@ func (d *Dir) Sync() error {
 	return err
 }
 
-// lstat returns what stands under a name.
+// lstat describes the entry with a name.
 func (d *Dir) lstat(name string) (stat unix.Stat_t, err error) {
 	err = d.at("lstat", name, func(fd int) error { return unix.Fstatat(fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) })
 	return stat, err
 }
 
-// ErrNotRegular says that something else stands in the place of a file or folder
-// of state.
+// ErrNotRegular says that the place of a file or folder of state is taken by
+// something of another kind.
 var ErrNotRegular = errors.New("not of the expected type")
 
-// explain says what stands under a name where that is why it could not be opened.
+// explain returns the error that an entry is of another kind where that is why it
+// could not be opened, and err otherwise.
 func (d *Dir) explain(name string, want fs.FileMode, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -209,7 +210,7 @@ func (d *Dir) explain(name string, want fs.FileMode, err error) error {
 	return err
 }
 
-// kindError is what stands in the place of a file or a folder.
+// A kindError names what has the place of a file or a folder.
 type kindError struct{ is, want string }
 
 func (e *kindError) Error() string {

@@ -5,5 +5,5 @@
 // the descriptor, one name at a time. Whatever takes the place of the folder later
 // is not touched. A link is never followed, a named pipe or device never waited
 // for, a sparse file never read to its end, a lock never waited for longer than
-// [LockWait] or its context. An error names the file and what stands in its place.
+// [LockWait] or its context. An error names the file and what has taken its place.
 package statefile

@@ -116,7 +116,7 @@ const maxRecord = 4 * formatters.MaxLine
 // lines reads lines of bounded length.
 type lines struct {
 	from *bufio.Reader
-	line []byte // what was read of one that goes on
+	line []byte // what was read of an unfinished one
 	over bool   // it is too long
 }
 

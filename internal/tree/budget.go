@@ -34,7 +34,7 @@ type Budget struct {
 	entries atomic.Int64
 	bytes   atomic.Int64
 
-	collects bool // somebody reports what is left
+	collects bool // its owner reports what is left
 	mu       sync.Mutex
 	left     []string
 }

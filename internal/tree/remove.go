@@ -15,7 +15,7 @@ import (
 
 // maxHeld is how many directories are held at once, one in the other. What is
 // deeper is moved to the top of what is removed, so that it takes no longer than
-// the same folders beside each other.
+// the same folders next to each other.
 const maxHeld = 64
 
 // batch is how many entries of a directory are read at once.

@@ -77,7 +77,7 @@ func (e *Engine) ask(p permission) *question {
 	q := &question{id: strconv.Itoa(e.asked), options: p.Options, answer: make(chan answer, 1)}
 	if isEdit(p.ToolCall.Kind) {
 		// What an agent accepts for the session is more than what it asked for, such
-		// as every edit, so it is told to accept once.
+		// as every edit, so the answer is to accept once.
 		q.options = slices.DeleteFunc(q.options, func(o sdk.PermissionOption) bool { return o.Kind == sdk.PermissionOptionKindAllowAlways })
 		q.edit = edit(p.ToolCall.Kind, e.decoder.files(&p.ToolCall))
 	}
