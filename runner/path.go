@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -112,26 +113,82 @@ func unreachable(entry string) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// environ returns environ with a clean PATH, and what to warn of.
-func (r pathRule) environ(environ []string) (clean []string, warnings []string) {
-	path, ok := agent.LookupEnv(environ, "PATH")
-	if !ok {
-		return environ, nil
-	}
-	kept, relative, untrusted := r.clean(path)
-	if len(relative) > 0 {
-		warnings = append(warnings, fmt.Sprintf("left out of the agent's PATH, because they depend on the current directory: %s", strings.Join(relative, ", ")))
-	}
-	if len(untrusted) > 0 {
-		warnings = append(warnings, fmt.Sprintf("left out of the agent's PATH, because they are inside the repository: %s; use --trust-workspace to keep them", strings.Join(untrusted, ", ")))
-	}
-	return mergeEnv(environ, []string{"PATH=" + kept}), warnings
+// libraryPaths are variables whose entries are searched, by the loader of programs
+// or by Node.js, for code that every program of the agent then runs. An empty entry
+// can mean the current directory.
+var libraryPaths = []string{
+	"LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GCONV_PATH", "NODE_PATH",
+	"DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_FRAMEWORK_PATH", "DYLD_INSERT_LIBRARIES",
 }
 
-// CleanPath returns environ with the PATH that an agent in workdir is given: without
-// relative entries and, unless trusted, without those inside the repository of
-// workdir. Hooks and other programs of the user that run next to an agent use it.
+// environ returns environ with a clean PATH and clean libraryPaths, the names of
+// the variables that differ, and what to warn of.
+func (r pathRule) environ(environ []string) (clean, changed, warnings []string) {
+	clean = environ
+	for _, name := range append([]string{"PATH"}, libraryPaths...) {
+		value, ok := agent.LookupEnv(environ, name)
+		if !ok || value == "" && name != "PATH" {
+			continue
+		}
+		var kept string
+		var relative, untrusted []string
+		if name == "PATH" {
+			kept, relative, untrusted = r.clean(value)
+		} else {
+			kept, relative, untrusted = r.cleanLibraries(value, name)
+		}
+		if len(relative) > 0 {
+			warnings = append(warnings, fmt.Sprintf("left out of the agent's %s, because they depend on the current directory: %s", name, strings.Join(relative, ", ")))
+		}
+		if len(untrusted) > 0 {
+			warnings = append(warnings, fmt.Sprintf("left out of the agent's %s, because they are inside the repository: %s; use --trust-workspace to keep them", name, strings.Join(untrusted, ", ")))
+		}
+		change := name + "=" + kept
+		if kept == "" {
+			change = name // an empty value can mean the current directory
+		}
+		if name == "PATH" || len(relative)+len(untrusted) > 0 {
+			clean = mergeEnv(clean, []string{change})
+		}
+		if len(relative)+len(untrusted) > 0 {
+			changed = append(changed, name)
+		}
+	}
+	return clean, changed, warnings
+}
+
+// cleanLibraries is clean for a variable of libraryPaths. A name without a slash in
+// those that list files is searched where the system keeps libraries.
+func (r pathRule) cleanLibraries(value, name string) (kept string, relative, untrusted []string) {
+	isList := name == "LD_PRELOAD" || name == "LD_AUDIT" || name == "DYLD_INSERT_LIBRARIES"
+	entries := filepath.SplitList(value)
+	if name == "LD_PRELOAD" { // spaces separate too
+		entries = strings.FieldsFunc(value, func(c rune) bool { return c == ':' || unicode.IsSpace(c) })
+	}
+	entries = slices.DeleteFunc(entries, func(entry string) bool {
+		if isList && !strings.Contains(entry, "/") {
+			return entry == ""
+		}
+		switch {
+		case strings.HasPrefix(entry, "$ORIGIN") || strings.HasPrefix(entry, "${ORIGIN}"):
+			return false // the folder of the program
+		case !filepath.IsAbs(entry):
+			relative = append(relative, fmt.Sprintf("%q", entry))
+		case !unreachable(entry) && r.decides(entry) != "":
+			untrusted = append(untrusted, entry)
+		default:
+			return false
+		}
+		return true
+	})
+	return strings.Join(entries, string(os.PathListSeparator)), relative, untrusted
+}
+
+// CleanPath returns environ with the PATH that an agent in workdir is given, and the
+// variables with which programs find libraries: without relative entries and, unless
+// trusted, without those inside the repository of workdir. Hooks and other programs of the user that run next to an agent
+// use it.
 func CleanPath(environ []string, workdir string, trusted bool) []string {
-	clean, _ := newPathRule(workdir, environ, trusted).environ(environ)
+	clean, _, _ := newPathRule(workdir, environ, trusted).environ(environ)
 	return clean
 }

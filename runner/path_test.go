@@ -65,3 +65,43 @@ func TestPathOfARequestIsClean(t *testing.T) {
 		t.Errorf("%v: %s", err, got)
 	}
 }
+
+// A library that a program loads runs in it, so the rule for PATH holds for the
+// variables that say where libraries are.
+func TestCleanPathOfLibraries(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	for name, c := range map[string]struct {
+		entry, want string
+		trusted     bool
+	}{
+		"outside":             {entry: "LD_LIBRARY_PATH=/opt/a:/opt/b", want: "LD_LIBRARY_PATH=/opt/a:/opt/b"},
+		"an empty entry":      {entry: "LD_LIBRARY_PATH=/opt/a:", want: "LD_LIBRARY_PATH=/opt/a"},
+		"empty entries":       {entry: "LD_LIBRARY_PATH=:"},
+		"empty":               {entry: "LD_LIBRARY_PATH=", want: "LD_LIBRARY_PATH="},
+		"relative":            {entry: "LD_LIBRARY_PATH=lib:/opt/a", trusted: true, want: "LD_LIBRARY_PATH=/opt/a"},
+		"in the repository":   {entry: "LD_LIBRARY_PATH=" + repo + "/lib:/opt/a", want: "LD_LIBRARY_PATH=/opt/a"},
+		"trusted":             {entry: "LD_LIBRARY_PATH=" + repo + "/lib", trusted: true, want: "LD_LIBRARY_PATH=" + repo + "/lib"},
+		"a preload":           {entry: "LD_PRELOAD=libx.so " + repo + "/evil.so ./evil.so", want: "LD_PRELOAD=libx.so"},
+		"a preload of theirs": {entry: "LD_PRELOAD=/usr/lib/libjemalloc.so libx.so", want: "LD_PRELOAD=/usr/lib/libjemalloc.so libx.so"},
+		"a token":             {entry: "LD_LIBRARY_PATH=$ORIGIN/lib:/opt/a", want: "LD_LIBRARY_PATH=$ORIGIN/lib:/opt/a"},
+		"another token":       {entry: "LD_LIBRARY_PATH=$LIB/x:/opt/a", want: "LD_LIBRARY_PATH=/opt/a"},
+		"modules":             {entry: "NODE_PATH=" + repo + "/node_modules"},
+		"converters":          {entry: "GCONV_PATH=."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := os.MkdirAll(repo, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"PATH=/usr/bin"}
+			if c.want != "" {
+				want = append(want, c.want)
+			}
+			if got := runner.CleanPath([]string{"PATH=/usr/bin", c.entry}, repo, c.trusted); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}

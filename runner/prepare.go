@@ -301,12 +301,9 @@ func (p *prepared) settleEnv(environ []string) error {
 	p.secrets = NewMasker(merged)
 	p.path = newPathRule(p.req.Workdir, merged, p.req.TrustWorkspace)
 	var warnings []string
-	p.req.Resolved.Environ, warnings = p.path.environ(merged)
+	p.req.Resolved.Environ, p.enforced, warnings = p.path.environ(merged)
 	for _, line := range warnings {
 		p.warn(line)
-	}
-	if len(warnings) > 0 {
-		p.enforced = append(p.enforced, "PATH")
 	}
 	return nil
 }
@@ -475,7 +472,7 @@ func (p *prepared) environ() []string {
 	changes = append(changes, p.recording.Env...)
 	changes = append(changes, p.command.Env...)
 	changes = append(changes, p.req.Resolved.Setup.Env...)
-	environ, _ := p.path.environ(mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...)))
+	environ, _, _ := p.path.environ(mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...)))
 	return mergeEnv(environ, p.gitEnv)
 }
 
