@@ -57,7 +57,7 @@ func (w *world) keeps(name string) bool {
 
 // clean removes what the runtime owns and checks that the world is as before.
 func (w *world) clean(what string, before snapshot) {
-	if _, err := instructions.Clean(w.work, w.owned()); err != nil {
+	if _, err := instructions.Clean(context.Background(), w.work, w.owned()); err != nil {
 		w.failf("%s: cleaning fails with %v", what, err)
 	}
 	if list := before.changes(w.snapshot(w.root), w.root, nil); len(list) > 0 {

@@ -64,7 +64,7 @@ func TestNothingOutsideIsTouched(t *testing.T) {
 				_ = w.AddBlock(block)
 				_ = w.RemoveFromJSON(list)
 				_ = w.RemoveBlock(block)
-				_, _ = instructions.Clean(dir, owned)
+				_, _ = instructions.Clean(t.Context(), dir, owned)
 			}
 		})
 	}

@@ -184,7 +184,7 @@ func writeEverything(t *testing.T, dir string) (failed int) {
 		}
 		count(w.RemoveFromJSON(json))
 	}
-	_, err = instructions.Clean(dir, owned)
+	_, err = instructions.Clean(t.Context(), dir, owned)
 	count(err)
 	return failed
 }

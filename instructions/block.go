@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // A Block is a marked block in a text file.
@@ -38,7 +40,7 @@ func (w *Workspace) AddBlock(b Block) error {
 		return err
 	}
 	had := false
-	changed, err := edit(w.root, b.Path, func(old []byte, newDirs int) ([]byte, error) {
+	changed, err := edit(w.bounds(), w.root, b.Path, func(old []byte, newDirs int) ([]byte, error) {
 		have, _ := b.find(old)
 		had = have != nil
 		return b.add(old, w.newDirs(b.Path, newDirs))
@@ -63,7 +65,7 @@ func (w *Workspace) RemoveBlock(b Block) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	if _, err := removeBlock(w.root, b, w.dryRun, never); err != nil {
+	if _, err := removeBlock(w.bounds(), w.root, b, w.dryRun, never); err != nil {
 		return fmt.Errorf("removing block %s from %s: %w", b.Name, b.Path, err)
 	}
 	return nil
@@ -72,9 +74,9 @@ func (w *Workspace) RemoveBlock(b Block) error {
 // never is for what is not shared with other runs.
 func never() bool { return false }
 
-func removeBlock(root *os.Root, b Block, dryRun bool, inUse func() bool) (removed bool, err error) {
+func removeBlock(budget *tree.Budget, root *os.Root, b Block, dryRun bool, inUse func() bool) (removed bool, err error) {
 	dirs := 0
-	removed, err = edit(root, b.Path, func(old []byte, _ int) (data []byte, err error) {
+	removed, err = edit(budget, root, b.Path, func(old []byte, _ int) (data []byte, err error) {
 		if inUse() {
 			return old, nil
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 	"syscall"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // editLimit is the most bytes a file may have that is added to.
@@ -22,12 +24,12 @@ type change func(old []byte, newDirs int) (data []byte, err error)
 // edit changes a file below the workdir as if in one step: others see the old
 // content or the new, and what is written by others meanwhile is not lost. It
 // reports whether anything was changed.
-func edit(root *os.Root, name string, change change, dryRun bool) (changed bool, err error) {
+func edit(budget *tree.Budget, root *os.Root, name string, change change, dryRun bool) (changed bool, err error) {
 	if err := checkName(name); err != nil {
 		return false, err
 	}
 	if !dryRun {
-		defer lockWorkdir(root)()
+		defer lockWorkdir(budget, root)()
 	}
 	for range 10 {
 		changed, err = tryEdit(root, name, change, dryRun)

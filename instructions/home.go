@@ -127,7 +127,7 @@ func (h *Home) note(name, what string) {
 }
 
 func (h *Home) make() (err error) {
-	defer lockWorkdir(h.top)()
+	defer lockWorkdir(h.w.bounds(), h.top)()
 	made, err := makeDirs(h.top, h.parent)
 	if err == nil {
 		h.base, err = h.top.OpenRoot(h.parent)

@@ -81,7 +81,7 @@ func abandonedHomes(b *tree.Budget, dir, parent string, owner int, remove bool) 
 	eachAbandoned(b, base, isHomeName, owner, func(name string, pid int) {
 		f := Folder{Path: filepath.Join(dir, filepath.FromSlash(parent), name), What: "private home", Owner: pid}
 		if remove {
-			unlock := lockWorkdir(top)
+			unlock := lockWorkdir(b, top)
 			f.Err = salvageHome(b, base, name)
 			unlock()
 			if f.Err == nil {
@@ -91,7 +91,7 @@ func abandonedHomes(b *tree.Budget, dir, parent string, owner int, remove bool) 
 		found = append(found, f)
 	})
 	if remove && len(found) > 0 {
-		defer lockWorkdir(top)()
+		defer lockWorkdir(b, top)()
 		removeBase(top, base, parent)
 	}
 	return found

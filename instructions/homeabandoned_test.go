@@ -288,7 +288,7 @@ func TestDirectoryOfAHomeAndAnAdditionIsRemoved(t *testing.T) {
 					must(t, h.Remove())
 				}
 				must(t, w.RemoveFromJSON(list), w.RemoveBlock(ignore), h.Remove())
-				_, err = instructions.Clean(dir, owned)
+				_, err = instructions.Clean(t.Context(), dir, owned)
 				must(t, err)
 				if got := snapshot(t, dir); len(got) != len(before) {
 					t.Errorf("before %v, after %v", before, got)

@@ -38,7 +38,7 @@ func (h *Home) Remove(except ...string) error {
 		}
 		return fmt.Errorf("the private home %s is left behind: %w", path.Join(h.parent, h.name), err)
 	}
-	defer lockWorkdir(h.top)()
+	defer lockWorkdir(h.w.bounds(), h.top)()
 	removeBase(h.top, h.base, h.parent)
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // A JSONList is one string in a list in a JSON settings file, for example
@@ -34,7 +36,7 @@ func (w *Workspace) AddToJSON(j JSONList) error {
 	if err := j.check(); err != nil {
 		return err
 	}
-	changed, err := edit(w.root, j.Path, func(old []byte, newDirs int) ([]byte, error) {
+	changed, err := edit(w.bounds(), w.root, j.Path, func(old []byte, newDirs int) ([]byte, error) {
 		return j.add(old, w.newDirs(j.Path, newDirs))
 	}, w.dryRun)
 	if err != nil {
@@ -55,15 +57,15 @@ func (w *Workspace) RemoveFromJSON(j JSONList) error {
 	if err := j.check(); err != nil {
 		return err
 	}
-	if _, err := removeFromJSON(w.root, j, w.dryRun, never); err != nil {
+	if _, err := removeFromJSON(w.bounds(), w.root, j, w.dryRun, never); err != nil {
 		return fmt.Errorf("removing %q from %s: %w", j.Value, j.Path, err)
 	}
 	return nil
 }
 
-func removeFromJSON(root *os.Root, j JSONList, dryRun bool, inUse func() bool) (removed bool, err error) {
+func removeFromJSON(budget *tree.Budget, root *os.Root, j JSONList, dryRun bool, inUse func() bool) (removed bool, err error) {
 	dirs := 0
-	removed, err = edit(root, j.Path, func(old []byte, _ int) (data []byte, err error) {
+	removed, err = edit(budget, root, j.Path, func(old []byte, _ int) (data []byte, err error) {
 		if inUse() {
 			return old, nil
 		}

@@ -98,7 +98,7 @@ func (h *Home) Keep(name, kept string) error {
 	if !h.open {
 		return fs.ErrClosed
 	}
-	defer lockWorkdir(h.top)()
+	defer lockWorkdir(h.w.bounds(), h.top)()
 	skipped, err := keepTree(h.w.bounds(), h.base, path.Join(h.name, name), path.Join(keptDir, kept))
 	if err = errors.Join(skipped, err); err != nil || h.hidden {
 		return err

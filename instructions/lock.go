@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // lockWait bounds how long the lock of a workdir is waited for. Locks of ours
@@ -23,18 +24,20 @@ var errLocked = statefile.ErrLocked
 // root until release is called. Locking the directory itself leaves nothing
 // behind and ends with the process.
 //
-// After a while it continues without the lock: then the program that started this
+// After a while, or when the budget is spent, it continues without the lock: then the program that started this
 // process holds it, as "flock . bus-agent run" does, and serializes runs already.
 // The next call for this directory does not wait again. The same goes for a file
 // system without locks. What is done under the lock is written so that a lost race
 // costs an error, never bytes of others.
-func lockWorkdir(root *os.Root) (release func()) { return lockWithin(root, lockWait) }
+func lockWorkdir(b *tree.Budget, root *os.Root) (release func()) {
+	return lockWithin(b, root, lockWait)
+}
 
 // heldByOthers has the directories whose lock was waited for in vain.
 var heldByOthers sync.Map
 
-func lockWithin(root *os.Root, wait time.Duration) (release func()) {
-	for deadline := time.Now().Add(wait); ; time.Sleep(2 * time.Millisecond) {
+func lockWithin(b *tree.Budget, root *os.Root, wait time.Duration) (release func()) {
+	for deadline := time.Now().Add(wait); ; {
 		f, err := tryLock(root, ".")
 		if err == nil {
 			return func() { unlock(f) }
@@ -45,6 +48,11 @@ func lockWithin(root *os.Root, wait time.Duration) (release func()) {
 		id := identity(root)
 		if _, before := heldByOthers.Load(id); before || time.Now().After(deadline) {
 			heldByOthers.Store(id, true)
+			return func() {}
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-b.Done():
 			return func() {}
 		}
 	}

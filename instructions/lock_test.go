@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 func TestLockIsExclusive(t *testing.T) {
@@ -22,7 +24,7 @@ func TestLockIsExclusive(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			defer lockWithin(root, time.Minute)()
+			defer lockWithin(tree.NewBudget(t.Context(), tree.Limits{}), root, time.Minute)()
 			if n := inside.Add(1); n != 1 {
 				t.Errorf("%d have the lock at once", n)
 			}
@@ -44,7 +46,7 @@ func TestLockGoesOnWithoutALockThatIsNeverReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lockWithin(root, 0)()
+	lockWithin(tree.NewBudget(t.Context(), tree.Limits{}), root, 0)()
 	if _, err := tryLock(root, "."); !errors.Is(err, errLocked) {
 		t.Errorf("tryLock = %v: who never had the lock released it", err)
 	}
@@ -81,7 +83,7 @@ func TestLockOfANewDirectoryIsWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		lockWithin(root, wait)()
+		lockWithin(tree.NewBudget(t.Context(), tree.Limits{}), root, wait)()
 		if took := time.Since(begun); took < wait {
 			t.Errorf("the lock of the %s one is waited for for %v", name, took)
 		}

@@ -38,35 +38,40 @@ type Found struct {
 // Show lists what of owned is there. It changes nothing. The error says that the
 // workdir, or something in it, cannot be read; what was found is returned
 // beside it.
-func Show(workdir string, owned []Owned) ([]Found, error) { return survey(workdir, owned, false) }
+func Show(ctx context.Context, workdir string, owned []Owned) ([]Found, error) {
+	return survey(ctx, workdir, owned, false)
+}
 
 // Clean removes what of owned is there and lists it, and what it left: what a
 // live run uses and what was changed since it was added. Kept files go as well.
 // What others wrote stays, byte for byte.
 //
 // The error says what could not be removed; the rest is removed and listed
-// nevertheless.
-func Clean(workdir string, owned []Owned) ([]Found, error) { return survey(workdir, owned, true) }
+// nevertheless. When ctx ends, what is not yet removed stays, which is an error.
+func Clean(ctx context.Context, workdir string, owned []Owned) ([]Found, error) {
+	return survey(ctx, workdir, owned, true)
+}
 
-func survey(workdir string, owned []Owned, clean bool) ([]Found, error) {
+func survey(ctx context.Context, workdir string, owned []Owned, clean bool) ([]Found, error) {
 	root, err := os.OpenRoot(workdir)
 	if err != nil {
 		return nil, fmt.Errorf("instructions: %w", err)
 	}
 	defer root.Close()
+	budget := tree.NewBudget(ctx, sweeping)
 	var all []Found
 	var errs []error
 	for _, o := range owned {
-		inUse := func() bool { return o.Home != "" && homes(o.Home).inUse(root) }
+		inUse := func() bool { return o.Home != "" && homes(o.Home).inUse(budget, root) }
 		var steps []func() ([]Found, error)
 		if o.Home != "" {
-			steps = append(steps, func() ([]Found, error) { return homes(o.Home).survey(root, clean) })
+			steps = append(steps, func() ([]Found, error) { return homes(o.Home).survey(budget, root, clean) })
 		}
 		if o.Block != nil {
-			steps = append(steps, func() ([]Found, error) { return o.Block.survey(root, clean, inUse) })
+			steps = append(steps, func() ([]Found, error) { return o.Block.survey(budget, root, clean, inUse) })
 		}
 		if o.JSON != nil {
-			steps = append(steps, func() ([]Found, error) { return o.JSON.survey(root, clean, inUse) })
+			steps = append(steps, func() ([]Found, error) { return o.JSON.survey(budget, root, clean, inUse) })
 		}
 		for _, step := range steps {
 			found, err := step()
@@ -89,7 +94,7 @@ func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-func (b Block) survey(root *os.Root, clean bool, inUse func() bool) ([]Found, error) {
+func (b Block) survey(budget *tree.Budget, root *os.Root, clean bool, inUse func() bool) ([]Found, error) {
 	if err := errors.Join(b.check(), checkName(b.Path)); err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func (b Block) survey(root *os.Root, clean bool, inUse func() bool) ([]Found, er
 		return nil, nil
 	case clean:
 		var removed bool
-		removed, err = removeBlock(root, b, false, inUse)
+		removed, err = removeBlock(budget, root, b, false, inUse)
 		found.InUse = !removed && err == nil && inUse()
 	default:
 		found.InUse = inUse()
@@ -115,7 +120,7 @@ func (b Block) survey(root *os.Root, clean bool, inUse func() bool) ([]Found, er
 	return []Found{found}, err
 }
 
-func (j JSONList) survey(root *os.Root, clean bool, inUse func() bool) ([]Found, error) {
+func (j JSONList) survey(budget *tree.Budget, root *os.Root, clean bool, inUse func() bool) ([]Found, error) {
 	if err := errors.Join(j.check(), checkName(j.Path)); err != nil {
 		return nil, err
 	}
@@ -133,7 +138,7 @@ func (j JSONList) survey(root *os.Root, clean bool, inUse func() bool) ([]Found,
 		return nil, nil
 	case clean:
 		var removed bool
-		removed, err = removeFromJSON(root, j, false, inUse)
+		removed, err = removeFromJSON(budget, root, j, false, inUse)
 		found.InUse = !removed && err == nil && inUse()
 	default:
 		found.InUse = inUse()
@@ -154,17 +159,16 @@ func readOwn(root *os.Root, name string) ([]byte, error) {
 // homes is the parent of private homes.
 type homes string
 
-func (parent homes) survey(root *os.Root, clean bool) (found []Found, err error) {
+func (parent homes) survey(b *tree.Budget, root *os.Root, clean bool) (found []Found, err error) {
 	if err := checkName(string(parent)); err != nil {
 		return nil, err
 	}
-	defer lockWorkdir(root)()
+	defer lockWorkdir(b, root)()
 	base, err := root.OpenRoot(string(parent))
 	if err != nil {
 		return nil, err
 	}
 	defer base.Close()
-	b := tree.NewBudget(context.Background(), sweeping)
 	names, err := homeNames(b, base)
 	if err != nil {
 		return nil, err
@@ -200,13 +204,13 @@ func (parent homes) survey(root *os.Root, clean bool) (found []Found, err error)
 
 // inUse reports whether a live run uses one of the homes. Under the lock of the
 // workdir it stays so: homes are made under it.
-func (parent homes) inUse(root *os.Root) bool {
+func (parent homes) inUse(b *tree.Budget, root *os.Root) bool {
 	base, err := root.OpenRoot(string(parent))
 	if err != nil {
 		return false
 	}
 	defer base.Close()
-	names, err := homeNames(tree.NewBudget(context.Background(), sweeping), base)
+	names, err := homeNames(b, base)
 	return err == nil && slices.ContainsFunc(names, func(name string) bool {
 		f, release := parent.home(base, name)
 		if release != nil {

@@ -1,6 +1,7 @@
 package instructions_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,14 +18,14 @@ var owned = []instructions.Owned{
 
 func show(t testing.TB, dir string) []instructions.Found {
 	t.Helper()
-	found, err := instructions.Show(dir, owned)
+	found, err := instructions.Show(t.Context(), dir, owned)
 	must(t, err)
 	return found
 }
 
 func clean(t testing.TB, dir string) []instructions.Found {
 	t.Helper()
-	found, err := instructions.Clean(dir, owned)
+	found, err := instructions.Clean(t.Context(), dir, owned)
 	must(t, err)
 	return found
 }
@@ -117,8 +118,8 @@ func TestCleanLeavesAdditionsOfALiveRun(t *testing.T) {
 	must(t, w.AddBlock(block), w.AddToJSON(list))
 	with := []instructions.Owned{{Home: parent, Block: &block, JSON: &list}}
 	before := snapshot(t, dir)
-	for _, look := range []func(string, []instructions.Owned) ([]instructions.Found, error){instructions.Show, instructions.Clean} {
-		found, err := look(dir, with)
+	for _, look := range []func(context.Context, string, []instructions.Owned) ([]instructions.Found, error){instructions.Show, instructions.Clean} {
+		found, err := look(t.Context(), dir, with)
 		must(t, err)
 		for _, f := range found {
 			if !f.InUse {
@@ -133,14 +134,14 @@ func TestCleanLeavesAdditionsOfALiveRun(t *testing.T) {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
 	must(t, h.Remove())
-	found, err := instructions.Clean(dir, with)
+	found, err := instructions.Clean(t.Context(), dir, with)
 	must(t, err)
 	for _, f := range found {
 		if f.InUse {
 			t.Errorf("%+v is in use after the run", f)
 		}
 	}
-	if left, err := instructions.Show(dir, with); len(left) > 0 || err != nil {
+	if left, err := instructions.Show(t.Context(), dir, with); len(left) > 0 || err != nil {
 		t.Errorf("left %v, %v", left, err)
 	}
 }
@@ -172,7 +173,7 @@ func TestCleanLeavesWhatIsNotOurs(t *testing.T) {
 		os.Symlink(outside, filepath.Join(dir, parent, "sessions")),
 		os.Symlink(filepath.Join(outside, "0123456789abcdef"), filepath.Join(dir, parent, "0123456789abcdef")))
 	before, beforeOutside := snapshot(t, dir), snapshot(t, outside)
-	found, _ := instructions.Clean(dir, owned)
+	found, _ := instructions.Clean(t.Context(), dir, owned)
 	if found != nil {
 		t.Errorf("found %v", found)
 	}
@@ -216,7 +217,7 @@ func TestCleanOfAFileInPlaceOfADirectory(t *testing.T) {
 
 func TestCleanWithoutWorkdir(t *testing.T) {
 	t.Parallel()
-	if _, err := instructions.Clean(filepath.Join(tempDir(t), "missing"), owned); err == nil {
+	if _, err := instructions.Clean(t.Context(), filepath.Join(tempDir(t), "missing"), owned); err == nil {
 		t.Error("Clean succeeded")
 	}
 }
@@ -240,7 +241,7 @@ func ExampleClean() {
 	if err := w.AddBlock(ignore); err != nil {
 		panic(err)
 	}
-	found, err := instructions.Clean(dir, []instructions.Owned{{Block: &ignore}})
+	found, err := instructions.Clean(context.Background(), dir, []instructions.Owned{{Block: &ignore}})
 	fmt.Println(found[0].Path, found[0].What, err)
 	// Output: .geminiignore block homes <nil>
 }

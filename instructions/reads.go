@@ -208,6 +208,9 @@ func (k *check) match(file string, rest []string, r Read) error {
 // enter checks what the rest of a pattern matches in a folder. What is not a
 // folder is left alone.
 func (k *check) enter(file string, rest []string, r Read, folders int) error {
+	if err := k.over(); err != nil {
+		return err
+	}
 	info, err := os.Lstat(file)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if info, err = os.Stat(file); err == nil && info.IsDir() && !Contains(k.root, file) {
@@ -236,10 +239,10 @@ func isPattern(element string) bool { return strings.ContainsAny(element, `*?[\`
 
 // each calls found with the path of each entry of dir until it returns an error.
 func (k *check) each(dir string, found func(file string) error) error {
-	if err := context.Cause(k.ctx); err != nil {
-		return err
-	}
 	for _, entry := range k.list(dir) {
+		if err := k.over(); err != nil {
+			return err
+		}
 		if err := found(filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
@@ -248,6 +251,15 @@ func (k *check) each(dir string, found func(file string) error) error {
 		return agent.Usagef("%s has too many entries to be checked; remove some or use --trust-workspace", k.name(dir))
 	}
 	return nil
+}
+
+// over returns why the check is to end. It is asked for each file, since a repository
+// decides how many there are.
+func (k *check) over() error {
+	if k.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(k.ctx)
 }
 
 // list returns the entries of dir, as far as they may be looked at.
@@ -265,7 +277,7 @@ func (k *check) list(dir string) []fs.DirEntry {
 // file checks one file, which need not exist. The folder that a pattern has led to
 // is known to be inside.
 func (k *check) file(file string, r reading) error {
-	if err := context.Cause(k.ctx); err != nil {
+	if err := k.over(); err != nil {
 		return err
 	}
 	info, err := os.Lstat(file)
@@ -470,7 +482,7 @@ func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 	for folders := []string{workdir}; len(folders) > 0 && k.entries <= k.limit; {
 		dir := folders[len(folders)-1]
 		folders = folders[:len(folders)-1]
-		if err := context.Cause(k.ctx); err != nil {
+		if err := k.over(); err != nil {
 			return false, err
 		}
 		for _, entry := range k.list(dir) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,30 +21,51 @@ const (
 	afterLimit  = 5 * time.Second
 	// stopLimit counts from when the caller wants the end.
 	stopLimit = time.Second
+	// recordShare is the part of both, one in so many, that is left for the end of
+	// the record, which comes last.
+	recordShare = 4
 )
 
 // before returns the context of what is done before the start.
 func (p *prepared) before(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, beforeLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, beforeLimit, errSlowStart)
 	ctx, p.budgets[0] = tree.With(ctx, tree.Default)
 	return ctx, cancel
 }
 
-// after returns the context of what is done after the end of the agent: to complete
-// its result, to keep its session and to remove what was made for it. It begins
-// with the first call.
+// after returns the context of all that is done after the end of the agent: to
+// complete its result, to keep its session, to remove what was made for it, and then
+// to end its record. It begins with the first call and ends with endAfter.
 func (p *prepared) after(parent context.Context) context.Context {
 	if p.afterwards == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), afterLimit)
-		stop := context.AfterFunc(parent, func() { time.AfterFunc(stopLimit, cancel) })
-		p.endAfter = func() { stop(); cancel() }
-		p.afterwards, p.budgets[1] = tree.With(ctx, tree.Default)
+		all, end := lasting(parent, afterLimit, stopLimit)
+		cleaning, endCleaning := lasting(parent, afterLimit-afterLimit/recordShare, stopLimit-stopLimit/recordShare)
+		p.afterwards = all
+		p.cleaning, p.budgets[1] = tree.With(cleaning, tree.Default)
+		p.endAfter = func() {
+			endCleaning()
+			end()
+			p.afterwards = nil
+		}
 		if p.workspace != nil {
-			p.workspace.Bound(p.afterwards)
+			p.workspace.Bound(p.cleaning)
 		}
 	}
 	return p.afterwards
 }
+
+// lasting returns a context that ends after limit, or stop after the end of parent.
+func lasting(parent context.Context, limit, stop time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(parent), limit, errSlowEnd)
+	release := context.AfterFunc(parent, func() { time.AfterFunc(stop, cancel) })
+	return ctx, func() { release(); cancel() }
+}
+
+// errSlowStart is why a run is not started.
+var errSlowStart = fmt.Errorf("what the repository holds could not be checked and set up within %v: %w", beforeLimit, context.DeadlineExceeded)
+
+// errSlowEnd is why what is done after the end of the agent is cut short.
+var errSlowEnd = errors.New("what follows the end of the agent took too long")
 
 // reportLeft names what stays because it is over the budget.
 func (p *prepared) reportLeft() {
@@ -67,4 +89,11 @@ func removeTempDir(b *tree.Budget, dir string) error {
 	}
 	defer parent.Close()
 	return tree.Remove(b, parent, filepath.Base(dir), process.ClaimName)
+}
+
+// finish ends what after has begun.
+func (p *prepared) finish() {
+	if p.afterwards != nil {
+		p.endAfter()
+	}
 }

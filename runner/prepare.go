@@ -97,6 +97,7 @@ type prepared struct {
 
 	budgets    [2]*tree.Budget // before and after the agent
 	afterwards context.Context // see after
+	cleaning   context.Context // the part of it before the end of the record
 	endAfter   func()
 }
 
@@ -325,6 +326,8 @@ func checkPrompt(prompt string, rt registry.Runtime) error {
 // deliver AGENTS.md. In a dry run nothing is written.
 func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error) {
 	dryRun := p.purpose == forPlan
+	before, cancel := p.before(ctx)
+	defer cancel()
 	for _, w := range p.chain.Warnings {
 		p.warn(w)
 	}
@@ -333,8 +336,8 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 			return err
 		}
 	}
-	if err := p.checkReads(ctx, rt); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
+	if err := p.checkReads(before, rt); err != nil {
+		if cause := context.Cause(before); cause != nil {
 			return canceled(p.req.Runtime, cause)
 		}
 		return p.wrap(agent.ErrUsage, err)
@@ -359,8 +362,6 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	if p.workspace, err = instructions.Open(p.chain, dryRun); err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
-	before, cancel := p.before(ctx)
-	defer cancel()
 	p.workspace.Bound(before)
 	setup, err := rt.Instructions.Prepare(before, p.req, p.workspace)
 	if err != nil {
@@ -423,14 +424,19 @@ func required(chain instructions.Chain, rt registry.Runtime) error {
 	return nil
 }
 
-// close takes back what was arranged, and what was added to the workdir for an
-// agent that was not started.
+// close is cleanUp where nothing follows.
 func (p *prepared) close(parent context.Context) {
-	ctx := p.after(parent)
-	defer p.endAfter()
+	defer p.finish()
+	p.cleanUp(parent)
+}
+
+// cleanUp takes back what was arranged, and what was added to the workdir for an
+// agent that was not started.
+func (p *prepared) cleanUp(parent context.Context) {
+	p.after(parent)
 	defer p.reportLeft()
 	if p.req.Resolved.Setup.Close != nil {
-		for _, w := range p.req.Resolved.Setup.Close(ctx) {
+		for _, w := range p.req.Resolved.Setup.Close(p.cleaning) {
 			p.warn(w)
 		}
 	}

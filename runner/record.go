@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
 )
@@ -39,7 +38,7 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 		p.command, err = p.build(p.selection.Runtime)
 	}
 	if err != nil {
-		return p.recorded(&agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
+		return p.recorded(ctx, &agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
 	}
 	return nil
 }
@@ -73,21 +72,16 @@ func (p *prepared) started(pid int, identity string) {
 	}
 }
 
-// recordTime bounds the end of a recording.
-const recordTime = 5 * time.Second
-
 // recorded ends the recording with what the run came to, and returns the error of
 // the run.
-func (p *prepared) recorded(result *agent.Result, err error) error {
+func (p *prepared) recorded(parent context.Context, result *agent.Result, err error) error {
 	result.RunID = p.recording.RunID
 	end := p.recording.End
 	if end == nil {
 		return err
 	}
 	p.recording.End = nil
-	ctx, cancel := context.WithTimeoutCause(context.Background(), recordTime, errors.New("the end of a record took too long"))
-	defer cancel()
-	failure := end(ctx, *result, err)
+	failure := end(p.after(parent), *result, err)
 	if err == nil && failure != nil {
 		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("the run is over, but %w", failure)}
 	}

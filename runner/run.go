@@ -52,23 +52,24 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 
 // runAndRecord ends what was begun also when a callback panics.
 func (p *prepared) runAndRecord(ctx context.Context, recorder agent.Recorder) (result agent.Result, err error) {
+	defer p.finish()
 	result = agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}
 	if err = p.recordOrClose(ctx, recorder); err != nil {
 		result.RunID, result.Warnings = p.recording.RunID, p.warnings
 		return result, err
 	}
 	abandoned := result
-	defer func() { _ = p.recorded(&abandoned, canceled(p.req.Runtime, errAbandoned)) }() // unless it was
+	defer func() { _ = p.recorded(ctx, &abandoned, canceled(p.req.Runtime, errAbandoned)) }() // unless it was
 	result, err = p.runAndClose(ctx)
 	result.Warnings = p.warnings
-	err = p.recorded(&result, err)
+	err = p.recorded(ctx, &result, err)
 	result.Warnings = p.warnings
 	return result, err
 }
 
 // runAndClose takes back what was arranged.
 func (p *prepared) runAndClose(ctx context.Context) (agent.Result, error) {
-	defer p.close(ctx)
+	defer p.cleanUp(ctx)
 	return p.run(ctx)
 }
 

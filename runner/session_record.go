@@ -133,7 +133,8 @@ func (r *sessionRecording) end(info session.Info, code int, signal string, err e
 		err = r.failure
 	}
 	r.mu.Unlock()
-	if failure := r.prepared.recorded(&result, err); failure != nil && err == nil {
+	defer r.prepared.finish()
+	if failure := r.prepared.recorded(context.Background(), &result, err); failure != nil && err == nil {
 		r.prepared.warn(failure.Error())
 	}
 }

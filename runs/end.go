@@ -64,10 +64,10 @@ func (r *record) noteAll(errs ...error) {
 // versionWait is how long the end of a run waits for the version of its agent.
 const versionWait = 2 * time.Second
 
-// askVersion asks the agent's CLI for its version while the run goes on. One that
-// does not say it has none.
+// askVersion asks the agent's CLI for its version while ctx lasts. One that does not
+// print it has none.
 func (r *record) askVersion(ctx context.Context, path string, environ []string) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(ctx)
 	answer := make(chan string, 1)
 	go func() {
 		version, _ := runner.Version(ctx, path, environ)

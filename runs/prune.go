@@ -15,10 +15,10 @@ import (
 // Remove removes the record of a run: its folder with all that is in it. It leaves
 // alone what is not a run of the store, or one that is running, or may be: see
 // [StatusUnknown], which force takes for over. No link leads it out of the root.
-// The run is out of the lists at once, also if removing it is interrupted. A
+// The run is out of the lists at once, also where removing it ends early with ctx. A
 // record of more than 500,000 entries is removed in steps: the error says so, and
 // [Store.RemoveRests] continues.
-func (s *Store) Remove(run *Run, force bool) error {
+func (s *Store) Remove(ctx context.Context, run *Run, force bool) error {
 	parts, err := s.placeOf(run.Dir)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *Store) Remove(run *Run, force bool) error {
 	if err := root.Rename(parts.run, removed); err != nil {
 		return err
 	}
-	return removeRecord(root, removed, maxRemoved)
+	return removeRecord(ctx, root, removed, maxRemoved)
 }
 
 // checkOver reports why a run is not to be removed.
@@ -58,8 +58,8 @@ const maxRemoved = 500_000
 
 // removeRecord removes a folder with all that is in it, at most limit entries and
 // [infoName] last: what is left when that is interrupted says itself what it is.
-func removeRecord(runs *os.Root, name string, limit int64) error {
-	b := tree.NewBudget(context.Background(), tree.Limits{Entries: limit})
+func removeRecord(ctx context.Context, runs *os.Root, name string, limit int64) error {
+	b := tree.NewBudget(ctx, tree.Limits{Entries: limit})
 	err := tree.Remove(b, runs, name, infoName)
 	if errors.Is(err, tree.ErrOver) {
 		return fmt.Errorf("%s: %w; remove it again for the rest", filepath.Join(runs.Name(), name), err)

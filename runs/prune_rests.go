@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,10 +21,13 @@ const (
 // left of runs that were never begun, because the program that was to record them
 // is gone. It looks at the tasks that a filter chooses by project and task. What
 // only looks like a rest stays: see [Store.Remove] for which runs do, and for force.
-func (s *Store) RemoveRests(filter Filter, force bool) error {
+func (s *Store) RemoveRests(ctx context.Context, filter Filter, force bool) error {
 	tasks, _, err := s.taskFolders(&filter, new(listBudget)) // a list of the runs reports the problems
 	failures := []error{err}
 	for _, task := range tasks {
+		if ctx.Err() != nil {
+			return errors.Join(append(failures, context.Cause(ctx))...)
+		}
 		root, err := s.openBelow(filepath.Base(filepath.Dir(task)), filepath.Base(task), runsName)
 		if err != nil {
 			failures = append(failures, ignoreMissing(err))
@@ -34,7 +38,7 @@ func (s *Store) RemoveRests(filter Filter, force bool) error {
 		for _, entry := range entries {
 			if entry.IsDir() {
 				dir := filepath.Join(task, runsName, entry.Name())
-				failures = append(failures, removeRest(root, entry.Name(), dir, force))
+				failures = append(failures, removeRest(ctx, root, entry.Name(), dir, force))
 			}
 		}
 		failures = append(failures, root.Close())
@@ -43,7 +47,7 @@ func (s *Store) RemoveRests(filter Filter, force bool) error {
 }
 
 // removeRest removes a folder if it is a rest.
-func removeRest(root *os.Root, name, dir string, force bool) error {
+func removeRest(ctx context.Context, root *os.Root, name, dir string, force bool) error {
 	id, removed := strings.CutPrefix(name, removedPrefix)
 	digits, begun := strings.CutPrefix(name, newPrefix)
 	switch {
@@ -58,12 +62,12 @@ func removeRest(root *os.Root, name, dir string, force bool) error {
 		if run.checkOver(true) != nil {
 			return nil
 		}
-		return removeRecord(root, name, maxRemoved)
+		return removeRecord(ctx, root, name, maxRemoved)
 	case err == nil:
 		if run.checkOver(force) != nil {
 			return nil
 		}
-		return removeBegun(root, name)
+		return removeBegun(ctx, root, name)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil // nothing says what it is
 	case removed: // it had a record, if it is empty
@@ -72,12 +76,12 @@ func removeRest(root *os.Root, name, dir string, force bool) error {
 	if stat, err := root.Lstat(name); err != nil || time.Since(stat.ModTime()) < freshFolder {
 		return ignoreMissing(err)
 	}
-	return removeBegun(root, name)
+	return removeBegun(ctx, root, name)
 }
 
 // removeBegun removes a folder that holds nothing but what a run has that is being
 // made.
-func removeBegun(root *os.Root, name string) error {
+func removeBegun(ctx context.Context, root *os.Root, name string) error {
 	entries, err := fs.ReadDir(root.FS(), name)
 	if err != nil {
 		return ignoreMissing(err)
@@ -88,5 +92,5 @@ func removeBegun(root *os.Root, name string) error {
 			return nil
 		}
 	}
-	return removeRecord(root, name, maxRemoved)
+	return removeRecord(ctx, root, name, maxRemoved)
 }

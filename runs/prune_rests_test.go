@@ -77,11 +77,11 @@ func TestRestsAreRemoved(t *testing.T) {
 				}
 			}
 			for _, filter := range []Filter{{Project: "other"}, {Project: "demo", Task: exampleInfo(5).TaskID}} {
-				if err := store.RemoveRests(filter, true); err != nil || !exists(path) {
+				if err := store.RemoveRests(t.Context(), filter, true); err != nil || !exists(path) {
 					t.Fatalf("%s: a filter removes it that does not choose its task; %v", name, err)
 				}
 			}
-			err := store.RemoveRests(Filter{Project: "demo"}, force)
+			err := store.RemoveRests(t.Context(), Filter{Project: "demo"}, force)
 			if want := c.want || c.forced && force; err != nil || exists(path) == want {
 				t.Errorf("%s, force %v: %v, removed %v, want %v", name, force, err, !want, want)
 			}
@@ -93,7 +93,7 @@ func TestRestsAreRemoved(t *testing.T) {
 			}
 		}
 	}
-	if err := (&Store{Root: filepath.Join(store.Root, "none")}).RemoveRests(Filter{}, false); err != nil {
+	if err := (&Store{Root: filepath.Join(store.Root, "none")}).RemoveRests(t.Context(), Filter{}, false); err != nil {
 		t.Error(err)
 	}
 }
@@ -120,10 +120,10 @@ func TestAnInterruptedRemovalLeavesTheRecord(t *testing.T) {
 	if err := root.Rename(filepath.Base(run.Dir), filepath.Base(rest)); err != nil {
 		t.Fatal(err)
 	}
-	if err := removeRecord(root, filepath.Base(rest), 1); !errors.Is(err, tree.ErrOver) || !exists(filepath.Join(rest, infoName)) {
+	if err := removeRecord(t.Context(), root, filepath.Base(rest), 1); !errors.Is(err, tree.ErrOver) || !exists(filepath.Join(rest, infoName)) {
 		t.Errorf("%v, the record is there: %v", err, exists(filepath.Join(rest, infoName)))
 	}
-	if err := store.RemoveRests(Filter{}, false); err != nil || exists(rest) {
+	if err := store.RemoveRests(t.Context(), Filter{}, false); err != nil || exists(rest) {
 		t.Error(err)
 	}
 }

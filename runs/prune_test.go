@@ -38,7 +38,7 @@ func TestRemove(t *testing.T) {
 	}
 	task := filepath.Dir(filepath.Dir(list[0].Dir))
 	write(t, filepath.Join(task, taskName), "do it\n")
-	if err := store.Remove(&list[0], false); err != nil {
+	if err := store.Remove(t.Context(), &list[0], false); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{
@@ -51,14 +51,14 @@ func TestRemove(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Join(task, runsName)); len(entries) != 0 {
 		t.Errorf("%v is left", entries)
 	}
-	if err := store.Remove(&list[0], false); err == nil {
+	if err := store.Remove(t.Context(), &list[0], false); err == nil {
 		t.Error("a run is removed twice")
 	}
 	linked := Run{Dir: filepath.Join(filepath.Dir(list[1].Dir), "linked")}
 	if err := os.Symlink(filepath.Base(list[1].Dir), linked.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Remove(&linked, false); err != nil || exists(linked.Dir) || !exists(filepath.Join(list[1].Dir, infoName)) {
+	if err := store.Remove(t.Context(), &linked, false); err != nil || exists(linked.Dir) || !exists(filepath.Join(list[1].Dir, infoName)) {
 		t.Errorf("%v; what a link leads to exists: %v", err, exists(filepath.Join(list[1].Dir, infoName)))
 	}
 }
@@ -89,7 +89,7 @@ func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
 		live.Dir, unknown.Dir, plain, outside, throughLink, alias, damaged, store.Root, filepath.Join(store.Root, "demo"), filepath.Dir(plain),
 		filepath.Join(live.Dir, "deeper"), "", "/", filepath.Join(live.Dir, "..", "..", "..", ".."),
 	} {
-		if err := store.Remove(&Run{Dir: dir}, false); err == nil {
+		if err := store.Remove(t.Context(), &Run{Dir: dir}, false); err == nil {
 			t.Errorf("%s is removed", dir)
 		}
 	}
@@ -105,13 +105,13 @@ func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
 	}
 	for _, status := range []string{"running", "completed", "queued"} { // as the agent may write
 		write(t, path, strings.Replace(string(text), "status: running", "status: "+status, 1))
-		if err := store.Remove(&live, true); err == nil || !exists(live.Dir) {
+		if err := store.Remove(t.Context(), &live, true); err == nil || !exists(live.Dir) {
 			t.Fatalf("force removes a run that goes on and says %s", status)
 		}
 	}
 	kill()
 	for _, run := range []*Run{&unknown, &live} {
-		if err := store.Remove(run, true); err != nil || exists(run.Dir) {
+		if err := store.Remove(t.Context(), run, true); err != nil || exists(run.Dir) {
 			t.Errorf("%s is not removed: %v", run.Dir, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestRemoveTask(t *testing.T) {
 		if removed, err := store.RemoveTask(&run); removed || err != nil || !exists(run.Dir) {
 			t.Errorf("%s: %v, %v while it has a run", name, removed, err)
 		}
-		if err := errors.Join(store.Remove(&run, false), c.prepare(task)); err != nil {
+		if err := errors.Join(store.Remove(t.Context(), &run, false), c.prepare(task)); err != nil {
 			t.Fatal(err)
 		}
 		removed, err := store.RemoveTask(&run)
@@ -169,7 +169,7 @@ func TestListWhileRunsAreRemoved(t *testing.T) {
 	go func() {
 		var failures error
 		for i := range list {
-			failures = errors.Join(failures, store.Remove(&list[i], false))
+			failures = errors.Join(failures, store.Remove(t.Context(), &list[i], false))
 		}
 		done <- failures
 	}()

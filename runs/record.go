@@ -69,7 +69,11 @@ func (s *Store) Record(ctx context.Context, run agent.Recordable) (agent.Recordi
 	}
 	r, prompt, err := s.begin(ctx, &run, place)
 	if err == nil && s.AgentVersion {
-		r.askVersion(ctx, run.Start.Path, run.Environ)
+		asking := ctx
+		if run.Session { // ctx bounds its beginning alone
+			asking = context.WithoutCancel(ctx)
+		}
+		r.askVersion(asking, run.Start.Path, run.Environ)
 	}
 	if err != nil {
 		if s.Required {

@@ -153,7 +153,7 @@ func TestInstructionsWithMarksOfOurs(t *testing.T) {
 					}
 				}
 				if rt.Instructions != nil {
-					if _, err := instructions.Clean(work, rt.Instructions.Owned); err != nil {
+					if _, err := instructions.Clean(t.Context(), work, rt.Instructions.Owned); err != nil {
 						t.Error(err)
 					}
 				}

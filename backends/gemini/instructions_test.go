@@ -317,7 +317,7 @@ func TestTrustedWorkspace(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(p.root, ".geminiignore")); err != nil || !strings.Contains(string(text), "/.gemini/bus/\n") {
 		t.Errorf(".geminiignore %q, %v", text, err)
 	}
-	if _, err := instructions.Clean(p.root, Runtime().Instructions.Owned); err != nil {
+	if _, err := instructions.Clean(t.Context(), p.root, Runtime().Instructions.Owned); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(p.root, settingsPath)); err != nil || string(text) != "{\n  // ours\n  \"x\": 1\n}\n" {

@@ -31,7 +31,8 @@ type command struct {
 	sub      []*command
 	// words completes the positional argument after done.
 	words func(done []string) []string
-	// slow says that the command starts an agent or reads standard input.
+	// slow says that the command can take time, or must not be cut short: it starts
+	// an agent, reads standard input or writes what is kept.
 	slow bool
 	run  func(ctx context.Context, call call) error
 

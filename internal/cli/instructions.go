@@ -52,12 +52,12 @@ func (inv *invocation) instructionsShow() *command {
 			{"what would an agent be told here?", "bus-agent instructions show"},
 		},
 		exits: exitCodes("the list was printed"),
-		run: func(context.Context, call) error {
+		run: func(ctx context.Context, _ call) error {
 			dir, err := inv.workdir(workdir)
 			if err != nil {
 				return err
 			}
-			return inv.showInstructions(dir)
+			return inv.showInstructions(ctx, dir)
 		},
 	}
 }
@@ -76,12 +76,13 @@ What a running agent uses is kept. AGENTS.md itself is never touched.`,
 			{"leave no trace", "bus-agent instructions clean"},
 		},
 		exits: exitCodes("nothing of ours is left, but for what is in use", "something could not be removed"),
-		run: func(context.Context, call) error {
+		slow:  true,
+		run: func(ctx context.Context, _ call) error {
 			dir, err := inv.workdir(workdir)
 			if err != nil {
 				return err
 			}
-			return inv.cleanInstructions(dir)
+			return inv.cleanInstructions(ctx, dir)
 		},
 	}
 }
@@ -113,12 +114,12 @@ func (inv *invocation) owned() []instructions.Owned {
 	return all
 }
 
-func (inv *invocation) showInstructions(dir string) error {
+func (inv *invocation) showInstructions(ctx context.Context, dir string) error {
 	chain, err := instructions.Discover(dir)
 	if err != nil {
 		return err
 	}
-	found, err := instructions.Show(dir, inv.owned())
+	found, err := instructions.Show(ctx, dir, inv.owned())
 	if err != nil {
 		return err
 	}
@@ -145,8 +146,8 @@ func (inv *invocation) showInstructions(dir string) error {
 	return inv.out.print(b.String())
 }
 
-func (inv *invocation) cleanInstructions(dir string) error {
-	found, err := instructions.Clean(dir, inv.owned())
+func (inv *invocation) cleanInstructions(ctx context.Context, dir string) error {
+	found, err := instructions.Clean(ctx, dir, inv.owned())
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,9 @@ const lastChance = 100 * time.Millisecond
 // errNotRead says that the reader of our output was given up.
 var errNotRead = errors.New("its reader neither reads nor closes it")
 
+// errNoReader is the error of opening an output that was given up.
+var errNoReader = errors.New("it is a pipe without a reader")
+
 // outlets bound how long the readers of standard output and standard error can
 // hold up the program. A slow reader slows the program and loses nothing, until
 // the program should have ended.
@@ -77,6 +80,32 @@ func (o *outlets) writer(w io.Writer) io.Writer {
 		return t
 	}
 	return &outlet{w: w, over: o.over}
+}
+
+// open returns what create opens. A pipe without a reader is waited for until readers
+// are given up; then the opening is left behind, as it cannot be interrupted.
+func (o *outlets) open(create func() (*os.File, error)) (*os.File, error) {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan opened)
+	go func() {
+		f, err := create()
+		select {
+		case done <- opened{f, err}:
+		case <-o.over:
+			if err == nil {
+				f.Close()
+			}
+		}
+	}()
+	select {
+	case got := <-done:
+		return got.f, got.err
+	case <-o.over:
+		return nil, errNoReader
+	}
 }
 
 // A timedOutlet is a stream with a reader that takes deadlines.

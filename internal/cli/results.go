@@ -38,11 +38,12 @@ func (r *results) open() error {
 	if g.quiet || !g.output.set || r.file != nil {
 		return nil
 	}
-	f, err := createOutput(r.inv.env.abs(g.output.text))
+	path := r.inv.env.abs(g.output.text)
+	f, err := r.inv.outlets.open(func() (*os.File, error) { return createOutput(path) })
 	if err != nil {
 		return outputError(quote(g.output.text), err)
 	}
-	r.file, r.to = f, toTerminal(f, isTerminal(f))
+	r.file, r.to = f, toTerminal(r.inv.outlets.writer(f), isTerminal(f))
 	return nil
 }
 

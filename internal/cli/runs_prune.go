@@ -79,7 +79,7 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 	removed := []runs.Run{}
 	var failures []error
 	if !o.dryRun { // first, because rests keep a task
-		failures = append(failures, store.RemoveRests(filter, filter.Status == runs.StatusUnknown))
+		failures = append(failures, store.RemoveRests(ctx, filter, filter.Status == runs.StatusUnknown))
 	}
 	var running, unknown int
 	for i := range list {
@@ -97,7 +97,7 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 			continue
 		}
 		if !o.dryRun {
-			if err := inv.removeRun(store, r, o.tasks); err != nil {
+			if err := inv.removeRun(ctx, store, r, o.tasks); err != nil {
 				failures = append(failures, err)
 				continue
 			}
@@ -119,8 +119,8 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 	return nil
 }
 
-func (inv *invocation) removeRun(store *runs.Store, r *runs.Run, task bool) error {
-	if err := store.Remove(r, r.Status == runs.StatusUnknown); err != nil {
+func (inv *invocation) removeRun(ctx context.Context, store *runs.Store, r *runs.Run, task bool) error {
+	if err := store.Remove(ctx, r, r.Status == runs.StatusUnknown); err != nil {
 		return err
 	}
 	if !task {

@@ -257,7 +257,7 @@ environment variable says otherwise; "config show" tells what is in effect.`,
 			details:   strings.TrimSpace("Writes the preference " + s.keyPattern() + ".\n" + s.details),
 			examples:  []example{{"for example", "bus-agent set " + s.name + " " + s.example}, {"back to the built-in default", "bus-agent unset " + s.unsetExample()}},
 			exits:     c.exits,
-			slow:      s.key == runner.KeyRuntimes || s.key == runner.KeyHooks, // they can read standard input
+			slow:      true,
 			words: func(done []string) []string {
 				if s.words == nil {
 					return nil

@@ -99,7 +99,7 @@ var stateFiles = map[string]stateFile{
 		defer w.Close()
 		block := instructions.Block{Path: "RULES.md", Name: "mine", Comment: instructions.CommentHash, Text: "x\n"}
 		err = w.AddBlock(block)
-		_, cleanErr := instructions.Clean(dir, []instructions.Owned{{Block: &block}})
+		_, cleanErr := instructions.Clean(context.Background(), dir, []instructions.Owned{{Block: &block}})
 		return errors.Join(err, cleanErr, w.RemoveBlock(block))
 	}},
 }
@@ -133,9 +133,9 @@ func useRuns(ctx context.Context, dir string) error {
 	if recording.End != nil {
 		errs = append(errs, recording.End(ctx, agent.Result{Text: "answer"}, nil))
 	}
-	errs = append(errs, store.RemoveRests(runs.Filter{}, false))
+	errs = append(errs, store.RemoveRests(context.Background(), runs.Filter{}, false))
 	for i := range list {
-		errs = append(errs, store.Remove(&list[i], true))
+		errs = append(errs, store.Remove(context.Background(), &list[i], true))
 	}
 	return errors.Join(errs...)
 }

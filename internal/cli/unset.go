@@ -23,6 +23,7 @@ default that is not stored is no error.`,
 			{"by its key", "bus-agent unset bus-agent.timeout"},
 			{"for one model", "bus-agent unset model-verbosity-for-model gpt-5.5"},
 		},
+		slow:  true,
 		exits: exitCodes("the default is not stored any more", "the preferences cannot be written"),
 		words: func(done []string) []string {
 			if len(done) == 1 && done[0] == "runtime-definition" {

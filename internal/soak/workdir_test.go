@@ -187,7 +187,7 @@ func (v *visit) end(t *testing.T) {
 
 func (w *workdir) clean(t *testing.T) {
 	t.Helper()
-	if _, err := instructions.Clean(w.dir, w.owned); err != nil {
+	if _, err := instructions.Clean(t.Context(), w.dir, w.owned); err != nil {
 		t.Errorf("cleaning: %v", err)
 	}
 }

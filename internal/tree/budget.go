@@ -133,3 +133,6 @@ func (b *Budget) Left() []string {
 	defer b.mu.Unlock()
 	return b.left
 }
+
+// Done is closed when the time of the budget is over.
+func (b *Budget) Done() <-chan struct{} { return b.ctx.Done() }
