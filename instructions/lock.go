@@ -26,7 +26,7 @@ var errLocked = statefile.ErrLocked
 //
 // After a while, or when the budget is spent, it continues without the lock: then the program that started this
 // process holds it, as "flock . bus-agent run" does, and serializes runs already.
-// The next call for this directory does not wait again. The same goes for a file
+// The next call for this directory does not wait again, until one got the lock. The same goes for a file
 // system without locks. What is done under the lock is written so that a lost race
 // costs an error, never bytes of others.
 func lockWorkdir(b *tree.Budget, root *os.Root) (release func()) {
@@ -40,6 +40,7 @@ func lockWithin(b *tree.Budget, root *os.Root, wait time.Duration) (release func
 	for deadline := time.Now().Add(wait); ; {
 		f, err := tryLock(root, ".")
 		if err == nil {
+			heldByOthers.Delete(identity(root))
 			return func() { unlock(f) }
 		}
 		if !errors.Is(err, errLocked) {
@@ -52,7 +53,8 @@ func lockWithin(b *tree.Budget, root *os.Root, wait time.Duration) (release func
 		}
 		select {
 		case <-time.After(2 * time.Millisecond):
-		case <-b.Done():
+		case <-b.Done(): // what is left to do is to clean up, in little time
+			heldByOthers.Store(id, true)
 			return func() {}
 		}
 	}

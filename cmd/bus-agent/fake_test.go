@@ -36,6 +36,7 @@ var called = os.Args[0]
 //	sh SCRIPT     run a script of the shell beside this one
 //	converse      answer messages as (*conversation).answer says
 //	marked        wait until this process is marked as one of a run
+//	fill N        make N files in the home that bus-agent gives it
 //	exit CODE     end
 //
 // FILE is relative to the current directory where it is not absolute, and
@@ -121,6 +122,8 @@ func playLine(word, rest string) error {
 	case "hang":
 		hang()
 		return nil
+	case "fill":
+		return fillHome(rest)
 	case "exit":
 		code, err := strconv.Atoi(rest)
 		if err != nil {
@@ -193,4 +196,27 @@ func awaitMark() {
 	for runtime.GOOS == "linux" && syscall.Getrlimit(locks, &limit) == nil && limit.Cur == ^uint64(0) {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// fillHome makes files in the home that an agent was given.
+func fillHome(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return err
+	}
+	for _, entry := range os.Environ() {
+		if dir, ok := strings.CutPrefix(entry, "CODEX_HOME="); ok {
+			dir = filepath.Join(dir, "filled")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				return err
+			}
+			for i := range n {
+				if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("it was given no home")
 }

@@ -10,8 +10,9 @@ import (
 )
 
 // consumerGrace is how long a reader of our output may neither read nor close it
-// after the program should have ended: as long as an agent has.
-const consumerGrace = 5 * time.Second
+// after the program should have ended: a little less than an agent has, so that there is time
+// to clean up before the program is ended.
+const consumerGrace = 4 * time.Second
 
 // lastChance is how long a write that begins later may take.
 const lastChance = 100 * time.Millisecond
