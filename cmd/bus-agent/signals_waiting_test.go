@@ -47,11 +47,11 @@ var waitingStates = map[string]busyState{
 	},
 	"nobody reads a report": {args: []string{"runs", "report"}, arrange: fullPipe(true, false), code: 1},
 	"exporting records":     {play: answered, args: []string{"runs", "export", "latest", "--to", "../out.tar.gz"}, arrange: largeRecord(60<<20, 8, "../.bus-agent.*"), code: 1, late: true},
-	"removing records":      {play: answered, args: []string{"runs", "prune", "--status", "completed"}, arrange: largeRecord(0, 3000, "../"+runsDir+"*/*/runs/.removed-*"), code: 1, late: true},
+	"removing records":      {play: answered, args: []string{"runs", "prune", "--status", "completed"}, arrange: largeRecord(0, 1000, "../"+runsDir+"*/*/runs/.removed-*"), code: 1, late: true},
 	"removing the home of a killed run": {
 		play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: killedHome, code: 1, kept: true,
 	},
-	"removing its own home": {play: "fill 3000\n" + up + answered, args: []string{"run", "--text", "x"}, arrange: largeHome, late: true},
+	"removing its own home": {play: "fill 1000\n" + up + answered, args: []string{"run", "--text", "x"}, arrange: largeHome, late: true},
 	"sweeping":              {args: []string{"doctor", "--sweep", "--owner"}, arrange: killedTemp, code: 1, late: true, kept: true},
 }
 
@@ -218,7 +218,7 @@ func killedHome(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 	s.abandon(home)
 	s.write(filepath.Join(home, ".bus-agent-salvage"), `{"tree":"sessions","kept":".","patterns":["*"]}`)
 	s.write(s.path(ownHomes+".gitignore"), "# bus-agent keeps private files of agent runs here and removes them.\n# made for it: .codex\n# made for it: .codex/bus\n*\n")
-	fill(t, filepath.Join(home, "sessions"), 3000, 0)
+	fill(t, filepath.Join(home, "sessions"), 1000, 0)
 	return func() { s.untilOne(ownHomes + "sessions/*") }
 }
 
@@ -228,7 +228,7 @@ func largeHome(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 		s.await("home/up")
 		reached(t, "removal of the home", func() bool {
 			left, _ := filepath.Glob(s.path(ownHomes + "*/filled/*"))
-			return len(left) < 3000
+			return len(left) < 1000
 		})
 	}
 }
@@ -238,7 +238,7 @@ func killedTemp(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
 	dir := s.path("tmp/bus-agent-123")
 	s.makeDir("tmp/bus-agent-123/files")
 	cmd.Args = append(cmd.Args, strconv.Itoa(s.abandon(dir)))
-	fill(t, filepath.Join(dir, "files"), 5000, 0)
+	fill(t, filepath.Join(dir, "files"), 2000, 0)
 	return func() {
 		reached(t, "removal", func() bool {
 			_, err := os.Lstat(filepath.Join(dir, "files", "0"))
