@@ -231,6 +231,37 @@ func (g *registry) noneBegins() bool {
 	return g.begun == 0
 }
 
+// reapAdopted reaps a child that is not a leader if it has ended.
+func (g *registry) reapAdopted(pid int) { g.endAdopted(pid, func() {}) }
+
+// killAdopted does as reapAdopted, and kills a child that is alive and was born
+// since. It returns the start time of what it has killed, 0 for nothing.
+func (g *registry) killAdopted(pid int, since uint64) (born uint64, ended bool) {
+	ended = g.endAdopted(pid, func() {
+		p, err := readProcess(pid)
+		if err == nil && p.born >= since && p.parent == self().pid && unix.Kill(pid, unix.SIGKILL) == nil {
+			born = p.born
+		}
+	})
+	return born, ended
+}
+
+// endAdopted reaps a child that is not a leader if it has ended, and calls alive
+// otherwise. While a run begins, its leader is not known and nothing is done.
+func (g *registry) endAdopted(pid int, alive func()) (ended bool) {
+	adopting.Lock()
+	defer adopting.Unlock()
+	g.mu.Lock() // no run begins meanwhile, so the number stays that of the child
+	defer g.mu.Unlock()
+	if _, leads := g.leaders[pid]; leads || g.begun > 0 {
+		return false
+	}
+	if _, ended = reap(pid); !ended {
+		alive()
+	}
+	return ended
+}
+
 // count returns how many runs there are.
 func (g *registry) count() int {
 	g.mu.Lock()

@@ -1,9 +1,14 @@
 package process
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // BecomeSubreaper returns errors.ErrUnsupported: only Linux can make a process
 // the parent of descendants that lose theirs.
 func BecomeSubreaper(alone bool) error { return errors.ErrUnsupported }
 
 func (r *run) adopted() bool { return false }
+
+func (r *run) killAdopted(map[int]uint64, time.Time) {}

@@ -1,8 +1,10 @@
 package process
 
 import (
+	"bytes"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -56,19 +58,81 @@ var becomeSubreaper = sync.OnceValue(func() error {
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {
 		for range ended {
-			reapOrphans()
-			time.Sleep(reapPause)
+			time.Sleep(reapOrphans())
 		}
 	}()
 	return nil
 })
 
-// reapPause is the least time between two looks for zombies.
-const reapPause = time.Second
+// Times between two looks for zombies: where the kernel lists children, and where
+// the table of processes has to be read.
+const (
+	reapPause  = 10 * time.Millisecond
+	tablePause = time.Second
+)
 
 // reapOrphans reaps the dead members of runs that this process has adopted, so
-// that they do not pile up during a long run.
-func reapOrphans() {
+// that they do not pile up: those of an agent that forks without end would fill the
+// system's table of processes. It returns the least time to the next look.
+func reapOrphans() time.Duration {
+	if adoptsAll.Load() && reapChildren() {
+		return reapPause
+	}
+	reapMembers()
+	return tablePause
+}
+
+// reapChildren reaps every child that has ended and is not a leader. It reports
+// false where the kernel does not list children, which it does much faster than
+// processes. Only for a process whose children are all of runs.
+func reapChildren() bool {
+	list, ok := children()
+	for _, pid := range list {
+		runs.reapAdopted(pid)
+	}
+	return ok
+}
+
+// children returns the children of the first thread, which adopts; false where the
+// kernel does not list them.
+func children() (pids []int, ok bool) {
+	if !procUsable() {
+		return nil, false
+	}
+	list, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(self().pid) + "/children")
+	for pid := range bytes.FieldsSeq(list) {
+		pids = append(pids, number(pid))
+	}
+	return pids, err == nil
+}
+
+// killAdopted kills and reaps what this process has adopted of r, and adopts by
+// that, until nothing of it is left or the deadline. It adds what it has killed to
+// killed. To list children and signal them takes less time than to fork, so not even
+// a process that forks and exits for ever escapes, without mark and environment.
+func (r *run) killAdopted(killed map[int]uint64, deadline time.Time) {
+	for r.adopted() && time.Now().Before(deadline) {
+		list, _ := children()
+		before := len(killed)
+		found := false // also what has ended by now may have left others
+		for _, pid := range list {
+			born, ended := runs.killAdopted(pid, r.from.born)
+			if born != 0 {
+				killed[pid] = born
+			}
+			found = found || ended || born != 0
+		}
+		if !found {
+			return
+		}
+		if len(killed) == before {
+			time.Sleep(100 * time.Microsecond) // it needs time to die
+		}
+	}
+}
+
+// reapMembers reaps those that the table of processes shows.
+func reapMembers() {
 	from, ok := runs.oldest()
 	if !ok {
 		return

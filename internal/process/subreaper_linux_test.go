@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +22,8 @@ func init() {
 	actions["adopt some"] = adoptSome
 	actions["adopt all"] = adoptAll
 	actions["leak"] = leak
+	actions["orphans"] = orphans
+	actions["outrun"] = outrun
 }
 
 func TestSubreaperEndsAndReapsOrphansOfItsRunsOnly(t *testing.T) {
@@ -35,6 +39,16 @@ func TestLoneSubreaperNeedsNoMark(t *testing.T) {
 func TestNothingIsLeftInThisProcess(t *testing.T) {
 	t.Parallel()
 	inOwnProcess(t, step{Do: "leak", Text: t.TempDir()})
+}
+
+func TestLoneSubreaperReapsFloodOfOrphansBeforeItLooks(t *testing.T) {
+	t.Parallel()
+	inOwnProcess(t, step{Do: "orphans", Text: t.TempDir()})
+}
+
+func TestLoneSubreaperEndsWhatFleesByForking(t *testing.T) {
+	t.Parallel()
+	inOwnProcess(t, step{Do: "outrun", Text: t.TempDir()})
 }
 
 func inOwnProcess(t *testing.T, steps ...step) {
@@ -122,6 +136,73 @@ func adoptAll(s step) {
 	if !readID(id).reaped() {
 		wrong("it is not ended and reaped")
 		readID(id).kill()
+	}
+}
+
+// orphans adopts many orphans that end, without what reaps them from time to time.
+func orphans(s step) {
+	check(unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+	isSubreaper.Store(true)
+	adoptsAll.Store(true)
+	const many = 100
+	shell := exec.Command("/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do (: &); i=$((i+1)); done", many))
+	shell.Env = []string{}
+	check(shell.Run())
+	alive := func() (n int) {
+		list, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+		check(err)
+		for _, child := range strings.Fields(string(list)) {
+			if c, err := readProcess(number([]byte(child))); err == nil && !c.dead {
+				n++
+			}
+		}
+		return n
+	}
+	if !eventually(func() bool { return alive() == 0 }) {
+		wrong("orphans that do not end")
+	}
+	all := reader{}
+	check(all.addAll())
+	for _, child := range all.table {
+		if child.parent == os.Getpid() && child.dead {
+			wrong("a zombie is among the processes looked at")
+			break
+		}
+	}
+	p, err := Start(testContext, Spec{Path: executable(), Args: fakeArgs([]step{{Do: "exit", N: 3}}), Env: os.Environ(), Dir: s.Text})
+	check(err)
+	for ended := false; !ended; {
+		reapChildren()
+		select {
+		case <-p.Done():
+			ended = true
+		default:
+		}
+	}
+	if exit, err := p.Wait(); err != nil || exit != (Exit{Code: 3}) {
+		wrong("the exit of the agent was taken: %+v, %v", exit, err)
+	}
+}
+
+// outrun has an agent that leaves processes which fork and exit again and again, in
+// other sessions, without environment and with another mark each time.
+func outrun(s step) {
+	check(BecomeSubreaper(true))
+	const flee = `f() { n=$((n+1)); ulimit -Sc $((n%1000)); [ $n -gt 20000 ] || f & exit; }; `
+	script := "for i in $(seq 20); do env -i setsid sh -c '" + flee + "f' & done"
+	p, err := Start(testContext, Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: os.Environ(), Dir: s.Text})
+	check(err)
+	select {
+	case <-p.Done():
+	case <-time.After(20 * time.Second):
+		wrong("the end of the run does not come")
+		return
+	}
+	if exit, err := p.Wait(); err != nil || exit.Survived > 0 {
+		wrong("got %+v, %v", exit, err)
+	}
+	if hasChildren() {
+		wrong("something is left")
 	}
 }
 

@@ -52,8 +52,9 @@ func (r *run) sweep() (swept, survived int) {
 	killed := make(map[int]uint64) // PID to start time
 	deadline := time.Now().Add(sweepLimit)
 	for round := 0; ; round++ {
-		alive, err := r.look()
 		before := len(killed)
+		r.killAdopted(killed, deadline)
+		alive, err := r.look()
 		// The youngest first: what flees by forking is soon gone.
 		for _, m := range slices.Backward(alive) {
 			if signalProcess(m, unix.SIGKILL) {

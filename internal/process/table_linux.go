@@ -96,6 +96,9 @@ type reader struct {
 
 // addAll adds all processes born since the horizon.
 func (r *reader) addAll() error {
+	if adoptsAll.Load() {
+		reapChildren() // or a flood of zombies makes each look slower than the agent forks
+	}
 	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
