@@ -46,7 +46,7 @@ func TestLoneSubreaperReapsFloodOfOrphansBeforeItLooks(t *testing.T) {
 	inOwnProcess(t, step{Do: "orphans", Text: t.TempDir()})
 }
 
-func TestLoneSubreaperEndsWhatFleesByForking(t *testing.T) {
+func TestLoneSubreaperKillsAllItAdopts(t *testing.T) {
 	t.Parallel()
 	inOwnProcess(t, step{Do: "outrun", Text: t.TempDir()})
 }
@@ -184,25 +184,36 @@ func orphans(s step) {
 	}
 }
 
-// outrun has an agent that leaves processes which fork and exit again and again, in
-// other sessions, without environment and with another mark each time.
+// outrun kills trees of orphans without environment or mark through the list of
+// children alone, while the agent runs.
 func outrun(s step) {
 	check(BecomeSubreaper(true))
-	const flee = `f() { n=$((n+1)); ulimit -Sc $((n%1000)); [ $n -gt 20000 ] || f & exit; }; `
-	script := "for i in $(seq 20); do env -i setsid sh -c '" + flee + "f' & done"
-	p, err := Start(testContext, Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: os.Environ(), Dir: s.Text})
+	const trees = "for i in 1 2 3; do (ulimit -Sc $i; env -i setsid sh -c '(sleep 60; :); :' &); done; sleep 60"
+	p, err := Start(testContext, Spec{Path: "/bin/sh", Args: []string{"-c", trees}, Env: os.Environ(), Dir: s.Text, Grace: -1})
 	check(err)
-	select {
-	case <-p.Done():
-	case <-time.After(20 * time.Second):
-		wrong("the end of the run does not come")
-		return
+	adopted := func() (n int) {
+		list, _ := children()
+		for _, pid := range list {
+			if c, err := readProcess(pid); err == nil && !c.dead && c.session == pid && pid != p.Pid() {
+				n++
+			}
+		}
+		return n
 	}
-	if exit, err := p.Wait(); err != nil || exit.Survived > 0 {
+	if !eventually(func() bool { return adopted() == 3 }) {
+		wrong("%d trees are adopted", adopted())
+	}
+	killed := map[int]uint64{}
+	p.run.killAdopted(killed, time.Now().Add(time.Minute))
+	if n := adopted(); n > 0 || len(killed) < 3 {
+		wrong("%d killed, %d left", len(killed), n)
+	}
+	if agent, err := readProcess(p.Pid()); err != nil || agent.dead {
+		wrong("the agent was killed")
+	}
+	p.Stop()
+	if exit, err := p.Wait(); err != nil || exit.Survived > 0 || hasChildren() {
 		wrong("got %+v, %v", exit, err)
-	}
-	if hasChildren() {
-		wrong("something is left")
 	}
 }
 
