@@ -186,8 +186,8 @@ func (r pathRule) cleanLibraries(value, name string) (kept string, relative, unt
 
 // CleanPath returns environ with the PATH that an agent in workdir is given, and the
 // variables with which programs find libraries: without relative entries and, unless
-// trusted, without those inside the repository of workdir. Hooks and other programs of the user that run next to an agent
-// use it.
+// trusted, without those inside the repository of workdir. Hooks and other programs
+// of the user that run next to an agent use it.
 func CleanPath(environ []string, workdir string, trusted bool) []string {
 	clean, _, _ := newPathRule(workdir, environ, trusted).environ(environ)
 	return clean
