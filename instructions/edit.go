@@ -138,6 +138,15 @@ func unchanged(root *os.Root, name string, info fs.FileInfo) bool {
 	return err == nil && os.SameFile(now, info) && now.Size() == info.Size() && now.ModTime().Equal(info.ModTime())
 }
 
+// removeOld removes what is in the place of a file that is to be made. An os.Root
+// follows a link that stays inside, so a file is never opened to be emptied.
+func removeOld(root *os.Root, name string) error {
+	if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // writeNew writes a file that is not there yet.
 func writeNew(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
@@ -195,17 +194,10 @@ func (h *Home) Path() string { return h.path }
 // that is there. Directories above it are made.
 func (h *Home) WriteFile(name string, data []byte, perm os.FileMode) error {
 	return h.add(name, fmt.Sprintf("%d bytes", len(data)), func() error {
-		if isLink(h.root, name) {
-			if err := h.root.Remove(name); err != nil {
-				return err
-			}
-		}
-		f, err := h.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, perm)
-		if err != nil {
+		if err := removeOld(h.root, name); err != nil {
 			return err
 		}
-		_, err = f.Write(data)
-		return errors.Join(err, f.Chmod(perm), f.Close())
+		return writeNew(h.root, name, data, perm)
 	})
 }
 

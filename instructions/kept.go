@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/tree"
@@ -66,7 +65,10 @@ func copyFile(b *tree.Budget, from *os.Root, src string, to *os.Root, dst string
 		return err
 	}
 	defer r.Close()
-	w, err := to.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
+	if err := removeOld(to, dst); err != nil {
+		return err
+	}
+	w, err := to.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

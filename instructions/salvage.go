@@ -40,7 +40,7 @@ func (h *Home) Salvage(tree, kept string, patterns ...string) error {
 	if err != nil {
 		return err
 	}
-	return h.root.WriteFile(salvageName, text, 0o600)
+	return errors.Join(removeOld(h.root, salvageName), writeNew(h.root, salvageName, text, 0o600))
 }
 
 func (s salvage) check() error {
