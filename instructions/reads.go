@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // A Read names files that a CLI reads by itself below a repository: context
@@ -77,8 +78,9 @@ var everyCLI = append(Reads(Upward, ".gitmodules", ".mailmap"),
 
 // Bounds of a check.
 const (
-	// maxEntries is how many entries of folders are looked at.
-	maxEntries = 1 << 18
+	// maxEntries is how many entries of folders a pattern with several elements is
+	// compared with.
+	maxEntries = tree.SurveyEntries
 	// maxImporters is how many files are searched for imports, maxImportDepth how
 	// deep they may import each other, maxImporter the most bytes of one and
 	// maxImportBytes of all, and maxTargets how many imports they may have.
@@ -100,7 +102,8 @@ const (
 // kind [agent.ErrUsage].
 //
 // Nothing that can wait is opened, and the work is bounded. Where the folders below
-// the workdir have more entries than are looked at, complete is false. The answer
+// the workdir have more than 500,000 entries, those beyond are not checked and
+// complete is false. The answer
 // is that of the moment: what is replaced later is not checked. The end of ctx ends
 // the check with its cause.
 func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (complete bool, err error) {
@@ -460,78 +463,72 @@ func appendTargets(targets []string, word string) []string {
 	return targets
 }
 
+// Names returns the names of entries by which CheckReads finds, in the folders below
+// a workdir, what is read there: patterns of path.Match.
+func Names(reads []Read) []string {
+	names := []string{".git"}
+	for _, r := range slices.Concat(everyCLI, reads) {
+		first, _, _ := strings.Cut(inEach(r.Name), "/")
+		names = append(names, first)
+	}
+	return names
+}
+
+// inEach returns a pattern for each folder below without leading elements "**".
+func inEach(name string) string {
+	for strings.HasPrefix(name, "**/") {
+		name = name[len("**/"):]
+	}
+	return name
+}
+
 // below checks the folders below workdir for what is read there, and for what git
 // reads of a repository in one. Links are not followed: a folder inside is checked
 // under its own name, and CLIs read nothing in one outside.
 func (k *check) below(workdir string, down []Read) (complete bool, err error) {
-	byName := map[string][]Read{} // by the first element of the pattern
-	var patterns []Read
-	for _, r := range down {
-		for strings.HasPrefix(r.Name, "**/") { // each folder is visited in any case
-			r.Name = r.Name[len("**/"):]
-		}
-		first, _, _ := strings.Cut(r.Name, "/")
-		if isPattern(first) {
-			patterns = append(patterns, r)
+	s, err := tree.SurveyOf(k.ctx, Names(down), workdir)
+	if err != nil {
+		return false, err
+	}
+	for _, folder := range s.Folders(workdir) {
+		if folder.Path == workdir {
 			continue
 		}
-		first = strings.ToLower(first) // some file systems ignore case
-		byName[first] = append(byName[first], r)
-	}
-	k.entries = 0
-	for folders := []string{workdir}; len(folders) > 0 && k.entries <= k.limit; {
-		dir := folders[len(folders)-1]
-		folders = folders[:len(folders)-1]
 		if err := k.over(); err != nil {
 			return false, err
 		}
-		for _, entry := range k.list(dir) {
-			if entry.IsDir() && !isObjects(dir, entry.Name()) {
-				folders = append(folders, filepath.Join(dir, entry.Name()))
-			}
-			if dir == workdir {
-				continue
-			}
-			for _, r := range byName[strings.ToLower(entry.Name())] {
-				if err := k.found(dir, entry, r); err != nil {
+		for _, entry := range folder.Entries {
+			for _, r := range down {
+				r.Name = inEach(r.Name)
+				if err := k.found(folder.Path, entry, r); err != nil {
 					return false, err
 				}
 			}
-			for _, r := range patterns {
-				first, _, _ := strings.Cut(r.Name, "/")
-				if ok, _ := path.Match(first, entry.Name()); !ok {
-					continue
-				}
-				if err := k.found(dir, entry, r); err != nil {
-					return false, err
-				}
-			}
-			if entry.Name() == ".git" {
-				if err := k.git(dir); err != nil {
+			if entry.Name == ".git" {
+				if err := k.git(folder.Path); err != nil {
 					return false, err
 				}
 			}
 		}
 	}
-	return k.entries <= k.limit, nil
+	return len(s.Left(workdir)) == 0, nil
 }
 
-// isObjects reports whether a folder holds the objects of a repository, which only git
-// reads. It can have more entries than all other folders together.
-func isObjects(dir, name string) bool {
-	return name == "objects" && filepath.Base(dir) == ".git"
-}
-
-// found checks what r names in dir, which has an entry for its first element.
-func (k *check) found(dir string, entry fs.DirEntry, r Read) error {
+// found checks what r names in dir if entry is its first element.
+func (k *check) found(dir string, entry tree.Entry, r Read) error {
 	first, rest, _ := strings.Cut(r.Name, "/")
 	if isPattern(first) {
-		first = entry.Name()
+		if ok, _ := path.Match(first, entry.Name); !ok {
+			return nil
+		}
+		first = entry.Name
 	}
 	switch {
+	case !strings.EqualFold(first, entry.Name): // some file systems ignore case
+		return nil
 	case rest != "":
 		return k.enter(filepath.Join(dir, first), strings.Split(rest, "/"), r, 0)
-	case entry.Type().IsRegular() && !r.Imports:
+	case entry.Type.IsRegular() && !r.Imports:
 		return nil
 	}
 	return k.file(filepath.Join(dir, first), reading{Read: r})

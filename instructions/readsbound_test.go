@@ -6,23 +6,29 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 func TestChecksAreBounded(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 30 {
 		if err := os.MkdirAll(filepath.Join(dir, strconv.Itoa(i), "x"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for limit, want := range map[int]bool{20: false, 59: false, 60: true} {
-		k := &check{ctx: t.Context(), top: dir, root: dir, limit: limit}
-		if complete, err := k.below(dir, nil); complete != want || err != nil {
-			t.Errorf("limit %d: below = %t, %v", limit, complete, err)
+		s, err := tree.NewSurvey(t.Context(), limit, Names(nil), dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if limit < k.entries-1 {
-			t.Errorf("limit %d: %d entries were read", limit, k.entries)
+		chain := Chain{Root: dir, Workdir: dir}
+		if complete, err := chain.CheckReads(tree.WithSurvey(t.Context(), s), nil, false); complete != want || err != nil {
+			t.Errorf("limit %d: CheckReads = %t, %v", limit, complete, err)
 		}
 	}
 	for i := range 30 {

@@ -8,29 +8,17 @@ import (
 	"github.com/busdk/bus-agent/internal/gitenv"
 )
 
-// settleGit finds what the git configuration of the repository would run, which
-// CLIs do by calling git before the agent's first tool call, and how the
-// environment keeps it from running.
-func (p *prepared) settleGit(ctx context.Context) error {
+// settleGit finds what the git configuration of the repositories in these folders
+// would run, which CLIs do by calling git before the agent's first tool call, and how
+// the environment keeps it from running. It reports whether there are more folders than
+// were searched.
+func (p *prepared) settleGit(ctx context.Context, below []string) (partial bool, err error) {
 	if p.req.TrustWorkspace {
-		return nil
+		return false, nil
 	}
-	q := gitenv.Query{Workdir: p.req.Workdir, Environ: p.req.Resolved.Environ}
-	top := p.req.Resolved.Root
-	if isHomeOrRoot(top, q.Environ) {
-		top = p.req.Workdir
-	}
-	for _, dir := range append([]string{top}, p.req.AddDirs...) {
-		if !isHomeOrRoot(dir, p.req.Resolved.Environ) {
-			q.Below = append(q.Below, dir)
-		}
-	}
-	result, err := gitenv.Neutralize(ctx, q)
-	switch {
-	case context.Cause(ctx) != nil:
-		return canceled(p.req.Runtime, context.Cause(ctx))
-	case err != nil:
-		return agent.Usagef("git configuration of the repository: %w; nothing was started, use --trust-workspace to let it run", err)
+	result, err := gitenv.Neutralize(ctx, gitenv.Query{Workdir: p.req.Workdir, Below: below, Environ: p.req.Resolved.Environ})
+	if err != nil {
+		return false, agent.Usagef("git configuration of the repository: %w; nothing was started, use --trust-workspace to let it run", err)
 	}
 	p.gitEnv = result.Env
 	for _, entry := range result.Env {
@@ -40,7 +28,24 @@ func (p *prepared) settleGit(ctx context.Context) error {
 	if text := result.String(); text != "" {
 		p.warn("git configuration and hooks of the repository are left out: " + text + "; use --trust-workspace to let git run them")
 	}
-	return nil
+	return result.Partial, nil
+}
+
+// gitFolders returns the folders in which repositories are searched for.
+func (p *prepared) gitFolders() (below []string) {
+	if p.req.TrustWorkspace {
+		return nil
+	}
+	top := p.req.Resolved.Root
+	if isHomeOrRoot(top, p.req.Resolved.Environ) {
+		top = p.req.Workdir
+	}
+	for _, dir := range append([]string{top}, p.req.AddDirs...) {
+		if !isHomeOrRoot(dir, p.req.Resolved.Environ) {
+			below = append(below, dir)
+		}
+	}
+	return below
 }
 
 // isHomeOrRoot reports whether dir is the user's home or the root of the file

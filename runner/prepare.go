@@ -89,6 +89,7 @@ type prepared struct {
 	enforced   []string      // names of variables that nothing overrides
 	gitEnv     []string      // what neutralises git, see settleGit
 	silence    time.Duration // see resultSilence
+	entries    int           // see tree.SurveyEntries
 	tempClaim  *process.Claim
 	recording  agent.Recording
 	isRecorded bool        // a recorder was told of the run
@@ -105,7 +106,7 @@ type prepared struct {
 // found before anything is written. Beside an error it returns what is settled by
 // then; nothing of that is left to close.
 func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (*prepared, error) {
-	p := &prepared{req: req, purpose: what, silence: cmp.Or(r.silence, resultSilence)}
+	p := &prepared{req: req, purpose: what, silence: cmp.Or(r.silence, resultSilence), entries: cmp.Or(r.entries, tree.SurveyEntries)}
 	for _, rt := range r.registry().All() {
 		p.protected = append(p.protected, rt.Protected...)
 	}
@@ -133,9 +134,6 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 		return p, err
 	}
 	p.selection.Warnings = slices.Clone(p.warnings)
-	if err := p.settleGit(ctx); err != nil {
-		return p, err
-	}
 	rt := p.selection.Runtime
 	if err := p.adapt(&rt); err != nil {
 		return p, err
@@ -336,7 +334,7 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 			return err
 		}
 	}
-	if err := p.checkReads(before, rt); err != nil {
+	if err := p.checkFolders(before, rt); err != nil {
 		if cause := context.Cause(before); cause != nil {
 			return canceled(p.req.Runtime, cause)
 		}
@@ -370,41 +368,6 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	p.req.Resolved.Setup = setup
 	for _, w := range setup.Warnings {
 		p.warn(w)
-	}
-	return nil
-}
-
-// checkReads refuses files that the CLI reads by itself, in the workdir and in the
-// added directories, where they lead out of the repository or could hold it up.
-func (p *prepared) checkReads(ctx context.Context, rt registry.Runtime) error {
-	var reads []instructions.Read
-	if rt.Reads != nil {
-		reads = rt.Reads(p.req)
-	}
-	complete, err := p.chain.CheckReads(ctx, reads, p.req.TrustWorkspace)
-	if err != nil {
-		return err
-	}
-	p.chain.Unchecked = !complete
-	// Those AGENTS.md that only Discover has checked in the workdir.
-	reads = slices.Clone(reads)
-	for i := range reads {
-		if reads[i].Name == instructions.FileName {
-			reads[i].Where = instructions.Everywhere
-		}
-	}
-	for _, dir := range p.req.AddDirs {
-		chain, err := instructions.Discover(dir)
-		if err != nil {
-			return err
-		}
-		if complete, err = chain.CheckReads(ctx, reads, p.req.TrustWorkspace); err != nil {
-			return fmt.Errorf("the added directory %s: %w", dir, err)
-		}
-		p.chain.Unchecked = p.chain.Unchecked || !complete
-	}
-	if p.chain.Unchecked {
-		p.warn(fmt.Sprintf("the folders below %s have too many entries to be checked for what %s reads there by itself", p.chain.Workdir, rt.Name))
 	}
 	return nil
 }

@@ -66,6 +66,7 @@ type Runner struct {
 	Warn func(string)
 
 	silence time.Duration // set by tests; see resultSilence
+	entries int           // set by tests; see tree.SurveyEntries
 }
 
 func (r *Runner) registry() *registry.Registry {

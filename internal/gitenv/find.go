@@ -12,28 +12,27 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/busdk/bus-agent/internal/tree"
 	"golang.org/x/sys/unix"
 )
 
 // Limits of what is looked at.
 const (
-	maxEntries = 500_000  // files and folders
-	maxFile    = 1 << 20  // bytes of one configuration file
-	maxFiles   = 10_000   // configuration files
-	maxBytes   = 64 << 20 // of all of them
-	maxDepth   = 10       // of includes, as git has it
+	maxFile  = 1 << 20  // bytes of one configuration file
+	maxFiles = 10_000   // configuration files
+	maxBytes = 64 << 20 // of all of them
+	maxDepth = 10       // of includes, as git has it
 )
 
 // A finder collects the configuration of the repositories that git can use in some
 // folders.
 type finder struct {
-	ctx     context.Context
-	home    string
-	queue   []string // folders to look through
-	seen    map[string]bool
-	entries int
-	files   int
-	bytes   int
+	ctx   context.Context
+	home  string
+	queue []string // folders of repositories to look through
+	seen  map[string]bool
+	files int
+	bytes int
 
 	found []found  // variables that run programs
 	hooks []string // files of hooks
@@ -69,60 +68,64 @@ func (f *finder) up(dir string) error {
 	}
 }
 
-// down looks at all folders in the queue and those below them.
-func (f *finder) down() error {
-	for len(f.queue) > 0 {
-		dir := f.queue[len(f.queue)-1]
-		f.queue = f.queue[:len(f.queue)-1]
-		if err := f.folder(dir); err != nil {
-			return err
+// Names are the entries by which a folder is known to be or to have a repository.
+func Names() []string { return []string{".git", "HEAD"} }
+
+// down looks at the folders below, and at those of repositories elsewhere that
+// these lead to. Links to folders are not followed: what they lead to is of another
+// repository, or looked at by its own name. It reports whether those are all.
+func (f *finder) down(below []string) (complete bool, err error) {
+	s, err := tree.SurveyOf(f.ctx, Names(), below...)
+	if err != nil {
+		return false, err
+	}
+	looked := map[string]bool{} // without links
+	for _, dir := range below {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			looked[real] = true
 		}
 	}
-	return nil
+	folders, left := s.Folders(below...), s.Left(below...)
+	for {
+		for _, folder := range folders {
+			if err := context.Cause(f.ctx); err != nil {
+				return false, err
+			}
+			if err := f.folder(folder); err != nil {
+				return false, err
+			}
+		}
+		if len(f.queue) == 0 {
+			return len(left) == 0, nil
+		}
+		dir := f.queue[len(f.queue)-1]
+		f.queue, folders = f.queue[:len(f.queue)-1], nil
+		if tree.Within(looked, dir) {
+			continue
+		}
+		looked[dir] = true
+		if folders, err = s.More(f.ctx, dir); err != nil {
+			return false, err
+		}
+		left = append(left, s.Left(dir)...)
+	}
 }
 
-// folder looks at the entries of dir. Links to folders are not followed: what they
-// lead to is of another repository, or looked at by its own name.
-func (f *finder) folder(dir string) error {
-	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP):
-		return nil
-	case errors.Is(err, syscall.ENAMETOOLONG):
-		return nil // git finds no repository there, as it uses whole names
-	case errors.Is(err, fs.ErrPermission) && unix.Access(dir, unix.X_OK) != nil:
-		return nil // git cannot enter it either
-	case err != nil:
+// folder looks at a folder with an entry that is called as one of git's.
+func (f *finder) folder(folder tree.Folder) error {
+	dir := folder.Path
+	if err := folder.Err; err != nil && !(errors.Is(err, fs.ErrPermission) && unix.Access(dir, unix.X_OK) != nil) {
 		return refusal(dir, "the folder cannot be searched for git configuration: %v", cause(err))
 	}
-	defer d.Close()
 	bare := false
-	for {
-		if err := context.Cause(f.ctx); err != nil {
-			return err
-		}
-		list, err := d.ReadDir(1024)
-		for _, e := range list {
-			if f.entries++; f.entries > maxEntries {
-				return refusal(dir, "more than %d files and folders are to be searched for git configuration", maxEntries)
+	for _, e := range folder.Entries {
+		switch {
+		case strings.EqualFold(e.Name, ".git"):
+			if err := f.gitFile(filepath.Join(dir, e.Name)); err != nil {
+				return err
 			}
-			name := e.Name()
-			switch {
-			case strings.EqualFold(name, ".git"):
-				if err := f.gitFile(filepath.Join(dir, name)); err != nil {
-					return err
-				}
-			case e.IsDir():
-				f.queue = append(f.queue, filepath.Join(dir, name))
-			case strings.EqualFold(name, "HEAD"):
-				bare = true
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return refusal(dir, "the folder cannot be searched for git configuration: %v", cause(err))
+		case strings.EqualFold(e.Name, "HEAD"):
+			bare = bare || !e.Type.IsDir()
 		}
 	}
 	if bare && looksBare(dir) {
@@ -187,10 +190,9 @@ func (f *finder) gitDir(dir string) error {
 			return err
 		}
 	}
-	for _, dir := range []string{real, common} {
-		f.hookFiles(dir + "/hooks")
-		f.queue = append(f.queue, dir) // submodules, worktrees, and what was put there
-	}
+	f.hookFiles(real + "/hooks")
+	f.hookFiles(common + "/hooks")
+	f.queue = append(f.queue, real) // submodules, worktrees, and what was put there
 	if common != real {
 		return f.gitDir(common)
 	}

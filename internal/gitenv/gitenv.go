@@ -38,6 +38,8 @@ type Result struct {
 	Env []string
 	// Left lists what is overridden: files, each with its variables.
 	Left []string
+	// Partial says that not all folders were searched, as they have too many entries.
+	Partial bool
 }
 
 // Neutralize finds everything in the configuration of the repositories of q that
@@ -45,7 +47,9 @@ type Result struct {
 // user's value, where the user's configuration or environment has one, or else by
 // one that runs nothing. Repositories are those that git finds from the workdir and
 // the folders below upward, those in the folders below, and their submodules and
-// worktrees. Includes are followed under whatever condition.
+// worktrees. Includes are followed under whatever condition. The folders are searched
+// by the survey that ctx carries, see tree.SurveyOf. Where it has left out some,
+// hooks and the monitor, which git runs by itself, are overridden in any case.
 //
 // The error names the file and the variable that cannot be overridden, or what
 // cannot be read or searched. It is context.Cause's when ctx is over.
@@ -68,21 +72,18 @@ func Neutralize(ctx context.Context, q Query) (Result, error) {
 			return Result{}, err
 		}
 	}
-	for _, dir := range q.Below {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			f.queue = append(f.queue, real)
-		}
-	}
-	if err := f.down(); err != nil {
+	complete, err := f.down(q.Below)
+	if err != nil {
 		return Result{}, err
 	}
-	return f.override(q.Environ)
+	return f.override(q.Environ, !complete)
 }
 
-// override returns what overrides all that was found.
-func (f *finder) override(environ []string) (Result, error) {
+// override returns what overrides all that was found, and in a partial search what
+// may not have been.
+func (f *finder) override(environ []string, partial bool) (Result, error) {
 	o := overrides{user: userConfig(environ), done: make(map[string]bool)}
-	var result Result
+	result := Result{Partial: partial}
 	for _, v := range f.found {
 		switch {
 		case v.rule.env != "":
@@ -115,13 +116,18 @@ func (f *finder) override(environ []string) (Result, error) {
 			o.leave(filepath.Dir(name), filepath.Base(name))
 		}
 	}
+	for _, r := range rules {
+		if partial && r.unasked {
+			o.set(r.key, r.neutral)
+		}
+	}
 	if o.text != "" {
 		text := o.text
 		if before, ok := agent.LookupEnv(environ, Parameters); ok && before != "" {
 			text = before + " " + text
 		}
 		if len(text) > maxParameters {
-			return Result{}, refusal(o.files[0], "%d bytes are needed to override the git configuration, the limit is %d", len(text), maxParameters)
+			return Result{}, refusal(append(o.files, Parameters)[0], "%d bytes are needed to override the git configuration, the limit is %d", len(text), maxParameters)
 		}
 		result.Env = append(result.Env, Parameters+"="+text)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 func write(t *testing.T, name, text string) {
@@ -193,6 +195,28 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Beyond the limit of the survey nothing is refused: what was found is overridden,
+// and what git runs by itself in any case.
+func TestBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	repo, home := repository(t)
+	write(t, repo+"/.git/config", "[core]\n\tfsmonitor=evil\n[diff \"x\"]\n\ttextconv=evil\n")
+	write(t, repo+"/a/b/.git/config", "[core]\n\thooksPath=evil\n[diff \"y\"]\n\ttextconv=evil\n")
+	for limit, want := range map[int]string{
+		tree.SurveyEntries: "core.fsmonitor=false diff.x.textconv=cat core.hookspath=/dev/null diff.y.textconv=cat",
+		1:                  "core.fsmonitor=false diff.x.textconv=cat core.hookspath=/dev/null",
+	} {
+		s, err := tree.NewSurvey(t.Context(), limit, Names(), repo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Neutralize(tree.WithSurvey(t.Context(), s), Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)})
+		if env := strings.ReplaceAll(strings.Join(got.Env, " "), "'", ""); err != nil || env != Parameters+"="+want || got.Partial != (limit == 1) {
+			t.Errorf("limit %d: %q, partial %t, %v", limit, env, got.Partial, err)
+		}
 	}
 }
 

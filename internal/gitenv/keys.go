@@ -23,13 +23,15 @@ type rule struct {
 	env string
 	// sets is the variable that is set in place of this one.
 	sets string
+	// unasked: git runs it at the commands that look at files, whatever they are.
+	unasked bool
 }
 
 // rules lists what runs programs. Every line was seen to run one with plain git,
 // unless the test says that this needs a later version or another program.
 var rules = []rule{
-	{key: "core.fsmonitor", neutral: "false", harmless: isBool},
-	{key: "core.hookspath", neutral: "/dev/null"},
+	{key: "core.fsmonitor", neutral: "false", harmless: isBool, unasked: true},
+	{key: "core.hookspath", neutral: "/dev/null", unasked: true},
 	{key: "core.sshcommand", neutral: "ssh"},
 	{key: "core.gitproxy", env: "GIT_PROXY_COMMAND"},
 	{key: "core.askpass"},
