@@ -21,8 +21,8 @@ const module = "github.com/busdk/bus-agent"
 var rows = []struct{ packages []string }{
 	{packages: []string{"jsonline"}},
 	{packages: []string{"agent"}},
-	{packages: []string{"render", "internal/capture", "internal/process", "internal/statefile", "internal/tree", "internal/gitenv"}},
-	{packages: []string{"formatters", "instructions"}},
+	{packages: []string{"render", "internal/capture", "internal/process", "internal/statefile", "internal/tree"}},
+	{packages: []string{"formatters", "instructions", "internal/gitenv"}},
 	{packages: []string{"session"}},
 	{packages: []string{"session/*", "appserver"}},
 	{packages: []string{"registry"}},
