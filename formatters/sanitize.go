@@ -9,9 +9,9 @@ import (
 
 // Sanitize appends src to dst as text that is safe to print on a terminal, and
 // returns the extended slice: escape sequences, control characters other than
-// tab and line feed, and the characters that reorder text (U+061C, U+200E, U+200F,
-// U+202A to U+202E, U+2066 to U+2069) are removed; a byte that is no UTF-8 becomes U+FFFD. What
-// an unfinished escape sequence swallows ends with its line.
+// tab and line feed, and the characters that reorder text (U+202A to U+202E, U+2066
+// to U+2069) are removed; a byte that is not UTF-8 becomes U+FFFD. What an unfinished
+// escape sequence swallows ends with its line.
 func Sanitize(dst, src []byte) []byte {
 	var s sanitizer
 	return s.end(appendSafe(&s, dst, src))
@@ -161,10 +161,6 @@ func unsafeBytes(w uint64) uint64 {
 func safeRune[T ~string | ~[]byte](src T, i int) int {
 	low, high, n := byte(0x80), byte(0xbf), 0
 	switch c := src[i]; {
-	case c == 0xd8: // U+061C reorders text
-		if i+1 < len(src) && src[i+1] != 0x9c {
-			n = 2
-		}
 	case c >= 0xc3 && c <= 0xdf: // 0xc2 begins the C1 controls
 		n = 2
 	case c == 0xe0:

@@ -31,7 +31,7 @@ var sanitized = []struct{ name, input, want string }{
 	{"escape before a line feed", "a\x1b\nb", "a\nb"},
 	{"bidi overrides", "a\u202ab\u202ec\u2066d\u2069e", "abcde"},
 	{"other format characters stay", "a\u200db\u2060c", "a\u200db\u2060c"},
-	{"marks of direction go", "a\u061cb\u200ec\u200fdضe", "abcdضe"},
+	{"marks of direction stay", "a\u061cb\u200ec\u200fdضe", "a\u061cb\u200ec\u200fdضe"},
 	{"invalid UTF-8", "a\xffb\xc3", "a\ufffdb\ufffd"},
 	{"cut characters", "a\xe2\x82b\xf0\x9f\x98", "a\ufffd\ufffdb\ufffd\ufffd\ufffd"},
 	{"surrogates and overlong forms", "\xed\xa0\x80\xc0\x80", "\ufffd\ufffd\ufffd\ufffd\ufffd"},

@@ -6,8 +6,9 @@ import (
 )
 
 // IsControl reports whether a character can drive a terminal or reorder what it
-// shows: the C0 and C1 controls, DEL, and the marks, embeddings, overrides and
-// isolates of bidirectional text. Tabs and line feeds are not among them.
+// shows: the C0 and C1 controls, DEL, and the embeddings, overrides and isolates of
+// bidirectional text. Tabs, line feeds and the marks of direction, which right-to-left
+// text needs and which move nothing but what is next to them, are not among them.
 func IsControl(r rune) bool {
 	switch {
 	case r < ' ':
@@ -17,7 +18,7 @@ func IsControl(r rune) bool {
 	case r < 0xa0:
 		return true
 	}
-	return r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // EscapeControls escapes the characters for which [IsControl] holds and that JSON
