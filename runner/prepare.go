@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
@@ -82,6 +83,7 @@ type prepared struct {
 	command    agent.Command
 	chain      instructions.Chain
 	workspace  *instructions.Workspace // nil where the runtime takes no instructions
+	warning    sync.Mutex              // for warnings of a session, which come from several goroutines
 	warnings   []string
 	warn       func(string)
 	secrets    *Masker
@@ -114,7 +116,9 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (
 	guardRequest(&p.req)
 	p.warn = func(line string) {
 		line = oneLine(p.secrets.Text(line))
+		p.warning.Lock()
 		p.warnings = append(p.warnings, line)
+		p.warning.Unlock()
 		r.warn(line)
 	}
 	if err := p.settleText(); err != nil {
@@ -418,6 +422,13 @@ func (p *prepared) cleanUp(parent context.Context) {
 		}
 		p.workspace.Close()
 	}
+}
+
+// warned returns the warnings so far.
+func (p *prepared) warned() []string {
+	p.warning.Lock()
+	defer p.warning.Unlock()
+	return slices.Clone(p.warnings)
 }
 
 func (p *prepared) start() agent.Start {

@@ -38,7 +38,7 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 		p.command, err = p.build(p.selection.Runtime)
 	}
 	if err != nil {
-		return p.recorded(ctx, &agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
+		return p.recorded(p.after(ctx), &agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
 	}
 	return nil
 }
@@ -72,16 +72,16 @@ func (p *prepared) started(pid int, identity string) {
 	}
 }
 
-// recorded ends the recording with what the run came to, and returns the error of
-// the run.
-func (p *prepared) recorded(parent context.Context, result *agent.Result, err error) error {
+// recorded ends the recording, within ctx, with what the run came to, and returns
+// the error of the run.
+func (p *prepared) recorded(ctx context.Context, result *agent.Result, err error) error {
 	result.RunID = p.recording.RunID
 	end := p.recording.End
 	if end == nil {
 		return err
 	}
 	p.recording.End = nil
-	failure := end(p.after(parent), *result, err)
+	failure := end(ctx, *result, err)
 	if err == nil && failure != nil {
 		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("the run is over, but %w", failure)}
 	}

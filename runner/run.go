@@ -59,10 +59,10 @@ func (p *prepared) runAndRecord(ctx context.Context, recorder agent.Recorder) (r
 		return result, err
 	}
 	abandoned := result
-	defer func() { _ = p.recorded(ctx, &abandoned, canceled(p.req.Runtime, errAbandoned)) }() // unless it was
+	defer func() { _ = p.recorded(p.after(ctx), &abandoned, canceled(p.req.Runtime, errAbandoned)) }() // unless it was
 	result, err = p.runAndClose(ctx)
 	result.Warnings = p.warnings
-	err = p.recorded(ctx, &result, err)
+	err = p.recorded(p.after(ctx), &result, err)
 	result.Warnings = p.warnings
 	return result, err
 }

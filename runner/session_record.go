@@ -115,7 +115,7 @@ func (r *sessionRecording) end(info session.Info, code int, signal string, err e
 	r.ended = true
 	result := agent.Result{
 		Runtime: r.prepared.req.Runtime, Model: r.model, SessionID: r.sessionID, Text: r.last.Text, TextTruncated: r.last.TextTruncated,
-		Usage: r.usage, Duration: time.Since(r.begun), ExitCode: code, Signal: signal, Warnings: r.prepared.warnings,
+		Usage: r.usage, Duration: time.Since(r.begun), ExitCode: code, Signal: signal, Warnings: r.prepared.warned(),
 	}
 	if info.SessionID != "" {
 		result.SessionID = info.SessionID
@@ -133,8 +133,11 @@ func (r *sessionRecording) end(info session.Info, code int, signal string, err e
 		err = r.failure
 	}
 	r.mu.Unlock()
-	defer r.prepared.finish()
-	if failure := r.prepared.recorded(context.Background(), &result, err); failure != nil && err == nil {
+	// What was made for the session can be removed at the same time, within a share
+	// of its own.
+	ctx, release := lasting(context.Background(), afterLimit/recordShare, stopLimit)
+	defer release()
+	if failure := r.prepared.recorded(ctx, &result, err); failure != nil && err == nil {
 		r.prepared.warn(failure.Error())
 	}
 }
