@@ -63,7 +63,7 @@ var busyStates = map[string]busyState{
 	"asking for a version":   {play: up + "hang\n", args: []string{"doctor", "codex"}, code: 1},
 	"a deaf agent's version": {play: "stubborn\n" + up + "hang\n", args: []string{"doctor", "codex"}, code: 1},
 	"starting a session":     {agent: "claude", play: up + "hang\n", args: []string{"session", "start", "--agent", "claude"}, code: 1},
-	"watching a session":     {agent: "claude", play: "converse\n", args: []string{"session", "watch", "one", "--output-format", "events"}, arrange: watching, code: 0},
+	"watching a session":     {agent: "claude", play: "converse\n", args: []string{"session", "watch", "one", "--follow", "--output-format", "events"}, arrange: watching, code: 1},
 	"waiting for an answer":  {agent: "claude", play: "converse\n", args: []string{"session", "send", "one", "hello"}, arrange: connected, code: 1},
 	"talking in a terminal":  {agent: "claude", play: "stubborn\n" + up + "hang\n", args: []string{"chat", "--agent", "claude"}, arrange: inTerminal, code: 1},
 }

@@ -46,8 +46,8 @@ var waitingStates = map[string]busyState{
 		play: up + endlessText, args: []string{"run", "--text", "x", "--output-format", "ndjson", "-o", "fifo"}, arrange: outputPipe(true), code: 1,
 	},
 	"nobody reads a report": {args: []string{"runs", "report"}, arrange: fullPipe(true, false), code: 1},
-	"exporting records":     {play: answered, args: []string{"runs", "export", "latest", "--to", "../out.tar.gz"}, arrange: largeRecord(60<<20, 8, "../.bus-agent.*"), code: 1, late: true},
-	"removing records":      {play: answered, args: []string{"runs", "prune", "--status", "completed"}, arrange: largeRecord(0, 1000, "../"+runsDir+"*/*/runs/.removed-*"), code: 1, late: true},
+	"exporting records":     {play: answered, args: []string{"runs", "export", "latest", "--to", "../out.tar.gz"}, arrange: largeRecord(60<<20, 8, ".bus-agent.*", func(s *sandbox, _ string) bool { return exists(s.path("out.tar.gz")) }), code: 1, late: true},
+	"removing records":      {play: answered, args: []string{"runs", "prune", "--status", "completed"}, arrange: largeRecord(0, 1000, runsDir+"*/*/runs/.removed-*", func(_ *sandbox, record string) bool { return !exists(record) }), code: 1, late: true},
 	"removing the home of a killed run": {
 		play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: killedHome, code: 1, kept: true,
 	},
@@ -200,13 +200,18 @@ func outputPipe(reader bool) func(*testing.T, *sandbox, *exec.Cmd) func() {
 }
 
 // largeRecord makes a record with many files, and waits until the program has made
-// something that matches a pattern.
-func largeRecord(size int64, files int, made string) func(*testing.T, *sandbox, *exec.Cmd) func() {
+// something that matches a pattern, which it removes at its end, or is done.
+func largeRecord(size int64, files int, made string, done func(s *sandbox, record string) bool) func(*testing.T, *sandbox, *exec.Cmd) func() {
 	return func(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 		s.exits(0, "run", "--text", "x", "--record")
 		dir := s.records()[0].Dir
 		fill(t, dir, files, size)
-		return func() { s.untilOne(filepath.Join("work", made)) }
+		return func() {
+			reached(t, made, func() bool {
+				found, _ := filepath.Glob(s.path(made))
+				return len(found) > 0 || done(s, dir)
+			})
+		}
 	}
 }
 
@@ -245,6 +250,11 @@ func killedTemp(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
 			return err != nil
 		})
 	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }
 
 // fill makes files in a directory.
