@@ -155,10 +155,12 @@ func showNext(row string) error {
 // keep writes a file in one step, so that whoever waits for it sees it whole.
 func keep(name, text string) error {
 	name = os.ExpandEnv(name)
-	if err := os.WriteFile(name+".part", []byte(text), 0o644); err != nil {
+	// A recorded agent is also asked for its version, at the same time.
+	part := fmt.Sprintf("%s.%d.part", name, os.Getpid())
+	if err := os.WriteFile(part, []byte(text), 0o644); err != nil {
 		return err
 	}
-	return os.Rename(name+".part", name)
+	return os.Rename(part, name)
 }
 
 // patience is how long a test waits for what it cannot fail to see, however busy
