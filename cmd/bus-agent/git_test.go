@@ -16,7 +16,7 @@ func gitIn(t *testing.T, s *sandbox, environ string, args ...string) string {
 	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("without git")
+		t.Fatal("git is needed")
 	}
 	cmd := exec.Command(git, args...)
 	cmd.Dir = s.path("work")

@@ -129,7 +129,7 @@ func TestTrustStartsAnExecutableInTheRepository(t *testing.T) {
 }
 
 // The agent looks programs up by the same rule: what is left of PATH is absolute
-// and outside the repository, whoever set it, and every entry left out is named.
+// and outside the repository, from any source, and every entry left out is named.
 func TestAgentsPathIsClean(t *testing.T) {
 	t.Parallel()
 	for _, rt := range registry.Default().All() {

@@ -50,16 +50,16 @@ var busyStates = map[string]busyState{
 	"reading the prompt": {args: []string{"run", "--prompt", "fifo"}, arrange: unreadPrompt, code: 1},
 	"the agent runs":     {play: up + "hang\n", args: []string{"run", "--text", "x"}, code: 1},
 	"the agent is deaf":  {play: "stubborn\n" + up + "hang\n", args: []string{"run", "--text", "x"}, code: 1},
-	"nobody reads standard output": {
+	"no reader of standard output": {
 		play: endlessText, args: []string{"run", "--text", "x", "--output-format", "ndjson"}, arrange: fullPipe(true, false), code: 1,
 	},
-	"nobody reads standard error": {
+	"no reader of standard error": {
 		play: endlessText, args: []string{"run", "--text", "x"}, arrange: fullPipe(false, true), code: 1,
 	},
-	"nobody reads anything, and the agent is deaf": {
+	"no reader at all, and the agent is deaf": {
 		play: "stubborn\n" + endlessText, args: []string{"run", "--text", "x", "--output-format", "events"}, arrange: fullPipe(true, true), code: 1,
 	},
-	"nobody reads the help":  {args: []string{"help", "run"}, arrange: fullPipe(true, false), code: -1},
+	"no reader of the help":  {args: []string{"help", "run"}, arrange: fullPipe(true, false), code: -1},
 	"asking for a version":   {play: up + "hang\n", args: []string{"doctor", "codex"}, code: 1},
 	"a deaf agent's version": {play: "stubborn\n" + up + "hang\n", args: []string{"doctor", "codex"}, code: 1},
 	"starting a session":     {agent: "claude", play: up + "hang\n", args: []string{"session", "start", "--agent", "claude"}, code: 1},
@@ -68,7 +68,7 @@ var busyStates = map[string]busyState{
 	"talking in a terminal":  {agent: "claude", play: "stubborn\n" + up + "hang\n", args: []string{"chat", "--agent", "claude"}, arrange: inTerminal, code: 1},
 }
 
-// unreadPrompt makes the prompt a pipe that nobody writes.
+// unreadPrompt makes the prompt a pipe without a writer.
 func unreadPrompt(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 	name := s.path("work/fifo")
 	if err := unix.Mkfifo(name, 0o600); err != nil {
@@ -89,7 +89,7 @@ func unreadPrompt(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 	}
 }
 
-// fullPipe connects streams with a small pipe that nobody reads.
+// fullPipe connects streams with a small pipe without a reader.
 func fullPipe(stdout, stderr bool) func(*testing.T, *sandbox, *exec.Cmd) func() {
 	return func(t *testing.T, _ *sandbox, cmd *exec.Cmd) func() {
 		r, w, err := os.Pipe()
@@ -129,7 +129,7 @@ func awaitFull(t *testing.T, r *os.File) {
 	})
 }
 
-// holdSession starts a session with a turn that goes on.
+// holdSession starts a session whose turn does not end.
 func holdSession(t *testing.T, s *sandbox, cmd *exec.Cmd) {
 	t.Helper()
 	start := s.command("session", "start", "--agent", "claude", "--name", "one", "file "+s.path("there"))

@@ -45,7 +45,7 @@ var waitingStates = map[string]busyState{
 	"an output pipe that is not read": {
 		play: up + endlessText, args: []string{"run", "--text", "x", "--output-format", "ndjson", "-o", "fifo"}, arrange: outputPipe(true), code: 1,
 	},
-	"nobody reads a report": {args: []string{"runs", "report"}, arrange: fullPipe(true, false), code: 1},
+	"no reader of a report": {args: []string{"runs", "report"}, arrange: fullPipe(true, false), code: 1},
 	"exporting records":     {play: answered, args: []string{"runs", "export", "latest", "--to", "../out.tar.gz"}, arrange: largeRecord(60<<20, 8, ".bus-agent.*", func(s *sandbox, _ string) bool { return exists(s.path("out.tar.gz")) }), code: 1, late: true},
 	"removing records":      {play: answered, args: []string{"runs", "prune", "--status", "completed"}, arrange: largeRecord(0, 1000, runsDir+"*/*/runs/.removed-*", func(_ *sandbox, record string) bool { return !exists(record) }), code: 1, late: true},
 	"removing the home of a killed run": {
