@@ -1,7 +1,7 @@
 package runs
 
 import (
-	"io"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +12,8 @@ import (
 // nobody is a user without rights, by number.
 const nobody = 65534
 
-// asOrdinaryUser reports whether the test goes on here. The superuser may do
-// anything, so it has the test run again by a process of a user who may not.
+// asOrdinaryUser reports whether the test can run in this process. The superuser may
+// do anything, so it runs the test again in a process of a user who may not.
 func asOrdinaryUser(t *testing.T) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -24,11 +24,18 @@ func asOrdinaryUser(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	program := filepath.Join(dir, "test")
-	for _, err := range []error{copyProgram(program), os.Chmod(dir, 0o755), os.Chown(dir, nobody, nobody)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	// Another process copies: what this one has open for writing, a child that is
+	// being started keeps open, and what is open for writing cannot be run.
+	if out, err := exec.Command("cp", self, program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+		t.Fatal(err)
 	}
 	c := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Dir, c.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}
@@ -37,26 +44,4 @@ func asOrdinaryUser(t *testing.T) bool {
 		t.Errorf("%v\n%s", err, out)
 	}
 	return false
-}
-
-// copyProgram copies this program to where others can run it.
-func copyProgram(to string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	from, err := os.Open(self)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(f, from); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }

@@ -126,11 +126,9 @@ func repository(t *testing.T) (repo, home string) {
 			t.Fatal(err)
 		}
 	}
-	for name, last := range map[string]string{"program": "cat", "quiet": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n: >"+dir+"/fired\n"+last+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// The shell writes the programs: what this process has open for writing, a child
+	// that is being started keeps open, and what is open for writing cannot be run.
+	shell(t, repo, plain(home), "for last in program:cat quiet:; do f=../${last%:*}; printf '#!/bin/sh\\n: >%s/fired\\n%s\\n' '"+dir+"' \"${last#*:}\" >$f; chmod +x $f; done")
 	shell(t, repo, plain(home), "git init -q -b main && echo 'f filter=x diff=x merge=x' >.gitattributes && echo zero >f && git add . && git commit -qm 0 && echo one >f && git commit -qam 1")
 	return repo, home
 }

@@ -168,16 +168,16 @@ func TestMarksOfNestedRuns(t *testing.T) {
 	inner := absent - 10
 	own, _ := parseOwner(owner())
 	entry := fmt.Sprintf("%s:%s:%d:1100:0", own.boot, own.namespace, inner)
-	member := process{pid: absent + 1, parent: absent, born: 1100}
-	orphan := process{pid: absent + 2, parent: 1, born: 1200, mark: markOf(inner)}
+	member := inTable(absent+1, 1100, process{parent: absent})
+	orphan := inTable(absent+2, 1200, process{parent: 1, mark: markOf(inner)})
 	for name, test := range map[string]struct {
 		table []process
 		want  int
 	}{
-		"owner is a member":        {[]process{{pid: inner, parent: absent, born: 1100}, orphan}, 2},
-		"owner in a member's tag":  {[]process{{pid: member.pid, parent: absent, born: 1100, tag: "entry," + entry}, orphan}, 2},
-		"born before its owner":    {[]process{{pid: inner, parent: absent, born: 1300}, orphan}, 1},
-		"mark that a member bears": {[]process{{pid: member.pid, parent: absent, born: 1100, mark: orphan.mark}, orphan}, 1},
+		"owner is a member":        {[]process{inTable(inner, 1100, process{parent: absent}), orphan}, 2},
+		"owner in a member's tag":  {[]process{inTable(member.pid, 1100, process{parent: absent, tag: "entry," + entry}), orphan}, 2},
+		"born before its owner":    {[]process{inTable(inner, 1300, process{parent: absent}), orphan}, 1},
+		"mark that a member bears": {[]process{inTable(member.pid, 1100, process{parent: absent, mark: orphan.mark}), orphan}, 1},
 	} {
 		r := run{pid: absent, from: horizon{born: 1000}, entry: "entry", mark: 7, known: map[int]uint64{}, owners: map[int]uint64{}}
 		if got := r.members(test.table); len(got) != test.want {

@@ -164,13 +164,7 @@ func TestLeftoversInATable(t *testing.T) {
 	}
 	dead := tag(own.boot, own.namespace, absent+500, 1000)
 	live := tag(own.boot, own.namespace, own.pid, own.born)
-	at := func(offset int, p process) process {
-		p.pid = absent + offset
-		if p.born == 0 {
-			p.born = 1000
-		}
-		return p
-	}
+	at := func(offset int, p process) process { return inTable(absent+offset, 1000, p) }
 	for name, test := range map[string]struct {
 		owner  int
 		leader int // what Owner is, by default that of dead
@@ -199,7 +193,7 @@ func TestLeftoversInATable(t *testing.T) {
 		"child of another user":            {table: []process{at(1000, process{parent: absent + 2}), at(2, process{tag: dead})}, want: []int{2}},
 		"session":                          {table: []process{at(1, process{session: absent + 77}), at(2, process{tag: dead, session: absent + 77})}, want: []int{1, 2}},
 		"session that is older":            {table: []process{at(1, process{session: absent + 77, born: 999}), at(2, process{tag: dead, session: absent + 77})}, want: []int{2}},
-		"session of this process":          {table: []process{at(1, process{session: self().session}), at(2, process{tag: dead, session: self().session})}},
+		"session of this process":          {table: []process{at(1, process{session: ownSessionID}), at(2, process{tag: dead, session: ownSessionID})}},
 		"nothing in common":                {table: []process{at(1, process{mark: 8, session: absent + 78}), at(2, process{tag: dead, mark: 7, session: absent + 77})}, want: []int{2}},
 		"copied tag below a live owner":    {table: []process{at(1, process{parent: absent + 2, tag: dead}), at(2, process{tag: live})}},
 		"copied tag in a live session":     {table: []process{at(1, process{session: absent + 2, tag: dead}), at(2, process{session: absent + 2, tag: live})}},
@@ -235,8 +229,8 @@ func TestLeftoversAreRemembered(t *testing.T) {
 	l.same = func(int) bool { return true }
 	const absent = 1 << 22
 	dead := fmt.Sprintf("%s:%s:%d:10:0", own.boot, own.namespace, absent+500)
-	l.members([]process{{pid: absent, tag: dead, born: 20}, {pid: absent + 1, parent: absent, born: 20}})
-	got := l.members([]process{{pid: absent + 1, parent: 1, born: 20}, {pid: absent, born: 30}})
+	l.members([]process{inTable(absent, 20, process{tag: dead}), inTable(absent+1, 20, process{parent: absent})})
+	got := l.members([]process{inTable(absent+1, 20, process{parent: 1}), inTable(absent, 30, process{})})
 	if len(got) != 1 || got[0].PID != absent+1 {
 		t.Errorf("got %+v", got)
 	}

@@ -1,10 +1,11 @@
 package process
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 )
 
 func TestMembers(t *testing.T) {
@@ -12,13 +13,7 @@ func TestMembers(t *testing.T) {
 	const leaderPID, start = 1 << 22, 1000 // no such PID can exist
 	r := run{pid: leaderPID, from: horizon{born: start}, entry: "entry", mark: 7, known: map[int]uint64{}}
 	own := self()
-	at := func(offset int, p process) process {
-		p.pid = leaderPID + offset
-		if p.born == 0 {
-			p.born = start
-		}
-		return p
-	}
+	at := func(offset int, p process) process { return inTable(leaderPID+offset, start, p) }
 	for name, test := range map[string]struct {
 		known map[int]uint64
 		table []process
@@ -36,7 +31,7 @@ func TestMembers(t *testing.T) {
 			want:  []int{1, 2},
 		},
 		"session of this process": {
-			table: []process{at(1, process{parent: 1, session: own.session}), at(2, process{parent: leaderPID, session: own.session})},
+			table: []process{at(1, process{parent: 1, session: ownSessionID}), at(2, process{parent: leaderPID, session: ownSessionID})},
 			want:  []int{2},
 		},
 		"mark":                           {table: []process{at(1, process{parent: 1, mark: 7})}, want: []int{1}},
@@ -52,7 +47,7 @@ func TestMembers(t *testing.T) {
 		},
 		"copied tag below another process":  {table: []process{at(1, process{parent: leaderPID + 9, tag: "entry"}), at(9, process{})}},
 		"copied tag in another session":     {table: []process{at(1, process{parent: 1, session: leaderPID + 9, tag: "entry"}), at(9, process{})}},
-		"copied tag in this session":        {table: []process{at(1, process{parent: 1, session: own.session, tag: "entry"})}},
+		"copied tag in this session":        {table: []process{at(1, process{parent: 1, session: ownSessionID, tag: "entry"})}},
 		"copied mark below another process": {table: []process{at(1, process{parent: leaderPID + 9, mark: 7}), at(9, process{})}},
 		"copied mark in another session":    {table: []process{at(1, process{parent: 1, session: leaderPID + 9, mark: 7}), at(9, process{})}},
 		"copied mark and another tag":       {table: []process{at(1, process{parent: 1, mark: 7, tag: "other"})}},
@@ -73,8 +68,8 @@ func TestMembers(t *testing.T) {
 				got = append(got, m.pid-leaderPID)
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
+			if text := diff.Diff(test.want, got); text != "" {
+				t.Error(text)
 			}
 		})
 	}
@@ -90,4 +85,21 @@ func TestLeadersOfOtherRunsAreNoMembers(t *testing.T) {
 	if got := r.members([]process{{pid: other.pid, tag: "entry"}}); len(got) > 0 {
 		t.Error(got)
 	}
+}
+
+// ownSessionID stands for the session of this process in the tables of tests.
+const ownSessionID = -1
+
+// inTable completes a process of a test's table. What names no session has one of
+// its own: the session of this process is 0 too where its leader is in another PID
+// namespace.
+func inTable(pid int, born uint64, p process) process {
+	p.pid = pid
+	p.born = cmp.Or(p.born, born)
+	if p.session == ownSessionID {
+		p.session = self().session
+	} else {
+		p.session = cmp.Or(p.session, pid)
+	}
+	return p
 }

@@ -86,12 +86,8 @@ func newPlace(t *testing.T, environ ...string) *place {
 	}
 	program := filepath.Join(p.bin, "bus-agent-otel")
 	if os.Link(self, program) != nil { // on another disk
-		text, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(program, text, 0o755); err != nil {
-			t.Fatal(err)
+		if out, err := exec.Command("cp", self, program).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
 	}
 	for name, script := range map[string]string{"codex": stubAgent, "claude": stubConversation} {
