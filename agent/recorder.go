@@ -29,8 +29,9 @@ type Recordable struct {
 	// runner.Mask, must not be written anywhere.
 	Environ []string
 
-	// TokenEnv names the variables that a credential of the runtime can come from.
-	TokenEnv []string
+	// ForeignEnv names the variables that the run should go without: credentials of
+	// other runtimes, and what an agent sets for its own tools alone.
+	ForeignEnv []string
 
 	// Provider is who answers for the runtime's model, in the words of the
 	// OpenTelemetry GenAI conventions; empty where that is not known.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 )
 
 // ndjson is a registry with the runtime whose output described ones print.
@@ -40,7 +41,7 @@ func TestDescribedRuntimesConform(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rt, err := registry.Describe("mine", []byte(c.description), ndjson(t))
+			rt, err := described.Runtime("mine", []byte(c.description), ndjson(t))
 			if err != nil {
 				t.Fatal(err)
 			}

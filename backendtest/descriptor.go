@@ -38,9 +38,9 @@ func descriptor(w *world) {
 	if u, err := url.Parse(rt.InstallURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		w.failf("%q is no web address", rt.InstallURL)
 	}
-	for _, name := range rt.TokenEnv {
+	for _, name := range slices.Concat(rt.TokenEnv, rt.ProviderEnv, rt.NestedEnv) {
 		if name == "" || strings.ContainsAny(name, "=\x00 ") {
-			w.failf("%q in TokenEnv is no name of a variable", name)
+			w.failf("%q is not the name of a variable", name)
 		}
 	}
 	words(w, "Executables", rt.Executables, nil)

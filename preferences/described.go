@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -25,7 +26,7 @@ func Registry(ctx context.Context, base *registry.Registry) (_ *registry.Registr
 }
 
 // Runtimes returns the stored descriptions of runtimes by ID. Whether they
-// describe runtimes is for the caller to check; see [registry.Describe].
+// describe runtimes is for the caller to check; see [described.Runtime].
 func (s *Snapshot) Runtimes() map[string]json.RawMessage {
 	found := make(map[string]json.RawMessage)
 	for key, value := range s.values {
@@ -49,7 +50,7 @@ func (s *Snapshot) Registry(base *registry.Registry) (_ *registry.Registry, warn
 	}
 	all := base.Clone()
 	for _, id := range slices.Sorted(maps.Keys(found)) {
-		rt, err := registry.Describe(id, found[id], base)
+		rt, err := described.Runtime(id, found[id], base)
 		if err == nil {
 			err = all.Register(rt)
 		}

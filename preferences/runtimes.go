@@ -45,7 +45,7 @@ func SetDefaultFallback(ctx context.Context, tokens []string) error {
 func writeList(ctx context.Context, key string, ids []string) error {
 	return writeTokens(ctx, key, ids, func(id string) (string, error) {
 		if !isID(id) {
-			return "", agent.Usagef("runtime %q is not a name such as codex; variants are not listed", id)
+			return "", agent.Usagef("runtime %q: the name must match [a-z][a-z0-9-]*; variants are not listed", id)
 		}
 		return id, nil
 	})
@@ -76,7 +76,7 @@ func writeTokens(ctx context.Context, key string, tokens []string, parse func(st
 // a runtime is for the caller to check.
 func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMessage) error {
 	if !isID(id) {
-		return agent.Usagef("runtime %q is not a name such as codex", id)
+		return agent.Usagef("runtime %q: the name must match [a-z][a-z0-9-]*", id)
 	}
 	if err := checkObject(definition); err != nil {
 		return agent.Usagef("definition of runtime %s: %w", id, err)

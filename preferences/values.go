@@ -12,7 +12,7 @@ import (
 func parseToken(s string) (string, error) {
 	id, variant, ok := strings.Cut(s, ":")
 	if !isID(id) || ok && !isID(variant) {
-		return "", agent.Usagef("runtime %q is not a name such as codex or codex:local", s)
+		return "", agent.Usagef("runtime %q: the name must match [a-z][a-z0-9-]*, with \":VARIANT\" for a variant", s)
 	}
 	return s, nil
 }

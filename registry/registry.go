@@ -54,8 +54,8 @@ func Register(rt Runtime) {
 func (r *Registry) Register(rt Runtime) error { return r.register(rt, callSite()) }
 
 func (r *Registry) register(rt Runtime, site site) error {
-	if problem := check(rt); problem != "" {
-		return fmt.Errorf("registry: %w %q at %s: %s", ErrInvalid, rt.ID, site, problem)
+	if err := rt.Check(); err != nil {
+		return fmt.Errorf("registry: %w %q at %s: %w", ErrInvalid, rt.ID, site, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,51 +95,6 @@ func (r *Registry) Refused(id string) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.refused[id]
-}
-
-// check returns what is wrong with rt, or "".
-func check(rt Runtime) string {
-	switch {
-	case !validID(rt.ID):
-		return "the ID must match [a-z][a-z0-9-]*"
-	case rt.Name == "":
-		return "Name is empty"
-	case len(rt.Executables) == 0:
-		return "Executables is empty"
-	case rt.InstallURL == "":
-		return "InstallURL is empty"
-	case rt.Command == nil:
-		return "Command is nil"
-	case rt.Decoder == nil:
-		return "Decoder is nil"
-	case rt.Instructions != nil && rt.Instructions.Prepare == nil:
-		return "Instructions.Prepare is nil"
-	case rt.Session != nil && (rt.Session.Command == nil || rt.Session.Engine == nil):
-		return "Session.Command or Session.Engine is nil"
-	case rt.Terminal != nil && (rt.Terminal.Command == nil || !rt.Terminal.Resume.valid()):
-		return "Terminal.Command is nil or Terminal.Resume is unknown"
-	case rt.Terminal != nil && rt.Terminal.Options.Resume != (rt.Terminal.Resume != ResumeNone):
-		return "Terminal.Options.Resume and Terminal.Resume contradict each other"
-	}
-	for i, v := range rt.Variants {
-		if !validID(v) {
-			return fmt.Sprintf("the variant %q must match [a-z][a-z0-9-]*", v)
-		}
-		if slices.Contains(rt.Variants[:i], v) {
-			return fmt.Sprintf("the variant %q is listed twice", v)
-		}
-	}
-	for _, name := range rt.Executables {
-		if name == "" || strings.ContainsAny(name, "/\\\x00") {
-			return fmt.Sprintf("the executable %q must be a plain name", name)
-		}
-	}
-	return ""
-}
-
-func validID(s string) bool {
-	return s != "" && s[0] >= 'a' && s[0] <= 'z' &&
-		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 // A site is the place of a registration. It is looked up only for an error:
@@ -212,6 +167,23 @@ func (r *Registry) ParseToken(token string) (rt Runtime, variant string, err err
 		known = "none; import a package under backends"
 	}
 	return Runtime{}, "", agent.Usagef("unknown runtime %q (known: %s)", token, known)
+}
+
+// ForeignEnv returns the names of the variables that a recorded run of rt goes
+// without, sorted; see [Runtime.ProviderEnv] and [Runtime.NestedEnv].
+func (r *Registry) ForeignEnv(rt Runtime) []string {
+	own := slices.Concat(rt.TokenEnv, rt.ProviderEnv)
+	var foreign []string
+	for _, other := range r.All() {
+		foreign = append(foreign, other.NestedEnv...)
+		for _, name := range slices.Concat(other.TokenEnv, other.ProviderEnv) {
+			if len(own) > 0 && !slices.Contains(own, name) {
+				foreign = append(foreign, name)
+			}
+		}
+	}
+	slices.Sort(foreign)
+	return slices.Compact(foreign)
 }
 
 // Recognize returns the runtime that says line, a line of agent output, can

@@ -134,3 +134,29 @@ func ExampleRegistry() {
 	fmt.Println(rt.Name, rt.InstallURL, err)
 	// Output: Echo https://example.com/echo <nil>
 }
+
+func TestRefusedRuntimesSayWhy(t *testing.T) {
+	t.Parallel()
+	base := new(registry.Registry)
+	if err := base.Register(echo("known")); err != nil {
+		t.Fatal(err)
+	}
+	r := base.Clone()
+	r.Refuse("mine", errors.New("it is broken"))
+	if _, _, err := r.ParseToken("mine"); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), `runtime "mine" cannot be used: it is broken`) {
+		t.Errorf("ParseToken = %v", err)
+	}
+	r.Refuse("known", errors.New("doubled"))
+	if _, _, err := r.ParseToken("known"); err != nil {
+		t.Errorf("a registered runtime is refused: %v", err)
+	}
+	if _, _, err := r.ParseToken("known:x"); err == nil || strings.Contains(err.Error(), "doubled") {
+		t.Errorf("ParseToken = %v, want an unknown variant", err)
+	}
+	if err := r.Register(echo("mine")); err != nil {
+		t.Fatal(err)
+	}
+	if base.Refused("mine") != nil || len(base.All()) != 1 {
+		t.Error("a clone changes its origin")
+	}
+}

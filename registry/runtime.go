@@ -2,6 +2,10 @@ package registry
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -35,6 +39,16 @@ type Runtime struct {
 
 	// TokenEnv names the variables a credential for it can come from.
 	TokenEnv []string
+
+	// ProviderEnv names further variables that belong to an account with its
+	// provider. In runs that are recorded another runtime gets neither these nor those
+	// of TokenEnv, where it says itself which are its own.
+	ProviderEnv []string
+
+	// NestedEnv names the variables that its CLI sets for its tools and that keep
+	// an agent which such a tool starts from working. A run that is recorded goes
+	// without them.
+	NestedEnv []string
 
 	// LoginFiles returns where its CLI keeps a login for the environment that
 	// getenv reads, as absolute paths; any of them can be there. Nil where files
@@ -172,4 +186,50 @@ func (r Runtime) NewFormatter() agent.Formatter {
 		return r.Formatter()
 	}
 	return formatters.Text()
+}
+
+// Check returns what keeps r from being registered, nil where nothing does.
+func (r Runtime) Check() error {
+	switch {
+	case !ValidID(r.ID):
+		return errors.New("the ID must match [a-z][a-z0-9-]*")
+	case r.Name == "":
+		return errors.New("Name is empty")
+	case len(r.Executables) == 0:
+		return errors.New("Executables is empty")
+	case r.InstallURL == "":
+		return errors.New("InstallURL is empty")
+	case r.Command == nil:
+		return errors.New("Command is nil")
+	case r.Decoder == nil:
+		return errors.New("Decoder is nil")
+	case r.Instructions != nil && r.Instructions.Prepare == nil:
+		return errors.New("Instructions.Prepare is nil")
+	case r.Session != nil && (r.Session.Command == nil || r.Session.Engine == nil):
+		return errors.New("Session.Command or Session.Engine is nil")
+	case r.Terminal != nil && (r.Terminal.Command == nil || !r.Terminal.Resume.valid()):
+		return errors.New("Terminal.Command is nil or Terminal.Resume is unknown")
+	case r.Terminal != nil && r.Terminal.Options.Resume != (r.Terminal.Resume != ResumeNone):
+		return errors.New("Terminal.Options.Resume and Terminal.Resume contradict each other")
+	}
+	for i, v := range r.Variants {
+		if !ValidID(v) {
+			return fmt.Errorf("the variant %q must match [a-z][a-z0-9-]*", v)
+		}
+		if slices.Contains(r.Variants[:i], v) {
+			return fmt.Errorf("the variant %q is listed twice", v)
+		}
+	}
+	for _, name := range r.Executables {
+		if name == "" || strings.ContainsAny(name, "/\\\x00") {
+			return fmt.Errorf("the executable %q must be a plain name", name)
+		}
+	}
+	return nil
+}
+
+// ValidID reports whether s has the form of a runtime's ID: [a-z][a-z0-9-]*.
+func ValidID(s string) bool {
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

@@ -13,12 +13,12 @@ import (
 var errAbandoned = errors.New("a callback of the caller panicked, the agent was ended")
 
 // record asks the recorder how the run is to be recorded.
-func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
-	if r == nil {
+func (p *prepared) record(ctx context.Context, r *Runner) error {
+	if r.Recorder == nil {
 		return nil
 	}
-	recording, err := r.Record(ctx, agent.Recordable{
-		Start: p.start(), Request: p.req, Environ: p.environ(), TokenEnv: p.selection.Runtime.TokenEnv,
+	recording, err := r.Recorder.Record(ctx, agent.Recordable{
+		Start: p.start(), Request: p.req, Environ: p.environ(), ForeignEnv: r.registry().ForeignEnv(p.selection.Runtime),
 		Provider: p.provider(), Session: p.purpose.talks(), Warn: p.warn,
 	})
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *prepared) record(ctx context.Context, r agent.Recorder) error {
 }
 
 // recordOrClose is record, after which nothing is left to close when it fails.
-func (p *prepared) recordOrClose(ctx context.Context, r agent.Recorder) error {
+func (p *prepared) recordOrClose(ctx context.Context, r *Runner) error {
 	goesOn := false
 	defer func() {
 		if !goesOn { // it may have panicked

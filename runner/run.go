@@ -47,14 +47,14 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 		result.Runtime, result.Model, result.Warnings = p.req.Runtime, p.req.Model, p.warnings
 		return result, err
 	}
-	return p.runAndRecord(ctx, r.Recorder)
+	return p.runAndRecord(ctx, r)
 }
 
 // runAndRecord ends what was begun also when a callback panics.
-func (p *prepared) runAndRecord(ctx context.Context, recorder agent.Recorder) (result agent.Result, err error) {
+func (p *prepared) runAndRecord(ctx context.Context, r *Runner) (result agent.Result, err error) {
 	defer p.finish()
 	result = agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}
-	if err = p.recordOrClose(ctx, recorder); err != nil {
+	if err = p.recordOrClose(ctx, r); err != nil {
 		result.RunID, result.Warnings = p.recording.RunID, p.warnings
 		return result, err
 	}

@@ -39,7 +39,7 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	if err != nil {
 		return nil, err
 	}
-	if err := p.recordOrClose(ctx, r.Recorder); err != nil {
+	if err := p.recordOrClose(ctx, r); err != nil {
 		return nil, err
 	}
 	options.Prefix = p.req.Resolved.Setup.Prefix

@@ -29,7 +29,7 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 		p.close(ctx)
 		return nil, p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
 	}
-	if err := p.recordOrClose(ctx, r.Recorder); err != nil {
+	if err := p.recordOrClose(ctx, r); err != nil {
 		return nil, err
 	}
 	s, err := p.openTerminal(ctx, open, options)

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,27 +21,10 @@ const (
 	envConductorURL = "JRUN_CONDUCTOR_URL"
 )
 
-// tokenVariables is the Agent Protocol's own table: the variable of each of its
-// agents that holds the credential.
-var tokenVariables = map[string]string{
-	"claude":     "ANTHROPIC_API_KEY",
-	"codex":      "OPENAI_API_KEY",
-	"gemini":     "GEMINI_API_KEY",
-	"perplexity": "PERPLEXITY_API_KEY",
-	"xai":        "XAI_API_KEY",
-}
-
-// belongings are variables that go with the credential of another one.
-var belongings = map[string]string{"OPENAI_ORG_ID": "OPENAI_API_KEY"}
-
-// outerAgent is set by an agent for its tools; with it, some do not start.
-const outerAgent = "CLAUDECODE"
-
-// environment returns what the agent's environment has because of the record:
-// where the run is, and no credential of another runtime. A runtime that says of
-// no variable that it holds its credential keeps all of them.
+// environment returns the changes to the agent's environment that tell it of its
+// run, and that keep what is another agent's from it.
 func (r *record) environment(run *agent.Recordable) []string {
-	changes := []string{
+	return append([]string{
 		envProject + "=" + r.info.ProjectID,
 		envTask + "=" + r.info.TaskID,
 		envRun + "=" + r.info.RunID,
@@ -51,26 +33,7 @@ func (r *record) environment(run *agent.Recordable) []string {
 		envMessageBus + "=" + r.bus,
 		envTaskFolder + "=" + r.task,
 		envRunFolder + "=" + r.dir,
-		outerAgent,
-	}
-	own := slices.Clone(run.TokenEnv)
-	if name, ok := tokenVariables[baseToken(run.Start.Runtime)]; ok {
-		own = append(own, name)
-	}
-	if len(own) == 0 {
-		return changes
-	}
-	for _, name := range slices.Sorted(maps.Values(tokenVariables)) {
-		if !slices.Contains(own, name) {
-			changes = append(changes, name)
-		}
-	}
-	for name, with := range belongings {
-		if !slices.Contains(own, with) {
-			changes = append(changes, name)
-		}
-	}
-	return changes
+	}, run.ForeignEnv...)
 }
 
 // checkEnv refuses variables of the caller's that would tell the agent it is

@@ -179,7 +179,11 @@ func newBench(t *testing.T, store *runs.Store) *bench {
 		t.Fatal(err)
 	}
 	b.Registry = new(registry.Registry)
-	for _, rt := range []registry.Runtime{fakeRuntime("fake", "FAKE_API_KEY", "XAI_API_KEY"), fakeRuntime("other")} {
+	for _, rt := range []registry.Runtime{fakeRuntime("fake", "FAKE_API_KEY", "XAI_API_KEY"), fakeRuntime("other"), {
+		ID: "nested", Name: "Nested", Executables: []string{"nested"}, InstallURL: "https://example.com/nested",
+		TokenEnv: []string{"OPENAI_API_KEY"}, ProviderEnv: []string{"OPENAI_ORG_ID", "XAI_API_KEY"}, NestedEnv: []string{"NESTED"},
+		Command: fakeRuntime("").Command, Decoder: fakeRuntime("").Decoder,
+	}} {
 		if err := b.Registry.Register(rt); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +193,7 @@ func newBench(t *testing.T, store *runs.Store) *bench {
 	}
 	b.Environ = []string{
 		"PATH=" + path, "GORACE=atexit_sleep_ms=0", "HOME=" + t.TempDir(), "FAKE_API_KEY=" + secret,
-		"OPENAI_API_KEY=sk-openai", "OPENAI_ORG_ID=org", "XAI_API_KEY=sk-xai-secret", "CLAUDECODE=1",
+		"OPENAI_API_KEY=sk-openai", "OPENAI_ORG_ID=org", "XAI_API_KEY=sk-xai-secret", "NESTED=1",
 	}
 	b.Warn = func(line string) { b.warnings = append(b.warnings, line) }
 	if store.Root == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 )
 
 // FuzzOutput checks for every runtime that the events of an output do not depend
@@ -63,7 +64,7 @@ func FuzzDescribedJSON(f *testing.F) { fuzzDescribed(f, "ndjson:claude") }
 
 func fuzzDescribed(f *testing.F, output string) {
 	f.Helper()
-	rt, err := registry.Describe("mine", []byte(`{"name":"Mine","executables":["mine"],"install_url":"https://example.com/mine","args":[],"output":"`+output+`"}`), registry.Default())
+	rt, err := described.Runtime("mine", []byte(`{"name":"Mine","executables":["mine"],"install_url":"https://example.com/mine","args":[],"output":"`+output+`"}`), registry.Default())
 	if err != nil {
 		f.Fatal(err)
 	}

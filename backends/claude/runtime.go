@@ -93,6 +93,7 @@ func Runtime() registry.Runtime {
 		InstallURL:    "https://github.com/anthropics/claude-code?tab=readme-ov-file#get-started",
 		Provider:      "anthropic",
 		TokenEnv:      []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+		NestedEnv:     []string{"CLAUDECODE"},
 		LoginFiles:    loginFiles,
 		TestedVersion: "2.1.329",
 		Options: registry.Options{

@@ -97,6 +97,7 @@ func Runtime() registry.Runtime {
 		InstallURL:    "https://developers.openai.com/codex/cli/",
 		Provider:      "openai",
 		TokenEnv:      []string{"CODEX_API_KEY"},
+		ProviderEnv:   []string{"OPENAI_API_KEY", "OPENAI_ORG_ID"},
 		LoginFiles:    loginFiles,
 		TestedVersion: "0.169.0",
 		Options: registry.Options{

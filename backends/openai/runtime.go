@@ -27,5 +27,7 @@ func init() { registry.Register(Runtime()) }
 
 // Runtime returns the description of any OpenAI-compatible endpoint.
 func Runtime() registry.Runtime {
-	return rest.Runtime(rest.Service{ID: ID, Name: "OpenAI-compatible endpoint", TokenEnv: "OPENAI_API_KEY"})
+	rt := rest.Runtime(rest.Service{ID: ID, Name: "OpenAI-compatible endpoint", TokenEnv: "OPENAI_API_KEY"})
+	rt.ProviderEnv = []string{"OPENAI_ORG_ID"}
+	return rt
 }

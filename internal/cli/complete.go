@@ -63,7 +63,7 @@ func (inv *invocation) candidates(typed []string, current string) []string {
 		}
 		return nil
 	case strings.HasPrefix(current, "-"):
-		return append(described(leaf, inv.root), flagsOf(inv.root.flags)...)
+		return append(ownFlags(leaf, inv.root), flagsOf(inv.root.flags)...)
 	case len(leaf.sub) > 0:
 		var out []string
 		for _, sub := range leaf.sub {
@@ -76,7 +76,7 @@ func (inv *invocation) candidates(typed []string, current string) []string {
 	return nil
 }
 
-func described(leaf, root *command) []string {
+func ownFlags(leaf, root *command) []string {
 	if leaf == root {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
-	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -212,7 +212,7 @@ func setRuntimeDefinition(ctx context.Context, inv *invocation, args []string) e
 		}
 	}
 	// Of the other descriptions none counts: this one may replace any.
-	if _, err := registry.Describe(id, []byte(definition), inv.env.registry()); err != nil {
+	if _, err := described.Runtime(id, []byte(definition), inv.env.registry()); err != nil {
 		return err
 	}
 	return preferences.SetRuntimeDefinition(ctx, id, json.RawMessage(definition))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 )
 
 // Every test a page names exists, so that a proof that goes takes its line with
@@ -93,7 +94,7 @@ func TestAddingARuntimeShowsTheDefinition(t *testing.T) {
 	if len(shown) != 1 || string(shown[0][1]) != string(proved) {
 		t.Fatalf("the page shows %d definitions, want the one of acceptance/testdata/qwen.json", len(shown))
 	}
-	rt, err := registry.Describe("qwen", proved, nil)
+	rt, err := described.Runtime("qwen", proved, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

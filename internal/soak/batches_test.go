@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -56,7 +57,7 @@ func TestOrderAndCountAreExactInBatches(t *testing.T) {
 // newRunner returns a runner whose only runtime is the stub.
 func newRunner(t *testing.T, box *sandbox) *runner.Runner {
 	t.Helper()
-	rt, err := registry.Describe("stub", []byte(`{"executables": ["stub"], "install_url": "https://example.com", "output": "ndjson:codex"}`), registry.Default())
+	rt, err := described.Runtime("stub", []byte(`{"executables": ["stub"], "install_url": "https://example.com", "output": "ndjson:codex"}`), registry.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

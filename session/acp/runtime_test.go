@@ -10,6 +10,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/backends/cursor"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 )
@@ -19,7 +20,7 @@ import (
 func TestExampleAgentAsARuntime(t *testing.T) {
 	t.Parallel()
 	program := buildExampleAgent(t)
-	described, err := registry.Describe("mine", []byte(`{
+	fromJSON, err := described.Runtime("mine", []byte(`{
 		"executables": ["agent"], "install_url": "https://example.com/mine",
 		"output": "acp", "args": ["serve", ["--model", "{model}"], "{access}"],
 		"access": {"write": [], "full": ["--all"]}
@@ -27,7 +28,7 @@ func TestExampleAgentAsARuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, rt := range []registry.Runtime{described, cursor.Runtime()} {
+	for _, rt := range []registry.Runtime{fromJSON, cursor.Runtime()} {
 		t.Run(rt.ID, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -75,7 +75,7 @@ var (
 	groundFiles = []string{
 		"work/.git/HEAD", "work/.git/config", "work/.git/hooks/x", "work/file", "work/sub/x/y/file", "work/Straße", "work/~/x",
 		"work-too/file", "added/file", "added/.git/config", "outside/file", "outside/dir/file", "outside/hard",
-		"work/bare/HEAD", "work/bare/config", "work/bare/objects/x", "work/bare/refs/x", "home/.gemini/GEMINI.md", "home/.bashrc",
+		"work/bare/HEAD", "work/bare/config", "work/bare/objects/x", "work/bare/refs/x", "home/.agent/MEMORY.md", "home/.bashrc",
 	}
 	groundLinks = map[string]string{
 		"work/in":           "sub",
@@ -156,7 +156,7 @@ func (g *Ground) paths(base string) []HostilePath {
 
 		no("a file outside", g.Outside+"/file"),
 		no("a new file outside", g.Outside+"/new"),
-		no("the user's memory of an agent", g.Home+"/.gemini/GEMINI.md"),
+		no("the user's memory of an agent", g.Home+"/.agent/MEMORY.md"),
 		no("what the user's shell runs", g.Home+"/.bashrc"),
 		no("a folder whose name begins the same", base+"/work-too/file"),
 		no("a new folder whose name begins the same", base+"/work2/file"),

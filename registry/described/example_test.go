@@ -1,14 +1,14 @@
-package registry_test
+package described_test
 
 import (
 	"fmt"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
 )
 
-func ExampleDescribe() {
-	rt, err := registry.Describe("mine", []byte(`{
+func ExampleRuntime() {
+	rt, err := described.Runtime("mine", []byte(`{
 		"executables": ["mine"],
 		"install_url": "https://example.com/mine",
 		"args": ["run", ["--model", "{model}"], "--", "{prompt}"],

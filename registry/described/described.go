@@ -1,4 +1,6 @@
-package registry
+// Package described makes runtimes of definitions in JSON, for users who have a CLI
+// and no wish to write Go: see [Definition].
+package described
 
 import (
 	"context"
@@ -16,6 +18,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // The words of a definition's members.
@@ -40,50 +43,49 @@ const maxArgument = 128<<10 - 1
 // runVariable tags the processes of a run, so that none is left behind.
 const runVariable = "BUS_AGENT_RUN"
 
-// Describe returns the runtime that a [Definition] in JSON describes. known
-// holds the runtimes whose output format it may name; nil is none. The runtime
-// is not registered.
+// Runtime returns the runtime with this ID that a [Definition] in JSON describes.
+// known holds the runtimes whose output format the definition may name, and whose
+// IDs are taken; nil is none. The runtime is not registered, but can be.
 //
-// An agent.ErrUsage error says what is wrong and where: the ID has the wrong
-// form or is known already, or the description is not one. A Runtime that comes
-// back without an error can be registered.
-func Describe(id string, description []byte, known *Registry) (Runtime, error) {
+// The error is of kind agent.ErrUsage. It says what is wrong with the ID or where in
+// the definition, and shows no value of a variable.
+func Runtime(id string, definition []byte, known *registry.Registry) (registry.Runtime, error) {
 	if known == nil {
-		known = new(Registry)
+		known = new(registry.Registry)
 	}
-	if !validID(id) {
-		return Runtime{}, agent.Usagef("runtime %q: the ID must match [a-z][a-z0-9-]*", id)
+	if !registry.ValidID(id) {
+		return registry.Runtime{}, agent.Usagef("runtime %q: the ID must match [a-z][a-z0-9-]*", id)
 	}
 	if _, ok := known.Lookup(id); ok {
-		return Runtime{}, agent.Usagef("runtime %q is built in; choose another ID", id)
+		return registry.Runtime{}, agent.Usagef("runtime %q is built in; choose another ID", id)
 	}
-	rt, err := describe(id, description, known)
+	rt, err := newRuntime(id, definition, known)
 	if err != nil {
-		return Runtime{}, agent.Usagef("definition of runtime %s: %w", id, err)
+		return registry.Runtime{}, agent.Usagef("definition of runtime %s: %w", id, err)
 	}
 	return rt, nil
 }
 
-func describe(id string, description []byte, known *Registry) (Runtime, error) {
-	d, err := parseDefinition(description)
+func newRuntime(id string, definition []byte, known *registry.Registry) (registry.Runtime, error) {
+	d, err := parseDefinition(definition)
 	if err != nil {
-		return Runtime{}, err
+		return registry.Runtime{}, err
 	}
 	if d.Name == "" {
 		d.Name = id
 	}
 	for _, check := range []func() error{d.checkWords, d.checkNames, d.checkArgs, d.checkAccess} {
 		if err := check(); err != nil {
-			return Runtime{}, err
+			return registry.Runtime{}, err
 		}
 	}
-	rt := Runtime{
+	rt := registry.Runtime{
 		ID:          id,
 		Name:        d.Name,
 		Executables: d.Executables,
 		InstallURL:  d.InstallURL,
 		TokenEnv:    d.TokenEnv,
-		Options: Options{
+		Options: registry.Options{
 			Model:  d.has(holdModel),
 			Resume: d.has(holdResume),
 			Access: d.accesses(),
@@ -93,20 +95,17 @@ func describe(id string, description []byte, known *Registry) (Runtime, error) {
 		Instructions: d.adapter(),
 	}
 	if d.Prompt == promptByArgument {
-		rt.PromptLimit = Limit{Bytes: maxArgument - 1} // a line break may go before it
+		rt.PromptLimit = registry.Limit{Bytes: maxArgument - 1} // a line break may go before it
 	}
 	if err := d.readAs(&rt, known); err != nil {
-		return Runtime{}, err
+		return registry.Runtime{}, err
 	}
 	if d.Output == outputACP {
 		if err := d.converse(&rt); err != nil {
-			return Runtime{}, err
+			return registry.Runtime{}, err
 		}
 	}
-	if problem := check(rt); problem != "" {
-		return Runtime{}, errors.New(problem)
-	}
-	return rt, nil
+	return rt, rt.Check()
 }
 
 // checkWords fills in the defaults of the members that are one of several words.
@@ -223,7 +222,7 @@ func (d *Definition) accesses() []agent.Access {
 }
 
 // readAs lets the output be read as the definition says.
-func (d *Definition) readAs(rt *Runtime, known *Registry) error {
+func (d *Definition) readAs(rt *registry.Runtime, known *registry.Registry) error {
 	switch id, ndjson := strings.CutPrefix(d.Output, outputNDJSON); {
 	case d.Output == "" || d.Output == outputText || d.Output == outputACP:
 		rt.Decoder = formatters.Generic
@@ -304,11 +303,11 @@ func (d *Definition) reads(agent.Request) []instructions.Read {
 }
 
 // adapter returns what arranges a run; nil where there is nothing to arrange.
-func (d *Definition) adapter() *Instructions {
+func (d *Definition) adapter() *registry.Instructions {
 	if d.Instructions == instructionsNone && d.Prompt != promptByFile && len(d.Executed) == 0 {
 		return nil
 	}
-	return &Instructions{Prepare: d.prepare, MaxBytes: instructions.MaxBytes}
+	return &registry.Instructions{Prepare: d.prepare, MaxBytes: instructions.MaxBytes}
 }
 
 // prepare puts AGENTS.md before the prompt, or leaves it to the CLI. Nothing is

@@ -1,4 +1,4 @@
-package registry
+package described
 
 import (
 	"testing"

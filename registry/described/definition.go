@@ -1,4 +1,4 @@
-package registry
+package described
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// MaxDefinition is the longest description [Describe] takes, in bytes.
-const MaxDefinition = 64 << 10
+// MaxBytes is the longest definition [Runtime] takes.
+const MaxBytes = 64 << 10
 
 // A Definition describes a runtime without Go code. Its JSON form is one
 // object; only executables and install_url are required, and a member that is
-// not listed here is an error. [Describe] makes a [Runtime] of it:
+// not listed here is an error. [Runtime] makes a runtime of it:
 //
 //	{
 //	  "executables": ["mine"],
@@ -170,8 +170,8 @@ func (d *Definition) members() []member {
 func parseDefinition(raw []byte) (Definition, error) {
 	var d Definition
 	switch {
-	case len(raw) > MaxDefinition:
-		return d, fmt.Errorf("it has %d bytes, the limit is %d", len(raw), MaxDefinition)
+	case len(raw) > MaxBytes:
+		return d, fmt.Errorf("it has %d bytes, the limit is %d", len(raw), MaxBytes)
 	case !utf8.Valid(raw):
 		return d, errors.New("it is not valid UTF-8")
 	}

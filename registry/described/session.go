@@ -1,15 +1,16 @@
-package registry
+package described
 
 import (
 	"fmt"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
 )
 
 // converse makes rt one that holds sessions and does not run once.
-func (d *Definition) converse(rt *Runtime) error {
+func (d *Definition) converse(rt *registry.Runtime) error {
 	if d.Prompt != promptByStdin {
 		return fmt.Errorf("prompt: %q is of no use with output %q, which has messages instead", d.Prompt, outputACP)
 	}
@@ -17,7 +18,7 @@ func (d *Definition) converse(rt *Runtime) error {
 		return fmt.Errorf("args: %s is of no use with output %q, which resumes by a message", holdResume, outputACP)
 	}
 	rt.Options.Resume = true
-	rt.Session = &Session{
+	rt.Session = &registry.Session{
 		Command:  d.agent,
 		Engine:   d.engine,
 		Protocol: outputACP,

@@ -1,4 +1,4 @@
-package registry
+package described
 
 import (
 	"errors"
@@ -14,13 +14,14 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // known is a registry with one runtime, "known".
-func known(t testing.TB) *Registry {
+func known(t testing.TB) *registry.Registry {
 	t.Helper()
-	r := new(Registry)
-	if err := r.Register(Runtime{
+	r := new(registry.Registry)
+	if err := r.Register(registry.Runtime{
 		ID: "known", Name: "Known", Executables: []string{"known"}, InstallURL: "https://example.com",
 		Command:       func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
 		Decoder:       func() formatters.Decoder { return formatters.Generic() },
@@ -33,9 +34,9 @@ func known(t testing.TB) *Registry {
 }
 
 // described returns the runtime with the required members and more.
-func described(t testing.TB, members string) Runtime {
+func described(t testing.TB, members string) registry.Runtime {
 	t.Helper()
-	rt, err := Describe("mine", []byte(minimal(members)), known(t))
+	rt, err := Runtime("mine", []byte(minimal(members)), known(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestDescribedCommandRefuses(t *testing.T) {
 
 func TestDescribeRefuses(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat(" ", MaxDefinition)
+	long := strings.Repeat(" ", MaxBytes)
 	for _, c := range []struct{ description, text string }{
 		{"", "it is not JSON: unexpected EOF"},
 		{"{", "it is not JSON"},
@@ -186,17 +187,17 @@ func TestDescribeRefuses(t *testing.T) {
 		{`{"executables":["x"],"install_url":"https:///x"}`, "install_url"},
 		{`{"executables":["x"],"install_url":"https://x\n"}`, "install_url"},
 	} {
-		_, err := Describe("mine", []byte(c.description), known(t))
+		_, err := Runtime("mine", []byte(c.description), known(t))
 		if !errors.Is(err, agent.ErrUsage) || !strings.HasPrefix(err.Error(), "definition of runtime mine: ") || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("Describe(%.80s) = %v, want a usage error with %q", c.description, err, c.text)
+			t.Errorf("Runtime(%.80s) = %v, want a usage error with %q", c.description, err, c.text)
 		}
 		if err != nil && strings.Contains(err.Error(), "hidden") {
 			t.Errorf("the error shows the value of a variable: %v", err)
 		}
 	}
 	for id, text := range map[string]string{"Mine": "must match", "": "must match", "known": "built in", "a:b": "must match"} {
-		if _, err := Describe(id, []byte(minimal("")), known(t)); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), text) {
-			t.Errorf("Describe(%q) = %v, want a usage error with %q", id, err, text)
+		if _, err := Runtime(id, []byte(minimal("")), known(t)); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), text) {
+			t.Errorf("Runtime(%q) = %v, want a usage error with %q", id, err, text)
 		}
 	}
 }
@@ -204,10 +205,10 @@ func TestDescribeRefuses(t *testing.T) {
 func TestDescribedFacts(t *testing.T) {
 	t.Parallel()
 	plain := described(t, "")
-	if plain.Name != "mine" || plain.ReportsResult || plain.Recognize != nil || plain.PromptLimit != (Limit{}) {
+	if plain.Name != "mine" || plain.ReportsResult || plain.Recognize != nil || plain.PromptLimit != (registry.Limit{}) {
 		t.Errorf("plain = %+v", plain)
 	}
-	if diff := cmp.Diff(Options{Access: []agent.Access{agent.AccessWrite}}, plain.Options); diff != "" {
+	if diff := cmp.Diff(registry.Options{Access: []agent.Access{agent.AccessWrite}}, plain.Options); diff != "" {
 		t.Error(diff)
 	}
 	rich := described(t, `"name":"Mine","output":"ndjson:known","prompt":"argument","instructions":"none",
@@ -215,14 +216,14 @@ func TestDescribedFacts(t *testing.T) {
 	if rich.Name != "Mine" || !rich.ReportsResult || rich.ExitFailure(1) != agent.FailureQuota || rich.Instructions != nil || rich.PromptLimit.Bytes != 131070 {
 		t.Errorf("rich = %+v", rich)
 	}
-	want := Options{Model: true, Resume: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
+	want := registry.Options{Model: true, Resume: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
 	if diff := cmp.Diff(want, rich.Options); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // prepareIn runs the adapter in a workdir with an AGENTS.md.
-func prepareIn(t *testing.T, rt Runtime, dir string, req agent.Request) (agent.Setup, error) {
+func prepareIn(t *testing.T, rt registry.Runtime, dir string, req agent.Request) (agent.Setup, error) {
 	t.Helper()
 	chain, err := instructions.Discover(dir)
 	if err != nil {
@@ -347,30 +348,7 @@ func TestDescribedRefusesWhatTheCLIWouldRunFromAbove(t *testing.T) {
 	}
 }
 
-func TestRefusedRuntimesSayWhy(t *testing.T) {
-	t.Parallel()
-	base := known(t)
-	r := base.Clone()
-	r.Refuse("mine", errors.New("it is broken"))
-	if _, _, err := r.ParseToken("mine"); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), `runtime "mine" cannot be used: it is broken`) {
-		t.Errorf("ParseToken = %v", err)
-	}
-	r.Refuse("known", errors.New("doubled"))
-	if _, _, err := r.ParseToken("known"); err != nil {
-		t.Errorf("a registered runtime is refused: %v", err)
-	}
-	if _, _, err := r.ParseToken("known:x"); err == nil || strings.Contains(err.Error(), "doubled") {
-		t.Errorf("ParseToken = %v, want an unknown variant", err)
-	}
-	if err := r.Register(described(t, "")); err != nil {
-		t.Fatal(err)
-	}
-	if base.Refused("mine") != nil || len(base.All()) != 1 {
-		t.Error("a clone changes its origin")
-	}
-}
-
-func FuzzDescribe(f *testing.F) {
+func FuzzDefinition(f *testing.F) {
 	for _, members := range []string{
 		"", `"reads":["X.md",".x/skills/*/SKILL.md"]`, `"name":"x","token_env":["A"],"env":{"A":null,"B":"c"},"executed":["a/b"]`,
 		`"args":["-x",["--model","{model}"],"--","{prompt}"],"prompt":"argument","slash_commands":true`,
@@ -381,7 +359,7 @@ func FuzzDescribe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, description []byte) {
 		r := known(t)
-		rt, err := Describe("mine", description, r)
+		rt, err := Runtime("mine", description, r)
 		if err != nil {
 			if !errors.Is(err, agent.ErrUsage) || strings.ContainsAny(fmt.Sprint(err), "\n\x1b") {
 				t.Fatalf("not a usage error of one line: %q", err)
