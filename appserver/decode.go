@@ -113,11 +113,12 @@ const completedMethod = "turn/completed"
 // where that is empty, with one turn running, empty where it is not known.
 func (d *decoder) events(n Notification, subagent, running string) []agent.Event {
 	var p notice
-	if err := json.Unmarshal(n.Params, &p); err != nil && n.Method != completedMethod {
+	unread := len(n.Params) > 0 && json.Unmarshal(n.Params, &p) != nil
+	if unread && n.Method != completedMethod {
 		return raw(n)
 	}
 	if subagent == "" {
-		return d.decode(n, &p, running)
+		return d.decode(n, &p, running, unread)
 	}
 	if d.others == nil {
 		d.others = map[string]*decoder{}
@@ -128,7 +129,7 @@ func (d *decoder) events(n Notification, subagent, running string) []agent.Event
 		}
 		d.others[subagent] = &decoder{}
 	}
-	events := d.others[subagent].decode(n, &p, p.TurnID)
+	events := d.others[subagent].decode(n, &p, p.TurnID, unread)
 	for i := range events {
 		events[i].Subagent = subagent
 	}
@@ -138,14 +139,15 @@ func (d *decoder) events(n Notification, subagent, running string) []agent.Event
 // maxOthers is how many subagents are remembered.
 const maxOthers = 256
 
-func (d *decoder) decode(n Notification, p *notice, running string) []agent.Event {
+// decode decodes a notification, of which p holds what could be read.
+func (d *decoder) decode(n Notification, p *notice, running string, unread bool) []agent.Event {
 	d.modern = d.modern || strings.HasPrefix(n.Method, "item/")
 	switch n.Method {
 	case "turn/started":
 		d.reset()
 	case completedMethod:
 		d.reset()
-		return completed(p)
+		return completed(p, unread)
 	case "item/agentMessage/delta":
 		return d.delta(agent.KindText, p.ItemID, p.Delta)
 	case "item/reasoning/summaryTextDelta", "item/reasoning/textDelta":
@@ -205,8 +207,9 @@ func (d *decoder) delta(kind agent.Kind, id, text string) []agent.Event {
 	return []agent.Event{{Kind: kind, MessageID: id, Delta: true, Text: text}}
 }
 
-// completed is the end of a turn. An older server tells no status.
-func completed(p *notice) []agent.Event {
+// completed is the end of a turn. An older server tells no status; one that cannot
+// be read is a failure.
+func completed(p *notice, unread bool) []agent.Event {
 	status, failure := "", (*problem)(nil)
 	if p.Turn != nil {
 		status, failure = p.Turn.Status, p.Turn.Error
@@ -214,6 +217,9 @@ func completed(p *notice) []agent.Event {
 	e := agent.Event{Kind: agent.KindResult}
 	switch status {
 	case "", "completed":
+		if unread {
+			e.Failed, e.Text = true, "how the turn has ended cannot be read"
+		}
 	case "interrupted":
 		e.Failed, e.Interrupted, e.Text = true, true, "the turn was interrupted"
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,9 +28,10 @@ type Engine struct {
 	turns     turns
 	maxLine   int // zero is that of the client
 
-	mu        sync.Mutex
-	thread    string
-	questions map[string]json.RawMessage
+	questions session.Questions[json.RawMessage] // the server's IDs
+
+	mu     sync.Mutex
+	thread string
 }
 
 var _ session.Engine = (*Engine)(nil)
@@ -37,7 +39,6 @@ var _ session.Engine = (*Engine)(nil)
 // Open does the handshake and starts or resumes a thread.
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
 	e.transport, e.sink, e.workdir = t, sink, start.Workdir
-	e.questions = map[string]json.RawMessage{}
 	e.client = connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Unknown: e.unknown}, e.maxLine)
 	go func() {
 		sink.Closed(e.client.Err())
@@ -128,11 +129,8 @@ func (e *Engine) threadID() string {
 
 // Answer answers a question for permission.
 func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
-	e.mu.Lock()
-	id := e.questions[approvalID]
-	delete(e.questions, approvalID)
-	e.mu.Unlock()
-	if id == nil {
+	id, open := e.questions.Take(approvalID)
+	if !open {
 		return session.ErrTooLate
 	}
 	return e.client.Answer(ctx, id, d)
@@ -146,13 +144,17 @@ func (e *Engine) Close() error {
 	return e.client.Close()
 }
 
-// approval passes a question on. Its ID is the server's, which counts from 0.
+// approval passes a question on.
 func (e *Engine) approval(q Request) {
-	id := string(q.ID)
-	e.mu.Lock()
-	e.questions[id] = append(json.RawMessage(nil), q.ID...)
-	e.mu.Unlock()
 	event := e.decoder.approval(q, e.workdir)
+	id, asked, _ := e.questions.Open(string(q.ID), slices.Clone(q.ID))
+	if reason := asked.Denied(); reason != "" {
+		e.client.conn.post(message{ID: q.ID, Result: decision(session.Decline)})
+		event.Failed, event.Text = true, reason
+		e.sink.Event(&event)
+		e.sink.Answered(id)
+		return
+	}
 	event.ApprovalID = id
 	e.sink.Event(&event)
 }
@@ -167,7 +169,9 @@ func (e *Engine) note(n Notification, cut *session.Head) {
 	main := about.ThreadID == "" || thread == "" || about.ThreadID == thread
 	switch {
 	case n.Method == "serverRequest/resolved":
-		e.sink.Answered(string(about.RequestID))
+		if id, open := e.questions.Withdraw(string(about.RequestID)); open {
+			e.sink.Answered(id)
+		}
 	case n.Method == "turn/started" && main:
 		e.turns.started(about.id())
 	case n.Method == completedMethod && main:
@@ -175,9 +179,7 @@ func (e *Engine) note(n Notification, cut *session.Head) {
 			e.sink.Event(&agent.Event{Kind: agent.KindHeartbeat}) // a turn that nobody waits for
 			return
 		}
-		e.mu.Lock()
-		clear(e.questions) // they went with the turn
-		e.mu.Unlock()
+		e.questions.Clear() // they went with the turn
 	}
 	subagent := ""
 	if !main {

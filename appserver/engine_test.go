@@ -165,7 +165,7 @@ func TestQuestionsEndWithTheirTurn(t *testing.T) {
 		}
 		defer s.Stop(context.Background(), "")
 		<-s.Send(session.Message{Text: "go"}).Done()
-		if err := engine.Answer(t.Context(), "5", session.Accept); !errors.Is(err, session.ErrTooLate) {
+		if err := engine.Answer(t.Context(), "1", session.Accept); !errors.Is(err, session.ErrTooLate) {
 			t.Error(err)
 		}
 	})
@@ -186,7 +186,6 @@ func TestTurnOfEveryOrder(t *testing.T) {
 		"another turn before":             {`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"x"}}}`, turn1, begun1, `{"method":"turn/completed","params":{"turn":{"id":"x"}}}`, text1, ended1},
 		"another thread":                  {turn1, `{"method":"turn/completed","params":{"threadId":"u","turn":{"id":"1"}}}`, text1, ended1},
 		"all twice":                       {turn1, turn1, begun1, begun1, text1, ended1, ended1},
-		"an end that is not understood":   {turn1, text1, `{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"1","status":7}}}`},
 		"an end without anything":         {turn1, text1, `{"method":"turn/completed"}`},
 		"an answer with error null":       {`{"id":3,"result":{"turn":{"id":"1"}},"error":null}`, text1, ended1},
 		"a beginning without an ID first": {`{"method":"turn/started","params":{"threadId":"t"}}`, turn1, text1, ended1},
@@ -208,6 +207,20 @@ func TestTurnOfEveryOrder(t *testing.T) {
 					synctest.Wait()
 				}
 			})
+		})
+	}
+}
+
+// TestEndThatIsNotUnderstood fails the turn: a status in another form than the
+// server's can be that of a failure.
+func TestEndThatIsNotUnderstood(t *testing.T) {
+	t.Parallel()
+	for _, turn := range []string{`{"id":"1","status":7}`, `{"id":"1","status":["failed"]}`, `{"id":"1","error":"failed"}`, `{"id":"1","status":"completed","error":{"message":7}}`} {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := plays(t, session.Options{}, expect(startTurn), say(turn1), say(text1), say(`{"method":"turn/completed","params":{"threadId":"t","turn":`+turn+`}}`))
+			if _, err := s.Send(session.Message{Text: "go"}).Wait(t.Context()); !errors.Is(err, agent.ErrAgent) {
+				t.Errorf("%s ends the turn with %v", turn, err)
+			}
 		})
 	}
 }
@@ -348,7 +361,7 @@ func TestDecisions(t *testing.T) {
 				o := session.Options{ApprovalTimeout: time.Minute}
 				if test.decision != "" {
 					o.Approve = func(_ context.Context, a session.Approval) session.Decision {
-						if a.Tool.Name != "command" || string(a.Tool.Input) != `{"command":"ls"}` || a.Reason != "why" || a.ID != test.id {
+						if a.Tool.Name != "command" || string(a.Tool.Input) != `{"command":"ls"}` || a.Reason != "why" || a.ID != "1" {
 							t.Errorf("%+v", a)
 						}
 						return test.decision

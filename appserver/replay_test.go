@@ -79,7 +79,7 @@ func want(t *testing.T, s *session.Session, line string) (turn *session.Turn) {
 	case "":
 		d, err := session.ParseDecision(u.Result.Decision)
 		if err == nil {
-			err = s.Answer(t.Context(), string(u.ID), d)
+			err = s.Answer(t.Context(), s.Approvals()[0].ID, d)
 		}
 		if err != nil {
 			t.Error(err)

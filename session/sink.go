@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/busdk/bus-agent/agent"
 )
@@ -13,6 +14,7 @@ type sink Session
 // Event takes note of an event, passes it on, and ends the turn that it ends.
 func (k *sink) Event(e *agent.Event) {
 	s := (*Session)(k)
+	plausible(e.Usage)
 	t := s.note(e)
 	if e.Kind == agent.KindApproval && e.ApprovalID != "" {
 		s.ask(e)
@@ -22,6 +24,19 @@ func (k *sink) Event(e *agent.Event) {
 	}
 	if t != nil {
 		s.finish(t, e)
+	}
+}
+
+// plausible takes out of a usage, which may be nil, what no turn can consume.
+func plausible(u *agent.Usage) {
+	if u == nil {
+		return
+	}
+	for _, n := range []*int64{&u.Input, &u.Cached, &u.Output, &u.Reasoning} {
+		*n = max(0, *n)
+	}
+	if u.CostUSD != nil && !(*u.CostUSD >= 0 && *u.CostUSD <= math.MaxFloat64) {
+		u.CostUSD = nil
 	}
 }
 

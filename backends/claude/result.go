@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -39,8 +40,16 @@ type modelUsage struct {
 
 func (d *decoder) result(raw []byte, events []agent.Event) ([]agent.Event, bool) {
 	var r result
-	if json.Unmarshal(raw, &r) != nil {
+	err := json.Unmarshal(raw, &r)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !ok {
 		return events, false
+	}
+	var verdict struct {
+		Subtype string `json:"subtype"`
+		IsError bool   `json:"is_error"`
+	}
+	if json.Unmarshal(raw, &verdict) != nil { // the rest, such as usage, may be anything
+		r.IsError, r.Errors = true, []string{"how the turn has ended cannot be read"}
 	}
 	if u := d.usage(&r); u != nil {
 		events = append(events, agent.Event{Kind: agent.KindUsage, Usage: u})

@@ -59,8 +59,9 @@ type Engine struct {
 	connection *sdk.Connection
 	wire       *wire
 	closeInput func() error
-	inbound    *inbound   // the message of the agent that is dealt with
-	decoder    decoder    // of what the agent says in a turn
+	inbound    *inbound // the message of the agent that is dealt with
+	decoder    decoder  // of what the agent says in a turn
+	questions  session.Questions[*question]
 	speaking   sync.Mutex // held during a call of the sink
 
 	lateCancel <-chan struct{} // closed when a late turn is cancelled, nil without one
@@ -69,12 +70,10 @@ type Engine struct {
 	mu          sync.Mutex
 	closed      bool
 	sessionID   string
-	running     bool // a turn is
-	interrupted bool // and was asked to end
-	loading     bool // what the agent says is of earlier turns
-	dropped     int  // of that
-	asked       int
-	questions   map[string]*question
+	running     bool            // a turn is
+	interrupted bool            // and was asked to end
+	loading     bool            // what the agent says is of earlier turns
+	dropped     int             // of that
 	accepted    map[string]bool // edits, for the session
 	usage       agent.Usage     // up to now
 	models      bool            // the agent has models to choose from
@@ -102,7 +101,7 @@ func (e *Engine) connect(t session.Transport, sink session.Sink) {
 	lines, toSDK := io.Pipe()
 	e.sink = sink
 	e.closeInput = sync.OnceValue(t.Input.Close)
-	e.questions, e.accepted = map[string]*question{}, map[string]bool{}
+	e.accepted = map[string]bool{}
 	e.wire = &wire{input: session.NewLineWriter(t.Input), lines: toSDK, open: map[int64]*request{}}
 	e.connection = sdk.NewConnection(e.handle, e.wire, lines)
 	e.connection.SetLogger(slog.New(slog.DiscardHandler)) // before there is anything to log

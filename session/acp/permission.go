@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	sdk "github.com/coder/acp-go-sdk"
@@ -69,23 +68,27 @@ func edit(kind string, files []string) string {
 
 func isEdit(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
 
-// ask opens a question. Its ID is the engine's own: agents count theirs from 0 in
-// each process.
-func (e *Engine) ask(p permission) *question {
-	e.mu.Lock()
-	e.asked++
-	q := &question{id: strconv.Itoa(e.asked), options: p.Options, answer: make(chan answer, 1)}
+// ask opens a question that the agent calls agentID, nil for one that is declined.
+func (e *Engine) ask(agentID string, p permission) *question {
+	q := &question{options: p.Options, answer: make(chan answer, 1)}
 	if isEdit(p.ToolCall.Kind) {
 		// What an agent accepts for the session is more than what it asked for, such
 		// as every edit, so the answer is to accept once.
 		q.options = slices.DeleteFunc(q.options, func(o sdk.PermissionOption) bool { return o.Kind == sdk.PermissionOptionKindAllowAlways })
 		q.edit = edit(p.ToolCall.Kind, e.decoder.files(&p.ToolCall))
 	}
-	e.questions[q.id] = q
-	e.background.Add(1)
-	e.mu.Unlock()
+	id, asked, other := e.questions.Open(agentID, q)
 	event := e.decoder.asked(&p.ToolCall)
-	event.ApprovalID = q.id
+	if reason := asked.Denied(); reason != "" {
+		event.Failed, event.Text = true, reason
+		e.emit(event)
+		if other != nil {
+			other.answer <- withdrawn
+		}
+		return nil
+	}
+	e.background.Add(1)
+	q.id, event.ApprovalID = id, id
 	e.emit(event)
 	return q
 }
@@ -97,7 +100,7 @@ func (e *Engine) wait(ctx context.Context, q *question) (any, *sdk.RequestError)
 	select {
 	case a = <-q.answer:
 	case <-ctx.Done():
-		if e.take(q.id) == nil { // it is answered as well
+		if _, open := e.questions.Take(q.id); !open { // it is answered as well
 			a = <-q.answer
 			break
 		}
@@ -116,29 +119,20 @@ func (e *Engine) unasked(id string) {
 	e.sink.Answered(id)
 }
 
-// take closes a question and returns it, nil when it is not open.
-func (e *Engine) take(id string) *question {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q := e.questions[id]
-	delete(e.questions, id)
-	return q
-}
+// withdrawn is the answer to a question that nobody has answered.
+var withdrawn = answer{sdk.NewRequestPermissionOutcomeCancelled(), true}
 
 // withdraw answers what nobody has answered.
 func (e *Engine) withdraw() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for id, q := range e.questions {
-		delete(e.questions, id)
-		q.answer <- answer{sdk.NewRequestPermissionOutcomeCancelled(), true}
+	for _, q := range e.questions.Clear() {
+		q.answer <- withdrawn
 	}
 }
 
 // Answer answers a question for permission.
 func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
-	q := e.take(approvalID)
-	if q == nil {
+	q, open := e.questions.Take(approvalID)
+	if !open {
 		return session.ErrTooLate
 	}
 	if d == session.Cancel {
@@ -199,8 +193,11 @@ func (e *Engine) handle(ctx context.Context, method string, params json.RawMessa
 			close(in.done)
 			return sdk.RequestPermissionResponse{Outcome: outcome}, nil
 		}
-		q := e.ask(p)
+		q := e.ask(in.id, p)
 		close(in.done)
+		if q == nil {
+			return sdk.RequestPermissionResponse{Outcome: withdrawn.outcome}, nil
+		}
 		return e.wait(ctx, q)
 	}
 	defer close(in.done)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -39,8 +40,8 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 	interrupted := e.interrupted
 	e.running = false
 	tokens := result.Meta.Quota.Tokens
-	e.usage.Input += tokens.Input
-	e.usage.Output += tokens.Output
+	e.usage.Input = sum(e.usage.Input, tokens.Input)
+	e.usage.Output = sum(e.usage.Output, tokens.Output)
 	usage := e.usage
 	e.mu.Unlock()
 	e.withdraw()
@@ -74,6 +75,14 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 		}
 	}
 	e.emit(&event)
+}
+
+// sum adds what an agent says that it has consumed, which can be anything.
+func sum(total, more int64) int64 {
+	if more < 0 || total > math.MaxInt64-more {
+		return total
+	}
+	return total + more
 }
 
 // cancelLate cancels the turn of a message that was given up while it was written:

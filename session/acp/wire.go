@@ -64,6 +64,7 @@ func (r *request) settle() { close(r.settled) }
 // inbound is a message of the agent's own.
 type inbound struct {
 	line []byte
+	id   string        // as the agent wrote it
 	asks bool          // it wants an answer
 	done chan struct{} // closed when it is dealt with
 }
@@ -164,14 +165,15 @@ func (w *wire) end(r *request, err error) {
 // answers returns the request that an answer is for, nil for one that comes
 // twice, or after its time.
 func (w *wire) answers(id []byte) *request {
-	number, err := strconv.ParseFloat(string(id), 64) // some write 1.0
-	if err != nil {
+	whole, rest, _ := bytes.Cut(id, []byte{'.'}) // some write 1.0
+	number, err := strconv.ParseInt(string(whole), 10, 64)
+	if err != nil || len(bytes.Trim(rest, "0")) > 0 {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.open[int64(number)]
-	delete(w.open, int64(number))
+	r := w.open[number]
+	delete(w.open, number)
 	if r != nil && r.late {
 		w.unwanted--
 		return nil
@@ -253,6 +255,9 @@ func (e *Engine) line(line []byte, truncated bool, size int64) error {
 		e.wire.pass(line) // the SDK's own
 	default:
 		in := &inbound{line: line, asks: m.ID != nil, done: make(chan struct{})}
+		if in.asks {
+			in.id = string(*m.ID)
+		}
 		e.inbound = in
 		e.wire.pass(line)
 		<-in.done
@@ -260,15 +265,29 @@ func (e *Engine) line(line []byte, truncated bool, size int64) error {
 	return nil
 }
 
-// answer deals with an answer: line, or else one that says that it is misread.
+// answer deals with an answer, or with one that cannot be read if line is nil. The
+// SDK gets it with the ID as the SDK wrote it: an answer that the SDK does not match
+// with its request would be waited for without end.
 func (e *Engine) answer(id, line []byte) {
 	r := e.wire.answers(id)
 	if r == nil {
 		return
 	}
-	if line == nil {
-		line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":{"code":-32700,"message":"the agent's answer cannot be read"}}`, r.id)
+	var said struct {
+		Result json.RawMessage `json:"result"`
+		Error  json.RawMessage `json:"error"`
 	}
+	if json.Unmarshal(line, &said) != nil {
+		said.Error = json.RawMessage(`{"code":-32700,"message":"the agent's answer cannot be read"}`)
+	}
+	line = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d`, r.id)
+	if said.Result != nil {
+		line = append(append(line, `,"result":`...), said.Result...)
+	}
+	if said.Error != nil {
+		line = append(append(line, `,"error":`...), said.Error...)
+	}
+	line = append(line, '}')
 	r.answered.Store(true)
 	e.wire.pass(line)
 	<-r.settled

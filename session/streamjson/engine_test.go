@@ -68,7 +68,7 @@ func TestDecisions(t *testing.T) {
 				o := session.Options{ApprovalTimeout: time.Minute}
 				if test.decision != "" {
 					o.Approve = func(_ context.Context, a session.Approval) session.Decision {
-						if a.ID != "q1" || a.Tool.ID != "u1" || a.Tool.Name != "Bash" || string(a.Tool.Input) != `{"command":"ls"}` || a.Reason != "why" {
+						if a.ID != "1" || a.Tool.ID != "u1" || a.Tool.Name != "Bash" || string(a.Tool.Input) != `{"command":"ls"}` || a.Reason != "why" {
 							t.Errorf("%+v", a)
 						}
 						return test.decision
@@ -127,7 +127,7 @@ func TestQuestionThatIsTakenBack(t *testing.T) {
 		if len(s.Approvals()) != 0 {
 			t.Errorf("%v", s.Approvals())
 		}
-		if err := s.Answer(t.Context(), "q1", session.Accept); !errors.Is(err, session.ErrTooLate) {
+		if err := s.Answer(t.Context(), "1", session.Accept); !errors.Is(err, session.ErrTooLate) {
 			t.Error(err)
 		}
 	})
@@ -145,7 +145,7 @@ func TestQuestionsEndWithTheirTurn(t *testing.T) {
 		}
 		defer s.Stop(context.Background(), "")
 		<-s.Send(session.Message{Text: "go"}).Done()
-		if err := e.Answer(t.Context(), "q1", session.Accept); !errors.Is(err, session.ErrTooLate) {
+		if err := e.Answer(t.Context(), "1", session.Accept); !errors.Is(err, session.ErrTooLate) {
 			t.Error(err)
 		}
 	})

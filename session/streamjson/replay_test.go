@@ -88,7 +88,7 @@ func want(t *testing.T, s *session.Session, line string) *session.Turn {
 		if u.Response.Response.Behavior == "allow" {
 			d = session.Accept
 		}
-		err = s.Answer(t.Context(), u.Response.RequestID, d)
+		err = s.Answer(t.Context(), s.Approvals()[0].ID, d)
 	default:
 		t.Errorf("the client does not send %s", line)
 	}

@@ -50,7 +50,7 @@ type Engine struct {
 	access    agent.Access
 	last      int
 	waiting   map[string]chan<- *response // by request ID; nil means that there is no answer any more
-	questions map[string]question
+	questions session.Questions[question]
 	accepted  map[string]bool // for the session, by question.subject
 	closed    bool
 	opened    bool
@@ -88,6 +88,7 @@ var (
 
 // question is a question for permission that is open.
 type question struct {
+	requestID   string
 	subject     string
 	input       json.RawMessage
 	suggestions []suggestion
@@ -154,7 +155,7 @@ var errClosed = errors.New("the agent's output has ended")
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
 	e.input, e.sink, e.endTools = session.NewLineWriter(t.Input), sink, t.EndTools
 	e.start, e.access = start, start.Request.Access
-	e.waiting, e.questions, e.accepted = map[string]chan<- *response{}, map[string]question{}, map[string]bool{}
+	e.waiting, e.accepted = map[string]chan<- *response{}, map[string]bool{}
 	e.stream = formatters.NewStream(e.Decoder(), func(event *agent.Event) error {
 		e.event(event)
 		return nil
@@ -217,7 +218,7 @@ func (e *Engine) event(event *agent.Event) {
 		case unwanted:
 			e.unwanted--
 		}
-		clear(e.questions) // they went with the turn
+		e.questions.Clear() // they went with the turn
 		e.mu.Unlock()
 		if unwanted {
 			event = &agent.Event{Kind: agent.KindHeartbeat}
@@ -245,10 +246,9 @@ func (e *Engine) control(line []byte) bool {
 			reply <- &c.Response
 		}
 	case "control_cancel_request":
-		e.mu.Lock()
-		delete(e.questions, c.RequestID)
-		e.mu.Unlock()
-		e.sink.Answered(c.RequestID)
+		if id, open := e.questions.Withdraw(c.RequestID); open {
+			e.sink.Answered(id)
+		}
 	case "control_request":
 		e.asked(&c)
 	case "command_lifecycle":
@@ -275,21 +275,29 @@ func (e *Engine) asked(c *control) {
 		e.reply(c.RequestID, answer{Behavior: "deny", Message: "The question is too long to be read."})
 		return
 	}
-	q := question{c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
+	q := question{c.RequestID, c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
+	event := agent.Event{
+		Kind: agent.KindApproval, Text: c.Request.Reason,
+		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
+	}
+	id, asked, _ := e.questions.Open(c.RequestID, q)
+	if reason := asked.Denied(); reason != "" {
+		e.reply(c.RequestID, answer{Behavior: "deny", Message: reason})
+		event.Failed, event.Text = true, reason
+		e.sink.Event(&event)
+		e.sink.Answered(id)
+		return
+	}
 	e.mu.Lock()
 	accepted := e.accepted[q.subject] || e.includes(&c.Request)
-	if !accepted {
-		e.questions[c.RequestID] = q
-	}
 	e.mu.Unlock()
 	if accepted {
+		e.questions.Take(id)
 		e.reply(c.RequestID, q.answer(session.Accept))
 		return
 	}
-	e.sink.Event(&agent.Event{
-		Kind: agent.KindApproval, ApprovalID: c.RequestID, Text: c.Request.Reason,
-		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
-	})
+	event.ApprovalID = id
+	e.sink.Event(&event)
 }
 
 // includes reports whether write access includes what is asked. e.mu is held.
@@ -447,17 +455,16 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 
 // Answer answers a question for permission.
 func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
-	e.mu.Lock()
-	q, open := e.questions[approvalID]
-	delete(e.questions, approvalID)
-	if open && d == session.AcceptForSession {
-		e.accepted[q.subject] = true
-	}
-	e.mu.Unlock()
+	q, open := e.questions.Take(approvalID)
 	if !open {
 		return session.ErrTooLate
 	}
-	line, err := q.answer(d).line(approvalID)
+	if d == session.AcceptForSession {
+		e.mu.Lock()
+		e.accepted[q.subject] = true
+		e.mu.Unlock()
+	}
+	line, err := q.answer(d).line(q.requestID)
 	if err != nil {
 		return err
 	}
