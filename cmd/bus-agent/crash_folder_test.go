@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/runner"
@@ -21,9 +20,6 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()
 			s := startSupervised(t)
-			for deadline := time.Now().Add(patience); s.entry.SessionID == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-				s.find(t) // the ID is written beside all else
-			}
 			if err := syscall.Kill(s.entry.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
@@ -57,11 +53,12 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 			}
 			cmd := s.command("session", next, "one")
 			cmd.Dir = s.path("home")
-			if out, err := cmd.CombinedOutput(); err != nil {
+			out, err := cmd.CombinedOutput()
+			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			if left := places.Abandoned(s.entry.PID); len(left) > 0 {
-				t.Errorf("left are %+v", left)
+				t.Errorf("left are %+v\n%s", left, out)
 			}
 			if text, err := os.ReadFile(s.path("work/" + parent + "/sessions/said")); err != nil || string(text) != "hello" {
 				t.Errorf("kept is %q, %v", text, err)

@@ -23,7 +23,7 @@ type supervised struct {
 	children []string // identities of the agent and the like
 }
 
-// startSupervised starts a session with a turn that goes on.
+// startSupervised starts a session with a turn that does not end. Its ID is known.
 func startSupervised(t *testing.T) *supervised {
 	t.Helper()
 	s := &supervised{sandbox: newSandbox(t, "claude", "converse\n")}
@@ -31,9 +31,14 @@ func startSupervised(t *testing.T) *supervised {
 	if err := awaitFile(s.path("there")); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if s.entry, err = sessionsOf(s.path("home")).Find("one"); err != nil {
-		t.Fatal(err)
+	// The ID is written beside all else.
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if s.find(t); s.entry.SessionID != "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the session has no ID")
+		}
 	}
 	for _, pid := range childrenOf(t, s.entry.PID) {
 		id, err := process.Identify(pid)
