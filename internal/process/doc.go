@@ -99,6 +99,15 @@
 // process of any run. A main program that starts nothing but runs says so; then
 // an orphan that bears no mark is a member too, while there is one run.
 //
+// # Headroom
+//
+// On Linux the started process gets a limit on processes a reserve below what limits
+// this program, soft and hard, and hands it down: RLIMIT_NPROC, which counts the
+// processes and threads of the user. An agent that forks without end is refused more
+// while this program can start threads. It is set with the mark; it does not hold for
+// the superuser. What is to be killed and has others come after it is stopped first,
+// so that it keeps its place until nothing of it can fork.
+//
 // # Leftovers
 //
 // A program that is killed, or that ends by a panic in a goroutine of its own,

@@ -109,8 +109,10 @@ var hardLimit = sync.OnceValue(func() uint64 {
 	return limit.Max
 })
 
-// setMark marks a process that was just started and reports whether it could.
+// setMark marks a process that was just started and reports whether it could. A
+// process that has a mark to hand down has the limit of agents, too.
 func setMark(pid int, mark uint64) bool {
+	setLimit(pid)
 	if mark == 0 {
 		return false
 	}

@@ -33,6 +33,7 @@ func (g *registry) kill() (alive bool) {
 	g.reaping.Lock() // so that no leader's number becomes that of another process
 	defer g.reaping.Unlock()
 	for _, r := range g.all() {
+		r.freeze()
 		r.killAdopted(map[int]uint64{}, time.Now().Add(time.Second))
 		found, err := r.look()
 		alive = alive || len(found) > 0 || err == errUnsettled

@@ -53,6 +53,9 @@ func (r *run) sweep() (swept, survived int) {
 	deadline := time.Now().Add(sweepLimit)
 	for round := 0; ; round++ {
 		before := len(killed)
+		if round > 0 {
+			r.freeze()
+		}
 		r.killAdopted(killed, deadline)
 		alive, err := r.look()
 		// The youngest first: what flees by forking is soon gone.
@@ -72,6 +75,27 @@ func (r *run) sweep() (swept, survived int) {
 			chase(func(mark uint64) bool { return mark == r.mark }, r.proves) // there are new ones
 		}
 		time.Sleep(min(time.Duration(round)*50*time.Microsecond, 10*time.Millisecond))
+	}
+}
+
+// freeze stops the members that are alive. What is stopped forks no more and yet
+// counts as a process of its user, so that what is not stopped is soon refused another
+// one, see agentLimit: the second look usually finds nothing new. What forks and exits
+// without end is not frozen but killed, by killAdopted.
+func (r *run) freeze() {
+	const looks = 4
+	stopped := make(map[int]uint64) // PID to start time
+	for range looks {
+		alive, err := r.look()
+		before := len(stopped)
+		for _, m := range alive {
+			if stopped[m.pid] != m.born && signalProcess(m, unix.SIGSTOP) {
+				stopped[m.pid] = m.born
+			}
+		}
+		if len(stopped) == before && err != errUnsettled {
+			return
+		}
 	}
 }
 

@@ -1,0 +1,137 @@
+package process
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// reserve is how many processes and threads of the user the agents of this program
+// leave free. An agent that forks without end is refused more while this program can
+// still start the threads with which it ends the agent, as can other programs like it
+// and the shell from which the user looks.
+const reserve = 128
+
+// agentLimit is the RLIMIT_NPROC of agents, which they hand down: reserve less than
+// what limits this program. It is false where there is no limit, or no room.
+var agentLimit = sync.OnceValues(func() (limit unix.Rlimit, ok bool) {
+	if err := unix.Prlimit(0, unix.RLIMIT_NPROC, nil, &limit); err != nil {
+		return limit, false
+	}
+	room, total := systemRoom()
+	used := uint64(0)
+	if room < limit.Cur || limit.Cur-min(total, limit.Cur) < 4*reserve {
+		used = ownTasks() // which costs a look at every process
+	}
+	limit.Cur, ok = lessReserve(limit.Cur, used, room)
+	limit.Max = limit.Cur // it could raise it otherwise
+	return limit, ok
+})
+
+// lessReserve returns the limit of an agent whose user has a limit, a number of
+// processes and threads, and room for that many more by the limits of the system. An
+// agent gets three quarters of the room at least.
+func lessReserve(limit, used, room uint64) (uint64, bool) {
+	if room < math.MaxUint64-used {
+		limit = min(limit, used+room)
+	}
+	if limit == unix.RLIM_INFINITY || limit <= used {
+		return 0, false
+	}
+	return limit - min(reserve, (limit-used)/4), true
+}
+
+// setLimit keeps a process that was just started from using up what this program needs.
+func setLimit(pid int) {
+	if limit, ok := agentLimit(); ok {
+		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil)
+	}
+}
+
+// firstNamespaces are the names that the kernel gives the namespaces it starts with.
+var firstNamespaces = map[string]string{"pid": "pid:[4026531836]", "user": "user:[4026531837]"}
+
+// systemRoom returns how many processes and threads can be started before the control
+// groups of this process or the system refuse more, and how many there are. In a
+// namespace it returns no limit: the limit of a user counts what is outside as well,
+// which cannot be seen.
+func systemRoom() (room, total uint64) {
+	room, total = math.MaxUint64, math.MaxUint64
+	if load := strings.Fields(firstLine("/proc/loadavg")); len(load) > 3 {
+		if _, n, found := strings.Cut(load[3], "/"); found {
+			total = limitOf(n)
+		}
+	}
+	for kind, name := range firstNamespaces {
+		if here, _ := os.Readlink("/proc/self/ns/" + kind); here != name {
+			return room, total
+		}
+	}
+	less := func(limit, used uint64) {
+		if limit != math.MaxUint64 && used != math.MaxUint64 {
+			room = min(room, limit-min(used, limit))
+		}
+	}
+	less(limitOf(firstLine("/proc/sys/kernel/pid_max")), total)
+	less(limitOf(firstLine("/proc/sys/kernel/threads-max")), total)
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		top := "/sys/fs/cgroup"
+		switch {
+		case len(fields) < 3:
+			continue
+		case fields[1] == "pids":
+			top += "/pids"
+		case fields[1] != "":
+			continue
+		}
+		for dir := filepath.Join(top, fields[2]); strings.HasPrefix(dir, top); dir = filepath.Dir(dir) {
+			less(limitOf(firstLine(dir+"/pids.max")), limitOf(firstLine(dir+"/pids.current")))
+		}
+	}
+	return room, total
+}
+
+// ownTasks returns how many processes and threads of this user can be seen.
+func ownTasks() (n uint64) {
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	uid := strconv.Itoa(unix.Getuid())
+	for _, name := range names {
+		var buf [4096]byte
+		mine, threads := false, 1 // of a zombie the kernel does not show it
+		for line := range bytes.Lines(readProc(number([]byte(filepath.Base(name))), "status", buf[:])) {
+			switch fields := bytes.Fields(line); {
+			case len(fields) < 2:
+			case string(fields[0]) == "Uid:":
+				mine = string(fields[1]) == uid
+			case string(fields[0]) == "Threads:":
+				threads = number(fields[1])
+			}
+		}
+		if mine {
+			n += uint64(threads)
+		}
+	}
+	return n
+}
+
+func firstLine(file string) string {
+	text, _ := os.ReadFile(file)
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line
+}
+
+// limitOf returns a number, or the highest one for anything else.
+func limitOf(text string) uint64 {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return n
+	}
+	return math.MaxUint64
+}

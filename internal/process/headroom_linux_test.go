@@ -1,0 +1,145 @@
+package process
+
+import (
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	actions["limit"] = limitUser
+	actions["crowd"] = crowd
+	actions["crowded"] = crowded
+	actions["kill all"] = func(step) { check(unix.Kill(-1, unix.SIGKILL)) }
+}
+
+// An agent that starts processes until it is refused more cannot keep its owner from
+// ending all of them: neither where it started them as its own, nor as orphans.
+func TestAgentThatUsesUpProcessesIsEnded(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "crowd-") // one of the test's own is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	program := filepath.Join(dir, "test")
+	if out, err := exec.Command("cp", executable(), program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	as := func(steps ...step) *exec.Cmd {
+		c := exec.Command(program, fakeArgs(steps)...)
+		c.Dir, c.Env = dir, []string{"GORACE=atexit_sleep_ms=0", "GOMAXPROCS=2"}
+		return c
+	}
+	// The limit does not hold for the superuser, who becomes a user of whom there
+	// is nothing else.
+	if os.Getuid() == 0 {
+		uid := uint32(1_000_000 + os.Getpid())
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, int(uid), int(uid))); err != nil {
+			t.Fatal(err)
+		}
+		user := as
+		as = func(steps ...step) *exec.Cmd {
+			c := user(steps...)
+			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+			return c
+		}
+		t.Cleanup(func() { _ = as(step{Do: "kill all"}).Run() })
+	}
+	if out, err := as(step{Do: "limit", N: 100}, step{Do: "crowded"}).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%.2000s", err, out)
+	}
+}
+
+// limitUser limits the processes of the user to N more than there are.
+func limitUser(s step) {
+	n := ownTasks() + uint64(s.N)
+	check(unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n}))
+}
+
+// crowded ends an agent that uses up the processes of the user.
+func crowded(step) {
+	check(BecomeSubreaper(true))
+	p, err := Start(testContext, Spec{
+		Path: executable(), Args: fakeArgs([]step{{Do: "marked"}, {Do: "ignore"}, {Do: "crowd", Text: "full"}}),
+		Env: os.Environ(), Dir: filepath.Dir(executable()), Grace: -1, Settle: -1,
+	})
+	check(err)
+	await("full")
+	var asleep, over sync.WaitGroup
+	asleep.Add(20)
+	for range 20 { // each needs a thread
+		over.Go(func() {
+			runtime.LockOSThread()
+			asleep.Done()
+			time.Sleep(time.Millisecond)
+		})
+	}
+	asleep.Wait()
+	over.Wait()
+	p.Stop()
+	if exit, err := p.Wait(); err != nil || exit.Swept < 20 || exit.Survived > 0 || hasChildren() {
+		wrong("got %+v, %v", exit, err)
+	}
+}
+
+// crowd forks until that fails, every other child in a session of its own, and then
+// makes a directory. All wait for a minute.
+//
+//go:norace
+func crowd(s step) {
+	for i := 0; ; i++ {
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			break
+		}
+		if pid == 0 {
+			if i%2 == 0 {
+				unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
+			}
+			forkPulse(0)
+		}
+	}
+	check(os.Mkdir(s.Text, 0o700))
+	forkPulse(0)
+}
+
+func TestLimitOfAgents(t *testing.T) {
+	t.Parallel()
+	const none = math.MaxUint64
+	for name, test := range map[string]struct {
+		limit, used, room, want uint64
+	}{
+		"limit of the user":      {60_000, 500, none, 60_000 - reserve},
+		"limit of the system":    {60_000, 500, 10_000, 10_500 - reserve},
+		"no limit of the user":   {unix.RLIM_INFINITY, 500, 10_000, 10_500 - reserve},
+		"system above the user":  {2_000, 500, 10_000, 2_000 - reserve},
+		"little room":            {400, 300, none, 375},
+		"almost none":            {400, 397, none, 400},
+		"none":                   {400, 400, none, 0},
+		"over it":                {400, 900, none, 0},
+		"no limit":               {unix.RLIM_INFINITY, 500, none, 0},
+		"the system is used up":  {60_000, 500, 0, 0},
+		"more than fits, in sum": {60_000, 2, none - 1, 60_000 - reserve},
+	} {
+		got, ok := lessReserve(test.limit, test.used, test.room)
+		if got != test.want || ok != (test.want > 0) {
+			t.Errorf("%s: %d, %v; want %d", name, got, ok, test.want)
+		}
+	}
+	if n := ownTasks(); n < 2 {
+		t.Errorf("this user has %d processes and threads", n)
+	}
+	if room, total := systemRoom(); room == 0 || total < 2 {
+		t.Errorf("room for %d, %d are there", room, total)
+	}
+}
