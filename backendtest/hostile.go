@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,9 @@ var hostileRules = []rule{
 		text: "A link, FIFO or directory that the repository puts where a file or folder is read or written is neither followed nor waited for: the run is refused, or nothing outside the repository is read or changed."},
 	{name: "hostile-leftovers", test: hostileLeftovers,
 		text: "Whatever an agent leaves in the folders it was given, its run ends with its own result, nothing outside them changes, a warning names what stays, and the next run works."},
+	{name: "hostile-sessions", test: hostileSessions, spoken: true,
+		applies: func(h *Harness) bool { return h.Runtime.Options.Continue },
+		text:    "The name of a kept session, which the repository can have chosen, does not become a flag of the CLI."},
 	{name: "hostile-folders", test: hostileFolders,
 		text: "An agent that replaces the folders it was given by links changes nothing behind the links."},
 	{name: "hostile-path", test: hostilePath,
@@ -203,6 +207,29 @@ func (w *world) given(seen *Invocation) []string {
 
 func (w *world) spoil(kind, outside string) Step {
 	return Step{Do: "spoil", Text: kind, More: outside, Steps: []Step{{Text: w.SessionFile}}}
+}
+
+func hostileSessions(w *world) {
+	id := w.begin()
+	if len(id) < 2 {
+		return
+	}
+	flag := "-" + id[1:]
+	w.must(filepath.WalkDir(w.work, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		return os.Rename(name, filepath.Join(filepath.Dir(name), strings.ReplaceAll(entry.Name(), id, flag)))
+	}))
+	req := w.request()
+	req.Continue = true
+	o := w.runWith(w.ctx, req, w.answer("fine")...)
+	if o.seen == nil && !errors.Is(o.err, agent.ErrUsage) {
+		w.failf("the run fails with %v", o.err)
+	}
+	if o.seen != nil && slices.Contains(o.seen.Args, flag) {
+		w.failf("the CLI was started with %s", quoted(o.seen.Args))
+	}
 }
 
 func hostileFolders(w *world) {

@@ -17,6 +17,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -28,12 +29,17 @@ const (
 	closing = "}}"
 )
 
+// MaxLength is the longest text that [Render] returns, in bytes. A template can
+// name a value many times, so its own length does not bound the text.
+const MaxLength = 64 << 20
+
 // Render returns template with every placeholder replaced by its value in vars.
 // A value may be empty; one that the template does not use is ignored. Neither
 // argument is changed.
 //
-// All errors are of kind [agent.ErrUsage]. They name the token that is no
-// placeholder, or every placeholder without a value.
+// All errors are of kind [agent.ErrUsage]. They name the token that is not a
+// placeholder, or placeholders without a value. A text longer than
+// [MaxLength] is an error, before it is built.
 func Render(template string, vars map[string]string) (string, error) {
 	pieces, err := parse(template)
 	if err != nil {
@@ -43,14 +49,25 @@ func Render(template string, vars map[string]string) (string, error) {
 	var missing []string
 	for _, name := range namesOf(pieces) {
 		if _, ok := vars[name]; !ok {
-			missing = append(missing, opening+name+closing)
+			missing = append(missing, shorten(opening+name+closing))
 		}
+	}
+	const named = 20
+	if more := len(missing) - named; more > 0 {
+		missing = append(missing[:named], fmt.Sprintf("and %d more", more))
 	}
 	if len(missing) > 0 {
 		return "", agent.Usagef("template has no value for %s", strings.Join(missing, ", "))
 	}
 
+	length := 0
+	for _, p := range pieces {
+		if length += len(p.text) + len(vars[p.name]); length > MaxLength {
+			return "", agent.Usagef("the template with its values is longer than %d MiB", MaxLength>>20)
+		}
+	}
 	var out strings.Builder
+	out.Grow(length)
 	for _, p := range pieces {
 		out.WriteString(p.text)
 		if p.name != "" {

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -117,5 +118,32 @@ func TestNames(t *testing.T) {
 	}
 	if _, err := render.Names("{{ A }}"); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("error = %v, want a usage error", err)
+	}
+}
+
+// A short template and a value can make any length of text.
+func TestTextOfAnyLengthIsNotBuilt(t *testing.T) {
+	t.Parallel()
+	_, err := render.Render(strings.Repeat("{{A}}", 1<<20), map[string]string{"A": strings.Repeat("x", 1<<20)})
+	if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "64 MiB") {
+		t.Errorf("a text of 1 TiB: %v", err)
+	}
+	whole := strings.Repeat("x", render.MaxLength)
+	if got, err := render.Render("{{A}}", map[string]string{"A": whole}); err != nil || got != whole {
+		t.Errorf("a text of the limit: %d bytes, %v", len(got), err)
+	}
+}
+
+// An error names what a template holds in one short line.
+func TestErrorOfHostileTemplateIsShort(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&many, "{{A%d}}", i)
+	}
+	for _, template := range []string{"{{" + strings.Repeat("A", 1<<20) + "}}", many.String()} {
+		if _, err := render.Render(template, nil); err == nil || len(err.Error()) > 500 {
+			t.Errorf("%.20s: error of %d bytes", template, len(fmt.Sprint(err)))
+		}
 	}
 }

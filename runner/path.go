@@ -47,6 +47,29 @@ func newPathRule(workdir string, environ []string, trusted bool) pathRule {
 	return rule
 }
 
+// CheckInput reports why a file of the repository around workdir must not be read
+// as input, such as a prompt that the caller names: it leads out of the repository,
+// for example to the environment of this process, or it is not a regular file. A
+// name outside the repository, /dev/fd/63 included, and one that does not exist are
+// accepted. Neither argument need be cleaned; both are absolute.
+func CheckInput(workdir, name string, environ []string) error {
+	repository := newPathRule(workdir, environ, false)
+	clean := filepath.Clean(name)
+	if dir := filepath.Dir(clean); dir == "/dev" || dir == "/dev/fd" || strings.HasPrefix(clean, "/proc/") {
+		return nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil || repository.decides(name) == "":
+		return nil
+	case !slices.ContainsFunc(repository.untrusted, func(dir string) bool { return instructions.Contains(dir, name) }):
+		return agent.Usagef("it leads out of the repository; name the file that it leads to")
+	case !info.Mode().IsRegular() && !info.IsDir(): // which cannot be read anyway
+		return agent.Usagef("it is not a regular file of the repository; use - to read from standard input")
+	}
+	return nil
+}
+
 func isDir(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()

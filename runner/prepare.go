@@ -240,7 +240,7 @@ func (p *prepared) settleText() error {
 		return agent.Usagef("the prompt is empty; nothing was started")
 	case !utf8.ValidString(req.Prompt):
 		return agent.Usagef("the prompt is not valid UTF-8; nothing was started")
-	case strings.HasPrefix(req.Resume, "-") || strings.ContainsFunc(req.Resume, unicode.IsControl):
+	case !isSessionID(req.Resume):
 		return agent.Usagef("session %q is no ID of a session", req.Resume)
 	case req.Resume != "" && req.Continue:
 		return agent.Usagef("both resume and continue are asked for; choose one")
@@ -250,6 +250,12 @@ func (p *prepared) settleText() error {
 		return agent.Usagef("idle timeout %v is negative", req.IdleTimeout)
 	}
 	return nil
+}
+
+// isSessionID reports whether id, which may be "", cannot be mistaken for a flag. A
+// CLI is given it as an argument.
+func isSessionID(id string) bool {
+	return !strings.HasPrefix(id, "-") && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
 func (p *prepared) settlePaths() error {
@@ -372,6 +378,11 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	p.req.Resolved.Setup = setup
 	for _, w := range setup.Warnings {
 		p.warn(w)
+	}
+	// The ID of the latest session comes from the name of a file, which the
+	// repository can have made.
+	if !isSessionID(setup.ResumeID) {
+		return p.wrap(agent.ErrUsage, fmt.Errorf("session %q, which is kept in the workdir, is no ID of a session; remove its file", setup.ResumeID))
 	}
 	return nil
 }

@@ -202,7 +202,8 @@ func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup
 		if !strings.HasPrefix(rel, keptTree+"/") || path.Ext(rel) != ".jsonl" {
 			return false
 		}
-		return r.Continue || sessionID(rel) == r.Resume
+		id := sessionID(rel)
+		return id != "" && (r.Continue || id == r.Resume)
 	})
 	if err != nil {
 		return fmt.Errorf("kept sessions cannot be read: %w", err)
@@ -213,21 +214,26 @@ func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup
 		}
 		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", r.Resume, homeParent)
 	}
-	if setup.ResumeID = sessionID(kept); setup.ResumeID == "" {
-		return agent.Usagef("the latest kept session, %s, has no ID in its name", kept)
-	}
+	setup.ResumeID = sessionID(kept)
 	return home.CopyIn(kept, sessionTree+strings.TrimPrefix(kept, keptTree))
 }
 
-// sessionID returns the ID in the name of a session file,
-// rollout-<time>-<uuid>.jsonl.
+// sessionID returns the ID in the name of a session file, rollout-<time>-<uuid>.jsonl,
+// or "". The repository can have made the file, so nothing else is taken for an ID.
 func sessionID(file string) string {
 	name := strings.TrimSuffix(path.Base(file), ".jsonl")
 	const uuid = 36
 	if len(name) < uuid {
 		return ""
 	}
-	return name[len(name)-uuid:]
+	id := name[len(name)-uuid:]
+	for i, c := range id {
+		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+		if hyphen != (c == '-') || !hyphen && !strings.ContainsRune("0123456789abcdefABCDEF", c) {
+			return ""
+		}
+	}
+	return id
 }
 
 // A delivery arranges that each AGENTS.md of the chain reaches the model once.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -172,4 +174,62 @@ func TestPromptsThatLookLikeSomethingElse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A file of the repository that is named as a prompt, template or schema is not read
+// where it leads out of the repository, and not waited for.
+func TestHostileInputFiles(t *testing.T) {
+	t.Parallel()
+	plants := map[string]func(work, outside string) error{
+		"a link to the environment": func(work, _ string) error { return os.Symlink("/proc/self/environ", filepath.Join(work, "dir/input")) },
+		"a link to a file outside":  func(work, outside string) error { return os.Symlink(outside, filepath.Join(work, "dir/input")) },
+		"a folder that is a link": func(work, outside string) error {
+			dir := filepath.Join(work, "dir")
+			return errors.Join(os.Remove(dir), os.Symlink(filepath.Dir(outside), dir))
+		},
+		"a FIFO":           func(work, _ string) error { return syscall.Mkfifo(filepath.Join(work, "dir/input"), 0o600) },
+		"an endless file":  func(work, _ string) error { return os.Symlink("/dev/zero", filepath.Join(work, "dir/input")) },
+		"a file of 8 TiB":  func(work, _ string) error { return sparse(filepath.Join(work, "dir/input")) },
+		"a directory":      func(work, _ string) error { return os.Mkdir(filepath.Join(work, "dir/input"), 0o700) },
+		"a link to itself": func(work, _ string) error { return os.Symlink("input", filepath.Join(work, "dir/input")) },
+	}
+	for name, plant := range plants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t, "codex", "touch ran\n"+secretSession+secretAnswer+secretDone)
+			input := filepath.Join(s.path("work"), "dir", "input")
+			if err := errors.Join(os.Mkdir(filepath.Dir(input), 0o700), os.WriteFile(s.path("input"), []byte(`"outside"`), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if err := plant(s.path("work"), s.path("input")); err != nil {
+				t.Skipf("the file system does not take it: %v", err)
+			}
+			run := []string{"run", "--agent", "codex"}
+			for _, args := range [][]string{
+				append(slices.Clone(run), "--prompt", "dir/input"), append(slices.Clone(run), "--template", input),
+				append(slices.Clone(run), "--text", "x", "--schema", "dir/input"), {"render", "--template", "dir/input"},
+				{"-C", "/", "run", "--agent", "codex", "--workdir", s.path("work"), "--prompt", input},
+				{"session", "start", "--agent", "codex", "--prompt", "dir/input"},
+			} {
+				cmd := s.command(args...)
+				var stdout, stderr bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &stdout, &stderr
+				if code := exitCode(t, cmd.Run()); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "input") {
+					t.Errorf("%q: exit code %d: %.200s%.200s", args, code, stdout.String(), stderr.String())
+				}
+			}
+			if _, err := os.Lstat(filepath.Join(s.path("work"), "ran")); err == nil {
+				t.Error("the agent was started")
+			}
+		})
+	}
+}
+
+// sparse makes a file of 8 TiB, or the most that the file system takes.
+func sparse(name string) error {
+	err := os.WriteFile(name, nil, 0o600)
+	for size := int64(8 << 40); err == nil && size > 1<<30 && os.Truncate(name, size) != nil; {
+		size /= 2
+	}
+	return err
 }

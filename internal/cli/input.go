@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // maxInput bounds what is read whole, in bytes: far more than any runtime takes,
@@ -15,7 +16,7 @@ import (
 const maxInput = 64 << 20
 
 // readInput returns what the file that flag names holds; "-" is standard
-// input.
+// input. A file of the repository must be inside it; see runner.CheckInput.
 func (inv *invocation) readInput(ctx context.Context, flag, name string) (string, error) {
 	switch name {
 	case "":
@@ -24,6 +25,14 @@ func (inv *invocation) readInput(ctx context.Context, flag, name string) (string
 		return inv.readStdin(ctx, flag+" -")
 	}
 	path := inv.env.abs(name)
+	for _, dir := range append(inv.workdirs, inv.env.Dir) {
+		if dir == "" {
+			continue
+		}
+		if err := runner.CheckInput(dir, path, inv.env.Environ); err != nil {
+			return "", agent.Usagef("%s %q: %w", flag, name, err)
+		}
+	}
 	text, err := interruptible(ctx, func() (string, error) {
 		f, err := os.Open(path)
 		if err != nil {

@@ -41,6 +41,8 @@ type invocation struct {
 	out    *results
 	screen *screen
 
+	workdirs []string // where agents run, besides the current directory
+
 	outlets *outlets
 	stdout  io.Writer // standard output, through its outlet
 }

@@ -132,6 +132,7 @@ func (inv *invocation) parsePaths(o *runOptions, req *agent.Request) error {
 		if err := isDirectory(req.Workdir); err != nil {
 			return agent.Usagef("--workdir %q: %w", o.workdir.text, err)
 		}
+		inv.workdirs = append(inv.workdirs, req.Workdir)
 	}
 	for _, dir := range o.addDirs.list {
 		path := inv.env.abs(dir)
