@@ -72,43 +72,47 @@ func (m *Masker) Text(text string) string {
 	if m == nil {
 		return text
 	}
-	found := m.find(text)
-	if len(found) == 0 {
+	s := scan{finder: &m.finder}
+	s.run(text, true)
+	if len(s.found) == 0 {
 		return text
 	}
 	var b strings.Builder
-	masked(&b, text, found) // a Builder takes everything
+	masked(&b, text, s.found)
 	return b.String()
 }
 
-// masked writes text with "***" in place of what was found in it.
-func masked(w io.StringWriter, text string, found []span) (err error) {
-	write := func(s string) {
-		if err == nil && s != "" {
-			_, err = w.WriteString(s)
-		}
-	}
+// masked writes text with "***" in place of what was found in it. A part that begins
+// before the text has its "***" already.
+func masked(w *strings.Builder, text string, found []span) {
 	done := 0
 	for _, secret := range found {
-		write(text[done:secret.from])
-		write("***")
-		done = secret.to
+		if secret.from >= 0 {
+			w.WriteString(text[done:secret.from])
+			w.WriteString("***")
+		}
+		done = min(secret.to, len(text))
 	}
-	write(text[done:])
-	return err
+	w.WriteString(text[done:])
 }
 
 // Writer returns a MaskWriter that writes to out.
-func (m *Masker) Writer(out io.Writer) *MaskWriter { return &MaskWriter{out: out, masker: m} }
+func (m *Masker) Writer(out io.Writer) *MaskWriter {
+	w := &MaskWriter{out: out}
+	if m != nil {
+		w.scan.finder = &m.finder
+	}
+	return w
+}
 
 // A MaskWriter passes text on as [Mask] returns it, also where a secret comes in
 // several writes. It holds back only what may be the beginning of a secret, until
 // Flush. Its methods may be called concurrently.
 type MaskWriter struct {
-	mu     sync.Mutex
-	out    io.Writer
-	masker *Masker
-	held   []byte
+	mu   sync.Mutex
+	out  io.Writer
+	scan scan
+	held []byte
 }
 
 // NewMaskWriter returns a MaskWriter that writes to out.
@@ -120,47 +124,47 @@ func NewMaskWriter(out io.Writer, environ []string) *MaskWriter {
 func (w *MaskWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.masker == nil {
+	if w.scan.finder == nil {
 		return w.out.Write(b)
 	}
 	w.held = append(w.held, b...)
-	text := unsafe.String(unsafe.SliceData(w.held), len(w.held)) // until held changes
-	found := w.masker.find(text)
-	end := w.masker.settled(text)
-	for i, secret := range found {
-		if secret.to > end {
-			found = found[:i]
-			end = min(end, secret.from) // a secret stays in one piece
-			break
-		}
-	}
-	err := w.pass(end, found)
-	return len(b), err
+	w.scan.run(w.text(), false)
+	return len(b), w.pass(w.scan.settled())
 }
 
 // Flush passes on what is held back.
 func (w *MaskWriter) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.masker == nil {
+	if w.scan.finder == nil {
 		return nil
 	}
-	return w.pass(len(w.held), w.masker.find(string(w.held)))
+	w.scan.run(w.text(), true)
+	err := w.pass(len(w.held))
+	w.scan = scan{finder: w.scan.finder}
+	return err
 }
 
+// text returns what is held back, until that changes.
+func (w *MaskWriter) text() string { return unsafe.String(unsafe.SliceData(w.held), len(w.held)) }
+
 // pass passes the first n bytes on, in one write.
-func (w *MaskWriter) pass(n int, found []span) error {
+func (w *MaskWriter) pass(n int) error {
 	if n == 0 {
 		return nil
 	}
 	text := w.held[:n]
-	if len(found) > 0 {
-		var b bytes.Buffer
-		_ = masked(&b, string(text), found) // a Buffer takes everything
-		text = b.Bytes()
+	if found := w.scan.until(n); len(found) > 0 {
+		var b strings.Builder
+		masked(&b, w.text()[:n], found)
+		text = []byte(b.String())
 	}
-	_, err := w.out.Write(text)
+	var err error
+	if len(text) > 0 {
+		_, err = w.out.Write(text)
+	}
 	w.held = append(w.held[:0], w.held[n:]...)
+	w.scan.drop(n)
 	if cap(w.held) > maxKept && len(w.held) < maxKept {
 		w.held = bytes.Clone(w.held)
 	}

@@ -15,7 +15,7 @@ type meaning struct {
 func (m *meaning) text() string { return string(m.bytes[:m.n]) }
 
 const (
-	maxMeanings = 4
+	maxMeanings = 4 // of an escape
 	// maxSlashes is the length of the longest run of backslashes that is one escape:
 	// that of a backslash in JSON within JSON within JSON.
 	maxSlashes = 8
