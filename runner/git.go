@@ -26,7 +26,11 @@ func (p *prepared) settleGit(ctx context.Context, below []string) (partial bool,
 		p.enforced = append(p.enforced, name)
 	}
 	if text := result.String(); text != "" {
-		p.warn("git configuration and hooks of the repository are left out: " + text + "; use --trust-workspace to let git run them")
+		text = "git configuration and hooks of the repository are left out: " + text + "; use --trust-workspace to let git run them"
+		if result.LFS {
+			text += ", or configure git-lfs for all repositories (\"git lfs install\")"
+		}
+		p.warn(text)
 	}
 	return result.Partial, nil
 }

@@ -14,7 +14,7 @@ import (
 // are. Where it grew faster, each of these would take minutes to years.
 func TestMaskIsLinear(t *testing.T) {
 	t.Parallel()
-	const size, limit = 16 << 10, 2*time.Minute
+	const size, limit = 16 << 10, 2 * time.Minute
 	slashes := strings.Repeat(`\`, 64)
 	var prefixes, escapes []string
 	for i := 8; i < 200; i++ {

@@ -74,6 +74,26 @@ func TestGitConfigurationOfTheRepository(t *testing.T) {
 	}
 }
 
+// The warning says how git-lfs stays in effect.
+func TestLFSOfTheRepository(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "codex", "env environ\n")
+	for _, dir := range []string{"work/.git/objects", "work/.git/refs"} {
+		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(t, s.path("work/.git/HEAD"), "ref: refs/heads/main\n", 0o644)
+	replace(t, s.path("work/.git/config"), "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n", 0o644)
+	for global, hints := range map[string]bool{"": true, "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n": false} {
+		replace(t, s.path("home/.gitconfig"), global, 0o644)
+		out, _ := s.command("run", "--agent", "codex", "--text", "x").CombinedOutput()
+		if got := strings.Contains(string(out), `filter.lfs.clean; use --trust-workspace to let git run them, or configure git-lfs for all repositories ("git lfs install")`); got != hints {
+			t.Errorf("with %q: hints %t:\n%s", global, got, out)
+		}
+	}
+}
+
 // What cannot be overridden is refused before anything is written or started.
 func TestGitConfigurationThatCannotBeOverridden(t *testing.T) {
 	t.Parallel()

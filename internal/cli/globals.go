@@ -66,6 +66,11 @@ func (inv *invocation) applyGlobals() error {
 		}
 		env.Dir = dir
 	}
+	if g.output.set && !g.quiet {
+		if err := checkOutput(env.abs(g.output.text)); err != nil {
+			return agent.Usagef("--output %s: %w", g.output.text, err)
+		}
+	}
 	return nil
 }
 

@@ -3,8 +3,10 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -47,16 +49,48 @@ func (r *results) open() error {
 	return nil
 }
 
+// errLink is the error of a file of --output that is a link, which an agent can have
+// put there.
+var errLink = errors.New("it is a symbolic link; name the file it leads to")
+
+// linksAllowed reports whether path is of the system: /dev/stdout is a link.
+func linksAllowed(path string) bool {
+	return strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/")
+}
+
+// checkOutput fails where the file of --output cannot be written because of what is
+// there now, before anything has started.
+func checkOutput(path string) error {
+	if linksAllowed(path) {
+		return nil
+	}
+	switch info, err := os.Lstat(path); {
+	case err != nil:
+		dir, err := os.Stat(filepath.Dir(path))
+		if err == nil && !dir.IsDir() {
+			err = errors.New("not a directory")
+		}
+		if err != nil {
+			return fmt.Errorf("its directory: %w", cause(err))
+		}
+	case info.Mode()&os.ModeSymlink != 0:
+		return errLink
+	case info.IsDir():
+		return errors.New("it is a directory; name a file")
+	}
+	return nil
+}
+
 // createOutput opens the file of --output. It follows no link in the place of the
-// file, which an agent can have put there, but those of the system: /dev/stdout.
+// file.
 func createOutput(path string) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if !strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/proc/") {
+	if !linksAllowed(path) {
 		flags |= syscall.O_NOFOLLOW
 	}
 	f, err := os.OpenFile(path, flags, 0o666)
 	if errors.Is(err, syscall.ELOOP) {
-		err = errors.New("it is a symbolic link; name the file it leads to")
+		err = errLink
 	}
 	return f, err
 }

@@ -34,12 +34,39 @@ func TestResultsFollowNoLink(t *testing.T) {
 			if text, err := os.ReadFile(foreign); err != nil || string(text) != "foreign" {
 				t.Errorf("the link's target is %.40q, %v", text, err)
 			}
-			if name == "--output" && (code != 1 || !strings.Contains(errs, "it is a symbolic link; name the file it leads to")) {
+			if name == "--output" && (code != 2 || !strings.Contains(errs, "it is a symbolic link; name the file it leads to")) {
 				t.Errorf("%d, %q, %q", code, out, errs)
 			}
 		})
 	}
 	if code, _, errs := call(t, "-o", "/dev/stderr", "detect"); code != 0 {
 		t.Errorf("a link of the system: %d, %q", code, errs)
+	}
+}
+
+// A file of results that cannot be written is a usage error before anything starts.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"link":       "it is a symbolic link; name the file it leads to",
+		"":           "it is a directory; name a file",
+		"none/file":  "its directory: no such file or directory",
+		"file/below": "its directory: not a directory",
+	} {
+		// The prompt would be an error of its own if anything was looked at.
+		code, out, errs := call(t, "-o", dir+"/"+name, "run", "--agent", "none-such", "--prompt", dir+"/missing")
+		if code != 2 || out != "" || !strings.HasPrefix(errs, "bus-agent: --output "+dir+"/"+name+": "+want) {
+			t.Errorf("%s: %d, %q, %q", name, code, out, errs)
+		}
+		if code, _, errs := call(t, "-q", "-o", dir+"/"+name, "detect"); code != 0 && strings.Contains(errs, "--output") {
+			t.Errorf("%s, quiet: %d, %q", name, code, errs)
+		}
 	}
 }

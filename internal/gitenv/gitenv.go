@@ -38,6 +38,9 @@ type Result struct {
 	Env []string
 	// Left lists what is overridden: files, each with its variables.
 	Left []string
+	// LFS says that the filters of git-lfs are among what is overridden, and that the
+	// user has not configured them.
+	LFS bool
 	// Partial says that not all folders were searched, as they have too many entries.
 	Partial bool
 }
@@ -101,6 +104,8 @@ func (f *finder) override(environ []string, partial bool) (Result, error) {
 			o.set(v.key, v.rule.neutral)
 			if section, sub, _ := split(v.key); section == "filter" {
 				o.set("filter."+sub+".required", "false")
+				_, users := o.users(v.key)
+				result.LFS = result.LFS || sub == "lfs" && !users
 			}
 		}
 		o.leave(v.file, v.key)

@@ -105,6 +105,41 @@ func existsAbove(dir string) bool {
 	return err == nil
 }
 
+// What git-lfs configured in the repository alone is reported, so that the user can
+// configure it for all.
+func TestFiltersOfLFS(t *testing.T) {
+	t.Parallel()
+	const lfs = "[filter \"lfs\"]\n\tclean=git-lfs clean -- %f\n\tprocess=git-lfs filter-process\n"
+	for name, c := range map[string]struct {
+		repo, global string
+		want         bool
+	}{
+		"in the repository alone": {lfs, "", true},
+		"the user's too":          {lfs, lfs, false},
+		"the user's are others":   {lfs, strings.ReplaceAll(lfs, "git-lfs", "/opt/git-lfs"), false},
+		"another filter":          {strings.ReplaceAll(lfs, `"lfs"`, `"x"`), "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home, work := t.TempDir(), t.TempDir()
+			for _, dir := range []string{"objects", "refs"} {
+				if err := os.MkdirAll(filepath.Join(work, ".git", dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, text := range map[string]string{filepath.Join(work, ".git/HEAD"): "ref: refs/heads/main\n", filepath.Join(work, ".git/config"): c.repo, filepath.Join(home, ".gitconfig"): c.global} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			result, err := Neutralize(t.Context(), Query{Workdir: work, Below: []string{work}, Environ: []string{"HOME=" + home, "GIT_CONFIG_NOSYSTEM=1"}})
+			if err != nil || result.LFS != c.want {
+				t.Errorf("%t, %v, want %t", result.LFS, err, c.want)
+			}
+		})
+	}
+}
+
 // What the user has configured stays in effect where the repository sets the same.
 func TestUsersConfigurationStays(t *testing.T) {
 	t.Parallel()
