@@ -114,13 +114,14 @@ func (w *world) tryConverse(o session.Options, change func(*agent.Request)) (*di
 		d.warnings = append(d.warnings, line)
 	}}
 	events := o.Events
-	o.Events = func(e *agent.Event) {
+	o.Events = func(e *agent.Event) error {
 		d.mu.Lock()
 		d.events = append(d.events, *e.Clone())
 		d.mu.Unlock()
 		if events != nil {
-			events(e)
+			return events(e)
 		}
+		return nil
 	}
 	var err error
 	if d.session, err = r.StartSession(w.t.Context(), w.request(change), o); err != nil {

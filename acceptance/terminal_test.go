@@ -112,10 +112,11 @@ func (w *world) tryTerminal(o session.Options, change func(*agent.Request)) (*di
 		d.warnings = append(d.warnings, line)
 	}}
 	o.Mode = session.ModeTmux
-	o.Events = func(e *agent.Event) {
+	o.Events = func(e *agent.Event) error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.events = append(d.events, *e.Clone())
+		return nil
 	}
 	var err error
 	if d.session, err = r.StartSession(w.t.Context(), w.request(change), o); err != nil {

@@ -64,6 +64,10 @@ func Kinds() []Kind {
 type Event struct {
 	Kind Kind `json:"kind"`
 
+	// Turn is the number of the turn of a session that the event belongs to,
+	// counted from 1. It is 0 outside a turn, and in a run.
+	Turn int `json:"turn,omitempty"`
+
 	SessionID string `json:"session_id,omitempty"`
 	Model     string `json:"model,omitempty"`
 

@@ -18,6 +18,7 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	from := len(dst)
 	o := object{dst: append(dst, '{')}
 	o.string("kind", string(e.Kind), true)
+	o.int("turn", int64(e.Turn), false)
 	o.string("session_id", e.SessionID, false)
 	o.string("model", e.Model, false)
 	o.string("message_id", e.MessageID, false)

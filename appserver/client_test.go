@@ -58,7 +58,7 @@ func ExampleEngine() {
 	ctx := context.Background()
 	engine := &appserver.Engine{Info: appserver.ClientInfo{Name: "example", Version: "1"}}
 	s, err := session.Open(ctx, "my-runtime", engine, server, server.Transport(), session.Start{Workdir: "/project"}, session.Options{
-		Events: func(e *agent.Event) { fmt.Println(e.Kind) },
+		Events: func(e *agent.Event) error { fmt.Println(e.Kind); return nil },
 	})
 	if err != nil {
 		fmt.Println(err)

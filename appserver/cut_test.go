@@ -153,10 +153,11 @@ func TestQuestionsThatCannotBeRead(t *testing.T) {
 	} {
 		for _, step := range []sessiontest.Step{say(question), long(question, `"}}`)} {
 			synctest.Test(t, func(t *testing.T) {
-				o := session.Options{Events: func(e *agent.Event) {
+				o := session.Options{Events: func(e *agent.Event) error {
 					if e.Kind == agent.KindApproval {
 						t.Errorf("it asks %.100q", e.Tool.Input)
 					}
+					return nil
 				}}
 				s, peer, err := playsShort(t, o, session.Start{}, append(handshake(), expect(startTurn), say(turn1), step, expect(want), say(ended1))...)
 				if err != nil {

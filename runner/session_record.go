@@ -34,14 +34,15 @@ func (r *sessionRecording) watch(options *session.Options) {
 	}
 	recording := &r.prepared.recording
 	events, delivered, over := options.Events, options.Delivered, options.Over
-	options.Events = func(e *agent.Event) {
+	options.Events = func(e *agent.Event) error {
 		r.note(e)
 		if recording.Events != nil {
 			r.failed(recording.Events(e))
 		}
 		if events != nil {
-			events(e)
+			return events(e)
 		}
+		return nil
 	}
 	options.Delivered = func(t *session.Turn, m session.Message) {
 		if recording.Message != nil {

@@ -118,9 +118,10 @@ func TestSessionTakesTurnsAndLeavesNothing(t *testing.T) {
 	var started agent.Start
 	req.Started = func(s agent.Start) { started = s }
 	answers := make(chan string, 10)
-	s, err := b.StartSession(t.Context(), req, session.Options{Events: func(e *agent.Event) {
+	s, err := b.StartSession(t.Context(), req, session.Options{Events: func(e *agent.Event) error {
 		events = append(events, e.Kind)
 		answers <- e.Text
+		return nil
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,9 @@ const (
 	DefaultApprovalTimeout = 5 * time.Minute
 	// DefaultCloseGrace is how long an agent may take to end by itself.
 	DefaultCloseGrace = 2 * time.Second
+	// TurnGrace is how long an agent may take to end a turn that was interrupted
+	// because it took too long.
+	TurnGrace = 10 * time.Second
 )
 
 // Options say how a session behaves. The zero value is usable.
@@ -26,8 +29,10 @@ type Options struct {
 	Mode Mode
 
 	// Events receives every event in order, on one goroutine, valid during the
-	// call. A call that blocks stops the agent's output, and loses nothing.
-	Events func(*agent.Event)
+	// call. A call that blocks stops the agent's output, and loses nothing. A
+	// returned error ends the session, which [Session.Err] reports; Events is not
+	// called again.
+	Events func(*agent.Event) error
 
 	// Delivered is called when the agent has got a message, with the turn that it
 	// is part of, and Over when a turn has ended. The calls come in the order in
@@ -50,6 +55,10 @@ type Options struct {
 	// ApprovalTimeout is how long a question waits for its answer before it is
 	// declined. Zero means DefaultApprovalTimeout; less declines at once.
 	ApprovalTimeout time.Duration
+
+	// TurnTimeout bounds each turn whose message sets no bound; see
+	// [Message.TurnTimeout]. Zero means no limit.
+	TurnTimeout time.Duration
 
 	// Prefix stands before the first message, on its own.
 	Prefix string
@@ -76,6 +85,13 @@ type Message struct {
 	// Timeout bounds the time until the agent has got the message, waiting for
 	// earlier turns included. Zero means no limit.
 	Timeout time.Duration
+	// TurnTimeout bounds the turn from its beginning to its end, the time that
+	// approval requests wait included. A turn that takes longer is interrupted; when
+	// the agent has not ended it within [TurnGrace], the session ends. Either way
+	// the error of the turn is of kind agent.ErrTimeout. Zero means that of
+	// [Options], a negative value no limit. It has no effect on a message that is
+	// added to a running turn.
+	TurnTimeout time.Duration
 }
 
 // A Process is the agent's process, as a session needs it.
@@ -114,6 +130,7 @@ type Session struct {
 
 	mu         sync.Mutex
 	info       Info
+	turns      int     // number of the last turn
 	urgent     []*Turn // messages that came too late to steer
 	queue      []*Turn
 	current    *Turn
@@ -123,7 +140,8 @@ type Session struct {
 	interrupts int // that the agent has not answered
 	stopping   bool
 	reason     string // why it ended
-	failure    error  // of the agent's output
+	failure    error  // why it ended before it was stopped
+	lost       bool   // Options.Events has failed; used by Sink.Event alone
 }
 
 // Open opens a session of runtime, a token for texts, with an engine on t. It
@@ -239,6 +257,8 @@ func (s *Session) unlock() { <-s.calls }
 func (s *Session) add(list *[]*Turn, t *Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.turns++
+	t.number = s.turns
 	if s.stopping {
 		s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrCanceled, ErrStopped))
 		return
@@ -339,6 +359,7 @@ func (s *Session) take() *Turn {
 			if s.usage != nil {
 				s.current.before = *s.usage
 			}
+			s.limit(s.current)
 			return s.current
 		}
 	}
@@ -382,7 +403,12 @@ func (s *Session) adjust(ctx context.Context, set func(Adjuster) error) error {
 // agent.ErrCanceled. Without a running turn it does nothing. An agent that does not
 // answer keeps it until ctx ends, and holds up no other call.
 func (s *Session) Interrupt(ctx context.Context) error {
-	interrupts, err := s.beginInterrupt(ctx)
+	return s.interrupt(ctx, nil)
+}
+
+// interrupt ends the turn t, nil for the one that is running.
+func (s *Session) interrupt(ctx context.Context, t *Turn) error {
+	interrupts, err := s.beginInterrupt(ctx, t)
 	if err != nil || !interrupts {
 		return err
 	}
@@ -392,14 +418,14 @@ func (s *Session) Interrupt(ctx context.Context) error {
 
 // beginInterrupt reports whether there is a turn to interrupt, and keeps the next
 // one, which is not meant, from being begun.
-func (s *Session) beginInterrupt(ctx context.Context) (bool, error) {
+func (s *Session) beginInterrupt(ctx context.Context, t *Turn) (bool, error) {
 	if err := s.lock(ctx); err != nil { // a turn that begins has begun
 		return false, err
 	}
 	defer s.unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current == nil {
+	if s.current == nil || t != nil && s.current != t {
 		return false, nil
 	}
 	s.current.interrupted = true
@@ -464,6 +490,47 @@ func (s *Session) Stop(ctx context.Context, reason string) {
 	s.process.Stop()
 	<-s.process.Done()
 	<-s.closed
+}
+
+// limit bounds the time of t, which begins; s.mu is held.
+func (s *Session) limit(t *Turn) {
+	limit := t.message.TurnTimeout
+	if limit == 0 {
+		limit = s.options.TurnTimeout
+	}
+	if limit > 0 {
+		t.timer = time.AfterFunc(limit, func() { s.overrun(t, limit) })
+	}
+}
+
+// overrun ends a turn that takes longer than its limit, and the session if the
+// agent does not end the turn.
+func (s *Session) overrun(t *Turn, limit time.Duration) {
+	s.mu.Lock()
+	if s.current != t {
+		s.mu.Unlock()
+		return
+	}
+	t.overdue = &agent.Error{Kind: agent.ErrTimeout, Runtime: s.runtime, Err: fmt.Errorf("the turn took longer than %v", limit)}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), TurnGrace)
+	defer cancel()
+	go func() { _ = s.interrupt(ctx, t) }() // the turn shows what comes of it
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		s.fail(t.overdue)
+	}
+}
+
+// fail ends the session because of err.
+func (s *Session) fail(err error) {
+	s.mu.Lock()
+	if s.failure == nil && !s.stopping {
+		s.failure = err
+	}
+	s.mu.Unlock()
+	s.Stop(context.Background(), "")
 }
 
 func orDefault(d, byDefault time.Duration) time.Duration {

@@ -122,7 +122,7 @@ func open(t *testing.T, p *peer, o session.Options) *session.Session {
 func ExampleSession() {
 	p := &peer{sent: make(chan string, 1), done: make(chan struct{})}
 	s, err := session.Open(context.Background(), "test", p, p, session.Transport{}, session.Start{}, session.Options{
-		Events: func(e *agent.Event) { fmt.Printf("%s %q\n", e.Kind, e.Text) },
+		Events: func(e *agent.Event) error { fmt.Printf("%s %q\n", e.Kind, e.Text); return nil },
 	})
 	if err != nil {
 		fmt.Println(err)

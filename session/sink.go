@@ -19,8 +19,11 @@ func (k *sink) Event(e *agent.Event) {
 	if e.Kind == agent.KindApproval && e.ApprovalID != "" {
 		s.ask(e)
 	}
-	if s.options.Events != nil {
-		s.options.Events(e)
+	if s.options.Events != nil && !s.lost {
+		if err := s.options.Events(e); err != nil {
+			s.lost = true
+			go s.fail(fmt.Errorf("events could not be passed on: %w", err)) // which waits for the end of this
+		}
 	}
 	if t != nil {
 		s.finish(t, e)
@@ -50,9 +53,11 @@ func (s *Session) note(e *agent.Event) *Turn {
 	if e.Kind == agent.KindUsage && e.Usage != nil && e.Subagent == "" {
 		s.usage = e.Clone().Usage
 	}
+	e.Turn = 0
 	if s.current == nil {
 		return nil
 	}
+	e.Turn = s.current.number
 	s.current.answer.Note(e)
 	if e.Kind == agent.KindResult && e.Subagent == "" {
 		return s.current
@@ -117,19 +122,15 @@ func (k *sink) Closed(err error) {
 func (s *Session) endAll(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failure == nil {
-		s.failure = err
-	}
-	why := ErrStopped
+	why, kind := ErrStopped, agent.ErrCanceled
 	if !s.stopping {
-		why = errors.New("the agent has ended")
+		why, kind = errors.New("the agent has ended"), agent.ErrAgent
 	}
-	if err != nil {
+	if s.failure != nil {
+		kind = agent.ErrAgent
+		why = fmt.Errorf("%w: %w", why, s.failure)
+	} else if s.failure = err; err != nil {
 		why = fmt.Errorf("%w: %w", why, err)
-	}
-	kind := agent.ErrAgent
-	if s.stopping {
-		kind = agent.ErrCanceled
 	}
 	if s.reason != "" {
 		why = fmt.Errorf("%w (%s)", why, s.reason)

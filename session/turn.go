@@ -12,6 +12,7 @@ import (
 // A Turn is what became of one message. Its methods may be called concurrently.
 type Turn struct {
 	message   Message
+	number    int
 	queued    time.Time
 	delivered chan struct{}
 	done      chan struct{}
@@ -20,6 +21,8 @@ type Turn struct {
 	begun       time.Time
 	got         bool // by the agent: delivered is closed
 	interrupted bool
+	overdue     error       // it took too long
+	timer       *time.Timer // of its limit; nil for none
 	answer      capture.Answer
 	before      agent.Usage // of the session, when the turn began
 	result      agent.Result
@@ -30,14 +33,20 @@ func newTurn(m Message) *Turn {
 	return &Turn{message: m, queued: time.Now(), delivered: make(chan struct{}), done: make(chan struct{})}
 }
 
+// Number returns the number of the turn in its session, counted from 1 in the order
+// in which messages were accepted. A message that a running turn takes has its
+// number.
+func (t *Turn) Number() int { return t.number }
+
 // Done returns a channel that is closed when the turn is over.
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
 // Wait waits for the end of the turn, or of ctx, which leaves the turn as it is.
 // The Result is that of the turn alone, as far as the agent tells; its ExitCode is
 // 0, or -1 when the agent's process ended first. The error is an [*agent.Error]:
-// agent.ErrCanceled for a turn that was interrupted, agent.ErrAuthentication,
-// agent.ErrQuota or agent.ErrAgent for one that failed, and with [ErrNotDelivered]
+// agent.ErrCanceled for a turn that was interrupted, agent.ErrTimeout for one that
+// took too long, agent.ErrAuthentication, agent.ErrQuota or agent.ErrAgent for one
+// that failed, and with [ErrNotDelivered]
 // in its chain for a message that the agent never got.
 func (t *Turn) Wait(ctx context.Context) (agent.Result, error) {
 	select {
@@ -87,6 +96,12 @@ func (t *Turn) end(runtime string, result agent.Result, err error) {
 	}
 	if !t.begun.IsZero() {
 		result.Duration = time.Since(t.begun)
+	}
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	if t.overdue != nil {
+		err = t.overdue
 	}
 	t.result, t.err = result, err
 	close(t.done)

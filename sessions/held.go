@@ -68,13 +68,14 @@ func (q *happenings) take() []happening {
 // told to hooks.
 func (h *held) listen(o session.Options) session.Options {
 	events, delivered, over := o.Events, o.Delivered, o.Over
-	o.Events = func(e *agent.Event) {
+	o.Events = func(e *agent.Event) (err error) {
 		if events != nil {
-			events(e)
+			err = events(e)
 		}
 		if e.Kind == agent.KindApproval || e.Kind == agent.KindSessionStarted || h.waiting.Load() {
 			h.awake()
 		}
+		return err
 	}
 	o.Delivered = func(t *session.Turn, m session.Message) {
 		if delivered != nil {

@@ -72,7 +72,7 @@ func (j job) talkMany() (got cost, err error) {
 	}
 	b := &bench{dir: j.Dir, work: j.Work}
 	return j.atOnce(func() (func() error, error) {
-		s, err := p.open(b, session.Options{Events: func(*agent.Event) {}})
+		s, err := p.open(b, session.Options{Events: func(*agent.Event) error { return nil }})
 		if err != nil {
 			return nil, err
 		}
@@ -141,10 +141,11 @@ func (j job) atOnce(begin func() (end func() error, err error)) (got cost, err e
 // are there all the time.
 func (b *bench) messages(p protocol) error {
 	var first time.Time
-	s, err := p.open(b, session.Options{Events: func(e *agent.Event) {
+	s, err := p.open(b, session.Options{Events: func(e *agent.Event) error {
 		if e.Kind == agent.KindText {
 			first = time.Now()
 		}
+		return nil
 	}})
 	if err != nil {
 		return err

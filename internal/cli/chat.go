@@ -91,13 +91,14 @@ func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, o
 		}},
 		Session: session.Options{
 			Approve: c.approve,
-			Events: func(e *agent.Event) {
+			Events: func(e *agent.Event) error {
 				if printer == nil {
 					printer = inv.newRecordPrinter(c.screen, supervisor.Entry{Runtime: settings.Runtime})
 				}
-				if e.ApprovalID == "" {
-					_ = printer.print(&supervisor.Record{Event: e}) // a terminal that is gone ends the program
+				if e.ApprovalID != "" {
+					return nil
 				}
+				return printer.print(&supervisor.Record{Event: e})
 			},
 		},
 	}

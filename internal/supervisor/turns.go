@@ -62,14 +62,14 @@ func (c *conversation) opened(a Agent) {
 func (c *conversation) warn(text string) { c.log.append(Record{Warning: text}) }
 
 // event writes an event down. It is the callback of the session.
-func (c *conversation) event(e *agent.Event) {
+func (c *conversation) event(e *agent.Event) error {
 	if c.note != nil {
 		c.note(e)
 	}
-	if e.Kind == agent.KindHeartbeat {
-		return
+	if e.Kind != agent.KindHeartbeat {
+		c.log.append(Record{Turn: e.Turn, Event: e})
 	}
-	c.log.append(Record{Turn: c.running(), Event: e})
+	return nil
 }
 
 // refusal is why no message is taken; c.mu is held.
@@ -122,7 +122,7 @@ func (c *conversation) send(text string) (*turn, *cursor, error) {
 		at.close()
 		return nil, nil, err
 	}
-	c.number++
+	c.number = sent.Number()
 	t := &turn{number: c.number, turn: sent}
 	c.turns = append(c.turns, t)
 	c.wake()
@@ -141,8 +141,7 @@ func (c *conversation) steer(ctx context.Context, text string) (*turn, bool, err
 	}
 	before := slices.Clone(c.turns)
 	// Should it become a turn, that is the next one after what runs now.
-	t := &turn{number: c.number + 1, urgent: true}
-	c.number++
+	t := &turn{urgent: true}
 	at := 0
 	for at < len(c.turns) && (c.turns[at].urgent || at == 0) {
 		at++
@@ -157,9 +156,6 @@ func (c *conversation) steer(ctx context.Context, text string) (*turn, bool, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		if c.number == t.number { // nobody has got a number since
-			c.number--
-		}
 		c.remove(t)
 		c.log.wake()
 		c.ending.Done()
@@ -173,7 +169,8 @@ func (c *conversation) steer(ctx context.Context, text string) (*turn, bool, err
 			return running, true, nil
 		}
 	}
-	t.turn = got
+	t.turn, t.number = got, got.Number()
+	c.number = max(c.number, t.number)
 	c.log.append(Record{Turn: t.number, Message: text})
 	go func() {
 		defer c.ending.Done()

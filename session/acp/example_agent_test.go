@@ -104,7 +104,7 @@ func TestExampleAgent(t *testing.T) {
 		var kinds []string
 		decisions := []session.Decision{session.Accept, session.Decline}
 		s, r := start(t, program, session.Options{
-			Events: func(e *agent.Event) { kinds = append(kinds, string(e.Kind)) },
+			Events: func(e *agent.Event) error { kinds = append(kinds, string(e.Kind)); return nil },
 		})
 		for i, want := range []string{accepted, declined} {
 			turn := s.Send(session.Message{Text: "go"})
@@ -141,10 +141,11 @@ func TestExampleAgent(t *testing.T) {
 		t.Parallel()
 		speaks := make(chan struct{})
 		var once sync.Once
-		s, _ := start(t, program, session.Options{Events: func(e *agent.Event) {
+		s, _ := start(t, program, session.Options{Events: func(e *agent.Event) error {
 			if e.Kind == agent.KindText {
 				once.Do(func() { close(speaks) })
 			}
+			return nil
 		}})
 		turn := s.Send(session.Message{Text: "go"})
 		<-speaks

@@ -56,10 +56,11 @@ func TestExampleAgentAsARuntime(t *testing.T) {
 				asked := 0
 				var command agent.Command
 				req := agent.Request{Runtime: rt.ID, Model: "m", Workdir: workdir, Access: access, Started: func(s agent.Start) { command = s.Command }}
-				s, err := r.StartSession(t.Context(), req, session.Options{ApprovalTimeout: -1, Events: func(e *agent.Event) {
+				s, err := r.StartSession(t.Context(), req, session.Options{ApprovalTimeout: -1, Events: func(e *agent.Event) error {
 					if e.Kind == agent.KindApproval {
 						asked++
 					}
+					return nil
 				}})
 				if err != nil {
 					t.Fatal(err)

@@ -142,12 +142,13 @@ func converse(ctx context.Context, t *testing.T, name string, d dialect, asked *
 	m := &member{peer: sessiontest.Start(d.script(answers))}
 	var err error
 	m.session, err = session.Open(ctx, "test", d.engine(), m.peer, m.peer.Transport(), session.Start{}, session.Options{
-		Events: func(e *agent.Event) {
+		Events: func(e *agent.Event) error {
 			if e.Kind == agent.KindText {
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				m.heard.WriteString(e.Text)
 			}
+			return nil
 		},
 		Approve: func(context.Context, session.Approval) session.Decision {
 			asked.Done()

@@ -36,10 +36,11 @@ func FuzzEngine(f *testing.F, engine func() session.Engine, before []Step, trans
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		s, err := session.Open(ctx, "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{
-			Events: func(e *agent.Event) {
+			Events: func(e *agent.Event) error {
 				if e.Kind == "" {
 					t.Errorf("%+v", e)
 				}
+				return nil
 			},
 			ApprovalTimeout: -1, // declines
 		})

@@ -2,6 +2,7 @@ package sessiontest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -230,10 +231,11 @@ func TestFloodOfQuestions(t *testing.T) {
 			steps = append(append(steps, sessiontest.Step{Kind: sessiontest.Pause, For: time.Minute}), turn[len(turn)-2:]...)
 			synctest.Test(t, func(t *testing.T) {
 				denied := 0
-				s := opened(t, d, steps, session.Options{Events: func(e *agent.Event) {
+				s := opened(t, d, steps, session.Options{Events: func(e *agent.Event) error {
 					if e.Kind == agent.KindApproval && e.Failed {
 						denied++
 					}
+					return nil
 				}})
 				sent := s.Send(session.Message{Text: "go"})
 				time.Sleep(time.Second)
@@ -245,6 +247,45 @@ func TestFloodOfQuestions(t *testing.T) {
 				}
 				if _, err := sent.Wait(t.Context()); err != nil || denied != many-session.MaxQuestions {
 					t.Errorf("%d are denied; %v", denied, err)
+				}
+			})
+		})
+	}
+}
+
+// TestTurnTimeout interrupts a turn of every engine whose agent does not end it, and
+// ends the session when the agent does not end the turn either.
+func TestTurnTimeout(t *testing.T) {
+	t.Parallel()
+	for language, d := range dialects() {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			turn := d.turn(0, "one")
+			steps := append(append([]sessiontest.Step{}, d.greeting...), turn[:len(turn)-1]...)
+			steps = append(steps, sessiontest.Step{Kind: sessiontest.Pause, For: time.Hour})
+			synctest.Test(t, func(t *testing.T) {
+				peer := sessiontest.Start(steps)
+				s, err := session.Open(t.Context(), "test", d.engine(), peer, peer.Transport(), session.Start{Workdir: "/work"}, session.Options{TurnTimeout: time.Minute})
+				if err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				result, err := s.Send(session.Message{Text: "go"}).Wait(t.Context())
+				if took := time.Since(begun); !errors.Is(err, agent.ErrTimeout) || result.Text != "one" || took < time.Minute || took > time.Minute+2*session.TurnGrace {
+					t.Errorf("after %v: %q, %v", took, result.Text, err)
+				}
+				interrupts := 0
+				for _, line := range peer.Sent() {
+					if strings.Contains(line, "interrupt") || strings.Contains(line, "session/cancel") {
+						interrupts++
+					}
+				}
+				if interrupts != 1 {
+					t.Errorf("%d interrupts: %q", interrupts, peer.Sent())
+				}
+				<-s.Done()
+				if !errors.Is(s.Err(), agent.ErrTimeout) {
+					t.Error(s.Err())
 				}
 			})
 		})

@@ -30,16 +30,17 @@ func (l *Log) Addf(format string, args ...any) {
 }
 
 // Event adds an event as JSON, unless it is a sign of life. It is for
-// session.Options.Events.
-func (l *Log) Event(e *agent.Event) {
+// session.Options.Events and never fails.
+func (l *Log) Event(e *agent.Event) error {
 	if e.Kind == agent.KindHeartbeat {
-		return
+		return nil
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
 		text = fmt.Appendf(text, " %v", err)
 	}
 	l.Addf("%s", text)
+	return nil
 }
 
 // Turn waits for the end of a turn and adds its result, without its duration,

@@ -82,10 +82,11 @@ func TestQuestionsThatCannotBeRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := session.Options{Events: func(e *agent.Event) {
+				o := session.Options{Events: func(e *agent.Event) error {
 					if e.Kind == agent.KindApproval {
 						t.Errorf("it asks %.100q", e.Tool.Input)
 					}
+					return nil
 				}}
 				s, peer := playsTo(t, short(), o, expect(userLine), say(line), expect(want), say(result))
 				if _, err := s.Send(session.Message{Text: "go", Timeout: time.Minute}).Wait(t.Context()); err != nil {
@@ -104,10 +105,11 @@ func TestEventsOfCutLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var events []agent.Event
-		o := session.Options{Events: func(e *agent.Event) {
+		o := session.Options{Events: func(e *agent.Event) error {
 			if e.Truncated {
 				events = append(events, *e.Clone())
 			}
+			return nil
 		}}
 		text := `{"type":"assistant","message":{"id":"m2","content":[{"type":"text","text":"`
 		long := text + strings.Repeat("y", maxLine) + `"}]}}`

@@ -16,7 +16,7 @@ func ExampleEngine() {
 	ctx := context.Background()
 	engine := &streamjson.Engine{Decoder: claude.Runtime().Decoder}
 	s, err := session.Open(ctx, "my-runtime", engine, peer, peer.Transport(), session.Start{}, session.Options{
-		Events: func(e *agent.Event) { fmt.Println(e.Kind) },
+		Events: func(e *agent.Event) error { fmt.Println(e.Kind); return nil },
 	})
 	if err != nil {
 		fmt.Println(err)
