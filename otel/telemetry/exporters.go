@@ -3,7 +3,11 @@ package telemetry
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
@@ -15,6 +19,8 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // The exporters read the other OTEL_EXPORTER_OTLP_ variables themselves. Those of
@@ -28,11 +34,11 @@ func newSpanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	case err != nil:
 		return nil, err
 	case protocol == console:
-		return stdouttrace.New(stdouttrace.WithWriter(os.Stderr))
+		return stdouttrace.New(stdouttrace.WithWriter(printable{os.Stderr}))
 	case protocol == overGRPC:
 		return otlptracegrpc.New(ctx)
 	}
-	return otlptracehttp.New(ctx)
+	return otlptracehttp.New(ctx, otlptracehttp.WithProxy(proxy))
 }
 
 // newMetricExporter returns the exporter that the variables ask for.
@@ -41,11 +47,53 @@ func newMetricExporter(ctx context.Context) (sdkmetric.Exporter, error) {
 	case err != nil:
 		return nil, err
 	case protocol == console:
-		return stdoutmetric.New(stdoutmetric.WithWriter(os.Stderr))
+		return stdoutmetric.New(stdoutmetric.WithWriter(printable{os.Stderr}))
 	case protocol == overGRPC:
 		return otlpmetricgrpc.New(ctx)
 	}
-	return otlpmetrichttp.New(ctx)
+	return otlpmetrichttp.New(ctx, otlpmetrichttp.WithProxy(proxy))
+}
+
+// proxy is http.ProxyFromEnvironment for the requests of exporters, and refuses
+// redirections: Go would send the headers that OTEL_EXPORTER_OTLP_HEADERS names, with
+// their keys, to any other host.
+func proxy(r *http.Request) (*url.URL, error) {
+	if r.Response != nil {
+		return nil, errors.New("the collector redirects, which is not followed; name the address that it leads to")
+	}
+	return http.ProxyFromEnvironment(r)
+}
+
+// printable passes JSON on with escapes in the place of what drives a terminal.
+type printable struct{ w io.Writer }
+
+func (p printable) Write(b []byte) (int, error) {
+	_, err := p.w.Write(jsonline.EscapeControls(append([]byte(nil), b...), 0))
+	return len(b), err
+}
+
+// maxPEM bounds a file of keys or certificates, in bytes. The exporters read them
+// whole.
+const maxPEM = 1 << 20
+
+// checkFiles checks the files that the exporters read for signal.
+func checkFiles(signal string) error {
+	for _, kind := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
+		for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_" + signal + "_"} {
+			file := os.Getenv(prefix + kind)
+			if file == "" {
+				continue
+			}
+			info, err := os.Stat(file)
+			if err != nil {
+				return fmt.Errorf("%s%s: %w; %s are not exported", prefix, kind, err, signal)
+			}
+			if !info.Mode().IsRegular() || info.Size() > maxPEM {
+				return fmt.Errorf("%s%s: %q is not a regular file of at most 1 MiB; %s are not exported", prefix, kind, file, signal)
+			}
+		}
+	}
+	return nil
 }
 
 // How a signal leaves the program.
@@ -71,7 +119,7 @@ func protocolOf(signal string) (string, error) {
 	}
 	switch protocol := cmp.Or(os.Getenv(name), overHTTP); protocol {
 	case overGRPC, overHTTP:
-		return protocol, nil
+		return protocol, checkFiles(signal)
 	default:
 		return "", fmt.Errorf("%s is %q, which is none of grpc and http/protobuf; it is not exported", name, protocol)
 	}

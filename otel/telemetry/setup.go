@@ -10,12 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
+	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/session"
 )
 
@@ -42,17 +44,61 @@ func Setup(ctx context.Context) (shutdown func(context.Context) error, err error
 	}
 	s := &sdk{}
 	otel.SetErrorHandler(s)
+	otel.SetLogger(logr.New(silentLog{s}))
 	res, err := describe(ctx)
+	problems := []error{err}
 	if wanted("TRACES") {
-		err = errors.Join(err, s.exportTraces(ctx, res))
+		problems = append(problems, recovered("TRACES", func() error { return s.exportTraces(ctx, res) }))
 	}
 	if wanted("METRICS") {
-		err = errors.Join(err, s.exportMetrics(ctx, res))
+		problems = append(problems, recovered("METRICS", func() error { return s.exportMetrics(ctx, res) }))
 	}
-	if err != nil {
-		err = fmt.Errorf("telemetry: %w", err)
+	problems = slices.DeleteFunc(problems, func(err error) bool { return err == nil })
+	if len(problems) == 0 {
+		return s.shutdown, nil
 	}
-	return s.shutdown, err
+	return s.shutdown, errors.New(line("telemetry: ", problems...))
+}
+
+// recovered returns the error of f, or its panic: the SDK panics at some values of
+// its variables.
+func recovered(signal string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s are not exported, because of a value of an OTEL_ variable: %v", signal, p)
+		}
+	}()
+	return f()
+}
+
+// maxProblem bounds one problem, in bytes. A collector can answer with megabytes.
+const maxProblem = 1000
+
+// line returns problems as one printable line without secrets.
+func line(what string, problems ...error) string {
+	m := newMasker(os.Environ())
+	texts := make([]string, len(problems))
+	for i, problem := range problems {
+		text := strings.Join(strings.Fields(formatters.SanitizeString(m.text(problem.Error()))), " ")
+		if len(text) > maxProblem {
+			text = strings.ToValidUTF8(text[:maxProblem], "") + "…"
+		}
+		texts[i] = text
+	}
+	return what + strings.Join(texts, "; ")
+}
+
+// A silentLog is the log of the SDK. It passes errors on without the values that
+// are logged with them, which can be secrets, such as headers.
+type silentLog struct{ problems *sdk }
+
+func (silentLog) Init(logr.RuntimeInfo)            {}
+func (silentLog) Enabled(int) bool                 { return false }
+func (silentLog) Info(int, string, ...any)         {}
+func (l silentLog) WithValues(...any) logr.LogSink { return l }
+func (l silentLog) WithName(string) logr.LogSink   { return l }
+func (l silentLog) Error(err error, msg string, _ ...any) {
+	l.problems.Handle(fmt.Errorf("%s: %w", msg, err))
 }
 
 // exports reports whether the variables ask for signal.
@@ -133,10 +179,5 @@ func (s *sdk) shutdown(ctx context.Context) error {
 	if len(s.problems) == 0 {
 		return nil
 	}
-	texts := make([]string, len(s.problems))
-	for i, problem := range s.problems {
-		texts[i] = strings.Join(strings.Fields(problem.Error()), " ")
-	}
-	// A collector can answer with what it was sent.
-	return errors.New(newMasker(os.Environ()).text("telemetry could not be sent, or not all of it: " + strings.Join(texts, "; ")))
+	return errors.New(line("telemetry could not be sent, or not all of it: ", s.problems...))
 }

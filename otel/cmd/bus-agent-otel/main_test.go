@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/hex"
 	"net/http"
@@ -10,8 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // A copy of the test binary with the name of the program is the program, whatever
@@ -209,6 +215,98 @@ func TestCollectorRefuses(t *testing.T) {
 			if strings.Contains(got.stderr, header) {
 				t.Errorf("a secret is shown: %s", got.stderr)
 			}
+		})
+	}
+}
+
+func TestHostileCollector(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"controls in its answer": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "\x1b[2J\x1b]0;title\x07\u009b31m\u202e\x7f\xff\nbus-agent: forged", http.StatusBadRequest)
+		},
+		"a long answer": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("a", 1<<20), http.StatusBadRequest)
+		},
+		"an endless answer": func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+					return
+				}
+			}
+		},
+		"a compressed answer of 1 GiB": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for range 1 << 10 {
+				if _, err := z.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+			_ = z.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(answer)
+			t.Cleanup(server.Close)
+			got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL).call(runAgent...)
+			expectRun(t, got, true)
+			expectShown(t, got.stderr)
+		})
+	}
+}
+
+// expectShown fails where text is not what can be shown: short and printable.
+func expectShown(t *testing.T, text string) {
+	t.Helper()
+	if len(text) > 10_000 || !utf8.ValidString(text) || strings.ContainsFunc(text, jsonline.IsControl) || strings.Contains(text, "\nbus-agent: forged") {
+		t.Errorf("standard error is %d bytes: %.2000q", len(text), text)
+	}
+}
+
+// A redirection would take the headers, which hold keys, to any host.
+func TestRedirectionOfACollectorIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	t.Cleanup(other.Close)
+	for _, code := range []int{http.StatusSeeOther, http.StatusTemporaryRedirect} {
+		server := httptest.NewServer(http.RedirectHandler(other.URL, code))
+		t.Cleanup(server.Close)
+		got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key="+header).call(runAgent...)
+		expectRun(t, got, true)
+		if reached.Load() || !strings.Contains(got.stderr, "redirects") {
+			t.Errorf("%d: the other host was reached: %t, %s", code, reached.Load(), got.stderr)
+		}
+	}
+}
+
+// A variable that the SDK cannot use is a warning, whatever it is, without its value
+// where that can be a secret.
+func TestHostileVariables(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, variable := range []string{
+		"OTEL_BSP_MAX_QUEUE_SIZE=-1", "OTEL_BSP_MAX_QUEUE_SIZE=99999999999999",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE=/dev/zero", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE=" + pipe,
+		"OTEL_EXPORTER_OTLP_CLIENT_KEY=" + pipe, "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE=/dev/zero",
+		"OTEL_EXPORTER_OTLP_HEADERS=x-key=%zz" + header, "OTEL_EXPORTER_OTLP_HEADERS=\x1b[2J" + header,
+		"OTEL_TRACES_EXPORTER=\x1b[2J\u202e", "OTEL_RESOURCE_ATTRIBUTES=a=%zz\x1b[2J\u009b",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://\x1b[2J\u202e",
+	} {
+		t.Run(variable[:min(len(variable), 40)], func(t *testing.T) {
+			t.Parallel()
+			got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+gone.URL, variable).call(runAgent...)
+			if got.code != 0 || !strings.Contains(got.stderr, "telemetry") || strings.Contains(got.stderr, header) {
+				t.Errorf("exit code %d: %s", got.code, got.stderr)
+			}
+			expectShown(t, got.stderr)
 		})
 	}
 }
