@@ -67,8 +67,8 @@ func TestHostilePaths(t *testing.T) {
 func TestApprovalsNameWhatTheyGrant(t *testing.T) {
 	t.Parallel()
 	for request, want := range map[string]string{
-		`{"id":7,"method":"item/fileChange/requestApproval","params":{"threadId":"t","itemId":"f","grantRoot":"/"}}`:                                                                   `{"grantRoot":"/"}`,
-		`{"id":7,"method":"item/fileChange/requestApproval","params":{"threadId":"t","itemId":"f","grantRoot":null}}`:                                                                  ``,
+		`{"id":7,"method":"item/fileChange/requestApproval","params":{"threadId":"t","itemId":"f","grantRoot":"/"}}`:                                                                   `{"changes":"the agent does not name the files","grantRoot":"/"}`,
+		`{"id":7,"method":"item/fileChange/requestApproval","params":{"threadId":"t","itemId":"f","grantRoot":null}}`:                                                                  `{"changes":"the agent does not name the files"}`,
 		`{"id":7,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","itemId":"f","command":"ls","cwd":"/w"}}`:                                                   `{"command":"ls"}`,
 		`{"id":7,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","itemId":"f","command":"ls","cwd":"/etc","networkApprovalContext":{"host":"example.com"}}}`: `{"command":"ls","cwd":"/etc","networkApprovalContext":{"host":"example.com"}}`,
 		`{"id":7,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","itemId":"f","command":"ls","additionalPermissions":{"fileSystem":{"write":["/"]}}}}`:       `{"additionalPermissions":{"fileSystem":{"write":["/"]}},"command":"ls"}`,

@@ -16,7 +16,19 @@ type decoder struct {
 	before   agent.Usage                   // of the thread, before its first turn here
 	counted  bool                          // a turn here has consumed something
 
+	held   int                 // bytes of what is remembered of the turn, without others
 	others map[string]*decoder // of the threads that this one has started
+}
+
+// maxHeld is how much is remembered of the items of a turn, in bytes.
+const maxHeld = 16 << 20
+
+// hold makes room for n bytes more. Where a server says too much, some text is told
+// twice, and questions say that it does not name the files.
+func (d *decoder) hold(n int) {
+	if d.held += n + 64; d.held > maxHeld {
+		d.reset()
+	}
 }
 
 // notice is what the notifications hold that become events.
@@ -123,10 +135,10 @@ func (d *decoder) events(n Notification, subagent, running string) []agent.Event
 	if d.others == nil {
 		d.others = map[string]*decoder{}
 	}
+	if d.heldByOthers() > maxHeld || d.others[subagent] == nil && len(d.others) == maxOthers {
+		clear(d.others) // as in hold
+	}
 	if d.others[subagent] == nil {
-		if len(d.others) == maxOthers {
-			clear(d.others) // no more than some text is told twice
-		}
 		d.others[subagent] = &decoder{}
 	}
 	events := d.others[subagent].decode(n, &p, p.TurnID, unread)
@@ -134,6 +146,13 @@ func (d *decoder) events(n Notification, subagent, running string) []agent.Event
 		events[i].Subagent = subagent
 	}
 	return events
+}
+
+func (d *decoder) heldByOthers() (n int) {
+	for id, other := range d.others {
+		n += len(id) + other.held
+	}
+	return n
 }
 
 // maxOthers is how many subagents are remembered.
@@ -187,6 +206,7 @@ func (d *decoder) decode(n Notification, p *notice, running string, unread bool)
 
 // reset forgets what belongs to a turn.
 func (d *decoder) reset() {
+	d.held = 0
 	clear(d.streamed)
 	clear(d.proposed)
 }
@@ -203,7 +223,10 @@ func (d *decoder) delta(kind agent.Kind, id, text string) []agent.Event {
 	if d.streamed == nil {
 		d.streamed = map[string]bool{}
 	}
-	d.streamed[id] = true
+	if !d.streamed[id] {
+		d.hold(len(id))
+		d.streamed[id] = true
+	}
 	return []agent.Event{{Kind: kind, MessageID: id, Delta: true, Text: text}}
 }
 
@@ -240,7 +263,14 @@ func (d *decoder) started(i *item) []agent.Event {
 		if d.proposed == nil {
 			d.proposed = map[string][]agent.FileChange{}
 		}
-		d.proposed[i.ID] = i.files()
+		files, size := i.files(), len(i.ID)
+		for _, f := range files {
+			size += len(f.Path) + len(f.Action) + 64
+		}
+		if size <= maxHeld {
+			d.hold(size)
+			d.proposed[i.ID] = files
+		}
 	}
 	return []agent.Event{{Kind: agent.KindHeartbeat}}
 }
@@ -428,6 +458,8 @@ func (d *decoder) approval(q Request, workdir string) agent.Event {
 		}
 	} else if files, ok := d.proposal(p.ItemID); ok {
 		input["changes"] = encoded(files)
+	} else {
+		input["changes"] = encoded("the agent does not name the files")
 	}
 	maps.DeleteFunc(input, func(_ string, value json.RawMessage) bool { return value == nil || string(value) == "null" })
 	if len(input) > 0 {

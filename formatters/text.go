@@ -1,10 +1,13 @@
 package formatters
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // Text returns the renderer of one run's readable conversation; it serves every
@@ -15,6 +18,8 @@ import (
 // What the agent says stands for itself. Everything else begins with a mark at
 // the start of a line: [thinking], [tool] with name and essential input,
 // [result], [file], [plan], [approval], [denied], [retry], [warning], [failed].
+// A question that waits for an answer is shown with all of its input, as JSON.
+// Further lines of an approval, a warning or a failure begin with "|".
 // A tool's output is bounded: head, tail and about how many bytes were left out,
 // as the agent wrote them.
 // Lines that no decoder knew are shown as they are. Session starts, usage,
@@ -134,7 +139,7 @@ func (t *text) line(dst []byte, mark, s string) []byte {
 	if s == "" && strings.HasSuffix(mark, " ") {
 		dst = dst[:len(dst)-1]
 	}
-	return t.endLine(clean(t, dst, s))
+	return t.endLine(clean(t, dst, below(strings.TrimRight(s, "\n"))))
 }
 
 func (t *text) files(dst []byte, e *agent.Event) []byte {
@@ -174,13 +179,36 @@ func (t *text) approval(dst []byte, e *agent.Event) []byte {
 	}
 	dst = append(dst, mark...)
 	if e.Tool != nil {
-		dst = t.toolLine(dst, e.Tool)
+		if e.ApprovalID != "" {
+			dst = t.whole(dst, e.Tool)
+		} else {
+			dst = t.toolLine(dst, e.Tool)
+		}
 		if e.Text != "" {
 			dst = append(dst, ": "...)
 		}
 	}
-	return t.endLine(clean(t, dst, e.Text))
+	return t.endLine(clean(t, dst, below(strings.TrimRight(e.Text, "\n"))))
 }
+
+// whole renders a tool call that the user is to allow: all of it, as JSON on one
+// line, which shows also what a terminal would hide or act on.
+func (t *text) whole(dst []byte, tool *agent.Tool) []byte {
+	dst = clean(t, dst, oneLine(tool.Name))
+	if len(tool.Input) == 0 {
+		return dst
+	}
+	var input bytes.Buffer
+	if json.Compact(&input, tool.Input) != nil { // it is shown as it is
+		input.Reset()
+		input.Write(tool.Input)
+	}
+	return clean(t, append(dst, ' '), oneLine(string(jsonline.EscapeControls(input.Bytes(), 0))))
+}
+
+// below returns a text with its lines behind the first one marked as such: no line
+// of an agent's may look like one of ours.
+func below(s string) string { return strings.ReplaceAll(s, "\n", "\n  | ") }
 
 func (t *text) retry(dst []byte, e *agent.Event) []byte {
 	dst = append(dst, "[retry"...)

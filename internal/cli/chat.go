@@ -220,7 +220,7 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 func (c *chat) ask(a session.Approval) {
 	what := "?"
 	if a.Tool != nil {
-		what = a.Tool.Name + " " + string(a.Tool.Input)
+		what = a.Tool.Name + " " + wholeInput(a.Tool)
 	}
 	if a.Reason != "" {
 		what += " (" + a.Reason + ")"

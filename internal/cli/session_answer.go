@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 	"github.com/busdk/bus-agent/session"
 )
 
@@ -33,6 +35,12 @@ answer within 10 seconds does not heed it; "session stop" ends such a one.`,
 			return canceledBy(ctx, all.Interrupt(ctx, entry, interruptLimit))
 		},
 	}
+}
+
+// wholeInput returns the input of a tool that the user is to allow, with escapes for
+// what a terminal would hide or act on.
+func wholeInput(tool *agent.Tool) string {
+	return string(jsonline.EscapeControls(bytes.Clone(tool.Input), 0))
 }
 
 func decisions() []string {

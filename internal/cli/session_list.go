@@ -141,7 +141,7 @@ func (inv *invocation) statusText(s *supervisor.Status) string {
 	for _, q := range s.Questions {
 		text := q.ID
 		if q.Tool != nil {
-			text += ": " + q.Tool.Name + " " + string(q.Tool.Input)
+			text += ": " + q.Tool.Name + " " + wholeInput(q.Tool)
 		}
 		if q.Reason != "" {
 			text += " (" + q.Reason + ")"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -60,9 +61,10 @@ func (p *recordPrinter) missed(n int64) error {
 	return p.line(fmt.Sprintf("[%d records are missing: they came faster than they were read]", n))
 }
 
-// line writes text on lines of its own.
+// line writes text on lines of its own. Those behind the first one begin such that
+// they do not look like ours.
 func (p *recordPrinter) line(text string) error {
-	text = formatters.SanitizeString(text) + "\n"
+	text = strings.ReplaceAll(strings.TrimRight(formatters.SanitizeString(text), "\n"), "\n", "\n  | ") + "\n"
 	if p.midLine {
 		text = "\n" + text
 	}

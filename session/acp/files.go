@@ -10,7 +10,11 @@ import (
 // not understood, an empty name is among them.
 func (d *decoder) files(c *toolCall) []string {
 	names := c.files()
-	if t := d.tools[c.ID]; t != nil {
+	t := d.tools[c.ID]
+	if d.forgot || t != nil && t.done {
+		names = append(names, "") // what was reported is not known any more
+	}
+	if t != nil {
 		names = append(names, t.toolCall.files()...)
 		names = append(names, diffs(t.pieces)...)
 	}

@@ -102,6 +102,20 @@ type decoder struct {
 	message  string // the ID of that message
 	tools    map[string]*tool
 	spoken   bool // there was text or a tool call
+
+	held   int  // bytes of tools, about
+	forgot bool // of tools, because there were too many
+}
+
+// maxHeld is how much is remembered of the tools of a turn, in bytes.
+const maxHeld = 64 << 20
+
+// hold makes room for n bytes more. Where an agent says too much, its calls are
+// forgotten, and no edit is accepted unasked for the rest of the turn.
+func (d *decoder) hold(n int) {
+	if d.held += n; d.held > maxHeld {
+		d.tools, d.held, d.forgot = nil, n, true
+	}
 }
 
 // tool is a tool call of the turn.
@@ -112,7 +126,9 @@ type tool struct {
 }
 
 // reset forgets the turn.
-func (d *decoder) reset() { d.speech, d.tools, d.spoken = "", nil, false }
+func (d *decoder) reset() {
+	d.speech, d.tools, d.spoken, d.held, d.forgot = "", nil, false, 0, false
+}
 
 func heartbeat() []agent.Event { return []agent.Event{{Kind: agent.KindHeartbeat}} }
 
@@ -168,6 +184,7 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 		return nil, false
 	}
 	d.spoken = true
+	d.hold(c.size())
 	t := d.tools[c.ID]
 	if t == nil {
 		t = &tool{toolCall: toolCall{ID: c.ID}}
@@ -196,6 +213,15 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 		t.RawOutput = c.RawOutput
 	}
 	return t, true
+}
+
+// size returns about how many bytes a call holds.
+func (c *toolCall) size() int {
+	n := len(c.ID) + len(c.Title) + len(c.Kind) + len(c.RawInput) + len(c.RawOutput) + len(c.Content) + 256
+	for _, l := range c.Locations {
+		n += len(l.Path) + 32
+	}
+	return n
 }
 
 func or(text, otherwise string) string {
@@ -227,7 +253,8 @@ func (d *decoder) tool(c *toolCall) ([]agent.Event, bool) {
 			Kind: agent.KindToolResult, Failed: c.Status == sdk.ToolCallStatusFailed,
 			Tool: &agent.Tool{ID: t.ID, Name: t.name(), Output: agent.Plain(t.output())},
 		})
-		t.pieces, t.RawOutput = nil, nil // they can be large
+		d.held -= min(d.held, len(t.RawInput)+len(t.RawOutput))
+		t.pieces, t.Locations, t.RawInput, t.RawOutput = nil, nil, nil, nil // they can be large
 	}
 	if events == nil {
 		return heartbeat(), true
