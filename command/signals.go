@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/process"
 )
 
@@ -30,6 +32,8 @@ type watchdog struct {
 	// after calls f when d has passed.
 	after  func(d time.Duration, f func())
 	stderr io.Writer
+	// unfinished returns what was not ended and removed.
+	unfinished func() (agents []int, folders []string)
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // of the work; nil while there is none
@@ -44,6 +48,8 @@ func newWatchdog(stderr io.Writer) *watchdog {
 		kill:   func() { process.KillRuns(process.ExitAfter - process.KillAfter - lastWord) },
 		after:  func(d time.Duration, f func()) { time.AfterFunc(d, f) },
 		stderr: stderr,
+
+		unfinished: process.Unfinished,
 	}
 	w.catch(syscall.SIGQUIT)
 	return w
@@ -108,14 +114,35 @@ func (w *watchdog) signaled(sig os.Signal) {
 
 // give ends a program that does not end by itself.
 func (w *watchdog) give(sig os.Signal) {
+	// To look is quick, but nothing may keep the program from ending, and the reader
+	// of the message may not read it.
 	said := make(chan struct{})
-	go func() { // its reader may not read it
+	go func() {
 		defer close(said)
-		fmt.Fprintf(w.stderr, "bus-agent: stopped: %v; it did not end within %v and was ended: what is left of it, \"bus-agent doctor --sweep\" removes\n", sig, process.ExitAfter)
+		fmt.Fprintf(w.stderr, "bus-agent: stopped: %v; it did not end within %v and was ended: %s\n", sig, process.ExitAfter, leftBehind(w.unfinished()))
 	}()
 	select {
 	case <-said:
 	case <-time.After(lastWord):
 	}
 	w.exit(1)
+}
+
+// leftBehind names what is left behind, and the command that cleans up.
+func leftBehind(agents []int, folders []string) string {
+	const most = 10
+	var names []string
+	for _, pid := range agents {
+		names = append(names, fmt.Sprintf("process %d and what it has started", pid))
+	}
+	for _, folder := range folders {
+		names = append(names, formatters.SanitizeString(folder))
+	}
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
+	}
+	if len(names) == 0 {
+		return `run "bus-agent doctor --sweep" to end and remove what is left of it`
+	}
+	return "left behind: " + strings.Join(names, ", ") + `; run "bus-agent doctor --sweep" in the same directory to end and remove it`
 }

@@ -33,6 +33,8 @@ func newTimed(stderr io.Writer) *timed {
 		kill:   func() { t.kills++ },
 		after:  func(d time.Duration, f func()) { t.later[t.now+d] = f },
 		stderr: stderr,
+
+		unfinished: func() ([]int, []string) { return []int{12}, []string{"/work/.codex/bus/0", "/tmp/bus-agent-1"} },
 	}
 	return t
 }
@@ -73,6 +75,11 @@ func TestOneSignalEndsTheProgram(t *testing.T) {
 			}
 			if !strings.Contains(said.String(), "bus-agent: stopped: "+sig.String()) {
 				t.Errorf("says %q", said.String())
+			}
+			for _, want := range []string{"process 12 ", "/work/.codex/bus/0, /tmp/bus-agent-1;", "bus-agent doctor --sweep"} {
+				if !strings.Contains(said.String(), want) {
+					t.Errorf("does not name %q: %q", want, said.String())
+				}
 			}
 		})
 	}

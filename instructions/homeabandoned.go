@@ -33,9 +33,10 @@ type Folder struct {
 // processes of this user have left that are dead; with an owner other than 0
 // those of the process that had this PID. It changes nothing. Whatever is, or may
 // be, in use is not among them: by another process, in another container, on
-// another machine. A place that cannot be read has nothing.
-func (p Places) Abandoned(owner int) []Folder {
-	return p.abandoned(tree.NewBudget(context.Background(), sweeping), owner, false)
+// another machine. A place that cannot be read has nothing. When ctx ends, what was
+// found by then is returned.
+func (p Places) Abandoned(ctx context.Context, owner int) []Folder {
+	return p.abandoned(tree.NewBudget(ctx, sweeping), owner, false)
 }
 
 // sweeping is what a sweep may take. It lasts until all is gone: what it does
@@ -140,6 +141,9 @@ func eachAbandoned(b *tree.Budget, base *os.Root, accepted func(name string) boo
 	})
 	slices.Sort(names)
 	for _, name := range names {
+		if b.Spent() != nil {
+			return
+		}
 		folder, err := base.OpenRoot(name)
 		if err != nil {
 			continue

@@ -101,15 +101,15 @@ func TestAbandonedFoldersAreFoundAndRemoved(t *testing.T) {
 	// What nobody claims may be anybody's.
 	write(t, dir, map[string]string{parent + "/0123456789abcdef/x": "x"})
 	write(t, temp, map[string]string{"bus-agent-1/x": "x", "other/x": "x"})
-	if found := places.Abandoned(0); len(found) > 0 {
+	if found := places.Abandoned(t.Context(), 0); len(found) > 0 {
 		t.Errorf("of live owners: %+v", found)
 	}
 	dead.kill()
-	if found := places.Abandoned(live.pid); len(found) > 0 {
+	if found := places.Abandoned(t.Context(), live.pid); len(found) > 0 {
 		t.Errorf("of another owner: %+v", found)
 	}
 	for _, owner := range []int{0, dead.pid} {
-		found := places.Abandoned(owner)
+		found := places.Abandoned(t.Context(), owner)
 		if len(found) != 2 || found[0] != (instructions.Folder{Path: dead.home, What: "private home", Owner: dead.pid}) ||
 			found[1] != (instructions.Folder{Path: dead.temp, What: "temporary files", Owner: dead.pid}) {
 			t.Errorf("owner %d: %+v", owner, found)

@@ -115,14 +115,14 @@ func (s *Store) RemoveTask(run *Run) (bool, error) {
 		return false, ignoreMissing(err)
 	}
 	defer task.Close()
-	entries, err := fs.ReadDir(task.FS(), ".")
-	if err != nil {
-		return false, err
-	}
-	for _, entry := range entries {
+	err = tree.Each(tree.Of(context.Background()), task, func(entry fs.DirEntry) error { // ends at the first other one
 		if ours := entry.Name() == taskName || entry.Name() == busName; !(ours && entry.Type().IsRegular() || entry.Name() == runsName && entry.IsDir()) {
-			return false, nil
+			return errNotOurs
 		}
+		return nil
+	})
+	if err != nil {
+		return false, ignoreNotOurs(err)
 	}
 	// Only what is empty is removed of the folders, so a run that begins now stays.
 	for _, name := range []string{runsName, taskName, busName} {
@@ -137,6 +137,16 @@ func (s *Store) RemoveTask(run *Run) (bool, error) {
 	defer project.Close()
 	err = project.Remove(at.task)
 	return err == nil, ignoreNotEmpty(err)
+}
+
+// errNotOurs ends a look at a folder that holds what is not of a run.
+var errNotOurs = errors.New("a file of others")
+
+func ignoreNotOurs(err error) error {
+	if err == errNotOurs {
+		return nil
+	}
+	return err
 }
 
 func ignoreNotEmpty(err error) error {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // The hidden folders among the runs of a task: of runs that are being removed, with
@@ -33,15 +35,14 @@ func (s *Store) RemoveRests(ctx context.Context, filter Filter, force bool) erro
 			failures = append(failures, ignoreMissing(err))
 			continue
 		}
-		entries, err := fs.ReadDir(root.FS(), ".")
-		failures = append(failures, err)
-		for _, entry := range entries {
+		err = tree.Each(tree.Of(ctx), root, func(entry fs.DirEntry) error {
 			if entry.IsDir() {
 				dir := filepath.Join(task, runsName, entry.Name())
 				failures = append(failures, removeRest(ctx, root, entry.Name(), dir, force))
 			}
-		}
-		failures = append(failures, root.Close())
+			return nil
+		})
+		failures = append(failures, err, root.Close())
 	}
 	return errors.Join(failures...)
 }
@@ -82,15 +83,20 @@ func removeRest(ctx context.Context, root *os.Root, name, dir string, force bool
 // removeBegun removes a folder that holds nothing but what a run has that is being
 // made.
 func removeBegun(ctx context.Context, root *os.Root, name string) error {
-	entries, err := fs.ReadDir(root.FS(), name)
+	folder, err := root.OpenRoot(name)
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	for _, entry := range entries {
+	defer folder.Close()
+	err = tree.Each(tree.Of(ctx), folder, func(entry fs.DirEntry) error {
 		own := entry.Name() == promptName || entry.Name() == infoName || isTransient(entry.Name())
 		if !own || !entry.Type().IsRegular() {
-			return nil
+			return errNotOurs
 		}
+		return nil
+	})
+	if err != nil {
+		return ignoreNotOurs(err)
 	}
 	return removeRecord(ctx, root, name, maxRemoved)
 }

@@ -23,7 +23,7 @@ var executed = []string{".claude/settings.json", ".claude/settings.local.json", 
 
 // prepare puts the instructions of the repository into one system prompt file.
 // Nothing is written.
-func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+func prepare(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
 	setup := agent.Setup{ResumeID: r.Resume}
 	chain := w.Chain()
 	tree, err := openTree(chain)
@@ -38,7 +38,7 @@ func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (age
 	}
 	setup.Warnings = warnings
 	if r.TrustWorkspace {
-		if err := exclude(r, tree, &setup); err != nil {
+		if err := exclude(ctx, r, tree, &setup); err != nil {
 			return agent.Setup{}, err
 		}
 	} else {

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ const (
 
 // exclude keeps Claude Code from reading again what the prompt file delivers,
 // by settings of the run that hold the caller's own too.
-func exclude(r agent.Request, t *tree, setup *agent.Setup) error {
+func exclude(ctx context.Context, r agent.Request, t *tree, setup *agent.Setup) error {
 	if len(t.agents) == 0 {
 		return nil
 	}
@@ -43,7 +44,11 @@ func exclude(r agent.Request, t *tree, setup *agent.Setup) error {
 			return agent.Usagef("%s of your --settings is no list of strings", excludesKey)
 		}
 	}
-	for _, rel := range t.copies() {
+	copies, err := t.copies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, rel := range copies {
 		excludes = append(excludes, filepath.Join(t.root.Name(), filepath.FromSlash(rel)))
 	}
 	plugins := map[string]json.RawMessage{}
@@ -79,26 +84,59 @@ func encode[T []string | map[string]json.RawMessage](v T) json.RawMessage {
 
 // copies returns the AGENTS.md files and whatever Claude Code would read that
 // is a link to or a copy of one.
-func (t *tree) copies() []string {
-	var found []string
+func (t *tree) copies(ctx context.Context) (found []string, err error) {
 	for _, a := range t.agents {
 		found = append(found, a.rel)
 	}
 	for _, dir := range t.dirs {
 		names := slices.Clone(memoryNames)
-		rules, _ := fs.ReadDir(t.root.FS(), path.Join(dir, ".claude/rules"))
+		rules, err := t.rules(ctx, path.Join(dir, ".claude/rules"))
+		if err != nil {
+			return nil, err
+		}
 		for _, rule := range rules {
-			if path.Ext(rule.Name()) == ".md" {
-				names = append(names, ".claude/rules/"+rule.Name())
-			}
+			names = append(names, ".claude/rules/"+rule)
 		}
 		for _, name := range names {
+			if err := context.Cause(ctx); err != nil {
+				return nil, err
+			}
 			if f, err := t.read(path.Join(dir, name)); err == nil && f.same(t.agents) {
 				found = append(found, f.rel)
 			}
 		}
 	}
-	return found
+	return found, nil
+}
+
+// maxRules is how many entries of a folder of rules are looked at.
+const maxRules = 10_000
+
+// rules returns the names of the rules in a folder, in order.
+func (t *tree) rules(ctx context.Context, dir string) (names []string, err error) {
+	folder, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, nil // Claude Code cannot read them either
+	}
+	defer folder.Close()
+	for seen := 0; ; {
+		entries, err := folder.ReadDir(1024)
+		for _, e := range entries {
+			if path.Ext(e.Name()) == ".md" {
+				names = append(names, e.Name())
+			}
+		}
+		seen += len(entries)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			slices.Sort(names)
+			return names, nil
+		case seen > maxRules:
+			return nil, agent.Usagef("%s has more than %d entries: remove those that are not rules", dir, maxRules)
+		}
+	}
 }
 
 // callerSettings returns what the caller passes with --settings: JSON, or the

@@ -45,7 +45,7 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 				Workdir: s.path("work"), Owned: []instructions.Owned{{Home: parent}}, TempDirs: runner.TempDirs(nil),
 			}
 			kinds := map[string]bool{}
-			for _, f := range places.Abandoned(s.entry.PID) {
+			for _, f := range places.Abandoned(t.Context(), s.entry.PID) {
 				kinds[f.What] = true
 			}
 			if !kinds["private home"] || !kinds["temporary files"] {
@@ -57,7 +57,7 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if left := places.Abandoned(s.entry.PID); len(left) > 0 {
+			if left := places.Abandoned(t.Context(), s.entry.PID); len(left) > 0 {
 				t.Errorf("left are %+v\n%s", left, out)
 			}
 			if text, err := os.ReadFile(s.path("work/" + parent + "/sessions/said")); err != nil || string(text) != "hello" {

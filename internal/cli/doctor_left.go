@@ -42,7 +42,7 @@ func (inv *invocation) findLeft(ctx context.Context, report *doctorReport, workd
 	left, err := process.Leftovers(owner)
 	if report.Swept && err == nil {
 		var ended []process.Leftover
-		ended, left, err = process.EndLeftovers(owner)
+		ended, left, err = process.EndLeftovers(ctx, owner)
 		for _, l := range ended {
 			report.Processes = append(report.Processes, inv.leftProcess(l, true))
 		}
@@ -59,10 +59,10 @@ func (inv *invocation) findLeft(ctx context.Context, report *doctorReport, workd
 	places := inv.places(workdir)
 	find := places.Abandoned
 	if report.Swept {
-		find = func(owner int) []instructions.Folder { return places.RemoveAbandoned(ctx, owner) }
+		find = places.RemoveAbandoned
 	}
 	kept := 0
-	for _, f := range find(owner) {
+	for _, f := range find(ctx, owner) {
 		folder := leftFolder{Path: f.Path, What: f.What, Owner: f.Owner, Removed: report.Swept && f.Err == nil}
 		if f.Err != nil {
 			kept++

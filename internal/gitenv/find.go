@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -190,8 +191,11 @@ func (f *finder) gitDir(dir string) error {
 			return err
 		}
 	}
-	f.hookFiles(real + "/hooks")
-	f.hookFiles(common + "/hooks")
+	for _, dir := range []string{real, common} {
+		if err := f.hookFiles(filepath.Join(dir, "hooks")); err != nil {
+			return err
+		}
+	}
 	f.queue = append(f.queue, real) // submodules, worktrees, and what was put there
 	if common != real {
 		return f.gitDir(common)
@@ -199,14 +203,43 @@ func (f *finder) gitDir(dir string) error {
 	return nil
 }
 
-func (f *finder) hookFiles(dir string) {
-	list, _ := os.ReadDir(dir)
-	for _, e := range list {
-		if name := filepath.Join(dir, e.Name()); filepath.Ext(name) != ".sample" && !f.seen[name] {
+// hookFiles looks for hooks in a folder. Those of a folder that cannot be listed, or
+// not whole, can be there: git opens them by their names.
+func (f *finder) hookFiles(dir string) error {
+	if f.seen["hooks "+dir] {
+		return nil
+	}
+	f.seen["hooks "+dir] = true
+	folder, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		f.hooks = append(f.hooks, filepath.Join(dir, "(cannot be listed)"))
+	}
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	first := len(f.hooks)
+	for seen := 0; ; {
+		list, err := folder.ReadDir(1024)
+		for _, e := range list {
+			name := filepath.Join(dir, e.Name())
+			if filepath.Ext(name) == ".sample" {
+				continue
+			}
 			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-				f.seen[name] = true
 				f.hooks = append(f.hooks, name)
 			}
+		}
+		seen += len(list)
+		if cause := context.Cause(f.ctx); cause != nil {
+			return cause
+		}
+		if err == nil && seen > maxFiles {
+			f.hooks = append(f.hooks[:first], filepath.Join(dir, fmt.Sprintf("(more than %d files)", maxFiles)))
+		}
+		if err != nil || seen > maxFiles {
+			slices.Sort(f.hooks[first:])
+			return nil
 		}
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -41,7 +44,28 @@ func ClaimFolder(folder *os.Root) (*Claim, error) {
 		f.Close()
 		return nil, errors.Join(err, folder.Remove(ClaimName))
 	}
+	claims.Store(f, true)
 	return &Claim{f}, nil
+}
+
+// claims are the files of the claims of this process.
+var claims sync.Map
+
+// Unfinished returns what this process has not yet ended or removed, for the message
+// of a program that cannot wait for it: the PIDs of agents that are alive and the
+// folders that it claims.
+func Unfinished() (agents []int, folders []string) {
+	for _, r := range runs.all() {
+		if p, err := readProcess(r.pid); err == nil && !p.dead {
+			agents = append(agents, r.pid)
+		}
+	}
+	for file := range claims.Range {
+		folders = append(folders, filepath.Dir(file.(*os.File).Name()))
+	}
+	slices.Sort(agents)
+	slices.Sort(folders)
+	return agents, folders
 }
 
 // MakeTempDir makes and claims a folder for the temporary files of a run in dir,
@@ -63,6 +87,7 @@ func MakeTempDir(dir string) (name string, claim *Claim, err error) {
 // Release ends the claim. A nil Claim has none.
 func (c *Claim) Release() {
 	if c != nil {
+		claims.Delete(c.file)
 		unlockFile(c.file)
 	}
 }

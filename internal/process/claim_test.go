@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -142,4 +143,26 @@ func TestFolderIsClaimedOnce(t *testing.T) {
 	}
 	var none *Claim
 	none.Release()
+}
+
+// A program that cannot wait for its end names what it leaves.
+func TestUnfinished(t *testing.T) {
+	t.Parallel()
+	name, claim, err := MakeTempDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(soon(t), agent(t, step{Do: "hang"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if agents, folders := Unfinished(); !slices.Contains(agents, p.Pid()) || !slices.Contains(folders, name) {
+		t.Errorf("got %v, %q; want %d and %q", agents, folders, p.Pid(), name)
+	}
+	claim.Release()
+	p.Stop()
+	_, _ = p.Wait()
+	if agents, folders := Unfinished(); slices.Contains(agents, p.Pid()) || slices.Contains(folders, name) {
+		t.Errorf("got %v, %q at the end", agents, folders)
+	}
 }

@@ -125,11 +125,11 @@ func TestLeftoversSpareTheRunsOfLiveOwners(t *testing.T) {
 			live, spared := victims(t, dir)
 			await(dir + "/done")
 			kill(owner)
-			if _, survived, err := EndLeftovers(owner.Process.Pid); len(survived) > 0 || err != nil {
+			if _, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil {
 				t.Errorf("survived: %v, %v", survived, err)
 			}
 			spared(t)
-			if ended, _, err := EndLeftovers(live); len(ended) > 0 || err != nil {
+			if ended, _, err := EndLeftovers(t.Context(), live); len(ended) > 0 || err != nil {
 				t.Errorf("ended %v of a live owner, %v", ended, err)
 			}
 			spared(t)
@@ -153,7 +153,7 @@ func TestMarkOfADeadOwnerRecruitsNobody(t *testing.T) {
 	who := reported(t, dir+"/bystander")
 	await(dir + "/done")
 	kill(owner)
-	if _, _, err := EndLeftovers(owner.Process.Pid); err != nil || !who.alive() {
+	if _, _, err := EndLeftovers(t.Context(), owner.Process.Pid); err != nil || !who.alive() {
 		t.Errorf("%v; the bystander lives: %v", err, who.alive())
 	}
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -38,8 +39,9 @@ func Leftovers(owner int) ([]Leftover, error) {
 
 // EndLeftovers ends the processes that Leftovers returns, by SIGTERM and, if
 // they live a second later, by SIGKILL, and what they start meanwhile. It returns
-// those that it ended and those that it could not end.
-func EndLeftovers(owner int) (ended, survived []Leftover, err error) {
+// those that it ended and those that it could not end. When ctx ends it signals
+// nothing more: what lives then counts as not ended.
+func EndLeftovers(ctx context.Context, owner int) (ended, survived []Leftover, err error) {
 	l := newLeftovers(owner)
 	left, err := l.look()
 	if err != nil && err != errUnsettled {
@@ -48,8 +50,8 @@ func EndLeftovers(owner int) (ended, survived []Leftover, err error) {
 	for _, one := range left {
 		signalLeftover(one, unix.SIGTERM)
 	}
-	if left, err = l.until(leftoverGrace, nil); len(left) > 0 {
-		left, err = l.until(sweepLimit, func(left []Leftover) {
+	if left, err = l.until(ctx, leftoverGrace, nil); len(left) > 0 {
+		left, err = l.until(ctx, sweepLimit, func(left []Leftover) {
 			// The youngest first: what flees by forking is soon gone.
 			for _, one := range slices.Backward(left) {
 				signalLeftover(one, unix.SIGKILL)
@@ -92,7 +94,7 @@ func newLeftovers(owner int) *leftovers {
 // until looks until nothing is left or the time is over, and returns what is left
 // then. Unless it is nil, each is called with what a look found, leastLooks times
 // in any case.
-func (l *leftovers) until(limit time.Duration, each func([]Leftover)) ([]Leftover, error) {
+func (l *leftovers) until(ctx context.Context, limit time.Duration, each func([]Leftover)) ([]Leftover, error) {
 	deadline := time.Now().Add(limit)
 	for round, pause := 1, time.Millisecond; ; round, pause = round+1, min(2*pause, 20*time.Millisecond) {
 		left, err := l.look()
@@ -102,7 +104,11 @@ func (l *leftovers) until(limit time.Duration, each func([]Leftover)) ([]Leftove
 		if each != nil {
 			each(left)
 		}
-		time.Sleep(pause)
+		select {
+		case <-ctx.Done():
+			return left, err
+		case <-time.After(pause):
+		}
 	}
 }
 

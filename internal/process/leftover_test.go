@@ -51,7 +51,7 @@ func TestNoSurvivorsOfADeadOwner(t *testing.T) {
 					t.Errorf("of a live owner: %v, %v", left, err)
 				}
 				kill(owner)
-				ended, survived, err := EndLeftovers(owner.Process.Pid)
+				ended, survived, err := EndLeftovers(t.Context(), owner.Process.Pid)
 				if len(survived) > 0 || err != nil {
 					t.Errorf("survived: %v, %v", survived, err)
 				}
@@ -80,7 +80,7 @@ func TestLeftoversMayEndByThemselves(t *testing.T) {
 	}}}, step{Do: "hang"})
 	reported(t, id)
 	kill(owner)
-	if ended, survived, err := EndLeftovers(owner.Process.Pid); len(ended) == 0 || len(survived) > 0 || err != nil {
+	if ended, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(ended) == 0 || len(survived) > 0 || err != nil {
 		t.Errorf("got %v, %v, %v", ended, survived, err)
 	}
 	if _, err := os.Stat(cleaned); err != nil {
@@ -105,11 +105,11 @@ func TestLeftoversOfNestedRuns(t *testing.T) {
 	if !eventually(func() bool { return !innerOwner.alive() }) {
 		t.Fatal("the inner owner does not end")
 	}
-	if ended, _, err := EndLeftovers(innerOwner.PID); len(ended) > 0 || err != nil || !left.alive() {
+	if ended, _, err := EndLeftovers(t.Context(), innerOwner.PID); len(ended) > 0 || err != nil || !left.alive() {
 		t.Errorf("with a live outer owner: ended %v, %v", ended, err)
 	}
 	kill(outer)
-	if _, survived, err := EndLeftovers(outer.Process.Pid); len(survived) > 0 || err != nil {
+	if _, survived, err := EndLeftovers(t.Context(), outer.Process.Pid); len(survived) > 0 || err != nil {
 		t.Errorf("survived: %v, %v", survived, err)
 	}
 	see.check(t)
@@ -133,7 +133,7 @@ func TestLeftoversSpareWhoAsks(t *testing.T) {
 	if text, err := os.ReadFile(ended); string(text) != "[]" || err != nil || !beside.alive() {
 		t.Errorf("ended %s, %v; what is beside it lives: %v", text, err, beside.alive())
 	}
-	if _, survived, err := EndLeftovers(owner.Process.Pid); len(survived) > 0 || err != nil || beside.alive() {
+	if _, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil || beside.alive() {
 		t.Errorf("survived: %v, %v", survived, err)
 	}
 }
@@ -149,7 +149,7 @@ func clean(s step) {
 // sweep ends the leftovers of the owner of this process and writes a file.
 func sweep(s step) {
 	o, _ := parseEntry(os.Getenv(tagVariable))
-	ended, _, err := EndLeftovers(o.pid)
+	ended, _, err := EndLeftovers(testContext, o.pid)
 	check(err)
 	check(os.WriteFile(s.Text+".new", fmt.Append(nil, ended), 0o600))
 	check(os.Rename(s.Text+".new", s.Text))
@@ -244,7 +244,7 @@ func TestLeftoversAreKilledHoweverLongALookTakes(t *testing.T) {
 	reported(t, see.dir+"/id")
 	kill(owner)
 	l := newLeftovers(owner.Process.Pid)
-	left, err := l.until(-time.Hour, func(left []Leftover) {
+	left, err := l.until(t.Context(), -time.Hour, func(left []Leftover) {
 		for _, one := range left {
 			signalLeftover(one, unix.SIGKILL)
 		}

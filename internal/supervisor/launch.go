@@ -45,7 +45,7 @@ func (s *Sessions) Launch(ctx context.Context, e Entry, l Launch) error {
 	case StateElsewhere:
 		return e.notHere()
 	case StateCrashed:
-		if err := s.endLeftovers(e); err != nil {
+		if err := s.endLeftovers(ctx, e); err != nil {
 			return err
 		}
 	case StateEnded:

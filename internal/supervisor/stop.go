@@ -36,7 +36,7 @@ func (s *Sessions) stop(ctx context.Context, e Entry, reason string) error {
 		case StateElsewhere:
 			return e.notHere()
 		case StateCrashed:
-			if err := s.endLeftovers(e); err != nil {
+			if err := s.endLeftovers(ctx, e); err != nil {
 				return err
 			}
 			return s.settle(ctx, e)
@@ -104,8 +104,8 @@ func gone(ctx context.Context, e Entry) error {
 }
 
 // endLeftovers ends what a supervisor has left that crashed.
-func (s *Sessions) endLeftovers(e Entry) error {
-	_, left, err := process.EndLeftovers(e.PID)
+func (s *Sessions) endLeftovers(ctx context.Context, e Entry) error {
+	_, left, err := process.EndLeftovers(ctx, e.PID)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("process %d cannot be ended", left[0].PID)
 	}

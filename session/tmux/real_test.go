@@ -432,7 +432,7 @@ func TestProgramThatIsKilledIsSweptUp(t *testing.T) {
 	if len(alive(t, dir)) == 0 {
 		t.Error("they ended by themselves, so nothing is proved")
 	}
-	ended, survived, err := process.EndLeftovers(c.Process.Pid)
+	ended, survived, err := process.EndLeftovers(t.Context(), c.Process.Pid)
 	if err != nil || len(survived) > 0 {
 		t.Errorf("ended %+v, survived %+v, %v", ended, survived, err)
 	}
