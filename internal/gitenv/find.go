@@ -203,17 +203,14 @@ func (f *finder) gitDir(dir string) error {
 	return nil
 }
 
-// hookFiles looks for hooks in a folder. Those of a folder that cannot be listed, or
-// not whole, can be there: git opens them by their names.
+// hookFiles looks for hooks in a folder. In one that is too large there can be some.
+// One that cannot be listed is refused when it is searched for configuration.
 func (f *finder) hookFiles(dir string) error {
 	if f.seen["hooks "+dir] {
 		return nil
 	}
 	f.seen["hooks "+dir] = true
 	folder, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
-	if errors.Is(err, fs.ErrPermission) {
-		f.hooks = append(f.hooks, filepath.Join(dir, "(cannot be listed)"))
-	}
 	if err != nil {
 		return nil
 	}

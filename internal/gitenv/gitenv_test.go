@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -252,6 +253,19 @@ func TestBeyondTheLimit(t *testing.T) {
 		if env := strings.ReplaceAll(strings.Join(got.Env, " "), "'", ""); err != nil || env != Parameters+"="+want || got.Partial != (limit == 1) {
 			t.Errorf("limit %d: %q, partial %t, %v", limit, env, got.Partial, err)
 		}
+	}
+}
+
+// A folder with more files than are looked at may have hooks, so they do not run.
+func TestManyHooks(t *testing.T) {
+	t.Parallel()
+	repo, home := repository(t)
+	for i := range maxFiles + 1 {
+		write(t, filepath.Join(repo, ".git/hooks", strconv.Itoa(i)), "")
+	}
+	r := neutralize(t, repo, plain(home))
+	if len(r.Left) != 1 || !strings.Contains(r.Left[0], "hooks: (more than 10000 files)") || !strings.Contains(strings.Join(r.Env, " "), "core.hookspath") {
+		t.Errorf("got %q, %q", r.Left, r.Env)
 	}
 }
 

@@ -50,7 +50,7 @@ func EndLeftovers(ctx context.Context, owner int) (ended, survived []Leftover, e
 	for _, one := range left {
 		signalLeftover(one, unix.SIGTERM)
 	}
-	if left, err = l.until(ctx, leftoverGrace, nil); len(left) > 0 {
+	if left, err = l.until(ctx, leftoverGrace, nil); len(left) > 0 && ctx.Err() == nil {
 		left, err = l.until(ctx, sweepLimit, func(left []Leftover) {
 			// The youngest first: what flees by forking is soon gone.
 			for _, one := range slices.Backward(left) {

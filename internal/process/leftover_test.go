@@ -2,6 +2,7 @@ package process
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -253,4 +254,21 @@ func TestLeftoversAreKilledHoweverLongALookTakes(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	see.check(t)
+}
+
+// A program that has to end waits neither for leftovers nor for the time they get.
+func TestEndOfLeftoversEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	see := newWitness(t)
+	owner := startOwner(t, see.dir, nil, append(restlessAgents["deaf to SIGTERM"].descend(see.dir), step{Do: "hang"})...)
+	reported(t, see.dir+"/id")
+	kill(owner)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, survived, err := EndLeftovers(ctx, owner.Process.Pid); len(survived) == 0 || err != nil {
+		t.Errorf("%d are left, %v", len(survived), err)
+	}
+	if _, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil {
+		t.Errorf("%d are left in the end, %v", len(survived), err)
+	}
 }
