@@ -56,12 +56,12 @@ func (s *Sessions) call(ctx context.Context, e Entry, call Call, w Watcher) (rep
 	if _, err := conn.Write(append(line, '\n')); err != nil {
 		return Reply{}, fmt.Errorf("%w: %w", errLost, err)
 	}
-	lines := bufio.NewReader(conn)
+	replies := bufio.NewReaderSize(conn, 64<<10)
 	var seen Reply
 	for {
-		line, err := lines.ReadBytes('\n')
+		line, err := readReply(replies)
 		if err != nil {
-			return Reply{}, errLost
+			return Reply{}, err
 		}
 		var r Reply
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -78,6 +78,26 @@ func (s *Sessions) call(ctx context.Context, e Entry, call Call, w Watcher) (rep
 		}
 		r.Turn = seen.Turn
 		return r, r.Failure.err()
+	}
+}
+
+// maxReply bounds a line of an answer, in bytes: one that holds a record and little
+// more.
+const maxReply = maxRecord + 1<<20
+
+// readReply reads a line of an answer. Anything can be in the place of the socket.
+func readReply(from *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := from.ReadSlice('\n')
+		switch {
+		case len(line)+len(part) > maxReply:
+			return nil, fmt.Errorf("the session's supervisor is not understood: it answers with a line of more than %d bytes", maxReply)
+		case err == nil:
+			return append(line, part...), nil
+		case err != bufio.ErrBufferFull:
+			return nil, errLost
+		}
+		line = append(line, part...)
 	}
 }
 

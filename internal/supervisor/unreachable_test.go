@@ -74,3 +74,31 @@ func TestSocketThatIsGone(t *testing.T) {
 		t.Errorf("before it listens: %v", err)
 	}
 }
+
+// A program in the place of the socket that answers without end is given up.
+func TestAnswerWithoutEnd(t *testing.T) {
+	t.Parallel()
+	all, entry := serveEcho(t, 0)
+	path := all.socket(entry.ID)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	l, err := listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for junk := make([]byte, 1<<20); err == nil; {
+			_, err = conn.Write(junk)
+		}
+	}()
+	if _, _, err := all.Send(t.Context(), entry, "hi", true, Watcher{}); err == nil || !strings.Contains(err.Error(), "a line of more than") {
+		t.Error(err)
+	}
+}
