@@ -94,11 +94,11 @@ type Process struct {
 // A Place says where a run belongs among others. It is for a [Recorder]; nothing
 // else reads it. Empty fields are left to the recorder.
 type Place struct {
-	Project string
-	Task    string
+	Project string `json:"project,omitempty"`
+	Task    string `json:"task,omitempty"`
 	// Parent is the ID of the run that started this one.
-	Parent string
+	Parent string `json:"parent,omitempty"`
 	// Previous is the ID of the run before this one that had the same purpose, for
 	// example that of a runtime which had no quota left.
-	Previous string
+	Previous string `json:"previous,omitempty"`
 }

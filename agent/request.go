@@ -4,82 +4,124 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"reflect"
 	"time"
 )
 
-// A Request says how one agent is to be run. The zero value of every field is a
-// usable default; a run needs at least Prompt or Template.
+// A Request is what a caller asks of one agent: plain data, which can be stored
+// and sent as JSON. What is said while the agent runs goes to an [Output]. The
+// zero value of every field is a usable default; a run needs at least Prompt or
+// Template. An operation that has no use for a field refuses a Request in which it
+// is set, with an error of kind [ErrUsage] that names it.
 //
-// Callers fill in a Request and pass it to runner.Runner.Run, which never
-// changes the caller's copy. A runtime receives the request after the runner
-// has settled it: Prompt rendered, Workdir absolute, Model empty or a model
-// name, and Resolved filled in.
+// Env can hold secrets.
 type Request struct {
 	// Runtime is the runtime token, for example "codex" or "codex:local".
 	// Empty lets the runner select one.
-	Runtime string
+	Runtime string `json:"runtime,omitempty"`
 
 	// Prompt is the exact text for the model. It is delivered as it is, except
 	// that a line break is put before a leading "/" where the runtime would
 	// take the prompt for a command.
-	Prompt string
+	Prompt string `json:"prompt,omitempty"`
 
 	// Template is rendered with Vars when Prompt is empty; see package render.
-	Template string
-	Vars     map[string]string
+	Template string            `json:"template,omitempty"`
+	Vars     map[string]string `json:"vars,omitempty"`
 
 	// Workdir is the directory the agent works in. Empty means the current one.
-	Workdir string
+	Workdir string `json:"workdir,omitempty"`
 
 	// Model is the model name. Empty means the configured default, "auto" that
 	// the runtime chooses.
-	Model string
+	Model string `json:"model,omitempty"`
 
 	// ReasoningEffort and Verbosity tune the model where the runtime can pass
 	// them on. Empty means the configured default.
-	ReasoningEffort ReasoningEffort
-	Verbosity       Verbosity
+	ReasoningEffort ReasoningEffort `json:"reasoning_effort,omitempty"`
+	Verbosity       Verbosity       `json:"verbosity,omitempty"`
 
 	// Access says what the agent may do. Empty means [AccessWrite].
-	Access Access
+	Access Access `json:"access,omitempty"`
 
 	// AllowCommands are patterns of commands the agent may run although the
 	// runtime cannot confine them. The pattern language is the runtime's.
-	AllowCommands []string
+	AllowCommands []string `json:"allow_commands,omitempty"`
 
 	// AddDirs are further directories the agent may read and, with
 	// [AccessWrite], change.
-	AddDirs []string
+	AddDirs []string `json:"add_dirs,omitempty"`
 
 	// Env holds additional variables for the agent as "NAME=value". They win
 	// over everything bus-agent sets itself.
-	Env []string
+	Env []string `json:"env,omitempty"`
 
 	// Resume continues the session with this ID; Continue the latest session
 	// of Workdir. At most one of them may be set.
-	Resume   string
-	Continue bool
+	Resume   string `json:"resume,omitempty"`
+	Continue bool   `json:"continue,omitempty"`
 
 	// MaxTurns limits the model turns of the run. Zero means no limit.
-	MaxTurns int
+	MaxTurns int `json:"max_turns,omitempty"`
 
 	// Args go to the runtime's CLI as they are, after its own options.
-	Args []string
+	Args []string `json:"args,omitempty"`
 
 	// TrustWorkspace lets what the repository configures run: hooks, MCP
 	// servers, environment files, key helpers. Without it none of that runs.
-	TrustWorkspace bool
+	TrustWorkspace bool `json:"trust_workspace,omitempty"`
 
 	// RequireInstructions fails the run, before anything is started, when there
 	// is no AGENTS.md for Workdir or when it cannot be delivered whole.
-	RequireInstructions bool
+	RequireInstructions bool `json:"require_instructions,omitempty"`
 
 	// Timeout bounds the whole run, IdleTimeout the time without any output
 	// that shows progress (retries and heartbeats do not). A Timeout of zero
-	// means the configured default; an IdleTimeout of zero means none.
-	Timeout     time.Duration
-	IdleTimeout time.Duration
+	// means the configured default; an IdleTimeout of zero means none. In JSON
+	// they are in nanoseconds.
+	Timeout     time.Duration `json:"timeout_ns,omitempty"`
+	IdleTimeout time.Duration `json:"idle_timeout_ns,omitempty"`
 
+	// CaptureLimit is how many bytes of head and as many of tail Result keeps
+	// of stdout and of stderr. Zero means [DefaultCaptureLimit], a negative
+	// number that nothing is kept.
+	CaptureLimit int `json:"capture_limit,omitempty"`
+
+	// Schema is a JSON Schema, an object, that the final answer has to follow. The
+	// agent gets it by the option of its CLI where that has one which takes this
+	// schema, and with the prompt otherwise. Only package structured checks the
+	// answer.
+	Schema json.RawMessage `json:"schema,omitempty"`
+
+	// Place says where the run belongs, for a Recorder.
+	Place Place `json:"place,omitzero"`
+
+	// Resolved is filled in by the runner for the runtime.
+	Resolved Resolved `json:"-"`
+}
+
+// CheckUnused returns an error of kind [ErrUsage] when one of the named fields of r
+// is set: operation, for example "a session", has no use for it. It panics when r
+// has no field of that name.
+func (r *Request) CheckUnused(operation string, fields ...string) error {
+	v := reflect.ValueOf(r).Elem()
+	for _, name := range fields {
+		if !v.FieldByName(name).IsZero() {
+			return Usagef("%s has no use for Request.%s; nothing was started", operation, name)
+		}
+	}
+	return nil
+}
+
+// CheckSession returns an error of kind [ErrUsage] when a field of r is set that
+// only a run has a use for.
+func (r *Request) CheckSession() error {
+	return r.CheckUnused("a session", "Continue", "MaxTurns", "IdleTimeout", "CaptureLimit", "Schema")
+}
+
+// An Output is where a run reports while it lasts. Every field may be nil. Its
+// functions and writers are called until the run has returned, and never after.
+type Output struct {
 	// Started is called once, after everything is settled and immediately
 	// before the agent process starts.
 	Started func(Start)
@@ -103,25 +145,6 @@ type Request struct {
 	// Formatter makes the renderer for Text. Nil means the runtime's own;
 	// formatters.Raw passes the agent's lines through.
 	Formatter func() Formatter
-
-	// CaptureLimit is how many bytes of head and as many of tail Result keeps
-	// of stdout and of stderr. Zero means [DefaultCaptureLimit], a negative
-	// number that nothing is kept.
-	CaptureLimit int
-
-	// Schema is a JSON Schema, an object, that the final answer has to follow. The
-	// agent is told of it: by the option of its CLI where that has one which takes
-	// this schema, and with the prompt otherwise. Sessions take none. Nothing checks
-	// the answer but package structured. A runtime that receives the request passes
-	// on what it finds here; it is empty where the prompt has it.
-	Schema json.RawMessage
-
-	// Place says where the run belongs, for a Recorder.
-	Place Place
-
-	// Resolved is filled in by the runner for the runtime. Callers leave it
-	// empty; what they put there is ignored.
-	Resolved Resolved
 }
 
 // DefaultCaptureLimit is the default of [Request.CaptureLimit], in bytes.

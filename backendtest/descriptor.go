@@ -132,7 +132,7 @@ func notInstalled(w *world) {
 	}{{w.Runtime.ID, agent.ErrNotInstalled}, {"", agent.ErrNoneAvailable}} {
 		req := w.request()
 		req.Runtime = c.token
-		_, err := r.Run(w.ctx, req)
+		_, err := r.Run(w.ctx, req, agent.Output{})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), w.Runtime.InstallURL) {
 			w.failf("a run of %q fails with %v", c.token, err)
 		}

@@ -140,7 +140,7 @@ func (w *world) planted(what string) {
 		w.bounded(what, func(ctx context.Context) {
 			req := w.request()
 			req.TrustWorkspace = trust
-			o := w.runWith(ctx, req, w.answer("fine")...)
+			o := w.runWith(ctx, req, agent.Output{}, w.answer("fine")...)
 			if o.seen == nil && !errors.Is(o.err, agent.ErrUsage) {
 				w.failf("%s: the run fails with %v", what, o.err)
 			}
@@ -170,7 +170,7 @@ func hostileLeftovers(w *world) {
 	before, home := w.snapshot(outside), w.snapshot(w.home)
 	for _, kind := range spoilKinds() {
 		w.bounded(kind, func(ctx context.Context) {
-			o := w.runWith(ctx, w.request(), append([]Step{w.spoil(kind, outside)}, w.answer("fine")...)...)
+			o := w.runWith(ctx, w.request(), agent.Output{}, append([]Step{w.spoil(kind, outside)}, w.answer("fine")...)...)
 			if o.seen == nil {
 				w.fatalf("%s: the CLI was not started: %v", kind, o.err)
 			}
@@ -184,7 +184,7 @@ func hostileLeftovers(w *world) {
 			}
 		})
 		w.bounded("the run after "+kind, func(ctx context.Context) {
-			if o := w.runWith(ctx, w.request(), w.answer("fine")...); o.seen == nil {
+			if o := w.runWith(ctx, w.request(), agent.Output{}, w.answer("fine")...); o.seen == nil {
 				w.failf("after %s the next run was not started: %v", kind, o.err)
 			}
 		})
@@ -239,7 +239,7 @@ func hostileFolders(w *world) {
 		what := fmt.Sprintf("a folder %d levels up is a link", levels)
 		w.bounded(what, func(ctx context.Context) {
 			step := Step{Do: "replace", N: levels, More: filepath.Join(outside, "folder")}
-			o := w.runWith(ctx, w.request(), append([]Step{step}, w.answer("fine")...)...)
+			o := w.runWith(ctx, w.request(), agent.Output{}, append([]Step{step}, w.answer("fine")...)...)
 			if o.seen == nil {
 				w.fatalf("%s: the CLI was not started: %v", what, o.err)
 			}
@@ -264,7 +264,7 @@ func hostilePath(w *world) {
 		a, err := Install(inside, w.Runtime.Executables[0], w.answer("fine")...)
 		w.must(err)
 		r := w.runner(path, nil)
-		_, err = r.Run(w.ctx, w.request())
+		_, err = r.Run(w.ctx, w.request(), agent.Output{})
 		seen, seenErr := a.Invocation()
 		w.must(seenErr)
 		if err == nil || seen != nil {
@@ -278,7 +278,7 @@ func hostilePath(w *world) {
 	w.must(err)
 	req := w.request()
 	req.TrustWorkspace = true
-	_, err = w.runner(inside, nil).Run(w.ctx, req)
+	_, err = w.runner(inside, nil).Run(w.ctx, req, agent.Output{})
 	seen, seenErr := a.Invocation()
 	w.must(seenErr)
 	if seen == nil {
@@ -286,7 +286,7 @@ func hostilePath(w *world) {
 	}
 
 	bin, good := w.install(w.answer("fine")...)
-	_, err = w.runner(strings.Join([]string{bin, inside, link, "node_modules/.bin", "", "."}, ":"), nil).Run(w.ctx, w.request())
+	_, err = w.runner(strings.Join([]string{bin, inside, link, "node_modules/.bin", "", "."}, ":"), nil).Run(w.ctx, w.request(), agent.Output{})
 	if seen, seenErr = good.Invocation(); seenErr != nil || seen == nil {
 		w.fatalf("the agent was not started: %v", errors.Join(err, seenErr))
 	}

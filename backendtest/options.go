@@ -179,7 +179,7 @@ func optionsRefused(w *world) {
 	refused := func(what string, change func(*agent.Request)) {
 		req := w.request()
 		change(&req)
-		if _, err := r.Run(w.ctx, req); !errors.Is(err, agent.ErrUsage) {
+		if _, err := r.Run(w.ctx, req, agent.Output{}); !errors.Is(err, agent.ErrUsage) {
 			w.failf("%s gives %v", what, err)
 		}
 	}

@@ -118,7 +118,7 @@ func promptLimit(w *world) {
 			w.failf("a prompt of %d bytes gives %v", len(c.prompt), err)
 		}
 	}
-	if _, err := w.runner(bin, nil).Run(w.ctx, req); !errors.Is(err, agent.ErrUsage) {
+	if _, err := w.runner(bin, nil).Run(w.ctx, req, agent.Output{}); !errors.Is(err, agent.ErrUsage) {
 		w.failf("a run with a longer prompt gives %v", err)
 	}
 	seen, err := a.Invocation()

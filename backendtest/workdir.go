@@ -94,12 +94,11 @@ func workdirClean(w *world) {
 func (w *world) canceled() *outcome {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	req := w.request()
-	req.Stderr = writerFunc(func(b []byte) (int, error) {
+	out := agent.Output{Stderr: writerFunc(func(b []byte) (int, error) {
 		cancel()
 		return len(b), nil
-	})
-	return w.runWith(ctx, req, PrintErr("started\n"), Hang())
+	})}
+	return w.runWith(ctx, w.request(), out, PrintErr("started\n"), Hang())
 }
 
 type writerFunc func([]byte) (int, error)
@@ -154,17 +153,16 @@ func workdirShared(w *world) {
 	started := make(chan struct{})
 	var first, second *outcome
 	w.together(func() {
-		req := w.request()
 		var said bool
-		req.Stderr = writerFunc(func(b []byte) (int, error) {
+		out := agent.Output{Stderr: writerFunc(func(b []byte) (int, error) {
 			if !said {
 				close(started)
 			}
 			said = true
 			return len(b), nil
-		})
+		})}
 		steps := append([]Step{PrintErr("started\n"), Wait(gate)}, w.answer("first")...)
-		first = w.run(req, steps...)
+		first = w.runWith(w.ctx, w.request(), out, steps...)
 	}, func() {
 		defer gate.Open()
 		select {

@@ -177,24 +177,24 @@ func (o *outcome) of(kind agent.Kind) (list []agent.Event) {
 
 // run runs the runtime with an agent that does steps.
 func (w *world) run(req agent.Request, steps ...Step) *outcome {
-	return w.runWith(w.ctx, req, steps...)
+	return w.runWith(w.ctx, req, agent.Output{}, steps...)
 }
 
-func (w *world) runWith(ctx context.Context, req agent.Request, steps ...Step) *outcome {
+func (w *world) runWith(ctx context.Context, req agent.Request, out agent.Output, steps ...Step) *outcome {
 	bin, a := w.install(steps...)
 	o := new(outcome)
 	var text strings.Builder
-	own := req.Events
-	req.Events = func(e *agent.Event) error {
+	own := out.Events
+	out.Events = func(e *agent.Event) error {
 		o.events = append(o.events, lasting(e))
 		if own != nil {
 			return own(e)
 		}
 		return nil
 	}
-	req.Text = &text
+	out.Text = &text
 	r := w.runner(bin, func(line string) { o.warnings = append(o.warnings, line) })
-	o.result, o.err = r.Run(ctx, req)
+	o.result, o.err = r.Run(ctx, req, out)
 	o.text = text.String()
 	var err error
 	o.seen, err = a.Invocation()

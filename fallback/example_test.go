@@ -20,7 +20,7 @@ func ExampleRunner() {
 		Runtime: "claude",
 		Prompt:  "Summarize README.md",
 		Access:  agent.AccessRead,
-	})
+	}, agent.Output{})
 	for _, tried := range result.Attempts {
 		fmt.Println(tried.Error)
 	}

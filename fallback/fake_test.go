@@ -48,6 +48,7 @@ type world struct {
 	steps    map[string]step // by token
 	ran      []string
 	requests []agent.Request
+	outputs  []agent.Output
 	warnings []string
 }
 
@@ -81,7 +82,7 @@ func newWorld(t *testing.T, installed ...string) *world {
 }
 
 // play is a run of the fake that r selects for req.
-func (w *world) play(ctx context.Context, r *runner.Runner, req agent.Request) (agent.Result, error) {
+func (w *world) play(ctx context.Context, r *runner.Runner, req agent.Request, out agent.Output) (agent.Result, error) {
 	plan, err := r.Plan(ctx, req)
 	result := agent.Result{Runtime: req.Runtime, ExitCode: -1}
 	if err != nil {
@@ -90,7 +91,7 @@ func (w *world) play(ctx context.Context, r *runner.Runner, req agent.Request) (
 	}
 	token := plan.Start.Runtime
 	w.ran = append(w.ran, token)
-	w.requests = append(w.requests, req)
+	w.requests, w.outputs = append(w.requests, req), append(w.outputs, out)
 	s := w.steps[token]
 	result = agent.Result{
 		Runtime: token, Model: plan.Settings.Model.Value, Text: "answer of " + token, RunID: s.runID,
@@ -99,14 +100,14 @@ func (w *world) play(ctx context.Context, r *runner.Runner, req agent.Request) (
 	if s.warnings != nil {
 		result.Warnings = s.warnings
 	}
-	if req.Started != nil {
-		req.Started(plan.Start)
+	if out.Started != nil {
+		out.Started(plan.Start)
 	}
 	for i := range s.events {
-		if req.Events == nil {
+		if out.Events == nil {
 			break
 		}
-		if err := req.Events(&s.events[i]); err != nil {
+		if err := out.Events(&s.events[i]); err != nil {
 			return result, err
 		}
 	}
@@ -127,8 +128,13 @@ func (w *world) request(token string) agent.Request {
 // runs runs a request and checks which runtimes ran.
 func (w *world) runs(req agent.Request, want ...string) (agent.Result, error) {
 	w.t.Helper()
-	w.ran, w.requests, w.warnings = nil, nil, nil
-	result, err := w.Run(w.t.Context(), req)
+	return w.runsTo(agent.Output{}, req, want...)
+}
+
+func (w *world) runsTo(out agent.Output, req agent.Request, want ...string) (agent.Result, error) {
+	w.t.Helper()
+	w.ran, w.requests, w.outputs, w.warnings = nil, nil, nil, nil
+	result, err := w.Run(w.t.Context(), req, out)
 	if len(w.ran) != len(want) {
 		w.t.Fatalf("ran %q, want %q; %v, warnings %q", w.ran, want, err, w.warnings)
 	}

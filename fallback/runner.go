@@ -44,8 +44,8 @@ type Runner struct {
 	// defaults to.
 	Warn func(string)
 
-	now func() time.Time                                                           // set by tests
-	run func(context.Context, *runner.Runner, agent.Request) (agent.Result, error) // set by tests
+	now func() time.Time                                                                         // set by tests
+	run func(context.Context, *runner.Runner, agent.Request, agent.Output) (agent.Result, error) // set by tests
 }
 
 // Run runs one agent to its end, as runner.Runner.Run does, and another one where
@@ -59,16 +59,16 @@ type Runner struct {
 //
 // A request with Resume or Continue, and one with Args, is for one runtime: it is
 // run without fallback.
-func (f *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, error) {
+func (f *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	c := f.newCall()
 	all, err := c.settle(ctx, req)
 	switch {
 	case err != nil:
 		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
 	case all != nil:
-		return c.tryAll(ctx, all)
+		return c.tryAll(ctx, all, out)
 	}
-	result, err := c.start(ctx, c.loud, req)
+	result, err := c.start(ctx, c.loud, req, out)
 	if c.tied == "" || !c.fallsBack(err) {
 		return result, err
 	}
@@ -139,11 +139,11 @@ func (c *call) now() time.Time {
 	return time.Now()
 }
 
-func (c *call) start(ctx context.Context, r *runner.Runner, req agent.Request) (agent.Result, error) {
+func (c *call) start(ctx context.Context, r *runner.Runner, req agent.Request, out agent.Output) (agent.Result, error) {
 	if c.f.run != nil {
-		return c.f.run(ctx, r, req)
+		return c.f.run(ctx, r, req, out)
 	}
-	return r.Run(ctx, req)
+	return r.Run(ctx, req, out)
 }
 
 // fallsBack reports whether another runtime may do better after err.
@@ -158,7 +158,7 @@ func (c *call) missing(err error) bool {
 }
 
 // tryAll runs one candidate after the other until one settles it.
-func (c *call) tryAll(ctx context.Context, all candidates) (agent.Result, error) {
+func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (agent.Result, error) {
 	at, skipped := all.next(-1)
 	c.warnAll(skipped)
 	c.leaveOut(all[:at])
@@ -171,11 +171,11 @@ func (c *call) tryAll(ctx context.Context, all candidates) (agent.Result, error)
 			req.Timeout = c.left()
 		}
 		next, skipped := all.next(at)
-		w := watch{reading: now.reading, next: req.Events}
+		watched, w := out, watch{reading: now.reading, next: out.Events}
 		if next >= 0 && !c.f.AfterChanges && !confined(req) {
-			req.Events = w.event
+			watched.Events = w.event
 		}
-		result, err := c.start(ctx, now.runner, req)
+		result, err := c.start(ctx, now.runner, req, watched)
 		c.warnings = append(c.warnings, result.Warnings...)
 		c.remember(now.token, err)
 		if !c.goesOn(ctx, err, &w, all, next, skipped) {

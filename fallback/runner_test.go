@@ -75,8 +75,8 @@ func TestFallsBack(t *testing.T) {
 	req.ReasoningEffort, req.Timeout = agent.EffortHigh, time.Hour
 	req.Place = agent.Place{Task: "task", Previous: "run-0"}
 	started := []string{}
-	req.Started = func(s agent.Start) { started = append(started, s.Runtime+" "+s.Model) }
-	result, err := w.runs(req, "alpha", "beta", "gamma")
+	out := agent.Output{Started: func(s agent.Start) { started = append(started, s.Runtime+" "+s.Model) }}
+	result, err := w.runsTo(out, req, "alpha", "beta", "gamma")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestNoListIsAPlainRun(t *testing.T) {
 	for _, list := range [][]string{nil, {}, {"none"}} {
 		w.Runtimes = list
 		result, err := w.runs(w.request("alpha"), "alpha")
-		if !errors.Is(err, agent.ErrQuota) || result.Attempts != nil || w.requests[0].Events != nil {
+		if !errors.Is(err, agent.ErrQuota) || result.Attempts != nil || w.outputs[0].Events != nil {
 			t.Errorf("list %q: %v, %+v", list, err, result)
 		}
 		w.warned()
@@ -171,7 +171,7 @@ func TestStartsWhereTheFirstIsMissing(t *testing.T) {
 	// A caller who wants a runtime to be named gets no other.
 	w = newWorld(t, "beta")
 	w.Runtimes, w.Runner.Runner.RequireConfigured = []string{"beta"}, true
-	if _, err = w.Run(t.Context(), w.request("")); !errors.Is(err, agent.ErrNoneAvailable) || len(w.ran) != 0 {
+	if _, err = w.Run(t.Context(), w.request(""), agent.Output{}); !errors.Is(err, agent.ErrNoneAvailable) || len(w.ran) != 0 {
 		t.Errorf("%v, ran %q", err, w.ran)
 	}
 }
@@ -264,17 +264,17 @@ func TestEventsGoOn(t *testing.T) {
 	w.steps["beta"] = step{events: []agent.Event{{Kind: agent.KindText, Text: "2"}}}
 	req := w.request("alpha")
 	var got []string
-	req.Events = func(e *agent.Event) error { got = append(got, string(e.Kind)+e.Text); return nil }
-	if _, err := w.runs(req, "alpha", "beta"); err != nil {
+	out := agent.Output{Events: func(e *agent.Event) error { got = append(got, string(e.Kind)+e.Text); return nil }}
+	if _, err := w.runsTo(out, req, "alpha", "beta"); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"text1", "tool_call", "text2"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	stop := errors.New("stop")
-	req.Events = func(*agent.Event) error { return stop }
+	out.Events = func(*agent.Event) error { return stop }
 	w.Rest = -1
-	if _, err := w.runs(req, "alpha"); !errors.Is(err, stop) {
+	if _, err := w.runsTo(out, req, "alpha"); !errors.Is(err, stop) {
 		t.Error(err)
 	}
 }
@@ -288,7 +288,7 @@ func TestWatchesOnlyWhereItMatters(t *testing.T) {
 	if _, err := w.runs(w.request("alpha"), "alpha", "beta"); err != nil {
 		t.Error(err)
 	}
-	if w.requests[0].Events == nil || w.requests[1].Events != nil {
+	if w.outputs[0].Events == nil || w.outputs[1].Events != nil {
 		t.Error("want the first run to be watched and the second not")
 	}
 }
@@ -318,11 +318,11 @@ func TestCancelEndsAll(t *testing.T) {
 	w.Runtimes = []string{"beta"}
 	ctx, cancel := context.WithCancel(t.Context())
 	w.steps["alpha"] = step{err: agent.ErrQuota, during: func(agent.Request) { cancel() }}
-	_, err := w.Run(ctx, w.request("alpha"))
+	_, err := w.Run(ctx, w.request("alpha"), agent.Output{})
 	if !errors.Is(err, agent.ErrQuota) || len(w.ran) != 1 {
 		t.Errorf("%v, ran %q", err, w.ran)
 	}
-	if _, err = w.Run(ctx, w.request("alpha")); !errors.Is(err, agent.ErrCanceled) || len(w.ran) != 1 {
+	if _, err = w.Run(ctx, w.request("alpha"), agent.Output{}); !errors.Is(err, agent.ErrCanceled) || len(w.ran) != 1 {
 		t.Errorf("%v, ran %q", err, w.ran)
 	}
 }
@@ -370,7 +370,7 @@ func TestUsageErrors(t *testing.T) {
 		w := newWorld(t, "alpha", "beta", "gamma")
 		req := w.request("alpha")
 		edit(w, &req)
-		result, err := w.Run(t.Context(), req)
+		result, err := w.Run(t.Context(), req, agent.Output{})
 		if !errors.Is(err, agent.ErrUsage) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}

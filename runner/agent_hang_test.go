@@ -129,10 +129,10 @@ type ending struct {
 }
 
 // start runs req beside the test; what it returns arrives in the channel.
-func (b *bench) start(ctx context.Context, req agent.Request) <-chan ending {
+func (b *bench) start(ctx context.Context, req agent.Request, out agent.Output) <-chan ending {
 	ended := make(chan ending, 1)
 	go func() {
-		result, err := b.Run(ctx, req)
+		result, err := b.Run(ctx, req, out)
 		ended <- ending{result, err}
 	}()
 	return ended

@@ -31,9 +31,9 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 		b := newBench(t, "alpha")
 		b.SetResultSilence(long / 10)
 		req := b.request("say ok:", "exit 3")
-		req.Events = slow(agent.KindResult, func() {})
+		out := agent.Output{Events: slow(agent.KindResult, func() {})}
 		var exit *agent.ExitError
-		if result, err := b.Run(t.Context(), req); !errors.As(err, &exit) || exit.Code != 3 || len(result.Warnings) != 0 {
+		if result, err := b.Run(t.Context(), req, out); !errors.As(err, &exit) || exit.Code != 3 || len(result.Warnings) != 0 {
 			t.Errorf("Run = %v, warnings %q, want exit code 3", err, result.Warnings)
 		}
 	})
@@ -43,8 +43,9 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 		b.SetResultSilence(long / 10)
 		var stdout bytes.Buffer
 		req := b.request("say ok:", "many 100000", "say failed: after all")
-		req.Events, req.Stdout = slow(agent.KindResult, func() {}), &stdout
-		if _, err := b.Run(t.Context(), req); err == nil || !strings.HasSuffix(stdout.String(), "failed: after all\n") {
+		var out agent.Output
+		out.Events, out.Stdout = slow(agent.KindResult, func() {}), &stdout
+		if _, err := b.Run(t.Context(), req, out); err == nil || !strings.HasSuffix(stdout.String(), "failed: after all\n") {
 			t.Errorf("Run = %v with %d bytes, want the failure at the end", err, stdout.Len())
 		}
 	})
@@ -54,14 +55,15 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 		req := b.request("many 20", "say text:hi", "say ok:")
 		req.IdleTimeout = 3 * long
 		seen := false
-		req.Events = func(*agent.Event) error {
+		var out agent.Output
+		out.Events = func(*agent.Event) error {
 			if !seen {
 				seen = true
 				<-time.After(4 * long)
 			}
 			return nil
 		}
-		if result, err := b.Run(t.Context(), req); err != nil || result.Text != "hi" {
+		if result, err := b.Run(t.Context(), req, out); err != nil || result.Text != "hi" {
 			t.Errorf("Run = %q, %v, want success", result.Text, err)
 		}
 	})
@@ -70,8 +72,8 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 		b := newBench(t, "alpha")
 		ctx, cancel := context.WithCancel(t.Context())
 		req := b.request("say text:hi", "say ok:")
-		req.Events = slow(agent.KindResult, cancel)
-		if result, err := b.Run(ctx, req); err != nil || result.Text != "hi" {
+		out := agent.Output{Events: slow(agent.KindResult, cancel)}
+		if result, err := b.Run(ctx, req, out); err != nil || result.Text != "hi" {
 			t.Errorf("Run = %q, %v, want success", result.Text, err)
 		}
 	})
@@ -81,13 +83,14 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 		b.SetResultSilence(long / 10)
 		broken := errors.New("disk full")
 		req := b.request("say ok:", "part the end", "hang")
-		req.Events = func(e *agent.Event) error {
+		var out agent.Output
+		out.Events = func(e *agent.Event) error {
 			if e.Kind == agent.KindRaw {
 				return broken
 			}
 			return nil
 		}
-		if _, err := b.Run(t.Context(), req); !errors.Is(err, broken) {
+		if _, err := b.Run(t.Context(), req, out); !errors.Is(err, broken) {
 			t.Errorf("Run = %v, want the consumer's error", err)
 		}
 	})
@@ -99,11 +102,11 @@ func TestRunGoesOnWithAnotherTurn(t *testing.T) {
 	b.SetResultSilence(50 * time.Millisecond)
 	req := b.request("say open:x", "say ok:", "say text:back to work", "say open:", "hang")
 	req.Timeout = time.Second
-	if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrTimeout) {
+	if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrTimeout) {
 		t.Errorf("Run = %v, want a timeout: the second turn has no result", err)
 	}
 	req = b.request("say open:x", "say text:done", "say ok:", "say subagent:late", "say open:", "hang")
-	if result, err := b.Run(t.Context(), req); err != nil || result.Text != "done" {
+	if result, err := b.Run(t.Context(), req, agent.Output{}); err != nil || result.Text != "done" {
 		t.Errorf("Run = %q, %v, want success: only the background task went on", result.Text, err)
 	}
 }
@@ -113,8 +116,9 @@ func TestRunOneWriterForEverything(t *testing.T) {
 	b := newBench(t, "alpha")
 	req := b.request("both 500", "say text:hi", "say ok:")
 	var all bytes.Buffer // not safe for concurrent use
-	req.Stdout, req.Stderr, req.Text = &all, &all, &all
-	if _, err := b.Run(t.Context(), req); err != nil {
+	var out agent.Output
+	out.Stdout, out.Stderr, out.Text = &all, &all, &all
+	if _, err := b.Run(t.Context(), req, out); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := all.Len(), 500*len("beat:\nnoise\n")+len("text:hi\nok:\nhi\n"); got != want {
@@ -124,17 +128,18 @@ func TestRunOneWriterForEverything(t *testing.T) {
 
 func TestRunPanicOfACallback(t *testing.T) {
 	t.Parallel()
-	for name, set := range map[string]func(*agent.Request){
-		"started": func(r *agent.Request) { r.Started = func(agent.Start) { panic("mine") } },
-		"events":  func(r *agent.Request) { r.Events = func(*agent.Event) error { panic("mine") } },
-		"stderr":  func(r *agent.Request) { r.Stderr = panicWriter{} },
-		"text":    func(r *agent.Request) { r.Text = panicWriter{} },
+	for name, set := range map[string]func(*agent.Output){
+		"started": func(out *agent.Output) { out.Started = func(agent.Start) { panic("mine") } },
+		"events":  func(out *agent.Output) { out.Events = func(*agent.Event) error { panic("mine") } },
+		"stderr":  func(out *agent.Output) { out.Stderr = panicWriter{} },
+		"text":    func(out *agent.Output) { out.Text = panicWriter{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "alpha")
 			req := b.request("stderr hi", "say text:hi", "hang")
-			set(&req)
+			var out agent.Output
+			set(&out)
 			defer func() {
 				if value := recover(); value != "mine" {
 					t.Errorf("recovered %v, want the callback's panic", value)
@@ -144,7 +149,7 @@ func TestRunPanicOfACallback(t *testing.T) {
 					t.Errorf("left behind: %v", entries)
 				}
 			}()
-			_, err := b.Run(t.Context(), req)
+			_, err := b.Run(t.Context(), req, out)
 			t.Errorf("Run = %v, want a panic", err)
 		})
 	}
@@ -158,8 +163,8 @@ func TestRunCallbackEndsItsGoroutine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	req := b.request("say text:hi", "say ok:", "hang")
-	req.Events = func(*agent.Event) error { runtime.Goexit(); return nil }
-	if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrCanceled) {
+	out := agent.Output{Events: func(*agent.Event) error { runtime.Goexit(); return nil }}
+	if _, err := b.Run(t.Context(), req, out); !errors.Is(err, agent.ErrCanceled) {
 		t.Errorf("Run = %v, want the run stopped", err)
 	}
 }
@@ -169,13 +174,14 @@ func TestRunCallsBackIntoTheRunner(t *testing.T) {
 	b := newBench(t, "alpha")
 	var inner agent.Result
 	req := b.request("say text:outer", "say ok:")
-	req.Events = func(e *agent.Event) (err error) {
+	var out agent.Output
+	out.Events = func(e *agent.Event) (err error) {
 		if e.Kind == agent.KindText {
-			inner, err = b.Run(t.Context(), b.request("say text:inner", "say ok:"))
+			inner, err = b.Run(t.Context(), b.request("say text:inner", "say ok:"), agent.Output{})
 		}
 		return err
 	}
-	if result, err := b.Run(t.Context(), req); err != nil || result.Text != "outer" || inner.Text != "inner" {
+	if result, err := b.Run(t.Context(), req, out); err != nil || result.Text != "outer" || inner.Text != "inner" {
 		t.Errorf("Run = %q within %q, %v", inner.Text, result.Text, err)
 	}
 }

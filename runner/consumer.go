@@ -74,10 +74,10 @@ func guardFunc[T any](f func(T) error) func(T) error {
 	return func(v T) error { return c.call(func() error { return f(v) }) }
 }
 
-// guardRequest makes consumers of what a request has.
-func guardRequest(r *agent.Request) {
-	guardWriters(&r.Stdout, &r.Stderr, &r.Text)
-	r.Events = guardFunc(r.Events)
+// guardOutput makes consumers of what the caller gave.
+func guardOutput(o *agent.Output) {
+	guardWriters(&o.Stdout, &o.Stderr, &o.Text)
+	o.Events = guardFunc(o.Events)
 }
 
 // guardRecording makes consumers of what a recording has.

@@ -15,13 +15,13 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // consumers are the ways to take what an agent says.
-var consumers = map[string]func(*agent.Request, func() error){
-	"events": func(r *agent.Request, take func() error) {
-		r.Events = func(*agent.Event) error { return take() }
+var consumers = map[string]func(*agent.Output, func() error){
+	"events": func(out *agent.Output, take func() error) {
+		out.Events = func(*agent.Event) error { return take() }
 	},
-	"text":   func(r *agent.Request, take func() error) { r.Text = taking(take) },
-	"stdout": func(r *agent.Request, take func() error) { r.Stdout = taking(take) },
-	"stderr": func(r *agent.Request, take func() error) { r.Stderr = taking(take) },
+	"text":   func(out *agent.Output, take func() error) { out.Text = taking(take) },
+	"stdout": func(out *agent.Output, take func() error) { out.Stdout = taking(take) },
+	"stderr": func(out *agent.Output, take func() error) { out.Stderr = taking(take) },
 }
 
 func taking(take func() error) io.Writer {
@@ -54,7 +54,8 @@ func TestRunEndsTheAgentOfABlockedConsumer(t *testing.T) {
 				}
 				blocked, release := make(chan struct{}), make(chan struct{})
 				first := true
-				set(&req, func() error {
+				var out agent.Output
+				set(&out, func() error {
 					if first {
 						first = false
 						close(blocked)
@@ -62,7 +63,7 @@ func TestRunEndsTheAgentOfABlockedConsumer(t *testing.T) {
 					}
 					return nil
 				})
-				ended := b.start(ctx, req)
+				ended := b.start(ctx, req, out)
 				select {
 				case <-blocked:
 				case end := <-ended:
@@ -98,8 +99,9 @@ func TestRunEndsTheAgentOfAFailedConsumer(t *testing.T) {
 				h := newTether(t)
 				req := b.request("hold "+h.path, "stderr hi", "say text:hi", script)
 				calls := 0
-				set(&req, func() error { calls++; return syscall.EPIPE })
-				end := within(t, b.start(t.Context(), req))
+				var out agent.Output
+				set(&out, func() error { calls++; return syscall.EPIPE })
+				end := within(t, b.start(t.Context(), req, out))
 				if !errors.Is(end.err, agent.ErrCanceled) || !errors.Is(end.err, syscall.EPIPE) || calls != 1 {
 					t.Errorf("Run = %v after %d calls, want the consumer's error after one", end.err, calls)
 				}
@@ -111,8 +113,8 @@ func TestRunEndsTheAgentOfAFailedConsumer(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
 		req := b.request("say text:hi", "hang")
-		req.Stdout = writerFunc(func(b []byte) (int, error) { return len(b) - 1, nil })
-		if end := within(t, b.start(t.Context(), req)); !errors.Is(end.err, io.ErrShortWrite) {
+		out := agent.Output{Stdout: writerFunc(func(b []byte) (int, error) { return len(b) - 1, nil })}
+		if end := within(t, b.start(t.Context(), req, out)); !errors.Is(end.err, io.ErrShortWrite) {
 			t.Errorf("Run = %v, want the short write", end.err)
 		}
 	})

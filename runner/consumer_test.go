@@ -26,24 +26,24 @@ func (r recorderOf) Record(context.Context, agent.Recordable) (agent.Recording, 
 // stream, the text that was gathered.
 func TestFailedConsumerIsNotCalledAgain(t *testing.T) {
 	t.Parallel()
-	type set func(*bench, *agent.Request, func() error)
+	type set func(*bench, *agent.Output, func() error)
 	all := map[string]set{
-		"all in one": func(_ *bench, r *agent.Request, take func() error) {
+		"all in one": func(_ *bench, out *agent.Output, take func() error) {
 			one := &oneWriter{take}
-			r.Stdout, r.Stderr, r.Text = one, one, one
+			out.Stdout, out.Stderr, out.Text = one, one, one
 		},
-		"recorded events": func(b *bench, _ *agent.Request, take func() error) {
+		"recorded events": func(b *bench, _ *agent.Output, take func() error) {
 			b.recorded(agent.Recording{Events: func(*agent.Event) error { return take() }})
 		},
-		"recorded stdout": func(b *bench, _ *agent.Request, take func() error) {
+		"recorded stdout": func(b *bench, _ *agent.Output, take func() error) {
 			b.recorded(agent.Recording{Stdout: taking(take)})
 		},
-		"recorded stderr": func(b *bench, _ *agent.Request, take func() error) {
+		"recorded stderr": func(b *bench, _ *agent.Output, take func() error) {
 			b.recorded(agent.Recording{Stderr: taking(take)})
 		},
 	}
 	for name, by := range consumers {
-		all[name] = func(_ *bench, r *agent.Request, take func() error) { by(r, take) }
+		all[name] = func(_ *bench, out *agent.Output, take func() error) { by(out, take) }
 	}
 	ways := map[string]func() error{
 		"error":   func() error { return io.ErrClosedPipe },
@@ -59,7 +59,8 @@ func TestFailedConsumerIsNotCalledAgain(t *testing.T) {
 				// In one write, so that the half line is read with what fails.
 				req := b.request("stderr hush", `bytes "text:hi\ntext:more\ntext:half"`)
 				var calls atomic.Int64
-				by(b, &req, func() error { calls.Add(1); return fail() })
+				var out agent.Output
+				by(b, &out, func() error { calls.Add(1); return fail() })
 				defer func() {
 					if value := recover(); (value != nil) != (how == "panic") {
 						t.Errorf("recovered %v", value)
@@ -70,7 +71,7 @@ func TestFailedConsumerIsNotCalledAgain(t *testing.T) {
 						t.Error("not called")
 					}
 				}()
-				if _, err := b.Run(t.Context(), req); how != "nothing" && !errors.Is(err, agent.ErrCanceled) {
+				if _, err := b.Run(t.Context(), req, out); how != "nothing" && !errors.Is(err, agent.ErrCanceled) {
 					t.Errorf("Run = %v, want it stopped", err)
 				}
 			})

@@ -18,7 +18,7 @@ func TestRunKeepsNothingWhenAskedTo(t *testing.T) {
 	b := newBench(t, "alpha")
 	req := b.request("say text:hi", "stderr the reason", "exit 1")
 	req.CaptureLimit = -1
-	result, err := b.Run(t.Context(), req)
+	result, err := b.Run(t.Context(), req, agent.Output{})
 	var exit *agent.ExitError
 	if !errors.As(err, &exit) || exit.Stderr != "the reason" {
 		t.Errorf("Run = %v, want the tail of standard error in it", err)
@@ -35,7 +35,7 @@ func TestRunMasksSecretsWhole(t *testing.T) {
 	b := newBench(t, "alpha")
 	b.Environ = append(b.Environ, "LONG_TOKEN=sk-very-secret-and-more")
 	edge := strings.Repeat("x", 4090) + " sk-very-secret-and-more"
-	_, err := b.Run(t.Context(), b.request("stderr a sk-very-secret-and-more b", "say failed: "+edge, "exit 1"))
+	_, err := b.Run(t.Context(), b.request("stderr a sk-very-secret-and-more b", "say failed: "+edge, "exit 1"), agent.Output{})
 	var exit *agent.ExitError
 	if !errors.As(err, &exit) || exit.Stderr != "a *** b" {
 		t.Errorf("stderr = %q, want it masked", exit.Stderr)
@@ -60,7 +60,7 @@ func TestRunWarnsOnceOfPreferences(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	b.Preferences = broken("no disk")
-	if result, err := b.Run(t.Context(), b.request("say ok:")); err != nil || len(result.Warnings) != 1 {
+	if result, err := b.Run(t.Context(), b.request("say ok:"), agent.Output{}); err != nil || len(result.Warnings) != 1 {
 		t.Errorf("warnings = %q, %v, want one", result.Warnings, err)
 	}
 	plan, err := b.Plan(t.Context(), b.request("say ok:"))
@@ -75,7 +75,7 @@ func TestRunTellsWhatItKnowsBesideAnError(t *testing.T) {
 	b.Disable = []string{"alpha"}
 	req := b.request("say ok:")
 	req.Runtime = "alpha"
-	result, err := b.Run(t.Context(), req)
+	result, err := b.Run(t.Context(), req, agent.Output{})
 	if !errors.Is(err, agent.ErrNoneAvailable) || result.Runtime != "alpha" || len(result.Warnings) != 1 {
 		t.Errorf("Run = %+v, %v, want the runtime and the warning", result, err)
 	}
@@ -97,7 +97,7 @@ func TestRunWithoutAUsableTempDir(t *testing.T) {
 	for name, dir := range map[string]string{"missing": "/no/such/dir", "relative": "tmp", "too long": long} {
 		b := newBench(t, "alpha")
 		b.Environ = append(b.Environ, "TMPDIR="+dir)
-		result, err := b.Run(t.Context(), b.request("env TMPDIR", "say ok:"))
+		result, err := b.Run(t.Context(), b.request("env TMPDIR", "say ok:"), agent.Output{})
 		if err != nil || !strings.Contains(result.Text, "bus-agent-") {
 			t.Errorf("%s: Run = %q, %v, want another folder", name, result.Text, err)
 		}
@@ -108,7 +108,7 @@ func TestRunTellsTheAgentItsDirectory(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	b.Environ = append(b.Environ, "PWD=/somewhere/else")
-	if result, err := b.Run(t.Context(), b.request("env PWD", "say ok:")); err != nil || result.Text != "PWD="+b.dir+" true" {
+	if result, err := b.Run(t.Context(), b.request("env PWD", "say ok:"), agent.Output{}); err != nil || result.Text != "PWD="+b.dir+" true" {
 		t.Errorf("Run = %q, %v, want %s", result.Text, err, b.dir)
 	}
 }
@@ -121,7 +121,7 @@ func TestRunTellsNothingThatIsNotSafeToPrint(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Preferences = broken("a\x1b[2J\nb")
-	result, err := b.Run(t.Context(), b.request("say session:s\x1b[2J model\x1b]0;x\x07-1", "say ok:"))
+	result, err := b.Run(t.Context(), b.request("say session:s\x1b[2J model\x1b]0;x\x07-1", "say ok:"), agent.Output{})
 	if err != nil || result.SessionID != "s" || result.Model != "model-1" {
 		t.Errorf("session %q, model %q, %v", result.SessionID, result.Model, err)
 	}

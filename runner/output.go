@@ -25,7 +25,7 @@ const maxReason = 4 << 10
 // Standard output and standard error arrive on one goroutine each. All that
 // events touch belongs to the former until the process has ended.
 type output struct {
-	req       *agent.Request
+	to        *agent.Output
 	recording *agent.Recording
 	stop      context.CancelCauseFunc
 	secrets   *Masker
@@ -69,7 +69,7 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		limit = 0
 	}
 	o := &output{
-		req:       &p.req,
+		to:        &p.out,
 		stop:      stop,
 		recording: &p.recording,
 		fresh:     p.req.Resolved.Setup.ResumeID == "" && !p.req.Continue,
@@ -82,12 +82,12 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 
 		errorTail: capture.Buffer{Limit: 2 * stderrTailSize},
 	}
-	if p.req.Text != nil {
+	if p.out.Text != nil {
 		o.formatter = p.formatter()
 		o.raw = formatters.IsRaw(o.formatter)
 	}
 	o.stream = formatters.NewStream(p.selection.Runtime.NewDecoder(), o.event)
-	if p.req.Events == nil && p.recording.Events == nil && (o.formatter == nil || o.raw) {
+	if p.out.Events == nil && p.recording.Events == nil && (o.formatter == nil || o.raw) {
 		o.stream.Skim()
 	}
 	return o
@@ -103,11 +103,11 @@ func (o *output) stdoutWriter() io.Writer {
 		return len(b), o.panics.guard(func() error {
 			return o.lines.call(func() error {
 				_, _ = o.stdout.Write(b)
-				if err := pass(b, o.recording.Stdout, o.req.Stdout); err != nil {
+				if err := pass(b, o.recording.Stdout, o.to.Stdout); err != nil {
 					return err
 				}
 				if o.raw {
-					if err := pass(b, o.req.Text); err != nil {
+					if err := pass(b, o.to.Text); err != nil {
 						return err
 					}
 				}
@@ -123,7 +123,7 @@ func (o *output) stderrWriter() io.Writer {
 		return len(b), o.panics.guard(func() error {
 			_, _ = o.stderr.Write(b)
 			_, _ = o.errorTail.Write(b)
-			return pass(b, o.recording.Stderr, o.req.Stderr)
+			return pass(b, o.recording.Stderr, o.to.Stderr)
 		})
 	})
 }
@@ -184,7 +184,7 @@ func (o *output) flush() error {
 	text := *o.text
 	var err error
 	if len(text) > 0 {
-		err = pass(text, o.req.Text)
+		err = pass(text, o.to.Text)
 	}
 	if cap(text) <= keptSize {
 		*o.text = text[:0]
@@ -216,8 +216,8 @@ func (o *output) event(e *agent.Event) error {
 			}
 		}
 	}
-	if o.req.Events != nil {
-		return o.req.Events(e)
+	if o.to.Events != nil {
+		return o.to.Events(e)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -60,7 +61,7 @@ func TestPathOfARequestIsClean(t *testing.T) {
 	b := newBench(t, "alpha")
 	req := b.request("env PATH", "say ok:")
 	req.Env = append(req.Env, "PATH=.:"+req.Workdir+":/usr/bin")
-	result, err := b.Run(t.Context(), req)
+	result, err := b.Run(t.Context(), req, agent.Output{})
 	if got := string(result.Stdout.Bytes()); err != nil || !strings.Contains(got, "PATH=/usr/bin true") {
 		t.Errorf("%v: %s", err, got)
 	}

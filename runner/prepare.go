@@ -41,7 +41,7 @@ type Plan struct {
 // Plan does everything Run does before it writes a file or starts a process,
 // and returns what Run would do. It returns the errors Run would return.
 func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
-	p, err := r.prepare(ctx, req, forPlan)
+	p, err := r.prepare(ctx, req, agent.Output{}, forPlan)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -78,6 +78,7 @@ func (p purpose) talks() bool { return p == forSession || p == forTerminal }
 type prepared struct {
 	purpose    purpose
 	req        agent.Request
+	out        agent.Output
 	selection  Selection
 	settings   Settings
 	command    agent.Command
@@ -107,19 +108,24 @@ type prepared struct {
 // prepare settles req and arranges its run. What can be wrong with a request is
 // found before anything is written. Beside an error it returns what is settled by
 // then; nothing of that is left to close.
-func (r *Runner) prepare(ctx context.Context, req agent.Request, what purpose) (*prepared, error) {
-	p := &prepared{req: req, purpose: what, silence: cmp.Or(r.silence, resultSilence), entries: cmp.Or(r.entries, tree.SurveyEntries)}
+func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Output, what purpose) (*prepared, error) {
+	p := &prepared{req: req, out: out, purpose: what, silence: cmp.Or(r.silence, resultSilence), entries: cmp.Or(r.entries, tree.SurveyEntries)}
 	for _, rt := range r.registry().All() {
 		p.protected = append(p.protected, rt.Protected...)
 	}
 	p.req.Resolved = agent.Resolved{}
-	guardRequest(&p.req)
+	guardOutput(&p.out)
 	p.warn = func(line string) {
 		line = oneLine(p.secrets.Text(line))
 		p.warning.Lock()
 		p.warnings = append(p.warnings, line)
 		p.warning.Unlock()
 		r.warn(line)
+	}
+	if p.purpose.talks() {
+		if err := p.req.CheckSession(); err != nil {
+			return p, err
+		}
 	}
 	if err := p.settleText(); err != nil {
 		return p, err
@@ -487,8 +493,8 @@ func (p *prepared) envNames() []string {
 
 // formatter returns the renderer of the run's text.
 func (p *prepared) formatter() agent.Formatter {
-	if p.req.Formatter != nil {
-		if f := p.req.Formatter(); f != nil {
+	if p.out.Formatter != nil {
+		if f := p.out.Formatter(); f != nil {
 			return f
 		}
 	}

@@ -27,7 +27,7 @@ func TestRecorderIsToldTheProvider(t *testing.T) {
 			})
 			req := b.request("say ok:")
 			req.Runtime = token
-			if _, err := b.Run(t.Context(), req); err != nil || told != want {
+			if _, err := b.Run(t.Context(), req, agent.Output{}); err != nil || told != want {
 				t.Errorf("the recorder was told %q, %v; want %q", told, err, want)
 			}
 		})

@@ -71,7 +71,7 @@ func TestRecorderIsToldOfARun(t *testing.T) {
 	b := newBench(t, "alpha")
 	r := &recorder{add: agent.Recording{Env: []string{"ADDED=yes", "FAKE_SET=no", "MY_API_KEY"}, Prompt: "another prompt"}}
 	b.Recorder = r
-	result, err := b.Run(t.Context(), b.request("stderr hush", "say session:s1 m1", "stdin", "env ADDED", "env FAKE_SET", "env MY_API_KEY", "say usage:3", "say ok:"))
+	result, err := b.Run(t.Context(), b.request("stderr hush", "say session:s1 m1", "stdin", "env ADDED", "env FAKE_SET", "env MY_API_KEY", "say usage:3", "say ok:"), agent.Output{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestRequestsEnvironmentWinsOverTheRecorders(t *testing.T) {
 	b.Recorder = &recorder{add: agent.Recording{Env: []string{"MINE"}}}
 	req := b.request("env MINE", "say ok:")
 	req.Env = append(req.Env, "MINE=kept")
-	if result, err := b.Run(t.Context(), req); err != nil || result.Text != "MINE=kept true" {
+	if result, err := b.Run(t.Context(), req, agent.Output{}); err != nil || result.Text != "MINE=kept true" {
 		t.Errorf("%q, %v", result.Text, err)
 	}
 }
@@ -120,8 +120,8 @@ func TestRecorderThatFails(t *testing.T) {
 			b.Recorder = c.recorder
 			started := false
 			req := b.request("say text:x", "say ok:")
-			req.Started = func(agent.Start) { started = true }
-			_, err := b.Run(t.Context(), req)
+			out := agent.Output{Started: func(agent.Start) { started = true }}
+			_, err := b.Run(t.Context(), req, out)
 			if err == nil || !errors.Is(err, full) && name != "asks for the moon" || started != c.started || c.recorder.ends != c.ends {
 				t.Errorf("error %v, started %t, ended %d times", err, started, c.recorder.ends)
 			}
@@ -138,14 +138,14 @@ func TestRecordEndsThoughACallbackPanics(t *testing.T) {
 	r := &recorder{}
 	b.Recorder = r
 	req := b.request("say text:x", "say ok:")
-	req.Events = func(*agent.Event) error { panic("mine") }
+	out := agent.Output{Events: func(*agent.Event) error { panic("mine") }}
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("no panic")
 			}
 		}()
-		_, _ = b.Run(t.Context(), req)
+		_, _ = b.Run(t.Context(), req, out)
 	}()
 	if r.ends != 1 || !errors.Is(r.err, agent.ErrCanceled) {
 		t.Errorf("ended %d times with %v", r.ends, r.err)
@@ -157,7 +157,7 @@ func TestSeveralRecorders(t *testing.T) {
 	b := newBench(t, "alpha")
 	first, second := &recorder{add: agent.Recording{Prompt: "changed", Env: []string{"A=1"}}}, &recorder{add: agent.Recording{Env: []string{"B=2"}}}
 	b.Recorder = agent.Recorders(nil, first, second)
-	result, err := b.Run(t.Context(), b.request("stdin", "env A", "env B", "say ok:"))
+	result, err := b.Run(t.Context(), b.request("stdin", "env A", "env B", "say ok:"), agent.Output{})
 	if err != nil || result.RunID != "r1" || second.run.Request.Prompt != "changed" {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -169,7 +169,7 @@ func TestSeveralRecorders(t *testing.T) {
 	// One that refuses ends what the others began.
 	first.ends = 0
 	b.Recorder = agent.Recorders(first, &recorder{refuse: errors.New("full")})
-	if _, err := b.Run(t.Context(), b.request("say ok:")); err == nil || first.ends != 1 {
+	if _, err := b.Run(t.Context(), b.request("say ok:"), agent.Output{}); err == nil || first.ends != 1 {
 		t.Errorf("%v, ended %d times", err, first.ends)
 	}
 	if agent.Recorders() != nil || agent.Recorders(nil) != nil || agent.Recorders(nil, first) != agent.Recorder(first) {
@@ -291,7 +291,7 @@ func (panickyRecorder) Record(context.Context, agent.Recordable) (agent.Recordin
 func TestRecorderThatPanicsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(b *bench){
-		"run": func(b *bench) { _, _ = b.Run(context.Background(), b.request("say ok:")) },
+		"run": func(b *bench) { _, _ = b.Run(context.Background(), b.request("say ok:"), agent.Output{}) },
 		"session": func(b *bench) {
 			_, _ = b.StartSession(context.Background(), b.sessionRequest("converse"), session.Options{})
 		},

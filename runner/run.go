@@ -30,19 +30,19 @@ const stderrTailSize = 4 << 10
 
 // Run runs one agent to its end. It returns when the agent's process and all
 // its descendants are gone and their output is read. When ctx ends, the agent
-// is asked to stop and killed after a grace of five seconds. A writer or callback
-// of the request that blocks is waited for, also then: none is called after Run
-// has returned. A panic in one ends the agent and goes on in Run's caller.
+// is asked to stop and killed after a grace of five seconds. A writer or function
+// of out that blocks is waited for, also then: none is called after Run has
+// returned. A panic in one ends the agent and goes on in Run's caller.
 //
 // The Result holds what is known, also beside an error. The error is an
 // [*agent.Error]; see its kinds. One of kind agent.ErrUsage, ErrNotInstalled or
 // ErrNoneAvailable means that nothing was started.
-func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, error) {
+func (r *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	result := agent.Result{ExitCode: -1}
 	if err := context.Cause(ctx); err != nil {
 		return result, canceled(req.Runtime, err)
 	}
-	p, err := r.prepare(ctx, req, forRun)
+	p, err := r.prepare(ctx, req, out, forRun)
 	if err != nil {
 		result.Runtime, result.Model, result.Warnings = p.req.Runtime, p.req.Model, p.warnings
 		return result, err
@@ -77,8 +77,8 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	if err := context.Cause(parent); err != nil {
 		return agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, canceled(p.req.Runtime, err)
 	}
-	if p.req.Started != nil {
-		p.req.Started(p.start())
+	if p.out.Started != nil {
+		p.out.Started(p.start())
 	}
 	// The runtime's own variables can be secrets too.
 	environ := p.environ()

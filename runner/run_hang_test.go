@@ -19,7 +19,7 @@ func TestRunEndsThoughAChildHoldsTheOutput(t *testing.T) {
 	h := newTether(t)
 	gate, open := newGate(t)
 	req := b.request("leave "+h.path, "wait "+gate, "say text:hi", "stderr the end", "say ok:")
-	ended := b.start(t.Context(), req)
+	ended := b.start(t.Context(), req, agent.Output{})
 	select {
 	case <-h.held:
 		open()
@@ -47,14 +47,15 @@ func TestRunEndsThoughAStrangerHoldsTheOutput(t *testing.T) {
 			gate, open := newGate(t)
 			req := b.request("pid", "wait "+gate, "say text:hi", "stderr the end", "say ok:")
 			var holder *os.File
-			req.Events = func(e *agent.Event) (err error) {
+			var out agent.Output
+			out.Events = func(e *agent.Event) (err error) {
 				if e.Kind == agent.KindText && holder == nil {
 					defer open()
 					holder, err = os.OpenFile(fmt.Sprintf("/proc/%s/fd/%d", e.Text, fd), os.O_WRONLY, 0)
 				}
 				return err
 			}
-			end := within(t, b.start(t.Context(), req))
+			end := within(t, b.start(t.Context(), req, out))
 			if end.err != nil || end.result.Text != "hi" || end.result.Stderr.String() != "the end\n" {
 				t.Errorf("Run = %+v, %v, want success", end.result, end.err)
 			}
@@ -88,13 +89,14 @@ func TestRunDoesNotWaitForAnAgentToReadItsPrompt(t *testing.T) {
 			req.Prompt = prompt
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			req.Events = func(*agent.Event) error {
+			var out agent.Output
+			out.Events = func(*agent.Event) error {
 				if c.want != nil {
 					cancel()
 				}
 				return nil
 			}
-			end := within(t, b.start(ctx, req))
+			end := within(t, b.start(ctx, req, out))
 			if !errors.Is(end.err, c.want) || end.result.Text != "hi" {
 				t.Errorf("Run = %q, %v, want %v", end.result.Text, end.err, c.want)
 			}
@@ -132,7 +134,7 @@ func TestRunEndsAnAgentThatGetsNowhere(t *testing.T) {
 			b.SetResultSilence(tooLong)
 			req := b.request(append([]string{"hold " + h.path}, c.script...)...)
 			req.Timeout, req.IdleTimeout = c.timeout, c.idle
-			end := within(t, b.start(t.Context(), req))
+			end := within(t, b.start(t.Context(), req, agent.Output{}))
 			if !errors.Is(end.err, c.want) || (c.want == nil) != (len(end.result.Warnings) == 1) {
 				t.Errorf("Run = %v, warnings %q, want %v", end.err, end.result.Warnings, c.want)
 			}
@@ -164,8 +166,9 @@ func TestRunTakesOutputAfterTheResult(t *testing.T) {
 			b := newBench(t, "alpha")
 			req := b.request(append([]string{"say text:first", "say ok:"}, c.after...)...)
 			var list func() string
-			req.Events, list = kinds()
-			end := within(t, b.start(t.Context(), req))
+			var out agent.Output
+			out.Events, list = kinds()
+			end := within(t, b.start(t.Context(), req, out))
 			if !errors.Is(end.err, c.want) || end.result.Text != c.answer {
 				t.Errorf("Run = %q, %v, want %q, %v", end.result.Text, end.err, c.answer, c.want)
 			}
@@ -193,7 +196,8 @@ func TestRunOfAnEndedContextStartsNothing(t *testing.T) {
 			b := newBench(t, "alpha")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			req := b.request("litter", "say text:started", "say ok:")
-			req.Started = func(agent.Start) {
+			var out agent.Output
+			out.Started = func(agent.Start) {
 				if !c.late {
 					t.Error("it was about to be started")
 				}
@@ -202,7 +206,7 @@ func TestRunOfAnEndedContextStartsNothing(t *testing.T) {
 			if !c.late {
 				c.end(cancel)
 			}
-			result, err := b.Run(ctx, req)
+			result, err := b.Run(ctx, req, out)
 			if !errors.Is(err, c.kind) || result.ExitCode != -1 || result.Text != "" || result.Stdout.Size != 0 {
 				t.Errorf("Run = %+v, %v, want %v and no agent", result, err, c.kind)
 			}

@@ -50,7 +50,7 @@ func TestRunVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "alpha")
-			result, err := b.Run(t.Context(), b.request(c.script...))
+			result, err := b.Run(t.Context(), b.request(c.script...), agent.Output{})
 			if result.Text != c.answer {
 				t.Errorf("text = %q, want %q", result.Text, c.answer)
 			}
@@ -78,15 +78,15 @@ func TestRunStartsTheAgentAsSettled(t *testing.T) {
 	req.Env = append(req.Env, "MINE=1", "FAKE_SET=by caller")
 	req.Prompt, req.Template, req.Vars = "", "line one\n{{WHAT}}", map[string]string{"WHAT": "{{x}}"}
 	var started agent.Start
-	req.Started = func(s agent.Start) { started = s }
+	out := agent.Output{Started: func(s agent.Start) { started = s }}
 	var said []string
-	req.Events = func(e *agent.Event) error {
+	out.Events = func(e *agent.Event) error {
 		if e.Kind == agent.KindText {
 			said = append(said, strings.Clone(e.Text))
 		}
 		return nil
 	}
-	result, err := b.Run(t.Context(), req)
+	result, err := b.Run(t.Context(), req, out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,9 @@ func TestRunReportsWhatTheAgentTells(t *testing.T) {
 	b := newBench(t, "alpha")
 	req := b.request("say session:s-1 model-9", "say usage:7", "say text:hi", "stderr noise", "stderr note", "say ok:")
 	var stdout, stderr, text bytes.Buffer
-	req.Stdout, req.Stderr, req.Text = &stdout, &stderr, &text
-	result, err := b.Run(t.Context(), req)
+	var out agent.Output
+	out.Stdout, out.Stderr, out.Text = &stdout, &stderr, &text
+	result, err := b.Run(t.Context(), req, out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestRunReportsWhatTheAgentTells(t *testing.T) {
 
 	req = b.request("say usage:7", "say ok:")
 	req.Resume = "s-1"
-	if result, err = b.Run(t.Context(), req); err != nil || result.Usage == nil || !result.Usage.Cumulative {
+	if result, err = b.Run(t.Context(), req, out); err != nil || result.Usage == nil || !result.Usage.Cumulative {
 		t.Errorf("resumed: %+v, %v, want cumulative usage", result.Usage, err)
 	}
 }
@@ -146,8 +147,9 @@ func TestRunRawFormatterPassesLinesThrough(t *testing.T) {
 	b := newBench(t, "alpha")
 	req := b.request("say text:hi", "say ok:")
 	var text bytes.Buffer
-	req.Text, req.Formatter = &text, formatters.Raw
-	if _, err := b.Run(t.Context(), req); err != nil || text.String() != "text:hi\nok:\n" {
+	var out agent.Output
+	out.Text, out.Formatter = &text, formatters.Raw
+	if _, err := b.Run(t.Context(), req, out); err != nil || text.String() != "text:hi\nok:\n" {
 		t.Errorf("text = %q, %v", text.String(), err)
 	}
 }
@@ -155,7 +157,7 @@ func TestRunRawFormatterPassesLinesThrough(t *testing.T) {
 func TestRunFailureCarriesExitAndStderr(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
-	result, err := b.Run(t.Context(), b.request("stderr noise", "stderr key sk-very-secret refused", "exit 7"))
+	result, err := b.Run(t.Context(), b.request("stderr noise", "stderr key sk-very-secret refused", "exit 7"), agent.Output{})
 	var exit *agent.ExitError
 	if !errors.As(err, &exit) || exit.Code != 7 || result.ExitCode != 7 {
 		t.Fatalf("Run = %d, %v, want exit code 7", result.ExitCode, err)
@@ -172,7 +174,7 @@ func TestRunEndings(t *testing.T) {
 		b := newBench(t, "alpha")
 		req := b.request("say text:hi", "hang")
 		req.Timeout = 200 * time.Millisecond
-		result, err := b.Run(t.Context(), req)
+		result, err := b.Run(t.Context(), req, agent.Output{})
 		if !errors.Is(err, agent.ErrTimeout) || errors.Is(err, agent.ErrCanceled) || result.Text != "hi" {
 			t.Errorf("Run = %q, %v, want timeout and the text so far", result.Text, err)
 		}
@@ -182,7 +184,7 @@ func TestRunEndings(t *testing.T) {
 		b := newBench(t, "alpha")
 		req := b.request("say text:hi", "many 1000", "say retry:", "hang")
 		req.IdleTimeout = 200 * time.Millisecond
-		if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrIdleTimeout) {
+		if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrIdleTimeout) {
 			t.Errorf("Run = %v, want idle timeout", err)
 		}
 	})
@@ -191,8 +193,8 @@ func TestRunEndings(t *testing.T) {
 		b := newBench(t, "alpha")
 		req := b.request("say text:hi", "hang")
 		ctx, cancel := context.WithCancel(t.Context())
-		req.Events = func(*agent.Event) error { cancel(); return nil }
-		if _, err := b.Run(ctx, req); !errors.Is(err, agent.ErrCanceled) || !errors.Is(err, context.Canceled) {
+		out := agent.Output{Events: func(*agent.Event) error { cancel(); return nil }}
+		if _, err := b.Run(ctx, req, out); !errors.Is(err, agent.ErrCanceled) || !errors.Is(err, context.Canceled) {
 			t.Errorf("Run = %v, want canceled", err)
 		}
 	})
@@ -202,8 +204,8 @@ func TestRunEndings(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		req := b.request("say ok:")
-		req.Started = func(agent.Start) { t.Error("started") }
-		if _, err := b.Run(ctx, req); !errors.Is(err, agent.ErrCanceled) {
+		out := agent.Output{Started: func(agent.Start) { t.Error("started") }}
+		if _, err := b.Run(ctx, req, out); !errors.Is(err, agent.ErrCanceled) {
 			t.Errorf("Run = %v, want canceled", err)
 		}
 	})
@@ -212,7 +214,7 @@ func TestRunEndings(t *testing.T) {
 		b := newBench(t, "alpha")
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if _, err := b.Run(ctx, b.request("hang")); !errors.Is(err, agent.ErrTimeout) {
+		if _, err := b.Run(ctx, b.request("hang"), agent.Output{}); !errors.Is(err, agent.ErrTimeout) {
 			t.Errorf("Run = %v, want timeout", err)
 		}
 	})
@@ -220,7 +222,7 @@ func TestRunEndings(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
 		b.SetResultSilence(100 * time.Millisecond)
-		result, err := b.Run(t.Context(), b.request("say text:hi", "say ok:", "hang"))
+		result, err := b.Run(t.Context(), b.request("say text:hi", "say ok:", "hang"), agent.Output{})
 		if err != nil || result.Text != "hi" || result.ExitCode != 0 || len(result.Warnings) != 1 {
 			t.Errorf("Run = %+v, %v, want success with a warning", result, err)
 		}
@@ -235,7 +237,7 @@ func TestRunEndings(t *testing.T) {
 			b.SetResultSilence(time.Hour)
 			req := b.request("say text:hi", "say ok:", "hang")
 			set(&req)
-			if result, err := b.Run(t.Context(), req); err != nil || result.Text != "hi" || len(result.Warnings) != 1 {
+			if result, err := b.Run(t.Context(), req, agent.Output{}); err != nil || result.Text != "hi" || len(result.Warnings) != 1 {
 				t.Errorf("Run = %+v, %v, want success with a warning", result, err)
 			}
 		}
@@ -246,7 +248,7 @@ func TestRunEndings(t *testing.T) {
 		b.SetResultSilence(100 * time.Millisecond)
 		req := b.request("say open:x", "say ok:", "hang")
 		req.Timeout = time.Second
-		if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrTimeout) {
+		if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrTimeout) {
 			t.Errorf("Run = %v, want timeout", err)
 		}
 	})
@@ -255,8 +257,8 @@ func TestRunEndings(t *testing.T) {
 		b := newBench(t, "alpha")
 		req := b.request("say text:hi", "hang")
 		broken := errors.New("disk full")
-		req.Events = func(*agent.Event) error { return broken }
-		if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrCanceled) || !errors.Is(err, broken) {
+		out := agent.Output{Events: func(*agent.Event) error { return broken }}
+		if _, err := b.Run(t.Context(), req, out); !errors.Is(err, agent.ErrCanceled) || !errors.Is(err, broken) {
 			t.Errorf("Run = %v, want the consumer's error", err)
 		}
 	})
@@ -298,8 +300,8 @@ func TestRunRefusesBeforeStart(t *testing.T) {
 			b := newBench(t, "alpha")
 			req := b.request("say ok:")
 			c.change(&req)
-			req.Started = func(agent.Start) { t.Error("started") }
-			_, err := b.Run(t.Context(), req)
+			out := agent.Output{Started: func(agent.Start) { t.Error("started") }}
+			_, err := b.Run(t.Context(), req, out)
 			if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("Run = %v, want a usage error with %q", err, c.text)
 			}
@@ -318,7 +320,7 @@ func TestRunWarnsOfWhatItLeavesOut(t *testing.T) {
 	}
 	req := b.request("argv", "say ok:")
 	req.ReasoningEffort, req.Verbosity = agent.EffortHigh, agent.VerbosityLow
-	result, err := b.Run(t.Context(), req)
+	result, err := b.Run(t.Context(), req, agent.Output{})
 	if err != nil || len(result.Warnings) != 3 {
 		t.Errorf("warnings = %q, %v, want effort, verbosity and AGENTS.md", result.Warnings, err)
 	}
@@ -329,7 +331,7 @@ func TestRunWarnsOfWhatItLeavesOut(t *testing.T) {
 	if err := os.Remove(filepath.Join(b.dir, "AGENTS.md")); err != nil {
 		t.Fatal(err)
 	}
-	if result, err = b.Run(t.Context(), b.request("say ok:")); err != nil || len(result.Warnings) != 0 {
+	if result, err = b.Run(t.Context(), b.request("say ok:"), agent.Output{}); err != nil || len(result.Warnings) != 0 {
 		t.Errorf("warnings of defaults = %q, %v, want none", result.Warnings, err)
 	}
 }
@@ -339,7 +341,7 @@ func TestRunLeavesNoTemporaryFiles(t *testing.T) {
 	b := newBench(t, "alpha")
 	var tmp string
 	req := b.request("env TMPDIR", "litter", "say ok:")
-	result, err := b.Run(t.Context(), req)
+	result, err := b.Run(t.Context(), req, agent.Output{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,9 +357,7 @@ func TestRunLeavesNoTemporaryFiles(t *testing.T) {
 func TestPlanStartsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
-	req := b.request("say ok:")
-	req.Started = func(agent.Start) { t.Error("started") }
-	plan, err := b.Plan(t.Context(), req)
+	plan, err := b.Plan(t.Context(), b.request("say ok:"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,8 +380,8 @@ func TestRunBoundsWhatItKeeps(t *testing.T) {
 	req := b.request("many 5000", "say ok:")
 	req.CaptureLimit = 100
 	var stdout bytes.Buffer
-	req.Stdout = &stdout
-	result, err := b.Run(t.Context(), req)
+	out := agent.Output{Stdout: &stdout}
+	result, err := b.Run(t.Context(), req, out)
 	if err != nil {
 		t.Fatal(err)
 	}

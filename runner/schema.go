@@ -22,8 +22,6 @@ func (p *prepared) checkSchema() error {
 	case len(p.req.Schema) == 0:
 		p.req.Schema = nil
 		return nil
-	case p.purpose.talks():
-		return agent.Usagef("a session cannot be given a schema for its answers; nothing was started")
 	case !json.Valid(schema) || schema[0] != '{':
 		return agent.Usagef("the schema is not a JSON object; nothing was started")
 	}

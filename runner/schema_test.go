@@ -52,13 +52,14 @@ func TestSchemaIsPassedOnOrPutIntoThePrompt(t *testing.T) {
 			req := b.request("argv", "stdin", "say ok:")
 			req.Runtime, req.Schema = "alpha:local", json.RawMessage(schema)
 			var texts []string
-			req.Events = func(e *agent.Event) error {
+			var out agent.Output
+			out.Events = func(e *agent.Event) error {
 				if e.Kind == agent.KindText {
 					texts = append(texts, e.Text)
 				}
 				return nil
 			}
-			if _, err := b.Run(t.Context(), req); err != nil || len(texts) != 2 {
+			if _, err := b.Run(t.Context(), req, out); err != nil || len(texts) != 2 {
 				t.Fatalf("%q, %v", texts, err)
 			}
 			native := strings.Contains(texts[0], "--schema="+citySchema)
@@ -78,11 +79,11 @@ func TestSchemaCountsForThePromptLimit(t *testing.T) {
 	b := newBench(t, "alpha")
 	req := b.request("say ok:")
 	req.Runtime, req.Prompt = "alpha", strings.Repeat("x", 100_000)
-	if _, err := b.Run(t.Context(), req); err != nil {
+	if _, err := b.Run(t.Context(), req, agent.Output{}); err != nil {
 		t.Fatal(err)
 	}
 	req.Schema = json.RawMessage(citySchema)
-	if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "its limit is 100000") {
+	if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "its limit is 100000") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -99,7 +100,7 @@ func TestSchemaThatIsNone(t *testing.T) {
 	}
 	req := b.request()
 	req.Runtime, req.Schema = "alpha", json.RawMessage(citySchema)
-	if _, err := b.StartSession(t.Context(), req, session.Options{}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "session cannot be given a schema") {
+	if _, err := b.StartSession(t.Context(), req, session.Options{}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "Request.Schema") {
 		t.Errorf("session: got %v", err)
 	}
 }

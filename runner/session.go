@@ -14,10 +14,9 @@ import (
 )
 
 // StartSession starts an agent and opens a session with it. The request is like
-// that of a run; its Prompt, which may be empty, is the first message, and its
-// Resume the session to go on with. Timeout bounds the opening, MaxTurns and
-// Continue must not be set, and of the callbacks only Started and Stderr are
-// called: events and questions are the business of options.
+// that of a run: its Prompt, which may be empty, is the first message, Resume the
+// session to continue, and Timeout bounds the opening. Continue, MaxTurns,
+// IdleTimeout, CaptureLimit and Schema must not be set.
 //
 // In session.ModeTmux the runtime's interactive CLI runs in a terminal; Runner.OpenTerminal
 // says by what.
@@ -35,7 +34,7 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	if mode == session.ModeTmux {
 		return r.startTerminal(ctx, req, options)
 	}
-	p, err := r.prepare(ctx, req, forSession)
+	p, err := r.prepare(ctx, req, agent.Output{Started: options.Started, Stderr: options.Stderr}, forSession)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +58,8 @@ func (p *prepared) begin(s *session.Session, err error) (*session.Session, error
 func (p *prepared) open(ctx context.Context, options session.Options) (*session.Session, error) {
 	record := &sessionRecording{prepared: p, begun: time.Now()}
 	record.watch(&options)
-	if p.req.Started != nil {
-		p.req.Started(p.start())
+	if p.out.Started != nil {
+		p.out.Started(p.start())
 	}
 	output, fromAgent := io.Pipe()
 	a := &sessionAgent{prepared: p, output: fromAgent, stderr: capture.Buffer{Limit: 2 * stderrTailSize}, done: make(chan struct{})}
@@ -137,7 +136,7 @@ func (a *sessionAgent) PID() int { return a.process.Pid() }
 
 func (a *sessionAgent) writeStderr(b []byte) (int, error) {
 	_, _ = a.stderr.Write(b)
-	return len(b), pass(b, a.recording.Stderr, a.req.Stderr)
+	return len(b), pass(b, a.recording.Stderr, a.out.Stderr)
 }
 
 // wait takes back what was arranged once the agent has ended.

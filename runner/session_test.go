@@ -116,9 +116,8 @@ func TestSessionTakesTurnsAndLeavesNothing(t *testing.T) {
 	req := b.sessionRequest("argv", "env TMPDIR", "litter", "converse")
 	req.Prompt, req.Model, req.Resume = "first", "grey", "7"
 	var started agent.Start
-	req.Started = func(s agent.Start) { started = s }
 	answers := make(chan string, 10)
-	s, err := b.StartSession(t.Context(), req, session.Options{Events: func(e *agent.Event) error {
+	s, err := b.StartSession(t.Context(), req, session.Options{Started: func(s agent.Start) { started = s }, Events: func(e *agent.Event) error {
 		events = append(events, e.Kind)
 		answers <- e.Text
 		return nil
@@ -199,8 +198,8 @@ func TestSessionThatCannotBeOpened(t *testing.T) {
 		"the agent ends at once":        {script: []string{"stderr no login", "exit 4"}, kind: agent.ErrAgent, text: "cannot be opened: no greeting: exit code 4"},
 		"the agent says nothing":        {script: []string{"hang"}, timeout: 100 * time.Millisecond, kind: agent.ErrTimeout, text: "cannot be opened"},
 		"a runtime without sessions":    {change: func(r *agent.Request) { r.Runtime = "beta" }, kind: agent.ErrUsage, text: "Fake beta cannot hold a session; nothing was started"},
-		"a setting sessions lack":       {change: func(r *agent.Request) { r.MaxTurns = 1 }, kind: agent.ErrUsage, text: "cannot limit its turns"},
-		"the latest session":            {change: func(r *agent.Request) { r.Continue = true }, kind: agent.ErrUsage, text: "cannot continue the latest session"},
+		"a setting sessions lack":       {change: func(r *agent.Request) { r.MaxTurns = 1 }, kind: agent.ErrUsage, text: "a session has no use for Request.MaxTurns"},
+		"the latest session":            {change: func(r *agent.Request) { r.Continue = true }, kind: agent.ErrUsage, text: "a session has no use for Request.Continue"},
 		"a first message that is blank": {change: func(r *agent.Request) { r.Prompt = " \n" }, kind: agent.ErrUsage, text: "the prompt is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,6 +221,32 @@ func TestSessionThatCannotBeOpened(t *testing.T) {
 	}
 }
 
+// Each field of a request counts in sessions and terminals or is refused by name.
+func TestSessionRefusesWhatOnlyRunsHave(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	b.OpenTerminal = func(context.Context, session.Program, session.Start, session.Options) (*session.Session, error) {
+		t.Error("a terminal was opened")
+		return nil, session.ErrNoTerminals
+	}
+	for field, change := range map[string]func(*agent.Request){
+		"Continue":     func(r *agent.Request) { r.Continue = true },
+		"MaxTurns":     func(r *agent.Request) { r.MaxTurns = 1 },
+		"IdleTimeout":  func(r *agent.Request) { r.IdleTimeout = time.Second },
+		"CaptureLimit": func(r *agent.Request) { r.CaptureLimit = -1 },
+		"Schema":       func(r *agent.Request) { r.Schema = []byte("{}") },
+	} {
+		for _, mode := range []session.Mode{session.ModeMinimal, session.ModeTmux} {
+			req := b.sessionRequest("converse")
+			change(&req)
+			_, err := b.StartSession(t.Context(), req, session.Options{Mode: mode})
+			if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "a session has no use for Request."+field) {
+				t.Errorf("%s, %s: %v, want a usage error that names the field", field, mode, err)
+			}
+		}
+	}
+}
+
 func TestSessionOfAnEndedContextStartsNothing(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)
@@ -229,8 +254,8 @@ func TestSessionOfAnEndedContextStartsNothing(t *testing.T) {
 	cancel()
 	file := filepath.Join(b.dir, "started")
 	req := b.sessionRequest("converse")
-	req.Started = func(agent.Start) { os.WriteFile(file, nil, 0o600) }
-	if _, err := b.StartSession(ctx, req, session.Options{}); !errors.Is(err, agent.ErrCanceled) {
+	options := session.Options{Started: func(agent.Start) { os.WriteFile(file, nil, 0o600) }}
+	if _, err := b.StartSession(ctx, req, options); !errors.Is(err, agent.ErrCanceled) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(file); err == nil {

@@ -21,7 +21,7 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 	if open == nil {
 		return nil, agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
 	}
-	p, err := r.prepare(ctx, req, forTerminal)
+	p, err := r.prepare(ctx, req, agent.Output{Started: options.Started}, forTerminal)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 			closed(err)
 		}
 	}
-	if p.req.Started != nil {
-		p.req.Started(p.start())
+	if p.out.Started != nil {
+		p.out.Started(p.start())
 	}
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()

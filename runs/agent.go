@@ -74,7 +74,8 @@ type Executor struct {
 	Runner *runner.Runner
 
 	// Request says what a RunContext does not: the runtime, the model, what the
-	// agent may do, its time.
+	// agent may do, its time. Prompt, Template, Vars, Workdir and CaptureLimit must
+	// not be set.
 	Request agent.Request
 }
 
@@ -95,6 +96,9 @@ func (x *Executor) Execute(ctx context.Context, c *RunContext) (err error) {
 	if err := c.Check(); err != nil {
 		return err
 	}
+	if err := x.Request.CheckUnused("an Executor", "Prompt", "Template", "Vars", "Workdir", "CaptureLimit"); err != nil {
+		return err
+	}
 	files := make([]*os.File, 0, 2)
 	defer func() {
 		for _, f := range files {
@@ -111,18 +115,15 @@ func (x *Executor) Execute(ctx context.Context, c *RunContext) (err error) {
 		files = append(files, f)
 	}
 	req := x.Request
-	req.Prompt, req.Template, req.Vars = c.Prompt, "", nil
-	req.Workdir = c.WorkingDir
+	req.Prompt, req.Workdir, req.CaptureLimit = c.Prompt, c.WorkingDir, -1
 	req.Env = slices.Clone(req.Env)
 	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
 		req.Env = append(req.Env, name+"="+c.Environment[name])
 	}
-	req.Stdout, req.Stderr = files[0], files[1]
-	req.Text, req.CaptureLimit = nil, -1
 	r := x.Runner
 	if r == nil {
 		r = new(runner.Runner)
 	}
-	_, err = r.Run(ctx, req)
+	_, err = r.Run(ctx, req, agent.Output{Stdout: files[0], Stderr: files[1]})
 	return err
 }

@@ -214,7 +214,7 @@ func (b *bench) request(script ...string) agent.Request {
 // run runs the fake agent and returns the folder of its record.
 func (b *bench) run(t *testing.T, req agent.Request) (agent.Result, string, error) {
 	t.Helper()
-	result, err := b.Run(t.Context(), req)
+	result, err := b.Run(t.Context(), req, agent.Output{})
 	found, _ := filepath.Glob(filepath.Join(b.root, "*", "*", "runs", result.RunID))
 	if result.RunID == "" || len(found) != 1 {
 		t.Fatalf("run %q is recorded %d times; %v", result.RunID, len(found), err)

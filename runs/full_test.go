@@ -39,7 +39,7 @@ func runFull(root string, required bool) int {
 	result, err := r.Run(context.Background(), agent.Request{
 		Runtime: "fake", Prompt: "do it", Workdir: root,
 		Env: []string{"FAKE_AGENT=many 5000\nsay text:the end\nsay ok:", "FAKE_RUNNER="},
-	})
+	}, agent.Output{})
 	fmt.Printf("answer: %.20s\nerror: %v\n", result.Text[max(0, len(result.Text)-7):], err)
 	return 0
 }
@@ -94,8 +94,8 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 		b := newBench(t, &runs.Store{Root: filepath.Join(file, "runs"), Required: required})
 		started := false
 		req := b.request("say text:the answer", "say ok:")
-		req.Started = func(agent.Start) { started = true }
-		result, err := b.Run(t.Context(), req)
+		out := agent.Output{Started: func(agent.Start) { started = true }}
+		result, err := b.Run(t.Context(), req, out)
 		if required {
 			if err == nil || errors.Is(err, agent.ErrUsage) || started || !strings.Contains(err.Error(), "not a directory") {
 				t.Errorf("required: %v, started %t", err, started)
@@ -113,8 +113,8 @@ func TestRecordThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Store{})
 	req := b.request("say text:the answer", "say ok:")
-	req.Events = func(*agent.Event) error { return os.RemoveAll(b.root) }
-	result, err := b.Run(t.Context(), req)
+	out := agent.Output{Events: func(*agent.Event) error { return os.RemoveAll(b.root) }}
+	result, err := b.Run(t.Context(), req, out)
 	if err != nil || result.Text != "the answer" || len(b.warnings) != 1 || !strings.Contains(b.warnings[0], "is not whole") {
 		t.Errorf("%+v, %v, %q", result, err, b.warnings)
 	}

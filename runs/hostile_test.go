@@ -27,7 +27,7 @@ func TestAgentThatSwapsFilesOfItsRecord(t *testing.T) {
 				b := newBench(t, &runs.Store{})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				_, err := b.Run(ctx, b.request("stderr hush", "say unread", "swap "+name+" "+what, "exit 3"))
+				_, err := b.Run(ctx, b.request("stderr hush", "say unread", "swap "+name+" "+what, "exit 3"), agent.Output{})
 				if err == nil || ctx.Err() != nil {
 					t.Errorf("ended with %v, %v", err, ctx.Err())
 				}

@@ -33,7 +33,7 @@ func fakeRunner(root string) int {
 			Runtime: "fake", Prompt: "do it", Workdir: root,
 			Env:   []string{"FAKE_AGENT=say text:x\nsay ok:", "FAKE_RUNNER="},
 			Place: agent.Place{Project: "p", Task: "task-20260101-000000-mine"},
-		})
+		}, agent.Output{})
 		if err != nil {
 			fmt.Println(err)
 			return 1

@@ -215,7 +215,7 @@ func TestWrongPlacesAreRefused(t *testing.T) {
 		b := newBench(t, &runs.Store{})
 		req := b.request("say ok:")
 		req.Place = place
-		if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrUsage) {
+		if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%+v: %v", place, err)
 		}
 		if _, err := os.Lstat(b.root); err == nil {
@@ -225,7 +225,7 @@ func TestWrongPlacesAreRefused(t *testing.T) {
 	b := newBench(t, &runs.Store{})
 	req := b.request("say ok:")
 	req.Env = append(req.Env, "JRUN_ID=another")
-	if _, err := b.Run(t.Context(), req); !errors.Is(err, agent.ErrUsage) {
+	if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("JRUN_ID: %v", err)
 	}
 }
@@ -266,7 +266,7 @@ func TestRunsAtOnceHaveTheirOwnRecords(t *testing.T) {
 		all.Go(func() {
 			req := b.request("say text:x", "say ok:")
 			req.Place = agent.Place{Project: "p", Task: "task-20260101-000000-mine"}
-			result, err := b.Run(t.Context(), req)
+			result, err := b.Run(t.Context(), req, agent.Output{})
 			if err != nil {
 				t.Error(err)
 			}

@@ -58,7 +58,7 @@ func TestReplacedFolderOfARecordGetsNothing(t *testing.T) {
 				if how == "replace" {
 					step += " " + foreign
 				}
-				result, err := b.Run(t.Context(), b.request("say text:ATTACK", step, "say ok:"))
+				result, err := b.Run(t.Context(), b.request("say text:ATTACK", step, "say ok:"), agent.Output{})
 				if err != nil || result.RunID == "" {
 					t.Fatalf("run %q: %v", result.RunID, err)
 				}
@@ -99,7 +99,7 @@ func TestFolderOfRecordsBehindLinks(t *testing.T) {
 				if err := os.Symlink(foreign, filepath.Join(above, ".agents")); err != nil {
 					t.Fatal(err)
 				}
-				result, err := b.Run(t.Context(), b.request("say ok:"))
+				result, err := b.Run(t.Context(), b.request("say ok:"), agent.Output{})
 				if recorded := len(tree(t, foreign)) > 0; recorded == inWorkdir || recorded != (result.RunID != "") {
 					t.Errorf("recorded behind the link: %t, as %q", recorded, result.RunID)
 				}

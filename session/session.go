@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +28,14 @@ type Options struct {
 	// Mode is how the agent is run. Empty means ModeMinimal. It is package runner
 	// that starts agents and heeds it.
 	Mode Mode
+
+	// Started is called once, after everything is settled and immediately before
+	// the agent process starts.
+	Started func(agent.Start)
+
+	// Stderr receives the agent's standard error, on one goroutine. A write error
+	// stops the agent. A terminal has none.
+	Stderr io.Writer
 
 	// Events receives every event in order, on one goroutine, valid during the
 	// call. A call that blocks stops the agent's output, and loses nothing. A

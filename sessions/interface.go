@@ -54,10 +54,10 @@ type StartOptions struct {
 	// Bead is the piece of work that the session is for; hooks are told.
 	Bead string
 
-	// Request holds the settings of a run that count in sessions: Model,
+	// Request holds the settings of a run that sessions have too: Model,
 	// ReasoningEffort, Verbosity, Access, AllowCommands, AddDirs, Args,
-	// TrustWorkspace, RequireInstructions, Timeout (of the opening) and the
-	// callbacks Started and Stderr, and further Env.
+	// TrustWorkspace, RequireInstructions, Place, Timeout (of the opening), and
+	// further Env. Any other field must not be set.
 	Request agent.Request
 
 	// Session holds the callbacks and times of the session.

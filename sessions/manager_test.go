@@ -133,13 +133,24 @@ func TestFailuresLeaveNoEntry(t *testing.T) {
 		"no account":                 {RuntimeName: "talker", AccountDir: "/nowhere"},
 		"a long prompt":              {RuntimeName: "talker", InitialPrompt: strings.Repeat("x", 1001)},
 		"no variable":                {RuntimeName: "talker", Env: map[string]string{"A=B": "x"}},
-		"an effort it cannot":        {RuntimeName: "talker", Request: agent.Request{AddDirs: []string{"/nowhere"}}},
+		"a directory that is absent": {RuntimeName: "talker", Request: agent.Request{AddDirs: []string{"/nowhere"}}},
 	} {
 		if opts.WorkDir == "" {
 			opts.WorkDir = b.workdir
 		}
 		if _, err := b.Start(t.Context(), opts); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Nothing that is asked for is ignored.
+	for field, req := range map[string]agent.Request{
+		"Runtime": {Runtime: "talker"}, "Workdir": {Workdir: b.workdir}, "Prompt": {Prompt: "x"}, "Template": {Template: "x"},
+		"Vars": {Vars: map[string]string{"A": "b"}}, "Resume": {Resume: "1"}, "Continue": {Continue: true}, "MaxTurns": {MaxTurns: 1},
+		"IdleTimeout": {IdleTimeout: 1}, "CaptureLimit": {CaptureLimit: 1}, "Schema": {Schema: []byte("{}")},
+	} {
+		_, err := b.Start(t.Context(), sessions.StartOptions{RuntimeName: "talker", WorkDir: b.workdir, Request: req})
+		if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "Request."+field) {
+			t.Errorf("%s: %v, want a usage error that names it", field, err)
 		}
 	}
 	entries, problems, err := b.Store.List(sessions.Filter{})

@@ -20,7 +20,7 @@ import (
 type plan struct {
 	runner   *runner.Runner
 	runtime  registry.Runtime
-	request  agent.Request // without Resume
+	request  agent.Request
 	options  session.Options
 	prompt   string
 	delivery session.Delivery
@@ -33,13 +33,19 @@ type plan struct {
 // plan settles what opts asks for. Nothing is started or written.
 func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 	mode, err := session.ParseMode(string(opts.Mode))
+	if err == nil {
+		err = opts.Request.CheckUnused("StartOptions", "Runtime", "Workdir", "Prompt", "Template", "Vars", "Resume")
+	}
+	if err == nil {
+		err = opts.Request.CheckSession()
+	}
 	if err != nil {
 		return nil, err
 	}
 	r := *m.runner()
 	inherited, _ := agent.LookupEnv(m.environ(), EnvWorkDir)
-	r.Workdir, r.TrustWorkspace = cmp.Or(opts.WorkDir, opts.Request.Workdir, inherited), opts.Request.TrustWorkspace
-	selection, err := r.Resolve(ctx, cmp.Or(opts.RuntimeName, opts.Request.Runtime))
+	r.Workdir, r.TrustWorkspace = cmp.Or(opts.WorkDir, inherited), opts.Request.TrustWorkspace
+	selection, err := r.Resolve(ctx, opts.RuntimeName)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +72,6 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 		return nil, err
 	}
 	p.request.Runtime, p.request.Workdir = selection.Token, id.WorkDir
-	p.request.Prompt, p.request.Template, p.request.Vars, p.request.Continue = "", "", nil, false
 	p.entry = Entry{
 		SessionID: id.SessionID, Runtime: selection.Token, WorkDir: id.WorkDir, Mode: mode, AccountDir: account,
 		Model: p.request.Model, Access: p.request.Access,
@@ -126,7 +131,7 @@ func (p *plan) identify(opts StartOptions, environ []string) (Identity, error) {
 		asked = append(asked, name+"="+value)
 	}
 	own := IdentityOf(asked, "").over(opts.Identity)
-	own.WorkDir = cmp.Or(opts.WorkDir, opts.Request.Workdir, own.WorkDir)
+	own.WorkDir = cmp.Or(opts.WorkDir, own.WorkDir)
 	p.inherited = own.SessionID == ""
 	id := IdentityOf(environ, p.native).over(own)
 	if id.SessionID == "" {

@@ -3,7 +3,7 @@
 //
 //	schema, err := structured.Compile(text)
 //	r := structured.Runner{Next: &runner.Runner{}, Schema: schema}
-//	result, err := r.Run(ctx, agent.Request{Runtime: "codex", Prompt: "…"})
+//	result, err := r.Run(ctx, agent.Request{Runtime: "codex", Prompt: "…"}, agent.Output{})
 //	// result.Text is the JSON value alone
 //
 // The runtime is told of the schema by its CLI's own option where it has one that

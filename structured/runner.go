@@ -1,6 +1,7 @@
 package structured
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,7 +19,7 @@ type Runner struct {
 	// Next makes the runs: a *runner.Runner, or a *fallback.Runner to try other
 	// runtimes.
 	Next interface {
-		Run(ctx context.Context, req agent.Request) (agent.Result, error)
+		Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error)
 	}
 
 	// Schema is what answers have to follow.
@@ -56,7 +57,8 @@ func (e *InvalidError) Error() string {
 }
 
 // Run runs one agent to its end, as Next does, and checks its answer; see the
-// documentation of the package. Request.Schema is set from Schema.
+// documentation of the package. Request.Schema is empty or the same
+// as Schema.
 //
 // Result.Text is the JSON value alone. Where no answer follows the schema the error
 // is an [*InvalidError] in an agent.ErrAgent, and Result.Text is what the agent
@@ -66,11 +68,15 @@ func (e *InvalidError) Error() string {
 // goroutine until it is done. Started is called for each turn; Events, Stdout, Stderr and
 // Text go on with what the agent says in the second. Request.Place.Previous of the
 // second is the ID of the first.
-func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, error) {
+func (r *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
+	if len(req.Schema) > 0 && !bytes.Equal(req.Schema, r.Schema.JSON()) {
+		err := agent.Usagef("Request.Schema is another schema than that of the Runner; nothing was started")
+		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
+	}
 	req.Schema = r.Schema.JSON()
 	limit := cmp.Or(req.Timeout, r.Timeout)
 	i := &inspection{schema: r.Schema, mask: r.mask(&req), begun: time.Now(), limit: limit}
-	result, err := r.Next.Run(ctx, req)
+	result, err := r.Next.Run(ctx, req, out)
 	if err != nil {
 		return result, err
 	}
@@ -92,7 +98,7 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 		r.Warn(asks)
 	}
 	result.Warnings = append(slices.Clone(result.Warnings), asks)
-	second, err := r.repair(ctx, req, &result, invalid)
+	second, err := r.repair(ctx, req, out, &result, invalid)
 	if err != nil {
 		second.Text = cmp.Or(second.Text, result.Text)
 		merge(&second, &result, req)
@@ -109,7 +115,7 @@ func (r *Runner) Run(ctx context.Context, req agent.Request) (agent.Result, erro
 
 // repair asks the agent again, in the session of the first run where that can be
 // resumed.
-func (r *Runner) repair(ctx context.Context, first agent.Request, result *agent.Result, invalid *InvalidError) (agent.Result, error) {
+func (r *Runner) repair(ctx context.Context, first agent.Request, out agent.Output, result *agent.Result, invalid *InvalidError) (agent.Result, error) {
 	req := first
 	req.Runtime = cmp.Or(result.Runtime, first.Runtime)
 	if len(result.Attempts) > 0 {
@@ -119,7 +125,7 @@ func (r *Runner) repair(ctx context.Context, first agent.Request, result *agent.
 	req.Place.Previous = cmp.Or(result.RunID, first.Place.Previous)
 	if result.SessionID != "" {
 		req.Resume, req.Prompt = result.SessionID, again(invalid)
-		second, err := r.Next.Run(ctx, req)
+		second, err := r.Next.Run(ctx, req, out)
 		// The runtime cannot resume this session, and nothing was started.
 		if !errors.Is(err, agent.ErrUsage) {
 			return second, err
@@ -130,7 +136,7 @@ func (r *Runner) repair(ctx context.Context, first agent.Request, result *agent.
 		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
 	}
 	req.Resume, req.Continue, req.Prompt = first.Resume, first.Continue, prompt
-	return r.Next.Run(ctx, req)
+	return r.Next.Run(ctx, req, out)
 }
 
 // failed returns err as the failure of a run whose agent did not fail.

@@ -20,7 +20,7 @@ type turns struct {
 	requests []agent.Request
 }
 
-func (s *turns) Run(_ context.Context, req agent.Request) (agent.Result, error) {
+func (s *turns) Run(_ context.Context, req agent.Request, _ agent.Output) (agent.Result, error) {
 	n := len(s.requests)
 	s.requests = append(s.requests, req)
 	if n == len(s.play) {
@@ -56,7 +56,7 @@ func run(t *testing.T, req agent.Request, play ...func(agent.Request) (agent.Res
 		req.Prompt = "How is the weather?"
 	}
 	r := Runner{Next: next, Schema: schema}
-	result, err := r.Run(t.Context(), req)
+	result, err := r.Run(t.Context(), req, agent.Output{})
 	return next, result, err
 }
 
@@ -98,7 +98,7 @@ func TestRunRepairsInTheSession(t *testing.T) {
 	result, err := r.Run(t.Context(), agent.Request{
 		Runtime: "", Template: "How is {{IT}}?", Vars: map[string]string{"IT": "it"}, Model: "m", Continue: true,
 		Place: agent.Place{Task: "t", Previous: "before"}, Args: []string{"-x"},
-	})
+	}, agent.Output{})
 	if err != nil || result.Text != good || len(next.requests) != 2 {
 		t.Fatalf("%+v, %v", result, err)
 	}
@@ -213,7 +213,7 @@ func TestRunTimeout(t *testing.T) {
 	for _, own := range []time.Duration{0, time.Hour} {
 		next := &turns{play: []func(agent.Request) (agent.Result, error){says(wrong), says(good)}}
 		r := Runner{Next: next, Schema: schema, Timeout: own}
-		if _, err := r.Run(t.Context(), agent.Request{Prompt: "x"}); err != nil {
+		if _, err := r.Run(t.Context(), agent.Request{Prompt: "x"}, agent.Output{}); err != nil {
 			t.Fatal(err)
 		}
 		if first, second := next.requests[0].Timeout, next.requests[1].Timeout; first != 0 || (second > 0) != (own > 0) || second > own {
@@ -280,7 +280,7 @@ func TestRunMasksSecrets(t *testing.T) {
 	var warned string
 	next := &turns{play: []func(agent.Request) (agent.Result, error){says(leak), says(leak)}}
 	r := Runner{Next: next, Schema: schema, Environ: []string{"MY_API_KEY=sk-of-the-caller"}, Warn: func(line string) { warned = line }}
-	_, err = r.Run(t.Context(), agent.Request{Prompt: "x", Env: []string{"OTHER_TOKEN=sk-of-the-request"}})
+	_, err = r.Run(t.Context(), agent.Request{Prompt: "x", Env: []string{"OTHER_TOKEN=sk-of-the-request"}}, agent.Output{})
 	for _, text := range []string{err.Error(), warned, next.requests[1].Prompt} {
 		if !strings.Contains(text, `/properties/degrees: type: *** and ***`) || strings.Contains(text, "sk-of") {
 			t.Errorf("it says %q", text)
@@ -288,12 +288,11 @@ func TestRunMasksSecrets(t *testing.T) {
 	}
 }
 
-// The schema of a caller is not the request's to change.
-func TestRunKeepsTheRequest(t *testing.T) {
+func TestRunRefusesASecondSchema(t *testing.T) {
 	t.Parallel()
 	req := agent.Request{Prompt: "x", Schema: json.RawMessage(`{"other":1}`)}
 	next, _, err := run(t, req, says(good))
-	if err != nil || string(next.requests[0].Schema) != weather || string(req.Schema) != `{"other":1}` {
-		t.Errorf("%v, %s, %s", err, next.requests[0].Schema, req.Schema)
+	if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "Request.Schema") || len(next.requests) != 0 {
+		t.Errorf("%v after %d runs, want a usage error that names Schema", err, len(next.requests))
 	}
 }

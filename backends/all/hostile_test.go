@@ -97,7 +97,7 @@ func TestHostileInstructions(t *testing.T) {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				begun := time.Now()
-				result, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work})
+				result, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work}, agent.Output{})
 				if took := time.Since(begun); took > 20*time.Second {
 					t.Errorf("it took %v", took)
 				}
@@ -148,7 +148,7 @@ func TestInstructionsWithMarksOfOurs(t *testing.T) {
 					}
 				}
 				for range 2 {
-					if result, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work, TrustWorkspace: trust}); err != nil {
+					if result, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work, TrustWorkspace: trust}, agent.Output{}); err != nil {
 						t.Fatalf("%v, warnings %q", err, result.Warnings)
 					}
 				}

@@ -148,7 +148,8 @@ func testLeavings(t *testing.T, rt registry.Runtime, ending string, plants ...fu
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	planted := false
-	req := agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: repo, Stdout: writerFunc(func(b []byte) (int, error) {
+	req := agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: repo}
+	out := agent.Output{Stdout: writerFunc(func(b []byte) (int, error) {
 		if !planted {
 			planted = true
 			leave(t, repo, temp, plants...)
@@ -163,7 +164,7 @@ func testLeavings(t *testing.T, rt registry.Runtime, ending string, plants ...fu
 	}
 	ended := make(chan agent.Result, 1)
 	go func() {
-		result, err := r.Run(ctx, req)
+		result, err := r.Run(ctx, req, out)
 		if ending == "end" && err != nil { // else it can have reported its result before
 			t.Errorf("the run ends with %v", err)
 		}

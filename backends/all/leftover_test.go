@@ -76,7 +76,7 @@ func runOnFullDisk(t *testing.T, id string) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 		t.Skip(err)
 	}
-	_, err = r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: os.Getenv(fullWorkdir), TrustWorkspace: true})
+	_, err = r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: os.Getenv(fullWorkdir), TrustWorkspace: true}, agent.Output{})
 	if err != nil {
 		fmt.Println("it failed:", err)
 	}
@@ -100,7 +100,7 @@ func TestAgentThatCannotBeStartedLeavesNothing(t *testing.T) {
 				}
 				r.Environ[0] = "PATH=" + bin
 				before := names(t, work)
-				if _, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work, TrustWorkspace: trusted}); !errors.Is(err, agent.ErrAgent) {
+				if _, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work, TrustWorkspace: trusted}, agent.Output{}); !errors.Is(err, agent.ErrAgent) {
 					t.Errorf("Run = %v", err)
 				}
 				if after := names(t, work); !slices.Equal(after, before) {

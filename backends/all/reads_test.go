@@ -98,7 +98,7 @@ func checkRefused(t *testing.T, rt registry.Runtime, name string, trusted bool, 
 	}
 	before := names(t, repo)
 	req := agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: filepath.Join(repo, "sub"), TrustWorkspace: trusted}
-	_, runErr := r.Run(t.Context(), req)
+	_, runErr := r.Run(t.Context(), req, agent.Output{})
 	_, planErr := r.Plan(t.Context(), req)
 	errs := map[string]error{"Run": runErr, "Plan": planErr}
 	if rt.Session != nil {

@@ -174,7 +174,7 @@ func (v verdict) checkRun(t *testing.T, events func(*agent.Event) error) {
 		Environ: []string{"PATH=" + bin + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
 		Warn:    func(string) {},
 	}
-	result, err := r.Run(t.Context(), agent.Request{Runtime: v.runtime, Prompt: "do it", Workdir: work, Resume: v.resume, Events: events})
+	result, err := r.Run(t.Context(), agent.Request{Runtime: v.runtime, Prompt: "do it", Workdir: work, Resume: v.resume}, agent.Output{Events: events})
 
 	v.checkError(t, result, err)
 	if result.Text != v.text {

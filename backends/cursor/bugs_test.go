@@ -60,7 +60,7 @@ func TestReportedBugs(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := runner.Runner{Registry: &reg, Environ: []string{"PATH=" + bin, "HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}, Warn: func(string) {}}
-			result, err := r.Run(t.Context(), agent.Request{Prompt: "do it", Workdir: work})
+			result, err := r.Run(t.Context(), agent.Request{Prompt: "do it", Workdir: work}, agent.Output{})
 			if c.kind != nil {
 				if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) || result.ExitCode != 0 {
 					t.Errorf("exit code %d, %v, want kind %v that says %q", result.ExitCode, err, c.kind, c.text)

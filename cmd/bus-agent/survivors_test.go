@@ -53,8 +53,7 @@ func panicsInRun() {
 	var r runner.Runner
 	_, err := r.Run(context.Background(), agent.Request{
 		Runtime: agentName, Prompt: "x", Workdir: ".",
-		Stdout: panicking{c},
-	})
+	}, agent.Output{Stdout: panicking{c}})
 	fmt.Fprintln(os.Stderr, err)
 }
 

@@ -80,25 +80,24 @@ func (j job) manyRaw() (cost, error) {
 
 // manyPassed passes through what the agents print, as manyRaw does.
 func (j job) manyPassed() (cost, error) {
-	return j.manyRuns(func(out io.Writer) agent.Request { return agent.Request{Stdout: out} })
+	return j.manyRuns(func(out io.Writer) agent.Output { return agent.Output{Stdout: out} })
 }
 
 // manyAgents renders it too and delivers its events.
 func (j job) manyAgents() (cost, error) {
-	return j.manyRuns(func(out io.Writer) agent.Request {
-		return agent.Request{Stdout: out, Text: new(counter), Events: func(*agent.Event) error { return nil }}
+	return j.manyRuns(func(out io.Writer) agent.Output {
+		return agent.Output{Stdout: out, Text: new(counter), Events: func(*agent.Event) error { return nil }}
 	})
 }
 
-func (j job) manyRuns(request func(out io.Writer) agent.Request) (cost, error) {
+func (j job) manyRuns(output func(out io.Writer) agent.Output) (cost, error) {
 	r, err := (&bench{dir: j.Dir}).runner(runtimeOf(j.Shape))
 	if err != nil {
 		return cost{}, err
 	}
 	return j.many(func(env []string, out io.Writer) error {
-		req := request(out)
-		req.Prompt, req.Workdir, req.Env, req.CaptureLimit = prompt, j.Work, env, -1
-		_, err := r.Run(context.Background(), req)
+		req := agent.Request{Prompt: prompt, Workdir: j.Work, Env: env, CaptureLimit: -1}
+		_, err := r.Run(context.Background(), req, output(out))
 		return err
 	})
 }

@@ -75,7 +75,7 @@ func (j job) copied(all func(io.Reader) (int64, error)) (got cost, err error) {
 // passed runs the stub with a writer for its raw bytes.
 func (j job) passed() (cost, error) {
 	var raw counter
-	return j.throughLibrary(agent.Request{Stdout: &raw})
+	return j.throughLibrary(agent.Output{Stdout: &raw})
 }
 
 // delivered runs the stub with a callback for its events and a writer for the
@@ -83,19 +83,19 @@ func (j job) passed() (cost, error) {
 func (j job) delivered() (cost, error) {
 	var events int64
 	var text counter
-	got, err := j.throughLibrary(agent.Request{Text: &text, Events: func(*agent.Event) error { events++; return nil }})
+	got, err := j.throughLibrary(agent.Output{Text: &text, Events: func(*agent.Event) error { events++; return nil }})
 	got.Events, got.Text = events, int64(text)
 	return got, err
 }
 
-func (j job) throughLibrary(req agent.Request) (got cost, err error) {
+func (j job) throughLibrary(out agent.Output) (got cost, err error) {
 	r, err := (&bench{dir: j.Dir}).runner(runtimeOf(j.Shape))
 	if err != nil {
 		return got, err
 	}
-	req.Prompt, req.Workdir, req.Env = prompt, j.Work, []string{"BENCH_STREAM=" + j.File}
+	req := agent.Request{Prompt: prompt, Workdir: j.Work, Env: []string{"BENCH_STREAM=" + j.File}}
 	got.Wall, got.CPU, err = clock(func() error {
-		_, err := r.Run(context.Background(), req)
+		_, err := r.Run(context.Background(), req, out)
 		return err
 	})
 	return got, err

@@ -121,7 +121,7 @@ func (b *bench) runStub(rt registry.Runtime, env ...string) (agent.Result, error
 	if err != nil {
 		return agent.Result{}, err
 	}
-	result, err := r.Run(context.Background(), agent.Request{Prompt: "do it", Workdir: b.work, Env: env})
+	result, err := r.Run(context.Background(), agent.Request{Prompt: "do it", Workdir: b.work, Env: env}, agent.Output{})
 	if err == nil && env == nil && result.Text != "done" {
 		err = fmt.Errorf("the stub said %q", result.Text)
 	}

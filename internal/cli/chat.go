@@ -84,12 +84,12 @@ func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, o
 	}
 	var printer *recordPrinter
 	opts := sessions.StartOptions{
-		Request: agent.Request{Started: func(start agent.Start) {
-			v := &view{inv: inv, runtime: start.Runtime, model: start.Model}
-			v.announce()
-			settings.Runtime = start.Runtime
-		}},
 		Session: session.Options{
+			Started: func(start agent.Start) {
+				v := &view{inv: inv, runtime: start.Runtime, model: start.Model}
+				v.announce()
+				settings.Runtime = start.Runtime
+			},
 			Approve: c.approve,
 			Events: func(e *agent.Event) error {
 				if printer == nil {

@@ -165,7 +165,7 @@ func (inv *invocation) outputFormat(ctx context.Context, r *runner.Runner, o *ru
 
 // agentRunner is a runner.Runner or what stands around it.
 type agentRunner interface {
-	Run(context.Context, agent.Request) (agent.Result, error)
+	Run(context.Context, agent.Request, agent.Output) (agent.Result, error)
 }
 
 // runAgent runs the agent, for up to timeout, and prints what output asks for.
@@ -174,10 +174,11 @@ func (inv *invocation) runAgent(ctx context.Context, r agentRunner, req agent.Re
 	defer cancel(nil)
 	inv.out.before = inv.screen.clear
 	v := &view{inv: inv, messages: messages}
-	v.attach(&req, output)
+	out := v.output(output)
+	req.CaptureLimit = -1 // no format prints what is kept
 	var openErr error
 	environ := slices.Concat(inv.env.Environ, req.Env)
-	req.Started = func(start agent.Start) {
+	out.Started = func(start agent.Start) {
 		environ = append(environ, start.Command.Env...)
 		v.started(start)
 		inv.outlets.limit(timeout)
@@ -187,7 +188,7 @@ func (inv *invocation) runAgent(ctx context.Context, r agentRunner, req agent.Re
 	}
 
 	begun := time.Now()
-	result, err := r.Run(ctx, req)
+	result, err := r.Run(ctx, req, out)
 	v.close()
 	v.summarize(result)
 	switch {

@@ -82,9 +82,7 @@ func remember(ctx context.Context, store *sessions.Store, id string, s *sessionS
 
 // complete fills in what the settings say.
 func (s *sessionSettings) complete(opts *sessions.StartOptions, id string) {
-	callbacks := opts.Request
 	opts.Request = s.request()
-	opts.Request.Started, opts.Request.Stderr = callbacks.Started, callbacks.Stderr
 	opts.RuntimeName, opts.WorkDir, opts.Env = s.Runtime, s.Workdir, map[string]string{}
 	for _, entry := range s.Env {
 		name, value, _ := strings.Cut(entry, "=")

@@ -51,16 +51,12 @@ func (inv *invocation) supervise(ctx context.Context) error {
 				reporter.Report(supervisor.Report{Warning: line})
 				notes.Warn(line)
 			}
-			held, err := inv.hold(ctx, sessions.NewStore(what.Folder), what.Entry.CanonicalID, &s, sessions.StartOptions{
-				Session: options,
-				Request: agent.Request{
-					Stderr: log,
-					Started: func(start agent.Start) {
-						notes.Started(start)
-						reporter.Report(supervisor.Report{Runtime: start.Runtime, Model: start.Model})
-					},
-				},
-			}, warn)
+			options.Stderr = log
+			options.Started = func(start agent.Start) {
+				notes.Started(start)
+				reporter.Report(supervisor.Report{Runtime: start.Runtime, Model: start.Model})
+			}
+			held, err := inv.hold(ctx, sessions.NewStore(what.Folder), what.Entry.CanonicalID, &s, sessions.StartOptions{Session: options}, warn)
 			if err != nil {
 				return nil, err
 			}
@@ -87,11 +83,11 @@ func (s supervised) Steer(ctx context.Context, m session.Message) (*session.Turn
 
 func (s supervised) Stop(ctx context.Context, reason string) { s.held.stop(ctx, reason) }
 
-// request returns the request of a session.
+// request returns the settings of a session that runs have too.
 func (s *sessionSettings) request() agent.Request {
 	return agent.Request{
-		Place:   s.Record.place(),
-		Runtime: s.Runtime, Workdir: s.Workdir, Model: s.Model, ReasoningEffort: s.Effort, Verbosity: s.Verbosity,
+		Place: s.Record.place(),
+		Model: s.Model, ReasoningEffort: s.Effort, Verbosity: s.Verbosity,
 		Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions,
 		Timeout: s.StartTimeout,

@@ -22,30 +22,29 @@ type view struct {
 	expected func([]byte) bool // lines of it that say nothing; may be nil
 }
 
-// attach connects req with standard output and standard error.
-func (v *view) attach(req *agent.Request, output agent.OutputFormat) {
+// output returns what connects a run with standard output and standard error.
+func (v *view) output(format agent.OutputFormat) (out agent.Output) {
 	inv := v.inv
-	switch output {
+	switch format {
 	case agent.OutputNDJSON:
-		req.Stdout = inv.out
+		out.Stdout = inv.out
 	case agent.OutputEvents:
-		req.Text, req.Formatter = inv.out, formatters.JSON
+		out.Text, out.Formatter = inv.out, formatters.JSON
 	default:
 		if !inv.global.quiet {
-			req.Text = v.conversation()
+			out.Text = v.conversation()
 			v.streamed = true
 		}
 	}
 	if inv.global.verbose > 0 {
 		v.stderr = v.stderrLines()
-		req.Stderr = v.stderr
+		out.Stderr = v.stderr
 	}
-	// What is kept of the agent's output is not printed by any format.
-	req.CaptureLimit = -1
-	req.Events = func(e *agent.Event) error {
+	out.Events = func(e *agent.Event) error {
 		v.noteModel(e)
 		return nil
 	}
+	return out
 }
 
 // conversation is where the readable conversation goes. It is not the result:

@@ -80,16 +80,14 @@ func (s *scenario) deliver(t *testing.T, r *runner.Runner, box *sandbox) error {
 	encoder.SetEscapeHTML(false)
 	result, err := r.Run(t.Context(), agent.Request{
 		Prompt: "x", Workdir: box.path("work"), Args: []string{"--play=" + filepath.Join(box.dir, s.name)},
-		Stdout: raw, Text: readable,
-		Events: func(e *agent.Event) error {
-			line.Reset()
-			err := encoder.Encode(e)
-			if err == nil {
-				_, err = event.Write(line.Bytes())
-			}
-			return err
-		},
-	})
+	}, agent.Output{Stdout: raw, Text: readable, Events: func(e *agent.Event) error {
+		line.Reset()
+		err := encoder.Encode(e)
+		if err == nil {
+			_, err = event.Write(line.Bytes())
+		}
+		return err
+	}})
 	if err != nil {
 		return err
 	}

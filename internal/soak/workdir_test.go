@@ -140,15 +140,13 @@ func (w *workdir) begin(t *testing.T, n int, beforeStart func()) *visit {
 	go func() {
 		_, err := r.Run(t.Context(), agent.Request{
 			Runtime: w.runtime.ID, Prompt: "x", Workdir: w.dir, TrustWorkspace: w.trust, RequireInstructions: true,
-			Started: func(agent.Start) { beforeStart() },
-			Stderr: writerFunc(func(b []byte) (int, error) {
-				if !v.stopped {
-					v.stopped = true
-					close(v.started)
-				}
-				return len(b), nil
-			}),
-		})
+		}, agent.Output{Started: func(agent.Start) { beforeStart() }, Stderr: writerFunc(func(b []byte) (int, error) {
+			if !v.stopped {
+				v.stopped = true
+				close(v.started)
+			}
+			return len(b), nil
+		})})
 		v.ended <- err
 	}()
 	return v

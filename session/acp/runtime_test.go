@@ -55,8 +55,8 @@ func TestExampleAgentAsARuntime(t *testing.T) {
 			for access, asks := range map[agent.Access]int{agent.AccessWrite: 1, agent.AccessFull: 0} {
 				asked := 0
 				var command agent.Command
-				req := agent.Request{Runtime: rt.ID, Model: "m", Workdir: workdir, Access: access, Started: func(s agent.Start) { command = s.Command }}
-				s, err := r.StartSession(t.Context(), req, session.Options{ApprovalTimeout: -1, Events: func(e *agent.Event) error {
+				req := agent.Request{Runtime: rt.ID, Model: "m", Workdir: workdir, Access: access}
+				s, err := r.StartSession(t.Context(), req, session.Options{ApprovalTimeout: -1, Started: func(s agent.Start) { command = s.Command }, Events: func(e *agent.Event) error {
 					if e.Kind == agent.KindApproval {
 						asked++
 					}
@@ -79,7 +79,7 @@ func TestExampleAgentAsARuntime(t *testing.T) {
 				}
 			}
 			if rt.ID == "mine" {
-				if _, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Workdir: workdir, Prompt: "go"}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "cannot run once") {
+				if _, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Workdir: workdir, Prompt: "go"}, agent.Output{}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "cannot run once") {
 					t.Error(err)
 				}
 			}
