@@ -52,6 +52,11 @@ var waitingStates = map[string]busyState{
 		play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: killedHome, code: 1, kept: true,
 	},
 	"removing its own home": {play: "fill 1000\n" + up + answered, args: []string{"run", "--text", "x"}, arrange: largeHome, late: true},
+	"recording without end": {play: up + endlessText, args: []string{"run", "--text", "x", "--record"}, code: 1},
+	"surveying":             {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: reading("work/many", "/bin/mkdir"), code: 1, late: true, kept: true},
+	"looking for hooks":     {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: reading("work/.git/hooks", "/usr/bin/touch"), code: 1, late: true, kept: true},
+	"listing records":       {args: []string{"runs", "list"}, arrange: reading(runsDir+"p", "/bin/mkdir"), code: 1, late: true},
+	"listing homes":         {args: []string{"doctor"}, arrange: reading("work/.codex/bus", "/bin/mkdir"), code: 1, late: true, kept: true},
 	"sweeping":              {args: []string{"doctor", "--sweep", "--owner"}, arrange: killedTemp, code: 1, late: true, kept: true},
 }
 
@@ -210,6 +215,34 @@ func largeRecord(size int64, files int, made string, done func(s *sandbox, recor
 			reached(t, made, func() bool {
 				found, _ := filepath.Glob(s.path(made))
 				return len(found) > 0 || done(s, dir)
+			})
+		}
+	}
+}
+
+// reading fills a folder and waits until the program has it, or what is in it, open,
+// has come further, or has ended.
+func reading(dir, tool string) func(*testing.T, *sandbox, *exec.Cmd) func() {
+	return func(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
+		s.makeDir(dir)
+		names := make([]string, 3000)
+		for i := range names {
+			names[i] = strconv.FormatInt(1<<60+int64(i), 16)
+		}
+		make := exec.Command(tool, names...)
+		make.Dir = s.path(dir)
+		if out, err := make.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return func() {
+			reached(t, dir, func() bool {
+				fds, err := filepath.Glob("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/fd/*")
+				for _, fd := range fds {
+					if target, _ := os.Readlink(fd); strings.HasPrefix(target, s.path(dir)) {
+						return true
+					}
+				}
+				return err != nil || len(fds) == 0 || exists(s.path("home/up"))
 			})
 		}
 	}
