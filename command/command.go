@@ -52,6 +52,9 @@ func Main(version string, options ...Option) int {
 	for _, option := range options {
 		option(&o)
 	}
+	if !enoughFiles() {
+		return 2
+	}
 	stderr := stream(os.Stderr, syscall.Stderr)
 	watchdog := newWatchdog(stderr)
 	dir, err := os.Getwd()

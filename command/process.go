@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"strconv"
@@ -30,6 +31,23 @@ func stream(f *os.File, fd int) *os.File {
 		return f
 	}
 	return os.NewFile(uintptr(other), f.Name())
+}
+
+// minFiles is how many open files a run needs: its pipes, records and locks, and the
+// directories held while trees are removed.
+const minFiles = 128
+
+// enoughFiles reports whether the process may open minFiles files, and tells the
+// user if not. With fewer a run would leave what it cannot open to remove, and with
+// very few the Go runtime ends the program with a stack trace.
+func enoughFiles() bool {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= minFiles {
+		return true
+	}
+	line := fmt.Sprintf("bus-agent: at most %d open files are allowed, %d are needed; raise the limit, such as by ulimit -n 1024\n", limit.Cur, minFiles)
+	_, _ = unix.Write(2, []byte(line)) // without the poller, which needs files itself
+	return false
 }
 
 // softMemory is what the program tries to get by with, in bytes. An agent's line

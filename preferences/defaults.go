@@ -94,6 +94,9 @@ func SetDefaultTimeout(ctx context.Context, timeout time.Duration) error {
 
 // read parses the string stored under key, if there is one.
 func read(ctx context.Context, key string, parse func(string) error) error {
+	if err := checkPlace(); err != nil {
+		return err
+	}
 	raw, ok, err := preferences.Get(ctx, key)
 	if err != nil || !ok {
 		return err
@@ -122,6 +125,9 @@ func into[T any](v *T, parse func(string) (T, error)) func(string) error {
 // write stores value, which parse must accept.
 func write[T ~string, P any](ctx context.Context, key string, value T, parse func(string) (P, error)) error {
 	if _, err := parse(string(value)); err != nil {
+		return err
+	}
+	if err := checkPlace(); err != nil {
 		return err
 	}
 	return preferences.SetString(ctx, key, string(value))

@@ -22,6 +22,9 @@ func Store() runner.Preferences { return store{} }
 type store struct{}
 
 func (store) Get(ctx context.Context, key string) (json.RawMessage, bool, error) {
+	if err := checkPlace(); err != nil {
+		return nil, false, err
+	}
 	return preferences.Get(ctx, key)
 }
 
@@ -45,6 +48,9 @@ type Snapshot struct {
 
 // Read reads the preferences file once.
 func Read(ctx context.Context) (*Snapshot, error) {
+	if err := checkPlace(); err != nil {
+		return nil, err
+	}
 	found, err := preferences.List(ctx, "")
 	if err != nil {
 		return nil, err
@@ -71,6 +77,9 @@ type Item struct {
 // List returns the preferences of bus-agent, sorted by key. It includes those
 // that this version does not know.
 func List(ctx context.Context) ([]Item, error) {
+	if err := checkPlace(); err != nil {
+		return nil, err
+	}
 	found, err := preferences.List(ctx, namespace)
 	if err != nil {
 		return nil, err
@@ -93,6 +102,9 @@ func Unset(ctx context.Context, key string) error {
 		if segment == "" || strings.Trim(segment, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 			return agent.Usagef("%q is no preference key; write segments of a-z, 0-9, - and _ joined by single dots", key)
 		}
+	}
+	if err := checkPlace(); err != nil {
+		return err
 	}
 	return preferences.Unset(ctx, key)
 }

@@ -20,5 +20,8 @@ func SetDefaultRecord(ctx context.Context, word string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkPlace(); err != nil {
+		return err
+	}
 	return preferences.SetJSON(ctx, runner.KeyRecord, raw)
 }

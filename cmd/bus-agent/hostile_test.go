@@ -233,3 +233,59 @@ func sparse(name string) error {
 	}
 	return err
 }
+
+// With too few open files a call is refused in one line, before anything is made.
+func TestTooFewOpenFiles(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []string{"5", "8", "10", "16", "64"} {
+		s := newSandbox(t, "codex", "touch ran\n"+secretSession+secretAnswer+secretDone)
+		for _, args := range [][]string{{"run", "--agent", "codex", "--record", "--text", "x"}, {"set", "model", "x"}, {"runs", "list"}} {
+			cmd := s.command(args...)
+			cmd.Args = append([]string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, limit, cmd.Path}, args...)
+			cmd.Path = "/bin/sh"
+			out, err := cmd.CombinedOutput()
+			if code := exitCode(t, err); code != 2 || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), "open files") {
+				t.Errorf("%s files, %q: exit code %d: %.500s", limit, args, code, out)
+			}
+		}
+		for _, dir := range []string{"work", "home"} {
+			if entries, err := os.ReadDir(s.path(dir)); err != nil || len(entries) > 0 {
+				t.Errorf("%s files: %s has %v, %v", limit, dir, entries, err)
+			}
+		}
+	}
+}
+
+// Preferences can describe programs to run, so no variable makes a repository
+// supply them.
+func TestRepositorySuppliesNoPreferences(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "codex", "")
+	text := `{"version": 1, "values": {"bus-agent.model": "planted"}}`
+	for _, dir := range []string{".", "bus", ".config/bus", "cfg"} {
+		if err := os.MkdirAll(filepath.Join(s.path("work"), dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		replace(t, filepath.Join(s.path("work"), dir, "preferences.json"), text, 0o600)
+	}
+	for _, environ := range [][]string{
+		{"BUS_PREFERENCES_PATH=preferences.json"}, {"BUS_PREFERENCES_PATH=./cfg/preferences.json"},
+		{"BUS_PREFERENCES_PATH=", "BUS_CONFIG_DIR=cfg"}, {"BUS_PREFERENCES_PATH=", "BUS_CONFIG_DIR=."},
+		{"BUS_PREFERENCES_PATH=", "XDG_CONFIG_HOME=."}, {"BUS_PREFERENCES_PATH=", "XDG_CONFIG_HOME=", "HOME=."},
+		{"BUS_PREFERENCES_PATH=", "HOME="},
+	} {
+		for _, args := range [][]string{{"config", "show"}, {"run", "--agent", "codex", "--text", "x", "--dry-run"}} {
+			cmd := s.command(args...)
+			cmd.Env = append(cmd.Env, environ...)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Contains(string(out), "planted") {
+				t.Errorf("%q: %q: %v: %s", environ, args, err, out)
+			}
+		}
+	}
+	cmd := s.command("set", "model", "x")
+	cmd.Env = append(cmd.Env, "BUS_PREFERENCES_PATH=preferences.json")
+	if out, err := cmd.CombinedOutput(); exitCode(t, err) != 2 || !strings.Contains(string(out), "BUS_PREFERENCES_PATH") {
+		t.Errorf("set writes them: %v: %s", err, out)
+	}
+}

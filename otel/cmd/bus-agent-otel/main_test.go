@@ -219,6 +219,7 @@ func TestCollectorRefuses(t *testing.T) {
 	}
 }
 
+// What a collector answers is one bounded, printable warning.
 func TestHostileCollector(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{

@@ -1,0 +1,26 @@
+package preferences
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// checkPlace refuses a variable that places the preferences relative to the current
+// directory: a repository there could supply them, and so the programs that they
+// describe.
+func checkPlace() error {
+	for _, name := range []string{"BUS_PREFERENCES_PATH", "BUS_CONFIG_DIR"} {
+		place := os.Getenv(name)
+		if strings.TrimSpace(place) == "" {
+			continue
+		}
+		if !filepath.IsAbs(place) {
+			return agent.Usagef("%s: %.200q depends on the current directory; name an absolute path", name, place)
+		}
+		return nil // it wins
+	}
+	return nil
+}
