@@ -223,7 +223,7 @@ func hostileSessions(w *world) {
 	}))
 	req := w.request()
 	req.Continue = true
-	o := w.runWith(w.ctx, req, w.answer("fine")...)
+	o := w.run(req, w.answer("fine")...)
 	if o.seen == nil && !errors.Is(o.err, agent.ErrUsage) {
 		w.failf("the run fails with %v", o.err)
 	}
