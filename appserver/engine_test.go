@@ -319,7 +319,7 @@ func TestInterruptOfATurnThatHasEnded(t *testing.T) {
 		if peer.EndedTools() != 1 {
 			t.Errorf("tools ended %d times", peer.EndedTools())
 		}
-		if err := s.Interrupt(t.Context()); err != nil || peer.EndedTools() != 1 {
+		if err := s.Interrupt(t.Context()); !errors.Is(err, session.ErrTooLate) || peer.EndedTools() != 1 {
 			t.Errorf("without a turn: %v, tools ended %d times", err, peer.EndedTools())
 		}
 	})

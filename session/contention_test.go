@@ -99,6 +99,37 @@ func TestInterruptThatIsNotAnswered(t *testing.T) {
 	})
 }
 
+// An interrupt right after a message is for its turn, whether the agent has it or not.
+func TestInterruptRightAfterSend(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{}
+			s := open(t, p, session.Options{})
+			defer s.Stop(context.Background(), "")
+			turn := s.Send(session.Message{Text: "go"})
+			if err := s.Interrupt(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			select {
+			case <-p.sent:
+				if p.interrupted != 1 {
+					t.Errorf("the agent was interrupted %d times", p.interrupted)
+				}
+				p.sink.Event(&agent.Event{Kind: agent.KindResult, Failed: true})
+			default:
+				if p.interrupted != 0 {
+					t.Error("the agent was interrupted although it has no message")
+				}
+			}
+			if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrCanceled) {
+				t.Errorf("the turn ended with %v", err)
+			}
+		})
+	}
+}
+
 func TestCancelEndsTheTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -122,8 +122,11 @@ const (
 	StateStopped State = "stopped" // it takes no more messages
 )
 
-// ErrStopped is what a session that takes no more messages says.
+// ErrStopped is the error of a session that takes no more messages.
 var ErrStopped = errors.New("the session has ended")
+
+// errInterrupted is why a message was not delivered that Interrupt found waiting.
+var errInterrupted = errors.New("the turn was interrupted")
 
 // A Session is a conversation with one agent. Its methods may be called
 // concurrently, also from callbacks, but for Stop, which waits for them.
@@ -409,24 +412,25 @@ func (s *Session) adjust(ctx context.Context, set func(Adjuster) error) error {
 
 // Interrupt ends the turn that is running, and the tools it has started. It
 // returns when the agent has been asked; the turn ends with an error of kind
-// agent.ErrCanceled. Without a running turn it does nothing. An agent that does not
-// answer keeps it until ctx ends, and holds up no other call.
+// agent.ErrCanceled. So does the first message that waits where none is running: it
+// is not delivered. Without either Interrupt does nothing and returns ErrTooLate. An
+// agent that does not answer keeps it until ctx ends, and holds up no other call.
 func (s *Session) Interrupt(ctx context.Context) error {
 	return s.interrupt(ctx, nil)
 }
 
-// interrupt ends the turn t, nil for the one that is running.
+// interrupt ends the turn t, nil for the one that is running or comes next.
 func (s *Session) interrupt(ctx context.Context, t *Turn) error {
-	interrupts, err := s.beginInterrupt(ctx, t)
-	if err != nil || !interrupts {
+	running, err := s.beginInterrupt(ctx, t)
+	if err != nil || !running {
 		return err
 	}
 	defer s.endInterrupt()
 	return s.engine.Interrupt(ctx)
 }
 
-// beginInterrupt reports whether there is a turn to interrupt, and keeps the next
-// one, which is not meant, from being begun.
+// beginInterrupt reports whether there is a running turn to interrupt, and keeps the
+// next one, which is not meant, from being begun.
 func (s *Session) beginInterrupt(ctx context.Context, t *Turn) (bool, error) {
 	if err := s.lock(ctx); err != nil { // a turn that begins has begun
 		return false, err
@@ -434,12 +438,25 @@ func (s *Session) beginInterrupt(ctx context.Context, t *Turn) (bool, error) {
 	defer s.unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current == nil || t != nil && s.current != t {
+	if t != nil && s.current != t {
 		return false, nil
 	}
-	s.current.interrupted = true
-	s.interrupts++
-	return true, nil
+	if s.current != nil {
+		s.current.interrupted = true
+		s.interrupts++
+		return true, nil
+	}
+	if s.interrupts == 0 { // else what waits comes after the turn that was interrupted
+		for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
+			if len(*list) > 0 {
+				t := (*list)[0]
+				*list = (*list)[1:]
+				s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrCanceled, errInterrupted))
+				return false, nil
+			}
+		}
+	}
+	return false, ErrTooLate
 }
 
 func (s *Session) endInterrupt() {

@@ -16,15 +16,17 @@ const interruptLimit = 10 * time.Second
 func (inv *invocation) sessionInterruptCommand() *command {
 	return &command{
 		name:      "interrupt",
-		purpose:   "end the turn that is running",
+		purpose:   "end the running turn",
 		arguments: "ID",
 		min:       1,
 		max:       1,
-		details: `Ends the running turn and the tools it has started. The session goes on with the
-messages that wait. Without a running turn nothing happens. An agent that does not
-answer within 10 seconds does not heed it; "session stop" ends such a one.`,
+		details: `Ends the running turn and the tools it has started. The session continues with the
+messages that wait. A message that was accepted and has not reached the agent is a
+turn too: where no other is running, it is not delivered. Without a turn nothing
+happens, and a warning reports that. An agent has 10 seconds to answer; "session stop"
+ends one that does not.`,
 		examples: []example{{"never mind", "bus-agent session interrupt review"}},
-		exits:    exitCodes("the agent was asked to end the turn", "the agent does not heed it, or the session has ended"),
+		exits:    exitCodes("the turn was interrupted, or there was none", "the agent does not heed it, or the session has ended"),
 		words:    inv.sessionWords(liveSessions),
 		slow:     true,
 		run: func(ctx context.Context, call call) error {
@@ -32,7 +34,11 @@ answer within 10 seconds does not heed it; "session stop" ends such a one.`,
 			if err != nil {
 				return err
 			}
-			return canceledBy(ctx, all.Interrupt(ctx, entry, interruptLimit))
+			interrupted, err := all.Interrupt(ctx, entry, interruptLimit)
+			if err == nil && !interrupted {
+				inv.screen.warn("session " + entry.Handle() + ": no turn is running; nothing was interrupted")
+			}
+			return canceledBy(ctx, err)
 		},
 	}
 }

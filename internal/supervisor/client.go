@@ -178,17 +178,18 @@ func (s *Sessions) Steer(ctx context.Context, e Entry, text string) (turn int, s
 	return reply.Turn, reply.Steered, err
 }
 
-// Interrupt ends the running turn. It waits no longer than limit for the agent to
-// say that it does.
-func (s *Sessions) Interrupt(ctx context.Context, e Entry, limit time.Duration) error {
+// Interrupt ends the running turn or, where none is running, the first that waits, and
+// reports whether there was one. It waits no longer than limit for the agent to
+// answer.
+func (s *Sessions) Interrupt(ctx context.Context, e Entry, limit time.Duration) (interrupted bool, err error) {
 	unheeded := &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s: the agent does not heed the interrupt; \"session stop %s\" ends it", e.Handle(), e.Handle())}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, unheeded)
 	defer cancel()
-	_, err := s.call(ctx, e, Call{Operation: opInterrupt}, Watcher{})
+	reply, err := s.call(ctx, e, Call{Operation: opInterrupt}, Watcher{})
 	if err != nil && context.Cause(ctx) == error(unheeded) {
-		return unheeded
+		err = unheeded
 	}
-	return err
+	return err == nil && !reply.Idle, err
 }
 
 // Answer answers a question for permission; "" is the only one that is open.

@@ -44,6 +44,7 @@ type Reply struct {
 	Missed  int64           `json:"missed,omitempty"`
 	Turn    int             `json:"turn,omitempty"`
 	Steered bool            `json:"steered,omitempty"`
+	Idle    bool            `json:"idle,omitempty"` // there was no turn to interrupt
 	Status  *Status         `json:"status,omitempty"`
 	Result  *Result         `json:"result,omitempty"`
 	Failure *Failure        `json:"failure,omitempty"`

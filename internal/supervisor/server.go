@@ -333,7 +333,12 @@ func (s *server) serveCall(c *client, call *Call) {
 		}
 		c.say(Reply{Turn: t.number, Steered: steered, Last: true})
 	case opInterrupt:
-		c.done(s.talk.live().Interrupt(c.gone))
+		err := s.talk.live().Interrupt(c.gone)
+		if errors.Is(err, session.ErrTooLate) {
+			c.say(Reply{Idle: true, Last: true})
+			return
+		}
+		c.done(err)
 	case opAnswer:
 		c.done(s.talk.answer(c.gone, call.Approval, call.Decision))
 	case opWatch:

@@ -39,12 +39,12 @@ func TestInterruptHasALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `session one: the agent does not heed the interrupt; "session stop one" ends it`
-	if err := all.Interrupt(t.Context(), entry, 50*time.Millisecond); err == nil || err.Error() != want || agent.KindOf(err) == "timeout" {
+	if _, err := all.Interrupt(t.Context(), entry, 50*time.Millisecond); err == nil || err.Error() != want || agent.KindOf(err) == "timeout" {
 		t.Errorf("%v, want %s", err, want)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	if err := all.Interrupt(ctx, entry, time.Hour); err == nil || strings.Contains(err.Error(), "heed") {
+	if _, err := all.Interrupt(ctx, entry, time.Hour); err == nil || strings.Contains(err.Error(), "heed") {
 		t.Errorf("canceled: %v", err)
 	}
 }
