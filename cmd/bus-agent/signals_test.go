@@ -76,7 +76,7 @@ const (
 )
 
 var busyStates = map[string]busyState{
-	"reading the prompt": {args: []string{"run", "--prompt", "fifo"}, arrange: unreadPrompt, code: 1},
+	"reading the prompt": {args: []string{"run", "--prompt", "../fifo"}, arrange: unreadPrompt, code: 1},
 	"the agent runs":     {play: up + "hang\n", args: []string{"run", "--text", "x"}, code: 1},
 	"the agent is deaf":  {play: "stubborn\n" + up + "hang\n", args: []string{"run", "--text", "x"}, code: 1},
 	"no reader of standard output": {
@@ -99,7 +99,7 @@ var busyStates = map[string]busyState{
 
 // unreadPrompt makes the prompt a pipe without a writer.
 func unreadPrompt(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
-	name := s.path("work/fifo")
+	name := s.path("fifo")
 	if err := unix.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
