@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/modeltest"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // does runs a command that must succeed and returns what it prints. Sessions live
@@ -44,7 +44,7 @@ func TestSessionOfCommands(t *testing.T) {
 			t.Errorf("answered %q", got)
 		}
 		before := w.shows(t)
-		if before.State != "ready" || !before.Agent.Running || before.SessionID == "" {
+		if before.State != "ready" || !before.Running || before.NativeID == "" {
 			t.Errorf("shown as %+v", before)
 		}
 		w.crash(t, before)
@@ -52,7 +52,7 @@ func TestSessionOfCommands(t *testing.T) {
 		if got := w.does("session", "send", "one", "what was it?"); got != "it was 42\n" {
 			t.Errorf("answered %q", got)
 		}
-		if after := w.shows(t); after.Agent.PID == before.Agent.PID || after.SessionID != before.SessionID {
+		if after := w.shows(t); after.PID == before.PID || after.NativeID != before.NativeID {
 			t.Errorf("shown as %+v, before as %+v", after, before)
 		}
 		w.does("session", "stop", "one", "--reason", "done")
@@ -66,7 +66,7 @@ func TestSessionOfCommands(t *testing.T) {
 		}
 		var events []string
 		for line := range strings.Lines(string(text)) {
-			var p sessions.Payload
+			var p control.Payload
 			if err := json.Unmarshal([]byte(line), &p); err != nil {
 				t.Fatal(err)
 			}
@@ -82,12 +82,12 @@ func TestSessionOfCommands(t *testing.T) {
 // crash kills the process that holds the session.
 func (w *world) crash(t *testing.T, s shownSession) {
 	t.Helper()
-	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(s.OwnerPID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(w.limit); ; time.Sleep(10 * time.Millisecond) {
 		now := w.shows(t)
-		if now.State == "crashed" && !now.Agent.Running {
+		if now.State == "crashed" && !now.Running {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -98,13 +98,11 @@ func (w *world) crash(t *testing.T, s shownSession) {
 
 // shownSession is what "session show" prints.
 type shownSession struct {
-	State     string
-	PID       int
-	SessionID string `json:"session_id"`
-	Agent     struct {
-		PID     int
-		Running bool
-	}
+	State    string
+	PID      int
+	Running  bool
+	OwnerPID int    `json:"owner_pid"`
+	NativeID string `json:"native_id"`
 }
 
 func (w *world) shows(t *testing.T) (s shownSession) {

@@ -83,9 +83,9 @@ type Options struct {
 
 // An Approval is a question for permission.
 type Approval struct {
-	ID     string
-	Tool   *agent.Tool // what for; nil where the agent does not tell
-	Reason string      // why the agent asks, where it tells
+	ID     string      `json:"id"`
+	Tool   *agent.Tool `json:"tool,omitempty"`   // what for; nil where the agent does not tell
+	Reason string      `json:"reason,omitempty"` // why the agent asks, where it tells
 }
 
 // A Message is what is said to an agent.
@@ -110,17 +110,6 @@ type Process interface {
 	// Done is closed when it has ended and nothing of it is left.
 	Done() <-chan struct{}
 }
-
-// State is what a session is doing.
-type State string
-
-// The states of a session.
-const (
-	StateReady   State = "ready"   // it waits for a message
-	StateRunning State = "running" // a turn is running
-	StateWaiting State = "waiting" // and waits for an answer to a question
-	StateStopped State = "stopped" // it takes no more messages
-)
 
 // ErrStopped is the error of a session that takes no more messages.
 var ErrStopped = errors.New("the session has ended")
@@ -471,14 +460,36 @@ func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.stopping:
+	case s.isClosed():
 		return StateStopped
+	case s.stopping:
+		return StateStopping
 	case len(s.approvals) > 0:
 		return StateWaiting
 	case s.current != nil:
 		return StateRunning
 	}
 	return StateReady
+}
+
+func (s *Session) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Turns returns the number of the last turn, and how many turns are not over.
+func (s *Session) Turns() (last, open int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open = len(s.urgent) + len(s.queue)
+	if s.current != nil {
+		open++
+	}
+	return s.turns, open
 }
 
 // IsReady reports whether a message would begin a turn at once.

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // typist talks with a program in a terminal.
@@ -119,12 +120,12 @@ func TestChatTellsHooks(t *testing.T) {
 	}
 	var events []string
 	for line := range strings.Lines(string(text)) {
-		var told sessions.Payload
+		var told control.Payload
 		if err := json.Unmarshal([]byte(line), &told); err != nil {
 			t.Fatal(err)
 		}
 		events = append(events, string(told.Event)+" "+told.Data["message"])
-		if e, err := sessions.NewStore(sessionsOf(p.home).Folder).Get(told.SessionID); err != nil || e.State != sessions.StateStopped || e.NativeID != "s-1" {
+		if e, err := sessionsOf(p.home).Get(told.SessionID); err != nil || e.State != session.StateStopped || e.NativeID != "s-1" {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}

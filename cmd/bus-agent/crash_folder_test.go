@@ -20,17 +20,17 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()
 			s := startSupervised(t)
-			if err := syscall.Kill(s.entry.PID, syscall.SIGKILL); err != nil {
+			if err := syscall.Kill(s.entry.OwnerPID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			isGone(t, s.entry.Supervisor)
+			isGone(t, s.entry.Owner)
 			for _, id := range s.children {
 				isGone(t, id)
 			}
 			const parent = ".codex/bus"
 			home := s.path("work/" + parent + "/0123456789abcdef")
 			for name, text := range map[string]string{
-				".bus-agent-owner":   s.entry.Supervisor + "\n",
+				".bus-agent-owner":   s.entry.Owner + "\n",
 				".bus-agent-salvage": `{"tree":"sessions","kept":".","patterns":["*"]}`,
 				"sessions/said":      "hello",
 			} {
@@ -45,7 +45,7 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 				Workdir: s.path("work"), Owned: []instructions.Owned{{Home: parent}}, TempDirs: runner.TempDirs(nil),
 			}
 			kinds := map[string]bool{}
-			for _, f := range places.Abandoned(t.Context(), s.entry.PID) {
+			for _, f := range places.Abandoned(t.Context(), s.entry.OwnerPID) {
 				kinds[f.What] = true
 			}
 			if !kinds["private home"] || !kinds["temporary files"] {
@@ -57,7 +57,7 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if left := places.Abandoned(t.Context(), s.entry.PID); len(left) > 0 {
+			if left := places.Abandoned(t.Context(), s.entry.OwnerPID); len(left) > 0 {
 				t.Errorf("left are %+v\n%s", left, out)
 			}
 			if text, err := os.ReadFile(s.path("work/" + parent + "/sessions/said")); err != nil || string(text) != "hello" {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
-	"github.com/busdk/bus-agent/internal/supervisor"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // What the agent of a killed supervisor has left is found and ended by whatever is
@@ -22,7 +22,7 @@ func TestKilledSupervisorsLeftovers(t *testing.T) {
 	for name, end := range map[string]func(s *supervised, tool *life){
 		"stop": func(s *supervised, _ *life) { s.does("session", "stop", "one") },
 		"doctor": func(s *supervised, _ *life) {
-			owner := strconv.Itoa(s.entry.PID)
+			owner := strconv.Itoa(s.entry.OwnerPID)
 			if out := s.does("doctor", "--owner", owner); !strings.Contains(out, ": sleep, of bus-agent "+owner) {
 				s.t.Errorf("doctor says %q", out)
 			}
@@ -48,22 +48,22 @@ func TestKilledSupervisorsLeftovers(t *testing.T) {
 			}
 			s.find(t)
 			running := s.known(t)
-			for deadline := time.Now().Add(patience); (running.State != sessions.StateRunning || running.NativeID == "") && time.Now().Before(deadline); running = s.known(t) {
+			for deadline := time.Now().Add(patience); (running.State != session.StateRunning || running.NativeID == "") && time.Now().Before(deadline); running = s.known(t) {
 				time.Sleep(5 * time.Millisecond) // it is written beside all else
 			}
-			if running.State != sessions.StateRunning || running.Runtime != "claude" || running.NativeID != "s-1" || running.WorkDir != s.path("work") ||
-				running.PID == 0 || running.Started.IsZero() || running.Ready.IsZero() || running.Owner != s.entry.Supervisor {
+			if running.State != session.StateRunning || running.Runtime != "claude" || running.NativeID != "s-1" || running.WorkDir != s.path("work") ||
+				running.PID == 0 || running.Started.IsZero() || running.Ready.IsZero() || running.Owner != s.entry.Owner {
 				t.Errorf("known as %+v", running)
 			}
 			if process.LifeOf(running.Process) != process.Alive || !strings.Contains(running.Process, ":"+strconv.Itoa(running.PID)+":") {
 				t.Errorf("process %d, %q", running.PID, running.Process)
 			}
-			if err := syscall.Kill(s.entry.PID, syscall.SIGKILL); err != nil {
+			if err := syscall.Kill(s.entry.OwnerPID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			isGone(t, s.entry.Supervisor)
+			isGone(t, s.entry.Owner)
 			isGone(t, running.Process)
-			if e := s.known(t); e.State != sessions.StateCrashed || e.Reason == "" || e.PID != running.PID {
+			if e := s.known(t); e.State != session.StateCrashed || e.Reason == "" || e.PID != running.PID {
 				t.Errorf("known as %+v", e)
 			}
 			if !tool.goesOn() {
@@ -74,7 +74,7 @@ func TestKilledSupervisorsLeftovers(t *testing.T) {
 				t.Error("the tool lives on")
 			}
 			s.does("session", "stop", "one")
-			if e := s.known(t); e.State != sessions.StateStopped || e.Ended.IsZero() {
+			if e := s.known(t); e.State != session.StateStopped || e.Ended.IsZero() {
 				t.Errorf("known as %+v", e)
 			}
 		})
@@ -91,9 +91,9 @@ func (s *supervised) find(t *testing.T) {
 }
 
 // known returns what library users know of the session.
-func (s *supervised) known(t *testing.T) sessions.Entry {
+func (s *supervised) known(t *testing.T) control.Entry {
 	t.Helper()
-	e, err := sessions.NewStore(sessionsOf(s.path("home")).Folder).Get(s.entry.CanonicalID)
+	e, err := sessionsOf(s.path("home")).Get(s.entry.SessionID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,21 +106,21 @@ func TestSessionShowsItsAgent(t *testing.T) {
 	t.Parallel()
 	s := startSupervised(t)
 	shown := s.shown(t)
-	if shown.State != "running" || !shown.Agent.Running || shown.Agent.Identity != s.children[0] || shown.Agent.Started.IsZero() || shown.Ready.IsZero() || shown.Agent.Ready.IsZero() {
+	if shown.State != session.StateRunning || !shown.Running || shown.Process != s.children[0] || shown.Started.IsZero() || shown.Ready.IsZero() {
 		t.Errorf("shown as %+v", shown)
 	}
-	if e := s.known(t); e.PID != shown.Agent.PID || e.Process != shown.Agent.Identity {
+	if e := s.known(t); e.PID != shown.PID || e.Process != shown.Process {
 		t.Errorf("known as %+v", e)
 	}
 	s.does("session", "stop", "one")
-	if now := s.shown(t); now.State != "ended" || now.Agent.Running || now.Agent.PID != shown.Agent.PID {
+	if now := s.shown(t); now.State != "stopped" || now.Running || now.PID != shown.PID {
 		t.Errorf("shown as %+v", now)
 	}
 }
 
-func (s *supervised) shown(t *testing.T) supervisor.Status {
+func (s *supervised) shown(t *testing.T) control.Status {
 	t.Helper()
-	var shown supervisor.Status
+	var shown control.Status
 	if err := json.Unmarshal([]byte(s.does("session", "show", "one", "--format", "json")), &shown); err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
-	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // supervised is a session that a sandbox has started.
 type supervised struct {
 	*sandbox
-	entry    supervisor.Entry
+	entry    control.Entry
 	children []string // identities of the agent and the like
 }
 
@@ -33,14 +33,14 @@ func startSupervised(t *testing.T) *supervised {
 	}
 	// The ID is written beside all else.
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if s.find(t); s.entry.SessionID != "" {
+		if s.find(t); s.entry.NativeID != "" {
 			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the session has no ID")
 		}
 	}
-	for _, pid := range childrenOf(t, s.entry.PID) {
+	for _, pid := range childrenOf(t, s.entry.OwnerPID) {
 		id, err := process.Identify(pid)
 		if err != nil {
 			t.Fatal(err)
@@ -97,10 +97,10 @@ func childrenOf(t *testing.T, pid int) []int {
 func TestCrashedSupervisor(t *testing.T) {
 	t.Parallel()
 	s := startSupervised(t)
-	if err := syscall.Kill(s.entry.PID, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(s.entry.OwnerPID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	isGone(t, s.entry.Supervisor)
+	isGone(t, s.entry.Owner)
 	for _, id := range s.children {
 		isGone(t, id)
 	}
@@ -129,10 +129,10 @@ func TestSupervisorLeavesNothing(t *testing.T) {
 	for name, end := range map[string]func(s *supervised){
 		"stop": func(s *supervised) { s.does("session", "stop", "one") },
 		"SIGTERM": func(s *supervised) {
-			if err := syscall.Kill(s.entry.PID, syscall.SIGTERM); err != nil {
+			if err := syscall.Kill(s.entry.OwnerPID, syscall.SIGTERM); err != nil {
 				s.t.Error(err)
 			}
-			isGone(s.t, s.entry.Supervisor)
+			isGone(s.t, s.entry.Owner)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestSupervisorLeavesNothing(t *testing.T) {
 			if out := s.does("session", "list"); out != "" {
 				t.Errorf("listed: %q", out)
 			}
-			if out := s.does("session", "list", "--all"); !slices.Contains(strings.Fields(out), "ended") {
+			if out := s.does("session", "list", "--all"); !slices.Contains(strings.Fields(out), "stopped") {
 				t.Errorf("listed as %q", out)
 			}
 		})

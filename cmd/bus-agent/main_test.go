@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/busdk/bus-agent/internal/process"
-	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // TestMain makes the test binary the program and every fake agent, told apart
@@ -140,31 +140,31 @@ func ended(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: ended HANDLE")
 	}
-	all := sessionsOf(filepath.Join(ts.Getenv("WORK"), "home"))
-	e, err := all.Find(args[0])
+	store := sessionsOf(filepath.Join(ts.Getenv("WORK"), "home"))
+	e, err := store.Find(args[0])
 	ts.Check(err)
-	for deadline := time.Now().Add(patience); e.Live(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !e.State.Ended(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("session %s does not end", args[0])
 		}
-		e, err = all.Load(e.ID)
+		e, err = store.Get(e.SessionID)
 		ts.Check(err)
 	}
 }
 
-func sessionsOf(home string) *supervisor.Sessions {
-	return &supervisor.Sessions{Folder: filepath.Join(home, ".local", "state", "bus-agent", "sessions")}
+func sessionsOf(home string) *control.Store {
+	return control.NewStore(filepath.Join(home, ".local", "state", "bus-agent", "sessions"))
 }
 
 // endSessions ends what a test that failed has left running in the sessions of a
 // home.
 func endSessions(home string) {
-	list, _ := sessionsOf(home).List() // there may be none
+	list, _, _ := sessionsOf(home).List(control.Filter{}) // there may be none
 	for _, e := range list {
-		if e.Live() {
-			syscall.Kill(e.PID, syscall.SIGTERM)
+		if e.Served() {
+			syscall.Kill(e.OwnerPID, syscall.SIGTERM)
 		}
-		for deadline := time.Now().Add(patience); process.LifeOf(e.Supervisor) == process.Alive && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(patience); e.OwnerEnds && process.LifeOf(e.Owner) == process.Alive && time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}

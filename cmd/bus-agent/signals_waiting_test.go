@@ -29,10 +29,10 @@ const (
 // waitingStates are those in which the program waits for others, or works on what
 // others have left.
 var waitingStates = map[string]busyState{
-	"the preferences are locked":   {args: []string{"set", "timeout", "5m"}, arrange: locked("preferences.json.lock"), code: 1},
-	"names of sessions are locked": {agent: "claude", play: "converse\n", args: []string{"session", "start", "--agent", "claude", "--name", "one"}, arrange: locked(sessDir + "names.lock"), code: 1},
-	"the session store is locked":  {agent: "claude", play: "converse\n", args: []string{"chat", "--agent", "claude"}, arrange: lockedInTerminal(sessDir + ".lock"), code: 1},
-	"the workdir is locked":        {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: lockedWorkdir, code: 1},
+	"the preferences are locked":  {args: []string{"set", "timeout", "5m"}, arrange: locked("preferences.json.lock"), code: 1},
+	"the state folder is locked":  {agent: "claude", play: "converse\n", args: []string{"session", "start", "--agent", "claude", "--name", "one"}, arrange: locked(sessDir + ".lock"), code: 1},
+	"the session store is locked": {agent: "claude", play: "converse\n", args: []string{"chat", "--agent", "claude"}, arrange: lockedInTerminal(sessDir + ".lock"), code: 1},
+	"the workdir is locked":       {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: lockedWorkdir, code: 1},
 	"the message bus is locked": {
 		play: up + "wait $HOME/go\n" + answered, arrange: lockedBus,
 		args: []string{"run", "--text", "x", "--record", "--project", "p", "--task", taskName},

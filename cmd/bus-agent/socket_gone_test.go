@@ -17,7 +17,7 @@ import (
 func TestStopWithoutASocket(t *testing.T) {
 	t.Parallel()
 	s := startSupervised(t)
-	socket := filepath.Join(sessionsOf(s.path("home")).Folder, s.entry.ID, "socket")
+	socket := filepath.Join(sessionsOf(s.path("home")).Dir(), s.entry.Folder, "socket")
 	if len(socket) > 103 {
 		t.Skip("the folder for temporary files has so long a name that the socket is elsewhere")
 	}
@@ -28,16 +28,16 @@ func TestStopWithoutASocket(t *testing.T) {
 	if code := exitCode(t, err); code != 1 || !strings.HasSuffix(string(out), `; "session stop one" ends it`+"\n") {
 		t.Errorf("exit code %d, %q", code, out)
 	}
-	said := "bus-agent: session one has lost its socket; it is ended by SIGTERM to process " + strconv.Itoa(s.entry.PID) + "\n"
+	said := "bus-agent: session one has lost its socket; it is ended by SIGTERM to process " + strconv.Itoa(s.entry.OwnerPID) + "\n"
 	if out := s.does("session", "stop", "one"); out != said {
 		t.Errorf("it says %q, want %q", out, said)
 	}
-	for _, id := range append(s.children, s.entry.Supervisor) {
+	for _, id := range append(s.children, s.entry.Owner) {
 		if process.LifeOf(id) == process.Alive {
 			t.Errorf("%s is alive", id)
 		}
 	}
-	if out := s.does("session", "list", "--all"); !slices.Contains(strings.Fields(out), "ended") {
+	if out := s.does("session", "list", "--all"); !slices.Contains(strings.Fields(out), "stopped") {
 		t.Errorf("listed as %q", out)
 	}
 }

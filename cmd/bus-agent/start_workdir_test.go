@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // A directory that has been removed is none to start an agent in, nor one to let
@@ -32,7 +32,7 @@ func TestSessionInRemovedDirectory(t *testing.T) {
 			if want := "bus-agent: " + test.want + ": getwd: no such file or directory\n"; code != 2 || stderr.String() != want || stdout.Len() > 0 {
 				t.Errorf("exit code %d, %q, %q; want %q", code, stdout.String(), stderr.String(), want)
 			}
-			if list, err := sessionsOf(s.path("home")).List(); err != nil || len(list) > 0 {
+			if list, _, err := sessionsOf(s.path("home")).List(control.Filter{}); err != nil || len(list) > 0 {
 				t.Errorf("%d sessions, %v", len(list), err)
 			}
 		})
@@ -53,20 +53,18 @@ func TestResumeWithRelativeWorkdir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := string(entry.Settings)
-	relative := strings.Replace(stored, `"`+s.path("work")+`"`, `"."`, 1)
-	if relative == stored {
-		t.Fatalf("the workdir is not in %s", stored)
+	if entry.WorkDir != s.path("work") {
+		t.Fatalf("the workdir is %s", entry.WorkDir)
 	}
-	entry.Settings = []byte(relative)
-	if err := all.Save(entry); err != nil {
+	entry.WorkDir = "."
+	if err := all.Save(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}
 	out, err := s.command("session", "resume", "one").CombinedOutput()
 	if code := exitCode(t, err); code != 2 || string(out) != "bus-agent: workdir \".\" is not absolute\n" {
 		t.Errorf("exit code %d, %q", code, out)
 	}
-	if entry, err = all.Find("one"); err != nil || entry.State() != supervisor.StateEnded {
-		t.Errorf("%s, %v", entry.State(), err)
+	if entry, err = all.Find("one"); err != nil || entry.State != session.StateStopped {
+		t.Errorf("%s, %v", entry.State, err)
 	}
 }

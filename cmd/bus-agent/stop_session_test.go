@@ -19,7 +19,7 @@ func TestStopAwaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startSupervised(t)
-			socket := filepath.Join(sessionsOf(s.path("home")).Folder, s.entry.ID, "socket")
+			socket := filepath.Join(sessionsOf(s.path("home")).Dir(), s.entry.Folder, "socket")
 			if len(socket) > 103 {
 				t.Skip("the folder for temporary files has so long a name that the socket is elsewhere")
 			}
@@ -29,7 +29,7 @@ func TestStopAwaits(t *testing.T) {
 			}
 			defer conn.Close()
 			s.does("session", "stop", "one")
-			if process.LifeOf(s.entry.Supervisor) == process.Alive {
+			if process.LifeOf(s.entry.Owner) == process.Alive {
 				t.Error("the process that held it is alive")
 			}
 			s.does(then...)

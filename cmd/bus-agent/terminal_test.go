@@ -24,8 +24,8 @@ func openTerminal(t *testing.T) terminal {
 	t.Cleanup(func() { pty.Close() })
 	var number uint32
 	var unlocked int32
-	control(t, pty, syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
-	control(t, pty, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	controls(t, pty, syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
+	controls(t, pty, syscall.TIOCGPTN, unsafe.Pointer(&number))
 	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func openTerminal(t *testing.T) terminal {
 	return terminal{pty, tty}
 }
 
-func control(t *testing.T, f *os.File, request uintptr, argument unsafe.Pointer) {
+func controls(t *testing.T, f *os.File, request uintptr, argument unsafe.Pointer) {
 	t.Helper()
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(argument)); errno != 0 {
 		t.Fatalf("ioctl %#x: %v", request, errno)

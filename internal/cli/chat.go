@@ -13,9 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/session"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 func (inv *invocation) chatCommand() *command {
@@ -44,12 +43,11 @@ the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl
 			if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
 				return agent.Usagef("chat needs a terminal as standard input and output; \"run\" and \"session\" do without")
 			}
-			settings, err := inv.sessionSettings(ctx, o, call.rest)
+			opts, err := inv.sessionOptions(ctx, o, call.rest)
 			if err != nil {
 				return err
 			}
-			settings.Resume = o.resume.text
-			return inv.chat(ctx, settings, in, out)
+			return inv.chat(ctx, opts, o.resume.text, in, out)
 		},
 	}
 }
@@ -60,7 +58,9 @@ const keptChats = 30 * 24 * time.Hour
 // chat is one conversation in a terminal.
 type chat struct {
 	inv       *invocation
-	held      *heldSession
+	manager   *control.Manager
+	handle    control.SessionHandle
+	session   *session.Session
 	keys      *keys
 	screen    *screen
 	raw       atomic.Bool // the terminal is in raw mode
@@ -75,45 +75,53 @@ type chatQuestion struct {
 }
 
 // chat holds a conversation until the user or the agent ends it.
-func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, out *os.File) error {
+func (inv *invocation) chat(ctx context.Context, opts control.StartOptions, resume string, in, out *os.File) error {
 	c := &chat{inv: inv, questions: make(chan chatQuestion)}
 	c.screen = newScreen(toTerminal(crlf{out}, true))
 	store, err := inv.sessionStore()
 	if err != nil {
 		return err
 	}
+	runtime := opts.Runtime
 	var printer *recordPrinter
-	opts := sessions.StartOptions{
-		Session: session.Options{
-			Started: func(start agent.Start) {
-				v := &view{inv: inv, runtime: start.Runtime, model: start.Model}
-				v.announce()
-				settings.Runtime = start.Runtime
-			},
-			Approve: c.approve,
-			Events: func(e *agent.Event) error {
-				if printer == nil {
-					printer = inv.newRecordPrinter(c.screen, supervisor.Entry{Runtime: settings.Runtime})
-				}
-				if e.ApprovalID != "" {
-					return nil
-				}
-				return printer.print(&supervisor.Record{Event: e})
-			},
+	opts.Session = session.Options{
+		Started: func(start agent.Start) {
+			v := &view{inv: inv, runtime: start.Runtime, model: start.Model}
+			v.announce()
+			runtime = start.Runtime
+		},
+		Approve: c.approve,
+		Events: func(e *agent.Event) error {
+			if printer == nil {
+				printer = inv.newRecordPrinter(c.screen, control.Entry{Settings: control.Settings{Runtime: runtime}})
+			}
+			if e.ApprovalID != "" {
+				return nil
+			}
+			return printer.print(&control.Record{Event: e})
 		},
 	}
-	c.held, err = inv.hold(ctx, store, "", &settings, opts, c.warn)
+	c.manager = inv.manager(ctx, opts.Settings, c.warn)
+	c.manager.Store = store
+	if resume == "" {
+		c.handle, err = c.manager.Start(ctx, opts)
+	} else {
+		c.handle, err = c.manager.ResumeWith(ctx, control.SessionHandle{SessionID: resume, Runtime: opts.Runtime, WorkDir: opts.WorkDir}, opts)
+	}
+	if err == nil {
+		c.session, err = c.manager.Session(c.handle)
+	}
 	if err != nil {
 		return err
 	}
-	defer c.held.stop(context.WithoutCancel(ctx), "the conversation has ended")
-	_, _ = store.Prune(ctx, time.Now().Add(-keptChats)) // or the next one does
+	defer func() { _ = c.manager.Stop(context.WithoutCancel(ctx), c.handle, "the conversation has ended") }() // or it has ended
+	_, _ = store.Prune(ctx, time.Now().Add(-keptChats))                                                       // or the next one does
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return &failure{text: "the terminal cannot be used", err: err}
 	}
 	c.raw.Store(true)
-	c.keys = newKeys(in, ctx.Done(), c.held.session.Done())
+	c.keys = newKeys(in, ctx.Done(), c.session.Done())
 	cook := func() {
 		term.Restore(int(in.Fd()), before)
 		c.raw.Store(false)
@@ -121,8 +129,8 @@ func (inv *invocation) chat(ctx context.Context, settings sessionSettings, in, o
 	defer context.AfterFunc(ctx, cook)() // at once: after a signal the program may not get further
 	err = c.talk(ctx, out)
 	cook()
-	if id := c.held.session.Info().SessionID; id != "" && err == nil {
-		inv.screen.info(fmt.Sprintf("%s chat --agent %s --resume %s goes on with it", program, settings.Runtime, shellWord(id)))
+	if id := c.session.Info().SessionID; id != "" && err == nil {
+		inv.screen.info(fmt.Sprintf("%s chat --agent %s --resume %s goes on with it", program, runtime, shellWord(id)))
 	}
 	return err
 }
@@ -170,7 +178,7 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 // turn says something and shows what comes of it. It reports whether the
 // conversation goes on.
 func (c *chat) turn(ctx context.Context, text string) (bool, error) {
-	turn, err := c.held.send(text)
+	turn, err := c.manager.Send(c.handle, control.Message{Text: text})
 	if err != nil {
 		c.screen.line(c.inv.describe(err))
 		return true, nil
@@ -211,7 +219,7 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 			default:
 				interrupted = true
 				c.screen.line("^C")
-				go c.held.session.Interrupt(ctx) // the turn tells what came of it
+				go c.session.Interrupt(ctx) // the turn tells what came of it
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // The words for how something is.
@@ -197,9 +197,9 @@ func (inv *invocation) checkState(dir string) []check {
 		}
 		checks = append(checks, c)
 	}
-	store, err := sessions.DefaultDir(inv.env.Environ)
+	store, err := control.DefaultDir(inv.env.Environ)
 	if err == nil {
-		err = sessions.NewStore(store).Check()
+		err = control.NewStore(store).Check()
 	}
 	add("sessions", store, checkProblem, err)
 	var temp string

@@ -11,8 +11,8 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/internal/process"
-	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // leftProcess is a process that a dead owner has left.
@@ -76,13 +76,13 @@ func (inv *invocation) findLeft(ctx context.Context, report *doctorReport, workd
 	return errors.Join(errs...)
 }
 
-// removeLeft removes the folders that the supervisor of a session has left, if it
+// removeLeft removes the folders that the process that held a session has left, if it
 // is dead. What cannot be removed is a warning: the session itself is over.
-func (inv *invocation) removeLeft(ctx context.Context, entry supervisor.Entry) {
-	if entry.PID == 0 {
+func (inv *invocation) removeLeft(ctx context.Context, entry control.Entry) {
+	if entry.OwnerPID == 0 {
 		return // it has never had one, and 0 is all owners
 	}
-	for _, f := range inv.places(entry.Workdir).RemoveAbandoned(ctx, entry.PID) {
+	for _, f := range inv.places(entry.WorkDir).RemoveAbandoned(ctx, entry.OwnerPID) {
 		if f.Err != nil {
 			inv.screen.warn(fmt.Sprintf("%s is left: %v", f.Path, f.Err))
 		}

@@ -22,8 +22,8 @@ func Main(ctx context.Context, env *Env) int {
 	if len(env.Args) > 0 && env.Args[0] == completeCommand {
 		return inv.exit(inv.complete(ctx, env.Args[1:]))
 	}
-	if len(env.Args) == 1 && env.Args[0] == superviseCommand {
-		return inv.exit(inv.supervise(ctx))
+	if len(env.Args) == 1 && env.Args[0] == serveCommand {
+		return inv.exit(inv.serve(ctx))
 	}
 	err := inv.main(ctx)
 	if closeErr := inv.out.close(err == nil); err == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // recordOptions are the flags that have a run recorded.
@@ -83,32 +84,9 @@ func (inv *invocation) recording(ctx context.Context, o *recordOptions) (string,
 	return word, nil
 }
 
-// recordSettings says where and how a run or a session is recorded.
-type recordSettings struct {
-	Root     string      `json:"root"`
-	Required bool        `json:"required,omitempty"`
-	Preamble bool        `json:"preamble,omitempty"`
-	Place    agent.Place `json:"place,omitzero"`
-}
-
-// recorder returns what records, nil for nothing.
-func (s *recordSettings) recorder() agent.Recorder {
-	if s == nil {
-		return nil
-	}
-	return &runs.Store{Root: s.Root, Required: s.Required, Preamble: s.Preamble, AgentVersion: true}
-}
-
-func (s *recordSettings) place() agent.Place {
-	if s == nil {
-		return agent.Place{}
-	}
-	return s.Place
-}
-
 // recordSettings settles what the flags, the environment and the preferences say;
 // nil when nothing is to be recorded.
-func (inv *invocation) recordSettings(ctx context.Context, o *recordOptions, warn func(string)) (*recordSettings, error) {
+func (inv *invocation) recordSettings(ctx context.Context, o *recordOptions, warn func(string)) (*control.Recording, error) {
 	word, err := inv.recording(ctx, o)
 	if err != nil {
 		return nil, err
@@ -126,7 +104,7 @@ func (inv *invocation) recordSettings(ctx context.Context, o *recordOptions, war
 		warn("the run is not recorded: " + err.Error())
 		return nil, nil
 	}
-	return &recordSettings{
+	return &control.Recording{
 		Root: root, Required: word == recordRequired, Preamble: o.preamble,
 		Place: agent.Place{Project: o.project.text, Task: o.task.text, Parent: o.parentRun.text},
 	}, nil
@@ -158,7 +136,9 @@ func (o *recordOptions) check(recorded bool) error {
 // addRecorder has r record what the flags ask for, beside what it records anyway.
 func (inv *invocation) addRecorder(ctx context.Context, r *runner.Runner, o *recordOptions, req *agent.Request, warn func(string)) error {
 	s, err := inv.recordSettings(ctx, o, warn)
-	r.Recorder = agent.Recorders(s.recorder(), r.Recorder)
-	req.Place = s.place()
+	r.Recorder = agent.Recorders(s.Recorder(), r.Recorder)
+	if s != nil {
+		req.Place = s.Place
+	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 func (inv *invocation) runtimeCommand() *command {
@@ -101,13 +101,13 @@ type listedSession struct {
 
 // sessionRunner returns a runner that selects as sessions do in a directory.
 func (inv *invocation) sessionRunner(dir string, warn func(string)) *runner.Runner {
-	choices, warnings := sessions.FindChoices(inv.env.Environ, dir, inv.stored.registry)
+	choices, warnings := control.FindChoices(inv.env.Environ, dir, inv.stored.registry)
 	r := inv.runner(warn)
 	r.Workdir = dir
 	for _, line := range warnings {
 		warn(oneWord(line))
 	}
-	return sessions.WithChoices(r, choices)
+	return control.WithChoices(r, choices)
 }
 
 func (inv *invocation) listRuntimes(ctx context.Context) error {

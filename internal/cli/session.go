@@ -5,8 +5,7 @@ import (
 	"errors"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/supervisor"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 func (inv *invocation) sessionCommand() *command {
@@ -40,53 +39,52 @@ Sessions are called by their name, their ID, or the beginning of one ID.`,
 }
 
 // sessionStore returns the state folder of sessions.
-func (inv *invocation) sessionStore() (*sessions.Store, error) {
-	dir, err := sessions.DefaultDir(inv.env.Environ)
-	return sessions.NewStore(dir), err
+func (inv *invocation) sessionStore() (*control.Store, error) {
+	dir, err := control.DefaultDir(inv.env.Environ)
+	return control.NewStore(dir), err
 }
 
-// sessions returns the sessions that go on in the background.
-func (inv *invocation) sessions() (*supervisor.Sessions, error) {
+// sessions returns the client of the sessions that run in the background.
+func (inv *invocation) sessions() (*control.Client, error) {
 	store, err := inv.sessionStore()
-	return &supervisor.Sessions{Folder: store.Dir()}, err
+	host := control.Program{Path: inv.env.Executable, Args: []string{program, serveCommand}, Environ: inv.env.Environ}
+	return &control.Client{Store: store, Host: host, Report: inv.showReport}, err
 }
 
-// findSession returns the session that a handle names.
-func (inv *invocation) findSession(handle string) (*supervisor.Sessions, supervisor.Entry, error) {
-	all, err := inv.sessions()
+// findSession returns the session that a user calls by label.
+func (inv *invocation) findSession(label string) (*control.Client, control.Entry, error) {
+	client, err := inv.sessions()
 	if err != nil {
-		return nil, supervisor.Entry{}, err
+		return nil, control.Entry{}, err
 	}
-	entry, err := all.Find(handle)
-	return all, entry, err
+	entry, err := client.Store.Find(label)
+	return client, entry, err
 }
 
 // sessionWords completes the first argument of a command.
-func (inv *invocation) sessionWords(wanted func(*supervisor.Entry) bool, then ...string) func([]string) []string {
+func (inv *invocation) sessionWords(wanted func(control.Entry) bool, then ...string) func([]string) []string {
 	return func(done []string) []string {
 		if len(done) > 0 {
 			return then
 		}
-		all, err := inv.sessions()
+		store, err := inv.sessionStore()
 		if err != nil {
 			return nil
 		}
-		list, _ := all.List() // nobody reads an error while typing
+		list, _, _ := store.List(control.Filter{}) // errors are not shown while a user types
 		var out []string
 		for _, e := range list {
-			if wanted(&e) {
-				out = append(out, e.Handle()+"\t"+printable(e.Runtime+" in "+e.Workdir))
+			if wanted(e) {
+				out = append(out, e.Label()+"\t"+printable(e.Runtime+" in "+e.WorkDir))
 			}
 		}
 		return out
 	}
 }
 
-func liveSessions(e *supervisor.Entry) bool { return e.Live() }
+func endedSessions(e control.Entry) bool { return e.State.Ended() }
 
-func endedSessions(e *supervisor.Entry) bool { return !e.Live() }
-
-func allSessions(*supervisor.Entry) bool { return true }
+func allSessions(control.Entry) bool { return true }
 
 // messageText returns what is said to an agent: the argument, where there is one,
 // or what --prompt names.

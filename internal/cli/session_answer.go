@@ -8,6 +8,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/jsonline"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // interruptLimit is how long an agent may take to answer an interrupt.
@@ -26,17 +27,17 @@ turn too: where no other is running, it is not delivered. Without a turn nothing
 happens, and a warning reports that. An agent has 10 seconds to answer; "session stop"
 ends one that does not.`,
 		examples: []example{{"never mind", "bus-agent session interrupt review"}},
-		exits:    exitCodes("the turn was interrupted, or there was none", "the agent does not heed it, or the session has ended"),
-		words:    inv.sessionWords(liveSessions),
+		exits:    exitCodes("the turn was interrupted, or there was none", "the agent does not respond, or the session has ended"),
+		words:    inv.sessionWords(control.Entry.Served),
 		slow:     true,
 		run: func(ctx context.Context, call call) error {
-			all, entry, err := inv.findSession(call.args[0])
+			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
-			interrupted, err := all.Interrupt(ctx, entry, interruptLimit)
+			interrupted, err := client.Interrupt(ctx, entry, interruptLimit)
 			if err == nil && !interrupted {
-				inv.screen.warn("session " + entry.Handle() + ": no turn is running; nothing was interrupted")
+				inv.screen.warn("session " + entry.Label() + ": no turn is running; nothing was interrupted")
 			}
 			return canceledBy(ctx, err)
 		},
@@ -72,7 +73,7 @@ DECISION is one of:
 			{"yes, to the only question", "bus-agent session approve review accept"},
 		},
 		exits: exitCodes("the agent has the answer", "the question is not open any more, or the session has ended"),
-		words: inv.sessionWords(liveSessions, decisions()...),
+		words: inv.sessionWords(control.Entry.Served, decisions()...),
 		slow:  true,
 		run: func(ctx context.Context, call call) error {
 			question, word := "", call.args[1]
@@ -86,11 +87,11 @@ DECISION is one of:
 			if err != nil {
 				return err
 			}
-			all, entry, err := inv.findSession(call.args[0])
+			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
-			return canceledBy(ctx, all.Answer(ctx, entry, question, decision))
+			return canceledBy(ctx, client.Answer(ctx, entry, question, decision))
 		},
 	}
 }

@@ -7,12 +7,8 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
-	"github.com/busdk/bus-agent/runner"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session/control"
 )
-
-// hooksTime is how long hooks may take at the end of a session.
-const hooksTime = sessions.DefaultCommandTimeout
 
 const hooksDetails = `JSON is a list; - reads it from standard input. Each of its members is told what
 happens in sessions, beside the hooks of the command that starts one:
@@ -31,12 +27,12 @@ func (o *startOptions) hookCommandFlag() *commandFlag {
 }
 
 // addHooks adds the hooks that the flags name.
-func (inv *invocation) addHooks(o *startOptions, s *sessionSettings) error {
+func (inv *invocation) addHooks(o *startOptions, s *control.Settings) error {
 	for _, name := range o.hookFiles.list {
 		if name == "" {
 			return agent.Usagef("--hook-file is given an empty value; leave it out or name something")
 		}
-		if err := inv.addHook(s, "--hook-file", sessions.SinkSpec{File: inv.env.abs(name)}); err != nil {
+		if err := inv.addHook(s, "--hook-file", control.SinkSpec{File: inv.env.abs(name)}); err != nil {
 			return err
 		}
 	}
@@ -51,14 +47,14 @@ func (inv *invocation) addHooks(o *startOptions, s *sessionSettings) error {
 		if len(words) > 0 && strings.ContainsRune(words[0], '/') {
 			words[0] = inv.env.abs(words[0])
 		}
-		if err := inv.addHook(s, "--hook-command", sessions.SinkSpec{Command: words}); err != nil {
+		if err := inv.addHook(s, "--hook-command", control.SinkSpec{Command: words}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (inv *invocation) addHook(s *sessionSettings, flag string, spec sessions.SinkSpec) error {
+func (inv *invocation) addHook(s *control.Settings, flag string, spec control.SinkSpec) error {
 	if err := spec.Check(); err != nil {
 		return agent.Usagef("%s: %w", flag, err)
 	}
@@ -75,41 +71,8 @@ func storeHooks(ctx context.Context, inv *invocation, args []string) error {
 			return err
 		}
 	}
-	if _, err := sessions.ParseSinks([]byte(text)); err != nil {
+	if _, err := control.ParseSinks([]byte(text)); err != nil {
 		return err
 	}
 	return preferences.SetDefaultHooks(ctx, json.RawMessage(text))
-}
-
-// hooks returns who is told about a session: what its start says and what the
-// preferences say. Files are opened and programs found here, before anything of the
-// agent's runs. One of the start that cannot be told anything is an error; one of
-// the preferences is warned of and left out.
-func (inv *invocation) hooks(ctx context.Context, s *sessionSettings, warn func(string)) (*sessions.Hooks, error) {
-	specs, err := sessions.StoredSinks(ctx, inv.stored.preferences)
-	if err != nil {
-		warn(oneWord(err.Error()))
-	}
-	environ := runner.CleanPath(inv.env.Environ, s.Workdir, s.TrustWorkspace)
-	var sinks []sessions.Sink
-	for i, spec := range append(specs, s.Hooks...) {
-		sink, err := spec.Open(environ)
-		switch {
-		case err == nil:
-			sinks = append(sinks, sink)
-		case i < len(specs):
-			warn(oneWord(err.Error()))
-		default:
-			sessions.NewHooks(nil, sinks...).Close(ctx)
-			return nil, agent.Usagef("%s", oneWord(err.Error()))
-		}
-	}
-	return sessions.NewHooks(func(line string) { warn(oneWord(line)) }, sinks...), nil
-}
-
-// tellHooks lets hooks take what there is to tell.
-func (h *heldSession) tellHooks(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hooksTime)
-	defer cancel()
-	h.manager.Hooks.Close(ctx)
 }

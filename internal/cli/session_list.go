@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
 
-	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 func (inv *invocation) sessionListCommand() *command {
@@ -16,12 +19,12 @@ func (inv *invocation) sessionListCommand() *command {
 	return &command{
 		name:    "list",
 		purpose: "list the sessions",
-		details: `Prints the sessions that go on and those that have crashed, a line each, oldest
+		details: `Prints the sessions that run and those that have crashed, a line each, oldest
 first: ID, name, runtime, state, age, directory. The states are starting, ready,
-running (a turn), waiting (for an answer to a question), stopping, crashed, ended
-and elsewhere (on another machine or in another container).`,
+running (a turn), waiting (for an answer to a question), stopping, stopped, crashed,
+elsewhere (on another machine or in another container) and unreachable.`,
 		json:     true,
-		flags:    []*commandFlag{toggle("all", "list those that have ended too", &every)},
+		flags:    []*commandFlag{toggle("all", "list those that have stopped too", &every)},
 		examples: []example{{"what goes on here?", "bus-agent session list"}},
 		exits:    exitCodes("the list was printed; it may be empty"),
 		run: func(ctx context.Context, _ call) error {
@@ -31,26 +34,25 @@ and elsewhere (on another machine or in another container).`,
 }
 
 func (inv *invocation) listSessions(ctx context.Context, every bool) error {
-	all, err := inv.sessions()
+	client, err := inv.sessions()
 	if err != nil {
 		return err
 	}
-	entries, err := all.List()
+	entries, problems, err := client.Store.List(control.Filter{})
 	if err != nil {
 		return &failure{text: "sessions cannot be listed", err: cause(err)}
 	}
-	list := []supervisor.Status{}
+	for _, p := range problems {
+		inv.screen.warn(oneWord(p.String()))
+	}
+	slices.Reverse(entries) // the oldest first
+	entries = slices.DeleteFunc(entries, func(e control.Entry) bool { return !every && e.State == session.StateStopped })
+	list := make([]control.Status, len(entries))
 	var asking sync.WaitGroup
-	statuses := make([]supervisor.Status, len(entries))
 	for i, e := range entries {
-		asking.Go(func() { statuses[i], _ = all.Show(ctx, e) }) // what is not known of one is in its state
+		asking.Go(func() { list[i], _ = client.Show(ctx, e) }) // what is not known of one is in its state
 	}
 	asking.Wait()
-	for _, s := range statuses {
-		if every || s.State != supervisor.StateEnded {
-			list = append(list, s)
-		}
-	}
 	if inv.global.json() {
 		return inv.out.printJSON(list)
 	}
@@ -61,8 +63,8 @@ func (inv *invocation) listSessions(ctx context.Context, every bool) error {
 		if name == "" {
 			name = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, name, oneWord(s.Runtime), s.State,
-			time.Since(s.Started).Round(time.Second), printable(s.Workdir))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.SessionID, name, oneWord(s.Runtime), s.State,
+			time.Since(s.Started).Round(time.Second), printable(s.WorkDir))
 	}
 	w.Flush()
 	return inv.out.print(b.String())
@@ -82,11 +84,11 @@ open.`,
 		exits:    exitCodes("it was printed"),
 		words:    inv.sessionWords(allSessions),
 		run: func(ctx context.Context, call call) error {
-			all, entry, err := inv.findSession(call.args[0])
+			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
-			status, err := all.Show(ctx, entry)
+			status, err := client.Show(ctx, entry)
 			switch {
 			case err != nil:
 				return err
@@ -99,7 +101,7 @@ open.`,
 }
 
 // statusText is a status for people, a line for each thing that is known.
-func (inv *invocation) statusText(s *supervisor.Status) string {
+func (inv *invocation) statusText(s *control.Status) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
@@ -107,16 +109,13 @@ func (inv *invocation) statusText(s *supervisor.Status) string {
 			fmt.Fprintf(w, "%s:\t%s\n", name, printable(value))
 		}
 	}
-	row("id", s.ID)
+	row("id", s.SessionID)
 	row("name", s.Name)
-	row("state", s.State)
+	row("state", string(s.State))
 	row("runtime", s.Runtime)
-	row("model", s.Model)
-	row("runtime's session", s.SessionID)
-	row("directory", s.Workdir)
-	if id := s.CanonicalID; id != s.ID {
-		row("GT_SESSION_ID", id)
-	}
+	row("model", cmp.Or(s.NativeModel, s.Model))
+	row("runtime's session", s.NativeID)
+	row("directory", s.WorkDir)
 	row("started", s.Started.Local().Format(time.DateTime))
 	if !s.Ready.IsZero() {
 		row("ready", s.Ready.Local().Format(time.DateTime))
@@ -128,23 +127,23 @@ func (inv *invocation) statusText(s *supervisor.Status) string {
 	if s.Turns > 0 {
 		row("turns", fmt.Sprintf("%d, %d waiting", s.Turns, s.Waiting))
 	}
-	if s.PID != 0 && s.Ended.IsZero() {
-		row("supervisor", fmt.Sprintf("process %d", s.PID))
+	if s.OwnerPID != 0 && !s.State.Ended() {
+		row("held by", fmt.Sprintf("process %d", s.OwnerPID))
 	}
-	if a := s.Agent; a.PID != 0 {
-		text := fmt.Sprintf("process %d, started %s", a.PID, a.Started.Local().Format(time.DateTime))
-		if !a.Running {
+	if s.PID != 0 {
+		text := fmt.Sprintf("process %d", s.PID)
+		if !s.Running {
 			text += ", has ended"
 		}
 		row("agent", text)
 	}
-	for _, q := range s.Questions {
-		text := q.ID
-		if q.Tool != nil {
-			text += ": " + q.Tool.Name + " " + wholeInput(q.Tool)
+	for _, a := range s.Approvals {
+		text := a.ID
+		if a.Tool != nil {
+			text += ": " + a.Tool.Name + " " + wholeInput(a.Tool)
 		}
-		if q.Reason != "" {
-			text += " (" + q.Reason + ")"
+		if a.Reason != "" {
+			text += " (" + a.Reason + ")"
 		}
 		row("question", oneWord(text))
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
-	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/jsonline"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // recordPrinter makes what happens in a session readable.
@@ -23,15 +23,15 @@ type recordPrinter struct {
 }
 
 // newRecordPrinter returns a printer for the session of entry.
-func (inv *invocation) newRecordPrinter(to io.Writer, entry supervisor.Entry) *recordPrinter {
-	p := &recordPrinter{to: to, handle: entry.Handle(), formatter: formatters.Text()}
+func (inv *invocation) newRecordPrinter(to io.Writer, entry control.Entry) *recordPrinter {
+	p := &recordPrinter{to: to, handle: entry.Label(), formatter: formatters.Text()}
 	if rt, _, err := inv.stored.registry.ParseToken(entry.Runtime); err == nil {
 		p.formatter = rt.NewFormatter()
 	}
 	return p
 }
 
-func (p *recordPrinter) print(r *supervisor.Record) error {
+func (p *recordPrinter) print(r *control.Record) error {
 	switch {
 	case r.Event != nil:
 		p.buffer = p.formatter.Append(p.buffer[:0], r.Event)
@@ -89,10 +89,10 @@ func (p *recordPrinter) endLine() error {
 }
 
 // events returns a watcher that prints events in JSON, a line each.
-func (inv *invocation) eventWatcher() supervisor.Watcher {
+func (inv *invocation) eventWatcher() control.Watcher {
 	var buffer []byte
-	return supervisor.Watcher{
-		Record: func(r *supervisor.Record) error {
+	return control.Watcher{
+		Record: func(r *control.Record) error {
 			if r.Event == nil {
 				return nil
 			}
@@ -105,9 +105,9 @@ func (inv *invocation) eventWatcher() supervisor.Watcher {
 }
 
 // recordWatcher returns a watcher that prints records in JSON, a line each.
-func (inv *invocation) recordWatcher() supervisor.Watcher {
-	return supervisor.Watcher{
-		Record: func(r *supervisor.Record) error {
+func (inv *invocation) recordWatcher() control.Watcher {
+	return control.Watcher{
+		Record: func(r *control.Record) error {
 			line, err := json.Marshal(r)
 			if err != nil {
 				return err

@@ -2,10 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 func promptFlag(v *value) *commandFlag {
@@ -14,7 +13,7 @@ func promptFlag(v *value) *commandFlag {
 }
 
 func (inv *invocation) sessionSendCommand() *command {
-	var prompt, output value
+	var prompt, output, timeout value
 	var noWait bool
 	output.words = func() []string { return []string{"text", "events", "json"} }
 	return &command{
@@ -33,6 +32,7 @@ Ctrl-C ends the waiting; the turn goes on.`,
 		flags: []*commandFlag{
 			promptFlag(&prompt),
 			option("output-format", "print `OUTPUT`: text, events or json (default: text)", &output),
+			option("timeout", "interrupt the turn when it takes longer than `DURATION` (default: that of the session)", &timeout),
 			toggle("no-wait", "queue the message and go; --format json tells the number of its turn", &noWait),
 		},
 		examples: []example{
@@ -41,7 +41,7 @@ Ctrl-C ends the waiting; the turn goes on.`,
 			{"work that nobody waits for", `bus-agent session send review --no-wait "Run the tests"`},
 		},
 		exits: exitCodes("the turn succeeded, or the message is queued", "the turn failed or was interrupted, or the session has ended"),
-		words: inv.sessionWords(liveSessions),
+		words: inv.sessionWords(control.Entry.Served),
 		slow:  true,
 		run: func(ctx context.Context, call call) error {
 			text, err := inv.neededText(ctx, call.args[1:], prompt)
@@ -52,14 +52,18 @@ Ctrl-C ends the waiting; the turn goes on.`,
 			if err != nil {
 				return err
 			}
-			all, entry, err := inv.findSession(call.args[0])
+			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
-			if noWait {
-				return inv.sendAndGo(ctx, all, entry, text)
+			m := control.Message{Text: text}
+			if err := parseDuration("timeout", timeout, &m.TurnTimeout); err != nil {
+				return err
 			}
-			return inv.sendAndWait(ctx, all, entry, text, format)
+			if noWait {
+				return inv.sendAndGo(ctx, client, entry, m)
+			}
+			return inv.sendAndWait(ctx, client, entry, m, format)
 		},
 	}
 }
@@ -93,8 +97,8 @@ type queued struct {
 	Steered bool `json:"steered"`
 }
 
-func (inv *invocation) sendAndGo(ctx context.Context, all *supervisor.Sessions, entry supervisor.Entry, text string) error {
-	turn, _, err := all.Send(ctx, entry, text, false, supervisor.Watcher{})
+func (inv *invocation) sendAndGo(ctx context.Context, client *control.Client, entry control.Entry, m control.Message) error {
+	turn, err := client.Send(ctx, entry, m)
 	switch {
 	case err != nil:
 		return canceledBy(ctx, err)
@@ -104,22 +108,17 @@ func (inv *invocation) sendAndGo(ctx context.Context, all *supervisor.Sessions, 
 	return nil
 }
 
-func (inv *invocation) sendAndWait(ctx context.Context, all *supervisor.Sessions, entry supervisor.Entry, text, format string) error {
+func (inv *invocation) sendAndWait(ctx context.Context, client *control.Client, entry control.Entry, m control.Message, format string) error {
 	if err := inv.out.open(); err != nil {
 		return err
 	}
 	v := &view{inv: inv, streamed: format != "events" && !inv.global.quiet}
 	watcher, finish := inv.turnWatcher(v, entry, format)
-	_, result, err := all.Send(ctx, entry, text, true, watcher)
+	outcome, err := client.Ask(ctx, entry, m, watcher)
 	finish()
-	if err != nil {
-		return canceledBy(ctx, err)
-	}
-	if result == nil {
-		return errors.New("the session's supervisor gave no result")
-	}
-	outcome, err := result.Outcome()
 	switch {
+	case outcome.Runtime == "": // there was no turn
+		return canceledBy(ctx, err)
 	case format == "json":
 		if printErr := inv.out.printJSON(report(outcome, err)); printErr != nil && err == nil {
 			return printErr
@@ -131,19 +130,19 @@ func (inv *invocation) sendAndWait(ctx context.Context, all *supervisor.Sessions
 }
 
 // turnWatcher shows a turn while it happens, and a function that ends that.
-func (inv *invocation) turnWatcher(v *view, entry supervisor.Entry, format string) (supervisor.Watcher, func()) {
+func (inv *invocation) turnWatcher(v *view, entry control.Entry, format string) (control.Watcher, func()) {
 	switch {
 	case format == "events":
 		return inv.eventWatcher(), func() {}
 	case !v.streamed:
-		return supervisor.Watcher{}, func() {}
+		return control.Watcher{}, func() {}
 	}
 	if v.mayspin() {
 		inv.out.before = inv.screen.clear
 		inv.screen.spin("waiting for " + entry.Runtime)
 	}
 	p := inv.newRecordPrinter(v.conversation(), entry)
-	return supervisor.Watcher{Record: p.print, Missed: p.missed}, func() {
+	return control.Watcher{Record: p.print, Missed: p.missed}, func() {
 		inv.screen.clear()
 		inv.screen.endLine()
 	}
@@ -166,18 +165,18 @@ for the answer; "session watch" shows it.`,
 			{"a hint", `bus-agent session steer review "Leave out the tests"`},
 		},
 		exits: exitCodes("the message has arrived, or is the next turn", "the session has ended"),
-		words: inv.sessionWords(liveSessions),
+		words: inv.sessionWords(control.Entry.Served),
 		slow:  true,
 		run: func(ctx context.Context, call call) error {
 			text, err := inv.neededText(ctx, call.args[1:], prompt)
 			if err != nil {
 				return err
 			}
-			all, entry, err := inv.findSession(call.args[0])
+			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
-			turn, steered, err := all.Steer(ctx, entry, text)
+			turn, steered, err := client.Steer(ctx, entry, control.Message{Text: text})
 			switch {
 			case err != nil:
 				return canceledBy(ctx, err)

@@ -1,16 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/runner"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // startTime is how long an agent may take until it takes messages, where nothing
@@ -20,8 +21,8 @@ const startTime = 3 * time.Minute
 // startOptions are the flags of "session start" as they were given.
 type startOptions struct {
 	runOptions
-	name, idle, approvalTimeout, bead, mode value
-	hookFiles, hookCommands                 values
+	name, idle, turnTimeout, approvalTimeout, bead, mode value
+	hookFiles, hookCommands                              values
 }
 
 // sharedFlags are those that start has in common with run.
@@ -43,6 +44,7 @@ func (o *startOptions) flags(inv *invocation) []*commandFlag {
 		option("timeout", "give up when the agent takes no messages after `DURATION` (default: 3m)", &o.timeout),
 		o.modeFlag(),
 		o.idleFlag(),
+		o.turnTimeoutFlag(),
 		o.approvalFlag(),
 		o.hookFileFlag(),
 		o.hookCommandFlag(),
@@ -52,6 +54,10 @@ func (o *startOptions) flags(inv *invocation) []*commandFlag {
 
 func (o *startOptions) idleFlag() *commandFlag {
 	return option("idle", "end the session after `DURATION` without a message (default: never)", &o.idle)
+}
+
+func (o *startOptions) turnTimeoutFlag() *commandFlag {
+	return option("turn-timeout", "interrupt each turn that takes longer than `DURATION` (default: no limit)", &o.turnTimeout)
 }
 
 func (o *startOptions) approvalFlag() *commandFlag {
@@ -81,74 +87,50 @@ permission wait for "session approve" and are declined after --approval-timeout.
 		words: func([]string) []string { return nil },
 		slow:  true,
 		run: func(ctx context.Context, call call) error {
-			settings, err := inv.sessionSettings(ctx, o, call.rest)
+			opts, err := inv.sessionOptions(ctx, o, call.rest)
 			if err != nil {
 				return err
 			}
-			text, err := inv.messageText(ctx, call.args, o.prompt)
-			if err != nil {
+			if opts.InitialPrompt, err = inv.messageText(ctx, call.args, o.prompt); err != nil {
 				return err
 			}
-			return inv.startSession(ctx, o.name, settings, text)
+			return inv.startSession(ctx, o.name, opts)
 		},
 	}
 }
 
-// sessionSettings is what a session is started with, as its supervisor gets it.
-type sessionSettings struct {
-	Runtime             string                `json:"runtime,omitempty"`
-	Workdir             string                `json:"workdir"`
-	Model               string                `json:"model,omitempty"`
-	Effort              agent.ReasoningEffort `json:"effort,omitempty"`
-	Verbosity           agent.Verbosity       `json:"verbosity,omitempty"`
-	Access              agent.Access          `json:"access,omitempty"`
-	AllowCommands       []string              `json:"allow_commands,omitempty"`
-	AddDirs             []string              `json:"add_dirs,omitempty"`
-	Args                []string              `json:"args,omitempty"`
-	TrustWorkspace      bool                  `json:"trust_workspace,omitempty"`
-	RequireInstructions bool                  `json:"require_instructions,omitempty"`
-	RequireConfigured   bool                  `json:"require_configured,omitempty"`
-	StartTimeout        time.Duration         `json:"start_timeout"`
-	Idle                time.Duration         `json:"idle,omitempty"`
-	ApprovalTimeout     time.Duration         `json:"approval_timeout,omitempty"`
-	Bead                string                `json:"bead,omitempty"`
-	Mode                sessions.Mode         `json:"mode,omitempty"`
-	// Hooks are told what happens, beside those of the preferences.
-	Hooks []sessions.SinkSpec `json:"hooks,omitempty"`
-	// Env may hold secrets; it is not stored.
-	Env []string `json:"env,omitempty"`
-	// Record says how the session is recorded, nil that it is not.
-	Record *recordSettings `json:"record,omitempty"`
-	// Resume is the runtime's ID of the session to go on with.
-	Resume string `json:"resume,omitempty"`
-}
-
-// sessionSettings turns the flags into settings.
-func (inv *invocation) sessionSettings(ctx context.Context, o *startOptions, rest []string) (sessionSettings, error) {
+// sessionOptions turns the flags into options.
+func (inv *invocation) sessionOptions(ctx context.Context, o *startOptions, rest []string) (control.StartOptions, error) {
 	req, err := inv.sessionRequest(&o.runOptions)
 	if err != nil {
-		return sessionSettings{}, err
+		return control.StartOptions{}, err
 	}
-	s := sessionSettings{
-		Runtime: req.Runtime, Workdir: req.Workdir, Model: req.Model, Effort: req.ReasoningEffort, Verbosity: req.Verbosity,
+	opts := control.StartOptions{Env: environMap(req.Env), Settings: control.Settings{
+		Runtime: req.Runtime, WorkDir: req.Workdir, Model: req.Model, ReasoningEffort: req.ReasoningEffort, Verbosity: req.Verbosity,
 		Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs, Args: rest,
 		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, RequireConfigured: o.requireConfigured,
-		StartTimeout: req.Timeout, Env: req.Env,
+		StartTimeout: cmp.Or(req.Timeout, startTime), Bead: o.bead.text,
+	}}
+	if opts.Mode, err = o.parseMode(); err != nil {
+		return opts, err
 	}
-	if s.Mode, err = o.parseMode(); err != nil {
-		return sessionSettings{}, err
+	if opts.Record, err = inv.recordSettings(ctx, &o.recordOptions, inv.screen.warn); err != nil {
+		return opts, err
 	}
-	if s.StartTimeout == 0 {
-		s.StartTimeout = startTime
+	if err := inv.addHooks(o, &opts.Settings); err != nil {
+		return opts, err
 	}
-	s.Bead = o.bead.text
-	if s.Record, err = inv.recordSettings(ctx, &o.recordOptions, inv.screen.warn); err != nil {
-		return sessionSettings{}, err
+	return opts, o.times(&opts.Settings)
+}
+
+// environMap returns the variables of a list that was checked.
+func environMap(list []string) map[string]string {
+	environ := make(map[string]string, len(list))
+	for _, entry := range list {
+		name, value, _ := strings.Cut(entry, "=")
+		environ[name] = value
 	}
-	if err := inv.addHooks(o, &s); err != nil {
-		return sessionSettings{}, err
-	}
-	return s, o.times(&s)
+	return environ
 }
 
 // sessionRequest turns the flags that sessions have in common with runs into a
@@ -174,8 +156,8 @@ func (inv *invocation) sessionRequest(o *runOptions) (agent.Request, error) {
 	return req, nil
 }
 
-// settlePaths makes the paths of a request absolute: the supervisor has another
-// current directory, so what is relative would be something else there.
+// settlePaths makes the paths of a request absolute: the process that holds the
+// session has another current directory, so what is relative would be something else there.
 func settlePaths(req *agent.Request) error {
 	workdir, err := filepath.Abs(req.Workdir)
 	if err != nil {
@@ -191,72 +173,48 @@ func settlePaths(req *agent.Request) error {
 }
 
 // times fills in how long things may take.
-func (o *startOptions) times(s *sessionSettings) error {
-	for _, f := range []struct {
-		name  string
-		value value
-		to    *time.Duration
-	}{{"idle", o.idle, &s.Idle}, {"approval-timeout", o.approvalTimeout, &s.ApprovalTimeout}} {
-		if !f.value.set {
-			continue
-		}
-		d, err := runner.ParseTimeout(f.value.text)
-		if err != nil {
-			return agent.Usagef("--%s: %w", f.name, err)
-		}
-		*f.to = d
+func (o *startOptions) times(s *control.Settings) error {
+	return errors.Join(parseDuration("idle", o.idle, &s.Idle), parseDuration("turn-timeout", o.turnTimeout, &s.TurnTimeout),
+		parseDuration("approval-timeout", o.approvalTimeout, &s.ApprovalTimeout))
+}
+
+// parseDuration parses the value of a flag where it was given.
+func parseDuration(flag string, v value, to *time.Duration) error {
+	if !v.set {
+		return nil
 	}
+	d, err := runner.ParseTimeout(v.text)
+	if err != nil {
+		return agent.Usagef("--%s: %w", flag, err)
+	}
+	*to = d
 	return nil
 }
 
 // startSession starts a session and prints how it is called.
-func (inv *invocation) startSession(ctx context.Context, name value, settings sessionSettings, text string) error {
+func (inv *invocation) startSession(ctx context.Context, name value, opts control.StartOptions) error {
 	if name.set && name.text == "" {
 		return agent.Usagef("--name is given an empty value; leave it out or name something")
 	}
-	all, err := inv.sessions()
+	opts.Name = name.text
+	client, err := inv.sessions()
 	if err != nil {
 		return err
 	}
-	stored := settings
-	stored.Env = nil
-	kept, err := json.Marshal(stored)
-	if err != nil {
-		return err
-	}
-	entry, err := all.Create(ctx, supervisor.Entry{
-		Name: name.text, CanonicalID: sessions.IdentityOf(settings.Env, "").SessionID,
-		Runtime: settings.Runtime, Workdir: settings.Workdir, Settings: kept,
-	})
-	if err != nil {
-		return err
-	}
-	if err := inv.launch(ctx, all, entry, settings, text); err != nil {
-		all.Remove(entry.ID)
-		return err
-	}
-	return inv.printHandle(ctx, all, entry.ID)
-}
-
-// launch starts the supervisor of a session and waits until it can be used.
-func (inv *invocation) launch(ctx context.Context, all *supervisor.Sessions, entry supervisor.Entry, settings sessionSettings, text string) error {
 	if inv.env.Executable == "" {
 		return &failure{text: "sessions cannot be started", err: errNoExecutable}
 	}
-	entry.Workdir = settings.Workdir // what was stored may differ
-	input, err := json.Marshal(supervision{Folder: all.Folder, Entry: entry, Settings: settings, Message: text})
+	entry, err := client.Start(ctx, opts)
 	if err != nil {
-		return err
+		return canceledBy(ctx, err)
 	}
-	err = all.Launch(ctx, entry, supervisor.Launch{
-		Path: inv.env.Executable, Args: []string{program, superviseCommand}, Environ: inv.env.Environ, Input: input,
-		Report: inv.launchReport,
-	})
-	return canceledBy(ctx, err)
+	return inv.printLabel(ctx, client, entry)
 }
 
-// launchReport shows what a supervisor says before the session is ready.
-func (inv *invocation) launchReport(r supervisor.Report) {
+var errNoExecutable = errors.New("the program does not know its own file")
+
+// showReport shows what a session reports before it is ready.
+func (inv *invocation) showReport(r control.Report) {
 	switch {
 	case r.Warning != "":
 		inv.screen.warn(r.Warning)
@@ -266,16 +224,12 @@ func (inv *invocation) launchReport(r supervisor.Report) {
 	}
 }
 
-// printHandle prints how a session is called.
-func (inv *invocation) printHandle(ctx context.Context, all *supervisor.Sessions, id string) error {
-	entry, err := all.Load(id)
-	if err != nil {
-		return err
-	}
+// printLabel prints how a session is called.
+func (inv *invocation) printLabel(ctx context.Context, client *control.Client, entry control.Entry) error {
 	if !inv.global.json() {
-		return inv.out.print(entry.Handle() + "\n")
+		return inv.out.print(entry.Label() + "\n")
 	}
-	status, err := all.Show(ctx, entry)
+	status, err := client.Show(ctx, entry)
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/supervisor"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 func (inv *invocation) sessionStopCommand() *command {
@@ -21,15 +20,15 @@ func (inv *invocation) sessionStopCommand() *command {
 		details: `Ends the agent and everything it has started, and returns when nothing of it is
 left. A running turn is given up, and messages that wait are not delivered. A
 session that has ended is left as it is. Of one that has crashed, what lives on is
-ended, and it is put down as ended. One whose socket is gone is ended by SIGTERM to
+ended, and it is marked as stopped. One whose socket is gone is ended by SIGTERM to
 the process that holds it.`,
 		flags:    []*commandFlag{option("reason", "write down `TEXT` as the reason", &reason)},
 		examples: []example{{"that is all", `bus-agent session stop review --reason "all done"`}},
 		exits:    exitCodes("the session has ended", "it could not be ended"),
-		words:    inv.sessionWords(liveSessions),
+		words:    inv.sessionWords(control.Entry.Served),
 		slow:     true,
 		run: func(ctx context.Context, call call) error {
-			all, entry, err := inv.findSession(call.args[0])
+			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
@@ -38,10 +37,10 @@ the process that holds it.`,
 			if text == "" {
 				text = "stopped"
 			}
-			err = all.Stop(ctx, entry, text)
-			if errors.Is(err, supervisor.ErrUnreachable) {
-				inv.screen.warn(fmt.Sprintf("session %s has lost its socket; it is ended by SIGTERM to process %d", entry.Handle(), entry.PID))
-				err = all.Terminate(ctx, entry)
+			err = client.Stop(ctx, entry, text)
+			if errors.Is(err, control.ErrUnreachable) {
+				inv.screen.warn(fmt.Sprintf("session %s has lost its socket; it is ended by SIGTERM to process %d", entry.Label(), entry.OwnerPID))
+				err = client.Terminate(ctx, entry)
 			}
 			return canceledBy(ctx, err)
 		},
@@ -65,6 +64,7 @@ PROMPT, or what --prompt names, is the next message.`,
 			promptFlag(&o.prompt),
 			option("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
 			o.idleFlag(),
+			o.turnTimeoutFlag(),
 			o.approvalFlag(),
 			o.hookFileFlag(),
 			o.hookCommandFlag(),
@@ -78,41 +78,35 @@ PROMPT, or what --prompt names, is the next message.`,
 			if err != nil {
 				return err
 			}
-			all, entry, err := inv.findSession(call.args[0])
+			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
-			settings, err := inv.resumed(o, entry)
-			if err != nil {
+			opts := control.StartOptions{InitialPrompt: text}
+			if err := inv.resumeOptions(o, entry, &opts); err != nil {
 				return err
 			}
 			defer inv.removeLeft(context.WithoutCancel(ctx), entry) // that of the crash
-			if err := inv.launch(ctx, all, entry, settings, text); err != nil {
-				return err
+			entry, err = client.Resume(ctx, entry, opts)
+			if err != nil {
+				return canceledBy(ctx, err)
 			}
-			return inv.printHandle(ctx, all, entry.ID)
+			return inv.printLabel(ctx, client, entry)
 		},
 	}
 }
 
-// resumed returns the settings for going on with a session.
-func (inv *invocation) resumed(o *startOptions, entry supervisor.Entry) (sessionSettings, error) {
-	var s sessionSettings
-	switch {
-	case entry.Live():
-		return s, agent.Usagef("session %s has not ended", entry.Handle())
-	case entry.SessionID == "":
-		return s, agent.Usagef("session %s has ended before its runtime gave it an ID; there is nothing to go on with", entry.Handle())
-	}
-	if err := json.Unmarshal(entry.Settings, &s); err != nil {
-		return s, &failure{text: "the settings of session " + entry.Handle() + " cannot be read", err: err}
-	}
+// resumeOptions turns the flags of "session resume" into options.
+func (inv *invocation) resumeOptions(o *startOptions, entry control.Entry, opts *control.StartOptions) error {
 	if err := checkEnv(o.env.list); err != nil {
-		return s, err
+		return err
 	}
-	if err := inv.addHooks(o, &s); err != nil {
-		return s, err
+	opts.Env = environMap(o.env.list)
+	if len(o.hookFiles.list)+len(o.hookCommands.list) > 0 {
+		opts.Hooks = slices.Clone(entry.Hooks)
 	}
-	s.Runtime, s.Resume, s.Env = entry.Runtime, entry.SessionID, o.env.list
-	return s, o.times(&s)
+	if err := inv.addHooks(o, &opts.Settings); err != nil {
+		return err
+	}
+	return o.times(&opts.Settings)
 }

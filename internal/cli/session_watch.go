@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // watchOptions are the flags of "session watch" as they were given.
@@ -32,7 +32,7 @@ too. With the output format events the events are printed as by "run"; --format 
 prints every record, a line each, with messages, answers and results.`,
 		json: true,
 		flags: []*commandFlag{
-			toggle("follow", "go on until the session ends", &o.follow),
+			toggle("follow", "continue until the session ends", &o.follow),
 			option("last", "begin with the last `N` records; 0 for none (default: all that are kept)", &o.last),
 			option("until", "follow until the session is in `STATE`: ready or waiting", &o.until),
 			option("output-format", "print `OUTPUT`: text or events (default: text)", &o.output),
@@ -69,20 +69,20 @@ func (inv *invocation) watchSession(ctx context.Context, o *watchOptions, handle
 	if o.output.text == "events" && inv.global.json() {
 		return agent.Usagef("--output-format events and --format json both want standard output; leave one out")
 	}
-	all, entry, err := inv.findSession(handle)
+	client, entry, err := inv.findSession(handle)
 	if err != nil {
 		return err
 	}
 	p := inv.newRecordPrinter(inv.out, entry)
 	p.messages = true
-	watcher := supervisor.Watcher{Record: p.print, Missed: p.missed}
+	watcher := control.Watcher{Record: p.print, Missed: p.missed}
 	switch {
 	case inv.global.json():
 		watcher = inv.recordWatcher()
 	case o.output.text == "events":
 		watcher = inv.eventWatcher()
 	}
-	err = all.Watch(ctx, entry, last, o.follow || o.until.set, until, watcher)
+	err = client.Watch(ctx, entry, last, o.follow || o.until.set, until, watcher)
 	if lineErr := p.endLine(); err == nil {
 		err = lineErr
 	}

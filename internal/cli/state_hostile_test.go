@@ -19,10 +19,10 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/instructions"
-	"github.com/busdk/bus-agent/internal/supervisor"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runs"
-	"github.com/busdk/bus-agent/sessions"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // A stateFile is a file of state and all that is done with it, in a new folder.
@@ -62,12 +62,11 @@ var stateFiles = map[string]stateFile{
 		}
 		return err
 	}},
-	"session entry":     {path: sessionFile, use: useSessions},
-	"session lock":      {path: ".lock", use: useSessions, append: true, lock: true},
-	"supervisor entry":  {path: "0123abcd/entry.json", use: useSupervisor},
-	"names.lock":        {path: "names.lock", use: useSupervisor, append: true, lock: true},
-	"session log":       {path: "0123abcd/events.1.ndjson", use: useSupervisor},
-	"supervisor output": {path: "0123abcd/log", use: useSupervisor},
+	"session entry":  {path: sessionFile, use: useSessions},
+	"session lock":   {path: ".lock", use: useSessions, append: true, lock: true},
+	"old entry":      {path: "0123abcd/entry.json", use: useServed},
+	"session log":    {path: "0123abcd/events.1.ndjson", use: useServed},
+	"session output": {path: "0123abcd/log", use: useServed},
 	"cooldown": {path: "one.json", use: func(_ context.Context, dir string) error {
 		s := fallback.NewStore(dir)
 		_, _, err := s.Load("one", time.Now())
@@ -77,7 +76,7 @@ var stateFiles = map[string]stateFile{
 		return errors.Join(err, listErr, putErr)
 	}},
 	"runtime choice": {path: "work/.gastown/runtime.json", use: func(_ context.Context, dir string) error {
-		_, warnings := sessions.FindChoices(nil, filepath.Join(dir, "work"), new(registry.Registry))
+		_, warnings := control.FindChoices(nil, filepath.Join(dir, "work"), new(registry.Registry))
 		if len(warnings) > 0 {
 			return errors.New(strings.Join(warnings, "\n"))
 		}
@@ -85,11 +84,11 @@ var stateFiles = map[string]stateFile{
 	}},
 	"hook file": {path: "hooks.ndjson", append: true, use: func(ctx context.Context, dir string) error {
 		path := filepath.Join(dir, "hooks.ndjson")
-		sink, err := sessions.OpenFile(path)
+		sink, err := control.OpenFile(path)
 		if err == nil {
-			err = errors.Join(sink.Deliver(ctx, sessions.Payload{}), sink.(io.Closer).Close())
+			err = errors.Join(sink.Deliver(ctx, control.Payload{}), sink.(io.Closer).Close())
 		}
-		return errors.Join(err, sessions.File(path).Deliver(ctx, sessions.Payload{}))
+		return errors.Join(err, control.File(path).Deliver(ctx, control.Payload{}))
 	}},
 	"instructions": {path: "RULES.md", append: true, use: func(_ context.Context, dir string) error {
 		w, err := instructions.Open(instructions.Chain{Root: dir, Workdir: dir}, false)
@@ -155,7 +154,7 @@ var sessionFile = func() string {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := sessions.NewStore(dir).Save(context.Background(), sessions.Entry{SessionID: aSession}); err != nil {
+	if err := control.NewStore(dir).Save(context.Background(), control.Entry{SessionID: aSession}); err != nil {
 		panic(err)
 	}
 	found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -163,27 +162,32 @@ var sessionFile = func() string {
 }()
 
 func useSessions(ctx context.Context, dir string) error {
-	s := sessions.NewStore(dir)
+	s := control.NewStore(dir)
 	_, getErr := s.Get(aSession)
-	if errors.Is(getErr, sessions.ErrUnknown) {
+	if errors.Is(getErr, control.ErrUnknown) {
 		getErr = nil
 	}
-	_, _, err := s.List(sessions.Filter{})
+	_, _, err := s.List(control.Filter{})
 	_, pruneErr := s.Prune(ctx, time.Now())
-	return errors.Join(getErr, err, s.Save(ctx, sessions.Entry{SessionID: aSession}), pruneErr)
+	return errors.Join(getErr, err, s.Save(ctx, control.Entry{SessionID: aSession}), pruneErr)
 }
 
-func useSupervisor(ctx context.Context, dir string) error {
-	s := &supervisor.Sessions{Folder: dir}
-	e, err := s.Load("0123abcd")
-	_, listErr := s.List()
-	watchErr := s.Watch(ctx, supervisor.Entry{ID: "0123abcd", Stored: supervisor.StateEnded}, 10, false, "", supervisor.Watcher{
-		Record: func(*supervisor.Record) error { return nil }, Missed: func(int64) error { return nil },
-	})
-	s.LogTail("0123abcd")
-	_, createErr := s.Create(ctx, supervisor.Entry{Name: "new", Workdir: "/"})
-	e.ID = "0123abcd"
-	return errors.Join(ignoreMissing(err), listErr, watchErr, createErr, s.Save(e))
+func useServed(ctx context.Context, dir string) error {
+	store := control.NewStore(dir)
+	_, problems, listErr := store.List(control.Filter{})
+	errs := []error{listErr}
+	for _, p := range problems {
+		errs = append(errs, p.Err)
+	}
+	client := &control.Client{Store: store, Host: control.Program{Path: "/bin/true", Args: []string{"true"}}}
+	e := control.Entry{SessionID: "0123abcd", NativeID: "native", Folder: "0123abcd", State: session.StateStopped}
+	errs = append(errs, client.Watch(ctx, e, 10, false, "", control.Watcher{
+		Record: func(*control.Record) error { return nil }, Missed: func(int64) error { return nil },
+	}))
+	if _, err := client.Resume(ctx, e, control.StartOptions{}); !errors.Is(err, agent.ErrAgent) { // the program is none
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 func ignoreUsage(err error) error {

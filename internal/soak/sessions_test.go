@@ -14,8 +14,8 @@ import (
 
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
 	"github.com/busdk/bus-agent/session/sessiontest"
-	"github.com/busdk/bus-agent/sessions"
 )
 
 // speaker is the runtime that the stub holds sessions as.
@@ -27,13 +27,13 @@ func TestSessionsOneByOne(t *testing.T) {
 	atOnce(t)
 	box := newSandbox(t)
 	install(t, box)
-	m := &sessions.Manager{
+	m := &control.Manager{
 		Runner: &runner.Runner{
 			Environ: []string{"PATH=" + box.path("bin"), "HOME=" + box.path("home"), "TMPDIR=" + box.path("tmp")},
 			Warn:    func(line string) { t.Error("warning:", line) },
 		},
-		Store: sessions.NewStore(box.path("state")),
-		Hooks: sessions.NewHooks(func(line string) { t.Error(line) }, sessions.File(box.path("events"))),
+		Store: control.NewStore(box.path("state")),
+		Hooks: control.NewHooks(func(line string) { t.Error(line) }, control.File(box.path("events"))),
 	}
 	count := size(2_000, 5)
 	if err := brief(t, m, box.path("work"), "first"); err != nil { // makes what the process keeps
@@ -80,12 +80,12 @@ func TestSessionsOneByOne(t *testing.T) {
 }
 
 // brief holds a session of one turn.
-func brief(t *testing.T, m *sessions.Manager, workdir, text string) error {
-	h, err := m.Start(t.Context(), sessions.StartOptions{RuntimeName: speaker, WorkDir: workdir})
+func brief(t *testing.T, m *control.Manager, workdir, text string) error {
+	h, err := m.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: speaker, WorkDir: workdir}})
 	if err != nil {
 		return err
 	}
-	turn, err := m.Send(h, sessions.Message{Text: text})
+	turn, err := m.Send(h, control.Message{Text: text})
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func TestSupervisorsOneByOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := 2*min(count, 101) + 2; len(entries) > most { // a folder and a file each, and two locks
+	if most := 2*min(count, 101) + 1; len(entries) > most { // a folder and a file each, and the lock
 		t.Errorf("%d files and folders are left, want %d", len(entries), most)
 	}
 	for _, dir := range []string{"work", "tmp"} {
@@ -141,7 +141,7 @@ func TestSupervisorsOneByOne(t *testing.T) {
 // owner returns what identifies the supervisor of the only session that goes on.
 func owner(t *testing.T, state string) string {
 	t.Helper()
-	list, _, err := sessions.NewStore(state).List(sessions.Filter{})
+	list, _, err := control.NewStore(state).List(control.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

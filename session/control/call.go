@@ -1,0 +1,177 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// protocolVersion is the version of calls and replies. The protocol is described in
+// docs/sessions.md.
+const protocolVersion = 2
+
+// The operations of a call.
+const (
+	opShow      = "show"
+	opSend      = "send"
+	opSteer     = "steer"
+	opInterrupt = "interrupt"
+	opAnswer    = "answer"
+	opWatch     = "watch"
+	opStop      = "stop"
+)
+
+// What a call of opSend waits for, besides that the message is queued.
+const (
+	untilDelivered = "delivered" // that the agent has got it
+	untilOver      = "over"      // the end of the turn
+)
+
+// A call is what a client asks of the process that holds a session.
+type call struct {
+	Version     int              `json:"v"`
+	Operation   string           `json:"op"`
+	Text        string           `json:"text,omitempty"`
+	Delivery    session.Delivery `json:"delivery,omitempty"`
+	Timeout     time.Duration    `json:"timeout,omitempty"`
+	TurnTimeout time.Duration    `json:"turn_timeout,omitempty"`
+	Wait        string           `json:"wait,omitempty"`
+	Approval    string           `json:"approval,omitempty"`
+	Decision    session.Decision `json:"decision,omitempty"`
+	Last        int              `json:"last,omitempty"`
+	Follow      bool             `json:"follow,omitempty"`
+	Until       session.State    `json:"until,omitempty"`
+	Reason      string           `json:"reason,omitempty"`
+}
+
+func (c *call) message() Message {
+	return Message{Text: c.Text, Delivery: c.Delivery, Timeout: c.Timeout, TurnTimeout: c.TurnTimeout}
+}
+
+// A reply is a line of the answer. Which fields are set depends on the call.
+type reply struct {
+	Version int             `json:"v"`
+	Record  json.RawMessage `json:"record,omitempty"`
+	Missed  int64           `json:"missed,omitempty"`
+	Turn    int             `json:"turn,omitempty"`
+	Steered bool            `json:"steered,omitempty"`
+	Idle    bool            `json:"idle,omitempty"` // there was no turn to interrupt
+	Status  *Status         `json:"status,omitempty"`
+	Result  *Result         `json:"result,omitempty"`
+	Failure *Failure        `json:"failure,omitempty"`
+	Last    bool            `json:"last,omitempty"` // nothing follows
+}
+
+// A Record is one thing that happened in a session.
+type Record struct {
+	// Number counts the records of a session from 1.
+	Number int64 `json:"number"`
+	// Turn is the turn that it belongs to, counted from 1; 0 for none.
+	Turn int       `json:"turn,omitempty"`
+	Time time.Time `json:"time"`
+
+	// One of these is set.
+	Event    *agent.Event `json:"event,omitempty"`
+	Message  string       `json:"message,omitempty"` // was sent
+	Ended    *Result      `json:"ended,omitempty"`   // the turn is over
+	Answered *Answered    `json:"answered,omitempty"`
+	Stopped  string       `json:"stopped,omitempty"` // the session is over, and why
+	Warning  string       `json:"warning,omitempty"`
+}
+
+// Answered is an answer to a question for permission.
+type Answered struct {
+	Approval string           `json:"approval"`
+	Decision session.Decision `json:"decision"`
+}
+
+// A Result is how a turn ended.
+type Result struct {
+	agent.Result
+	DurationMS int64    `json:"duration_ms"`
+	Failure    *Failure `json:"failure,omitempty"`
+}
+
+func newResult(r agent.Result, err error) *Result {
+	return &Result{Result: r, DurationMS: r.Duration.Milliseconds(), Failure: failureOf(err)}
+}
+
+// Outcome returns what session.Turn.Wait returned.
+func (r *Result) Outcome() (agent.Result, error) {
+	result := r.Result
+	result.Duration = time.Duration(r.DurationMS) * time.Millisecond
+	return result, r.Failure.err()
+}
+
+// A Status is what a session is doing.
+type Status struct {
+	Entry
+	Turns   int  `json:"turns"`
+	Waiting int  `json:"waiting"` // messages that wait for their turn
+	Steers  bool `json:"steers"`
+	// Running reports whether the agent's process is alive, as far as is known here.
+	Running bool `json:"running"`
+	// Approvals are the approval requests that wait for an answer, oldest first.
+	Approvals []session.Approval `json:"approvals"`
+}
+
+// A Failure is an error as it is recorded, and as it is sent over a socket.
+type Failure struct {
+	Kind    string `json:"kind"`
+	Runtime string `json:"runtime,omitempty"`
+	Text    string `json:"text"`
+	Stderr  string `json:"stderr,omitempty"`
+	Code    int    `json:"code,omitempty"`
+}
+
+func failureOf(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	f := &Failure{Kind: agent.KindOf(err), Text: err.Error()}
+	if e, ok := errors.AsType[*agent.Error](err); ok {
+		f.Runtime, f.Text = e.Runtime, e.Err.Error()
+	}
+	if e, ok := errors.AsType[*agent.ExitError](err); ok {
+		f.Stderr, f.Code = e.Stderr, e.Code
+	}
+	return f
+}
+
+// remote is the text of an error with the exit that caused it.
+type remote struct {
+	text string
+	exit *agent.ExitError // may be nil
+}
+
+func (r *remote) Error() string { return r.text }
+
+func (r *remote) Unwrap() error {
+	if r.exit == nil {
+		return nil
+	}
+	return r.exit
+}
+
+// err returns the error that f was made of, as far as callers can tell.
+func (f *Failure) err() error {
+	if f == nil {
+		return nil
+	}
+	text := &remote{text: f.Text}
+	if f.Stderr != "" || f.Code != 0 {
+		text.exit = &agent.ExitError{Code: f.Code, Stderr: f.Stderr}
+	}
+	for _, kind := range []error{
+		agent.ErrUsage, agent.ErrNotInstalled, agent.ErrNoneAvailable, agent.ErrAuthentication, agent.ErrQuota,
+		agent.ErrAgent, agent.ErrTimeout, agent.ErrIdleTimeout, agent.ErrCanceled,
+	} {
+		if agent.KindOf(kind) == f.Kind {
+			return &agent.Error{Kind: kind, Runtime: f.Runtime, Err: text}
+		}
+	}
+	return text
+}

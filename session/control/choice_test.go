@@ -1,0 +1,104 @@
+package control_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/control"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	t.Parallel()
+	const users = `{"default":"other","runtimes":{"talker":{"bin":"talker","ready":"prompt","delivery":"tmux"},"other":{"bin":"/tmp/evil"},"nobody":{"bin":"x"}}}`
+	for name, c := range map[string]struct {
+		user, rig string
+		environ   string
+		call      string
+		token     string
+		source    string // the end of it
+		err       error
+		warning   string
+	}{
+		"none":                     {token: "mute", source: "first available"},
+		"the user's":               {user: `{"default":"talker:local"}`, token: "talker:local", source: "home/.gastown/runtimes.json"},
+		"the rig's wins":           {user: users, rig: `{"runtime":"talker"}`, token: "talker", source: "rig/.gastown/runtime.json", warning: `names the program "/tmp/evil" for other, which is not used`},
+		"a variable wins":          {rig: `{"runtime":"other"}`, environ: "BUS_AGENT=talker", token: "talker", source: "BUS_AGENT"},
+		"the call wins":            {rig: `{"runtime":"other"}`, call: "talker", token: "talker", source: "call"},
+		"an unknown runtime":       {rig: `{"runtime":"evil"}`, err: agent.ErrUsage},
+		"no JSON":                  {rig: `{"runtime"`, token: "mute", source: "first available", warning: "rig/.gastown/runtime.json is not used: "},
+		"of another shape":         {user: `{"default":1}`, token: "mute", source: "first available", warning: "home/.gastown/runtimes.json is not used: "},
+		"says nothing":             {user: `{}`, rig: `{"bin":"evil"}`, token: "mute", source: "first available"},
+		"too long to be a setting": {rig: `{"runtime":"` + strings.Repeat("x", 70<<10) + `"}`, token: "mute", source: "first available", warning: "more than 65536 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			workdir, home := filepath.Join(dir, "rig", "polecats", "ivy"), filepath.Join(dir, "home")
+			for _, d := range []string{workdir, home} {
+				if err := os.MkdirAll(d, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.user != "" {
+				write(t, filepath.Join(home, ".gastown", "runtimes.json"), c.user)
+			}
+			if c.rig != "" {
+				write(t, filepath.Join(dir, "rig", ".gastown", "runtime.json"), c.rig)
+			}
+			b := newBench(t, c.environ)
+			choices, warnings := control.FindChoices([]string{"HOME=" + home}, workdir, b.Runner.Registry)
+			if got := strings.Join(warnings, "\n"); !strings.Contains(got, c.warning) || (got == "") != (c.warning == "") {
+				t.Errorf("warnings %q", got)
+			}
+			selection, err := control.WithChoices(b.Runner, choices).Resolve(t.Context(), c.call)
+			if !errors.Is(err, c.err) || selection.Token != c.token || !strings.HasSuffix(selection.Source, c.source) {
+				t.Errorf("%s by %s, %v", selection.Token, selection.Source, err)
+			}
+			if c.err != nil && !strings.Contains(err.Error(), "runtime.json: ") {
+				t.Errorf("%v does not say where", err)
+			}
+			if b.Runner.Sources != nil || b.Runner.Preferences != nil {
+				t.Error("the runner itself was changed")
+			}
+		})
+	}
+}
+
+func TestIdentityOf(t *testing.T) {
+	t.Parallel()
+	for environ, want := range map[string]string{
+		"GT_SESSION_ID=a GT_SESSION_ID_ENV=X X=b N=c": "a",
+		"GT_SESSION_ID_ENV=X X=b N=c":                 "b",
+		"GT_SESSION_ID_ENV=X N=c":                     "c",
+		"GT_SESSION_ID= N=c":                          "c",
+		"":                                            "",
+	} {
+		if got := control.IdentityOf(strings.Fields(environ), "N").SessionID; got != want {
+			t.Errorf("%s: %q, want %q", environ, got, want)
+		}
+	}
+	id := control.IdentityOf([]string{"GT_ROLE=r", "GT_RIG=g", "GT_POLECAT=p", "BD_ACTOR=a", "GT_WORKDIR=/w", "GT_SESSION_ID=s"}, "")
+	if want := (control.Identity{SessionID: "s", Role: "r", Rig: "g", Polecat: "p", Actor: "a", WorkDir: "/w"}); id != want {
+		t.Errorf("%+v", id)
+	}
+	if back := control.IdentityOf(id.Environ("N"), ""); back != id {
+		t.Errorf("%+v", back)
+	}
+	if got := (control.Identity{}).Environ("N"); len(got) > 0 {
+		t.Errorf("nobody is %q", got)
+	}
+}

@@ -1,0 +1,274 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
+)
+
+// dialTime is how long it may take to reach the process that holds a session.
+const dialTime = 5 * time.Second
+
+// A Client reaches the sessions of a state folder that are served, whichever process
+// holds them: see [Manager.Serve] and [Client.Start]. [Store.Find] and [Store.List]
+// return their entries. Its methods may be called concurrently.
+type Client struct {
+	// Store is where the sessions are kept. Required.
+	Store *Store
+	// Host is the program that holds the sessions that the client starts.
+	Host Program
+	// Report receives what a session that is being started reports, from one
+	// goroutine. It may be nil.
+	Report func(Report)
+
+	stopLimit time.Duration // set by tests; 0 means the constant
+}
+
+// A Watcher takes what happens in a session. An error of one of its functions ends
+// the call, and nothing else. Nil functions are not called.
+type Watcher struct {
+	// Record takes what happened, in order.
+	Record func(*Record) error
+	// Missed takes the number of records that were removed before they were read.
+	Missed func(n int64) error
+}
+
+// errLost is the error of a call whose answer does not end.
+var errLost = errors.New("the process that holds the session has ended without an answer; \"doctor\" finds what it left")
+
+// call calls the process that holds a session and returns the last line of its
+// answer.
+func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last reply, err error) {
+	if !e.Served() {
+		return reply{}, notServed(e)
+	}
+	dialer := net.Dialer{Timeout: dialTime}
+	conn, err := dialer.DialContext(ctx, "unix", c.Store.socket(e))
+	if err != nil {
+		return reply{}, &unreachable{e, err}
+	}
+	defer conn.Close()
+	if !isOwnPeer(conn) {
+		return reply{}, fmt.Errorf("session %s cannot be reached: its socket is another user's", e.Label())
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer func() {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
+	what.Version = protocolVersion
+	line, err := json.Marshal(what)
+	if err != nil {
+		return reply{}, err
+	}
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return reply{}, fmt.Errorf("%w: %w", errLost, err)
+	}
+	turn := 0
+	for replies := bufio.NewReaderSize(conn, 64<<10); ; {
+		line, err := readReply(replies)
+		if err != nil {
+			return reply{}, err
+		}
+		var r reply
+		if err := json.Unmarshal(line, &r); err != nil {
+			return reply{}, fmt.Errorf("the process that holds the session is not understood: %w", err)
+		}
+		if err := w.take(&r); err != nil {
+			return reply{}, err
+		}
+		if r.Turn != 0 {
+			turn = r.Turn
+		}
+		if !r.Last {
+			continue
+		}
+		r.Turn = turn
+		if r.Version != protocolVersion && r.Failure != nil {
+			return r, &olderHolder{r.Failure.err()}
+		}
+		return r, r.Failure.err()
+	}
+}
+
+// olderHolder is the refusal of a process that speaks another version of the
+// protocol.
+type olderHolder struct{ error }
+
+func (o *olderHolder) Unwrap() error { return o.error }
+
+// maxReply bounds a line of an answer, in bytes: one that holds a record and little
+// more.
+const maxReply = maxRecord + 1<<20
+
+// readReply reads a line of an answer. Anything can be in the place of the socket.
+func readReply(from *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := from.ReadSlice('\n')
+		switch {
+		case len(line)+len(part) > maxReply:
+			return nil, fmt.Errorf("the process that holds the session is not understood: it answers with a line of more than %d bytes", maxReply)
+		case err == nil:
+			return append(line, part...), nil
+		case err != bufio.ErrBufferFull:
+			return nil, errLost
+		}
+		line = append(line, part...)
+	}
+}
+
+func (w Watcher) take(r *reply) error {
+	if r.Missed > 0 && w.Missed != nil {
+		if err := w.Missed(r.Missed); err != nil {
+			return err
+		}
+	}
+	if r.Record == nil || w.Record == nil {
+		return nil
+	}
+	var record Record
+	if err := json.Unmarshal(r.Record, &record); err != nil {
+		return fmt.Errorf("the process that holds the session is not understood: %w", err)
+	}
+	return w.Record(&record)
+}
+
+// notServed is the error of a call to a session that cannot be called.
+func notServed(e Entry) error {
+	reason := func(err error, format string, args ...any) error {
+		text := fmt.Sprintf("session %s %s", e.Label(), fmt.Sprintf(format, args...))
+		return &agent.Error{Kind: agent.ErrAgent, Err: &because{text, err}}
+	}
+	const resume = "; \"session resume %s\" goes on with it"
+	switch {
+	case e.State == session.StateElsewhere:
+		return reason(ErrElsewhere, "goes on elsewhere, on another machine or in another container")
+	case e.State == session.StateCrashed:
+		return reason(ErrNotRunning, "has crashed"+resume, e.Label())
+	case !e.State.Ended():
+		return reason(ErrElsewhere, "is held by another process, which does not serve it")
+	case e.Reason != "":
+		return reason(ErrNotRunning, "has ended: %s"+resume, e.Reason, e.Label())
+	}
+	return reason(ErrNotRunning, "has ended"+resume, e.Label())
+}
+
+// because is an error with a text of its own.
+type because struct {
+	text  string
+	cause error
+}
+
+func (b *because) Error() string { return b.text }
+func (b *because) Unwrap() error { return b.cause }
+
+// Show returns what a session is doing. One that is not served is described by its
+// entry.
+func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
+	if e.Served() {
+		ctx, cancel := context.WithTimeout(ctx, dialTime)
+		defer cancel()
+		last, err := c.call(ctx, e, call{Operation: opShow}, Watcher{})
+		if err == nil && last.Status != nil {
+			return *last.Status, nil
+		}
+		// It may have ended in the meantime.
+		if now, err := c.Store.Get(e.SessionID); err == nil {
+			e = now
+		}
+		if e.Served() && (e.State != session.StateStarting || e.Owner != process.Self()) {
+			e.State = session.StateUnreachable
+		}
+	}
+	running, _ := e.Running() // what cannot be told is not known to run
+	return Status{Entry: e, Running: running, Approvals: []session.Approval{}}, nil
+}
+
+// Send queues a message for a turn of its own and returns the number of the turn.
+func (c *Client) Send(ctx context.Context, e Entry, m Message) (turn int, err error) {
+	last, err := c.call(ctx, e, sendCall(m, ""), Watcher{})
+	return last.Turn, err
+}
+
+// Ask sends a message and waits for the end of its turn, of which w takes the
+// records. It returns what [session.Turn.Wait] does. When ctx ends the turn
+// continues.
+func (c *Client) Ask(ctx context.Context, e Entry, m Message, w Watcher) (agent.Result, error) {
+	last, err := c.call(ctx, e, sendCall(m, untilOver), w)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	if last.Result == nil {
+		return agent.Result{}, errors.New("the process that holds the session gave no result")
+	}
+	return last.Result.Outcome()
+}
+
+func sendCall(m Message, wait string) call {
+	return call{Operation: opSend, Text: m.Text, Delivery: m.Delivery, Timeout: m.Timeout, TurnTimeout: m.TurnTimeout, Wait: wait}
+}
+
+// Steer adds a message to the running turn. It returns the number of the turn that
+// has got it, and whether that was running before.
+func (c *Client) Steer(ctx context.Context, e Entry, m Message) (turn int, steered bool, err error) {
+	what := sendCall(m, "")
+	what.Operation = opSteer
+	last, err := c.call(ctx, e, what, Watcher{})
+	return last.Turn, last.Steered, err
+}
+
+// Interrupt ends the running turn or, where none is running, the first that waits, and
+// reports whether there was one. It waits for at most limit until the agent answers.
+func (c *Client) Interrupt(ctx context.Context, e Entry, limit time.Duration) (interrupted bool, err error) {
+	unheeded := &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s: the agent did not respond to the interrupt; \"session stop %s\" ends it", e.Label(), e.Label())}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, unheeded)
+	defer cancel()
+	last, err := c.call(ctx, e, call{Operation: opInterrupt}, Watcher{})
+	if err != nil && context.Cause(ctx) == error(unheeded) {
+		err = unheeded
+	}
+	return err == nil && !last.Idle, err
+}
+
+// Answer answers the approval request with an ID; "" is the only one that is open.
+func (c *Client) Answer(ctx context.Context, e Entry, approvalID string, d session.Decision) error {
+	_, err := c.call(ctx, e, call{Operation: opAnswer, Approval: approvalID, Decision: d}, Watcher{})
+	return err
+}
+
+// Watch passes on the last records, all of them when last is negative. With follow
+// it continues until the session ends or is in the state until, "" for none. The
+// records of a session that has ended are read from its folder.
+func (c *Client) Watch(ctx context.Context, e Entry, last int, follow bool, until session.State, w Watcher) error {
+	if e.Served() {
+		_, err := c.call(ctx, e, call{Operation: opWatch, Last: last, Follow: follow, Until: until}, w)
+		return err
+	}
+	if e.Folder == "" {
+		return notServed(e)
+	}
+	at, end, err := lastRecords(c.Store.folder(e), last)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	for ctx.Err() == nil {
+		line, _, missed, err := at.read(end)
+		if err == nil {
+			err = w.take(&reply{Record: line, Missed: missed})
+		}
+		if err != nil || line == nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,28 @@
+// Package control manages the sessions of a user: it starts, resumes, messages
+// and stops them, keeps in a small folder what became of each, and tells hooks about
+// them. It is the Agent Runtime Interface of the specification over
+// [runner.Runner.StartSession].
+//
+// A [Manager] holds the sessions that it has started; they end with its process. A
+// [Client] reaches the sessions that other processes hold and serve, and starts
+// sessions in a process of their own, which calls [Serve]: that is what the command
+// line does. What is known of a session is in the [Entry] that the [Store] keeps,
+// for all processes: which sessions there are, what they do, and the [Settings] with
+// which each is resumed after its end.
+//
+// # Environment
+//
+// The agent of a session and its tools know the session by the variables of the
+// environment contract: see [Identity].
+//
+// # Hooks
+//
+// A [Hooks] passes events on to any number of sinks: functions, a file of lines of
+// JSON, commands of the user's. Sinks are given by the user, never by a
+// repository. None of them can block or fail a session.
+//
+// # Choice of runtime
+//
+// [FindChoices] reads the files runtimes.json and runtime.json, which say which
+// runtime sessions use by default, and nothing else.
+package control

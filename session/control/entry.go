@@ -1,0 +1,157 @@
+package control
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
+)
+
+// An Entry is what the state folder holds of a session, whichever process holds the
+// session. It has no secrets: the environment and what was said are not part of it.
+type Entry struct {
+	// SessionID is the canonical ID, GT_SESSION_ID; NativeID the one by which the
+	// runtime knows the session, empty until it is known. Name is what users call
+	// the session; it may be empty.
+	SessionID string `json:"session_id"`
+	NativeID  string `json:"native_id"`
+	Name      string `json:"name,omitempty"`
+
+	// Settings are those with which the session was started last, with the runtime
+	// token, the workdir, absolute, and the mode that they came to. NativeModel is
+	// the model as the runtime names it, empty until it is known.
+	Settings
+	NativeModel string `json:"native_model,omitempty"`
+
+	Role    string `json:"role"`
+	Rig     string `json:"rig"`
+	Polecat string `json:"polecat"`
+	Actor   string `json:"actor"`
+
+	State  session.State `json:"state"`
+	Reason string        `json:"reason"` // why it ended
+
+	// Folder is the name of the folder of a session that is served, beside its
+	// entry: its log and its socket are there. Empty for one that only the process
+	// that holds it can reach.
+	Folder string `json:"folder,omitempty"`
+
+	PID int `json:"pid"` // of the agent, the last one; 0 before it has started
+	// Process and Owner identify the agent's process and the one that holds the
+	// session, with the PID OwnerPID; see process.Identify. Host is the name of
+	// their machine.
+	Process  string `json:"process"`
+	Owner    string `json:"owner"`
+	OwnerPID int    `json:"owner_pid"`
+	// OwnerEnds says that the process that holds the session ends with it.
+	OwnerEnds bool   `json:"owner_ends,omitempty"`
+	Host      string `json:"host"`
+
+	// Created is when the runtime's session is known to have existed first,
+	// Started and Ready when the agent was started last and could take messages.
+	Created time.Time `json:"created,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ready   time.Time `json:"ready,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+
+	version int  // of its file
+	locked  bool // a process that cannot be seen from here holds the lock of the folder
+}
+
+// Errors of entries and handles.
+var (
+	// ErrUnknown: there is no such session.
+	ErrUnknown = errors.New("no such session")
+	// ErrRunning: the session runs.
+	ErrRunning = errors.New("the session is running")
+	// ErrNotRunning: the session has ended.
+	ErrNotRunning = errors.New("the session is not running")
+	// ErrElsewhere: another process holds the session and does not serve it.
+	ErrElsewhere = errors.New("another process holds the session and does not serve it")
+)
+
+// Running reports whether the agent's process is alive: that process, not another
+// one with its PID. The error says that this cannot be told here, because it is
+// one of another machine or container.
+func (e Entry) Running() (bool, error) { return e.alive(e.Process) }
+
+// Held reports whether the process is alive that holds the session.
+func (e Entry) Held() (bool, error) { return e.alive(e.Owner) }
+
+func (e Entry) alive(identity string) (bool, error) {
+	if e.State.Ended() && e.State != session.StateCrashed || identity == "" {
+		return false, nil
+	}
+	switch process.LifeOf(identity) {
+	case process.Alive:
+		return true, nil
+	case process.Dead:
+		return false, nil
+	}
+	if e.Host == hostName() && !process.SameBoot(identity) {
+		return false, nil // this machine was started since
+	}
+	return false, fmt.Errorf("session %s is of another machine or container (%s)", e.SessionID, e.Host)
+}
+
+// settle shows the entry of a session whose processes have died as crashed, and of
+// one that only another machine can know as elsewhere.
+func (e *Entry) settle() {
+	_, unknown := e.alive(e.Owner)
+	switch {
+	case e.State.Ended():
+	case e.Folder == "" && e.dead(e.Process):
+		e.crashed("its process has died")
+	case e.dead(e.Owner) || unknown != nil && e.Folder != "" && !e.locked:
+		e.crashed("the process that held it has died")
+	case unknown != nil:
+		e.State = session.StateElsewhere
+	}
+}
+
+// dead reports whether the process with an identity is dead for sure.
+func (e Entry) dead(identity string) bool {
+	alive, err := e.alive(identity)
+	return identity != "" && err == nil && !alive
+}
+
+func (e *Entry) crashed(reason string) {
+	e.State = session.StateCrashed
+	if e.Reason == "" {
+		e.Reason = reason
+	}
+}
+
+// inUse returns why the session cannot be resumed.
+func (e Entry) inUse() error {
+	running, err := e.Running()
+	if err == nil && running {
+		return fmt.Errorf("%w: %s, process %d", ErrRunning, e.SessionID, e.PID)
+	}
+	if err == nil && !e.State.Ended() {
+		var held bool
+		if held, err = e.Held(); held {
+			return fmt.Errorf("%w: %s", ErrRunning, e.SessionID)
+		}
+	}
+	if err != nil && !e.State.Ended() {
+		return fmt.Errorf("%w, as far as is known: %w", ErrRunning, err)
+	}
+	return nil
+}
+
+// Served reports whether the process that holds the session can be called.
+func (e Entry) Served() bool {
+	return e.Folder != "" && !e.State.Ended() && e.State != session.StateElsewhere
+}
+
+// Label returns what users call the session: its name, or else its ID.
+func (e Entry) Label() string { return cmp.Or(e.Name, e.SessionID) }
+
+// Handle returns the handle of the session.
+func (e Entry) Handle() SessionHandle {
+	return SessionHandle{Runtime: e.Runtime, SessionID: e.SessionID, WorkDir: e.WorkDir, PID: e.PID, StartedAt: e.Started, ReadyAt: e.Ready}
+}

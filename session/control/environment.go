@@ -1,0 +1,95 @@
+package control
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// The variables of the environment contract.
+const (
+	EnvSessionID = "GT_SESSION_ID"
+	EnvRole      = "GT_ROLE"
+	EnvRig       = "GT_RIG"
+	EnvPolecat   = "GT_POLECAT"
+	EnvActor     = "BD_ACTOR"
+	EnvWorkDir   = "GT_WORKDIR"
+	// EnvSessionIDEnv holds the name of the variable with the ID, where that is
+	// another one.
+	EnvSessionIDEnv = "GT_SESSION_ID_ENV"
+)
+
+// An Identity is who an agent is in its session. Its own tools and hooks read it
+// from the variables of the environment contract.
+type Identity struct {
+	SessionID string `json:"session_id,omitempty"` // GT_SESSION_ID, and the runtime's own variable
+	Role      string `json:"role,omitempty"`       // GT_ROLE
+	Rig       string `json:"rig,omitempty"`        // GT_RIG
+	Polecat   string `json:"polecat,omitempty"`    // GT_POLECAT
+	Actor     string `json:"actor,omitempty"`      // BD_ACTOR
+	WorkDir   string `json:"workdir,omitempty"`    // GT_WORKDIR
+}
+
+// IdentityOf reads an Identity from an environment. The ID is that of
+// GT_SESSION_ID, or else of the variable that GT_SESSION_ID_ENV names, or else of
+// native, the runtime's own variable, which may be empty.
+func IdentityOf(environ []string, native string) Identity {
+	get := func(name string) string {
+		value, _ := agent.LookupEnv(environ, name)
+		return value
+	}
+	id := Identity{
+		SessionID: get(EnvSessionID), Role: get(EnvRole), Rig: get(EnvRig),
+		Polecat: get(EnvPolecat), Actor: get(EnvActor), WorkDir: get(EnvWorkDir),
+	}
+	for _, name := range []string{get(EnvSessionIDEnv), native} {
+		if id.SessionID == "" && name != "" {
+			id.SessionID = get(name)
+		}
+	}
+	return id
+}
+
+// Environ returns the variables that give an agent the identity, "NAME=value".
+// The runtime's own variable gets the ID too, unless native is empty. What is
+// empty is left as it is.
+func (id Identity) Environ(native string) []string {
+	var environ []string
+	for _, v := range []struct{ name, value string }{
+		{EnvSessionID, id.SessionID}, {native, id.SessionID}, {EnvRole, id.Role}, {EnvRig, id.Rig},
+		{EnvPolecat, id.Polecat}, {EnvActor, id.Actor}, {EnvWorkDir, id.WorkDir},
+	} {
+		if v.name != "" && v.value != "" {
+			environ = append(environ, v.name+"="+v.value)
+		}
+	}
+	if id.SessionID != "" {
+		// One that was inherited may lead to the ID of another session.
+		environ = append(environ, EnvSessionIDEnv+"="+EnvSessionID)
+	}
+	return environ
+}
+
+// over returns id with what is set in other in place of its own.
+func (id Identity) over(other Identity) Identity {
+	for _, field := range []struct {
+		own   *string
+		other string
+	}{
+		{&id.SessionID, other.SessionID}, {&id.Role, other.Role}, {&id.Rig, other.Rig},
+		{&id.Polecat, other.Polecat}, {&id.Actor, other.Actor}, {&id.WorkDir, other.WorkDir},
+	} {
+		if field.other != "" {
+			*field.own = field.other
+		}
+	}
+	return id
+}
+
+// newID returns an ID that, most likely, no other session has.
+func newID() string {
+	var id [idLength / 2]byte
+	rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}

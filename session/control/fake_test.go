@@ -1,0 +1,314 @@
+package control_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/sessiontest"
+)
+
+// The test binary is every program of these tests, told apart by its name.
+func TestMain(m *testing.M) {
+	switch name := filepath.Base(os.Args[0]); name {
+	case "talker":
+		os.Exit(talk())
+	case "hook":
+		os.Exit(hook())
+	}
+	os.Exit(run(m))
+}
+
+// run runs the tests and looks for goroutines that they leave.
+func run(m *testing.M) (code int) {
+	// The first start makes what starts processes from then on.
+	if _, err := process.Run(context.Background(), process.Spec{Path: "/bin/sh", Args: []string{"-c", ":"}, Dir: "/"}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if left := sessiontest.Leaks(func() { code = m.Run() }); left != "" {
+		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)
+		return 1
+	}
+	return code
+}
+
+// talk is an agent: each line it is sent is a turn.
+func talk() int {
+	fmt.Println("session " + strings.TrimPrefix(strings.Join(os.Args[1:], " "), "resume="))
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		switch word {
+		case "die": // when a file appears
+			awaitFile(rest)
+			return 3
+		case "env":
+			fmt.Printf("text %s=%s\nresult\n", rest, os.Getenv(rest))
+		case "fail":
+			fmt.Println("failed " + rest)
+		case "ask":
+			fmt.Println("ask")
+		case "hold": // a turn that goes on until a file appears
+			awaitFile(rest)
+			fmt.Println("result")
+		default:
+			fmt.Printf("text %s\nresult\n", lines.Text())
+		}
+	}
+	return 0
+}
+
+func awaitFile(name string) {
+	for awaiting := true; awaiting; time.Sleep(time.Millisecond) {
+		_, err := os.Stat(name)
+		awaiting = err != nil
+	}
+}
+
+func (b *bench) makeFile(name string) {
+	b.t.Helper()
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// talkEngine speaks with talk.
+type talkEngine struct{ input io.WriteCloser }
+
+func (e *talkEngine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+	e.input = t.Input
+	greeting, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		reader := bufio.NewReader(t.Output)
+		for {
+			line, err := reader.ReadString('\n')
+			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+			switch word {
+			case "session":
+				greeting <- rest
+			case "text":
+				sink.Event(&agent.Event{Kind: agent.KindText, Text: rest})
+			case "ask":
+				sink.Event(&agent.Event{Kind: agent.KindApproval, ApprovalID: "1"})
+			case "result":
+				sink.Event(&agent.Event{Kind: agent.KindResult})
+			case "failed":
+				sink.Event(&agent.Event{Kind: agent.KindResult, Failed: true, Text: rest})
+			}
+			if err != nil {
+				if err == io.EOF {
+					err = nil
+				}
+				sink.Closed(err)
+				return
+			}
+		}
+	}()
+	select {
+	case id := <-greeting:
+		if id == "" {
+			id = "native-new"
+		}
+		return session.Info{SessionID: id + createdWord(start)}, nil
+	case <-ended:
+		return session.Info{}, errors.New("no greeting")
+	case <-ctx.Done():
+		return session.Info{}, context.Cause(ctx)
+	}
+}
+
+// createdWord tells the tests what the engine was told.
+func createdWord(start session.Start) string {
+	if start.Resume != "" && start.Created.IsZero() {
+		return "-of-unknown-age"
+	}
+	return ""
+}
+
+func (e *talkEngine) Send(_ context.Context, text string) error {
+	_, err := io.WriteString(e.input, text+"\n")
+	return err
+}
+func (e *talkEngine) Steer(context.Context, string) error { return session.ErrUnsupported }
+func (e *talkEngine) Interrupt(context.Context) error     { return nil }
+func (e *talkEngine) Answer(_ context.Context, _ string, d session.Decision) error {
+	_, err := io.WriteString(e.input, "answered "+string(d)+"\n")
+	return err
+}
+func (e *talkEngine) Close() error { return e.input.Close() }
+
+func talker(id string) registry.Runtime {
+	return registry.Runtime{
+		ID: id, Name: "The " + id, Executables: []string{"talker"}, InstallURL: "https://example.com/" + id, Variants: []string{"local"},
+		Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+		Decoder: formatters.Generic, PromptLimit: registry.Limit{Bytes: 1000},
+		Session: &registry.Session{
+			Command: func(r agent.Request) (agent.Command, error) {
+				c := agent.Command{}
+				if r.Resume != "" {
+					c.Args = []string{"resume=" + r.Resume}
+				}
+				return c, nil
+			},
+			Engine:     func(agent.Request) session.Engine { return new(talkEngine) },
+			Options:    registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+			AccountEnv: "TALKER_HOME", SessionEnv: "TALKER_SESSION_ID",
+		},
+		Terminal: &registry.Terminal{
+			Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+			Resume:  registry.ResumeFlag,
+		},
+	}
+}
+
+// bench is a Manager with a talker, and what it was told.
+type bench struct {
+	*control.Manager
+	t       *testing.T
+	workdir string
+
+	mu       sync.Mutex
+	warnings []string
+	events   []control.Payload
+}
+
+func newBench(t *testing.T, environ ...string) *bench {
+	t.Helper()
+	b := &bench{t: t, workdir: t.TempDir()}
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "talker")); err != nil {
+		t.Fatal(err)
+	}
+	plain := talker("mute")
+	plain.Session, plain.Terminal = nil, nil
+	var r registry.Registry
+	for _, rt := range []registry.Runtime{talker("talker"), talker("other"), plain} {
+		if err := r.Register(rt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warn := func(line string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.warnings = append(b.warnings, line)
+	}
+	b.Manager = &control.Manager{
+		Runner: &runner.Runner{
+			Registry: &r, Warn: warn,
+			Environ: append([]string{"PATH=" + bin, "TMPDIR=" + t.TempDir(), "HOME=" + t.TempDir(), "GORACE=atexit_sleep_ms=0"}, environ...),
+		},
+		Store: control.NewStore(filepath.Join(t.TempDir(), "state", "sessions")),
+		Hooks: control.NewHooks(warn, control.Callback(func(_ context.Context, p control.Payload) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.events = append(b.events, p)
+			return nil
+		})),
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background(), "the test is over"); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (b *bench) start(opts control.StartOptions) control.SessionHandle {
+	b.t.Helper()
+	if opts.Runtime == "" {
+		opts.Runtime = "talker"
+	}
+	if opts.WorkDir == "" {
+		opts.WorkDir = b.workdir
+	}
+	h, err := b.Start(b.t.Context(), opts)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return h
+}
+
+// ask sends a message and returns the answer.
+func (b *bench) ask(h control.SessionHandle, text string) string {
+	b.t.Helper()
+	turn, err := b.Send(h, control.Message{Text: text})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	result, err := turn.Wait(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return result.Text
+}
+
+// told returns the events the hooks were told, a line each.
+func (b *bench) told() string {
+	b.t.Helper()
+	if err := b.Hooks.Flush(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var lines []string
+	for _, p := range b.events {
+		lines = append(lines, string(p.Event)+" "+p.Data["message"])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// until waits for the entry of a session to be in a state.
+func (b *bench) until(h control.SessionHandle, want session.State) control.Entry {
+	b.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		e, err := b.Store.Get(h.SessionID)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if e.State == want {
+			return e
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("the session is %s, want %s", e.State, want)
+		}
+	}
+}
+
+// untilReady waits until a session says that it takes a message. Its entry can be
+// that of a turn before.
+func (b *bench) untilReady(h control.SessionHandle) {
+	b.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		ready, err := b.IsReady(b.t.Context(), h)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if ready {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatal("the session does not get ready")
+		}
+	}
+}

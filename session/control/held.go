@@ -1,0 +1,392 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/session"
+)
+
+// held is a session that a Manager holds. One goroutine, record, keeps its entry,
+// writes the end of turns to the log and notifies the hooks, in the order in which
+// things happen.
+type held struct {
+	manager *Manager
+	store   *Store
+	plan    *plan
+	hooks   *Hooks  // of its settings
+	served  *served // nil when only this process reaches it
+	s       *session.Session
+	wake    chan struct{}
+	over    chan struct{} // closed when the entry shows that the session has ended
+	waiting atomic.Bool   // the entry shows that it waits for an answer
+	warned  bool          // of the entry, by record
+	happens happenings
+	told    atomic.Int64   // turns whose end is written
+	turn    atomic.Int64   // of the last event
+	sending sync.WaitGroup // messages that are on their way to the session
+
+	mu      sync.Mutex
+	entry   Entry
+	closed  bool // takes no more messages
+	stopped bool // by Stop
+	reason  string
+}
+
+func newHeld(m *Manager, store *Store, p *plan) *held {
+	h := &held{manager: m, store: store, plan: p, entry: p.entry, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	p.runner.Warn = func(line string) {
+		if !slices.Contains(p.warnings, line) { // it was shown when the runtime was selected
+			m.runnerWarn(line)
+			h.served.record(Record{Warning: line})
+		}
+	}
+	return h
+}
+
+// warn reports something about the session that did not end it.
+func (h *held) warn(line string) {
+	h.manager.warn(line)
+	h.served.record(Record{Warning: line})
+}
+
+// happenings are what became of messages and was not told yet, in order. The
+// session adds to it while it holds its own lock.
+type happenings struct {
+	mu   sync.Mutex
+	list []happening
+}
+
+// happening is a message that was delivered, or a turn that is over.
+type happening struct {
+	text string
+	over *session.Turn // nil for a message
+}
+
+func (q *happenings) add(h happening) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.list = append(q.list, h)
+}
+
+func (q *happenings) take() []happening {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	q.list = nil
+	return list
+}
+
+// listen returns o with callbacks that note what changes the entry, is logged, or
+// is told to hooks.
+func (h *held) listen(o session.Options) session.Options {
+	events, delivered, over := o.Events, o.Delivered, o.Over
+	o.Events = func(e *agent.Event) (err error) {
+		if events != nil {
+			err = events(e)
+		}
+		h.turn.Store(int64(e.Turn))
+		if e.Kind != agent.KindHeartbeat {
+			h.served.record(Record{Turn: e.Turn, Event: e})
+		}
+		if e.Kind == agent.KindApproval || e.Kind == agent.KindSessionStarted || h.waiting.Load() {
+			h.awake()
+		}
+		return err
+	}
+	o.Delivered = func(t *session.Turn, m session.Message) {
+		if delivered != nil {
+			delivered(t, m)
+		}
+		h.happens.add(happening{text: m.Text})
+		h.awake()
+	}
+	o.Over = func(t *session.Turn) {
+		if over != nil {
+			over(t)
+		}
+		h.happens.add(happening{over: t})
+		h.awake()
+	}
+	return o
+}
+
+func (h *held) awake() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// opened notes that the session can take messages.
+func (h *held) opened(ctx context.Context, s *session.Session, resumed bool) error {
+	h.s = s
+	e := &h.entry
+	e.State, e.Ready, e.PID = session.StateReady, now(), s.PID()
+	if identity, err := process.Identify(e.PID); err == nil {
+		e.Process = identity
+	} // else it has ended already
+	h.learn(s.Info())
+	if err := h.served.listen(h); err != nil {
+		return fmt.Errorf("listen for clients: %w", err)
+	}
+	if err := h.store.Save(ctx, *e); err != nil {
+		return err
+	}
+	data := map[string]string{"message": "started", "native_session_id": e.NativeID}
+	if resumed {
+		data["message"] = "resumed"
+	}
+	h.emit(SessionStart, data)
+	return nil
+}
+
+// learn notes what the runtime has reported.
+func (h *held) learn(info session.Info) {
+	if info.SessionID != "" && (info.SessionID != h.entry.NativeID || h.entry.Created.IsZero()) {
+		h.entry.NativeID, h.entry.Created = info.SessionID, now()
+	}
+	if info.Model != "" {
+		h.entry.NativeModel = info.Model
+	}
+}
+
+func (h *held) current() Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.entry
+}
+
+// enter begins to pass on a message, which sending.Done ends.
+func (h *held) enter() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return fmt.Errorf("%w: %s", ErrNotRunning, h.entry.SessionID)
+	}
+	h.sending.Add(1)
+	return nil
+}
+
+func (h *held) send(m Message) (*session.Turn, error) {
+	if err := h.plan.check(m); err != nil {
+		return nil, err
+	}
+	if err := h.enter(); err != nil {
+		return nil, err
+	}
+	defer h.sending.Done()
+	defer h.awake()
+	return h.served.send(h.s, m.message()), nil
+}
+
+// steer reports also whether the turn was running before.
+func (h *held) steer(ctx context.Context, m Message) (turn *session.Turn, steered bool, err error) {
+	if err := h.plan.check(m); err != nil {
+		return nil, false, err
+	}
+	if err := h.enter(); err != nil {
+		return nil, false, err
+	}
+	defer h.sending.Done()
+	defer h.awake()
+	last, _ := h.s.Turns()
+	turn = h.s.Steer(ctx, m.message())
+	h.served.record(Record{Turn: turn.Number(), Message: m.Text})
+	return turn, turn.Number() <= last, nil
+}
+
+// record keeps the entry until the session has ended.
+func (h *held) record() {
+	var idle <-chan time.Time
+	for {
+		if limit := h.plan.entry.Idle; limit > 0 {
+			if _, open := h.s.Turns(); open > 0 {
+				idle = nil
+			} else if idle == nil {
+				idle = time.After(limit)
+			}
+		}
+		select {
+		case <-h.wake:
+			h.tell()
+			h.save()
+		case <-idle:
+			if _, open := h.s.Turns(); open == 0 {
+				go h.stop(context.Background(), "idle for "+h.plan.entry.Idle.String())
+			}
+			idle = nil
+		case <-h.s.Ended():
+			h.end()
+			return
+		}
+	}
+}
+
+// tell logs and tells the hooks what became of messages.
+func (h *held) tell() {
+	for _, what := range h.happens.take() {
+		if what.over == nil {
+			h.emit(OnMessage, map[string]string{"message": what.text})
+			continue
+		}
+		result, err := what.over.Wait(context.Background()) // is over
+		h.told.Add(1)
+		h.served.record(Record{Turn: what.over.Number(), Ended: newResult(result, err)})
+		if err != nil && !errors.Is(err, agent.ErrCanceled) {
+			h.emit(OnError, errorData(err))
+		}
+	}
+}
+
+// reached reports whether the session is in a state. It is ready when the end of
+// all turns is written. Whatever makes it true is logged afterwards.
+func (h *held) reached(state session.State) bool {
+	if last, _ := h.s.Turns(); state == session.StateReady && int64(last) > h.told.Load() {
+		return false
+	}
+	return h.s.State() == state
+}
+
+func errorData(err error) map[string]string {
+	return map[string]string{"message": err.Error(), "kind": agent.KindOf(err)}
+}
+
+// save writes the entry if it has changed.
+func (h *held) save() {
+	state := h.s.State()
+	h.waiting.Store(state == session.StateWaiting)
+	h.mu.Lock()
+	before := h.entry
+	h.learn(h.s.Info())
+	if !state.Ended() { // end does that
+		h.entry.State = state
+	}
+	e := h.entry
+	h.mu.Unlock()
+	if !reflect.DeepEqual(e, before) {
+		h.write(e)
+	}
+}
+
+// write writes the entry; a session does not need it.
+func (h *held) write(e Entry) {
+	if err := h.store.Save(context.Background(), e); err != nil && !h.warned {
+		h.warned = true
+		h.warn(fmt.Sprintf("the entry of session %s cannot be written: %v", e.SessionID, err))
+	}
+}
+
+// end notes the end of the session.
+func (h *held) end() {
+	<-h.s.Done()
+	failure := h.s.Err()
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.sending.Wait() // what came too late has an end to be told
+	h.tell()
+	h.mu.Lock()
+	h.learn(h.s.Info())
+	e := &h.entry
+	e.State, e.Reason, e.Ended = session.StateStopped, h.reason, now()
+	switch {
+	case h.stopped:
+	case failure != nil:
+		e.State, e.Reason = session.StateCrashed, failure.Error()
+	default:
+		e.Reason = "the agent has ended"
+	}
+	last := *e
+	h.mu.Unlock()
+	if last.State == session.StateCrashed {
+		h.emit(OnError, errorData(failure))
+	}
+	h.emit(SessionStop, map[string]string{"message": last.Reason})
+	h.closeHooks()
+	h.served.end(last.Reason)
+	h.write(last)
+	m := h.manager
+	m.mu.Lock()
+	if m.held[last.SessionID] == h {
+		delete(m.held, last.SessionID)
+	}
+	m.mu.Unlock()
+	h.served.dismiss()
+	close(h.over)
+}
+
+// closeHooks lets the hooks of the session take what there is to tell.
+func (h *held) closeHooks() {
+	ctx, cancel := context.WithTimeout(context.Background(), DefaultCommandTimeout)
+	defer cancel()
+	h.hooks.Close(ctx)
+}
+
+// stop ends the session. One that has ended by itself keeps its own reason.
+func (h *held) stop(ctx context.Context, reason string) {
+	h.mu.Lock()
+	select {
+	case <-h.s.Ended():
+	default:
+		if !h.stopped {
+			h.stopped, h.reason = true, reason
+		}
+	}
+	h.mu.Unlock()
+	h.s.Stop(ctx, reason)
+	<-h.over
+}
+
+// emit tells the hooks of an event.
+func (h *held) emit(event Event, data map[string]string) {
+	e := h.plan.entry // what is told does not change
+	p := Payload{
+		Event: event, Runtime: e.Runtime, SessionID: e.SessionID, WorkDir: e.WorkDir,
+		Rig: e.Rig, Role: e.Role, Bead: e.Bead, Actor: e.Actor, Timestamp: Timestamp{now()}, Data: data,
+	}
+	h.manager.Hooks.Emit(p)
+	h.hooks.Emit(p)
+}
+
+// status returns what the session is doing.
+func (h *held) status() *Status {
+	st := &Status{Entry: h.current(), Running: true, Approvals: h.s.Approvals(), Steers: h.s.Info().Steers}
+	last, open := h.s.Turns()
+	st.State, st.Turns, st.Waiting = h.s.State(), last, max(0, open-1)
+	if st.State == session.StateStopped {
+		st.State = session.StateStopping // until the entry shows it
+	}
+	return st
+}
+
+// answer answers an approval request; "" is the only one that is open.
+func (h *held) answer(ctx context.Context, approval string, d session.Decision) error {
+	if approval == "" {
+		switch open := h.s.Approvals(); len(open) {
+		case 0:
+			return &agent.Error{Kind: agent.ErrAgent, Err: errors.New("no question is open")}
+		case 1:
+			approval = open[0].ID
+		default:
+			return agent.Usagef("%d questions are open; say which one is answered", len(open))
+		}
+	}
+	turn := int(h.turn.Load())
+	err := h.s.Answer(ctx, approval, d)
+	if errors.Is(err, session.ErrTooLate) {
+		return &agent.Error{Kind: agent.ErrAgent, Err: errors.New("the question is not open: it was answered, is out of time, or its turn is over")}
+	}
+	if err == nil {
+		h.served.record(Record{Turn: turn, Answered: &Answered{approval, d}})
+	}
+	return err
+}

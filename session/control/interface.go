@@ -1,0 +1,76 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/busdk/bus-agent/session"
+)
+
+// AgentRuntime is the Agent Runtime Interface of the specification. A [Manager]
+// is one for all runtimes.
+type AgentRuntime interface {
+	Start(ctx context.Context, opts StartOptions) (SessionHandle, error)
+	Resume(ctx context.Context, handle SessionHandle) error
+	SendMessage(ctx context.Context, handle SessionHandle, msg Message) error
+	Stop(ctx context.Context, handle SessionHandle, reason string) error
+	IsReady(ctx context.Context, handle SessionHandle) (bool, error)
+	DetectRunning(ctx context.Context, handle SessionHandle) (bool, error)
+	ListSessions(ctx context.Context, filter Filter) ([]SessionHandle, error)
+}
+
+var _ AgentRuntime = (*Manager)(nil)
+
+// StartOptions say what session to start. The zero value is usable.
+type StartOptions struct {
+	Settings
+
+	// Name is what users call the session, besides its ID: up to 64 letters, digits,
+	// dots, dashes and underscores that cannot be the ID of a session. It may be
+	// empty. No other session that runs, or that crashed and can be resumed, has it.
+	Name string `json:"name,omitempty"`
+
+	// Identity is who the agent is. What is empty is taken from Env and then from
+	// the environment of the runner. An ID that only the environment has is that of
+	// another session when there is an entry for it; then, and where there is none,
+	// the session gets a new one. WorkDir is not used.
+	Identity Identity `json:"identity,omitzero"`
+
+	// Env holds additional variables for the agent. They may be secrets, so no entry
+	// keeps them: they are given again when the session is resumed.
+	Env map[string]string `json:"env,omitempty"`
+
+	// InitialPrompt is the first message. It may be empty.
+	InitialPrompt string `json:"initial_prompt,omitempty"`
+
+	// Session holds the callbacks of the session, for one that this process holds;
+	// [Settings] win over its Mode, TurnTimeout and ApprovalTimeout.
+	Session session.Options `json:"-"`
+}
+
+// A SessionHandle names a session.
+type SessionHandle struct {
+	Runtime   string    // token
+	SessionID string    // canonical; in calls also the native ID
+	WorkDir   string    // absolute
+	PID       int       // of the agent
+	StartedAt time.Time // when the agent was started last
+	ReadyAt   time.Time // when it could take messages then
+}
+
+func (m Message) message() session.Message {
+	return session.Message{Text: m.Text, Timeout: m.Timeout, TurnTimeout: m.TurnTimeout}
+}
+
+// A Message is what is said to the agent.
+type Message struct {
+	Text string
+	// Delivery asks for a way of delivery; empty takes that of the session. Any
+	// other is refused.
+	Delivery session.Delivery
+	// Timeout bounds the time until the agent has got the message, waiting for
+	// earlier turns included. Zero means no limit. TurnTimeout bounds the turn: see
+	// [session.Message].
+	Timeout     time.Duration
+	TurnTimeout time.Duration
+}

@@ -1,0 +1,213 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/session"
+)
+
+// A Program holds sessions in the background: it calls [Serve] when it is run so.
+type Program struct {
+	Path    string   // absolute
+	Args    []string // with the name of the program
+	Environ []string // nil means that of this process
+}
+
+// A Report is what a session reports while it is being started.
+type Report struct {
+	Warning string   `json:"warning,omitempty"`
+	Runtime string   `json:"runtime,omitempty"` // what is about to start
+	Model   string   `json:"model,omitempty"`
+	Ready   bool     `json:"ready,omitempty"`
+	Failure *Failure `json:"failure,omitempty"`
+}
+
+// Start starts a session that a process of Host holds, which outlives this one, and
+// returns when the session takes messages. The callbacks of opts are not used, and
+// its WorkDir must be absolute. When ctx ends before, or the session cannot be
+// started, nothing is left of it.
+func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
+	if err := checkName(opts.Name); err != nil {
+		return Entry{}, err
+	}
+	var environ []string
+	for name, value := range opts.Env {
+		environ = append(environ, name+"="+value)
+	}
+	opts.Identity = IdentityOf(environ, "").over(opts.Identity)
+	asked := opts.Identity.SessionID != ""
+	for {
+		if !asked {
+			opts.Identity.SessionID = newID()
+		}
+		e := Entry{
+			SessionID: opts.Identity.SessionID, Name: opts.Name, Settings: opts.Settings, Folder: folderName(opts.Identity.SessionID),
+			State: session.StateStarting, Owner: process.Self(), OwnerPID: os.Getpid(), Host: hostName(), Started: now(),
+		}
+		err := c.Store.claim(ctx, e, func(before Entry) error {
+			if before.SessionID != "" && !asked {
+				return errTaken
+			}
+			return before.inUse()
+		})
+		if errors.Is(err, errTaken) {
+			continue
+		}
+		if err == nil {
+			if err = c.launch(ctx, e, opts, false); err != nil {
+				_ = c.Store.discard(context.WithoutCancel(ctx), e) // what stays is shown as crashed
+			}
+		}
+		if err != nil {
+			return Entry{}, err
+		}
+		return c.Store.Get(e.SessionID)
+	}
+}
+
+// Resume resumes a session that has ended, as it was started, in a process of Host.
+// What opts sets is different from then on; its Env and InitialPrompt are used, its
+// Name and Identity are not. What is left running of a session that crashed is ended
+// first.
+func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry, error) {
+	switch {
+	case !e.State.Ended() && e.State != session.StateElsewhere:
+		return Entry{}, agent.Usagef("session %s has not ended", e.Label())
+	case e.State == session.StateElsewhere:
+		return Entry{}, notServed(e)
+	case e.NativeID == "":
+		return Entry{}, agent.Usagef("session %s has ended before its runtime gave it an ID; there is nothing to go on with", e.Label())
+	case e.State == session.StateCrashed:
+		if err := endLeftovers(ctx, e); err != nil {
+			return Entry{}, err
+		}
+	}
+	ending, cancel := c.bounded(ctx, e)
+	err := c.gone(ending, e)
+	cancel()
+	if err != nil {
+		return Entry{}, err
+	}
+	if e.Folder == "" {
+		e.Folder = folderName(e.SessionID)
+	}
+	if err := c.launch(ctx, e, opts, true); err != nil {
+		return Entry{}, err
+	}
+	return c.Store.Get(e.SessionID)
+}
+
+// A order is what a process that holds a session reads on standard input.
+type order struct {
+	Version int          `json:"v"`
+	Dir     string       `json:"dir"` // of the store
+	Entry   Entry        `json:"entry"`
+	Options StartOptions `json:"options"`
+	Resume  bool         `json:"resume,omitempty"`
+}
+
+// launch starts the process that holds e and returns when the session is ready.
+func (c *Client) launch(ctx context.Context, e Entry, opts StartOptions, resume bool) error {
+	if c.Host.Path == "" {
+		return agent.Usagef("no program is known that could hold the session")
+	}
+	input, err := json.Marshal(order{protocolVersion, c.Store.dir, e, opts, resume})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Store.folder(e), 0o700); err != nil {
+		return err
+	}
+	log, err := statefile.Append(c.Store.logFile(e))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if err := log.Truncate(0); err != nil {
+		return err
+	}
+	environ := c.Host.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	child, err := process.StartDetached(process.Detached{
+		Path: c.Host.Path, Args: c.Host.Args, Env: environ, Dir: "/", Input: input, Log: log,
+	})
+	if err != nil {
+		return fmt.Errorf("start the process that holds the session: %w", err)
+	}
+	defer child.Report.Close()
+	defer context.AfterFunc(ctx, child.Stop)()
+	for lines := bufio.NewReader(child.Report); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			child.Wait()
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return &agent.Error{Kind: agent.ErrAgent, Err: &remote{"the process that holds the session has ended before the session was ready",
+				&agent.ExitError{Code: -1, Stderr: logTail(filepath.Join(c.Store.folder(e), "log"))}}}
+		}
+		var r Report
+		if err := json.Unmarshal(line, &r); err != nil {
+			child.Stop()
+			child.Wait()
+			return fmt.Errorf("the process that holds the session is not understood: %w", err)
+		}
+		switch {
+		case r.Ready:
+			go child.Wait() // when it ends, it is reaped
+			return nil
+		case r.Failure != nil:
+			child.Wait()
+			return r.Failure.err()
+		case c.Report != nil:
+			c.Report(r)
+		}
+	}
+}
+
+// logTail returns the last lines of a log.
+func logTail(path string) string {
+	const size = 4 << 10
+	f, err := statefile.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > size {
+		_, _ = f.Seek(-size, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(io.LimitReader(f, size)) // as much as can be read
+	return string(text)
+}
+
+// maxLog is how long the log of a session gets, in bytes, before it begins
+// anew.
+const maxLog = 1 << 20
+
+// boundedLog writes to a log that is opened for appending.
+type boundedLog struct {
+	file *os.File
+	size int
+}
+
+// Write never fails: a log that cannot be written does not stop an agent.
+func (l *boundedLog) Write(b []byte) (int, error) {
+	if l.size += len(b); l.size > maxLog {
+		_ = l.file.Truncate(0)
+		l.size = len(b)
+	}
+	_, _ = l.file.Write(b)
+	return len(b), nil
+}

@@ -1,0 +1,62 @@
+package control
+
+import (
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+)
+
+// idLength is how long the IDs are that sessions are given.
+const idLength = 8
+
+// isName reports whether s can name a session: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+func isName(s string) bool {
+	if s == "" || len(s) > 64 || strings.IndexByte("._-", s[0]) >= 0 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && strings.IndexByte("._-", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// beginsID reports whether s can be an ID that a session is given, or the beginning
+// of one.
+func beginsID(s string) bool {
+	return s != "" && len(s) <= idLength && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// checkName returns why a new session cannot have a name.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case !isName(name):
+		return agent.Usagef("%q is no name for a session: it is up to 64 letters, digits, dots, dashes and underscores", name)
+	case beginsID(name):
+		return agent.Usagef("%q is no name for a session: up to %d digits and letters a to f alone can be the ID of one", name, idLength)
+	}
+	return nil
+}
+
+// checkFree returns why the session e cannot have its name besides the others of
+// list, the latest of which comes first.
+func checkFree(list []Entry, e Entry) error {
+	label := e.Name
+	for _, other := range list {
+		if e.Name == "" || other.Name != e.Name || other.SessionID == e.SessionID {
+			continue
+		}
+		if !other.State.Ended() {
+			return agent.Usagef("there is a session %q already", e.Name)
+		}
+		if other.State == session.StateCrashed && other.NativeID != "" {
+			return agent.Usagef("session %q has crashed: \"session resume %s\" goes on with it, \"session stop %s\" puts it down", e.Name, label, label)
+		}
+		label = other.SessionID // the name is that of a later one
+	}
+	return nil
+}

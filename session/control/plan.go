@@ -1,0 +1,249 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session"
+)
+
+// plan is a session that is about to start.
+type plan struct {
+	manager  *Manager
+	runner   *runner.Runner
+	runtime  registry.Runtime
+	request  agent.Request // without Resume
+	options  session.Options
+	prompt   string
+	delivery session.Delivery
+	entry    Entry
+	warnings []string // up to now
+	// inherited says that the ID is new, or from the environment alone.
+	inherited bool
+	native    string // the runtime's own variable for the ID
+}
+
+// plan settles what opts asks for. Nothing is started or written.
+func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
+	settings := opts.Settings
+	mode, err := session.ParseMode(string(settings.Mode))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(opts.Name); err != nil {
+		return nil, err
+	}
+	r := *m.runner()
+	inherited, _ := agent.LookupEnv(m.environ(), EnvWorkDir)
+	r.Workdir, r.TrustWorkspace = cmp.Or(settings.WorkDir, inherited), settings.TrustWorkspace
+	r.RequireConfigured = r.RequireConfigured || settings.RequireConfigured
+	r.Recorder = agent.Recorders(settings.Record.Recorder(), r.Recorder)
+	selection, err := r.Resolve(ctx, settings.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: opts.Session, prompt: opts.InitialPrompt}
+	p.warnings = selection.Warnings
+	if err := p.setMode(mode); err != nil {
+		return nil, err
+	}
+	if p.prompt != "" {
+		if err := checkText(p.prompt, p.runtime); err != nil {
+			return nil, err
+		}
+	}
+	account, err := p.setAccount(settings.AccountDir, m.environ())
+	if err != nil {
+		return nil, err
+	}
+	id, err := p.identify(opts, m.environ())
+	if err != nil {
+		return nil, err
+	}
+	settings.Runtime, settings.WorkDir, settings.Mode, settings.AccountDir = selection.Token, id.WorkDir, mode, account
+	p.request.Runtime, p.request.Workdir = selection.Token, id.WorkDir
+	p.options.Mode = mode
+	take(&settings.TurnTimeout, p.options.TurnTimeout)
+	take(&settings.ApprovalTimeout, p.options.ApprovalTimeout)
+	p.options.TurnTimeout, p.options.ApprovalTimeout = settings.TurnTimeout, settings.ApprovalTimeout
+	p.entry = Entry{
+		SessionID: id.SessionID, Name: opts.Name, Settings: settings,
+		Role: id.Role, Rig: id.Rig, Polecat: id.Polecat, Actor: id.Actor,
+		State: session.StateStarting, Owner: process.Self(), OwnerPID: os.Getpid(), OwnerEnds: m.ends, Host: hostName(), Started: now(),
+	}
+	p.setFolder()
+	return p, p.setEnv(opts.Env)
+}
+
+func (p *plan) setFolder() {
+	if p.manager.Serve {
+		p.entry.Folder = folderName(p.entry.SessionID)
+	}
+}
+
+// openHooks opens the hooks of the session. One of its settings that cannot be
+// opened is an error; one of the manager's is a warning.
+func (p *plan) openHooks(ctx context.Context, warn func(string)) (*Hooks, error) {
+	environ := runner.CleanPath(p.manager.environ(), p.entry.WorkDir, p.entry.TrustWorkspace)
+	var sinks []Sink
+	shared := p.manager.Sinks
+	for i, spec := range slices.Concat(shared, p.entry.Hooks) {
+		sink, err := spec.Open(environ)
+		switch {
+		case err == nil:
+			sinks = append(sinks, sink)
+		case i < len(shared):
+			warn(err.Error())
+		default:
+			NewHooks(nil, sinks...).Close(ctx)
+			return nil, agent.Usagef("%w", err)
+		}
+	}
+	if len(sinks) == 0 {
+		return nil, nil
+	}
+	return NewHooks(warn, sinks...), nil
+}
+
+func (p *plan) setMode(mode session.Mode) error {
+	held := p.runtime.Session
+	switch {
+	case mode == session.ModeTmux && p.runner.OpenTerminal == nil && session.RegisteredTerminals() == nil:
+		return agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
+	case mode == session.ModeTmux && p.runtime.Terminal == nil:
+		return agent.Usagef("%s cannot be held in a terminal; nothing was started", p.runtime.Name)
+	case mode == session.ModeTmux:
+		p.delivery = session.DeliverTmux
+	case held == nil:
+		return agent.Usagef("%s cannot hold a session; nothing was started", p.runtime.Name)
+	default:
+		p.delivery = held.Delivers()
+	}
+	if held != nil {
+		p.native = held.SessionEnv
+	}
+	return nil
+}
+
+// setAccount lets the agent be logged in as the account of a folder. It is the
+// environment that the agent inherits: a private home then links that login.
+func (p *plan) setAccount(dir string, environ []string) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
+	if p.runtime.Session == nil || p.runtime.Session.AccountEnv == "" {
+		return "", agent.Usagef("%s cannot be given the folder of an account; nothing was started", p.runtime.Name)
+	}
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		err = isDirectory(abs)
+	}
+	if err != nil {
+		return "", agent.Usagef("account folder %q: %w", dir, err)
+	}
+	name := p.runtime.Session.AccountEnv
+	p.runner.Environ = append(slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		return strings.HasPrefix(entry, name+"=")
+	}), name+"="+abs)
+	return abs, nil
+}
+
+// identify settles who the agent is, and where.
+func (p *plan) identify(opts StartOptions, environ []string) (Identity, error) {
+	var asked []string
+	for name, value := range opts.Env {
+		asked = append(asked, name+"="+value)
+	}
+	own := IdentityOf(asked, "").over(opts.Identity)
+	own.WorkDir = cmp.Or(opts.WorkDir, own.WorkDir)
+	p.inherited = own.SessionID == ""
+	id := IdentityOf(environ, p.native).over(own)
+	if id.SessionID == "" {
+		id.SessionID = newID()
+	}
+	dir, err := filepath.Abs(id.WorkDir)
+	if err == nil {
+		err = isDirectory(dir)
+	}
+	if err != nil {
+		return Identity{}, agent.Usagef("workdir %q: %w", id.WorkDir, err)
+	}
+	id.WorkDir = dir
+	return id, nil
+}
+
+// setEnv sets the variables of the agent.
+func (p *plan) setEnv(env map[string]string) error {
+	list := slices.Clone(p.request.Env)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return agent.Usagef("%q is no name of a variable", name)
+		}
+		list = append(list, name+"="+env[name])
+	}
+	p.request.Env = append(list, p.identity().Environ(p.native)...)
+	return nil
+}
+
+func (p *plan) identity() Identity {
+	e := p.entry
+	return Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor, WorkDir: e.WorkDir}
+}
+
+// errTaken says that an ID that was not asked for is of another session.
+var errTaken = errors.New("the ID is taken")
+
+// claim writes the entry of a session that starts, in place of the one that claimed,
+// an owner, has made for it. An ID that was not asked for is taken only where no
+// session has it: an agent that starts a session passes its own on.
+func (p *plan) claim(ctx context.Context, store *Store, claimed string) error {
+	for {
+		err := store.claim(ctx, p.entry, func(before Entry) error {
+			switch {
+			case claimed != "" && before.Owner == claimed && before.State == session.StateStarting:
+				return nil
+			case before.SessionID != "" && p.inherited:
+				return errTaken
+			}
+			return before.inUse()
+		})
+		if err != errTaken {
+			return err
+		}
+		p.entry.SessionID = newID()
+		p.setFolder()
+		environ := p.identity().Environ(p.native)
+		p.request.Env = append(p.request.Env[:len(p.request.Env)-len(environ)], environ...)
+	}
+}
+
+// check refuses a message that the session cannot take.
+func (p *plan) check(m Message) error {
+	if err := p.checkDelivery(m.Delivery); err != nil {
+		return err
+	}
+	return checkText(m.Text, p.runtime)
+}
+
+func (p *plan) checkDelivery(d session.Delivery) error {
+	if d == "" {
+		return nil
+	}
+	if _, err := session.ParseDelivery(string(d)); err != nil {
+		return err
+	}
+	if d != p.delivery {
+		return agent.Usagef("the session takes messages by %s, not by %s; the message was not sent", p.delivery, d)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package control
+
+import (
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+	"github.com/busdk/bus-agent/session"
+)
+
+// Settings say how a session is run. The zero value runs the runtime that is
+// selected by default in the current directory. They are kept in the entry of the
+// session, so that whoever resumes it, a program or the command line, gets the same
+// session. They never hold the environment of the caller.
+type Settings struct {
+	// Runtime is the runtime token. Empty lets the runner select one.
+	Runtime string `json:"runtime"`
+
+	// WorkDir is where the agent works. Empty means GT_WORKDIR, or else the
+	// current directory.
+	WorkDir string `json:"workdir"`
+
+	// AccountDir is the folder with the account and the settings of the runtime's
+	// CLI, in place of the user's own.
+	AccountDir string `json:"account_dir"`
+
+	// Mode is how the agent is run. Empty means session.ModeMinimal.
+	Mode session.Mode `json:"mode"`
+
+	// Those of a run that have an effect in sessions: see [agent.Request].
+	Model               string                `json:"model"`
+	ReasoningEffort     agent.ReasoningEffort `json:"effort,omitempty"`
+	Verbosity           agent.Verbosity       `json:"verbosity,omitempty"`
+	Access              agent.Access          `json:"access"`
+	AllowCommands       []string              `json:"allow_commands,omitempty"`
+	AddDirs             []string              `json:"add_dirs,omitempty"`
+	Args                []string              `json:"args,omitempty"`
+	TrustWorkspace      bool                  `json:"trust_workspace,omitempty"`
+	RequireInstructions bool                  `json:"require_instructions,omitempty"`
+	// RequireConfigured is that of [runner.Runner].
+	RequireConfigured bool `json:"require_configured,omitempty"`
+
+	// StartTimeout bounds the time until the agent takes messages. Zero means the
+	// configured default of a run. Idle ends a session that has had no turn for so
+	// long; zero means never. TurnTimeout and ApprovalTimeout are those of
+	// [session.Options].
+	StartTimeout    time.Duration `json:"start_timeout,omitempty"`
+	Idle            time.Duration `json:"idle,omitempty"`
+	TurnTimeout     time.Duration `json:"turn_timeout,omitempty"`
+	ApprovalTimeout time.Duration `json:"approval_timeout,omitempty"`
+
+	// Bead is the piece of work that the session is for, for hooks.
+	Bead string `json:"bead"`
+	// Hooks are notified of this session, besides those of the [Manager].
+	Hooks []SinkSpec `json:"hooks,omitempty"`
+	// Record says how the session is recorded; nil means that it is not.
+	Record *Recording `json:"record,omitempty"`
+}
+
+// A Recording says how a session is recorded, by package runs.
+type Recording struct {
+	Root     string      `json:"root"` // of the runs, absolute
+	Required bool        `json:"required,omitempty"`
+	Preamble bool        `json:"preamble,omitempty"`
+	Place    agent.Place `json:"place,omitzero"`
+}
+
+// Recorder returns what records, nil for nil.
+func (r *Recording) Recorder() agent.Recorder {
+	if r == nil {
+		return nil
+	}
+	return &runs.Store{Root: r.Root, Required: r.Required, Preamble: r.Preamble, AgentVersion: true}
+}
+
+// request returns the request of a session with these settings.
+func (s *Settings) request() agent.Request {
+	req := agent.Request{
+		Runtime: s.Runtime, Workdir: s.WorkDir, Model: s.Model, ReasoningEffort: s.ReasoningEffort, Verbosity: s.Verbosity,
+		Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
+		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions, Timeout: s.StartTimeout,
+	}
+	if s.Record != nil {
+		req.Place = s.Record.Place
+	}
+	return req
+}
+
+// over returns s with the settings of base where s sets none. A switch that is on
+// in either is on.
+func (s Settings) over(base Settings) Settings {
+	take(&s.Runtime, base.Runtime)
+	take(&s.WorkDir, base.WorkDir)
+	take(&s.AccountDir, base.AccountDir)
+	take(&s.Mode, base.Mode)
+	take(&s.Model, base.Model)
+	take(&s.ReasoningEffort, base.ReasoningEffort)
+	take(&s.Verbosity, base.Verbosity)
+	take(&s.Access, base.Access)
+	takeList(&s.AllowCommands, base.AllowCommands)
+	takeList(&s.AddDirs, base.AddDirs)
+	takeList(&s.Args, base.Args)
+	take(&s.TrustWorkspace, base.TrustWorkspace)
+	take(&s.RequireInstructions, base.RequireInstructions)
+	take(&s.RequireConfigured, base.RequireConfigured)
+	take(&s.StartTimeout, base.StartTimeout)
+	take(&s.Idle, base.Idle)
+	take(&s.TurnTimeout, base.TurnTimeout)
+	take(&s.ApprovalTimeout, base.ApprovalTimeout)
+	take(&s.Bead, base.Bead)
+	takeList(&s.Hooks, base.Hooks)
+	take(&s.Record, base.Record)
+	return s
+}
+
+func take[T comparable](field *T, base T) {
+	var zero T
+	if *field == zero {
+		*field = base
+	}
+}
+
+func takeList[T any](field *[]T, base []T) {
+	if *field == nil {
+		*field = base
+	}
+}

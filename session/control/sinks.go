@@ -1,0 +1,105 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// A SinkSpec describes a sink, as preferences and flags do. Exactly one field is
+// set.
+type SinkSpec struct {
+	// File is the absolute path of a file, for [File].
+	File string `json:"file,omitempty"`
+	// Command is a program and its arguments, for [Command].
+	Command []string `json:"command,omitempty"`
+}
+
+// Sink returns the sink. A command has the environment environ.
+func (s SinkSpec) Sink(environ []string) Sink {
+	if s.File != "" {
+		return File(s.File)
+	}
+	return Command{Argv: s.Command, Environ: environ}
+}
+
+// Open returns the sink like Sink, or why it cannot be told anything: the file is
+// opened at once, see [OpenFile], and the program is found at once.
+func (s SinkSpec) Open(environ []string) (Sink, error) {
+	if s.File != "" {
+		sink, err := OpenFile(s.File)
+		if err != nil {
+			return nil, fmt.Errorf("hook file: %w", err)
+		}
+		return sink, nil
+	}
+	command := Command{Argv: s.Command, Environ: environ}
+	found, err := command.find()
+	if err != nil {
+		return nil, fmt.Errorf("hook %s: %w", command, err)
+	}
+	return found, nil
+}
+
+// Check returns why there can be no such sink.
+func (s SinkSpec) Check() error {
+	switch {
+	case (s.File == "") == (len(s.Command) == 0):
+		return errors.New(`a hook has either "file" or "command"`)
+	case s.File != "" && !filepath.IsAbs(s.File):
+		return fmt.Errorf("file %q is no absolute path", s.File)
+	case len(s.Command) > 0 && s.Command[0] == "":
+		return errors.New("the command names no program")
+	case len(s.Command) > 0 && strings.ContainsRune(s.Command[0], '/') && !filepath.IsAbs(s.Command[0]):
+		return fmt.Errorf("program %q is neither a name nor an absolute path", s.Command[0])
+	case strings.ContainsRune(s.File+strings.Join(s.Command, ""), 0):
+		return errors.New("there is a NUL character in it")
+	}
+	return nil
+}
+
+// ParseSinks parses a list of sinks in JSON, such as
+//
+//	[{"file": "/home/me/events.ndjson"}, {"command": ["notify", "--agent"]}]
+func ParseSinks(text []byte) ([]SinkSpec, error) {
+	var list []SinkSpec
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&list); err != nil {
+		return nil, agent.Usagef("hooks: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, agent.Usagef("hooks: there is more than one list")
+	}
+	for i, s := range list {
+		if err := s.Check(); err != nil {
+			return nil, agent.Usagef("hook %d: %w", i+1, err)
+		}
+	}
+	return list, nil
+}
+
+// StoredSinks returns the sinks that the preference bus-agent.hooks lists, none
+// where it is not set. preferences may be nil.
+func StoredSinks(ctx context.Context, preferences runner.Preferences) ([]SinkSpec, error) {
+	if preferences == nil {
+		return nil, nil
+	}
+	text, ok, err := preferences.Get(ctx, runner.KeyHooks)
+	if err != nil || !ok {
+		return nil, err
+	}
+	list, err := ParseSinks(text)
+	if err != nil {
+		return nil, fmt.Errorf("preference %s: %w", runner.KeyHooks, err)
+	}
+	return list, nil
+}
