@@ -47,7 +47,7 @@ var errLost = errors.New("the process that holds the session has ended without a
 // call calls the process that holds a session and returns the last line of its
 // answer.
 func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last reply, err error) {
-	if !e.Served() {
+	if c.Store.settle(&e); !e.Served() {
 		return reply{}, notServed(e)
 	}
 	dialer := net.Dialer{Timeout: dialTime}
@@ -174,7 +174,7 @@ func (b *because) Unwrap() error { return b.cause }
 // Show returns what a session is doing. One that is not served is described by its
 // entry.
 func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
-	if e.Served() {
+	if c.Store.settle(&e); e.Served() {
 		ctx, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()
 		last, err := c.call(ctx, e, call{Operation: opShow}, Watcher{})
@@ -249,7 +249,7 @@ func (c *Client) Answer(ctx context.Context, e Entry, approvalID string, d sessi
 // it continues until the session ends or is in the state until, "" for none. The
 // records of a session that has ended are read from its folder.
 func (c *Client) Watch(ctx context.Context, e Entry, last int, follow bool, until session.State, w Watcher) error {
-	if e.Served() {
+	if c.Store.settle(&e); e.Served() {
 		_, err := c.call(ctx, e, call{Operation: opWatch, Last: last, Follow: follow, Until: until}, w)
 		return err
 	}

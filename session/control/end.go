@@ -30,6 +30,7 @@ func (c *Client) Stop(ctx context.Context, e Entry, reason string) error {
 
 func (c *Client) stop(ctx context.Context, e Entry, reason string) error {
 	for {
+		c.Store.settle(&e)
 		switch {
 		case e.State == session.StateStopped:
 			return c.gone(ctx, e)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,13 @@ func TestMain(m *testing.M) {
 		os.Exit(talk())
 	case "hook":
 		os.Exit(hook())
+	case "dialer":
+		os.Exit(dial(os.Args[1]))
+	case "holder": // it ends when its standard input does
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	case "host":
+		os.Exit(host())
 	}
 	os.Exit(run(m))
 }
@@ -46,6 +54,31 @@ func run(m *testing.M) (code int) {
 		return 1
 	}
 	return code
+}
+
+// dial says "connected" and what it is answered.
+func dial(path string) int {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Print("connected ")
+	answer, _ := ask(conn, show())
+	os.Stdout.Write(answer)
+	return 0
+}
+
+// host holds the session that a client has started it for.
+func host() int {
+	err := control.Serve(context.Background(), os.Stdin, func(_ control.Settings, warn func(string)) (*control.Manager, error) {
+		var r registry.Registry
+		return &control.Manager{Runner: &runner.Runner{Registry: &r, Warn: warn}}, r.Register(talker("talker"))
+	})
+	if err != nil {
+		return 1
+	}
+	return 0
 }
 
 // talk is an agent: each line it is sent is a turn.
@@ -183,6 +216,7 @@ type bench struct {
 	*control.Manager
 	t       *testing.T
 	workdir string
+	bin     string
 
 	mu       sync.Mutex
 	warnings []string
@@ -191,14 +225,16 @@ type bench struct {
 
 func newBench(t *testing.T, environ ...string) *bench {
 	t.Helper()
-	b := &bench{t: t, workdir: t.TempDir()}
-	bin := t.TempDir()
+	b := &bench{t: t, workdir: t.TempDir(), bin: t.TempDir()}
+	bin := b.bin
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(bin, "talker")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"talker", "holder", "host"} {
+		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	plain := talker("mute")
 	plain.Session, plain.Terminal = nil, nil

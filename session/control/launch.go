@@ -80,6 +80,7 @@ func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 // Name and Identity are not. What is left running of a session that crashed is ended
 // first.
 func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry, error) {
+	c.Store.settle(&e)
 	switch {
 	case !e.State.Ended() && e.State != session.StateElsewhere:
 		return Entry{}, agent.Usagef("session %s has not ended", e.Label())

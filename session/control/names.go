@@ -45,7 +45,7 @@ func checkName(name string) error {
 // checkFree returns why the session e cannot have its name besides the others of
 // list, the latest of which comes first.
 func checkFree(list []Entry, e Entry) error {
-	label := e.Name
+	later := false // another one has the name, and is found by it
 	for _, other := range list {
 		if e.Name == "" || other.Name != e.Name || other.SessionID == e.SessionID {
 			continue
@@ -54,9 +54,13 @@ func checkFree(list []Entry, e Entry) error {
 			return agent.Usagef("there is a session %q already", e.Name)
 		}
 		if other.State == session.StateCrashed && other.NativeID != "" {
+			label := e.Name
+			if later {
+				label = other.SessionID
+			}
 			return agent.Usagef("session %q has crashed: \"session resume %s\" goes on with it, \"session stop %s\" puts it down", e.Name, label, label)
 		}
-		label = other.SessionID // the name is that of a later one
+		later = true
 	}
 	return nil
 }
