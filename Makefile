@@ -27,7 +27,7 @@ build:
 # STARTERS start thousands of programs, and other modules compile much that is not
 # ours; each takes many times as long with the race detector, so they have a target of
 # their own there.
-STARTERS := ./cmd/bus-agent ./backendtest ./runner ./runs ./internal/process ./internal/supervisor
+STARTERS := ./cmd/bus-agent ./backendtest ./runner ./runs ./internal/process ./session/control
 test:
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test ($$m)"; (cd $$m && go test ./...); done
 	go test -race $(filter-out $(STARTERS:./%=$(MODULE)/%),$(shell go list ./...))
