@@ -105,20 +105,28 @@ func (e *Engine) Steer(ctx context.Context, text string) error {
 }
 
 // Interrupt ends the turn that is running, and the commands that the server
-// leaves running.
+// leaves running. Between its answer to turn/start and turn/started a server does not
+// know the turn and refuses; the request is then repeated once the turn has begun.
 func (e *Engine) Interrupt(ctx context.Context) error {
 	turn := e.turns.current()
-	if turn == "" {
-		return nil
+	for turn != "" && e.turns.current() == turn {
+		begun := e.turns.hasBegun(turn)
+		err := e.client.InterruptTurn(ctx, e.threadID(), turn)
+		if e.transport.EndTools != nil {
+			e.transport.EndTools()
+		}
+		_, refused := errors.AsType[*RPCError](err)
+		switch {
+		case refused && e.turns.current() != turn:
+			return nil // it has ended by itself
+		case !refused || begun:
+			return err
+		}
+		if err := e.turns.waitBegun(ctx, e.client.Done(), turn); err != nil {
+			return err
+		}
 	}
-	err := e.client.InterruptTurn(ctx, e.threadID(), turn)
-	if e.transport.EndTools != nil {
-		e.transport.EndTools()
-	}
-	if _, refused := errors.AsType[*RPCError](err); refused && e.turns.current() != turn {
-		return nil // it has ended by itself
-	}
-	return err
+	return nil
 }
 
 func (e *Engine) threadID() string {

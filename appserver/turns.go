@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -17,7 +18,9 @@ type turns struct {
 	mu        sync.Mutex
 	running   string
 	beginning *beginning
-	past      []string // that are over or were given up
+	named     string        // the last turn that turn/started has named
+	changed   chan struct{} // closed at the next change; nil while nothing waits for it
+	past      []string      // that are over or were given up
 }
 
 // beginning is a turn/start.
@@ -82,6 +85,8 @@ func (t *turns) started(id string) {
 	if t.running == "" {
 		t.running = id
 	}
+	t.named = id
+	t.change()
 	if b := t.beginning; b != nil && t.running == id {
 		if !b.seen {
 			b.turn, b.seen = id, true
@@ -100,6 +105,7 @@ func (t *turns) completed(id string) bool {
 	}
 	t.forget(id)
 	t.running = ""
+	t.change()
 	if b := t.beginning; b != nil {
 		if !b.seen {
 			b.turn, b.seen = id, true
@@ -114,6 +120,45 @@ func (t *turns) current() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.running
+}
+
+// hasBegun reports whether turn/started has named a turn.
+func (t *turns) hasBegun(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.named == id
+}
+
+// waitBegun waits until turn/started has named the running turn, or until that turn or
+// the connection is over.
+func (t *turns) waitBegun(ctx context.Context, closed <-chan struct{}, id string) error {
+	for {
+		t.mu.Lock()
+		if t.named == id || t.running != id {
+			t.mu.Unlock()
+			return nil
+		}
+		if t.changed == nil {
+			t.changed = make(chan struct{})
+		}
+		changed := t.changed
+		t.mu.Unlock()
+		select {
+		case <-changed:
+		case <-closed:
+			return errClosed
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// change wakes what waits for a change; t.mu is held.
+func (t *turns) change() {
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
+	}
 }
 
 // forget adds a turn to those that are past.

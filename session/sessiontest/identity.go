@@ -2,9 +2,10 @@ package sessiontest
 
 import (
 	"encoding/json"
+	"strings"
 )
 
-// identify takes note of the ID that the client uses for a request of the script.
+// identify records the ID that the client uses for a request or a message of the script.
 func (p *Peer) identify(script, real string) {
 	s, r := open(script), open(real)
 	switch {
@@ -12,15 +13,20 @@ func (p *Peer) identify(script, real string) {
 		p.ids[s.id] = r.id
 	case s.kind == "control_request":
 		p.ids[s.requestID] = r.requestID
+	case s.uuid != "" && r.uuid != "":
+		p.messages[s.uuid] = r.uuid
 	}
 }
 
 // translate returns a line of the script with the client's ID in place of the
-// script's where it answers a request of the client.
+// script's where it answers a request of the client or names a message.
 func (p *Peer) translate(line string) string {
 	e := open(line)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for script, real := range p.messages {
+		line = strings.ReplaceAll(line, `"`+script+`"`, `"`+real+`"`)
+	}
 	var id string
 	var ok bool
 	switch {

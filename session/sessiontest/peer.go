@@ -34,6 +34,7 @@ type Peer struct {
 	pipe       int      // how many lines had come by then; one more is in the pipe
 	waiting    *Step
 	ids        map[string]string // of requests, of the script to the client's
+	messages   map[string]string // IDs of messages, of the script to the client's
 	endedTools int
 }
 
@@ -46,7 +47,7 @@ var errGone = errors.New("the peer has ended")
 func Start(steps []Step) *Peer {
 	p := &Peer{
 		heard: make(chan struct{}, 1), stopped: make(chan struct{}), done: make(chan struct{}),
-		ids: map[string]string{},
+		ids: map[string]string{}, messages: map[string]string{},
 	}
 	p.input, p.sent = io.Pipe()
 	p.said, p.output = io.Pipe()

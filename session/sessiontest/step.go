@@ -90,6 +90,7 @@ type envelope struct {
 	// Lines with a type.
 	kind, requestID, subtype string
 	answers                  string // the ID of the request
+	uuid                     string // of a message
 }
 
 // open reads the envelope of a line; that of no JSON is empty.
@@ -117,6 +118,8 @@ func open(line string) envelope {
 			e.kind = r.String()
 		case name == "request_id":
 			e.requestID = r.String()
+		case name == "uuid":
+			e.uuid = r.String()
 		}
 	}
 	if !r.End() {

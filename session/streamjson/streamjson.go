@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -67,8 +68,17 @@ type Engine struct {
 // has ended.
 type messageLives struct {
 	told    bool
-	current string // the message that waits for its result
-	begun   string // the one that was begun last
+	current string        // the message that waits for its result
+	begun   string        // the one that was begun last
+	changed chan struct{} // closed when either changes; nil while nothing waits for it
+}
+
+// change wakes what waits for a change.
+func (l *messageLives) change() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
 }
 
 // mine reports whether a result is that of the current message, which then waits
@@ -78,6 +88,7 @@ func (l *messageLives) mine() bool {
 		return false
 	}
 	l.current = ""
+	l.change()
 	return true
 }
 
@@ -185,6 +196,7 @@ func (e *Engine) read(output io.Reader) {
 		reply <- nil
 	}
 	clear(e.waiting)
+	e.lives.change()
 	e.mu.Unlock()
 	e.sink.Closed(err)
 }
@@ -256,6 +268,7 @@ func (e *Engine) control(line []byte) bool {
 		e.lives.told = true
 		if c.State == "started" {
 			e.lives.begun = c.MessageID
+			e.lives.change()
 		}
 		e.mu.Unlock()
 		e.sink.Event(&agent.Event{Kind: agent.KindHeartbeat})
@@ -423,13 +436,55 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 // Steer is not possible.
 func (e *Engine) Steer(context.Context, string) error { return session.ErrUnsupported }
 
-// Interrupt ends the turn and its tools, also those that the agent misses.
+// Interrupt ends the turn and its tools, also those that the agent misses. An agent
+// that reports the message as still queued has interrupted nothing of it; the request
+// is then repeated once the message has begun.
 func (e *Engine) Interrupt(ctx context.Context) error {
-	_, err := e.request(ctx, clientRequest{Subtype: "interrupt"})
-	if e.endTools != nil {
-		e.endTools()
+	e.mu.Lock()
+	message := e.lives.current
+	e.mu.Unlock()
+	for {
+		e.mu.Lock()
+		begun := e.lives.begun == message
+		e.mu.Unlock()
+		answer, err := e.request(ctx, clientRequest{Subtype: "interrupt"})
+		if e.endTools != nil {
+			e.endTools()
+		}
+		var queued struct {
+			Messages []string `json:"still_queued"`
+		}
+		if err != nil || begun || json.Unmarshal(answer, &queued) != nil || !slices.Contains(queued.Messages, message) {
+			return err
+		}
+		if running, err := e.waitBegun(ctx, message); !running {
+			return err
+		}
 	}
-	return err
+}
+
+// waitBegun waits until the agent has begun a message and reports whether it waits for
+// its result then.
+func (e *Engine) waitBegun(ctx context.Context, message string) (bool, error) {
+	for {
+		e.mu.Lock()
+		l := &e.lives
+		running := l.current == message && !e.closed
+		if !running || l.begun == message {
+			e.mu.Unlock()
+			return running, nil
+		}
+		if l.changed == nil {
+			l.changed = make(chan struct{})
+		}
+		changed := l.changed
+		e.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
 }
 
 // SetModel sets the model of the turns to come.
