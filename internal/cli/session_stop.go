@@ -20,8 +20,8 @@ func (inv *invocation) sessionStopCommand() *command {
 		details: `Ends the agent and everything it has started, and returns when nothing of it is
 left. A running turn is given up, and messages that wait are not delivered. A
 session that has ended is left as it is. Of one that has crashed, what lives on is
-ended, and it is marked as stopped. One whose socket is gone is ended by SIGTERM to
-the process that holds it.`,
+ended, and it is marked as stopped. One that cannot be asked to end, because its
+socket is gone or an older version holds it, is ended by SIGTERM to its process.`,
 		flags:    []*commandFlag{option("reason", "write down `TEXT` as the reason", &reason)},
 		examples: []example{{"that is all", `bus-agent session stop review --reason "all done"`}},
 		exits:    exitCodes("the session has ended", "it could not be ended"),
@@ -39,7 +39,7 @@ the process that holds it.`,
 			}
 			err = client.Stop(ctx, entry, text)
 			if errors.Is(err, control.ErrUnreachable) {
-				inv.screen.warn(fmt.Sprintf("session %s has lost its socket; it is ended by SIGTERM to process %d", entry.Label(), entry.OwnerPID))
+				inv.screen.warn(fmt.Sprintf("session %s cannot be asked to end; sending SIGTERM to process %d, which holds it", entry.Label(), entry.OwnerPID))
 				err = client.Terminate(ctx, entry)
 			}
 			return canceledBy(ctx, err)

@@ -141,29 +141,23 @@ func failureOf(err error) *Failure {
 	return f
 }
 
-// remote is the text of an error with the exit that caused it.
-type remote struct {
-	text string
-	exit *agent.ExitError // may be nil
+// because is an error with a text of its own. The cause may be nil.
+type because struct {
+	text  string
+	cause error
 }
 
-func (r *remote) Error() string { return r.text }
-
-func (r *remote) Unwrap() error {
-	if r.exit == nil {
-		return nil
-	}
-	return r.exit
-}
+func (b *because) Error() string { return b.text }
+func (b *because) Unwrap() error { return b.cause }
 
 // err returns the error that f was made of, as far as callers can tell.
 func (f *Failure) err() error {
 	if f == nil {
 		return nil
 	}
-	text := &remote{text: f.Text}
+	text := &because{text: f.Text}
 	if f.Stderr != "" || f.Code != 0 {
-		text.exit = &agent.ExitError{Code: f.Code, Stderr: f.Stderr}
+		text.cause = &agent.ExitError{Code: f.Code, Stderr: f.Stderr}
 	}
 	for _, kind := range []error{
 		agent.ErrUsage, agent.ErrNotInstalled, agent.ErrNoneAvailable, agent.ErrAuthentication, agent.ErrQuota,

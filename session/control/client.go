@@ -44,6 +44,10 @@ type Watcher struct {
 // errLost is the error of a call whose answer does not end.
 var errLost = errors.New("the process that holds the session has ended without an answer; \"doctor\" finds what it left")
 
+// errVersion is in the error of a call to a process that speaks another version of the
+// protocol.
+var errVersion = errors.New("another version of the protocol")
+
 // call calls the process that holds a session and returns the last line of its
 // answer.
 func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last reply, err error) {
@@ -94,17 +98,11 @@ func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last 
 		}
 		r.Turn = turn
 		if r.Version != protocolVersion && r.Failure != nil {
-			return r, &olderHolder{r.Failure.err()}
+			return r, &because{fmt.Sprintf("session %s: %v", e.Label(), r.Failure.err()), errVersion}
 		}
 		return r, r.Failure.err()
 	}
 }
-
-// olderHolder is the refusal of a process that speaks another version of the
-// protocol.
-type olderHolder struct{ error }
-
-func (o *olderHolder) Unwrap() error { return o.error }
 
 // maxReply bounds a line of an answer, in bytes: one that holds a record and little
 // more.
@@ -161,15 +159,6 @@ func notServed(e Entry) error {
 	}
 	return reason(ErrNotRunning, "has ended"+resume, e.Label())
 }
-
-// because is an error with a text of its own.
-type because struct {
-	text  string
-	cause error
-}
-
-func (b *because) Error() string { return b.text }
-func (b *because) Unwrap() error { return b.cause }
 
 // Show returns what a session is doing. One that is not served is described by its
 // entry.

@@ -54,7 +54,7 @@ func (c *Client) stop(ctx context.Context, e Entry, reason string) error {
 				return err
 			}
 		}
-		if _, ok := errors.AsType[*olderHolder](err); ok {
+		if errors.Is(err, errVersion) {
 			return &unreachable{e, err}
 		}
 		now, loadErr := c.Store.Get(e.SessionID)

@@ -262,3 +262,31 @@ func TestAnswerWithoutEnd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A session that a program with another version of the protocol holds cannot be
+// called, and is ended by a signal.
+func TestHolderOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	e, end := heldBy(t, b, session.StateReady)
+	answering(t, b, e, func() string {
+		return `{"v":1,"failure":{"kind":"usage","text":"this session speaks version 1 of the protocol, not 2"},"last":true}` + "\n"
+	})
+	client := &control.Client{Store: b.Store}
+	if _, err := client.Send(t.Context(), e, control.Message{Text: "hi"}); err == nil || !strings.Contains(err.Error(), "session one: this session speaks version 1") {
+		t.Error(err)
+	}
+	if st, err := client.Show(t.Context(), e); err != nil || st.State != session.StateUnreachable {
+		t.Errorf("%s, %v", st.State, err)
+	}
+	if err := client.Stop(t.Context(), e, ""); !errors.Is(err, control.ErrUnreachable) {
+		t.Error(err)
+	}
+	go end() // it ends by a signal, or like this
+	if err := client.Terminate(t.Context(), e); err != nil {
+		t.Error(err)
+	}
+	if now, err := b.Store.Get(e.SessionID); err != nil || now.State != session.StateStopped {
+		t.Errorf("%s, %v", now.State, err)
+	}
+}

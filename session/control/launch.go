@@ -156,7 +156,7 @@ func (c *Client) launch(ctx context.Context, e Entry, opts StartOptions, resume 
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return &agent.Error{Kind: agent.ErrAgent, Err: &remote{"the process that holds the session has ended before the session was ready",
+			return &agent.Error{Kind: agent.ErrAgent, Err: &because{"the process that holds the session has ended before the session was ready",
 				&agent.ExitError{Code: -1, Stderr: logTail(filepath.Join(c.Store.folder(e), "log"))}}}
 		}
 		var r Report

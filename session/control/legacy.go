@@ -1,12 +1,12 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/statefile"
@@ -78,13 +78,10 @@ func (s *Store) readOld(names []fs.DirEntry) (found oldEntries, problems []Probl
 // complete adds to an entry what the second file of its session has.
 func (found oldEntries) complete(e *Entry) {
 	for id, old := range found {
-		if old.CanonicalID != e.SessionID || e.Folder != "" && e.Folder != id {
-			continue
-		}
-		if e.Folder == "" && old.Owner == e.Owner {
+		if e.version == 1 && old.CanonicalID == e.SessionID && old.Owner == e.Owner {
 			old.mergeInto(e)
 		}
-		if e.Folder != "" {
+		if e.Folder == id {
 			delete(found, id)
 		}
 	}
@@ -93,10 +90,7 @@ func (found oldEntries) complete(e *Entry) {
 // rest returns the entries of the sessions that have a second file alone.
 func (found oldEntries) rest() (list []Entry) {
 	for _, old := range found {
-		e := Entry{SessionID: old.ID}
-		if old.CanonicalID == old.ID {
-			e.SessionID = old.CanonicalID
-		}
+		e := Entry{SessionID: old.ID} // another one has the canonical ID by now
 		old.mergeInto(&e)
 		list = append(list, e)
 	}
@@ -109,8 +103,7 @@ func (o *oldEntry) mergeInto(e *Entry) {
 	e.Owner, e.OwnerPID, e.OwnerEnds = o.Owner, o.PID, true
 	e.Settings = o.Settings.over(e.Settings)
 	e.Runtime = o.Runtime
-	take(&e.NativeID, o.NativeID)
-	take(&e.Host, hostName())
+	e.NativeID, e.Host = cmp.Or(e.NativeID, o.NativeID), cmp.Or(e.Host, hostName())
 	e.Started = o.Started
 	if e.Ready.IsZero() {
 		e.Ready = o.Ready
@@ -124,7 +117,7 @@ func (o *oldEntry) mergeInto(e *Entry) {
 
 // removeOld removes the second file of a session whose entry is whole now.
 func (s *Store) removeOld(e Entry) {
-	if e.Folder != "" && !strings.Contains(e.Folder, "/") {
+	if e.Folder != "" {
 		_ = os.Remove(filepath.Join(s.folder(e), oldName)) // one that stays says nothing new
 	}
 }

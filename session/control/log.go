@@ -21,8 +21,8 @@ import (
 // logSize is when a file of the log is full, in bytes.
 const logSize = 8 << 20
 
-// eventLog is what happened in a session, in files of its folder. One goroutine
-// or several append; any number of cursors read.
+// eventLog is what happened in a session, in files of its folder. Goroutines append;
+// any number of cursors read.
 type eventLog struct {
 	folder string
 	held   *statefile.Dir // the folder, whatever takes its place
@@ -170,8 +170,7 @@ func (l *eventLog) next() error {
 	return nil
 }
 
-// append writes r. A record that cannot be written is lost, which the numbers of
-// the others tell.
+// append writes r. A record that cannot be written is lost: its number is missing.
 func (l *eventLog) append(r Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,17 +197,7 @@ func (l *eventLog) write(line []byte) {
 	}
 }
 
-// wake makes those that wait for a record look again.
-func (l *eventLog) wake() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.finished {
-		close(l.changed)
-		l.changed = make(chan struct{})
-	}
-}
-
-// finish says that there will be no more records.
+// finish ends the log: there are no more records.
 func (l *eventLog) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,14 +284,14 @@ func lastRecords(folder string, n int) (*cursor, int64, error) {
 	return c, last, c.open()
 }
 
-// head is what is needed of a record to pass it on.
+// head is what is needed to pass a record on.
 type head struct {
 	Number int64 `json:"number"`
 	Turn   int   `json:"turn"`
 }
 
-// headOf reads the head of a record, which stands at its start: the rest can be
-// long. A line that is no record has the number 0.
+// headOf reads the head of a record, which is at its start: the rest can be long. A
+// line that is not a record has the number 0.
 func headOf(line []byte) head {
 	var h head
 	rest, ok := bytes.CutPrefix(line, []byte(`{"number":`))
@@ -357,7 +346,7 @@ func (c *cursor) read(last int64) (line []byte, h head, missed int64, err error)
 		}
 		h := headOf(line)
 		if h.Number < c.next {
-			continue // it was before the start, or is no record
+			continue // it was before the start, or is not a record
 		}
 		missed = h.Number - c.next
 		c.next = h.Number + 1
@@ -370,7 +359,7 @@ func (c *cursor) read(last int64) (line []byte, h head, missed int64, err error)
 	return nil, head{}, 0, nil
 }
 
-// advance goes on with the next file and reports whether there is one.
+// advance continues with the next file and reports whether there is one.
 func (c *cursor) advance() (bool, error) {
 	for _, g := range generations(c.folder) {
 		if g <= c.generation {

@@ -223,6 +223,7 @@ func (m *Manager) open(ctx context.Context, store *Store, p *plan, resume string
 	if err == nil {
 		if err = h.opened(ctx, s, resume != ""); err != nil {
 			s.Stop(context.WithoutCancel(ctx), "it cannot be reached, or its entry cannot be written")
+			close(h.over)
 		}
 	}
 	if err != nil {
@@ -305,16 +306,6 @@ func (m *Manager) Session(handle SessionHandle) (*session.Session, error) {
 		return nil, err
 	}
 	return h.s, nil
-}
-
-// Handle returns the handle of a session as it is now.
-func (m *Manager) Handle(id string) (SessionHandle, error) {
-	store, err := m.store()
-	if err != nil {
-		return SessionHandle{}, err
-	}
-	e, err := store.Get(id)
-	return e.Handle(), err
 }
 
 // Send queues a message for a turn of its own and returns the turn. This Manager

@@ -73,8 +73,8 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 	settings.Runtime, settings.WorkDir, settings.Mode, settings.AccountDir = selection.Token, id.WorkDir, mode, account
 	p.request.Runtime, p.request.Workdir = selection.Token, id.WorkDir
 	p.options.Mode = mode
-	take(&settings.TurnTimeout, p.options.TurnTimeout)
-	take(&settings.ApprovalTimeout, p.options.ApprovalTimeout)
+	settings.TurnTimeout = cmp.Or(settings.TurnTimeout, p.options.TurnTimeout)
+	settings.ApprovalTimeout = cmp.Or(settings.ApprovalTimeout, p.options.ApprovalTimeout)
 	p.options.TurnTimeout, p.options.ApprovalTimeout = settings.TurnTimeout, settings.ApprovalTimeout
 	p.entry = Entry{
 		SessionID: id.SessionID, Name: opts.Name, Settings: settings,

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -89,39 +90,11 @@ func (s *Settings) request() agent.Request {
 // over returns s with the settings of base where s sets none. A switch that is on
 // in either is on.
 func (s Settings) over(base Settings) Settings {
-	take(&s.Runtime, base.Runtime)
-	take(&s.WorkDir, base.WorkDir)
-	take(&s.AccountDir, base.AccountDir)
-	take(&s.Mode, base.Mode)
-	take(&s.Model, base.Model)
-	take(&s.ReasoningEffort, base.ReasoningEffort)
-	take(&s.Verbosity, base.Verbosity)
-	take(&s.Access, base.Access)
-	takeList(&s.AllowCommands, base.AllowCommands)
-	takeList(&s.AddDirs, base.AddDirs)
-	takeList(&s.Args, base.Args)
-	take(&s.TrustWorkspace, base.TrustWorkspace)
-	take(&s.RequireInstructions, base.RequireInstructions)
-	take(&s.RequireConfigured, base.RequireConfigured)
-	take(&s.StartTimeout, base.StartTimeout)
-	take(&s.Idle, base.Idle)
-	take(&s.TurnTimeout, base.TurnTimeout)
-	take(&s.ApprovalTimeout, base.ApprovalTimeout)
-	take(&s.Bead, base.Bead)
-	takeList(&s.Hooks, base.Hooks)
-	take(&s.Record, base.Record)
+	fields, below := reflect.ValueOf(&s).Elem(), reflect.ValueOf(base)
+	for i := range fields.NumField() {
+		if f := fields.Field(i); f.IsZero() {
+			f.Set(below.Field(i))
+		}
+	}
 	return s
-}
-
-func take[T comparable](field *T, base T) {
-	var zero T
-	if *field == zero {
-		*field = base
-	}
-}
-
-func takeList[T any](field *[]T, base []T) {
-	if *field == nil {
-		*field = base
-	}
 }

@@ -17,8 +17,8 @@ import (
 // the systems', less the byte that ends it.
 const maxSocketName = 103
 
-// socketPath returns where the supervisor of the session in folder listens. That
-// depends on nothing else, so that every command finds it.
+// socketPath returns the socket of the session in folder. It depends on nothing else,
+// so that every client finds it.
 func socketPath(folder string) string {
 	path := filepath.Join(folder, "socket")
 	if len(path) <= maxSocketName {
@@ -28,8 +28,8 @@ func socketPath(folder string) string {
 	return filepath.Join("/tmp", "bus-agent-"+strconv.Itoa(os.Getuid()), hex.EncodeToString(sum[:8]))
 }
 
-// listen listens on the socket path, which must be nobody's, in a folder that is
-// the user's alone.
+// listen listens on the socket path, and replaces what is there, in a folder that only
+// the user can open.
 func listen(path string) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -52,7 +52,7 @@ func listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// checkPrivate returns why a folder is not this user's alone.
+// checkPrivate returns why others than this user can open a folder.
 func checkPrivate(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -34,10 +34,7 @@ func (u *unreachable) Is(target error) bool {
 	if target != ErrUnreachable || u.entry.State == session.StateStarting {
 		return false
 	}
-	if _, ok := errors.AsType[*olderHolder](u.cause); ok {
-		return true
-	}
-	for _, gone := range []error{unix.ENOENT, unix.ECONNREFUSED, unix.ENOTSOCK} {
+	for _, gone := range []error{errVersion, unix.ENOENT, unix.ECONNREFUSED, unix.ENOTSOCK} {
 		if errors.Is(u.cause, gone) {
 			return true
 		}
