@@ -18,7 +18,13 @@ type Recorder interface {
 
 // A Recordable is a run or a session that is about to begin.
 type Recordable struct {
+	// Start lacks the command, which is built once the prompt is known; see
+	// [Recording.Command].
 	Start Start
+
+	// Root is the repository root above the workdir, absolute; the workdir itself
+	// where there is no repository.
+	Root string
 
 	// Request is the settled request, Prompt what the agent would be given, or the
 	// first message of a session, which can be empty. What the slices and maps
@@ -59,6 +65,10 @@ type Recording struct {
 	// Prompt is what the agent is given in place of Request.Prompt; empty leaves
 	// that as it is.
 	Prompt string
+
+	// Command is called once with the command that is about to be started. What it
+	// refers to must not be changed.
+	Command func(Command)
 
 	// Started is called once the agent's process is there, before any of its
 	// output is read.

@@ -56,11 +56,7 @@ func (r *Recording) add(other Recording) {
 	r.Stdout, r.Stderr = both(r.Stdout, other.Stdout), both(r.Stderr, other.Stderr)
 	r.Events = bothCalls(r.Events, other.Events)
 	r.Message = bothCalls(r.Message, other.Message)
-	if first, second := r.Started, other.Started; first == nil || second == nil {
-		r.Started = orOther(first, second)
-	} else {
-		r.Started = func(p Process) { first(p); second(p) }
-	}
+	r.Command, r.Started = inTurn(r.Command, other.Command), inTurn(r.Started, other.Started)
 	if first, second := r.End, other.End; first == nil {
 		r.End = second
 	} else if second != nil {
@@ -70,11 +66,14 @@ func (r *Recording) add(other Recording) {
 	}
 }
 
-func orOther(f, other func(Process)) func(Process) {
-	if f != nil {
-		return f
+func inTurn[T any](first, second func(T)) func(T) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
 	}
-	return other
+	return func(v T) { first(v); second(v) }
 }
 
 func bothCalls[T any](first, second func(T) error) func(T) error {

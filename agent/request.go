@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"reflect"
@@ -95,9 +94,6 @@ type Request struct {
 
 	// Place says where the run belongs, for a Recorder.
 	Place Place `json:"place,omitzero"`
-
-	// Resolved is filled in by the runner for the runtime.
-	Resolved Resolved `json:"-"`
 }
 
 // CheckUnused returns an error of kind [ErrUsage] when one of the named fields of r
@@ -160,81 +156,6 @@ type Start struct {
 	Path string
 }
 
-// Resolved is what the runner has found out about a run before it asks the
-// runtime for a [Command].
-type Resolved struct {
-	// Variant is the part of the runtime token after the colon.
-	Variant string
-
-	// Executable is the absolute path of the runtime's executable.
-	Executable string
-
-	// Root is the repository root above Workdir, absolute; Workdir itself
-	// where there is no repository.
-	Root string
-
-	// TempDir is the run's own folder for temporary files, where the runtime
-	// asks for one. It is removed when the run ends. Empty in a dry run.
-	TempDir string
-
-	// Environ is the agent's environment before the runtime's own variables:
-	// the caller's process environment with Request.Env applied.
-	Environ []string
-
-	// Setup is what the runtime's instruction adapter arranged.
-	Setup Setup
-}
-
-// Getenv returns the value that name has in the agent's environment, or "".
-func (r *Resolved) Getenv(name string) string {
-	value, _ := LookupEnv(r.Environ, name)
-	return value
-}
-
-// A Setup is what an instruction adapter arranged for one run.
-type Setup struct {
-	// Args are arguments the command builder puts where they belong.
-	Args []string
-
-	// Env holds variables for the agent, as "NAME=value". Request.Env wins.
-	Env []string
-
-	// Files are handed to the agent as open descriptors: the first is 3, the
-	// next 4 and so on, readable at /dev/fd/3 and so on. Nothing of them is
-	// visible in the file system.
-	Files [][]byte
-
-	// Prefix is put before the prompt; for runtimes that can take
-	// instructions in no other way.
-	Prefix string
-
-	// ResumeID replaces Request.Resume where Continue was resolved to a
-	// session, and is Request.Resume otherwise.
-	ResumeID string
-
-	// SessionID returns the ID of the session that begins, for a CLI in a terminal,
-	// which tells in no event: once it is chosen, and empty before. It may be
-	// called by any goroutine until Close, and may be nil.
-	SessionID func() string
-
-	// SessionCreated is when the session of ResumeID was created, where that is
-	// known; see session.Start.
-	SessionCreated time.Time
-
-	// Warnings are lines for the user, without prefix or line break.
-	Warnings []string
-
-	// Complete adds to the result what the runtime tells in no event, for
-	// example in a file of its own. The runner calls it once, after the last
-	// process of the run is gone and before Close; it may be nil.
-	Complete func(*Result)
-
-	// Close takes back what was arranged. The runner calls it once, after the
-	// last process of the run is gone. It returns further warnings; it may be
-	// nil.
-	Close func(context.Context) []string
-}
-
 // A Command is one explicit invocation of a runtime's executable. No shell is
 // ever involved.
 type Command struct {
@@ -247,6 +168,10 @@ type Command struct {
 
 	// Stdin is the whole standard input; it is always closed after it.
 	Stdin string
+
+	// Files are handed to the agent as open descriptors, behind those that were
+	// arranged for it.
+	Files [][]byte
 }
 
 // A Formatter renders the events of one run as readable text.

@@ -46,8 +46,8 @@ func (e *Engine) Open(ctx context.Context, t session.Transport, start session.St
 	if err := e.client.Initialize(ctx, e.Info); err != nil {
 		return session.Info{}, err
 	}
-	params := ThreadParams{Workdir: start.Workdir, Model: start.Request.Model, ApprovalPolicy: "on-request"}
-	switch start.Request.Access {
+	params := ThreadParams{Workdir: start.Workdir, Model: start.Model, ApprovalPolicy: "on-request"}
+	switch start.Access {
 	case agent.AccessRead:
 		params.Sandbox = "read-only"
 	case agent.AccessFull:

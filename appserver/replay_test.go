@@ -123,16 +123,16 @@ func TestTranscripts(t *testing.T) {
 		without []string
 	}{
 		"approval-cmd-accept":                    {start: session.Start{Workdir: "/w"}},
-		"approval-cmd-acceptForSession":          {start: session.Start{Workdir: "/w", Request: agent.Request{Model: "m-1"}}},
-		"approval-cmd-decline":                   {start: session.Start{Workdir: "/w", Request: agent.Request{Access: agent.AccessWrite}}},
+		"approval-cmd-acceptForSession":          {start: session.Start{Workdir: "/w", Model: "m-1"}},
+		"approval-cmd-decline":                   {start: session.Start{Workdir: "/w", Access: agent.AccessWrite}},
 		"approval-patch2-workspace-write-accept": {},
 		"error-401":                              {},
-		"interrupt":                              {start: session.Start{Request: agent.Request{Access: agent.AccessRead}}},
+		"interrupt":                              {start: session.Start{Access: agent.AccessRead}},
 		"resume":                                 {start: session.Start{Resume: resumed}},
 		"resume-unknown":                         {start: session.Start{Resume: "01a1fb7c-0000-7393-b797-572b628a16aa"}},
 		// A session never names a turn that does not run.
 		"steer": {without: []string{`"nope"`, `"late"`}},
-		"text":  {start: session.Start{Request: agent.Request{Access: agent.AccessFull}}},
+		"text":  {start: session.Start{Access: agent.AccessFull}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

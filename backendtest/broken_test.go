@@ -15,36 +15,37 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // changed is Command with its result changed.
-func changed(change func(agent.Request, *agent.Command)) func(*Harness) {
+func changed(change func(registry.Invocation, *agent.Command)) func(*Harness) {
 	return func(h *Harness) {
-		h.Runtime.Command = func(r agent.Request) (agent.Command, error) {
-			c, err := sampleCommand(r)
-			change(r, &c)
+		h.Runtime.Run.Command = func(inv registry.Invocation) (agent.Command, error) {
+			c, err := sampleCommand(inv)
+			change(inv, &c)
 			return c, err
 		}
 	}
 }
 
 // asked is Command with its request changed.
-func asked(change func(*agent.Request)) func(*Harness) {
+func asked(change func(*registry.Invocation)) func(*Harness) {
 	return func(h *Harness) {
-		h.Runtime.Command = func(r agent.Request) (agent.Command, error) {
-			change(&r)
-			return sampleCommand(r)
+		h.Runtime.Run.Command = func(inv registry.Invocation) (agent.Command, error) {
+			change(&inv)
+			return sampleCommand(inv)
 		}
 	}
 }
 
 // prepared is Prepare with its result changed.
-func prepared(change func(agent.Request, *instructions.Workspace, *agent.Setup) error) func(*Harness) {
+func prepared(change func(registry.Invocation, *instructions.Workspace, *registry.Setup) error) func(*Harness) {
 	return func(h *Harness) {
-		h.Runtime.Instructions.Prepare = func(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-			setup, err := samplePrepare(ctx, r, w)
+		h.Runtime.Run.Prepare = func(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+			setup, err := samplePrepare(ctx, inv, w)
 			if err == nil {
-				err = change(r, w, &setup)
+				err = change(inv, w, &setup)
 			}
 			return setup, err
 		}
@@ -79,55 +80,64 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 		caught string
 		breaks func(*Harness)
 	}{
-		"has a name that cannot be printed":  {"descriptor", func(h *Harness) { h.Runtime.Name = "Sample\x1b" }},
-		"has no address":                     {"descriptor", func(h *Harness) { h.Runtime.InstallURL = "somewhere" }},
-		"lists an unknown word":              {"descriptor", func(h *Harness) { h.Runtime.Options.Efforts = []agent.ReasoningEffort{"much"} }},
-		"has no ID":                          {"register", func(h *Harness) { h.Runtime.ID = "" }},
-		"recognizes everything":              {"recognize", func(h *Harness) { h.Runtime.Recognize = func([]byte) bool { return true } }},
-		"recognizes nothing":                 {"recognize", func(h *Harness) { h.Runtime.Recognize = func([]byte) bool { return false } }},
-		"counts its calls":                   {"command-pure", counting},
-		"writes behind the caller's args":    {"command-pure", asked(func(r *agent.Request) { _ = append(r.Args, "--more") })},
-		"changes the caller's args":          {"command-pure", asked(func(r *agent.Request) { r.Args[0] = "--other" })},
-		"writes in a dry run":                {"dry-run", prepared(leaveLitter)},
-		"loses the caller's args":            {"arguments", asked(func(r *agent.Request) { r.Args = nil })},
-		"splits the caller's args":           {"arguments", asked(func(r *agent.Request) { r.Args = strings.Fields(strings.Join(r.Args, " ")) })},
-		"mistakes the variant":               {"prompt", onlyPlain},
-		"refuses the caller's variables":     {"environment", refuseVariables},
-		"tells the environment":              {"secrets", tellEnvironment},
-		"tells the prompt":                   {"secrets", prepared(warnOfPrompt)},
-		"says another workdir":               {"workdir", changed(func(_ agent.Request, c *agent.Command) { c.Env = append(c.Env, "PWD=/") })},
-		"trims the prompt":                   {"prompt", asked(func(r *agent.Request) { r.Prompt = strings.TrimSpace(r.Prompt) })},
-		"does not guard a slash":             {"prompt", changed(func(r agent.Request, c *agent.Command) { c.Stdin = "Please: " + r.Prompt })},
-		"puts the prompt into arguments":     {"prompt-hidden", changed(func(r agent.Request, c *agent.Command) { c.Args = append(c.Args, r.Prompt) })},
-		"puts the prompt into a variable":    {"prompt-hidden", changed(func(r agent.Request, c *agent.Command) { c.Env = append(c.Env, "P="+r.Prompt) })},
-		"cuts a long prompt":                 {"prompt-long", asked(func(r *agent.Request) { r.Prompt = r.Prompt[:min(len(r.Prompt), 100_000)] })},
-		"takes less than its limit":          {"prompt-limit", takeLess},
-		"loses the model":                    {"options", asked(func(r *agent.Request) { r.Model = "" })},
-		"loses added directories":            {"options", asked(func(r *agent.Request) { r.AddDirs = r.AddDirs[:min(1, len(r.AddDirs))] })},
-		"loses allowed commands":             {"options", asked(func(r *agent.Request) { r.AllowCommands = nil })},
-		"loses the limit of turns":           {"options", asked(func(r *agent.Request) { r.MaxTurns = 0 })},
-		"loses the effort":                   {"options-words", asked(func(r *agent.Request) { r.ReasoningEffort = "" })},
-		"loses the schema":                   {"options-schema", asked(func(r *agent.Request) { r.Schema = nil })},
-		"takes read for write":               {"options-words", asked(readAsWrite)},
-		"loses AGENTS.md":                    {"instructions", prepared(func(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error { s.Files = nil; return nil })},
-		"delivers AGENTS.md twice":           {"instructions", prepared(twice)},
-		"delivers AGENTS.md backwards":       {"instructions", prepared(backwards)},
-		"delivers what the CLI finds":        {"instructions", func(h *Harness) { h.NativeInstructions = true }},
-		"does not tell of a cut":             {"instructions-limit", prepared(func(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error { s.Warnings = nil; return nil })},
-		"warns at every run":                 {"instructions-none", prepared(warnAlways)},
-		"leaves a file in the workdir":       {"workdir-clean", prepared(leaveLitter)},
-		"leaves a file in the home":          {"workdir-clean", prepared(leaveInHome)},
-		"leaves a temporary file":            {"workdir-clean", prepared(leaveInTemp)},
-		"leaves its home":                    {"workdir-clean", prepared(func(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error { s.Close = nil; return nil })},
+		"has a name that cannot be printed": {"descriptor", func(h *Harness) { h.Runtime.Name = "Sample\x1b" }},
+		"has no address":                    {"descriptor", func(h *Harness) { h.Runtime.InstallURL = "somewhere" }},
+		"lists an unknown word":             {"descriptor", func(h *Harness) { h.Runtime.Run.Options.Efforts = []agent.ReasoningEffort{"much"} }},
+		"has no ID":                         {"register", func(h *Harness) { h.Runtime.ID = "" }},
+		"recognizes everything":             {"recognize", func(h *Harness) { h.Runtime.Recognize = func([]byte) bool { return true } }},
+		"recognizes nothing":                {"recognize", func(h *Harness) { h.Runtime.Recognize = func([]byte) bool { return false } }},
+		"counts its calls":                  {"command-pure", counting},
+		"writes behind the caller's args":   {"command-pure", asked(func(r *registry.Invocation) { _ = append(r.Args, "--more") })},
+		"changes the caller's args":         {"command-pure", asked(func(r *registry.Invocation) { r.Args[0] = "--other" })},
+		"writes in a dry run":               {"dry-run", prepared(leaveLitter)},
+		"loses the caller's args":           {"arguments", asked(func(r *registry.Invocation) { r.Args = nil })},
+		"splits the caller's args":          {"arguments", asked(func(r *registry.Invocation) { r.Args = strings.Fields(strings.Join(r.Args, " ")) })},
+		"mistakes the variant":              {"prompt", onlyPlain},
+		"refuses the caller's variables":    {"environment", refuseVariables},
+		"tells the environment":             {"secrets", tellEnvironment},
+		"tells the prompt":                  {"secrets", prepared(warnOfPrompt)},
+		"says another workdir":              {"workdir", changed(func(_ registry.Invocation, c *agent.Command) { c.Env = append(c.Env, "PWD=/") })},
+		"trims the prompt":                  {"prompt", asked(func(r *registry.Invocation) { r.Prompt = strings.TrimSpace(r.Prompt) })},
+		"does not guard a slash":            {"prompt", changed(func(r registry.Invocation, c *agent.Command) { c.Stdin = "Please: " + r.Prompt })},
+		"puts the prompt into arguments":    {"prompt-hidden", changed(func(r registry.Invocation, c *agent.Command) { c.Args = append(c.Args, r.Prompt) })},
+		"puts the prompt into a variable":   {"prompt-hidden", changed(func(r registry.Invocation, c *agent.Command) { c.Env = append(c.Env, "P="+r.Prompt) })},
+		"cuts a long prompt":                {"prompt-long", asked(func(r *registry.Invocation) { r.Prompt = r.Prompt[:min(len(r.Prompt), 100_000)] })},
+		"takes less than its limit":         {"prompt-limit", takeLess},
+		"loses the model":                   {"options", asked(func(r *registry.Invocation) { r.Model = "" })},
+		"loses added directories":           {"options", asked(func(r *registry.Invocation) { r.AddDirs = r.AddDirs[:min(1, len(r.AddDirs))] })},
+		"loses allowed commands":            {"options", asked(func(r *registry.Invocation) { r.AllowCommands = nil })},
+		"loses the limit of turns":          {"options", asked(func(r *registry.Invocation) { r.MaxTurns = 0 })},
+		"loses the effort":                  {"options-words", asked(func(r *registry.Invocation) { r.ReasoningEffort = "" })},
+		"loses the schema":                  {"options-schema", asked(func(r *registry.Invocation) { r.Schema = nil })},
+		"takes read for write":              {"options-words", asked(readAsWrite)},
+		"loses AGENTS.md": {"instructions", prepared(func(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
+			s.Files = nil
+			return nil
+		})},
+		"delivers AGENTS.md twice":     {"instructions", prepared(twice)},
+		"delivers AGENTS.md backwards": {"instructions", prepared(backwards)},
+		"delivers what the CLI finds":  {"instructions", func(h *Harness) { h.NativeInstructions = true }},
+		"does not tell of a cut": {"instructions-limit", prepared(func(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
+			s.Warnings = nil
+			return nil
+		})},
+		"warns at every run":           {"instructions-none", prepared(warnAlways)},
+		"leaves a file in the workdir": {"workdir-clean", prepared(leaveLitter)},
+		"leaves a file in the home":    {"workdir-clean", prepared(leaveInHome)},
+		"leaves a temporary file":      {"workdir-clean", prepared(leaveInTemp)},
+		"leaves its home": {"workdir-clean", prepared(func(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
+			s.Close = nil
+			return nil
+		})},
 		"leaves what it does not own":        {"workdir-trust", func(h *Harness) { h.Runtime.Instructions.Owned = h.Runtime.Instructions.Owned[:1] }},
 		"adds at every run":                  {"workdir-trust", prepared(addAlways)},
 		"has one home for all":               {"workdir-shared", sharedHome},
 		"uses a home that is there":          {"planted-homes", sharedHome},
 		"does not know its litter":           {"litter", func(h *Harness) { h.Runtime.Litter = []string{".other", "../outside"} }},
 		"does not tell the session":          {"session", without(agent.KindSessionStarted)},
-		"starts anew in place of resuming":   {"resume", changed(func(_ agent.Request, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
+		"starts anew in place of resuming":   {"resume", changed(func(_ registry.Invocation, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
 		"keeps sessions it does not own":     {"resume", prepared(keepElsewhere)},
-		"starts anew in place of continuing": {"continue", changed(func(_ agent.Request, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
+		"starts anew in place of continuing": {"continue", changed(func(_ registry.Invocation, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
 		"keeps the line":                     {"decoder-memory", decoded(keepLine)},
 		"changes the line":                   {"decoder-memory", decoded(changeLine)},
 		"panics on junk":                     {"decoder-junk", decoded(panicOnNull)},
@@ -150,9 +160,12 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 		"fails for good":                     {"last-result", without(agent.KindResult)},
 		"follows a link":                     {"hostile-files", prepared(passIgnoreFile)},
 		"writes through a link":              {"hostile-files", prepared(writeIgnoreFile)},
-		"leaves a spoiled home":              {"hostile-leftovers", prepared(func(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error { s.Close = nil; return nil })},
-		"writes into a replaced home":        {"hostile-folders", prepared(writeAtClose)},
-		"puts the workdir into PATH":         {"hostile-path", changed(func(r agent.Request, c *agent.Command) { c.Env = append(c.Env, "PATH="+r.Workdir) })},
+		"leaves a spoiled home": {"hostile-leftovers", prepared(func(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
+			s.Close = nil
+			return nil
+		})},
+		"writes into a replaced home": {"hostile-folders", prepared(writeAtClose)},
+		"puts the workdir into PATH":  {"hostile-path", changed(func(r registry.Invocation, c *agent.Command) { c.Env = append(c.Env, "PATH="+r.Workdir) })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,28 +181,30 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 
 func counting(h *Harness) {
 	var calls atomic.Int32
-	changed(func(_ agent.Request, c *agent.Command) { c.Args = append(c.Args, fmt.Sprint("--call=", calls.Add(1))) })(h)
+	changed(func(_ registry.Invocation, c *agent.Command) {
+		c.Args = append(c.Args, fmt.Sprint("--call=", calls.Add(1)))
+	})(h)
 }
 
 func onlyPlain(h *Harness) {
-	asked(func(r *agent.Request) {
-		if r.Resolved.Variant != "" {
+	asked(func(r *registry.Invocation) {
+		if r.Variant != "" {
 			r.Prompt = ""
 		}
 	})(h)
 }
 
-func refuse(h *Harness, when func(agent.Request) error) {
-	h.Runtime.Command = func(r agent.Request) (agent.Command, error) {
-		if err := when(r); err != nil {
+func refuse(h *Harness, when func(registry.Invocation) error) {
+	h.Runtime.Run.Command = func(inv registry.Invocation) (agent.Command, error) {
+		if err := when(inv); err != nil {
 			return agent.Command{}, err
 		}
-		return sampleCommand(r)
+		return sampleCommand(inv)
 	}
 }
 
 func refuseVariables(h *Harness) {
-	refuse(h, func(r agent.Request) error {
+	refuse(h, func(r registry.Invocation) error {
 		if len(r.Env) > 0 {
 			return agent.Usagef("no variables please")
 		}
@@ -198,19 +213,19 @@ func refuseVariables(h *Harness) {
 }
 
 func tellEnvironment(h *Harness) {
-	prepared(func(r agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
-		s.Warnings = append(s.Warnings, fmt.Sprint("the environment is ", r.Resolved.Environ))
+	prepared(func(r registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
+		s.Warnings = append(s.Warnings, fmt.Sprint("the environment is ", r.Environ))
 		return nil
 	})(h)
 }
 
-func warnOfPrompt(r agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+func warnOfPrompt(r registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 	s.Warnings = append(s.Warnings, "asking "+r.Prompt)
 	return nil
 }
 
 func takeLess(h *Harness) {
-	refuse(h, func(r agent.Request) error {
+	refuse(h, func(r registry.Invocation) error {
 		if len(r.Prompt) > 1<<20 {
 			return agent.Usagef("too long")
 		}
@@ -218,18 +233,18 @@ func takeLess(h *Harness) {
 	})
 }
 
-func readAsWrite(r *agent.Request) {
+func readAsWrite(r *registry.Invocation) {
 	if r.Access == agent.AccessRead {
 		r.Access = agent.AccessWrite
 	}
 }
 
-func twice(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+func twice(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 	s.Files = append(s.Files, s.Files...)
 	return nil
 }
 
-func backwards(_ agent.Request, w *instructions.Workspace, s *agent.Setup) error {
+func backwards(_ registry.Invocation, w *instructions.Workspace, s *registry.Setup) error {
 	var text string
 	for _, file := range slices.Backward(w.Chain().Files) {
 		b, err := os.ReadFile(file.Path)
@@ -242,24 +257,24 @@ func backwards(_ agent.Request, w *instructions.Workspace, s *agent.Setup) error
 	return nil
 }
 
-func warnAlways(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+func warnAlways(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 	s.Warnings = append(s.Warnings, "beware")
 	return nil
 }
 
-func leaveLitter(r agent.Request, _ *instructions.Workspace, _ *agent.Setup) error {
+func leaveLitter(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {
 	return os.WriteFile(filepath.Join(r.Workdir, "litter"), nil, 0o600)
 }
 
-func leaveInHome(r agent.Request, _ *instructions.Workspace, _ *agent.Setup) error {
-	return os.WriteFile(filepath.Join(r.Resolved.Getenv("HOME"), ".samplerc"), nil, 0o600)
+func leaveInHome(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {
+	return os.WriteFile(filepath.Join(r.Getenv("HOME"), ".samplerc"), nil, 0o600)
 }
 
-func leaveInTemp(r agent.Request, _ *instructions.Workspace, _ *agent.Setup) error {
-	return os.WriteFile(filepath.Join(r.Resolved.Getenv("TMPDIR"), "sample.log"), nil, 0o600)
+func leaveInTemp(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {
+	return os.WriteFile(filepath.Join(r.Getenv("TMPDIR"), "sample.log"), nil, 0o600)
 }
 
-func addAlways(r agent.Request, _ *instructions.Workspace, _ *agent.Setup) error {
+func addAlways(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {
 	f, err := os.OpenFile(filepath.Join(r.Workdir, ".gitignore"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return nil // not the case that is meant
@@ -271,7 +286,7 @@ func addAlways(r agent.Request, _ *instructions.Workspace, _ *agent.Setup) error
 
 // sharedHome has a home with a fixed name.
 func sharedHome(h *Harness) {
-	prepared(func(r agent.Request, w *instructions.Workspace, s *agent.Setup) error {
+	prepared(func(r registry.Invocation, w *instructions.Workspace, s *registry.Setup) error {
 		home := filepath.Join(r.Workdir, ".sample", "home")
 		taken := os.Mkdir(home, 0o700)
 		s.Env = []string{"SAMPLE_HOME=" + home}
@@ -282,7 +297,7 @@ func sharedHome(h *Harness) {
 			}
 			return own(ctx)
 		}
-		if r.Resolved.Executable != "" && taken != nil {
+		if r.Executable != "" && taken != nil {
 			return os.WriteFile(filepath.Join(home, "again"), nil, 0o600)
 		}
 		return nil
@@ -291,7 +306,7 @@ func sharedHome(h *Harness) {
 
 func isResume(arg string) bool { return strings.HasPrefix(arg, "--resume=") }
 
-func keepElsewhere(r agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+func keepElsewhere(r registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 	own := s.Close
 	s.Close = func(ctx context.Context) []string {
 		os.WriteFile(filepath.Join(r.Workdir, ".sample-session"), nil, 0o600)
@@ -301,7 +316,7 @@ func keepElsewhere(r agent.Request, _ *instructions.Workspace, s *agent.Setup) e
 }
 
 // passIgnoreFile gives the agent what .gitignore has or leads to.
-func passIgnoreFile(r agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+func passIgnoreFile(r registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 	name := filepath.Join(r.Workdir, ".gitignore")
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -311,7 +326,7 @@ func passIgnoreFile(r agent.Request, _ *instructions.Workspace, s *agent.Setup) 
 	return err
 }
 
-func writeIgnoreFile(r agent.Request, _ *instructions.Workspace, _ *agent.Setup) error {
+func writeIgnoreFile(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {
 	f, err := os.OpenFile(filepath.Join(r.Workdir, ".gitignore"), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil // not the case that is meant
@@ -321,7 +336,7 @@ func writeIgnoreFile(r agent.Request, _ *instructions.Workspace, _ *agent.Setup)
 	return err
 }
 
-func writeAtClose(_ agent.Request, _ *instructions.Workspace, s *agent.Setup) error {
+func writeAtClose(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 	own, home := s.Close, strings.TrimPrefix(s.Env[0], "SAMPLE_HOME=")
 	s.Close = func(ctx context.Context) []string {
 		os.WriteFile(filepath.Join(home, "settings.json"), nil, 0o600)

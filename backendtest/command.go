@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 var commandRules = []rule{
 	{name: "command-pure", test: commandPure,
-		text: "Command is pure: the same request gives the same command, as often as it is asked, and nothing of the request is changed, not behind the end of its slices either."},
+		text: "Check and Command are pure: the same request gives the same command, as often as it is asked, and nothing of the invocation is changed, not behind the end of its slices either."},
 	{name: "dry-run", test: dryRun,
 		text: "A plan says what would run and starts and writes nothing."},
 	{name: "arguments", test: arguments,
@@ -48,6 +50,7 @@ func commandPure(w *world) {
 		}
 		first = command
 	}
+	w.commandDirectly(req)
 	for _, s := range []struct {
 		name      string
 		now, then []string
@@ -59,17 +62,22 @@ func commandPure(w *world) {
 			w.failf("it changed the request's %s", s.name)
 		}
 	}
-	w.commandDirectly(req)
 }
 
 // commandDirectly calls Command as the runner does, but with slices that tell
 // whether something was written behind their end.
 func (w *world) commandDirectly(req agent.Request) {
-	req.Resolved = agent.Resolved{Executable: "/usr/bin/agent", Root: w.work, Environ: append([]string{"HOME=" + w.home}, w.Env...)}
-	if req.Access == "" {
-		req.Access = agent.AccessWrite
+	inv := registry.Invocation{
+		Token: req.Runtime, Executable: "/usr/bin/agent", Workdir: req.Workdir, Root: w.work, Prompt: req.Prompt, Model: req.Model,
+		Access: cmp.Or(req.Access, agent.AccessWrite), AllowCommands: req.AllowCommands, AddDirs: req.AddDirs, MaxTurns: req.MaxTurns,
+		Args: req.Args, Env: req.Env, Environ: append([]string{"HOME=" + w.home}, w.Env...),
 	}
-	if _, err := w.Runtime.Command(req); err != nil && !errors.Is(err, agent.ErrUsage) {
+	if check := w.Runtime.Run.Check; check != nil {
+		if err := check(inv); err != nil && !errors.Is(err, agent.ErrUsage) {
+			w.failf("Check fails with %v, which is no usage error", err)
+		}
+	}
+	if _, err := w.Runtime.Run.Command(inv); err != nil && !errors.Is(err, agent.ErrUsage) {
 		w.failf("Command fails with %v, which is no usage error", err)
 	}
 	for name, list := range map[string][]string{
@@ -93,7 +101,7 @@ func guarded(list []string) []string {
 
 // full returns a request with everything that Options says is honoured.
 func (w *world) full() agent.Request {
-	o := &w.Runtime.Options
+	o := &w.Runtime.Run.Options
 	req := w.request()
 	req.Args = []string{"--backendtest-own", "value one"}
 	req.Env = []string{"BACKENDTEST_OWN=1"}
@@ -111,7 +119,7 @@ func (w *world) full() agent.Request {
 
 // fullAccess makes the added directories of a full request.
 func (w *world) fullAccess(req *agent.Request) error {
-	if !w.Runtime.Options.AddDirs {
+	if !w.Runtime.Run.Options.AddDirs {
 		return nil
 	}
 	req.AddDirs = []string{filepath.Join(w.root, "added one ü"), filepath.Join(w.root, "added two")}

@@ -45,9 +45,9 @@ func descriptor(w *world) {
 	}
 	words(w, "Executables", rt.Executables, nil)
 	words(w, "TokenEnv", rt.TokenEnv, nil)
-	words(w, "Options.Access", rt.Options.Access, agent.Accesses())
-	words(w, "Options.Efforts", rt.Options.Efforts, agent.Efforts())
-	words(w, "Options.Verbosity", rt.Options.Verbosity, agent.Verbosities())
+	words(w, "Options.Access", rt.Run.Options.Access, agent.Accesses())
+	words(w, "Options.Efforts", rt.Run.Options.Efforts, agent.Efforts())
+	words(w, "Options.Verbosity", rt.Run.Options.Verbosity, agent.Verbosities())
 	if rt.PromptLimit.Bytes < 0 || rt.PromptLimit.Runes < 0 {
 		w.failf("PromptLimit %+v is negative", rt.PromptLimit)
 	}

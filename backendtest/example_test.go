@@ -13,9 +13,11 @@ import (
 func ExampleCheck() {
 	err := backendtest.Check(registry.Runtime{
 		ID: "mine", Name: "My CLI", Executables: []string{"mine"}, InstallURL: "https://example.com/mine",
-		Options: registry.Options{Access: []agent.Access{agent.AccessWrite}},
-		Command: func(r agent.Request) (agent.Command, error) {
-			return agent.Command{Stdin: r.Prompt}, nil // where are r.Args?
+		Run: registry.Use{
+			Options: registry.Options{Access: []agent.Access{agent.AccessWrite}},
+			Command: func(inv registry.Invocation) (agent.Command, error) {
+				return agent.Command{Stdin: inv.Prompt}, nil // where are r.Args?
+			},
 		},
 		Decoder: formatters.Generic,
 	})

@@ -107,7 +107,7 @@ func (h *Harness) incomplete() (missing []string) {
 	need(true, "Text", h.Lines.Text)
 	need(rt.ReportsResult, "Success", h.Lines.Success)
 	need(rt.ReportsResult, "Failure", h.Lines.Failure)
-	need(structured && (rt.Options.Resume || rt.Options.Continue), "Session", h.Lines.Session)
+	need(structured && (rt.Run.Options.Resume || rt.Run.Options.Continue), "Session", h.Lines.Session)
 	need(h.Lines.ToolCall != "", "ToolResult", h.Lines.ToolResult)
 	need(structured, "Unknown", h.Lines.Unknown)
 	if h.Lines.Text != "" && !strings.Contains(h.Lines.Text, "{text}") {
@@ -157,7 +157,7 @@ func (h *Harness) tokens() []string {
 
 // access returns an access word that the runtime honours; empty for the default.
 func (h *Harness) access() agent.Access {
-	words := h.Runtime.Options.Access
+	words := h.Runtime.Run.Options.Access
 	if len(words) == 0 || slices.Contains(words, agent.AccessWrite) {
 		return ""
 	}

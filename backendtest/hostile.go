@@ -26,7 +26,7 @@ var hostileRules = []rule{
 	{name: "hostile-leftovers", test: hostileLeftovers,
 		text: "Whatever an agent leaves in the folders it was given, its run ends with its own result, nothing outside them changes, a warning names what stays, and the next run works."},
 	{name: "hostile-sessions", test: hostileSessions, spoken: true,
-		applies: func(h *Harness) bool { return h.Runtime.Options.Continue },
+		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Continue },
 		text:    "The name of a kept session, which the repository can have chosen, does not become a flag of the CLI."},
 	{name: "hostile-folders", test: hostileFolders,
 		text: "An agent that replaces the folders it was given by links changes nothing behind the links."},

@@ -50,7 +50,7 @@ func options(w *world) {
 	if req.MaxTurns > 0 {
 		told("the limit of turns", strconv.Itoa(req.MaxTurns))
 	}
-	if slices.Contains(w.Runtime.Options.Access, agent.AccessRead) && len(req.AddDirs) > 0 {
+	if slices.Contains(w.Runtime.Run.Options.Access, agent.AccessRead) && len(req.AddDirs) > 0 {
 		req.Access = agent.AccessRead
 		req.AllowCommands = nil
 		if o := w.run(req, w.answer("fine")...); o.seen == nil {
@@ -103,7 +103,7 @@ func (w *world) difference(req agent.Request) string {
 }
 
 func optionWords(w *world) {
-	o := &w.Runtime.Options
+	o := &w.Runtime.Run.Options
 	plain := w.difference(w.request())
 	differs := func(what string, change func(*agent.Request)) string {
 		req := w.request()
@@ -173,7 +173,7 @@ func optionsSchema(w *world) {
 }
 
 func optionsRefused(w *world) {
-	o := &w.Runtime.Options
+	o := &w.Runtime.Run.Options
 	bin, a := w.install()
 	r := w.runner(bin, nil)
 	refused := func(what string, change func(*agent.Request)) {

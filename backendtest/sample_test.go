@@ -20,20 +20,23 @@ func sample() Harness {
 		Runtime: registry.Runtime{
 			ID: "sample", Name: "Sample CLI", Variants: []string{"local"}, Executables: []string{"sample", "sample-cli"},
 			InstallURL: "https://example.com/sample", TokenEnv: []string{"SAMPLE_API_KEY"},
-			Options: registry.Options{
-				Model: true, Efforts: agent.Efforts(), Verbosity: agent.Verbosities(), Access: agent.Accesses(),
-				AllowCommands: true, AddDirs: true, Resume: true, Continue: true, MaxTurns: true,
-				Schema: func(r agent.Request) bool { return bytes.Contains(r.Schema, []byte("additionalProperties")) },
+			Run: registry.Use{
+				Options: registry.Options{
+					Model: true, Efforts: agent.Efforts(), Verbosity: agent.Verbosities(), Access: agent.Accesses(),
+					AllowCommands: true, AddDirs: true, Resume: true, Continue: true, MaxTurns: true,
+					Schema: func(inv registry.Invocation) bool { return bytes.Contains(inv.Schema, []byte("additionalProperties")) },
+				},
+				SlashCommands: true,
+				Prepare:       samplePrepare,
+				Command:       sampleCommand,
 			},
 			PromptLimit:   registry.Limit{Bytes: 2 << 20},
-			Command:       sampleCommand,
 			Decoder:       func() formatters.Decoder { return new(sampleDecoder) },
 			Recognize:     func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"sample":"session"`)) },
 			ReportsResult: true,
 			PrivateTemp:   true,
 			Litter:        []string{".sample-litter"},
 			Instructions: &registry.Instructions{
-				Prepare:  samplePrepare,
 				MaxBytes: instructions.MaxBytes,
 				Owned:    []instructions.Owned{{Home: sampleHome}, {Block: &sampleBlock}},
 			},
@@ -56,24 +59,23 @@ const sampleHome = ".sample/bus"
 
 var sampleBlock = instructions.Block{Path: "SAMPLE.md", Name: "agents", Comment: instructions.CommentHTML, Text: "Read AGENTS.md.\n"}
 
-func sampleCommand(r agent.Request) (agent.Command, error) {
-	args := []string{"--access=" + string(r.Access), "--model=" + r.Model, "--variant=" + r.Resolved.Variant,
-		"--effort=" + string(r.ReasoningEffort), "--verbosity=" + string(r.Verbosity), "--turns=" + strconv.Itoa(r.MaxTurns), "--schema=" + string(r.Schema)}
-	for _, dir := range r.AddDirs {
+func sampleCommand(inv registry.Invocation) (agent.Command, error) {
+	args := []string{"--access=" + string(inv.Access), "--model=" + inv.Model, "--variant=" + inv.Variant,
+		"--effort=" + string(inv.ReasoningEffort), "--verbosity=" + string(inv.Verbosity), "--turns=" + strconv.Itoa(inv.MaxTurns), "--schema=" + string(inv.Schema)}
+	for _, dir := range inv.AddDirs {
 		args = append(args, "--dir="+dir)
 	}
-	for _, pattern := range r.AllowCommands {
+	for _, pattern := range inv.AllowCommands {
 		args = append(args, "--allow="+pattern)
 	}
-	if id := r.Resolved.Setup.ResumeID; id != "" {
+	if id := inv.Resume; id != "" {
 		args = append(args, "--resume="+id)
 	}
-	args = append(args, r.Resolved.Setup.Args...)
-	return agent.Command{Args: append(args, r.Args...), Stdin: agent.GuardSlash(r.Prompt), Env: []string{"SAMPLE_QUIET=1"}}, nil
+	return agent.Command{Args: append(args, inv.Args...), Stdin: inv.Prompt, Env: []string{"SAMPLE_QUIET=1"}}, nil
 }
 
-func samplePrepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	setup := agent.Setup{ResumeID: r.Resume}
+func samplePrepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	setup := registry.Setup{}
 	home, err := w.NewHome(sampleHome)
 	if err != nil {
 		return setup, err
@@ -84,10 +86,10 @@ func samplePrepare(_ context.Context, r agent.Request, w *instructions.Workspace
 		home.Remove()
 		return nil
 	}
-	if r.Continue {
-		setup.ResumeID = "s-1"
+	if inv.Continue {
+		setup.Resume = "s-1"
 	}
-	if r.TrustWorkspace {
+	if inv.TrustWorkspace {
 		if err := w.AddBlock(sampleBlock); err != nil {
 			return setup, errors.Join(err, home.Remove())
 		}
@@ -139,7 +141,7 @@ func TestSampleConforms(t *testing.T) { Run(t, sample()) }
 // sessionless is the sample of a CLI that knows no sessions.
 func sessionless() Harness {
 	h := sample()
-	h.Runtime.Options.Resume, h.Runtime.Options.Continue = false, false
+	h.Runtime.Run.Options.Resume, h.Runtime.Run.Options.Continue = false, false
 	h.Runtime.Recognize = func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"sample":"text"`)) && json.Valid(line) }
 	h.Lines.Session, h.SessionFile = "", ""
 	return h

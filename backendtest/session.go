@@ -9,10 +9,10 @@ var sessionRules = []rule{
 		applies: func(h *Harness) bool { return h.Lines.Session != "" },
 		text:    "A run reports the ID of its session."},
 	{name: "resume", test: resume, spoken: true,
-		applies: func(h *Harness) bool { return h.Runtime.Options.Resume },
+		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Resume },
 		text:    "A session is resumed by its ID, which the CLI is told; what is kept for that is named by Instructions.Owned and goes when it is cleaned."},
 	{name: "continue", test: continued, spoken: true,
-		applies: func(h *Harness) bool { return h.Runtime.Options.Continue },
+		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Continue },
 		text:    "The latest session of the workdir is continued, of which the CLI is told."},
 }
 

@@ -19,11 +19,13 @@ func fakeRuntime(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
 		Variants: []string{"local"},
-		Options: registry.Options{
-			Model: true, Access: agent.Accesses(), Efforts: agent.Efforts(), Resume: true, Continue: true,
-			AllowCommands: true, MaxTurns: id != "gamma",
+		Run: registry.Use{
+			Options: registry.Options{
+				Model: true, Access: agent.Accesses(), Efforts: agent.Efforts(), Resume: true, Continue: true,
+				AllowCommands: true, MaxTurns: id != "gamma",
+			},
+			Command: func(inv registry.Invocation) (agent.Command, error) { return agent.Command{Stdin: inv.Prompt}, nil },
 		},
-		Command:      func(r agent.Request) (agent.Command, error) { return agent.Command{Stdin: r.Prompt}, nil },
 		Decoder:      formatters.Generic,
 		ReadingTools: []string{"look"},
 	}

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
 )
 
@@ -68,18 +67,18 @@ func (w *Workspace) NewHome(parent string) (*Home, error) {
 }
 
 // RunHome makes the private home of a run: below parent as NewHome does or,
-// where nothing can be written there, beside the run's temporary files. It is not
-// among them, because the agent's tools may write those. Then warning says so:
-// nothing can be kept from such a home, so a request that resumes a session gets
-// the error of NewHome instead.
-func (w *Workspace) RunHome(r agent.Request, parent string) (home *Home, warning string, err error) {
+// where nothing can be written there, next to tempDir, the folder of the run's
+// temporary files. It is not in it, because the agent's tools may write there. Then
+// warning says so: nothing can be kept from such a home, so a run that resumes a
+// session gets the error of NewHome instead, as does one without a tempDir.
+func (w *Workspace) RunHome(parent, tempDir string, resumes bool) (home *Home, warning string, err error) {
 	if home, err = w.NewHome(parent); err == nil {
 		return home, "", nil
 	}
-	if r.Resolved.TempDir == "" || r.Resume != "" || r.Continue {
+	if tempDir == "" || resumes {
 		return nil, "", err
 	}
-	home, tempErr := w.newTempHome(filepath.Dir(r.Resolved.TempDir))
+	home, tempErr := w.newTempHome(filepath.Dir(tempDir))
 	if tempErr != nil {
 		return nil, "", errors.Join(err, tempErr)
 	}

@@ -17,7 +17,7 @@ func baseRegistry(t *testing.T) *registry.Registry {
 	r := new(registry.Registry)
 	check(t, r.Register(registry.Runtime{
 		ID: "base", Name: "Base", Executables: []string{"base"}, InstallURL: "https://example.com",
-		Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+		Run:     registry.Use{Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 		Decoder: formatters.Generic,
 	}))
 	return r

@@ -22,7 +22,7 @@ func (lines) Decode(line []byte, events []agent.Event) []agent.Event {
 func echo(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "Echo", Executables: []string{id}, InstallURL: "https://example.com/" + id,
-		Command: func(r agent.Request) (agent.Command, error) { return agent.Command{Stdin: r.Prompt}, nil },
+		Run:     registry.Use{Command: func(inv registry.Invocation) (agent.Command, error) { return agent.Command{Stdin: inv.Prompt}, nil }},
 		Decoder: func() formatters.Decoder { return lines{} },
 	}
 }
@@ -35,11 +35,10 @@ func TestRegisterRefusesWhatCannotWork(t *testing.T) {
 		"Executables": func(r *registry.Runtime) { r.Executables = nil },
 		"executable":  func(r *registry.Runtime) { r.Executables = []string{"./echo"} },
 		"InstallURL":  func(r *registry.Runtime) { r.InstallURL = "" },
-		"Command":     func(r *registry.Runtime) { r.Command = nil },
+		"Command":     func(r *registry.Runtime) { r.Run.Command = nil },
 		"Decoder":     func(r *registry.Runtime) { r.Decoder = nil },
 		"variant":     func(r *registry.Runtime) { r.Variants = []string{"a:b"} },
 		"twice":       func(r *registry.Runtime) { r.Variants = []string{"a", "a"} },
-		"Prepare":     func(r *registry.Runtime) { r.Instructions = &registry.Instructions{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

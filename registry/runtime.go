@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,20 +58,12 @@ type Runtime struct {
 	// --version prints it.
 	TestedVersion string
 
-	// Options says which settings it honours.
-	Options Options
+	// Run is how it runs once, with a prompt; without a Command it cannot.
+	Run Use
 
 	// PromptLimit bounds the prompt; a longer one is a usage error before
 	// anything starts.
 	PromptLimit Limit
-
-	// Command turns a settled request into one invocation. It is pure: it
-	// reads and writes nothing outside the request. It puts Request.Args and
-	// what Resolved.Setup holds where its CLI takes them. The runner calls it
-	// once with an empty Setup, to find what is wrong with the request before
-	// anything is written, and once with the real one. Its errors should be of
-	// kind agent.ErrUsage.
-	Command func(agent.Request) (agent.Command, error)
 
 	// Decoder makes the decoder of one run. Required.
 	Decoder func() formatters.Decoder
@@ -101,13 +92,12 @@ type Runtime struct {
 	// people are shown.
 	QuietStderr func(line []byte) bool
 
-	// Reads returns the files that its CLI reads by itself in a run of the request,
-	// as data: context files, skills, ignore files. Before anything is written the
-	// runner checks that none of them leads the CLI out of the repository or holds
-	// it up, see instructions.Chain.CheckReads. It is called once the settings are
-	// settled and writes nothing. Nil means that the CLI reads none but those of
-	// git.
-	Reads func(agent.Request) []instructions.Read
+	// Reads returns the files that its CLI reads by itself, as data: context files,
+	// skills, ignore files. Before anything is written the runner checks that none of
+	// them leads the CLI out of the repository or holds it up, see
+	// instructions.Chain.CheckReads. Reads is called before Prepare and writes nothing.
+	// Nil means that the CLI reads none but those of git.
+	Reads func(Invocation) []instructions.Read
 
 	// Instructions delivers AGENTS.md; nil means that the runtime cannot take
 	// instructions.
@@ -135,7 +125,7 @@ type Runtime struct {
 	Litter []string
 }
 
-// Options says which parts of a request a runtime honours.
+// Options says which parts of a request a Use honours.
 type Options struct {
 	Model     bool
 	Efforts   []agent.ReasoningEffort
@@ -148,11 +138,11 @@ type Options struct {
 	Continue      bool
 	MaxTurns      bool
 
-	// Schema reports whether Command passes Request.Schema of a request on; the
-	// request is settled but for Resolved.Setup. Where it does not, or is nil, the
-	// runner puts the schema into the prompt and Command sees none. SchemaRules
-	// helps a CLI that does not take every schema.
-	Schema func(agent.Request) bool
+	// Schema reports whether Invocation.Schema can be passed on; it is asked before
+	// Prepare. Where it cannot, or Schema is nil, the runner puts the schema into the
+	// prompt and Command sees none. SchemaRules helps a CLI that does not take every
+	// schema.
+	Schema func(inv Invocation) bool
 }
 
 // A Limit bounds a text. Zero means no bound.
@@ -161,14 +151,9 @@ type Limit struct {
 	Runes int
 }
 
-// Instructions is how a runtime gets the project's AGENTS.md.
+// Instructions says how a runtime gets the project's AGENTS.md, which its Uses
+// prepare.
 type Instructions struct {
-	// Prepare arranges one run: flags, environment, private homes and, only
-	// where it must, additive files, all through w. The returned Setup's Close
-	// takes it back. An error refuses the run; then Prepare has taken back what
-	// it did itself. It must not start anything.
-	Prepare func(ctx context.Context, req agent.Request, w *instructions.Workspace) (agent.Setup, error)
-
 	// MaxBytes is the most AGENTS.md text the runtime is given.
 	MaxBytes int
 
@@ -199,12 +184,10 @@ func (r Runtime) Check() error {
 		return errors.New("Executables is empty")
 	case r.InstallURL == "":
 		return errors.New("InstallURL is empty")
-	case r.Command == nil:
-		return errors.New("Command is nil")
+	case r.Run.Command == nil && r.Session == nil && r.Terminal == nil:
+		return errors.New("Run.Command is nil, and so are Session and Terminal")
 	case r.Decoder == nil:
 		return errors.New("Decoder is nil")
-	case r.Instructions != nil && r.Instructions.Prepare == nil:
-		return errors.New("Instructions.Prepare is nil")
 	case r.Session != nil && (r.Session.Command == nil || r.Session.Engine == nil):
 		return errors.New("Session.Command or Session.Engine is nil")
 	case r.Terminal != nil && (r.Terminal.Command == nil || !r.Terminal.Resume.valid()):

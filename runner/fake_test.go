@@ -147,18 +147,20 @@ func fakeRuntime(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
 		Variants: []string{"local"}, Provider: "acme",
-		Options: registry.Options{
-			Model: true, Efforts: []agent.ReasoningEffort{agent.EffortLow}, Access: agent.Accesses(),
-			Resume: true,
+		Run: registry.Use{
+			Options: registry.Options{
+				Model: true, Efforts: []agent.ReasoningEffort{agent.EffortLow}, Access: agent.Accesses(),
+				Resume: true,
+			},
+			Command: func(inv registry.Invocation) (agent.Command, error) {
+				return agent.Command{
+					Args:  append([]string{"--model=" + inv.Model, "--effort=" + string(inv.ReasoningEffort), "--variant=" + inv.Variant}, inv.Args...),
+					Env:   []string{"FAKE_SET=by runtime", "FAKE_GONE"},
+					Stdin: inv.Prompt,
+				}, nil
+			},
 		},
-		PromptLimit: registry.Limit{Bytes: 100_000},
-		Command: func(r agent.Request) (agent.Command, error) {
-			return agent.Command{
-				Args:  append([]string{"--model=" + r.Model, "--effort=" + string(r.ReasoningEffort), "--variant=" + r.Resolved.Variant}, r.Args...),
-				Env:   []string{"FAKE_SET=by runtime", "FAKE_GONE"},
-				Stdin: r.Prompt,
-			}, nil
-		},
+		PromptLimit:   registry.Limit{Bytes: 100_000},
 		Decoder:       func() formatters.Decoder { return fakeDecoder{} },
 		ReportsResult: true,
 		PrivateTemp:   true,

@@ -17,7 +17,7 @@ import (
 func (p *prepared) checkFolders(ctx context.Context, rt registry.Runtime) error {
 	var reads []instructions.Read
 	if rt.Reads != nil {
-		reads = rt.Reads(p.req)
+		reads = rt.Reads(p.inv)
 	}
 	below := p.gitFolders()
 	// The workdir first: beyond the limit the others are left out.

@@ -16,7 +16,7 @@ func (p *prepared) settleGit(ctx context.Context, below []string) (partial bool,
 	if p.req.TrustWorkspace {
 		return false, nil
 	}
-	result, err := gitenv.Neutralize(ctx, gitenv.Query{Workdir: p.req.Workdir, Below: below, Environ: p.req.Resolved.Environ})
+	result, err := gitenv.Neutralize(ctx, gitenv.Query{Workdir: p.req.Workdir, Below: below, Environ: p.inv.Environ})
 	if err != nil {
 		return false, agent.Usagef("git configuration of the repository: %w; nothing was started, use --trust-workspace to let it run", err)
 	}
@@ -40,12 +40,12 @@ func (p *prepared) gitFolders() (below []string) {
 	if p.req.TrustWorkspace {
 		return nil
 	}
-	top := p.req.Resolved.Root
-	if isHomeOrRoot(top, p.req.Resolved.Environ) {
+	top := p.inv.Root
+	if isHomeOrRoot(top, p.inv.Environ) {
 		top = p.req.Workdir
 	}
 	for _, dir := range append([]string{top}, p.req.AddDirs...) {
-		if !isHomeOrRoot(dir, p.req.Resolved.Environ) {
+		if !isHomeOrRoot(dir, p.inv.Environ) {
 			below = append(below, dir)
 		}
 	}

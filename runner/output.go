@@ -72,7 +72,7 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		to:        &p.out,
 		stop:      stop,
 		recording: &p.recording,
-		fresh:     p.req.Resolved.Setup.ResumeID == "" && !p.req.Continue,
+		fresh:     p.inv.Resume == "" && !p.inv.Continue,
 		secrets:   p.secrets,
 		panics:    panics{stop: stop},
 		stdout:    capture.Buffer{Limit: limit},

@@ -46,6 +46,9 @@ func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
 		return Plan{}, err
 	}
 	defer p.close(ctx)
+	if err := p.build(); err != nil {
+		return Plan{}, err
+	}
 	plan := Plan{
 		Start:     p.start(),
 		Selection: p.selection,
@@ -53,7 +56,7 @@ func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
 		Env:       p.envNames(),
 		Warnings:  p.warnings,
 
-		SchemaInPrompt: len(req.Schema) > 0 && p.req.Schema == nil,
+		SchemaInPrompt: len(req.Schema) > 0 && p.inv.Schema == nil,
 	}
 	if p.workspace != nil {
 		plan.Files = p.workspace.Actions()
@@ -77,11 +80,14 @@ func (p purpose) talks() bool { return p == forSession || p == forTerminal }
 // prepared is a settled request with everything arranged for its run.
 type prepared struct {
 	purpose    purpose
-	req        agent.Request
+	req        agent.Request // settled
 	out        agent.Output
 	selection  Selection
 	settings   Settings
-	command    agent.Command
+	use        registry.Use // of the selected runtime, for the purpose
+	inv        registry.Invocation
+	setup      registry.Setup
+	command    agent.Command // empty until build
 	chain      instructions.Chain
 	workspace  *instructions.Workspace // nil where the runtime takes no instructions
 	warning    sync.Mutex              // for warnings of a session, which come from several goroutines
@@ -113,7 +119,6 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 	for _, rt := range r.registry().All() {
 		p.protected = append(p.protected, rt.Protected...)
 	}
-	p.req.Resolved = agent.Resolved{}
 	guardOutput(&p.out)
 	p.warn = func(line string) {
 		line = oneLine(p.secrets.Text(line))
@@ -145,76 +150,111 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 	}
 	p.selection.Warnings = slices.Clone(p.warnings)
 	rt := p.selection.Runtime
-	if err := p.adapt(&rt); err != nil {
+	if err := p.choose(rt); err != nil {
 		return p, err
 	}
 	if p.settings, err = quiet.settings(l, rt.ID, req, ""); err != nil {
 		return p, err
 	}
-	if err := apply(&p.req, p.settings, rt, p.warn); err != nil {
+	if err := apply(&p.req, p.settings, rt, p.use.Options, p.warn); err != nil {
 		return p, err
 	}
 	p.req.Runtime = p.selection.Token
-	p.req.Resolved.Variant = p.selection.Variant
-	p.req.Resolved.Executable = p.selection.Path
-	p.settleSchema(rt)
-	if err := checkPrompt(p.req.Prompt, rt); err != nil {
-		return p, err
-	}
-	// A builder's usage errors must come before anything is written, so it is
-	// asked once without a setup and again with it.
-	if p.command, err = p.build(rt); err != nil {
+	p.settle()
+	if err := p.check(); err != nil {
 		return p, err
 	}
 	if err := context.Cause(ctx); err != nil {
 		return p, canceled(p.req.Runtime, err)
 	}
-	if err := p.arrange(ctx, rt); err != nil {
-		return p, err
-	}
-	if p.command, err = p.build(rt); err != nil {
-		p.close(ctx)
-		return p, err
-	}
-	return p, nil
+	return p, p.arrange(ctx, rt)
 }
 
-// adapt makes rt the runtime as it is for the purpose.
-func (p *prepared) adapt(rt *registry.Runtime) error {
-	var prepare func(context.Context, agent.Request, *instructions.Workspace) (agent.Setup, error)
+// choose takes the use of rt for the purpose.
+func (p *prepared) choose(rt registry.Runtime) error {
 	switch {
 	case p.purpose == forSession && rt.Session == nil:
-		return cannot(*rt, "hold a session")
-	case p.purpose == forTerminal && rt.Terminal == nil:
-		return cannot(*rt, "be held in a terminal")
+		return cannot(rt, "hold a session")
 	case p.purpose == forSession:
-		rt.Options, rt.Command, prepare = rt.Session.Options, rt.Session.Command, rt.Session.Prepare
+		p.use = rt.Session.Use
+	case p.purpose == forTerminal && rt.Terminal == nil:
+		return cannot(rt, "be held in a terminal")
 	case p.purpose == forTerminal:
-		rt.Options, rt.Command, prepare = rt.Terminal.Options, rt.Terminal.Command, rt.Terminal.Prepare
-	}
-	if prepare != nil && rt.Instructions != nil {
-		adapter := *rt.Instructions // that of the registry stays as it is
-		adapter.Prepare = prepare
-		rt.Instructions = &adapter
+		p.use = rt.Terminal.Use
+	case rt.Run.Command == nil:
+		return cannot(rt, "run once; start a session with it")
+	default:
+		p.use = rt.Run
 	}
 	return nil
 }
 
-func (p *prepared) build(rt registry.Runtime) (agent.Command, error) {
-	command, err := rt.Command(p.req)
-	if err != nil {
-		return agent.Command{}, p.wrap(agent.ErrUsage, err)
+// settle makes the invocation of the settled request, to which Environ is known.
+func (p *prepared) settle() {
+	req := &p.req
+	p.inv = registry.Invocation{
+		Token: req.Runtime, Variant: p.selection.Variant, Executable: p.selection.Path,
+		Workdir: req.Workdir, Root: p.chain.Root, Prompt: req.Prompt,
+		Model: req.Model, ReasoningEffort: req.ReasoningEffort, Verbosity: req.Verbosity,
+		Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
+		Resume: req.Resume, Continue: req.Continue, MaxTurns: req.MaxTurns, Schema: req.Schema,
+		Args: req.Args, Env: req.Env, Environ: p.inv.Environ,
+		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, IdleTimeout: req.IdleTimeout,
 	}
-	for _, arg := range command.Args {
-		if strings.ContainsRune(arg, 0) {
-			return agent.Command{}, p.wrap(agent.ErrUsage, fmt.Errorf("the argument %q has a NUL character; nothing was started", arg))
-		}
-	}
-	return command, nil
+	p.settleSchema()
 }
 
-// wrap gives err a kind and the runtime unless it has them.
+// check finds what is wrong with the invocation, as far as that can be known before
+// anything is written.
+func (p *prepared) check() error {
+	if err := checkPrompt(p.inv.Prompt, p.selection.Runtime); err != nil {
+		return err
+	}
+	for _, args := range [][]string{p.inv.Args, p.inv.AllowCommands} {
+		if err := p.checkArgs(args); err != nil {
+			return err
+		}
+	}
+	if p.use.Check == nil {
+		return nil
+	}
+	return p.wrap(agent.ErrUsage, p.use.Check(p.inv))
+}
+
+func (p *prepared) checkArgs(args []string) error {
+	for _, arg := range args {
+		if strings.ContainsRune(arg, 0) {
+			return p.wrap(agent.ErrUsage, fmt.Errorf("the argument %q has a NUL character; nothing was started", arg))
+		}
+	}
+	return nil
+}
+
+// build completes the invocation and makes the command of it.
+func (p *prepared) build() (err error) {
+	if !p.purpose.talks() { // a session guards its messages itself
+		p.inv.Prompt = p.setup.Prefix + p.inv.Prompt
+		if p.use.SlashCommands {
+			p.inv.Prompt = agent.GuardSlash(p.inv.Prompt)
+		}
+	}
+	if p.command, err = p.use.Command(p.inv); err != nil {
+		return p.wrap(agent.ErrUsage, err)
+	}
+	if p.purpose == forTerminal && len(p.files()) > 0 {
+		return p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
+	}
+	return p.checkArgs(p.command.Args)
+}
+
+// files returns what the agent is handed as open descriptors.
+func (p *prepared) files() [][]byte { return slices.Concat(p.inv.Files, p.command.Files) }
+
+// wrap gives err a kind and the runtime unless it has them. Nil stays nil.
 func (p *prepared) wrap(kind, err error) error {
+	if err == nil {
+		return nil
+	}
 	if e, ok := errors.AsType[*agent.Error](err); ok {
 		if e.Runtime != "" {
 			return err
@@ -273,7 +313,6 @@ func (p *prepared) settlePaths() error {
 	if p.chain, err = instructions.Discover(workdir); err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
-	p.req.Resolved.Root = p.chain.Root
 	p.req.AddDirs = slices.Clone(p.req.AddDirs)
 	for i, dir := range p.req.AddDirs {
 		if p.req.AddDirs[i], err = directory("added directory", dir); err != nil {
@@ -316,7 +355,7 @@ func (p *prepared) settleEnv(environ []string) error {
 	p.secrets = NewMasker(merged)
 	p.path = newPathRule(p.req.Workdir, merged, p.req.TrustWorkspace)
 	var warnings []string
-	p.req.Resolved.Environ, p.enforced, warnings = p.path.environ(merged)
+	p.inv.Environ, p.enforced, warnings = p.path.environ(merged)
 	for _, line := range warnings {
 		p.warn(line)
 	}
@@ -336,8 +375,8 @@ func checkPrompt(prompt string, rt registry.Runtime) error {
 	return nil
 }
 
-// arrange makes the run's temporary folder and lets the instruction adapter
-// deliver AGENTS.md. In a dry run nothing is written.
+// arrange makes the run's temporary folder and lets the runtime prepare the start.
+// In a dry run nothing is written.
 func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error) {
 	dryRun := p.purpose == forPlan
 	before, cancel := p.before(ctx)
@@ -362,33 +401,32 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 		}
 	}()
 	if rt.PrivateTemp && !dryRun {
-		if p.req.Resolved.TempDir, p.tempClaim, err = makeTempDir(p.req.Resolved.Environ); err != nil {
+		if p.inv.TempDir, p.tempClaim, err = makeTempDir(p.inv.Environ); err != nil {
 			return p.wrap(agent.ErrAgent, fmt.Errorf("making a folder for temporary files: %w", err))
 		}
 	}
-	p.req.Resolved.Setup.ResumeID = p.req.Resume
-	if rt.Instructions == nil {
-		if len(p.chain.Files) > 0 {
-			p.warn(fmt.Sprintf("%s takes no project instructions; %s is left out", rt.Name, instructions.FileName))
-		}
+	if rt.Instructions == nil && len(p.chain.Files) > 0 {
+		p.warn(fmt.Sprintf("%s takes no project instructions; %s is left out", rt.Name, instructions.FileName))
+	}
+	if p.use.Prepare == nil {
 		return nil
 	}
 	if p.workspace, err = instructions.Open(p.chain, dryRun); err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
 	p.workspace.Bound(before)
-	setup, err := rt.Instructions.Prepare(before, p.req, p.workspace)
+	setup, err := p.use.Prepare(before, p.inv, p.workspace)
 	if err != nil {
 		return p.wrap(agent.ErrUsage, err)
 	}
-	p.req.Resolved.Setup = setup
+	p.setup, p.inv = setup, p.inv.With(setup)
 	for _, w := range setup.Warnings {
 		p.warn(w)
 	}
 	// The ID of the latest session comes from the name of a file, which the
 	// repository can have made.
-	if !isSessionID(setup.ResumeID) {
-		return p.wrap(agent.ErrUsage, fmt.Errorf("session %q, which is kept in the workdir, is no ID of a session; remove its file", setup.ResumeID))
+	if !isSessionID(setup.Resume) {
+		return p.wrap(agent.ErrUsage, fmt.Errorf("session %q, which is kept in the workdir, is no ID of a session; remove its file", setup.Resume))
 	}
 	return nil
 }
@@ -419,12 +457,12 @@ func (p *prepared) close(parent context.Context) {
 func (p *prepared) cleanUp(parent context.Context) {
 	p.after(parent)
 	defer p.reportLeft()
-	if p.req.Resolved.Setup.Close != nil {
-		for _, w := range p.req.Resolved.Setup.Close(p.cleaning) {
+	if p.setup.Close != nil {
+		for _, w := range p.setup.Close(p.cleaning) {
 			p.warn(w)
 		}
 	}
-	if dir := p.req.Resolved.TempDir; dir != "" {
+	if dir := p.inv.TempDir; dir != "" {
 		b := p.budgets[1]
 		if err := removeTempDir(b, dir); err != nil && (!errors.Is(err, tree.ErrOver) || !b.Leave(dir, err)) {
 			p.warn(fmt.Sprintf("the run's temporary files are left behind: %v", err))
@@ -463,13 +501,13 @@ func (p *prepared) start() agent.Start {
 // is clean in any case, and nothing undoes what neutralises git.
 func (p *prepared) environ() []string {
 	changes := []string{"PWD=" + p.req.Workdir}
-	if dir := p.req.Resolved.TempDir; dir != "" {
+	if dir := p.inv.TempDir; dir != "" {
 		changes = append(changes, "TMPDIR="+dir)
 	}
 	changes = append(changes, p.recording.Env...)
 	changes = append(changes, p.command.Env...)
-	changes = append(changes, p.req.Resolved.Setup.Env...)
-	environ, _, _ := p.path.environ(mergeEnv(p.req.Resolved.Environ, append(changes, p.req.Env...)))
+	changes = append(changes, p.setup.Env...)
+	environ, _, _ := p.path.environ(mergeEnv(p.inv.Environ, append(changes, p.req.Env...)))
 	return mergeEnv(environ, p.gitEnv)
 }
 
@@ -479,7 +517,7 @@ func (p *prepared) envNames() []string {
 	if p.selection.Runtime.PrivateTemp {
 		names = append(names, "TMPDIR")
 	}
-	for _, list := range [][]string{p.command.Env, p.req.Resolved.Setup.Env, p.req.Env} {
+	for _, list := range [][]string{p.command.Env, p.setup.Env, p.req.Env} {
 		for _, entry := range list {
 			name, _, _ := strings.Cut(entry, "=")
 			if !slices.Contains(names, name) {

@@ -12,13 +12,39 @@ import (
 // goroutine cut it short.
 var errAbandoned = errors.New("a callback of the caller panicked, the agent was ended")
 
-// record asks the recorder how the run is to be recorded.
+// record asks the recorder how the run is to be recorded, and builds the command
+// for the prompt that it wants.
 func (p *prepared) record(ctx context.Context, r *Runner) error {
+	err := p.askRecorder(ctx, r)
+	if err != nil {
+		return err
+	}
+	if p.recording.Prompt != "" {
+		// A prompt that the recorder made longer has to pass like any other.
+		p.inv.Prompt = p.recording.Prompt
+		err = p.check()
+	}
+	if err == nil {
+		err = p.build()
+	}
+	if err != nil {
+		return p.recorded(p.after(ctx), &agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
+	}
+	if p.recording.Command != nil {
+		p.recording.Command(p.command)
+	}
+	return nil
+}
+
+// askRecorder notes what the recorder wants.
+func (p *prepared) askRecorder(ctx context.Context, r *Runner) error {
 	if r.Recorder == nil {
 		return nil
 	}
+	req := p.req
+	req.Prompt, req.Schema = p.inv.Prompt, p.inv.Schema
 	recording, err := r.Recorder.Record(ctx, agent.Recordable{
-		Start: p.start(), Request: p.req, Environ: p.environ(), ForeignEnv: r.registry().ForeignEnv(p.selection.Runtime),
+		Start: p.start(), Request: req, Root: p.inv.Root, Environ: p.environ(), ForeignEnv: r.registry().ForeignEnv(p.selection.Runtime),
 		Provider: p.provider(), Session: p.purpose.talks(), Warn: p.warn,
 	})
 	if err != nil {
@@ -29,17 +55,6 @@ func (p *prepared) record(ctx context.Context, r *Runner) error {
 	}
 	guardRecording(&recording)
 	p.recording, p.isRecorded = recording, true
-	if recording.Prompt == "" {
-		return nil
-	}
-	// A prompt that the recorder made longer has to pass like any other.
-	p.req.Prompt = recording.Prompt
-	if err = checkPrompt(p.req.Prompt, p.selection.Runtime); err == nil {
-		p.command, err = p.build(p.selection.Runtime)
-	}
-	if err != nil {
-		return p.recorded(p.after(ctx), &agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}, err)
-	}
 	return nil
 }
 

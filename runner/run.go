@@ -82,7 +82,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	}
 	// The runtime's own variables can be secrets too.
 	environ := p.environ()
-	p.secrets = NewMasker(slices.Concat(p.req.Resolved.Environ, environ))
+	p.secrets = NewMasker(slices.Concat(p.inv.Environ, environ))
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
@@ -96,7 +96,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 		Env:    environ,
 		Dir:    p.req.Workdir,
 		Stdin:  p.command.Stdin,
-		Files:  p.req.Resolved.Setup.Files,
+		Files:  p.files(),
 		Stdout: o.stdoutWriter(),
 		Stderr: o.stderrWriter(),
 		Started: func(pid int, identity string) {
@@ -113,7 +113,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	}
 
 	result := o.result()
-	if complete := p.req.Resolved.Setup.Complete; complete != nil {
+	if complete := p.setup.Complete; complete != nil {
 		p.after(parent)
 		complete(&result)
 	}

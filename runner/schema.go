@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/registry"
 )
 
 // schemaIntro stands between a prompt and the schema of its answer.
@@ -31,10 +30,10 @@ func (p *prepared) checkSchema() error {
 
 // settleSchema puts the schema into the prompt where the runtime does not pass it
 // on.
-func (p *prepared) settleSchema(rt registry.Runtime) {
-	if p.req.Schema == nil || rt.Options.Schema != nil && rt.Options.Schema(p.req) {
+func (p *prepared) settleSchema() {
+	if p.inv.Schema == nil || p.use.Options.Schema != nil && p.use.Options.Schema(p.inv) {
 		return
 	}
-	p.req.Prompt += schemaIntro + string(p.req.Schema)
-	p.req.Schema = nil
+	p.inv.Prompt += schemaIntro + string(p.inv.Schema)
+	p.inv.Schema = nil
 }

@@ -15,14 +15,14 @@ const citySchema = `{"type":"object","properties":{"city":{"type":"string"}}}`
 
 // withSchemas makes the bench's runtimes pass on the schemas that takes says, as the
 // argument --schema.
-func (b *bench) withSchemas(t *testing.T, takes func(agent.Request) bool) {
+func (b *bench) withSchemas(t *testing.T, takes func(registry.Invocation) bool) {
 	t.Helper()
 	rt := fakeRuntime("alpha")
-	rt.Options.Schema = takes
-	command := rt.Command
-	rt.Command = func(r agent.Request) (agent.Command, error) {
-		c, err := command(r)
-		c.Args = append(c.Args, "--schema="+string(r.Schema))
+	rt.Run.Options.Schema = takes
+	command := rt.Run.Command
+	rt.Run.Command = func(inv registry.Invocation) (agent.Command, error) {
+		c, err := command(inv)
+		c.Args = append(c.Args, "--schema="+string(inv.Schema))
 		return c, err
 	}
 	b.Registry = new(registry.Registry)
@@ -35,15 +35,15 @@ func TestSchemaIsPassedOnOrPutIntoThePrompt(t *testing.T) {
 	t.Parallel()
 	const schema = "\n" + citySchema + "\n"
 	for name, c := range map[string]struct {
-		takes  func(agent.Request) bool
+		takes  func(registry.Invocation) bool
 		native bool
 	}{
 		"no option":                      {nil, false},
-		"an option that takes it":        {func(r agent.Request) bool { return string(r.Schema) == citySchema }, true},
-		"an option that does not":        {func(agent.Request) bool { return false }, false},
-		"an option of another variant":   {func(r agent.Request) bool { return r.Resolved.Variant == "" }, false},
-		"an option of this variant":      {func(r agent.Request) bool { return r.Resolved.Variant == "local" }, true},
-		"an option that asks the access": {func(r agent.Request) bool { return r.Access == agent.AccessWrite }, true},
+		"an option that takes it":        {func(r registry.Invocation) bool { return string(r.Schema) == citySchema }, true},
+		"an option that does not":        {func(registry.Invocation) bool { return false }, false},
+		"an option of another variant":   {func(r registry.Invocation) bool { return r.Variant == "" }, false},
+		"an option of this variant":      {func(r registry.Invocation) bool { return r.Variant == "local" }, true},
+		"an option that asks the access": {func(r registry.Invocation) bool { return r.Access == agent.AccessWrite }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,15 +41,14 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	if err := p.recordOrClose(ctx, r); err != nil {
 		return nil, err
 	}
-	options.Prefix = p.req.Resolved.Setup.Prefix
 	s, err := p.open(ctx, options)
 	return p.begin(s, err)
 }
 
 // begin sends the first message to a session that was opened.
 func (p *prepared) begin(s *session.Session, err error) (*session.Session, error) {
-	if err == nil && p.req.Prompt != "" {
-		s.Send(session.Message{Text: p.req.Prompt})
+	if err == nil && p.inv.Prompt != "" {
+		s.Send(session.Message{Text: p.inv.Prompt})
 	}
 	return s, err
 }
@@ -70,7 +69,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		Env:         p.environ(),
 		Dir:         p.req.Workdir,
 		Interactive: true,
-		Files:       p.req.Resolved.Setup.Files,
+		Files:       p.files(),
 		Stdout:      p.recordedStdout(fromAgent),
 		Stderr:      writerFunc(a.writeStderr),
 		Started:     p.started,
@@ -88,7 +87,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	defer cancel()
 	transport := session.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
 	recorded := &recordedAgent{sessionAgent: a, recorded: make(chan struct{})}
-	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.req), recorded, transport, p.sessionStart(options), options)
+	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.inv), recorded, transport, p.sessionStart(options), options)
 	if err != nil {
 		err = a.explain(err)
 		record.end(session.Info{}, a.exit.Code, a.exit.Signal, err)
@@ -108,10 +107,13 @@ func (p *prepared) recordedStdout(engine io.Writer) io.Writer {
 
 // sessionStart says what session is opened.
 func (p *prepared) sessionStart(options session.Options) session.Start {
-	setup := &p.req.Resolved.Setup
-	start := session.Start{Workdir: p.req.Workdir, Resume: setup.ResumeID, Created: options.Created, Request: p.req, Protected: p.protected}
-	if !setup.SessionCreated.IsZero() {
-		start.Created = setup.SessionCreated // it knows better
+	start := session.Start{
+		Workdir: p.inv.Workdir, Resume: p.inv.Resume, Created: options.Created,
+		Model: p.inv.Model, Access: p.inv.Access, AddDirs: p.inv.AddDirs, Protected: p.protected,
+		Prefix: p.setup.Prefix, SlashCommands: p.use.SlashCommands,
+	}
+	if !p.setup.SessionCreated.IsZero() {
+		start.Created = p.setup.SessionCreated // it knows better
 	}
 	return start
 }

@@ -45,14 +45,16 @@ func TestSessionCreated(t *testing.T) {
 			rt := fakeRuntime("keeper")
 			rt.Executables = []string{"alpha"}
 			rt.Session = &registry.Session{
-				Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
-				Engine:  func(agent.Request) session.Engine { return &createdEngine{created: &created} },
-				Prepare: func(_ context.Context, r agent.Request, _ *instructions.Workspace) (agent.Setup, error) {
-					return agent.Setup{ResumeID: r.Resume, SessionCreated: c.setup}, nil
+				Use: registry.Use{
+					Options: registry.Options{Access: agent.Accesses(), Resume: true},
+					Prepare: func(_ context.Context, inv registry.Invocation, _ *instructions.Workspace) (registry.Setup, error) {
+						return registry.Setup{SessionCreated: c.setup}, nil
+					},
+					Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil },
 				},
-				Options: registry.Options{Access: agent.Accesses(), Resume: true},
+				Engine: func(registry.Invocation) session.Engine { return &createdEngine{created: &created} },
 			}
-			rt.Instructions = &registry.Instructions{Prepare: rt.Session.Prepare, MaxBytes: 1 << 10}
+			rt.Instructions = &registry.Instructions{MaxBytes: 1 << 10}
 			if err := b.Registry.Register(rt); err != nil {
 				t.Fatal(err)
 			}
@@ -79,9 +81,8 @@ func TestEverySessionProtectsWhatRuntimesRun(t *testing.T) {
 		rt := fakeRuntime(name)
 		rt.Executables, rt.Protected = []string{"alpha"}, protected
 		rt.Session = &registry.Session{
-			Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
-			Engine:  func(agent.Request) session.Engine { return &createdEngine{start: &start} },
-			Options: registry.Options{Access: agent.Accesses()},
+			Use:    registry.Use{Options: registry.Options{Access: agent.Accesses()}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
+			Engine: func(registry.Invocation) session.Engine { return &createdEngine{start: &start} },
 		}
 		if err := b.Registry.Register(rt); err != nil {
 			t.Fatal(err)

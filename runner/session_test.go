@@ -44,7 +44,7 @@ func (e *lineEngine) Open(ctx context.Context, t session.Transport, start sessio
 	}()
 	select {
 	case <-e.greeting:
-		return session.Info{SessionID: "s-" + start.Resume, Model: start.Request.Model}, nil
+		return session.Info{SessionID: "s-" + start.Resume, Model: start.Model}, nil
 	case err := <-ended:
 		return session.Info{}, fmt.Errorf("no greeting: %w", err)
 	case <-ctx.Done():
@@ -67,11 +67,13 @@ func conversing(t *testing.T) *bench {
 	rt := fakeRuntime("talker")
 	rt.Executables = []string{"alpha"}
 	rt.Session = &registry.Session{
-		Command: func(r agent.Request) (agent.Command, error) {
-			return agent.Command{Args: []string{"serve", "--model=" + r.Model}}, nil
+		Use: registry.Use{
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+			Command: func(inv registry.Invocation) (agent.Command, error) {
+				return agent.Command{Args: []string{"serve", "--model=" + inv.Model}}, nil
+			},
 		},
-		Engine:  func(agent.Request) session.Engine { return new(lineEngine) },
-		Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+		Engine: func(registry.Invocation) session.Engine { return new(lineEngine) },
 	}
 	if err := b.Registry.Register(rt); err != nil {
 		t.Fatal(err)

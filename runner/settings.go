@@ -83,12 +83,11 @@ func ParseTimeout(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// apply puts the settled settings into req and checks that rt can honour what
+// apply puts the settled settings into req and checks that rt can honour, by o, what
 // the call asked for. What it cannot is an error, except that effort and
 // verbosity are left out: with a warning when the call asked for them,
 // silently when a default did.
-func apply(req *agent.Request, s Settings, rt registry.Runtime, warn func(string)) error {
-	o := rt.Options
+func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Options, warn func(string)) error {
 	req.Timeout = s.Timeout.Value
 	req.Model = s.Model.Value
 	if req.Model == DefaultModel {

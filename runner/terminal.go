@@ -25,10 +25,6 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 	if err != nil {
 		return nil, err
 	}
-	if len(p.req.Resolved.Setup.Files) > 0 {
-		p.close(ctx)
-		return nil, p.wrap(agent.ErrUsage, fmt.Errorf("a terminal cannot hand on the descriptors that %s wants; nothing was started", p.selection.Runtime.Name))
-	}
 	if err := p.recordOrClose(ctx, r); err != nil {
 		return nil, err
 	}
@@ -39,8 +35,6 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 // openTerminal starts the CLI. What was arranged is taken back when nothing is
 // left of it, or when it was not started.
 func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, options session.Options) (*session.Session, error) {
-	setup := &p.req.Resolved.Setup
-	options.Prefix = setup.Prefix
 	record := &sessionRecording{prepared: p, begun: time.Now()}
 	record.watch(&options)
 	ended := sync.OnceFunc(func() { p.close(context.Background()) })
@@ -64,7 +58,7 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 		Env:       p.environ(),
 		Litter:    p.selection.Runtime.Litter,
 		Terminal:  p.selection.Runtime.Terminal.Terminal,
-		SessionID: setup.SessionID,
+		SessionID: p.setup.SessionID,
 		Ended: func(survived int) {
 			if survived > 0 {
 				p.warn(fmt.Sprintf("%d processes of the session could not be ended", survived))
@@ -85,10 +79,10 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 
 // terminalInfo is what is known of a CLI in a terminal, which says nothing itself.
 func (p *prepared) terminalInfo() session.Info {
-	if id := p.req.Resolved.Setup.SessionID; id != nil {
+	if id := p.setup.SessionID; id != nil {
 		return session.Info{SessionID: id()}
 	}
-	return session.Info{SessionID: p.req.Resolved.Setup.ResumeID}
+	return session.Info{SessionID: p.inv.Resume}
 }
 
 // terminalCode is the exit code of a CLI in a terminal, as far as it is known.

@@ -18,26 +18,28 @@ import (
 func shownRuntime(note func(string)) registry.Runtime {
 	rt := fakeRuntime("shown")
 	rt.Executables, rt.PrivateTemp, rt.Litter = []string{"alpha"}, true, []string{".litter"}
-	rt.Instructions = &registry.Instructions{Prepare: func(context.Context, agent.Request, *instructions.Workspace) (agent.Setup, error) {
-		return agent.Setup{}, errors.New("that of a run")
-	}}
+	rt.Run.Prepare = func(context.Context, registry.Invocation, *instructions.Workspace) (registry.Setup, error) {
+		return registry.Setup{}, errors.New("that of a run")
+	}
 	rt.Terminal = &registry.Terminal{
 		Terminal: session.Terminal{Prompt: "? "},
-		Command: func(r agent.Request) (agent.Command, error) {
-			return agent.Command{Args: append([]string{"--model=" + r.Model}, r.Resolved.Setup.Args...), Env: []string{"SHOWN=1"}}, nil
+		Use: registry.Use{
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+			Prepare: func(_ context.Context, inv registry.Invocation, _ *instructions.Workspace) (registry.Setup, error) {
+				setup := registry.Setup{
+					Args: []string{"prepared"}, Prefix: "rules: ", SessionID: func() string { return "s-1" },
+					Close: func(context.Context) []string { note("closed"); return nil },
+				}
+				if inv.Resume == "files" {
+					setup.Files = [][]byte{nil}
+				}
+				return setup, nil
+			},
+			Command: func(inv registry.Invocation) (agent.Command, error) {
+				return agent.Command{Args: append([]string{"--model=" + inv.Model}, inv.Args...), Env: []string{"SHOWN=1"}}, nil
+			},
 		},
-		Prepare: func(_ context.Context, r agent.Request, _ *instructions.Workspace) (agent.Setup, error) {
-			setup := agent.Setup{
-				Args: []string{"prepared"}, Prefix: "rules: ", ResumeID: r.Resume, SessionID: func() string { return "s-1" },
-				Close: func(context.Context) []string { note("closed"); return nil },
-			}
-			if r.Resume == "files" {
-				setup.Files = [][]byte{nil}
-			}
-			return setup, nil
-		},
-		Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
-		Resume:  registry.ResumeFlag,
+		Resume: registry.ResumeFlag,
 	}
 	return rt
 }

@@ -156,16 +156,16 @@ const maxCommandLine = 8 << 10
 
 // commandLine returns the agent's command as a shell would take it, without
 // secrets.
-func commandLine(start agent.Start, promptPath string, mask *runner.Masker) string {
-	words := []string{baseName(start.Path)}
-	for _, arg := range start.Command.Args {
+func commandLine(path string, command agent.Command, promptPath string, mask *runner.Masker) string {
+	words := []string{baseName(path)}
+	for _, arg := range command.Args {
 		words = append(words, shellWord(mask.Text(arg)))
 	}
 	line := strings.Join(words, " ")
 	if len(line) > maxCommandLine {
 		line = strings.ToValidUTF8(line[:maxCommandLine], "") + "…"
 	}
-	if start.Command.Stdin != "" {
+	if command.Stdin != "" {
 		line += " < " + shellWord(promptPath)
 	}
 	return line

@@ -146,11 +146,13 @@ func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
 func fakeRuntime(id string, tokens ...string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
-		Options:  registry.Options{Model: true, Access: agent.Accesses()},
-		TokenEnv: tokens,
-		Command: func(r agent.Request) (agent.Command, error) {
-			return agent.Command{Args: append([]string{"it's", "-p"}, r.Args...), Stdin: r.Prompt}, nil
+		Run: registry.Use{
+			Options: registry.Options{Model: true, Access: agent.Accesses()},
+			Command: func(inv registry.Invocation) (agent.Command, error) {
+				return agent.Command{Args: append([]string{"it's", "-p"}, inv.Args...), Stdin: inv.Prompt}, nil
+			},
 		},
+		TokenEnv:      tokens,
 		Decoder:       func() formatters.Decoder { return fakeDecoder{} },
 		ReportsResult: true,
 	}
@@ -182,7 +184,7 @@ func newBench(t *testing.T, store *runs.Store) *bench {
 	for _, rt := range []registry.Runtime{fakeRuntime("fake", "FAKE_API_KEY", "XAI_API_KEY"), fakeRuntime("other"), {
 		ID: "nested", Name: "Nested", Executables: []string{"nested"}, InstallURL: "https://example.com/nested",
 		TokenEnv: []string{"OPENAI_API_KEY"}, ProviderEnv: []string{"OPENAI_ORG_ID", "XAI_API_KEY"}, NestedEnv: []string{"NESTED"},
-		Command: fakeRuntime("").Command, Decoder: fakeRuntime("").Decoder,
+		Run: fakeRuntime("").Run, Decoder: fakeRuntime("").Decoder,
 	}} {
 		if err := b.Registry.Register(rt); err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 // writable returns the folders that the agent of a run may write to.
 func writable(run *agent.Recordable) []string {
-	return append([]string{run.Start.Workdir, run.Request.Resolved.Root}, run.Request.AddDirs...)
+	return append([]string{run.Start.Workdir, run.Root}, run.Request.AddDirs...)
 }
 
 // makeRoot makes and opens the folder of the records. Links on the way to it are

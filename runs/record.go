@@ -85,6 +85,7 @@ func (s *Store) Record(ctx context.Context, run agent.Recordable) (agent.Recordi
 	recording := agent.Recording{
 		RunID:   r.info.RunID,
 		Env:     r.environment(&run),
+		Command: func(c agent.Command) { r.command(run.Start.Path, c) },
 		Started: r.started,
 		Stdout:  r.stdout,
 		Stderr:  r.stderr,
@@ -107,7 +108,7 @@ func (s *Store) place(run *agent.Recordable) (agent.Place, error) {
 		}
 		place.Parent = cmp.Or(place.Parent, outer.Parent)
 	}
-	place.Project = cmp.Or(place.Project, ProjectOf(cmp.Or(run.Request.Resolved.Root, run.Start.Workdir)))
+	place.Project = cmp.Or(place.Project, ProjectOf(cmp.Or(run.Root, run.Start.Workdir)))
 	for _, id := range []struct {
 		text  string
 		check func(string) error
@@ -239,7 +240,6 @@ func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt stri
 	for range maxClashes {
 		r.info.RunID = newRunID(r.info.StartTime)
 		r.locate(filepath.Join(r.task, runsName, r.info.RunID))
-		r.info.CommandLine = commandLine(run.Start, r.info.PromptPath, r.mask)
 		prompt = run.Request.Prompt
 		if r.store.Preamble && !run.Session {
 			prompt = r.preamble() + prompt
@@ -309,6 +309,17 @@ func (r *record) writeTask(prompt string) error {
 	}
 	_, err = f.WriteString(r.mask.Text(prompt) + "\n")
 	return errors.Join(err, f.Close())
+}
+
+// command notes what is about to be started. Of a run, started writes it.
+func (r *record) command(path string, c agent.Command) {
+	r.info.CommandLine = commandLine(path, c, r.info.PromptPath, r.mask)
+	if !r.info.Session {
+		return
+	}
+	if err := updateInfo(r.ctx, r.folder, &r.info); err != nil {
+		_ = r.note(err)
+	}
 }
 
 // started records the agent's process.

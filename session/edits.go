@@ -45,7 +45,7 @@ func (s Start) mayEdit(name string) bool {
 	if !filepath.IsAbs(name) {
 		name = s.Workdir + "/" + name
 	}
-	for _, dir := range append([]string{s.Workdir}, s.Request.AddDirs...) {
+	for _, dir := range append([]string{s.Workdir}, s.AddDirs...) {
 		if places := instructions.Within(dir, name); places != nil {
 			return !slices.ContainsFunc(places, func(place string) bool { return !s.isPlain(dir, place) })
 		}

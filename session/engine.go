@@ -73,12 +73,20 @@ type Start struct {
 	// Created is when the session to go on with was known to exist, zero where
 	// nobody knows. Some agents must not be asked for a session too soon.
 	Created time.Time
-	// Request is what was asked for: model, effort, access and the like, settled.
-	Request agent.Request
+	// Model is empty where the runtime chooses.
+	Model   string
+	Access  agent.Access
+	AddDirs []string // absolute
 	// Protected names files and folders that write access does not include,
 	// wherever they are: those in which agents keep what they run or hold. See
 	// [Start.MayEdit].
 	Protected []string
+
+	// Prefix goes before the first message, and SlashCommands says that the agent
+	// takes a message that begins with "/" for a command. Both are for the [Session];
+	// an engine gets messages as they are to be sent.
+	Prefix        string
+	SlashCommands bool
 }
 
 // Info is what an engine knows of its session once it is open.

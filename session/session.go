@@ -69,9 +69,6 @@ type Options struct {
 	// [Message.TurnTimeout]. Zero means no limit.
 	TurnTimeout time.Duration
 
-	// Prefix stands before the first message, on its own.
-	Prefix string
-
 	// Created is when the session that is resumed is known to have existed; see
 	// [Start].
 	Created time.Time
@@ -124,8 +121,10 @@ type Session struct {
 	engine  Engine
 	process Process
 	options Options
-	calls   chan struct{} // holds a token during a call of the engine
-	ending  sync.Once     // of the conversation with the engine
+	prefix  string              // of the next message; under calls
+	guard   func(string) string // keeps a message from being a command
+	calls   chan struct{}       // holds a token during a call of the engine
+	ending  sync.Once           // of the conversation with the engine
 	wake    chan struct{}
 	closed  chan struct{} // the agent's output has ended
 
@@ -154,6 +153,11 @@ func Open(ctx context.Context, runtime string, e Engine, p Process, t Transport,
 		wake:      make(chan struct{}, 1),
 		closed:    make(chan struct{}),
 		approvals: map[string]*question{},
+		prefix:    start.Prefix,
+		guard:     func(text string) string { return text },
+	}
+	if start.SlashCommands {
+		s.guard = agent.GuardSlash
 	}
 	info, err := e.Open(ctx, t, start, (*sink)(s))
 	if err != nil {
@@ -233,7 +237,7 @@ func (s *Session) steer(ctx context.Context, m Message) (*Turn, bool) {
 	if t == nil || !steers {
 		return nil, false
 	}
-	if s.engine.Steer(ctx, m.Text) != nil {
+	if s.engine.Steer(ctx, s.guard(m.Text)) != nil {
 		return t, false
 	}
 	s.mu.Lock()
@@ -323,11 +327,11 @@ func (s *Session) begin() bool {
 		ctx, cancel = context.WithDeadline(ctx, t.queued.Add(t.message.Timeout))
 	}
 	defer cancel()
-	err := s.engine.Send(ctx, s.options.Prefix+t.message.Text)
+	err := s.engine.Send(ctx, s.guard(s.prefix+t.message.Text))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		s.options.Prefix = "" // under s.calls, like this
+		s.prefix = "" // under s.calls, like this
 	}
 	if s.current != t { // it has ended by a result or by the end of the agent
 		return false

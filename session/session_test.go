@@ -119,6 +119,36 @@ func open(t *testing.T, p *peer, o session.Options) *session.Session {
 	return s
 }
 
+// The first message has the prefix before it, once, and none is taken for a command.
+func TestMessagesAreGuarded(t *testing.T) {
+	t.Parallel()
+	for _, slash := range []bool{false, true} {
+		guard := map[bool]string{true: "\n"}[slash]
+		steered := ""
+		p := &peer{steer: func(text string) error { steered = text; return nil }, sent: make(chan string, 2), done: make(chan struct{})}
+		start := session.Start{Prefix: "/rules\n", SlashCommands: slash}
+		s, err := session.Open(t.Context(), "test", p, p, session.Transport{}, start, session.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := s.Send(session.Message{Text: "/one"})
+		if got, want := <-p.sent, guard+"/rules\n/one"; got != want {
+			t.Errorf("the agent got %q, want %q", got, want)
+		}
+		s.Steer(t.Context(), session.Message{Text: "/two"})
+		if want := guard + "/two"; steered != want {
+			t.Errorf("the agent got %q, want %q", steered, want)
+		}
+		p.sink.Event(&agent.Event{Kind: agent.KindResult})
+		<-turn.Done()
+		s.Send(session.Message{Text: "/three"})
+		if got, want := <-p.sent, guard+"/three"; got != want {
+			t.Errorf("the agent got %q, want %q", got, want)
+		}
+		s.Stop(t.Context(), "")
+	}
+}
+
 func ExampleSession() {
 	p := &peer{sent: make(chan string, 1), done: make(chan struct{})}
 	s, err := session.Open(context.Background(), "test", p, p, session.Transport{}, session.Start{}, session.Options{

@@ -125,7 +125,7 @@ func TestHostileInstructions(t *testing.T) {
 
 // readsAgents reports whether a CLI reads AGENTS.md whatever is found.
 func readsAgents(rt registry.Runtime) bool {
-	return rt.Reads != nil && slices.ContainsFunc(rt.Reads(agent.Request{}), func(r instructions.Read) bool {
+	return rt.Reads != nil && slices.ContainsFunc(rt.Reads(registry.Invocation{}), func(r instructions.Read) bool {
 		return r.Name == instructions.FileName && r.Where != instructions.Downward && !r.Trusted
 	})
 }

@@ -37,7 +37,7 @@ func TestKnownReadsAreListed(t *testing.T) {
 		if !ok {
 			t.Fatalf("no runtime %s", id)
 		}
-		reads := rt.Reads(agent.Request{})
+		reads := rt.Reads(registry.Invocation{})
 		for name, untrusted := range names {
 			if !slices.ContainsFunc(reads, func(r instructions.Read) bool { return r.Name == name && r.Trusted == !untrusted }) {
 				t.Errorf("%s does not list %s (untrusted: %t)", id, name, untrusted)
@@ -54,7 +54,7 @@ func TestReadsAreChecked(t *testing.T) {
 	for _, rt := range registry.Default().All() {
 		reads := everyRead
 		if rt.Reads != nil {
-			reads = slices.Concat(reads, rt.Reads(agent.Request{}))
+			reads = slices.Concat(reads, rt.Reads(registry.Invocation{}))
 		}
 		for _, read := range reads {
 			for _, trusted := range []bool{false, true} {

@@ -21,13 +21,12 @@ func TestTerminalsSayHowTheyWork(t *testing.T) {
 		if terminal.WarmUp <= 0 || (terminal.Readiness() == "prompt") != (terminal.Prompt != "") {
 			t.Errorf("%s: %s, %+v", rt.ID, terminal.Readiness(), terminal.Terminal)
 		}
-		req := agent.Request{Workdir: "/w", Access: agent.AccessRead}
-		req.Resolved.Root = "/w"
+		req := registry.Invocation{Workdir: "/w", Root: "/w", Access: agent.AccessRead}
 		fresh, err := terminal.Command(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Resolved.Setup.ResumeID = "id-1"
+		req.Resume = "id-1"
 		resumed, err := terminal.Command(req)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
@@ -8,63 +9,62 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// command builds the argument list. Values are joined to their options with
+// command builds the argument list of a run. Values are joined to their options with
 // "=", because several options take all words that follow them.
-func command(r agent.Request, root bool) (agent.Command, error) { return commandIn(editMode, r, root) }
+func command(inv registry.Invocation) (agent.Command, error) {
+	args := append([]string{"-p", "--output-format", "stream-json", "--verbose"}, options(editMode, inv)...)
+	if inv.Schema != nil {
+		args = append(args, "--json-schema="+string(registry.BareSchema(inv.Schema)))
+	}
+	return agent.Command{Args: append(args, inv.Args...), Env: env(inv), Stdin: inv.Prompt}, nil
+}
 
-// commandIn is command with a permission mode for write access.
-func commandIn(write string, r agent.Request, root bool) (agent.Command, error) {
-	args, err := options(write, r, root)
-	if err != nil {
-		return agent.Command{}, err
+// check returns what Claude Code cannot be asked for.
+func check(inv registry.Invocation) error { return checkAs(inv, os.Geteuid() == 0) }
+
+func checkAs(inv registry.Invocation, root bool) error {
+	if inv.Access == agent.AccessFull && root && inv.Getenv("IS_SANDBOX") != "1" {
+		return agent.Usagef("access full is refused to root; run as another user, or set IS_SANDBOX=1 where this machine is a sandbox")
 	}
-	args = append([]string{"-p", "--output-format", "stream-json", "--verbose"}, args...)
-	if r.Schema != nil {
-		args = append(args, "--json-schema="+string(registry.BareSchema(r.Schema)))
+	for _, pattern := range inv.AllowCommands {
+		if strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00") {
+			return agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
+		}
 	}
-	return agent.Command{
-		Args:  append(args, callerArgs(r)...),
-		Env:   env(r),
-		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
-	}, nil
+	return nil
 }
 
 // options returns the options that runs and sessions have in common. write is the
 // permission mode for write access.
-func options(write string, r agent.Request, root bool) ([]string, error) {
+func options(write string, inv registry.Invocation) []string {
 	var args []string
-	if !r.TrustWorkspace {
+	if !inv.TrustWorkspace {
 		args = append(args, "--setting-sources", "user", "--strict-mcp-config")
 	}
-	access, err := accessArgs(write, r, root)
-	if err != nil {
-		return nil, err
-	}
-	args = append(args, access...)
-	for _, dir := range r.AddDirs {
+	args = append(args, accessArgs(write, inv)...)
+	for _, dir := range inv.AddDirs {
 		args = append(args, "--add-dir="+dir)
 	}
-	if r.Model != "" {
-		args = append(args, "--model="+r.Model)
+	if inv.Model != "" {
+		args = append(args, "--model="+inv.Model)
 	}
-	if r.ReasoningEffort != "" {
-		args = append(args, "--effort="+effort(r.ReasoningEffort))
+	if inv.ReasoningEffort != "" {
+		args = append(args, "--effort="+effort(inv.ReasoningEffort))
 	}
-	if r.MaxTurns > 0 {
-		args = append(args, "--max-turns="+strconv.Itoa(r.MaxTurns))
+	if inv.MaxTurns > 0 {
+		args = append(args, "--max-turns="+strconv.Itoa(inv.MaxTurns))
 	}
-	id := r.Resolved.Setup.ResumeID
-	if id != "" {
-		args = append(args, "--resume="+id)
-	} else if r.Continue {
+	if inv.Resume != "" {
+		args = append(args, "--resume="+inv.Resume)
+	} else if inv.Continue {
 		args = append(args, "--continue")
 	}
-	if id != "" || r.Continue {
+	if inv.Resume != "" || inv.Continue {
 		// Otherwise the system prompt of the first run is sent again, with the
 		// instructions of that time.
 		args = append(args, "--system-prompt-snapshot", "off")
 	}
-	return append(args, r.Resolved.Setup.Args...), nil
+	return args
 }
 
 // Tools that are taken away from the model.
@@ -90,30 +90,24 @@ const (
 // accessArgs returns the options for an access word. Reading is not the CLI's
 // plan mode: there 2.1.329 lets a model judge each command and runs those it
 // finds harmless, outside of the workdir too. dontAsk denies them.
-func accessArgs(write string, r agent.Request, root bool) ([]string, error) {
+func accessArgs(write string, inv registry.Invocation) []string {
 	var args []string
-	switch r.Access {
+	switch inv.Access {
 	case agent.AccessRead:
 		args = []string{modeFlag, readMode, "--disallowedTools=" + changingTools + "," + lastingTools}
 	case agent.AccessFull:
-		if root && r.Resolved.Getenv("IS_SANDBOX") != "1" {
-			return nil, agent.Usagef("access full is refused to root; run as another user, or set IS_SANDBOX=1 where this machine is a sandbox")
-		}
-		return []string{modeFlag, fullMode}, nil
+		return []string{modeFlag, fullMode}
 	default:
 		args = []string{modeFlag, write, "--disallowedTools=" + lastingTools}
 	}
-	if len(r.AllowCommands) == 0 {
-		return args, nil
+	if len(inv.AllowCommands) == 0 {
+		return args
 	}
-	rules := make([]string, len(r.AllowCommands))
-	for i, pattern := range r.AllowCommands {
-		if strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00") {
-			return nil, agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
-		}
+	rules := make([]string, len(inv.AllowCommands))
+	for i, pattern := range inv.AllowCommands {
 		rules[i] = "Bash(" + pattern + ")"
 	}
-	return append(args, "--allowedTools="+strings.Join(rules, ",")), nil
+	return append(args, "--allowedTools="+strings.Join(rules, ","))
 }
 
 // effort returns Claude Code's word for an effort; it has none for minimal.
@@ -136,34 +130,30 @@ const (
 // largePrompt is the length in bytes from which that bound may be met.
 const largePrompt = 2_000_000
 
-func env(r agent.Request) []string {
+func env(inv registry.Invocation) []string {
 	var set []string
-	if r.Resolved.Getenv(maxRetriesEnv) == "" {
+	if inv.Getenv(maxRetriesEnv) == "" {
 		set = append(set, maxRetriesEnv+"=3")
 	}
-	if len(r.Prompt) > largePrompt && r.Resolved.Getenv(promptTokensEnv) == "" {
+	if len(inv.Prompt) > largePrompt && inv.Getenv(promptTokensEnv) == "" {
 		set = append(set, promptTokensEnv+"="+strconv.Itoa(promptBytes))
 	}
 	return set
 }
 
-// callerArgs returns the caller's own arguments, without the settings that the
-// setup has merged into its own: only the last --settings counts.
-func callerArgs(r agent.Request) []string {
-	if _, merged := settingsArg(r.Resolved.Setup.Args); !merged {
-		return r.Args
-	}
-	var args []string
-	for i := 0; i < len(r.Args); i++ {
+// withoutSettings returns args without --settings.
+func withoutSettings(args []string) []string {
+	kept := []string{}
+	for i := 0; i < len(args); i++ {
 		switch {
-		case r.Args[i] == settingsFlag:
+		case args[i] == settingsFlag:
 			i++
-		case strings.HasPrefix(r.Args[i], settingsFlag+"="):
+		case strings.HasPrefix(args[i], settingsFlag+"="):
 		default:
-			args = append(args, r.Args[i])
+			kept = append(kept, args[i])
 		}
 	}
-	return args
+	return kept
 }
 
 const settingsFlag = "--settings"

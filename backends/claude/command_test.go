@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 const head = "-p\n--output-format\nstream-json\n--verbose\n"
@@ -20,35 +22,33 @@ func TestCommand(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name   string
-		change func(*agent.Request)
+		change func(*registry.Invocation)
 		want   string
 	}{
-		{"write", func(r *agent.Request) {}, safe + write},
-		{"no access named", func(r *agent.Request) { r.Access = "" }, safe + write},
-		{"read", func(r *agent.Request) { r.Access = agent.AccessRead }, safe + "--permission-mode\ndontAsk\n--disallowedTools=Edit,MultiEdit,Write,NotebookEdit,Monitor,Workflow,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup"},
-		{"full", func(r *agent.Request) { r.Access = agent.AccessFull }, safe + "--permission-mode\nbypassPermissions"},
-		{"model", func(r *agent.Request) { r.Model = "opus" }, safe + write + "\n--model=opus"},
-		{"effort", func(r *agent.Request) { r.ReasoningEffort = agent.EffortXHigh }, safe + write + "\n--effort=xhigh"},
-		{"least effort", func(r *agent.Request) { r.ReasoningEffort = agent.EffortMinimal }, safe + write + "\n--effort=low"},
-		{"turns", func(r *agent.Request) { r.MaxTurns = 3 }, safe + write + "\n--max-turns=3"},
-		{"commands", func(r *agent.Request) { r.AllowCommands = []string{"go test *", "ls"} }, safe + write + "\n--allowedTools=Bash(go test *),Bash(ls)"},
-		{"commands need no permission with full access", func(r *agent.Request) { r.Access, r.AllowCommands = agent.AccessFull, []string{"ls"} }, safe + "--permission-mode\nbypassPermissions"},
-		{"directories", func(r *agent.Request) { r.AddDirs = []string{"/a b", "/c"} }, safe + write + "\n--add-dir=/a b\n--add-dir=/c"},
-		{"resume", func(r *agent.Request) { r.Resolved.Setup.ResumeID = "-id" }, safe + write + "\n--resume=-id\n--system-prompt-snapshot\noff"},
-		{"continue", func(r *agent.Request) { r.Continue = true }, safe + write + "\n--continue\n--system-prompt-snapshot\noff"},
-		{"trust", func(r *agent.Request) { r.TrustWorkspace = true }, head + write},
-		{"setup, then the caller's arguments", func(r *agent.Request) {
-			r.Resolved.Setup.Args, r.Args = []string{"--append-system-prompt-file", "/dev/fd/3"}, []string{"--settings", "{}", "--x"}
+		{"write", func(inv *registry.Invocation) {}, safe + write},
+		{"no access named", func(inv *registry.Invocation) { inv.Access = "" }, safe + write},
+		{"read", func(inv *registry.Invocation) { inv.Access = agent.AccessRead }, safe + "--permission-mode\ndontAsk\n--disallowedTools=Edit,MultiEdit,Write,NotebookEdit,Monitor,Workflow,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup"},
+		{"full", func(inv *registry.Invocation) { inv.Access = agent.AccessFull }, safe + "--permission-mode\nbypassPermissions"},
+		{"model", func(inv *registry.Invocation) { inv.Model = "opus" }, safe + write + "\n--model=opus"},
+		{"effort", func(inv *registry.Invocation) { inv.ReasoningEffort = agent.EffortXHigh }, safe + write + "\n--effort=xhigh"},
+		{"least effort", func(inv *registry.Invocation) { inv.ReasoningEffort = agent.EffortMinimal }, safe + write + "\n--effort=low"},
+		{"turns", func(inv *registry.Invocation) { inv.MaxTurns = 3 }, safe + write + "\n--max-turns=3"},
+		{"commands", func(inv *registry.Invocation) { inv.AllowCommands = []string{"go test *", "ls"} }, safe + write + "\n--allowedTools=Bash(go test *),Bash(ls)"},
+		{"commands need no permission with full access", func(inv *registry.Invocation) { inv.Access, inv.AllowCommands = agent.AccessFull, []string{"ls"} }, safe + "--permission-mode\nbypassPermissions"},
+		{"directories", func(inv *registry.Invocation) { inv.AddDirs = []string{"/a b", "/c"} }, safe + write + "\n--add-dir=/a b\n--add-dir=/c"},
+		{"resume", func(inv *registry.Invocation) { inv.Resume = "-id" }, safe + write + "\n--resume=-id\n--system-prompt-snapshot\noff"},
+		{"continue", func(inv *registry.Invocation) { inv.Continue = true }, safe + write + "\n--continue\n--system-prompt-snapshot\noff"},
+		{"trust", func(inv *registry.Invocation) { inv.TrustWorkspace = true }, head + write},
+		{"setup, then the caller's arguments", func(inv *registry.Invocation) {
+			inv.Args = []string{"--settings", "{}", "--x"}
+			*inv = inv.With(registry.Setup{Args: []string{"--append-system-prompt-file", "/dev/fd/3"}})
 		}, safe + write + "\n--append-system-prompt-file\n/dev/fd/3\n--settings\n{}\n--x"},
-		{"settings that were merged are not repeated", func(r *agent.Request) {
-			r.Resolved.Setup.Args, r.Args = []string{"--settings", "{both}"}, []string{"--settings", "{}", "--x", "--settings={}"}
-		}, safe + write + "\n--settings\n{both}\n--x"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			r := agent.Request{Prompt: "hello", Access: agent.AccessWrite}
+			r := registry.Invocation{Prompt: "hello", Access: agent.AccessWrite}
 			test.change(&r)
-			got, err := command(r, false)
+			got, err := command(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,12 +67,11 @@ func TestPromptIsText(t *testing.T) {
 	for prompt, want := range map[string]string{
 		"-p x":       "-p x",
 		"--help":     "--help",
-		"/cost":      "\n/cost",
-		"  /cost":    "\n  /cost",
+		"/cost":      "/cost",
 		"a\n/cost\n": "a\n/cost\n",
 		"ä\x00b":     "ä\x00b",
 	} {
-		got, err := command(agent.Request{Prompt: prompt}, false)
+		got, err := command(registry.Invocation{Prompt: prompt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,10 +86,22 @@ func TestPromptIsText(t *testing.T) {
 	}
 }
 
+func TestMergedSettingsReplaceThoseOfTheCaller(t *testing.T) {
+	t.Parallel()
+	inv := registry.Invocation{Args: []string{"--settings", "{}", "--x", "--settings={}"}}
+	var setup registry.Setup
+	if err := passSettings(map[string]json.RawMessage{"both": json.RawMessage("1")}, inv, &setup); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"--settings", `{"both":1}`, "--x"}, inv.With(setup).Args); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"", " ", "x) Write(y", "a,b", "a\nb", "a\x00"} {
-		_, err := command(agent.Request{AllowCommands: []string{pattern}}, false)
+		err := check(registry.Invocation{AllowCommands: []string{pattern}})
 		if !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("pattern %q: %v", pattern, err)
 		}
@@ -109,9 +120,9 @@ func TestFullAccessAsRoot(t *testing.T) {
 		{true, []string{"IS_SANDBOX=1"}, true},
 		{true, []string{"IS_SANDBOX=1", "IS_SANDBOX="}, false},
 	} {
-		r := agent.Request{Access: agent.AccessFull}
-		r.Resolved.Environ = test.environ
-		_, err := command(r, test.root)
+		r := registry.Invocation{Access: agent.AccessFull}
+		r.Environ = test.environ
+		err := checkAs(r, test.root)
 		if ok := err == nil; ok != test.ok || err != nil && !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("root %t, %q: %v", test.root, test.environ, err)
 		}
@@ -121,26 +132,26 @@ func TestFullAccessAsRoot(t *testing.T) {
 func TestTheBoundOfPromptsIsLiftedForLongOnes(t *testing.T) {
 	t.Parallel()
 	const name = "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE"
-	r := agent.Request{Prompt: strings.Repeat("x", 3_000_000)}
-	got, err := command(r, false)
+	r := registry.Invocation{Prompt: strings.Repeat("x", 3_000_000)}
+	got, err := command(r)
 	if value, ok := agent.LookupEnv(got.Env, name); err != nil || !ok || value != "10485759" {
 		t.Errorf("%s=%q, %v", name, value, err)
 	}
-	r.Resolved.Environ = []string{name + "=1"}
-	if got, err = command(r, false); err != nil || len(got.Env) != 1 {
+	r.Environ = []string{name + "=1"}
+	if got, err = command(r); err != nil || len(got.Env) != 1 {
 		t.Errorf("env %q, %v, want the user's %s", got.Env, err, name)
 	}
 }
 
 func TestRetriesAreLimitedUnlessTheUserSays(t *testing.T) {
 	t.Parallel()
-	got, err := command(agent.Request{}, false)
+	got, err := command(registry.Invocation{})
 	if err != nil || len(got.Env) != 1 || got.Env[0] != "CLAUDE_CODE_MAX_RETRIES=3" {
 		t.Errorf("env %q, %v", got.Env, err)
 	}
-	r := agent.Request{}
-	r.Resolved.Environ = []string{"CLAUDE_CODE_MAX_RETRIES=7"}
-	if got, err = command(r, false); err != nil || len(got.Env) != 0 {
+	r := registry.Invocation{}
+	r.Environ = []string{"CLAUDE_CODE_MAX_RETRIES=7"}
+	if got, err = command(r); err != nil || len(got.Env) != 0 {
 		t.Errorf("env %q, %v", got.Env, err)
 	}
 }

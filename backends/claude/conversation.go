@@ -2,7 +2,6 @@ package claude
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,13 +17,21 @@ import (
 // its standard input.
 func conversation() *registry.Session {
 	return &registry.Session{
-		Command: func(r agent.Request) (agent.Command, error) {
-			c, err := commandIn(askMode, r, os.Geteuid() == 0)
-			c.Args = append([]string{"--input-format", "stream-json", "--permission-prompt-tool", "stdio"}, c.Args...)
-			c.Stdin = ""
-			return c, err
+		Use: registry.Use{
+			Options: registry.Options{
+				Model:         true,
+				Efforts:       agent.Efforts(),
+				Access:        agent.Accesses(),
+				AllowCommands: true,
+				AddDirs:       true,
+				Resume:        true,
+			},
+			SlashCommands: true,
+			Check:         check,
+			Prepare:       prepare,
+			Command:       sessionCommand,
 		},
-		Engine: func(agent.Request) session.Engine {
+		Engine: func(registry.Invocation) session.Engine {
 			return &streamjson.Engine{
 				Decoder: func() formatters.Decoder { return new(decoder) },
 				// Reading is more than a mode: tools are taken away at the start.
@@ -37,15 +44,14 @@ func conversation() *registry.Session {
 		Delivery:   session.DeliverStdin,
 		AccountEnv: homeEnv,
 		SessionEnv: "CLAUDE_SESSION_ID",
-		Options: registry.Options{
-			Model:         true,
-			Efforts:       agent.Efforts(),
-			Access:        agent.Accesses(),
-			AllowCommands: true,
-			AddDirs:       true,
-			Resume:        true,
-		},
 	}
+}
+
+// sessionCommand builds the argument list of an agent that takes messages.
+func sessionCommand(inv registry.Invocation) (agent.Command, error) {
+	args := []string{"--input-format", "stream-json", "--permission-prompt-tool", "stdio", "-p", "--output-format", "stream-json", "--verbose"}
+	args = append(args, options(askMode, inv)...)
+	return agent.Command{Args: append(args, inv.Args...), Env: env(inv)}, nil
 }
 
 // edits returns the files that a tool changes. The directory that a relative name

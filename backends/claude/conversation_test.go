@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 func TestSessionCommand(t *testing.T) {
@@ -17,20 +18,21 @@ func TestSessionCommand(t *testing.T) {
 		write = "--permission-mode\ndefault\n--disallowedTools=" + lastingTools
 	)
 	for name, test := range map[string]struct {
-		change func(*agent.Request)
+		change func(*registry.Invocation)
 		want   string
 	}{
-		"write":  {func(*agent.Request) {}, safe + write},
-		"read":   {func(r *agent.Request) { r.Access = agent.AccessRead }, safe + "--permission-mode\ndontAsk\n--disallowedTools=" + changingTools + "," + lastingTools},
-		"model":  {func(r *agent.Request) { r.Model = "opus" }, safe + write + "\n--model=opus"},
-		"resume": {func(r *agent.Request) { r.Resolved.Setup.ResumeID = "id" }, safe + write + "\n--resume=id\n--system-prompt-snapshot\noff"},
-		"setup": {func(r *agent.Request) {
-			r.Resolved.Setup.Args, r.Args = []string{promptFileFlag, promptFile}, []string{"--x"}
+		"write":  {func(*registry.Invocation) {}, safe + write},
+		"read":   {func(inv *registry.Invocation) { inv.Access = agent.AccessRead }, safe + "--permission-mode\ndontAsk\n--disallowedTools=" + changingTools + "," + lastingTools},
+		"model":  {func(inv *registry.Invocation) { inv.Model = "opus" }, safe + write + "\n--model=opus"},
+		"resume": {func(inv *registry.Invocation) { inv.Resume = "id" }, safe + write + "\n--resume=id\n--system-prompt-snapshot\noff"},
+		"setup": {func(inv *registry.Invocation) {
+			inv.Args = []string{"--x"}
+			*inv = inv.With(registry.Setup{Args: []string{promptFileFlag, promptFile}})
 		}, safe + write + "\n" + promptFileFlag + "\n" + promptFile + "\n--x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := agent.Request{Access: agent.AccessWrite, Prompt: "a prompt"}
+			r := registry.Invocation{Access: agent.AccessWrite, Prompt: "a prompt"}
 			test.change(&r)
 			got, err := conversation().Command(r)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 const (
@@ -23,26 +24,26 @@ var executed = []string{".claude/settings.json", ".claude/settings.local.json", 
 
 // prepare puts the instructions of the repository into one system prompt file.
 // Nothing is written.
-func prepare(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	setup := agent.Setup{ResumeID: r.Resume}
+func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	var setup registry.Setup
 	chain := w.Chain()
 	tree, err := openTree(chain)
 	if err != nil {
-		return agent.Setup{}, err
+		return registry.Setup{}, err
 	}
 	defer tree.close()
 
 	prompt, warnings, err := chain.Text(instructions.MaxBytes)
 	if err != nil {
-		return agent.Setup{}, err
+		return registry.Setup{}, err
 	}
 	setup.Warnings = warnings
-	if r.TrustWorkspace {
-		if err := exclude(ctx, r, tree, &setup); err != nil {
-			return agent.Setup{}, err
+	if inv.TrustWorkspace {
+		if err := exclude(ctx, inv, tree, &setup); err != nil {
+			return registry.Setup{}, err
 		}
 	} else {
-		prompt = tree.appendMemory(prompt, userMemory(r), &setup)
+		prompt = tree.appendMemory(prompt, userMemory(inv), &setup)
 		if left := tree.present(executed); len(left) > 0 {
 			setup.Warnings = append(setup.Warnings, fmt.Sprintf("the repository's %s left out; trust the workspace to let what they name run", listed(left)))
 		}
@@ -50,8 +51,8 @@ func prepare(ctx context.Context, r agent.Request, w *instructions.Workspace) (a
 	if prompt == "" {
 		return setup, nil
 	}
-	if _, taken := lastValue(r.Args, promptFileFlag); taken {
-		return agent.Setup{}, agent.Usagef("%s would replace the project instructions; pass the text with --append-system-prompt instead", promptFileFlag)
+	if _, taken := lastValue(inv.Args, promptFileFlag); taken {
+		return registry.Setup{}, agent.Usagef("%s would replace the project instructions; pass the text with --append-system-prompt instead", promptFileFlag)
 	}
 	setup.Args = append(setup.Args, promptFileFlag, promptFile)
 	setup.Files = [][]byte{[]byte(prompt)}
@@ -94,13 +95,13 @@ func loginFiles(getenv func(string) string) []string {
 
 // userMemory returns the path of the user's own CLAUDE.md, which Claude Code
 // always reads itself; "" when there is no home.
-func userMemory(r agent.Request) string {
-	dir := homeFolder(r.Resolved.Getenv)
+func userMemory(inv registry.Invocation) string {
+	dir := homeFolder(inv.Getenv)
 	if dir == "" {
 		return ""
 	}
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(r.Workdir, dir)
+		dir = filepath.Join(inv.Workdir, dir)
 	}
 	return filepath.Join(dir, "CLAUDE.md")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // repository makes a repository with files; a value that begins with "->" is a
@@ -50,7 +51,7 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-func prepared(t *testing.T, workdir string, r agent.Request) (agent.Setup, error) {
+func prepared(t *testing.T, workdir string, inv registry.Invocation) (registry.Setup, error) {
 	t.Helper()
 	chain, err := instructions.Discover(workdir)
 	if err != nil {
@@ -61,9 +62,9 @@ func prepared(t *testing.T, workdir string, r agent.Request) (agent.Setup, error
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r.Workdir, r.Resolved.Root = chain.Workdir, chain.Root
+	inv.Workdir, inv.Root = chain.Workdir, chain.Root
 	before := listing(t, chain.Root)
-	setup, err := prepare(t.Context(), r, w)
+	setup, err := prepare(t.Context(), inv, w)
 	if diff := cmp.Diff(before, listing(t, chain.Root)); diff != "" {
 		t.Errorf("the repository was changed:\n%s", diff)
 	}
@@ -115,7 +116,7 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 			if err := os.MkdirAll(workdir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			setup, err := prepared(t, workdir, agent.Request{})
+			setup, err := prepared(t, workdir, registry.Invocation{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,8 +153,8 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 func TestUserMemoryIsLeftToClaudeCode(t *testing.T) {
 	t.Parallel()
 	root := repository(t, map[string]string{".claude/CLAUDE.md": "USER\n", "CLAUDE.md": "OWN\n"})
-	r := agent.Request{}
-	r.Resolved.Environ = []string{"HOME=" + root}
+	r := registry.Invocation{}
+	r.Environ = []string{"HOME=" + root}
 	setup, err := prepared(t, root, r)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +170,7 @@ func TestSizeLimit(t *testing.T) {
 		"AGENTS.md": strings.Repeat("agents line\n", 10_000),
 		"CLAUDE.md": strings.Repeat("claude line\n", 20_000),
 	})
-	setup, err := prepared(t, root, agent.Request{})
+	setup, err := prepared(t, root, registry.Invocation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,14 +186,14 @@ func TestSizeLimit(t *testing.T) {
 func TestLeftOutSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	root := repository(t, map[string]string{".claude/settings.json": "{}", ".mcp.json": "{}", "sub/.mcp.json": "{}"})
-	setup, err := prepared(t, filepath.Join(root, "sub"), agent.Request{})
+	setup, err := prepared(t, filepath.Join(root, "sub"), registry.Invocation{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(setup.Warnings) != 1 || !strings.Contains(setup.Warnings[0], ".claude/settings.json, .mcp.json and sub/.mcp.json are left out") {
 		t.Errorf("warnings %q", setup.Warnings)
 	}
-	setup, err = prepared(t, filepath.Join(root, "sub"), agent.Request{TrustWorkspace: true})
+	setup, err = prepared(t, filepath.Join(root, "sub"), registry.Invocation{TrustWorkspace: true})
 	if err != nil || len(setup.Warnings) != 0 {
 		t.Errorf("trusted: warnings %q, %v", setup.Warnings, err)
 	}
@@ -206,7 +207,7 @@ func TestTrustedWorkspace(t *testing.T) {
 		"settings.json": `{"model":"m", /* mine */ "claudeMdExcludes":["/x"],"enabledPlugins":{"p@m":true},}`,
 	})
 	for _, args := range [][]string{nil, {"--settings=../settings.json"}, {"--settings", string(must(os.ReadFile(filepath.Join(root, "settings.json"))))}} {
-		setup, err := prepared(t, filepath.Join(root, "sub"), agent.Request{TrustWorkspace: true, Args: args})
+		setup, err := prepared(t, filepath.Join(root, "sub"), registry.Invocation{TrustWorkspace: true, Args: args})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +258,7 @@ func TestRefusedSettings(t *testing.T) {
 		{"--settings", `{"enabledPlugins":[]}`}, {"--settings", `{"x":"` + strings.Repeat("x", 200_000) + `"}`},
 		{"--append-system-prompt-file", "x"},
 	} {
-		if _, err := prepared(t, root, agent.Request{TrustWorkspace: true, Args: args}); !errors.Is(err, agent.ErrUsage) {
+		if _, err := prepared(t, root, registry.Invocation{TrustWorkspace: true, Args: args}); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%.60q: %v", args, err)
 		}
 	}
@@ -265,8 +266,8 @@ func TestRefusedSettings(t *testing.T) {
 
 func TestResumeIsPassedOn(t *testing.T) {
 	t.Parallel()
-	setup, err := prepared(t, repository(t, nil), agent.Request{Resume: "id"})
-	if err != nil || setup.ResumeID != "id" {
-		t.Errorf("resume %q, %v", setup.ResumeID, err)
+	setup, err := prepared(t, repository(t, nil), registry.Invocation{Resume: "id"})
+	if err != nil || setup.Resume != "" {
+		t.Errorf("resume %q, %v", setup.Resume, err)
 	}
 }

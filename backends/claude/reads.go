@@ -3,13 +3,13 @@ package claude
 import (
 	"slices"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // reads lists what Claude Code reads by itself (2.1.329). Without trust it is given
 // no source of settings but the user's, and with them no context files.
-func reads(agent.Request) []instructions.Read {
+func reads(registry.Invocation) []instructions.Read {
 	trusted := slices.Concat(
 		instructions.Reads(instructions.Everywhere, memoryNames...),
 		instructions.Reads(instructions.Everywhere, instructions.FileName, ".claude/rules/**/*.md"))

@@ -67,8 +67,6 @@
 package claude
 
 import (
-	"os"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
@@ -96,19 +94,24 @@ func Runtime() registry.Runtime {
 		NestedEnv:     []string{"CLAUDECODE"},
 		LoginFiles:    loginFiles,
 		TestedVersion: "2.1.329",
-		Options: registry.Options{
-			Model:         true,
-			Efforts:       agent.Efforts(),
-			Access:        agent.Accesses(),
-			AllowCommands: true,
-			AddDirs:       true,
-			Resume:        true,
-			Continue:      true,
-			MaxTurns:      true,
-			Schema:        takesSchema,
+		Run: registry.Use{
+			Options: registry.Options{
+				Model:         true,
+				Efforts:       agent.Efforts(),
+				Access:        agent.Accesses(),
+				AllowCommands: true,
+				AddDirs:       true,
+				Resume:        true,
+				Continue:      true,
+				MaxTurns:      true,
+				Schema:        takesSchema,
+			},
+			SlashCommands: true,
+			Check:         check,
+			Prepare:       prepare,
+			Command:       command,
 		},
 		PromptLimit:   registry.Limit{Bytes: promptBytes},
-		Command:       func(r agent.Request) (agent.Command, error) { return command(r, os.Geteuid() == 0) },
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
@@ -119,7 +122,6 @@ func Runtime() registry.Runtime {
 		Terminal:      interactive(),
 		Reads:         reads,
 		Instructions: &registry.Instructions{
-			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,
 		},
 	}

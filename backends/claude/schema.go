@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 )
 
@@ -20,4 +19,4 @@ var schemaRules = registry.SchemaRules{
 }
 
 // takesSchema reports whether Claude Code is given the schema as such.
-func takesSchema(r agent.Request) bool { return schemaRules.Takes(r.Schema) }
+func takesSchema(inv registry.Invocation) bool { return schemaRules.Takes(inv.Schema) }

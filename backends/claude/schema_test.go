@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 func TestTakesSchema(t *testing.T) {
@@ -21,7 +22,7 @@ func TestTakesSchema(t *testing.T) {
 		`{"type":"object","x-mine":1}`:                                                        false,
 		`{"type":"object","description":"` + strings.Repeat("x", schemaRules.MaxBytes) + `"}`: false,
 	} {
-		if got := takesSchema(agent.Request{Schema: json.RawMessage(schema)}); got != want {
+		if got := takesSchema(registry.Invocation{Schema: json.RawMessage(schema)}); got != want {
 			t.Errorf("%.100s: %v", schema, got)
 		}
 	}
@@ -29,10 +30,10 @@ func TestTakesSchema(t *testing.T) {
 
 func TestSchemaIsOneArgument(t *testing.T) {
 	t.Parallel()
-	got, err := command(agent.Request{
+	got, err := command(registry.Invocation{
 		Prompt: "p", Access: agent.AccessRead, Args: []string{"--mine"},
 		Schema: json.RawMessage("{\"$schema\": \"x\",\n \"type\": \"object\"}"),
-	}, false)
+	})
 	if err != nil || !slices.Equal(got.Args[len(got.Args)-2:], []string{`--json-schema={"type":"object"}`, "--mine"}) {
 		t.Errorf("%q, %v", got.Args, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 const (
@@ -30,11 +31,11 @@ const (
 
 // exclude keeps Claude Code from reading again what the prompt file delivers,
 // by settings of the run that hold the caller's own too.
-func exclude(ctx context.Context, r agent.Request, t *tree, setup *agent.Setup) error {
+func exclude(ctx context.Context, inv registry.Invocation, t *tree, setup *registry.Setup) error {
 	if len(t.agents) == 0 {
 		return nil
 	}
-	settings, err := callerSettings(r)
+	settings, err := callerSettings(inv)
 	if err != nil {
 		return err
 	}
@@ -60,16 +61,18 @@ func exclude(ctx context.Context, r agent.Request, t *tree, setup *agent.Setup) 
 	plugins[agentsPlugin] = json.RawMessage("false")
 	settings[excludesKey] = encode(excludes)
 	settings[pluginsKey] = encode(plugins)
-	return passSettings(settings, setup)
+	return passSettings(settings, inv, setup)
 }
 
-// passSettings makes settings those of the run.
-func passSettings(settings map[string]json.RawMessage, setup *agent.Setup) error {
+// passSettings makes settings, which hold those of the caller, the only ones of the
+// run: the last --settings counts.
+func passSettings(settings map[string]json.RawMessage, inv registry.Invocation, setup *registry.Setup) error {
 	text := encode(settings)
 	if len(text) > maxSettings {
 		return agent.Usagef("--settings of %d bytes are too long, at most %d can be passed on", len(text), maxSettings)
 	}
 	setup.Args = append(setup.Args, settingsFlag, string(text))
+	setup.CallerArgs = withoutSettings(inv.Args)
 	return nil
 }
 
@@ -141,9 +144,9 @@ func (t *tree) rules(ctx context.Context, dir string) (names []string, err error
 
 // callerSettings returns what the caller passes with --settings: JSON, or the
 // name of a file.
-func callerSettings(r agent.Request) (map[string]json.RawMessage, error) {
+func callerSettings(inv registry.Invocation) (map[string]json.RawMessage, error) {
 	settings := map[string]json.RawMessage{}
-	value, found := settingsArg(r.Args)
+	value, found := settingsArg(inv.Args)
 	if !found {
 		return settings, nil
 	}
@@ -151,7 +154,7 @@ func callerSettings(r agent.Request) (map[string]json.RawMessage, error) {
 	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
 		file := value
 		if !filepath.IsAbs(file) {
-			file = filepath.Join(r.Workdir, file)
+			file = filepath.Join(inv.Workdir, file)
 		}
 		var err error
 		if text, err = readSettings(file); err != nil {

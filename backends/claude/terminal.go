@@ -25,10 +25,13 @@ func interactive() *registry.Terminal {
 			Commands:  "/!#",
 			SpaceLast: true,
 		},
-		Command: interactiveCommand,
-		Prepare: prepareInteractive,
-		Resume:  registry.ResumeFlag,
-		Options: conversation().Options,
+		Use: registry.Use{
+			Options: conversation().Options,
+			Check:   check,
+			Prepare: prepareInteractive,
+			Command: interactiveCommand,
+		},
+		Resume: registry.ResumeFlag,
 	}
 }
 
@@ -37,25 +40,24 @@ func interactive() *registry.Terminal {
 // later; without settings of the repository there is nothing to ask, and with the
 // caller's trust it is answered, so it is told that it need not. It would also
 // install newer versions of itself.
-func interactiveCommand(r agent.Request) (agent.Command, error) {
-	args, err := options(editMode, r, os.Geteuid() == 0)
+func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{
-		Args: append(args, callerArgs(r)...),
-		Env:  append(env(r), "CLAUDE_CODE_SANDBOXED=1", "DISABLE_AUTOUPDATER=1"),
-	}, err
+		Args: append(options(editMode, inv), inv.Args...),
+		Env:  append(env(inv), "CLAUDE_CODE_SANDBOXED=1", "DISABLE_AUTOUPDATER=1"),
+	}, nil
 }
 
 // prepareInteractive is prepare with the instructions in a file, which a terminal
 // needs, and with a session whose ID is known from the start.
-func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	setup, err := prepare(ctx, r, w)
+func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	setup, err := prepare(ctx, inv, w)
 	if err != nil {
 		return setup, err
 	}
 	if len(setup.Files) > 0 {
-		file := filepath.Join(r.Resolved.TempDir, "instructions.md")
+		file := filepath.Join(inv.TempDir, "instructions.md")
 		if err := os.WriteFile(file, setup.Files[0], 0o600); err != nil {
-			return agent.Setup{}, fmt.Errorf("the instructions cannot be written: %w", err)
+			return registry.Setup{}, fmt.Errorf("the instructions cannot be written: %w", err)
 		}
 		for i, arg := range setup.Args {
 			if arg == promptFile {
@@ -64,10 +66,10 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 		}
 		setup.Files = nil
 	}
-	if err := addSettings(r, &setup); err != nil {
-		return agent.Setup{}, err
+	if err := addSettings(inv, &setup); err != nil {
+		return registry.Setup{}, err
 	}
-	if setup.ResumeID == "" {
+	if inv.Resume == "" {
 		id := session.NewUUID()
 		setup.Args = append(setup.Args, "--session-id="+id)
 		setup.SessionID = func() string { return id }
@@ -78,8 +80,8 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 // addSettings keeps Claude Code from making itself known to the desktop, and
 // answers for this session what it asks before it allows everything: full access
 // was asked for by name.
-func addSettings(r agent.Request, setup *agent.Setup) error {
-	settings, err := callerSettings(r)
+func addSettings(inv registry.Invocation, setup *registry.Setup) error {
+	settings, err := callerSettings(inv)
 	if err != nil {
 		return err
 	}
@@ -91,8 +93,8 @@ func addSettings(r agent.Request, setup *agent.Setup) error {
 		}
 	}
 	settings["disableDeepLinkRegistration"] = json.RawMessage(`"disable"`)
-	if r.Access == agent.AccessFull {
+	if inv.Access == agent.AccessFull {
 		settings["skipDangerousModePermissionPrompt"] = json.RawMessage("true")
 	}
-	return passSettings(settings, setup)
+	return passSettings(settings, inv, setup)
 }

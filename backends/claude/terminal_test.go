@@ -9,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // In a terminal nothing is asked that lasts, nothing is installed, and the
@@ -30,17 +31,18 @@ func TestInteractive(t *testing.T) {
 	defer w.Close()
 	for _, resume := range []string{"", "old"} {
 		for _, access := range agent.Accesses() {
-			r := agent.Request{Workdir: dir, Access: access, Resume: resume, Args: []string{"--settings", `{"mine":1}`}}
-			r.Resolved.TempDir, r.Resolved.Environ = t.TempDir(), []string{"IS_SANDBOX=1"}
-			if r.Resolved.Setup, err = prepareInteractive(t.Context(), r, w); err != nil {
+			r := registry.Invocation{Workdir: dir, Access: access, Resume: resume, Args: []string{"--settings", `{"mine":1}`}}
+			r.TempDir, r.Environ = t.TempDir(), []string{"IS_SANDBOX=1"}
+			setup, err := prepareInteractive(t.Context(), r, w)
+			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := interactiveCommand(r)
+			c, err := interactiveCommand(r.With(setup))
 			if err != nil {
 				t.Fatal(err)
 			}
 			file, _ := lastValue(c.Args, promptFileFlag)
-			if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "the rules") || filepath.Dir(file) != r.Resolved.TempDir || len(r.Resolved.Setup.Files) > 0 {
+			if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "the rules") || filepath.Dir(file) != r.TempDir || len(setup.Files) > 0 {
 				t.Errorf("instructions %q in %s, %v", text, file, err)
 			}
 			for _, entry := range []string{"CLAUDE_CODE_SANDBOXED=1", "DISABLE_AUTOUPDATER=1"} {
@@ -55,7 +57,7 @@ func TestInteractive(t *testing.T) {
 			}
 			id, given := lastValue(c.Args, "--session-id")
 			resumed, _ := lastValue(c.Args, "--resume")
-			if given != (resume == "") || resumed != resume || given && r.Resolved.Setup.SessionID() != id {
+			if given != (resume == "") || resumed != resume || given && setup.SessionID() != id {
 				t.Errorf("session %q, resumed %q", id, resumed)
 			}
 		}

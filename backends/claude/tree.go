@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // memoryNames are the instruction files of Claude Code in a directory.
@@ -104,7 +104,7 @@ func (t *tree) present(names []string) []string {
 
 // appendMemory appends to text what the CLAUDE.md files of the tree say beyond
 // the AGENTS.md files in it, as far as there is room.
-func (t *tree) appendMemory(text, userMemory string, setup *agent.Setup) string {
+func (t *tree) appendMemory(text, userMemory string, setup *registry.Setup) string {
 	delivered := t.agents
 	own, ownErr := os.Stat(userMemory)
 	for _, dir := range t.dirs {

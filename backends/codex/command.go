@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // sandboxes are Codex's words for access.
@@ -15,37 +16,36 @@ var sandboxes = map[agent.Access]string{
 
 // command builds the argument list. Options stand before "resume", which takes
 // few of them; the prompt comes from standard input.
-func command(r agent.Request) (agent.Command, error) {
-	args := []string{"exec", "--json", "--skip-git-repo-check", "--color", "never", "-C", r.Workdir, "-s", sandboxes[r.Access]}
-	args = append(args, r.Resolved.Setup.Args...)
-	for _, dir := range r.AddDirs {
+func command(inv registry.Invocation) (agent.Command, error) {
+	args := []string{"exec", "--json", "--skip-git-repo-check", "--color", "never", "-C", inv.Workdir, "-s", sandboxes[inv.Access]}
+	for _, dir := range inv.AddDirs {
 		args = append(args, "--add-dir", dir)
 	}
-	args = append(args, choices(r)...)
-	args = append(args, r.Args...)
-	if id := r.Resolved.Setup.ResumeID; id != "" {
-		args = append(args, "resume", id)
+	args = append(args, choices(inv)...)
+	args = append(args, inv.Args...)
+	if inv.Resume != "" {
+		args = append(args, "resume", inv.Resume)
 	}
-	return agent.Command{Args: append(args, "-"), Stdin: r.Resolved.Setup.Prefix + r.Prompt}, nil
+	return agent.Command{Args: append(args, "-"), Stdin: inv.Prompt}, nil
 }
 
 // choices returns the options that runs and terminals have in common.
-func choices(r agent.Request) (args []string) {
-	if r.Access == agent.AccessWrite {
+func choices(inv registry.Invocation) (args []string) {
+	if inv.Access == agent.AccessWrite {
 		// The run has a TMPDIR of its own.
 		args = append(args, config("sandbox_workspace_write.exclude_slash_tmp", true)...)
 	}
-	if r.Resolved.Variant == VariantLocal {
+	if inv.Variant == VariantLocal {
 		args = append(args, "--oss", "--local-provider", "ollama")
 	}
-	if r.Model != "" {
-		args = append(args, "-m", r.Model)
+	if inv.Model != "" {
+		args = append(args, "-m", inv.Model)
 	}
-	if r.ReasoningEffort != "" {
-		args = append(args, config("model_reasoning_effort", string(r.ReasoningEffort))...)
+	if inv.ReasoningEffort != "" {
+		args = append(args, config("model_reasoning_effort", string(inv.ReasoningEffort))...)
 	}
-	if r.Verbosity != "" {
-		args = append(args, config("model_verbosity", string(r.Verbosity))...)
+	if inv.Verbosity != "" {
+		args = append(args, config("model_verbosity", string(inv.Verbosity))...)
 	}
 	// Without these every run asks servers of its own, and takes seconds longer
 	// where it cannot reach them.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,27 +15,30 @@ const tail = `-c analytics.enabled=false --disable plugins`
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	const head = "exec --json --skip-git-repo-check --color never -C /w -s "
-	write := agent.Request{Workdir: "/w", Access: agent.AccessWrite, Prompt: "p"}
+	write := registry.Invocation{Workdir: "/w", Access: agent.AccessWrite, Prompt: "p"}
 	for name, c := range map[string]struct {
-		change func(*agent.Request)
+		change func(*registry.Invocation)
 		want   string
 	}{
-		"write":     {func(*agent.Request) {}, head + "workspace-write -c sandbox_workspace_write.exclude_slash_tmp=true " + tail + " -"},
-		"read":      {func(r *agent.Request) { r.Access = agent.AccessRead }, head + "read-only " + tail + " -"},
-		"full":      {func(r *agent.Request) { r.Access = agent.AccessFull }, head + "danger-full-access " + tail + " -"},
-		"model":     {func(r *agent.Request) { r.Access, r.Model = agent.AccessRead, "gpt-5.5" }, head + "read-only -m gpt-5.5 " + tail + " -"},
-		"effort":    {func(r *agent.Request) { r.Access, r.ReasoningEffort = agent.AccessRead, "xhigh" }, head + `read-only -c model_reasoning_effort="xhigh" ` + tail + " -"},
-		"verbosity": {func(r *agent.Request) { r.Access, r.Verbosity = agent.AccessRead, "low" }, head + `read-only -c model_verbosity="low" ` + tail + " -"},
-		"local": {func(r *agent.Request) { r.Access, r.Resolved.Variant = agent.AccessRead, VariantLocal },
+		"write":     {func(*registry.Invocation) {}, head + "workspace-write -c sandbox_workspace_write.exclude_slash_tmp=true " + tail + " -"},
+		"read":      {func(inv *registry.Invocation) { inv.Access = agent.AccessRead }, head + "read-only " + tail + " -"},
+		"full":      {func(inv *registry.Invocation) { inv.Access = agent.AccessFull }, head + "danger-full-access " + tail + " -"},
+		"model":     {func(inv *registry.Invocation) { inv.Access, inv.Model = agent.AccessRead, "gpt-5.5" }, head + "read-only -m gpt-5.5 " + tail + " -"},
+		"effort":    {func(inv *registry.Invocation) { inv.Access, inv.ReasoningEffort = agent.AccessRead, "xhigh" }, head + `read-only -c model_reasoning_effort="xhigh" ` + tail + " -"},
+		"verbosity": {func(inv *registry.Invocation) { inv.Access, inv.Verbosity = agent.AccessRead, "low" }, head + `read-only -c model_verbosity="low" ` + tail + " -"},
+		"local": {func(inv *registry.Invocation) { inv.Access, inv.Variant = agent.AccessRead, VariantLocal },
 			head + "read-only --oss --local-provider ollama " + tail + " -"},
-		"add dirs": {func(r *agent.Request) { r.Access, r.AddDirs = agent.AccessRead, []string{"/a b", "/c"} },
+		"add dirs": {func(inv *registry.Invocation) { inv.Access, inv.AddDirs = agent.AccessRead, []string{"/a b", "/c"} },
 			head + "read-only --add-dir|/a b --add-dir /c " + tail + " -"},
-		"setup": {func(r *agent.Request) { r.Access, r.Resolved.Setup.Args = agent.AccessRead, []string{"--ignore-rules"} },
-			head + "read-only --ignore-rules " + tail + " -"},
-		"resume": {func(r *agent.Request) { r.Access, r.Resolved.Setup.ResumeID = agent.AccessRead, "id" },
+		"setup": {func(inv *registry.Invocation) {
+			inv.Access, inv.Args = agent.AccessRead, []string{"--own"}
+			*inv = inv.With(registry.Setup{Args: []string{"--ignore-rules"}})
+		},
+			head + "read-only " + tail + " --ignore-rules --own -"},
+		"resume": {func(inv *registry.Invocation) { inv.Access, inv.Resume = agent.AccessRead, "id" },
 			head + "read-only " + tail + " resume id -"},
-		"own arguments before resume": {func(r *agent.Request) {
-			r.Access, r.Resolved.Setup.ResumeID, r.Args = agent.AccessRead, "id", []string{"-c", "x=1"}
+		"own arguments before resume": {func(inv *registry.Invocation) {
+			inv.Access, inv.Resume, inv.Args = agent.AccessRead, "id", []string{"-c", "x=1"}
 		}, head + "read-only " + tail + " -c x=1 resume id -"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +70,7 @@ func TestCommand(t *testing.T) {
 func TestPromptIsNeverAnArgument(t *testing.T) {
 	t.Parallel()
 	for _, prompt := range []string{"-h", "--model x", "/status", "$(id)", "@file", "a\nb", strings.Repeat("x", 1<<20)} {
-		got, err := command(agent.Request{Workdir: "/w", Access: agent.AccessRead, Prompt: prompt})
+		got, err := command(registry.Invocation{Workdir: "/w", Access: agent.AccessRead, Prompt: prompt})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,41 +17,65 @@ import (
 // streams.
 func conversation() *registry.Session {
 	return &registry.Session{
-		Command: serverCommand,
-		Prepare: prepareSession,
-		Engine: func(agent.Request) session.Engine {
+		Use: registry.Use{
+			Options: registry.Options{
+				Model:     true,
+				Efforts:   agent.Efforts(),
+				Verbosity: agent.Verbosities(),
+				Access:    agent.Accesses(),
+				AddDirs:   true,
+				Resume:    true,
+			},
+			Check:   checkSession,
+			Prepare: prepareSession,
+			Command: serverCommand,
+		},
+		Engine: func(registry.Invocation) session.Engine {
 			return &appserver.Engine{Info: appserver.ClientInfo{Name: "bus_agent", Title: "bus-agent", Version: "1"}}
 		},
 		Protocol:   "appserver",
 		Delivery:   session.DeliverRPC,
 		AccountEnv: homeEnv,
-		Options: registry.Options{
-			Model:     true,
-			Efforts:   agent.Efforts(),
-			Verbosity: agent.Verbosities(),
-			Access:    agent.Accesses(),
-			AddDirs:   true,
-			Resume:    true,
-		},
 	}
 }
 
-// prepareSession is prepare for the App Server, which gives the model no AGENTS.md
-// of a project that it is told not to trust.
-func prepareSession(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	home, ownHome := agent.LookupEnv(r.Env, homeEnv)
-	switch {
-	case r.TrustWorkspace:
-		return prepare(ctx, r, w)
-	case !ownHome:
-		return prepareHome(r, w, deliverText)
+// checkSession returns why the App Server cannot be used.
+func checkSession(inv registry.Invocation) error {
+	if inv.Variant == VariantLocal {
+		return agent.Usagef("%s:%s cannot hold a session: the App Server takes no --oss", ID, VariantLocal)
 	}
-	setup, err := prepareOwnHome(r, home)
+	return nil
+}
+
+// prepareSession is prepareTalk without what only exec takes. A private home has no
+// settings and no rules, so there is nothing for these flags to leave out.
+func prepareSession(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	setup, err := prepareTalk(ctx, inv, w)
+	setup.Args = slices.DeleteFunc(setup.Args, func(arg string) bool {
+		return arg == trustFlag || slices.Contains(ignoreConfig(), arg)
+	})
+	return setup, err
+}
+
+// prepareTalk is prepare for the App Server, which gives the model no AGENTS.md
+// of a project that it is told not to trust.
+func prepareTalk(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	home, ownHome := agent.LookupEnv(inv.Env, homeEnv)
+	switch {
+	case inv.TrustWorkspace:
+		return prepare(ctx, inv, w)
+	case !ownHome:
+		return prepareHome(inv, w, deliverText)
+	}
+	setup, err := prepareOwnHome(inv, home)
+	if err == nil && setup.Args != nil {
+		err = agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or trust the workspace", ID, homeEnv)
+	}
 	if err != nil {
-		return agent.Setup{}, err
+		return registry.Setup{}, err
 	}
 	text, err := wholeText(w, &setup)
-	if err == nil && text != "" && r.Resume == "" { // a session has it from its first message
+	if err == nil && text != "" && inv.Resume == "" { // a session has it from its first message
 		setup.Prefix = text + "\n"
 	}
 	return setup, err
@@ -59,51 +83,34 @@ func prepareSession(ctx context.Context, r agent.Request, w *instructions.Worksp
 
 // serverCommand builds the argument list of the server. Model, sandbox and
 // workdir go with the thread.
-func serverCommand(r agent.Request) (agent.Command, error) {
-	setup := r.Resolved.Setup.Args
-	_, ownHome := agent.LookupEnv(r.Env, homeEnv)
-	switch {
-	case r.Resolved.Variant == VariantLocal:
-		return agent.Command{}, agent.Usagef("%s:%s cannot hold a session: the App Server takes no --oss", ID, VariantLocal)
-	case ownHome && slices.Contains(setup, ignoreConfig()[0]):
-		return agent.Command{}, agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or trust the workspace", ID, homeEnv)
-	}
-	args := append([]string{"app-server"}, trust(r)...)
-	args = append(args, withoutExecFlags(setup)...)
-	if r.Access == agent.AccessWrite {
+func serverCommand(inv registry.Invocation) (agent.Command, error) {
+	args := append([]string{"app-server"}, trust(inv)...)
+	if inv.Access == agent.AccessWrite {
 		args = append(args, config("sandbox_workspace_write.exclude_slash_tmp", true)...)
-		if len(r.AddDirs) > 0 {
-			args = append(args, config("sandbox_workspace_write.writable_roots", r.AddDirs)...)
+		if len(inv.AddDirs) > 0 {
+			args = append(args, config("sandbox_workspace_write.writable_roots", inv.AddDirs)...)
 		}
 	}
-	if r.ReasoningEffort != "" {
-		args = append(args, config("model_reasoning_effort", string(r.ReasoningEffort))...)
+	if inv.ReasoningEffort != "" {
+		args = append(args, config("model_reasoning_effort", string(inv.ReasoningEffort))...)
 	}
-	if r.Verbosity != "" {
-		args = append(args, config("model_verbosity", string(r.Verbosity))...)
+	if inv.Verbosity != "" {
+		args = append(args, config("model_verbosity", string(inv.Verbosity))...)
 	}
 	args = append(args, config("analytics.enabled", false)...)
 	args = append(args, "--disable", "plugins")
-	return agent.Command{Args: append(args, r.Args...)}, nil
-}
-
-// withoutExecFlags leaves out what only exec takes. A private home has no settings
-// and no rules, so there is nothing for these flags to leave out.
-func withoutExecFlags(setup []string) []string {
-	return slices.DeleteFunc(slices.Clone(setup), func(arg string) bool {
-		return arg == trustFlag || slices.Contains(ignoreConfig(), arg)
-	})
+	return agent.Command{Args: append(args, inv.Args...)}, nil
 }
 
 // trust says whether the repository's settings count. The server trusts a
 // project that nothing is said of as soon as a thread may write in it.
-func trust(r agent.Request) []string {
+func trust(inv registry.Invocation) []string {
 	level := "untrusted"
-	if r.TrustWorkspace {
+	if inv.TrustWorkspace {
 		level = "trusted"
 	}
 	var projects []string
-	for _, dir := range []string{r.Workdir, r.Resolved.Root} {
+	for _, dir := range []string{inv.Workdir, inv.Root} {
 		for _, name := range []string{dir, physical(dir)} {
 			project := quoted(name) + "={trust_level=" + quoted(level) + "}"
 			if name != "" && !slices.Contains(projects, project) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 func TestServerCommand(t *testing.T) {
@@ -22,28 +23,25 @@ func TestServerCommand(t *testing.T) {
 		writes  = "-c sandbox_workspace_write.exclude_slash_tmp=true "
 	)
 	for name, c := range map[string]struct {
-		change func(*agent.Request)
+		change func(*registry.Invocation)
 		want   string
 	}{
-		"write": {func(*agent.Request) {}, head + writes + tail},
-		"read":  {func(r *agent.Request) { r.Access = agent.AccessRead }, head + tail},
-		"full":  {func(r *agent.Request) { r.Access = agent.AccessFull }, head + tail},
-		"a model goes with the thread": {func(r *agent.Request) { r.Model = "gpt-5.5" },
+		"write": {func(*registry.Invocation) {}, head + writes + tail},
+		"read":  {func(inv *registry.Invocation) { inv.Access = agent.AccessRead }, head + tail},
+		"full":  {func(inv *registry.Invocation) { inv.Access = agent.AccessFull }, head + tail},
+		"a model goes with the thread": {func(inv *registry.Invocation) { inv.Model = "gpt-5.5" },
 			head + writes + tail},
-		"effort and verbosity": {func(r *agent.Request) { r.ReasoningEffort, r.Verbosity = "xhigh", "low" },
+		"effort and verbosity": {func(inv *registry.Invocation) { inv.ReasoningEffort, inv.Verbosity = "xhigh", "low" },
 			head + writes + `-c model_reasoning_effort="xhigh" -c model_verbosity="low" ` + tail},
-		"folders": {func(r *agent.Request) { r.AddDirs = []string{"/a", "/b"} },
+		"folders": {func(inv *registry.Invocation) { inv.AddDirs = []string{"/a", "/b"} },
 			head + writes + `-c sandbox_workspace_write.writable_roots=["/a","/b"] ` + tail},
-		"what the server does not take": {func(r *agent.Request) {
-			r.Resolved.Setup.Args = []string{"--ignore-user-config", "--ignore-rules", "-c", "project_doc_max_bytes=0"}
-		}, head + "-c project_doc_max_bytes=0 " + writes + tail},
-		"trust":    {func(r *agent.Request) { r.TrustWorkspace, r.Resolved.Setup.Args = true, []string{"--trust"} }, trusted + writes + tail},
-		"own ones": {func(r *agent.Request) { r.Args = []string{"-c", "x=1"} }, head + writes + tail + " -c x=1"},
+		"trust":    {func(inv *registry.Invocation) { inv.TrustWorkspace = true }, trusted + writes + tail},
+		"own ones": {func(inv *registry.Invocation) { inv.Args = []string{"-c", "x=1"} }, head + writes + tail + " -c x=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := agent.Request{Workdir: "/w/sub", Access: agent.AccessWrite, Prompt: "a prompt"}
-			r.Resolved.Root = "/w"
+			r := registry.Invocation{Workdir: "/w/sub", Access: agent.AccessWrite, Prompt: "a prompt"}
+			r.Root = "/w"
 			c.change(&r)
 			got, err := serverCommand(r)
 			if err != nil {
@@ -71,8 +69,8 @@ func TestServerCommandNamesTheProject(t *testing.T) {
 	if err := errors.Join(os.Mkdir(odd, 0o700), os.Symlink(odd, link)); err != nil {
 		t.Fatal(err)
 	}
-	r := agent.Request{Workdir: link}
-	r.Resolved.Root = link
+	r := registry.Invocation{Workdir: link}
+	r.Root = link
 	got, err := serverCommand(r)
 	if err != nil {
 		t.Fatal(err)
@@ -85,14 +83,15 @@ func TestServerCommandNamesTheProject(t *testing.T) {
 
 func TestSessionsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	local := agent.Request{Workdir: "/w"}
-	local.Resolved.Variant = VariantLocal
-	inside := agent.Request{Workdir: "/w", Env: []string{"CODEX_HOME=/w/home"}}
-	inside.Resolved.Setup.Args = ignoreConfig()
-	for name, r := range map[string]agent.Request{"local": local, "a home inside the repository": inside} {
-		if _, err := serverCommand(r); !errors.Is(err, agent.ErrUsage) {
-			t.Errorf("%s: %v", name, err)
-		}
+	local := registry.Invocation{Workdir: "/w"}
+	local.Variant = VariantLocal
+	if err := conversation().Check(local); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("local: %v", err)
+	}
+	p := newProject(t, map[string]string{".git/HEAD": "ref: refs/heads/main", "home/x": ""})
+	inside := registry.Invocation{Env: []string{"CODEX_HOME=" + filepath.Join(p.dir, "home")}}
+	if _, err := p.prepareWith(prepareSession, inside); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("a home inside the repository: %v", err)
 	}
 }
 
@@ -103,14 +102,14 @@ func TestSessionInstructions(t *testing.T) {
 	const text = "the rules of this place\n"
 	own := t.TempDir()
 	for name, c := range map[string]struct {
-		request                  agent.Request
+		request                  registry.Invocation
 		inHome, inPrefix, native bool
 	}{
-		"a private home":             {agent.Request{}, true, false, false},
-		"trust":                      {agent.Request{TrustWorkspace: true}, false, false, true},
-		"a home of the caller":       {agent.Request{Env: []string{"CODEX_HOME=" + own}}, false, true, false},
-		"and resumed":                {agent.Request{Env: []string{"CODEX_HOME=" + own}, Resume: thread}, false, false, false},
-		"a trusted home of a caller": {agent.Request{Env: []string{"CODEX_HOME=" + own}, TrustWorkspace: true}, false, false, true},
+		"a private home":             {registry.Invocation{}, true, false, false},
+		"trust":                      {registry.Invocation{TrustWorkspace: true}, false, false, true},
+		"a home of the caller":       {registry.Invocation{Env: []string{"CODEX_HOME=" + own}}, false, true, false},
+		"and resumed":                {registry.Invocation{Env: []string{"CODEX_HOME=" + own}, Resume: thread}, false, false, false},
+		"a trusted home of a caller": {registry.Invocation{Env: []string{"CODEX_HOME=" + own}, TrustWorkspace: true}, false, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -36,33 +36,32 @@ const loginFile = "auth.json"
 const trustFlag = "--trust"
 
 // prepare gives the run its home and lets Codex find AGENTS.md.
-func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
-		setup, err := prepareOwnHome(r, home)
+func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	if home, ok := agent.LookupEnv(inv.Env, homeEnv); ok {
+		setup, err := prepareOwnHome(inv, home)
 		if err != nil {
-			return agent.Setup{}, err
+			return registry.Setup{}, err
 		}
 		setup.Args = append(setup.Args, nativeDiscovery(w.Chain())...)
-		err = overridden(r, w.Chain(), &setup)
+		err = overridden(inv, w.Chain(), &setup)
 		return setup, err
 	}
-	return prepareHome(r, w, deliver)
+	return prepareHome(inv, w, deliver)
 }
 
 // prepareHome gives the run its home, to which deliver adds the instructions.
-func prepareHome(r agent.Request, w *instructions.Workspace, deliver delivery) (agent.Setup, error) {
-	home, warning, err := w.RunHome(r, homeParent)
+func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver delivery) (registry.Setup, error) {
+	home, warning, err := w.RunHome(homeParent, inv.TempDir, inv.Resume != "" || inv.Continue)
 	if err != nil {
-		return agent.Setup{}, err
+		return registry.Setup{}, err
 	}
-	setup := agent.Setup{
-		Env:      []string{homeEnv + "=" + home.Path()},
-		ResumeID: r.Resume,
+	setup := registry.Setup{
+		Env: []string{homeEnv + "=" + home.Path()},
 	}
 	if warning != "" {
 		setup.Warnings = []string{warning}
 	}
-	if r.TrustWorkspace {
+	if inv.TrustWorkspace {
 		// Codex saves the trust in its home: it ends with the run.
 		setup.Args = []string{trustFlag}
 	} else {
@@ -71,23 +70,23 @@ func prepareHome(r agent.Request, w *instructions.Workspace, deliver delivery) (
 	}
 	setup.Complete = func(result *agent.Result) { complete(home, result) }
 	setup.Close = func(context.Context) []string { return closeHome(home) }
-	fail := func(err error) (agent.Setup, error) {
-		return agent.Setup{}, errors.Join(err, home.Remove())
+	fail := func(err error) (registry.Setup, error) {
+		return registry.Setup{}, errors.Join(err, home.Remove())
 	}
 	if err := home.Salvage(sessionTree, keptTree, "*"); err != nil {
 		return fail(err)
 	}
-	if err := linkLogin(r, home, &setup); err != nil {
+	if err := linkLogin(inv, home, &setup); err != nil {
 		return fail(err)
 	}
-	if err := restoreSession(r, home, &setup); err != nil {
+	if err := restoreSession(inv, home, &setup); err != nil {
 		return fail(err)
 	}
-	if err := deliver(r, w, home, &setup); err != nil {
+	if err := deliver(inv, w, home, &setup); err != nil {
 		return fail(err)
 	}
-	if r.Schema != nil {
-		if err := home.WriteFile(schemaFile, registry.BareSchema(r.Schema), 0o600); err != nil {
+	if inv.Schema != nil {
+		if err := home.WriteFile(schemaFile, registry.BareSchema(inv.Schema), 0o600); err != nil {
 			return fail(err)
 		}
 		setup.Args = append(setup.Args, "--output-schema", filepath.Join(home.Path(), schemaFile))
@@ -98,22 +97,22 @@ func prepareHome(r agent.Request, w *instructions.Workspace, deliver delivery) (
 // prepareOwnHome runs with a home the caller chose. It is used as it is, but
 // what a repository could have put there is not read: then only the caller's
 // trust in the workspace lets its settings count.
-func prepareOwnHome(r agent.Request, home string) (agent.Setup, error) {
-	setup := agent.Setup{ResumeID: r.Resume}
+func prepareOwnHome(inv registry.Invocation, home string) (registry.Setup, error) {
+	var setup registry.Setup
 	if home == "" {
 		return setup, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
 	}
 	abs := home
 	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(r.Workdir, home)
+		abs = filepath.Join(inv.Workdir, home)
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return setup, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
 	}
-	if r.Continue {
+	if inv.Continue {
 		return setup, agent.Usagef("the latest session cannot be found in a %s of your own; resume it by its ID", homeEnv)
 	}
-	if !r.TrustWorkspace && instructions.Touches(r.Resolved.Root, abs) {
+	if !inv.TrustWorkspace && instructions.Touches(inv.Root, abs) {
 		if _, err := os.Lstat(filepath.Join(abs, ".env")); err == nil {
 			return setup, agent.Usagef("%s is inside the repository, and Codex would run what %s says; remove the file or trust the workspace", homeEnv, filepath.Join(home, ".env"))
 		}
@@ -168,24 +167,24 @@ func physical(file string) string {
 // linkLogin links the user's login into the home, where there is one. A login
 // that came with the repository would send the prompts to somebody else; one in
 // a user's home that is a repository itself is the user's.
-func linkLogin(r agent.Request, home *instructions.Home, setup *agent.Setup) error {
-	user, ofUser := r.Resolved.Getenv(homeEnv), false
+func linkLogin(inv registry.Invocation, home *instructions.Home, setup *registry.Setup) error {
+	user, ofUser := inv.Getenv(homeEnv), false
 	if user == "" {
-		base := r.Resolved.Getenv("HOME")
+		base := inv.Getenv("HOME")
 		if base == "" {
 			return nil
 		}
 		user = filepath.Join(base, ".codex")
-		ofUser = physical(base) == physical(r.Resolved.Root)
+		ofUser = physical(base) == physical(inv.Root)
 	}
 	if !filepath.IsAbs(user) {
-		user = filepath.Join(r.Workdir, user)
+		user = filepath.Join(inv.Workdir, user)
 	}
 	login := filepath.Join(user, loginFile)
 	if info, err := os.Stat(login); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	if instructions.Touches(r.Resolved.Root, login) && !ofUser && !r.TrustWorkspace {
+	if instructions.Touches(inv.Root, login) && !ofUser && !inv.TrustWorkspace {
 		setup.Warnings = append(setup.Warnings, fmt.Sprintf("the login %s is inside the repository and left out; trust the workspace to use it", login))
 		return nil
 	}
@@ -194,8 +193,8 @@ func linkLogin(r agent.Request, home *instructions.Home, setup *agent.Setup) err
 
 // restoreSession copies the session that is to be continued into the home.
 // Codex finds a session by the ID at the end of its file name.
-func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup) error {
-	if r.Resume == "" && !r.Continue {
+func restoreSession(inv registry.Invocation, home *instructions.Home, setup *registry.Setup) error {
+	if inv.Resume == "" && !inv.Continue {
 		return nil
 	}
 	kept, err := home.FindKept(func(rel string) bool {
@@ -203,18 +202,18 @@ func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup
 			return false
 		}
 		id := sessionID(rel)
-		return id != "" && (r.Continue || id == r.Resume)
+		return id != "" && (inv.Continue || id == inv.Resume)
 	})
 	if err != nil {
 		return fmt.Errorf("kept sessions cannot be read: %w", err)
 	}
 	if kept == "" {
-		if r.Continue {
+		if inv.Continue {
 			return agent.Usagef("no session is kept in %s/sessions; nothing to continue", homeParent)
 		}
-		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", r.Resume, homeParent)
+		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", inv.Resume, homeParent)
 	}
-	setup.ResumeID = sessionID(kept)
+	setup.Resume = sessionID(kept)
 	return home.CopyIn(kept, sessionTree+strings.TrimPrefix(kept, keptTree))
 }
 
@@ -237,20 +236,20 @@ func sessionID(file string) string {
 }
 
 // A delivery arranges that each AGENTS.md of the chain reaches the model once.
-type delivery func(r agent.Request, w *instructions.Workspace, home *instructions.Home, setup *agent.Setup) error
+type delivery func(inv registry.Invocation, w *instructions.Workspace, home *instructions.Home, setup *registry.Setup) error
 
 // deliver lets Codex find the files where its own discovery does it.
-func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home, setup *agent.Setup) error {
+func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructions.Home, setup *registry.Setup) error {
 	chain := w.Chain()
 	if nativeWorks(chain) {
 		setup.Args = append(setup.Args, nativeDiscovery(chain)...)
-		return overridden(r, chain, setup)
+		return overridden(inv, chain, setup)
 	}
-	return deliverText(r, w, home, setup)
+	return deliverText(inv, w, home, setup)
 }
 
 // deliverText delivers the files through the home.
-func deliverText(_ agent.Request, w *instructions.Workspace, home *instructions.Home, setup *agent.Setup) error {
+func deliverText(_ registry.Invocation, w *instructions.Workspace, home *instructions.Home, setup *registry.Setup) error {
 	text, err := wholeText(w, setup)
 	if err != nil {
 		return err
@@ -259,7 +258,7 @@ func deliverText(_ agent.Request, w *instructions.Workspace, home *instructions.
 }
 
 // wholeText returns the text of the chain and keeps Codex from reading its files.
-func wholeText(w *instructions.Workspace, setup *agent.Setup) (string, error) {
+func wholeText(w *instructions.Workspace, setup *registry.Setup) (string, error) {
 	text, warnings, err := w.Chain().Text(instructions.MaxBytes)
 	if err != nil {
 		return "", err
@@ -274,13 +273,13 @@ const overrideName = "AGENTS.override.md"
 
 // overridden warns of each AGENTS.md that Codex does not read because of another
 // file, and refuses the run where AGENTS.md is required.
-func overridden(r agent.Request, chain instructions.Chain, setup *agent.Setup) error {
+func overridden(inv registry.Invocation, chain instructions.Chain, setup *registry.Setup) error {
 	for _, file := range chain.Files {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(file.Path), overrideName)); err != nil {
 			continue
 		}
 		text := fmt.Sprintf("Codex reads %s in place of %s", path.Join(path.Dir(file.Rel), overrideName), file.Rel)
-		if r.RequireInstructions {
+		if inv.RequireInstructions {
 			return agent.Usagef("%s, but that is required whole; nothing was started", text)
 		}
 		setup.Warnings = append(setup.Warnings, text)

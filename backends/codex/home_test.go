@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -43,19 +44,19 @@ func (p project) write(file, text string) {
 	}
 }
 
-func (p project) prepare(r agent.Request) (agent.Setup, error) {
+func (p project) prepare(inv registry.Invocation) (registry.Setup, error) {
 	p.t.Helper()
-	return p.prepareWith(prepare, r)
+	return p.prepareWith(prepare, inv)
 }
 
-func (p project) prepareWith(prepare func(context.Context, agent.Request, *instructions.Workspace) (agent.Setup, error), r agent.Request) (agent.Setup, error) {
+func (p project) prepareWith(prepare func(context.Context, registry.Invocation, *instructions.Workspace) (registry.Setup, error), inv registry.Invocation) (registry.Setup, error) {
 	p.t.Helper()
-	if r.Workdir == "" {
-		r.Workdir = p.dir
+	if inv.Workdir == "" {
+		inv.Workdir = p.dir
 	}
-	r.Resolved.Root = instructions.FindRoot(r.Workdir)
-	r.Resolved.Environ = append([]string{"HOME=" + p.home}, append(r.Resolved.Environ, r.Env...)...)
-	chain, err := instructions.Discover(r.Workdir)
+	inv.Root = instructions.FindRoot(inv.Workdir)
+	inv.Environ = append([]string{"HOME=" + p.home}, append(inv.Environ, inv.Env...)...)
+	chain, err := instructions.Discover(inv.Workdir)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -64,13 +65,13 @@ func (p project) prepareWith(prepare func(context.Context, agent.Request, *instr
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { w.Close() })
-	return prepare(p.t.Context(), r, w)
+	return prepare(p.t.Context(), inv, w)
 }
 
 // run prepares and returns the home of the run and what takes it back.
-func (p project) run(r agent.Request) (setup agent.Setup, home string, end func() []string) {
+func (p project) run(inv registry.Invocation) (setup registry.Setup, home string, end func() []string) {
 	p.t.Helper()
-	setup, err := p.prepare(r)
+	setup, err := p.prepare(inv)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestHomeIsFreshAndGoes(t *testing.T) {
 	p := newProject(t, map[string]string{
 		".codex/bus/config.toml": "planted", ".codex/bus/.env": "BASH_ENV=planted", ".git/HEAD": "ref: refs/heads/main",
 	})
-	setup, home, end := p.run(agent.Request{})
+	setup, home, end := p.run(registry.Invocation{})
 	if filepath.Dir(home) != filepath.Join(p.dir, ".codex", "bus") {
 		t.Fatalf("home = %s", home)
 	}
@@ -110,7 +111,7 @@ func TestHomeIsFreshAndGoes(t *testing.T) {
 func TestNothingIsLeftOfARunWithoutSession(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
-	_, _, end := p.run(agent.Request{})
+	_, _, end := p.run(registry.Invocation{})
 	end()
 	if entries, err := os.ReadDir(p.dir); err != nil || len(entries) != 0 {
 		t.Errorf("left: %v, %v", entries, err)
@@ -123,7 +124,7 @@ func TestSettingsOfTheRepositoryCountOnlyWithTrust(t *testing.T) {
 		".git/HEAD": "ref: x", ".codex/config.toml": "", "sub/.codex/hooks.json": "{}", "other/.codex/rules/x": "",
 	})
 	workdir := filepath.Join(p.dir, "sub")
-	setup, _, end := p.run(agent.Request{Workdir: workdir})
+	setup, _, end := p.run(registry.Invocation{Workdir: workdir})
 	end()
 	var said []string
 	for _, w := range setup.Warnings {
@@ -132,7 +133,7 @@ func TestSettingsOfTheRepositoryCountOnlyWithTrust(t *testing.T) {
 	if diff := cmp.Diff([]string{".codex/config.toml", "sub/.codex/hooks.json"}, said); diff != "" {
 		t.Error(diff)
 	}
-	setup, _, end = p.run(agent.Request{Workdir: workdir, TrustWorkspace: true})
+	setup, _, end = p.run(registry.Invocation{Workdir: workdir, TrustWorkspace: true})
 	end()
 	if setup.Args[0] != "--trust" || slices.Contains(setup.Args, "--ignore-user-config") || len(setup.Warnings) != 0 {
 		t.Errorf("trusted: %q, %q", setup.Args, setup.Warnings)
@@ -156,8 +157,8 @@ func TestLoginIsLinkedIn(t *testing.T) {
 		"not of a relative one in the same": {[]string{"CODEX_HOME=elsewhere"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := agent.Request{}
-			r.Resolved.Environ = c.environ
+			r := registry.Invocation{}
+			r.Environ = c.environ
 			_, home, end := p.run(r)
 			text, err := os.ReadFile(filepath.Join(home, "auth.json"))
 			if string(text) != c.want || (c.want == "") != errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +176,7 @@ func TestReplacedLoginIsNotLost(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
 	p.write(filepath.Join(p.home, ".codex/auth.json"), "login")
-	_, home, end := p.run(agent.Request{})
+	_, home, end := p.run(registry.Invocation{})
 	login := filepath.Join(home, "auth.json")
 	if err := os.Remove(login); err != nil {
 		t.Fatal(err)
@@ -194,31 +195,31 @@ func TestSessionsAreKeptForResume(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, nil)
 	const file = "sessions/2026/11/21/rollout-2026-11-21T00-00-00-" + thread + ".jsonl"
-	_, home, end := p.run(agent.Request{})
+	_, home, end := p.run(registry.Invocation{})
 	p.write(filepath.Join(home, file), "history")
 	if warnings := end(); len(warnings) != 0 {
 		t.Fatalf("warnings: %q", warnings)
 	}
-	for name, r := range map[string]agent.Request{
+	for name, r := range map[string]registry.Invocation{
 		"by ID": {Resume: thread}, "the latest": {Continue: true},
 	} {
 		setup, home, end := p.run(r)
-		if setup.ResumeID != thread {
-			t.Errorf("%s: ID = %q, want %s", name, setup.ResumeID, thread)
+		if setup.Resume != thread {
+			t.Errorf("%s: ID = %q, want %s", name, setup.Resume, thread)
 		}
 		if text, err := os.ReadFile(filepath.Join(home, file)); err != nil || string(text) != "history" {
 			t.Errorf("%s: session = %q, %v", name, text, err)
 		}
 		end()
 	}
-	for name, r := range map[string]agent.Request{
+	for name, r := range map[string]registry.Invocation{
 		"unknown ID": {Resume: "1" + thread[1:]}, "part of an ID": {Resume: "d0"}, "path": {Resume: "../../x"},
 	} {
 		if _, err := p.prepare(r); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%s: %v, want a usage error", name, err)
 		}
 	}
-	if _, err := newProject(t, nil).prepare(agent.Request{Continue: true}); !errors.Is(err, agent.ErrUsage) {
+	if _, err := newProject(t, nil).prepare(registry.Invocation{Continue: true}); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("nothing to continue: %v, want a usage error", err)
 	}
 }
@@ -254,7 +255,7 @@ func TestInstructionsAreDeliveredOnce(t *testing.T) {
 				}
 				p.write(filepath.Join(p.dir, file), text)
 			}
-			setup, home, end := p.run(agent.Request{Workdir: filepath.Join(p.dir, c.workdir)})
+			setup, home, end := p.run(registry.Invocation{Workdir: filepath.Join(p.dir, c.workdir)})
 			defer end()
 			var settings []string
 			for i, arg := range setup.Args {
@@ -277,7 +278,7 @@ func TestHomeOfTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{"AGENTS.md": "12345", "inside/x": "", "armed/.env": "BASH_ENV=x"})
 	outside := t.TempDir()
-	request := func(home string) agent.Request { return agent.Request{Env: []string{"CODEX_HOME=" + home}} }
+	request := func(home string) registry.Invocation { return registry.Invocation{Env: []string{"CODEX_HOME=" + home}} }
 
 	setup, err := p.prepare(request(outside))
 	if err != nil || setup.Close != nil || len(setup.Env) != 0 {
@@ -322,9 +323,9 @@ func TestDryRunWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r := agent.Request{Workdir: p.dir}
-	r.Resolved.Root = p.dir
-	r.Resolved.Environ = []string{"HOME=" + p.home}
+	r := registry.Invocation{Workdir: p.dir}
+	r.Root = p.dir
+	r.Environ = []string{"HOME=" + p.home}
 	setup, err := prepare(t.Context(), r, w)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 func (p project) link(target, name string) {
@@ -25,12 +26,12 @@ func TestRepositoryUnderAnotherName(t *testing.T) {
 	alias := filepath.Join(t.TempDir(), "alias")
 	p.link(p.dir, alias)
 	for name, home := range map[string]string{"relative": "cfg", "absolute": filepath.Join(alias, "cfg"), "physical": filepath.Join(p.dir, "cfg")} {
-		r := agent.Request{Workdir: alias, Env: []string{"CODEX_HOME=" + home}}
+		r := registry.Invocation{Workdir: alias, Env: []string{"CODEX_HOME=" + home}}
 		if _, err := p.prepare(r); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), ".env") {
 			t.Errorf("%s: a home with .env in the repository: %v, want it refused", name, err)
 		}
-		r = agent.Request{Workdir: alias}
-		r.Resolved.Environ = []string{"CODEX_HOME=" + home}
+		r = registry.Invocation{Workdir: alias}
+		r.Environ = []string{"CODEX_HOME=" + home}
 		setup, used, end := p.run(r)
 		if _, err := os.Lstat(filepath.Join(used, "auth.json")); err == nil {
 			t.Errorf("%s: a login of the repository is linked in", name)
@@ -40,7 +41,7 @@ func TestRepositoryUnderAnotherName(t *testing.T) {
 		}
 		end()
 	}
-	setup, err := p.prepare(agent.Request{Workdir: alias, Env: []string{"CODEX_HOME=conf"}})
+	setup, err := p.prepare(registry.Invocation{Workdir: alias, Env: []string{"CODEX_HOME=conf"}})
 	if err != nil || !slices.Contains(setup.Args, "--ignore-user-config") {
 		t.Errorf("a home in the repository: %q, %v, want its settings left out", setup.Args, err)
 	}
@@ -50,7 +51,7 @@ func TestLoginOfAHomeThatIsARepository(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{".git/HEAD": "ref: x", ".codex/auth.json": "login", "work/x": ""})
 	p.home = p.dir
-	setup, home, end := p.run(agent.Request{Workdir: filepath.Join(p.dir, "work")})
+	setup, home, end := p.run(registry.Invocation{Workdir: filepath.Join(p.dir, "work")})
 	defer end()
 	if text, err := os.ReadFile(filepath.Join(home, "auth.json")); err != nil || string(text) != "login" || len(setup.Warnings) != 0 {
 		t.Errorf("login = %q, %v, warnings %q", text, err, setup.Warnings)
@@ -62,7 +63,7 @@ func TestPartOfAnIDFindsNoSession(t *testing.T) {
 	p := newProject(t, nil)
 	p.write(filepath.Join(p.dir, ".codex/bus/sessions/rollouts/2026/11/21/rollout-2026-11-21T00-00-00-"+thread+".jsonl"), "{}")
 	for _, id := range []string{thread[24:], thread[9:], "00-00-" + thread} {
-		if _, err := p.prepare(agent.Request{Resume: id}); !errors.Is(err, agent.ErrUsage) {
+		if _, err := p.prepare(registry.Invocation{Resume: id}); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%s: %v, want a usage error", id, err)
 		}
 	}
@@ -72,7 +73,7 @@ func TestLinkedInstructionsAreDeliveredOnce(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{".git/HEAD": "ref: x", "AGENTS.md": "be brief\n", "sub/x": ""})
 	p.link("../AGENTS.md", filepath.Join(p.dir, "sub/AGENTS.md"))
-	setup, home, end := p.run(agent.Request{Workdir: filepath.Join(p.dir, "sub")})
+	setup, home, end := p.run(registry.Invocation{Workdir: filepath.Join(p.dir, "sub")})
 	defer end()
 	text, err := os.ReadFile(filepath.Join(home, "AGENTS.md"))
 	if err != nil || strings.Count(string(text), "be brief") != 1 || !slices.Contains(setup.Args, "project_doc_max_bytes=0") {
@@ -92,8 +93,8 @@ func TestHomeWhereTheWorkdirCannotBeWritten(t *testing.T) {
 			p.write(filepath.Join(p.home, ".codex/auth.json"), "login")
 			plant(p)
 			tmp := t.TempDir()
-			r := agent.Request{}
-			r.Resolved.TempDir = filepath.Join(tmp, "run")
+			r := registry.Invocation{}
+			r.TempDir = filepath.Join(tmp, "run")
 			setup, home, end := p.run(r)
 			if filepath.Dir(filepath.Dir(home)) != tmp || len(setup.Warnings) != 1 || !strings.Contains(setup.Warnings[0], "resume") {
 				t.Errorf("home = %s, warnings %q", home, setup.Warnings)
@@ -123,7 +124,7 @@ func TestOverriddenInstructionsAreTold(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{".git/HEAD": "ref: x", "AGENTS.md": "a", "sub/AGENTS.md": "b", "sub/AGENTS.override.md": "c"})
 	for _, env := range [][]string{nil, {"CODEX_HOME=" + t.TempDir()}} {
-		r := agent.Request{Workdir: filepath.Join(p.dir, "sub"), Env: env}
+		r := registry.Invocation{Workdir: filepath.Join(p.dir, "sub"), Env: env}
 		setup, err := p.prepare(r)
 		if err != nil || len(setup.Warnings) != 1 || !strings.Contains(setup.Warnings[0], "sub/AGENTS.override.md in place of sub/AGENTS.md") {
 			t.Errorf("warnings = %q, %v", setup.Warnings, err)

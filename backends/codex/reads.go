@@ -10,21 +10,22 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // reads lists what Codex reads by itself (0.169.0). AGENTS.md is left to it only
 // where each is known to be a file of the repository, unless the caller chose the
 // home.
-func reads(r agent.Request) []instructions.Read {
+func reads(inv registry.Invocation) []instructions.Read {
 	all := instructions.Reads(instructions.Upward, overrideName,
 		".agents/skills/**/SKILL.md", ".agents/skills/**/openai.yaml",
 		".codex/skills/**/SKILL.md", ".codex/skills/**/openai.yaml",
 		".codex-plugin/plugin.json", ".claude-plugin/plugin.json", ".cursor-plugin/plugin.json",
 		".codex/config.toml", ".codex/hooks.json", ".codex/rules/*")
-	settings := strings.Join(r.Args, "\n")
-	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
+	settings := strings.Join(inv.Args, "\n")
+	if home, ok := agent.LookupEnv(inv.Env, homeEnv); ok {
 		all = append(all, instructions.Read{Name: instructions.FileName})
-		settings += "\n" + configText(r, home)
+		settings += "\n" + configText(inv, home)
 	}
 	for _, name := range fallbackNames(settings) {
 		if read := (instructions.Read{Name: name}); read.Check() == nil {
@@ -36,9 +37,9 @@ func reads(r agent.Request) []instructions.Read {
 
 // configText returns the config.toml in a home that the caller chose; "" where it
 // cannot be read.
-func configText(r agent.Request, home string) string {
+func configText(inv registry.Invocation, home string) string {
 	if !filepath.IsAbs(home) {
-		home = filepath.Join(r.Workdir, home)
+		home = filepath.Join(inv.Workdir, home)
 	}
 	root, err := os.OpenRoot(home)
 	if err != nil {

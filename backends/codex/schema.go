@@ -27,7 +27,7 @@ var schemaRules = registry.SchemaRules{
 // takesSchema reports whether Codex is given the schema as such. A local model is
 // not: not every server of one heeds a schema. Neither is a Codex with a home of the
 // caller's, which may name any other server.
-func takesSchema(r agent.Request) bool {
-	_, ownHome := agent.LookupEnv(r.Env, homeEnv)
-	return r.Resolved.Variant == "" && !ownHome && schemaRules.Takes(r.Schema)
+func takesSchema(inv registry.Invocation) bool {
+	_, ownHome := agent.LookupEnv(inv.Env, homeEnv)
+	return inv.Variant == "" && !ownHome && schemaRules.Takes(inv.Schema)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 const closedSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
@@ -19,23 +19,23 @@ const closedSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema",
 func TestTakesSchema(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*agent.Request)
+		change func(*registry.Invocation)
 		want   bool
 	}{
-		"closed": {func(*agent.Request) {}, true},
-		"optional property": {func(r *agent.Request) {
-			r.Schema = json.RawMessage(strings.Replace(closedSchema, `,"degrees"]`, `]`, 1))
+		"closed": {func(*registry.Invocation) {}, true},
+		"optional property": {func(inv *registry.Invocation) {
+			inv.Schema = json.RawMessage(strings.Replace(closedSchema, `,"degrees"]`, `]`, 1))
 		}, false},
-		"open": {func(r *agent.Request) {
-			r.Schema = json.RawMessage(strings.Replace(closedSchema, `,"additionalProperties":false`, ``, 1))
+		"open": {func(inv *registry.Invocation) {
+			inv.Schema = json.RawMessage(strings.Replace(closedSchema, `,"additionalProperties":false`, ``, 1))
 		}, false},
-		"pattern": {func(r *agent.Request) {
-			r.Schema = json.RawMessage(strings.Replace(closedSchema, `"string"`, `"string","pattern":"^a"`, 1))
+		"pattern": {func(inv *registry.Invocation) {
+			inv.Schema = json.RawMessage(strings.Replace(closedSchema, `"string"`, `"string","pattern":"^a"`, 1))
 		}, false},
-		"local model":  {func(r *agent.Request) { r.Resolved.Variant = VariantLocal }, false},
-		"a home given": {func(r *agent.Request) { r.Env = []string{"CODEX_HOME=/home/me/.codex"} }, false},
+		"local model":  {func(inv *registry.Invocation) { inv.Variant = VariantLocal }, false},
+		"a home given": {func(inv *registry.Invocation) { inv.Env = []string{"CODEX_HOME=/home/me/.codex"} }, false},
 	} {
-		r := agent.Request{Schema: json.RawMessage(closedSchema)}
+		r := registry.Invocation{Schema: json.RawMessage(closedSchema)}
 		c.change(&r)
 		if got := takesSchema(r); got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -57,7 +57,7 @@ func TestSchemaIsAFileOfTheHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r := agent.Request{Workdir: workdir, Schema: json.RawMessage(closedSchema), Resolved: agent.Resolved{Root: workdir}}
+	r := registry.Invocation{Workdir: workdir, Schema: json.RawMessage(closedSchema), Root: workdir}
 	setup, err := prepare(t.Context(), r, w)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -34,47 +33,44 @@ func interactive() *registry.Terminal {
 			Questions: []session.Question{{Contains: "enter to confirm or esc to cancel", Accept: []string{"y"}, Decline: []string{"Escape"}}},
 			SpaceLast: true,
 		},
-		Command: interactiveCommand,
-		Prepare: prepareInteractive,
-		Resume:  registry.ResumeSubcommand,
-		Options: conversation().Options,
+		Use: registry.Use{
+			Options: conversation().Options,
+			Prepare: prepareInteractive,
+			Command: interactiveCommand,
+		},
+		Resume: registry.ResumeSubcommand,
 	}
 }
 
 // interactiveCommand builds the argument list of the interactive CLI.
-func interactiveCommand(r agent.Request) (agent.Command, error) {
-	setup := r.Resolved.Setup.Args
-	if _, ownHome := agent.LookupEnv(r.Env, homeEnv); ownHome && slices.Contains(setup, ignoreConfig()[0]) {
-		return agent.Command{}, agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or trust the workspace", ID, homeEnv)
-	}
+func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	approval := "on-request"
-	if r.Access == agent.AccessFull {
+	if inv.Access == agent.AccessFull {
 		approval = "never"
 	}
-	args := []string{"--no-alt-screen", "-C", r.Workdir, "-s", sandboxes[r.Access], "-a", approval}
-	args = append(args, trust(r)...)
-	args = append(args, withoutExecFlags(setup)...)
-	for _, dir := range r.AddDirs {
+	args := []string{"--no-alt-screen", "-C", inv.Workdir, "-s", sandboxes[inv.Access], "-a", approval}
+	args = append(args, trust(inv)...)
+	for _, dir := range inv.AddDirs {
 		args = append(args, "--add-dir", dir)
 	}
-	args = append(args, choices(r)...)
+	args = append(args, choices(inv)...)
 	args = append(args, config("check_for_update_on_startup", false)...)
 	args = append(args, config("tui.animations", false)...)
-	args = append(args, r.Args...)
-	if id := r.Resolved.Setup.ResumeID; id != "" {
-		args = append(args, "resume", id)
+	args = append(args, inv.Args...)
+	if inv.Resume != "" {
+		args = append(args, "resume", inv.Resume)
 	}
 	return agent.Command{Args: args}, nil
 }
 
 // prepareInteractive is prepareSession, with the ID of the session from the file
 // that Codex begins for it.
-func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	setup, err := prepareSession(ctx, r, w)
+func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	setup, err := prepareSession(ctx, inv, w)
 	if err != nil {
 		return setup, err
 	}
-	if _, ownHome := agent.LookupEnv(r.Env, homeEnv); !ownHome {
+	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); !ownHome {
 		home, _ := agent.LookupEnv(setup.Env, homeEnv)
 		setup.SessionID = func() string { return onlySession(home) }
 	}

@@ -8,23 +8,23 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
-// In a terminal the repository is not trusted unless the caller trusts it, and the
-// flags that only exec knows are left out.
+// In a terminal the repository is not trusted unless the caller trusts it.
 func TestInteractiveCommand(t *testing.T) {
 	t.Parallel()
 	for trusted, level := range map[bool]string{false: "untrusted", true: "trusted"} {
-		r := agent.Request{Workdir: "/w", Access: agent.AccessWrite, TrustWorkspace: trusted, Args: []string{"--mine"}}
-		r.Resolved.Root = "/w"
-		r.Resolved.Setup.Args, r.Resolved.Setup.ResumeID = append(ignoreConfig(), trustFlag, "--kept"), "id-1"
+		r := registry.Invocation{Workdir: "/w", Access: agent.AccessWrite, TrustWorkspace: trusted, Args: []string{"--mine"}}
+		r.Root = "/w"
+		r.Resume = "id-1"
 		c, err := interactiveCommand(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		line := strings.Join(c.Args, "\n")
 		if !strings.Contains(line, `projects={"/w"={trust_level="`+level+`"}}`) || !strings.HasSuffix(line, "--mine\nresume\nid-1") ||
-			!slices.Contains(c.Args, "--kept") || slices.Contains(c.Args, trustFlag) || slices.Contains(c.Args, ignoreConfig()[0]) {
+			slices.Contains(c.Args, trustFlag) || slices.Contains(c.Args, ignoreConfig()[0]) {
 			t.Errorf("trusted %t: %q", trusted, c.Args)
 		}
 	}

@@ -1,28 +1,30 @@
 package cursor
 
-import "github.com/busdk/bus-agent/agent"
+import (
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+)
 
 // command builds the argument list. The ID of a session is joined to its option
 // with "=", because the option can also stand alone.
-func command(r agent.Request) (agent.Command, error) {
+func command(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"-p", "--output-format", "stream-json", "--trust"}
-	if r.Resolved.Root != "" {
-		args = append(args, "--workspace", r.Resolved.Root)
+	if inv.Root != "" {
+		args = append(args, "--workspace", inv.Root)
 	}
-	args = append(args, accessArgs(r.Access)...)
-	if r.Model != "" {
-		args = append(args, "--model", r.Model)
+	args = append(args, accessArgs(inv.Access)...)
+	if inv.Model != "" {
+		args = append(args, "--model", inv.Model)
 	}
-	if id := r.Resolved.Setup.ResumeID; id != "" {
-		args = append(args, "--resume="+id)
-	} else if r.Continue {
+	if inv.Resume != "" {
+		args = append(args, "--resume="+inv.Resume)
+	} else if inv.Continue {
 		args = append(args, "--continue")
 	}
-	args = append(args, r.Resolved.Setup.Args...)
-	args = append(args, r.Args...)
+	args = append(args, inv.Args...)
 	return agent.Command{
 		Args:  args,
-		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
+		Stdin: inv.Prompt,
 	}, nil
 }
 

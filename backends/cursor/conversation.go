@@ -1,6 +1,8 @@
 package cursor
 
 import (
+	"slices"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
@@ -10,31 +12,33 @@ import (
 // conversation is how the Cursor CLI holds a session: the Agent Client Protocol.
 func conversation() *registry.Session {
 	return &registry.Session{
-		Command:  sessionCommand,
+		Use: registry.Use{
+			Options: registry.Options{
+				Model:  true,
+				Access: agent.Accesses(),
+				Resume: true,
+			},
+			SlashCommands: true,
+			Prepare:       prepare,
+			Command:       sessionCommand,
+		},
 		Engine:   engine,
 		Protocol: "acp",
 		Delivery: session.DeliverRPC,
-		Options: registry.Options{
-			Model:  true,
-			Access: agent.Accesses(),
-			Resume: true,
-		},
 	}
 }
 
 // sessionCommand builds the argument list of an agent that speaks the protocol.
 // The caller's arguments are the program's own, such as --endpoint, which go
 // before the name of its command.
-func sessionCommand(r agent.Request) (agent.Command, error) {
-	args := append([]string{}, r.Resolved.Setup.Args...)
-	args = append(args, r.Args...)
-	return agent.Command{Args: append(args, "acp")}, nil
+func sessionCommand(inv registry.Invocation) (agent.Command, error) {
+	return agent.Command{Args: append(slices.Clone(inv.Args), "acp")}, nil
 }
 
 // engine makes the engine of one session. Model and mode go with the session.
 // The CLI takes the login that is there; asked for another one it waits for a
 // browser.
-func engine(agent.Request) session.Engine {
+func engine(registry.Invocation) session.Engine {
 	return &acp.Engine{
 		AuthMethod: "cursor_login",
 		Modes:      map[agent.Access]string{agent.AccessRead: "ask", agent.AccessWrite: "agent", agent.AccessFull: "agent"},

@@ -7,17 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session/acp"
 )
 
 func TestSessionCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		request agent.Request
+		request registry.Invocation
 		want    []string
 	}{
-		"as it is":  {agent.Request{Prompt: "hello", Model: "m", Access: agent.AccessFull, Resume: "id"}, []string{"acp"}},
-		"arguments": {agent.Request{Args: []string{"--endpoint", "https://example.com"}}, []string{"--endpoint", "https://example.com", "acp"}},
+		"as it is":  {registry.Invocation{Prompt: "hello", Model: "m", Access: agent.AccessFull, Resume: "id"}, []string{"acp"}},
+		"arguments": {registry.Invocation{Args: []string{"--endpoint", "https://example.com"}}, []string{"--endpoint", "https://example.com", "acp"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +32,7 @@ func TestSessionCommand(t *testing.T) {
 
 func TestSessionModes(t *testing.T) {
 	t.Parallel()
-	e := engine(agent.Request{}).(*acp.Engine)
+	e := engine(registry.Invocation{}).(*acp.Engine)
 	want := map[agent.Access]string{agent.AccessRead: "ask", agent.AccessWrite: "agent", agent.AccessFull: "agent"}
 	if diff := cmp.Diff(want, e.Modes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

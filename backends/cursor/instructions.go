@@ -13,19 +13,20 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // prepare refuses a workspace whose files the CLI would run. Nothing is written:
 // the CLI reads AGENTS.md itself.
-func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	chain := w.Chain()
-	if !r.TrustWorkspace {
+	if !inv.TrustWorkspace {
 		if file := executed(chain); file != "" {
-			return agent.Setup{}, agent.Usagef("cursor would run what %s names and cannot be told not to; "+
+			return registry.Setup{}, agent.Usagef("cursor would run what %s names and cannot be told not to; "+
 				"nothing was started; trust the workspace to let it, or remove the file", file)
 		}
 	}
-	setup := agent.Setup{ResumeID: r.Resume}
+	var setup registry.Setup
 	if !chain.WithinLimit(instructions.MaxBytes) {
 		setup.Warnings = append(setup.Warnings, fmt.Sprintf(
 			"the %s files have %d bytes; Cursor reads them itself and may leave out a part", instructions.FileName, chain.Size()))

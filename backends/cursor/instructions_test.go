@@ -9,11 +9,12 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // prepared makes a repository with files and prepares a run in its directory
 // sub. It fails when anything is written.
-func prepared(t *testing.T, files map[string]string, r agent.Request) (agent.Setup, error) {
+func prepared(t *testing.T, files map[string]string, inv registry.Invocation) (registry.Setup, error) {
 	t.Helper()
 	root := t.TempDir()
 	files[".git/HEAD"] = "ref: refs/heads/main\n"
@@ -36,7 +37,7 @@ func prepared(t *testing.T, files map[string]string, r agent.Request) (agent.Set
 		t.Fatal(err)
 	}
 	defer w.Close()
-	setup, err := prepare(t.Context(), r, w)
+	setup, err := prepare(t.Context(), inv, w)
 	if got := w.Actions(); len(got) > 0 {
 		t.Errorf("written: %q", got)
 	}
@@ -52,11 +53,11 @@ func TestPrepareRefusesWhatTheRepositoryWouldRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := prepared(t, map[string]string{name: content}, agent.Request{})
+			_, err := prepared(t, map[string]string{name: content}, registry.Invocation{})
 			if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), " "+name+" ") {
 				t.Errorf("prepare = %v, want a usage error that names the file", err)
 			}
-			if _, err := prepared(t, map[string]string{name: content}, agent.Request{TrustWorkspace: true}); err != nil {
+			if _, err := prepared(t, map[string]string{name: content}, registry.Invocation{TrustWorkspace: true}); err != nil {
 				t.Errorf("with trust: %v", err)
 			}
 		})
@@ -68,11 +69,11 @@ func TestPrepareLetsOtherFilesBe(t *testing.T) {
 	setup, err := prepared(t, map[string]string{
 		".cursor/rules/mine.mdc": "x", ".cursor/cli.json": "{}", ".claude/settings.json": `{"model": "opus"}`,
 		"sub/deep/.cursor/hooks.json": "{}", "AGENTS.md": "rules\n",
-	}, agent.Request{Resume: "id"})
+	}, registry.Invocation{Resume: "id"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if setup.ResumeID != "id" || setup.Warnings != nil || setup.Args != nil || setup.Env != nil {
+	if setup.Resume != "" || setup.Warnings != nil || setup.Args != nil || setup.Env != nil {
 		t.Errorf("setup = %+v, want the session alone", setup)
 	}
 }
@@ -99,7 +100,7 @@ func TestPrepareRefusesLinks(t *testing.T) {
 
 func TestPrepareWarnsOfLongInstructions(t *testing.T) {
 	t.Parallel()
-	setup, err := prepared(t, map[string]string{"AGENTS.md": strings.Repeat("x\n", instructions.MaxBytes)}, agent.Request{})
+	setup, err := prepared(t, map[string]string{"AGENTS.md": strings.Repeat("x\n", instructions.MaxBytes)}, registry.Invocation{})
 	if err != nil || len(setup.Warnings) != 1 || !strings.Contains(setup.Warnings[0], "524288 bytes") {
 		t.Errorf("warnings = %q, %v", setup.Warnings, err)
 	}

@@ -1,12 +1,12 @@
 package cursor
 
 import (
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // reads lists what the CLI is documented to read by itself.
-func reads(agent.Request) []instructions.Read {
+func reads(registry.Invocation) []instructions.Read {
 	contexts := instructions.Reads(instructions.Everywhere,
 		instructions.FileName, "CLAUDE.md", "CLAUDE.local.md", ".cursorrules")
 	contexts = append(contexts, instructions.Read{Name: ".cursor/rules/**/*", Where: instructions.Everywhere, Imports: true})

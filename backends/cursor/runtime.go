@@ -84,13 +84,17 @@ func Runtime() registry.Runtime {
 		Executables: []string{"cursor-agent", "agent"},
 		InstallURL:  "https://cursor.com/docs/cli/overview",
 		TokenEnv:    []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"},
-		Options: registry.Options{
-			Model:    true,
-			Access:   agent.Accesses(),
-			Resume:   true,
-			Continue: true,
+		Run: registry.Use{
+			Options: registry.Options{
+				Model:    true,
+				Access:   agent.Accesses(),
+				Resume:   true,
+				Continue: true,
+			},
+			SlashCommands: true,
+			Prepare:       prepare,
+			Command:       command,
 		},
-		Command:       command,
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
@@ -101,7 +105,6 @@ func Runtime() registry.Runtime {
 		Terminal:      interactive(),
 		Reads:         reads,
 		Instructions: &registry.Instructions{
-			Prepare:  prepare,
 			MaxBytes: instructions.MaxBytes,
 		},
 	}

@@ -13,24 +13,22 @@ import (
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: session.Terminal{WarmUp: 5 * time.Second, SpaceLast: true},
-		Command:  interactiveCommand,
+		Use:      registry.Use{Options: conversation().Options, Prepare: prepare, Command: interactiveCommand},
 		Resume:   registry.ResumeFlag,
-		Options:  conversation().Options,
 	}
 }
 
-func interactiveCommand(r agent.Request) (agent.Command, error) {
+func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	var args []string
-	if r.Resolved.Root != "" {
-		args = append(args, "--workspace", r.Resolved.Root)
+	if inv.Root != "" {
+		args = append(args, "--workspace", inv.Root)
 	}
-	args = append(args, accessArgs(r.Access)...)
-	if r.Model != "" {
-		args = append(args, "--model", r.Model)
+	args = append(args, accessArgs(inv.Access)...)
+	if inv.Model != "" {
+		args = append(args, "--model", inv.Model)
 	}
-	if id := r.Resolved.Setup.ResumeID; id != "" {
-		args = append(args, "--resume="+id)
+	if inv.Resume != "" {
+		args = append(args, "--resume="+inv.Resume)
 	}
-	args = append(args, r.Resolved.Setup.Args...)
-	return agent.Command{Args: append(args, r.Args...)}, nil
+	return agent.Command{Args: append(args, inv.Args...)}, nil
 }

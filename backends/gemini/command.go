@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // modes are Gemini CLI's words for access.
@@ -16,66 +17,63 @@ var modes = map[agent.Access]string{
 // command builds the argument list; the prompt comes from standard input.
 // Values are joined to their options with "=", so that none is taken for an
 // option.
-func command(r agent.Request) (agent.Command, error) {
-	args, env, err := options(r)
-	if err != nil {
-		return agent.Command{}, err
-	}
+func command(inv registry.Invocation) (agent.Command, error) {
+	args, env := options(inv)
 	args = append([]string{"-o", "stream-json"}, args...)
-	return agent.Command{
-		Args:  append(args, r.Args...),
-		Env:   env,
-		Stdin: agent.GuardSlash(r.Resolved.Setup.Prefix + r.Prompt),
-	}, nil
+	return agent.Command{Args: append(args, inv.Args...), Env: env, Stdin: inv.Prompt}, nil
 }
 
 // options returns the options and variables of a run, however it is shown.
-func options(r agent.Request) (args, env []string, err error) {
-	mode, ok := modes[r.Access]
+func options(inv registry.Invocation) (args, env []string) {
+	mode, ok := modes[inv.Access]
 	if !ok {
 		mode = modes[agent.AccessWrite]
 	}
 	args = []string{"--approval-mode", mode}
 	env = []string{"GEMINI_CLI_NO_RELAUNCH=true"}
-	if r.TrustWorkspace {
+	if inv.TrustWorkspace {
 		env = append(env, trustEnv+"=true")
 	} else {
 		// The variable would let the repository's settings count.
 		args = append(args, "--skip-trust")
 		env = append(env, trustEnv)
 	}
-	chosen, err := choices(r)
-	if err != nil {
-		return nil, nil, err
+	args = append(args, choices(inv)...)
+	if inv.Resume != "" {
+		args = append(args, "--resume="+inv.Resume)
 	}
-	args = append(args, chosen...)
-	if id := r.Resolved.Setup.ResumeID; id != "" {
-		args = append(args, "--resume="+id)
-	}
-	return append(args, r.Resolved.Setup.Args...), env, nil
+	return args, env
 }
 
 // choices returns the options for what runs and sessions can choose alike.
-func choices(r agent.Request) ([]string, error) {
-	var args []string
-	if r.Access != agent.AccessFull {
-		for _, pattern := range r.AllowCommands {
-			if strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00") {
-				return nil, agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
-			}
+func choices(inv registry.Invocation) (args []string) {
+	if inv.Access != agent.AccessFull {
+		for _, pattern := range inv.AllowCommands {
 			args = append(args, "--allowed-tools=run_shell_command("+pattern+")")
 		}
 	}
-	for _, dir := range r.AddDirs {
-		if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
-			return nil, agent.Usagef("directory %q cannot be added: a comma separates directories, and space at the ends is removed", dir)
-		}
+	for _, dir := range inv.AddDirs {
 		args = append(args, "--include-directories="+dir)
 	}
-	if r.Model != "" {
-		args = append(args, "--model="+r.Model)
+	if inv.Model != "" {
+		args = append(args, "--model="+inv.Model)
 	}
-	return args, nil
+	return args
+}
+
+// check returns what Gemini CLI cannot be asked for.
+func check(inv registry.Invocation) error {
+	for _, pattern := range inv.AllowCommands {
+		if inv.Access != agent.AccessFull && (strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00")) {
+			return agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
+		}
+	}
+	for _, dir := range inv.AddDirs {
+		if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {
+			return agent.Usagef("directory %q cannot be added: a comma separates directories, and space at the ends is removed", dir)
+		}
+	}
+	return nil
 }
 
 // trustEnv names the variable that lets the repository's settings count.

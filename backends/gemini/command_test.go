@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 func TestCommand(t *testing.T) {
@@ -16,24 +17,24 @@ func TestCommand(t *testing.T) {
 	const write = "-o stream-json --approval-mode auto_edit --skip-trust"
 	for _, test := range []struct {
 		name   string
-		change func(*agent.Request)
+		change func(*registry.Invocation)
 		want   []string // after the words of write, which a leading "!" replaces
 	}{
-		{"write", func(r *agent.Request) {}, nil},
-		{"no access named", func(r *agent.Request) { r.Access = "" }, nil},
-		{"read", func(r *agent.Request) { r.Access = agent.AccessRead }, []string{"!-o stream-json --approval-mode plan --skip-trust"}},
-		{"full", func(r *agent.Request) { r.Access = agent.AccessFull }, []string{"!-o stream-json --approval-mode yolo --skip-trust"}},
-		{"model", func(r *agent.Request) { r.Model = "-pro" }, []string{"--model=-pro"}},
-		{"commands", func(r *agent.Request) { r.AllowCommands = []string{"go test", "ls"} }, []string{"--allowed-tools=run_shell_command(go test)", "--allowed-tools=run_shell_command(ls)"}},
-		{"commands need no permission with full access", func(r *agent.Request) { r.Access, r.AllowCommands = agent.AccessFull, []string{"ls"} }, []string{"!-o stream-json --approval-mode yolo --skip-trust"}},
-		{"directories", func(r *agent.Request) { r.AddDirs = []string{"/a b", "/c"} }, []string{"--include-directories=/a b", "--include-directories=/c"}},
-		{"resume", func(r *agent.Request) { r.Resolved.Setup.ResumeID = "id" }, []string{"--resume=id"}},
-		{"trust", func(r *agent.Request) { r.TrustWorkspace = true }, []string{"!-o stream-json --approval-mode auto_edit"}},
-		{"the caller's arguments come last", func(r *agent.Request) { r.Args, r.Model = []string{"--debug"}, "m" }, []string{"--model=m", "--debug"}},
+		{"write", func(inv *registry.Invocation) {}, nil},
+		{"no access named", func(inv *registry.Invocation) { inv.Access = "" }, nil},
+		{"read", func(inv *registry.Invocation) { inv.Access = agent.AccessRead }, []string{"!-o stream-json --approval-mode plan --skip-trust"}},
+		{"full", func(inv *registry.Invocation) { inv.Access = agent.AccessFull }, []string{"!-o stream-json --approval-mode yolo --skip-trust"}},
+		{"model", func(inv *registry.Invocation) { inv.Model = "-pro" }, []string{"--model=-pro"}},
+		{"commands", func(inv *registry.Invocation) { inv.AllowCommands = []string{"go test", "ls"} }, []string{"--allowed-tools=run_shell_command(go test)", "--allowed-tools=run_shell_command(ls)"}},
+		{"commands need no permission with full access", func(inv *registry.Invocation) { inv.Access, inv.AllowCommands = agent.AccessFull, []string{"ls"} }, []string{"!-o stream-json --approval-mode yolo --skip-trust"}},
+		{"directories", func(inv *registry.Invocation) { inv.AddDirs = []string{"/a b", "/c"} }, []string{"--include-directories=/a b", "--include-directories=/c"}},
+		{"resume", func(inv *registry.Invocation) { inv.Resume = "id" }, []string{"--resume=id"}},
+		{"trust", func(inv *registry.Invocation) { inv.TrustWorkspace = true }, []string{"!-o stream-json --approval-mode auto_edit"}},
+		{"the caller's arguments come last", func(inv *registry.Invocation) { inv.Args, inv.Model = []string{"--debug"}, "m" }, []string{"--model=m", "--debug"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			r := agent.Request{Prompt: "hello", Access: agent.AccessWrite}
+			r := registry.Invocation{Prompt: "hello", Access: agent.AccessWrite}
 			test.change(&r)
 			got, err := command(r)
 			if err != nil {
@@ -62,7 +63,7 @@ func TestTrustIsNeverInherited(t *testing.T) {
 		{false, []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE"}},
 		{true, []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true"}},
 	} {
-		got, err := command(agent.Request{TrustWorkspace: test.trust})
+		got, err := command(registry.Invocation{TrustWorkspace: test.trust})
 		if err != nil || !slices.Equal(got.Env, test.want) {
 			t.Errorf("env %q, %v; want %q", got.Env, err, test.want)
 		}
@@ -71,8 +72,8 @@ func TestTrustIsNeverInherited(t *testing.T) {
 
 func TestPromptIsText(t *testing.T) {
 	t.Parallel()
-	for prompt, want := range map[string]string{"-p x": "-p x", "--yolo": "--yolo", "/evil": "\n/evil", "a /evil": "a /evil"} {
-		got, err := command(agent.Request{Prompt: prompt})
+	for prompt, want := range map[string]string{"-p x": "-p x", "--yolo": "--yolo", "/evil": "/evil", "a /evil": "a /evil"} {
+		got, err := command(registry.Invocation{Prompt: prompt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,20 +81,15 @@ func TestPromptIsText(t *testing.T) {
 			t.Errorf("%q is sent as %q with %q, want %q", prompt, got.Stdin, got.Args, want)
 		}
 	}
-	r := agent.Request{Prompt: "/evil"}
-	r.Resolved.Setup.Prefix = "instructions\n"
-	if got, err := command(r); err != nil || got.Stdin != "instructions\n/evil" {
-		t.Errorf("stdin %q, %v", got.Stdin, err)
-	}
 }
 
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
-	for _, r := range []agent.Request{
+	for _, r := range []registry.Invocation{
 		{AllowCommands: []string{""}}, {AllowCommands: []string{"a,write_file"}}, {AllowCommands: []string{"a)"}}, {AllowCommands: []string{"a\nb"}},
 		{AddDirs: []string{"/a,b"}}, {AddDirs: []string{"/a "}},
 	} {
-		if _, err := command(r); !errors.Is(err, agent.ErrUsage) {
+		if err := check(r); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%q %q: %v", r.AllowCommands, r.AddDirs, err)
 		}
 	}

@@ -1,7 +1,10 @@
 package gemini
 
-import "testing"
-import "github.com/busdk/bus-agent/backendtest"
+import (
+	"testing"
+
+	"github.com/busdk/bus-agent/backendtest"
+)
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
 

@@ -13,20 +13,23 @@ import (
 // conversation is how the Gemini CLI holds a session: the Agent Client Protocol.
 func conversation() *registry.Session {
 	return &registry.Session{
-		Command:    sessionCommand,
+		Use: registry.Use{
+			Options: registry.Options{
+				Model:         true,
+				Access:        agent.Accesses(),
+				AllowCommands: true,
+				AddDirs:       true,
+				Resume:        true,
+			},
+			Check:   check,
+			Prepare: prepareSession,
+			Command: sessionCommand,
+		},
 		Engine:     engine,
-		Prepare:    prepareSession,
 		Protocol:   "acp",
 		Delivery:   session.DeliverRPC,
 		AccountEnv: homeEnv,
 		SessionEnv: "GEMINI_SESSION_ID",
-		Options: registry.Options{
-			Model:         true,
-			Access:        agent.Accesses(),
-			AllowCommands: true,
-			AddDirs:       true,
-			Resume:        true,
-		},
 	}
 }
 
@@ -35,30 +38,25 @@ func conversation() *registry.Session {
 // Without trust there is no --skip-trust: it makes Gemini CLI trust what it reads
 // from then on, and a session reads the repository's settings again when those
 // it has are ten seconds old, or under another name of the workdir.
-func sessionCommand(r agent.Request) (agent.Command, error) {
+func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 	args, env := []string{"--acp"}, []string{"GEMINI_CLI_NO_RELAUNCH=true"}
-	if r.TrustWorkspace {
-		mode := modes[r.Access]
-		if r.Access != agent.AccessRead && r.Access != agent.AccessFull {
+	if inv.TrustWorkspace {
+		mode := modes[inv.Access]
+		if inv.Access != agent.AccessRead && inv.Access != agent.AccessFull {
 			mode = "default" // see engine
 		}
 		args, env = append(args, "--approval-mode", mode), append(env, trustEnv+"=true")
 	} else {
 		env = append(env, trustEnv+"=false") // whatever the user has trusted
 	}
-	chosen, err := choices(r)
-	if err != nil {
-		return agent.Command{}, err
-	}
-	args = append(args, chosen...)
-	args = append(args, r.Resolved.Setup.Args...)
-	return agent.Command{Args: append(args, r.Args...), Env: env}, nil
+	args = append(args, choices(inv)...)
+	return agent.Command{Args: append(args, inv.Args...), Env: env}, nil
 }
 
 // engine makes the engine of one session. Its mode for edits accepts them unseen,
 // so write access is the mode that asks, and what it asks is answered here. In a
 // folder that is not trusted Gemini CLI has no mode that allows more anyway.
-func engine(r agent.Request) session.Engine {
+func engine(inv registry.Invocation) session.Engine {
 	e := &acp.Engine{
 		Notices:      []string{"[MODE_UPDATE] "},
 		LoadDelay:    acp.NextMinute,
@@ -67,7 +65,7 @@ func engine(r agent.Request) session.Engine {
 		Modes:        map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"},
 		Permits:      permits,
 	}
-	if r.TrustWorkspace {
+	if inv.TrustWorkspace {
 		e.Modes[agent.AccessFull] = "yolo"
 	}
 	return e

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // prepareSession gives a session its home.
-func prepareSession(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	return arrange(r, w, !r.TrustWorkspace)
+func prepareSession(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	return arrange(inv, w, !inv.TrustWorkspace)
 }
 
 // linkVariables links the user's variables to where Gemini CLI looks for them in
@@ -38,13 +38,11 @@ func (u user) linkVariables(home *instructions.Home) error {
 
 // deliverInMessage puts the AGENTS.md files at the head of the first message,
 // unless the session that is resumed has them in one already.
-func deliverInMessage(w *instructions.Workspace, setup *agent.Setup, home *instructions.Home) error {
-	text, err := textOf(w.Chain(), instructions.MaxBytes, setup)
-	if err != nil || text == "" {
+func deliverInMessage(inv registry.Invocation, w *instructions.Workspace, setup *registry.Setup, home *instructions.Home) error {
+	if err := setup.PrependInstructions(w.Chain(), instructions.MaxBytes); err != nil || setup.Prefix == "" {
 		return err
 	}
-	text += instructions.EndOfText
-	if setup.ResumeID != "" {
+	if inv.Resume != "" {
 		files, err := home.Glob(".gemini/tmp/*/chats/*.jsonl")
 		if err != nil {
 			return err
@@ -54,14 +52,14 @@ func deliverInMessage(w *instructions.Workspace, setup *agent.Setup, home *instr
 			if err != nil {
 				return err
 			}
-			told := wasTold(io.LimitReader(f, maxSession), text)
+			told := wasTold(io.LimitReader(f, maxSession), setup.Prefix)
 			f.Close()
 			if told {
+				setup.Prefix = ""
 				return nil
 			}
 		}
 	}
-	setup.Prefix = text
 	return nil
 }
 

@@ -14,33 +14,33 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session/acp"
 )
 
 func TestSessionCommand(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		change func(*agent.Request)
+		change func(*registry.Invocation)
 		want   string
 		trust  string
 	}{
-		"write":       {func(*agent.Request) {}, "--acp", "false"},
-		"read":        {func(r *agent.Request) { r.Access = agent.AccessRead }, "--acp", "false"},
-		"full":        {func(r *agent.Request) { r.Access = agent.AccessFull }, "--acp", "false"},
-		"model":       {func(r *agent.Request) { r.Model = "-pro" }, "--acp --model=-pro", "false"},
-		"commands":    {func(r *agent.Request) { r.AllowCommands = []string{"ls"} }, "--acp --allowed-tools=run_shell_command(ls)", "false"},
-		"directories": {func(r *agent.Request) { r.AddDirs = []string{"/a", "/b"} }, "--acp --include-directories=/a --include-directories=/b", "false"},
-		"resume":      {func(r *agent.Request) { r.Resolved.Setup.ResumeID = "id" }, "--acp", "false"},
-		"arguments":   {func(r *agent.Request) { r.Args = []string{"--debug"} }, "--acp --debug", "false"},
-		"trust":       {func(r *agent.Request) { r.TrustWorkspace = true }, "--acp --approval-mode default", "true"},
-		"trust, read": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessRead }, "--acp --approval-mode plan", "true"},
-		"trust, full": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull }, "--acp --approval-mode yolo", "true"},
-		"trust alone": {func(r *agent.Request) { r.TrustWorkspace, r.Access = true, "" }, "--acp --approval-mode default", "true"},
+		"write":       {func(*registry.Invocation) {}, "--acp", "false"},
+		"read":        {func(inv *registry.Invocation) { inv.Access = agent.AccessRead }, "--acp", "false"},
+		"full":        {func(inv *registry.Invocation) { inv.Access = agent.AccessFull }, "--acp", "false"},
+		"model":       {func(inv *registry.Invocation) { inv.Model = "-pro" }, "--acp --model=-pro", "false"},
+		"commands":    {func(inv *registry.Invocation) { inv.AllowCommands = []string{"ls"} }, "--acp --allowed-tools=run_shell_command(ls)", "false"},
+		"directories": {func(inv *registry.Invocation) { inv.AddDirs = []string{"/a", "/b"} }, "--acp --include-directories=/a --include-directories=/b", "false"},
+		"resume":      {func(inv *registry.Invocation) { inv.Resume = "id" }, "--acp", "false"},
+		"arguments":   {func(inv *registry.Invocation) { inv.Args = []string{"--debug"} }, "--acp --debug", "false"},
+		"trust":       {func(inv *registry.Invocation) { inv.TrustWorkspace = true }, "--acp --approval-mode default", "true"},
+		"trust, read": {func(inv *registry.Invocation) { inv.TrustWorkspace, inv.Access = true, agent.AccessRead }, "--acp --approval-mode plan", "true"},
+		"trust, full": {func(inv *registry.Invocation) { inv.TrustWorkspace, inv.Access = true, agent.AccessFull }, "--acp --approval-mode yolo", "true"},
+		"trust alone": {func(inv *registry.Invocation) { inv.TrustWorkspace, inv.Access = true, "" }, "--acp --approval-mode default", "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := agent.Request{Prompt: "hello", Access: agent.AccessWrite}
-			r.Resolved.Setup.Prefix = "rules"
+			r := registry.Invocation{Prompt: "hello", Access: agent.AccessWrite}
 			test.change(&r)
 			got, err := sessionCommand(r)
 			if err != nil || got.Stdin != "" {
@@ -54,7 +54,7 @@ func TestSessionCommand(t *testing.T) {
 			}
 		})
 	}
-	if _, err := sessionCommand(agent.Request{AllowCommands: []string{"a,b"}}); !errors.Is(err, agent.ErrUsage) {
+	if err := conversation().Check(registry.Invocation{AllowCommands: []string{"a,b"}}); !errors.Is(err, agent.ErrUsage) {
 		t.Error(err)
 	}
 }
@@ -62,7 +62,7 @@ func TestSessionCommand(t *testing.T) {
 func TestSessionModes(t *testing.T) {
 	t.Parallel()
 	for _, trust := range []bool{false, true} {
-		e := engine(agent.Request{TrustWorkspace: trust}).(*acp.Engine)
+		e := engine(registry.Invocation{TrustWorkspace: trust}).(*acp.Engine)
 		want := map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"}
 		if trust {
 			want = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "yolo"}
@@ -97,7 +97,7 @@ func TestMessagesThatCouldBeCommands(t *testing.T) {
 }
 
 // prepareSession arranges a session in the root of the repository.
-func (p *place) prepareSession(t *testing.T) agent.Setup {
+func (p *place) prepareSession(t *testing.T) registry.Setup {
 	t.Helper()
 	chain, err := instructions.Discover(p.root)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *place) prepareSession(t *testing.T) agent.Setup {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	p.req.Workdir, p.req.Resolved.Root = chain.Workdir, chain.Root
+	p.req.Workdir, p.req.Root = chain.Workdir, chain.Root
 	setup, err := prepareSession(t.Context(), p.req, w)
 	if err != nil {
 		t.Fatal(err)
@@ -186,8 +186,8 @@ func TestResumedSessionGetsTheInstructionsOnce(t *testing.T) {
 
 	p.req.Resume = id
 	setup = p.prepareSession(t)
-	if setup.Prefix != "" || setup.ResumeID != id || !setup.SessionCreated.Equal(time.Date(2026, 11, 21, 0, 7, 0, 0, time.UTC)) {
-		t.Errorf("prefix %q, session %s of %v", setup.Prefix, setup.ResumeID, setup.SessionCreated)
+	if setup.Prefix != "" || setup.Resume != "" || !setup.SessionCreated.Equal(time.Date(2026, 11, 21, 0, 7, 0, 0, time.UTC)) {
+		t.Errorf("prefix %q, session %s of %v", setup.Prefix, setup.Resume, setup.SessionCreated)
 	}
 	closeSetup(t, setup)
 	write(t, filepath.Join(p.root, "AGENTS.md"), "Other rules.\n")
@@ -208,7 +208,7 @@ func TestSessionInAHomeOfTheCaller(t *testing.T) {
 	}
 	p.req.Resume = "0123abcd-0000-4000-8000-000000000000"
 	setup = p.prepareSession(t)
-	if setup.Prefix != "" || setup.ResumeID != p.req.Resume || !setup.SessionCreated.IsZero() {
+	if setup.Prefix != "" || setup.Resume != "" || !setup.SessionCreated.IsZero() {
 		t.Errorf("resumed with %+v", setup)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 const (
@@ -37,12 +38,12 @@ type user struct {
 // findUser finds the user's home. One inside the repository could have been
 // filled by it and counts only in a trusted workspace; a repository that is the
 // home is the user's.
-func findUser(r agent.Request) user {
-	home := homeOf(r, homeEnv)
+func findUser(inv registry.Invocation) user {
+	home := homeOf(inv, homeEnv)
 	if home == "" {
-		home = homeOf(r, "HOME")
+		home = homeOf(inv, "HOME")
 	}
-	if home != "" && ofRepository(r, home) && !r.TrustWorkspace {
+	if home != "" && ofRepository(inv, home) && !inv.TrustWorkspace {
 		return user{warnings: []string{"the home of Gemini CLI is inside the repository; its settings and logins are left out"}}
 	}
 	return user{home: home}
@@ -66,24 +67,24 @@ func loginFiles(getenv func(string) string) (files []string) {
 }
 
 // homeOf returns the home that a variable names, absolute, or "".
-func homeOf(r agent.Request, name string) string {
-	home := r.Resolved.Getenv(name)
+func homeOf(inv registry.Invocation, name string) string {
+	home := inv.Getenv(name)
 	if home != "" && !filepath.IsAbs(home) {
-		home = filepath.Join(r.Workdir, home)
+		home = filepath.Join(inv.Workdir, home)
 	}
 	return home
 }
 
 // isHome reports whether dir is a home of the user's that the repository cannot
 // have filled.
-func isHome(r agent.Request, dir string) bool {
+func isHome(inv registry.Invocation, dir string) bool {
 	there, err := os.Stat(dir)
 	if err != nil {
 		return false
 	}
 	for _, name := range []string{homeEnv, "HOME"} {
-		home := homeOf(r, name)
-		if home == "" || ofRepository(r, home) {
+		home := homeOf(inv, name)
+		if home == "" || ofRepository(inv, home) {
 			continue
 		}
 		if info, err := os.Stat(home); err == nil && os.SameFile(info, there) {
@@ -95,11 +96,11 @@ func isHome(r agent.Request, dir string) bool {
 
 // ofRepository reports whether the repository can have filled a home. One that is
 // the root of the repository is the user's.
-func ofRepository(r agent.Request, home string) bool {
-	if !instructions.Touches(r.Resolved.Root, home) {
+func ofRepository(inv registry.Invocation, home string) bool {
+	if !instructions.Touches(inv.Root, home) {
 		return false
 	}
-	root, err := os.Stat(r.Resolved.Root)
+	root, err := os.Stat(inv.Root)
 	if err != nil {
 		return true
 	}
@@ -133,40 +134,36 @@ func (u user) linkInto(home *instructions.Home, contextNames []string) error {
 
 // prepareOwnHome runs with a home the caller chose. It is used as it is, so
 // AGENTS.md goes before the prompt.
-func prepareOwnHome(r agent.Request, w *instructions.Workspace, home string) (agent.Setup, error) {
+func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace, home string) (registry.Setup, error) {
 	if home == "" {
-		return agent.Setup{}, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
+		return registry.Setup{}, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
 	}
 	abs := home
 	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(r.Workdir, home)
+		abs = filepath.Join(inv.Workdir, home)
 	}
 	switch info, err := os.Stat(abs); {
 	case err != nil || !info.IsDir():
-		return agent.Setup{}, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
-	case ofRepository(r, abs) && !r.TrustWorkspace:
-		return agent.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or trust the workspace", homeEnv)
-	case r.Access != agent.AccessFull:
-		return agent.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", r.Access, homeEnv)
-	case w.Chain().Unchecked && !r.TrustWorkspace:
-		return agent.Setup{}, agent.Usagef("the folders below %s have too many entries to be checked for context files, which a %s of your own lets count; leave it out or use --trust-workspace", w.Chain().Workdir, homeEnv)
-	case r.MaxTurns > 0:
-		return agent.Setup{}, agent.Usagef("the limit of turns is a setting that a %s of your own has to have; leave one of them out", homeEnv)
+		return registry.Setup{}, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
+	case ofRepository(inv, abs) && !inv.TrustWorkspace:
+		return registry.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or trust the workspace", homeEnv)
+	case inv.Access != agent.AccessFull:
+		return registry.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", inv.Access, homeEnv)
+	case w.Chain().Unchecked && !inv.TrustWorkspace:
+		return registry.Setup{}, agent.Usagef("the folders below %s have too many entries to be checked for context files, which a %s of your own lets count; leave it out or use --trust-workspace", w.Chain().Workdir, homeEnv)
+	case inv.MaxTurns > 0:
+		return registry.Setup{}, agent.Usagef("the limit of turns is a setting that a %s of your own has to have; leave one of them out", homeEnv)
 	}
-	if !r.TrustWorkspace {
-		if err := refuseEnvOfHome(r, w.Chain().Workdir, abs); err != nil {
-			return agent.Setup{}, err
+	if !inv.TrustWorkspace {
+		if err := refuseEnvOfHome(inv, w.Chain().Workdir, abs); err != nil {
+			return registry.Setup{}, err
 		}
 	}
-	setup := agent.Setup{ResumeID: r.Resume}
-	if r.Continue {
-		setup.ResumeID = latest
+	var setup registry.Setup
+	if inv.Continue {
+		setup.Resume = latest
 	}
-	var err error
-	setup.Prefix, setup.Warnings, err = w.Chain().Text(instructions.MaxBytes)
-	if setup.Prefix != "" {
-		setup.Prefix += instructions.EndOfText
-	}
+	err := setup.PrependInstructions(w.Chain(), instructions.MaxBytes)
 	return setup, err
 }
 
@@ -176,9 +173,9 @@ const latest = "latest"
 // restoreSession copies the session that is to be continued into the home. A
 // file has the time and the first eight characters of the session's ID in its
 // name.
-func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup) error {
+func restoreSession(inv registry.Invocation, home *instructions.Home, setup *registry.Setup) error {
 	const id = 8
-	if r.Resume == "" && !r.Continue {
+	if inv.Resume == "" && !inv.Continue {
 		return nil
 	}
 	kept, err := home.FindKept(func(rel string) bool {
@@ -186,19 +183,19 @@ func restoreSession(r agent.Request, home *instructions.Home, setup *agent.Setup
 		if !isSession || path.Base(path.Dir(rel)) != "chats" || !strings.HasPrefix(rel, "tmp/") {
 			return false
 		}
-		return r.Continue || len(r.Resume) >= id && strings.HasSuffix(name, "-"+r.Resume[:id])
+		return inv.Continue || len(inv.Resume) >= id && strings.HasSuffix(name, "-"+inv.Resume[:id])
 	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("kept sessions cannot be read: %w", err)
-	case kept == "" && r.Continue:
+	case kept == "" && inv.Continue:
 		return agent.Usagef("no session is kept in %s/sessions; nothing to continue", homeParent)
 	case kept == "":
-		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", r.Resume, homeParent)
+		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", inv.Resume, homeParent)
 	}
-	setup.ResumeID, setup.SessionCreated = r.Resume, createdAt(path.Base(kept))
-	if r.Continue {
-		setup.ResumeID = latest // of one
+	setup.SessionCreated = createdAt(path.Base(kept))
+	if inv.Continue {
+		setup.Resume = latest // of one
 	}
 	if err := home.CopyIn(kept, ".gemini/"+kept); err != nil {
 		return err

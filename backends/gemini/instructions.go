@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // settingsPath is where Gemini CLI reads the settings of a workspace, and below
@@ -27,38 +28,38 @@ var ignoreBlock = instructions.Block{
 }
 
 // prepare gives the run its home and lets Gemini CLI find AGENTS.md.
-func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	return arrange(r, w, false)
+func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	return arrange(inv, w, false)
 }
 
 // arrange prepares a run or a session without trust, in which Gemini CLI reads
 // nothing of the repository, AGENTS.md included.
-func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent.Setup, error) {
-	if !r.TrustWorkspace {
-		if err := refuseVariables(r, w.Chain().Workdir, distrusted); err != nil {
-			return agent.Setup{}, err
+func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool) (registry.Setup, error) {
+	if !inv.TrustWorkspace {
+		if err := refuseVariables(inv, w.Chain().Workdir, distrusted); err != nil {
+			return registry.Setup{}, err
 		}
 	}
-	if home, ok := agent.LookupEnv(r.Env, homeEnv); ok {
-		setup, err := prepareOwnHome(r, w, home)
-		if distrusted && r.Resume != "" {
+	if home, ok := agent.LookupEnv(inv.Env, homeEnv); ok {
+		setup, err := prepareOwnHome(inv, w, home)
+		if distrusted && inv.Resume != "" {
 			setup.Prefix = "" // which the session has
 		}
 		return setup, err
 	}
-	u := findUser(r)
-	settings, err := u.readSettings(r)
+	u := findUser(inv)
+	settings, err := u.readSettings(inv)
 	if err == nil && distrusted {
 		err = settings.distrust()
 	}
 	if err != nil {
-		return agent.Setup{}, err
+		return registry.Setup{}, err
 	}
-	home, warning, err := w.RunHome(r, homeParent)
+	home, warning, err := w.RunHome(homeParent, inv.TempDir, inv.Resume != "" || inv.Continue)
 	if err != nil {
-		return agent.Setup{}, err
+		return registry.Setup{}, err
 	}
-	setup := agent.Setup{Env: []string{homeEnv + "=" + home.Path()}, Warnings: u.warnings}
+	setup := registry.Setup{Env: []string{homeEnv + "=" + home.Path()}, Warnings: u.warnings}
 	if warning != "" {
 		setup.Warnings = append(setup.Warnings, warning)
 	}
@@ -70,13 +71,13 @@ func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent
 		if err := u.linkInto(home, settings.names); err != nil {
 			return err
 		}
-		if err := restoreSession(r, home, &setup); err != nil {
+		if err := restoreSession(inv, home, &setup); err != nil {
 			return err
 		}
 		if distrusted {
-			err = errors.Join(u.linkVariables(home), deliverInMessage(w, &setup, home))
+			err = errors.Join(u.linkVariables(home), deliverInMessage(inv, w, &setup, home))
 		} else {
-			err = deliver(r, w, home, &settings, &setup)
+			err = deliver(inv, w, home, &settings, &setup)
 		}
 		if err != nil {
 			return err
@@ -84,10 +85,10 @@ func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent
 		return settings.write(home)
 	}()
 	if err != nil {
-		return agent.Setup{}, errors.Join(err, home.Remove())
+		return registry.Setup{}, errors.Join(err, home.Remove())
 	}
-	if !r.TrustWorkspace {
-		if _, err := os.Lstat(filepath.Join(r.Workdir, settingsPath)); err == nil {
+	if !inv.TrustWorkspace {
+		if _, err := os.Lstat(filepath.Join(inv.Workdir, settingsPath)); err == nil {
 			setup.Warnings = append(setup.Warnings, "the repository's "+settingsPath+" is left out; trust the workspace to let what it names run")
 		}
 	}
@@ -95,12 +96,12 @@ func arrange(r agent.Request, w *instructions.Workspace, distrusted bool) (agent
 }
 
 // deliver arranges that each AGENTS.md of the chain reaches the model once.
-func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home, s *settings, setup *agent.Setup) error {
+func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructions.Home, s *settings, setup *registry.Setup) error {
 	chain := w.Chain()
 	names := without(s.names, instructions.FileName)
 	// The repository cannot have a file of this name.
 	private := "AGENTS-" + filepath.Base(home.Path()) + ".md"
-	if chain.Unchecked && !r.TrustWorkspace {
+	if chain.Unchecked && !inv.TrustWorkspace {
 		// Context files are read in the folders below as well, by these names.
 		setup.Warnings = append(setup.Warnings, "context files other than "+instructions.FileName+" are left out, the user's included; use --trust-workspace to let them count")
 		names = []string{private}
@@ -109,9 +110,9 @@ func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home
 	if err != nil {
 		return err
 	}
-	if len(repeated) == 0 && nativeWorks(chain) && (!chain.Unchecked || r.TrustWorkspace) {
+	if len(repeated) == 0 && nativeWorks(chain) && (!chain.Unchecked || inv.TrustWorkspace) {
 		s.names = append(names, instructions.FileName)
-		if r.TrustWorkspace && len(chain.Files) > 0 {
+		if inv.TrustWorkspace && len(chain.Files) > 0 {
 			addToWorkspace(w, names, setup)
 		}
 		return nil
@@ -128,15 +129,12 @@ func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home
 		}
 		rest.Files = append(rest.Files, f)
 	}
-	if r.TrustWorkspace {
+	if inv.TrustWorkspace {
 		// The repository's settings may name other context files.
 		inner.Files, outer.Files = append(outer.Files, inner.Files...), nil
 	}
-	if setup.Prefix, err = textOf(inner, instructions.MaxBytes, setup); err != nil {
+	if err := setup.PrependInstructions(inner, instructions.MaxBytes); err != nil {
 		return err
-	}
-	if setup.Prefix != "" {
-		setup.Prefix += instructions.EndOfText
 	}
 	text, err := textOf(outer, instructions.MaxBytes-len(setup.Prefix), setup)
 	if err != nil {
@@ -151,7 +149,7 @@ func deliver(r agent.Request, w *instructions.Workspace, home *instructions.Home
 }
 
 // textOf returns the text of the chain's files, at most limit bytes.
-func textOf(chain instructions.Chain, limit int, setup *agent.Setup) (string, error) {
+func textOf(chain instructions.Chain, limit int, setup *registry.Setup) (string, error) {
 	if len(chain.Files) == 0 {
 		return "", nil
 	}
@@ -162,7 +160,7 @@ func textOf(chain instructions.Chain, limit int, setup *agent.Setup) (string, er
 
 // addToWorkspace makes AGENTS.md a context file in the repository's settings,
 // which count in a trusted workspace. What is refused leaves the user's.
-func addToWorkspace(w *instructions.Workspace, names []string, setup *agent.Setup) {
+func addToWorkspace(w *instructions.Workspace, names []string, setup *registry.Setup) {
 	list := instructions.JSONList{Path: settingsPath, Keys: contextKeys, Value: instructions.FileName, Defaults: names}
 	if err := w.AddToJSON(list); err != nil {
 		setup.Warnings = append(setup.Warnings, fmt.Sprintf("%s was left as it is: %v", settingsPath, err))

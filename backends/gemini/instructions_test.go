@@ -14,12 +14,13 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // A place is a repository and a user's home beside it.
 type place struct {
 	root, home string
-	req        agent.Request
+	req        registry.Invocation
 }
 
 // newPlace makes a place with files: those that begin with "~/" are in the
@@ -48,7 +49,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 		}
 		write(t, file, content)
 	}
-	p.req.Resolved.Environ = []string{"HOME=" + p.home}
+	p.req.Environ = []string{"HOME=" + p.home}
 	return p
 }
 
@@ -63,7 +64,7 @@ func write(t *testing.T, file, content string) {
 }
 
 // prepare arranges a run in a directory of the repository.
-func (p *place) prepare(t *testing.T, dir string) (agent.Setup, error) {
+func (p *place) prepare(t *testing.T, dir string) (registry.Setup, error) {
 	t.Helper()
 	chain, err := instructions.Discover(filepath.Join(p.root, dir))
 	if err != nil {
@@ -74,11 +75,11 @@ func (p *place) prepare(t *testing.T, dir string) (agent.Setup, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	p.req.Workdir, p.req.Resolved.Root = chain.Workdir, chain.Root
+	p.req.Workdir, p.req.Root = chain.Workdir, chain.Root
 	return prepare(t.Context(), p.req, w)
 }
 
-func (p *place) mustPrepare(t *testing.T, dir string) agent.Setup {
+func (p *place) mustPrepare(t *testing.T, dir string) registry.Setup {
 	t.Helper()
 	setup, err := p.prepare(t, dir)
 	if err != nil {
@@ -87,7 +88,7 @@ func (p *place) mustPrepare(t *testing.T, dir string) agent.Setup {
 	return setup
 }
 
-func homeIn(t *testing.T, setup agent.Setup) string {
+func homeIn(t *testing.T, setup registry.Setup) string {
 	t.Helper()
 	home, ok := agent.LookupEnv(setup.Env, homeEnv)
 	if !ok {
@@ -119,7 +120,7 @@ type homeSettings struct {
 	} `json:"security"`
 }
 
-func readSettings(t *testing.T, setup agent.Setup) homeSettings {
+func readSettings(t *testing.T, setup registry.Setup) homeSettings {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(homeIn(t, setup), settingsPath))
 	if err != nil {
@@ -132,7 +133,7 @@ func readSettings(t *testing.T, setup agent.Setup) homeSettings {
 	return s
 }
 
-func closeSetup(t *testing.T, setup agent.Setup) {
+func closeSetup(t *testing.T, setup registry.Setup) {
 	t.Helper()
 	if warnings := setup.Close(t.Context()); len(warnings) > 0 {
 		t.Errorf("warnings %q", warnings)
@@ -148,7 +149,7 @@ func TestPrivateHome(t *testing.T) {
 		"~/.gemini/extensions/x/gemini-extension.json": "{}",
 	})
 	p.req.MaxTurns = 4
-	p.req.Resolved.Environ = append(p.req.Resolved.Environ, "GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1")
+	p.req.Environ = append(p.req.Environ, "GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1")
 	setup := p.mustPrepare(t, "sub")
 	home := homeIn(t, setup)
 	if filepath.Dir(home) != filepath.Join(p.root, "sub/.gemini/bus") {
@@ -184,7 +185,7 @@ func TestPrivateHome(t *testing.T) {
 func TestKeyIsSelectedBesideABaseURL(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, nil)
-	p.req.Resolved.Environ = append(p.req.Resolved.Environ, "GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1")
+	p.req.Environ = append(p.req.Environ, "GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1")
 	setup := p.mustPrepare(t, "")
 	defer closeSetup(t, setup)
 	if got := readSettings(t, setup).Security.Auth.Type; got != "gemini-api-key" {
@@ -263,7 +264,7 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 func TestAHomeInsideTheRepositoryIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"h/.gemini/settings.json": `{"model":{"name":"evil"}}`, "h/.gemini/oauth_creds.json": "{}"})
-	p.req.Resolved.Environ = []string{"HOME=" + filepath.Join(p.root, "h")}
+	p.req.Environ = []string{"HOME=" + filepath.Join(p.root, "h")}
 	setup := p.mustPrepare(t, "")
 	defer closeSetup(t, setup)
 	if s := readSettings(t, setup); s.Model.Name != "" || len(setup.Warnings) != 1 {
@@ -343,8 +344,8 @@ func TestSessionsAreKeptAndFoundAgain(t *testing.T) {
 
 	p.req.Resume = "0123abcd-0000-4000-8000-000000000000"
 	setup = p.mustPrepare(t, "")
-	if setup.ResumeID != p.req.Resume {
-		t.Errorf("resumes %q", setup.ResumeID)
+	if setup.Resume != "" {
+		t.Errorf("resumes %q", setup.Resume)
 	}
 	home = homeIn(t, setup)
 	for name, want := range map[string]string{
@@ -363,8 +364,8 @@ func TestSessionsAreKeptAndFoundAgain(t *testing.T) {
 
 	p.req.Resume, p.req.Continue = "", true
 	setup = p.mustPrepare(t, "")
-	if setup.ResumeID != "latest" {
-		t.Errorf("resumes %q", setup.ResumeID)
+	if setup.Resume != "latest" {
+		t.Errorf("resumes %q", setup.Resume)
 	}
 	closeSetup(t, setup)
 
@@ -434,10 +435,10 @@ func TestAHomeWhereTheWorkdirCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{".gemini": "a file", "AGENTS.md": "ROOT\n"})
 	temp := t.TempDir()
-	p.req.Resolved.TempDir = filepath.Join(temp, "run")
+	p.req.TempDir = filepath.Join(temp, "run")
 	setup := p.mustPrepare(t, "")
 	home := homeIn(t, setup)
-	if !strings.HasPrefix(home, temp) || strings.HasPrefix(home, p.req.Resolved.TempDir) || len(setup.Warnings) != 1 {
+	if !strings.HasPrefix(home, temp) || strings.HasPrefix(home, p.req.TempDir) || len(setup.Warnings) != 1 {
 		t.Errorf("home %s, warnings %q, want a temporary one beside the run's files and a warning", home, setup.Warnings)
 	}
 	closeSetup(t, setup)
@@ -496,7 +497,7 @@ func TestUncheckedFoldersAreNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { w.Close() })
-		p.req.Workdir, p.req.Resolved.Root, p.req.TrustWorkspace = chain.Workdir, chain.Root, trusted
+		p.req.Workdir, p.req.Root, p.req.TrustWorkspace = chain.Workdir, chain.Root, trusted
 		setup, err := prepare(t.Context(), p.req, w)
 		if err != nil {
 			t.Fatal(err)

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // reads lists what Gemini CLI reads by itself (0.61.0): context files also in each
 // folder in which the model looks at a file. AGENTS.md in the workdir or above it
 // is left to the CLI only where each is known to be a file of the repository.
-func reads(r agent.Request) []instructions.Read {
+func reads(inv registry.Invocation) []instructions.Read {
 	all := instructions.Reads(instructions.Upward,
 		".gemini/skills/SKILL.md", ".gemini/skills/*/SKILL.md", ".agents/skills/SKILL.md", ".agents/skills/*/SKILL.md",
 		".gemini/agents/*.md", ".gemini/commands/**/*.toml", ".gemini/system.md", settingsPath, ignoreBlock.Path)
@@ -20,7 +20,7 @@ func reads(r agent.Request) []instructions.Read {
 		all = append(all, instructions.Read{Name: name, Trusted: true})
 	}
 	all = append(all, instructions.Read{Name: instructions.FileName, Where: instructions.Downward, Imports: true})
-	settings, err := findUser(r).readSettings(r)
+	settings, err := findUser(inv).readSettings(inv)
 	if err != nil {
 		return all // which prepare reports
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // maxSettings bounds the user's settings file.
@@ -33,7 +34,7 @@ type settings struct {
 }
 
 // readSettings reads the user's settings and adds what the run needs.
-func (u user) readSettings(r agent.Request) (settings, error) {
+func (u user) readSettings(inv registry.Invocation) (settings, error) {
 	s := settings{all: object{}}
 	file := filepath.Join(u.home, filepath.FromSlash(settingsPath))
 	if u.home != "" {
@@ -42,7 +43,7 @@ func (u user) readSettings(r agent.Request) (settings, error) {
 			return s, &agent.Error{Kind: agent.ErrUsage, Err: fmt.Errorf("the settings in %s cannot be used: %w", file, err)}
 		}
 	}
-	if err := s.adapt(r); err != nil {
+	if err := s.adapt(inv); err != nil {
 		return s, agent.Usagef("the settings in %s cannot be used: %w", file, err)
 	}
 	return s, nil
@@ -83,7 +84,7 @@ func readObject(file string) (object, error) {
 	return all, nil
 }
 
-func (s *settings) adapt(r agent.Request) error {
+func (s *settings) adapt(inv registry.Invocation) error {
 	context, err := s.all.part("context")
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (s *settings) adapt(r agent.Request) error {
 	if s.names, err = contextNames(context["fileName"]); err != nil {
 		return err
 	}
-	if !r.TrustWorkspace {
+	if !inv.TrustWorkspace {
 		advanced, err := s.all.part("advanced")
 		if err != nil {
 			return err
@@ -102,21 +103,21 @@ func (s *settings) adapt(r agent.Request) error {
 		set(advanced, "ignoreLocalEnv", true)
 		s.all.set("advanced", advanced)
 	}
-	if r.MaxTurns > 0 {
+	if inv.MaxTurns > 0 {
 		model, err := s.all.part("model")
 		if err != nil {
 			return err
 		}
-		set(model, "maxSessionTurns", r.MaxTurns)
+		set(model, "maxSessionTurns", inv.MaxTurns)
 		s.all.set("model", model)
 	}
 	if err := s.setGeneral(); err != nil {
 		return err
 	}
-	if err := s.confine(r); err != nil {
+	if err := s.confine(inv); err != nil {
 		return err
 	}
-	return s.selectKey(r)
+	return s.selectKey(inv)
 }
 
 // maxAttempts is how often a model request is made unless the user's settings
@@ -144,8 +145,8 @@ var planTools = []string{"enter_plan_mode", "exit_plan_mode"}
 
 // confine takes away the tools with which the model would leave its approval
 // mode.
-func (s *settings) confine(r agent.Request) error {
-	if r.Access == agent.AccessFull {
+func (s *settings) confine(inv registry.Invocation) error {
+	if inv.Access == agent.AccessFull {
 		return nil
 	}
 	return s.excludePlanTools()
@@ -190,8 +191,8 @@ func (s *settings) distrust() error {
 
 // selectKey chooses the login by key where the user has chosen none: beside a
 // base URL of one's own Gemini CLI would not find the key.
-func (s *settings) selectKey(r agent.Request) error {
-	env := r.Resolved.Getenv
+func (s *settings) selectKey(inv registry.Invocation) error {
+	env := inv.Getenv
 	if env("GEMINI_API_KEY") == "" || env("GOOGLE_GEMINI_BASE_URL") == "" ||
 		env("GOOGLE_GENAI_USE_VERTEXAI") == "true" || env("GOOGLE_GENAI_USE_GCA") == "true" {
 		return nil

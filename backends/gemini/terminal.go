@@ -28,23 +28,26 @@ func interactive() *registry.Terminal {
 			Commands:  "/!$",
 			SpaceLast: true,
 		},
-		Command: interactiveCommand,
-		Prepare: prepareInteractive,
-		Resume:  registry.ResumeFlag,
-		Options: conversation().Options,
+		Use: registry.Use{
+			Options: conversation().Options,
+			Check:   check,
+			Prepare: prepareInteractive,
+			Command: interactiveCommand,
+		},
+		Resume: registry.ResumeFlag,
 	}
 }
 
 // interactiveCommand builds the argument list of the interactive CLI, which is
 // that of a run but for the format of the output.
-func interactiveCommand(r agent.Request) (agent.Command, error) {
-	args, env, err := options(r)
-	return agent.Command{Args: append(args, r.Args...), Env: env}, err
+func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
+	args, env := options(inv)
+	return agent.Command{Args: append(args, inv.Args...), Env: env}, nil
 }
 
 // prepareInteractive is prepare, with a session whose ID is known from the start.
-func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	setup, err := prepare(ctx, r, w)
+func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	setup, err := prepare(ctx, inv, w)
 	if err != nil {
 		return setup, err
 	}
@@ -53,10 +56,10 @@ func prepareInteractive(ctx context.Context, r agent.Request, w *instructions.Wo
 			for _, warning := range setup.Close(ctx) {
 				err = fmt.Errorf("%w; %s", err, warning)
 			}
-			return agent.Setup{}, err
+			return registry.Setup{}, err
 		}
 	}
-	if setup.ResumeID == "" {
+	if inv.Resume == "" {
 		id := session.NewUUID()
 		setup.Args = append(setup.Args, "--session-id="+id)
 		setup.SessionID = func() string { return id }

@@ -5,27 +5,28 @@ import (
 	"path/filepath"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // refuseVariables refuses a run whose environment the repository could set:
 // Gemini CLI cannot be kept from reading .gemini/.env, and not from reading .env
 // where the settings let it.
-func refuseVariables(r agent.Request, workdir string, distrusted bool) error {
-	if err := refuseEnvFile(r, workdir, ".gemini/.env"); err != nil {
+func refuseVariables(inv registry.Invocation, workdir string, distrusted bool) error {
+	if err := refuseEnvFile(inv, workdir, ".gemini/.env"); err != nil {
 		return err
 	}
 	if distrusted {
 		return nil
 	}
-	return refuseEnvSetting(r, workdir)
+	return refuseEnvSetting(inv, workdir)
 }
 
 // refuseEnvFile refuses a file of variables in the workdir or above it that is
 // not in a home of the user's.
-func refuseEnvFile(r agent.Request, workdir, name string) error {
+func refuseEnvFile(inv registry.Invocation, workdir, name string) error {
 	for dir := workdir; ; dir = filepath.Dir(dir) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if _, err := os.Lstat(file); err == nil && !isHome(r, dir) {
+		if _, err := os.Lstat(file); err == nil && !isHome(inv, dir) {
 			return agent.Usagef("the environment would be set from %s; remove the file or trust the workspace", file)
 		}
 		if dir == filepath.Dir(dir) {
@@ -40,8 +41,8 @@ func refuseEnvFile(r agent.Request, workdir, name string) error {
 // when Gemini CLI starts. But --skip-trust makes it trust what it reads from then
 // on, and it reads the settings again when it takes more than ten seconds to
 // start, which a repository can bring about (0.61.0).
-func refuseEnvSetting(r agent.Request, workdir string) error {
-	if isHome(r, workdir) {
+func refuseEnvSetting(inv registry.Invocation, workdir string) error {
+	if isHome(inv, workdir) {
 		return nil
 	}
 	file := filepath.Join(workdir, filepath.FromSlash(settingsPath))
@@ -60,12 +61,12 @@ func refuseEnvSetting(r agent.Request, workdir string) error {
 
 // refuseEnvOfHome refuses a .env that the settings in a home of the caller's do
 // not keep out.
-func refuseEnvOfHome(r agent.Request, workdir, home string) error {
+func refuseEnvOfHome(inv registry.Invocation, workdir, home string) error {
 	settings, err := readObject(filepath.Join(home, filepath.FromSlash(settingsPath)))
 	if err == nil && settings.ignoresEnv(false) {
 		return nil
 	}
-	return refuseEnvFile(r, workdir, ".env")
+	return refuseEnvFile(inv, workdir, ".env")
 }
 
 // ignoresEnv reports whether settings keep .env files out, or leave that to

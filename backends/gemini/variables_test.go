@@ -29,7 +29,7 @@ func TestEnvironmentFilesOfTheRepositoryAreRefused(t *testing.T) {
 func TestTheUsersOwnEnvironmentFileCounts(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{".gemini/.env": "A=b\n"})
-	p.req.Resolved.Environ = []string{"HOME=" + p.root}
+	p.req.Environ = []string{"HOME=" + p.root}
 	closeSetup(t, p.mustPrepare(t, "sub"))
 }
 
@@ -69,7 +69,7 @@ func TestSettingsThatLetVariablesInAreRefused(t *testing.T) {
 		}
 	}
 	p := newPlace(t, map[string]string{"~/.gemini/settings.json": `{"advanced":{"ignoreLocalEnv":false}}`})
-	p.req.Resolved.Root = p.root
+	p.req.Root = p.root
 	if err := refuseEnvSetting(p.req, p.home); err != nil {
 		t.Errorf("in the user's home: %v", err)
 	}
@@ -113,7 +113,7 @@ func TestVariablesInAHomeOfTheCaller(t *testing.T) {
 		p := newPlace(t, files)
 		own := homeEnv + "=" + filepath.Join(p.home, "own")
 		p.req.Env = []string{own}
-		p.req.Resolved.Environ = append(p.req.Resolved.Environ, own)
+		p.req.Environ = append(p.req.Environ, own)
 		p.req.Access, p.req.TrustWorkspace = agent.AccessFull, test.trust
 		_, err := p.prepare(t, "sub")
 		if test.refused != errors.Is(err, agent.ErrUsage) || test.refused != (err != nil) {

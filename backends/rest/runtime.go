@@ -43,8 +43,6 @@
 package rest
 
 import (
-	"context"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
@@ -77,49 +75,30 @@ func Runtime(s Service) registry.Runtime {
 		InstallURL:  installURL,
 		Provider:    s.Provider,
 		TokenEnv:    []string{s.TokenEnv},
-		Options: registry.Options{
-			Model:  true,
-			Access: []agent.Access{agent.AccessRead, agent.AccessWrite},
+		Run: registry.Use{
+			Options: registry.Options{
+				Model:  true,
+				Access: []agent.Access{agent.AccessRead, agent.AccessWrite},
+			},
+			Prepare: registry.PrependInstructions,
+			Command: s.command,
 		},
-		Command:       s.command,
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize(s.ID),
 		ReportsResult: true,
-		Instructions:  &registry.Instructions{Prepare: prepare, MaxBytes: instructions.MaxBytes},
+		Instructions:  &registry.Instructions{MaxBytes: instructions.MaxBytes},
 	}
 }
 
-// command builds the invocation. The program needs no limit of its own where the
+// command builds the argument list. The program needs no limit of its own where the
 // runner has one.
-func (s Service) command(r agent.Request) (agent.Command, error) {
-	access := r.Access
-	switch access {
-	case "":
-		access = agent.AccessWrite
-	case agent.AccessRead, agent.AccessWrite:
-	default:
-		return agent.Command{}, agent.Usagef("%s has no tools, so access %s means nothing to it; ask for read or write; nothing was started", s.Name, access)
+func (s Service) command(inv registry.Invocation) (agent.Command, error) {
+	args := []string{"--provider=" + s.ID, "--access=" + string(inv.Access), "--timeout=0"}
+	if inv.Model != "" {
+		args = append(args, "--model="+inv.Model)
 	}
-	args := []string{"--provider=" + s.ID, "--access=" + string(access), "--timeout=0"}
-	if r.Model != "" {
-		args = append(args, "--model="+r.Model)
-	}
-	if r.IdleTimeout > 0 {
+	if inv.IdleTimeout > 0 {
 		args = append(args, "--idle-timeout=0")
 	}
-	return agent.Command{Args: append(args, r.Args...), Stdin: r.Resolved.Setup.Prefix + r.Prompt}, nil
-}
-
-// prepare puts AGENTS.md before the prompt.
-func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	chain := w.Chain()
-	if r.RequireInstructions && !chain.WithinLimit(instructions.MaxBytes) {
-		return agent.Setup{}, agent.Usagef("%s is %d bytes, more than the %d that go before the prompt, but it is required whole; nothing was started",
-			instructions.FileName, chain.Size(), instructions.MaxBytes)
-	}
-	text, warnings, err := chain.Text(instructions.MaxBytes)
-	if text != "" {
-		text += instructions.EndOfText
-	}
-	return agent.Setup{Prefix: text, Warnings: warnings}, err
+	return agent.Command{Args: append(args, inv.Args...), Stdin: inv.Prompt}, nil
 }

@@ -22,7 +22,7 @@ func runtimeOf(shape corpus.Shape) registry.Runtime {
 	rt := map[corpus.Shape]func() registry.Runtime{
 		corpus.Claude: claude.Runtime, corpus.Codex: codex.Runtime, corpus.Gemini: gemini.Runtime,
 	}[shape]()
-	rt.Executables, rt.Command = []string{"stub"}, stubCommand
+	rt.Executables, rt.Run.Command = []string{"stub"}, stubCommand
 	rt.Instructions, rt.PrivateTemp, rt.Litter = nil, false, nil
 	return rt
 }

@@ -139,12 +139,14 @@ func (b *bench) runner(rt registry.Runtime) (*runner.Runner, error) {
 func stubRuntime() registry.Runtime {
 	return registry.Runtime{
 		ID: "stub", Name: "Stub", Executables: []string{"stub"}, InstallURL: "internal/bench/stub",
-		Command: stubCommand,
+		Run:     registry.Use{Command: stubCommand},
 		Decoder: func() formatters.Decoder { return decoder{} }, ReportsResult: true,
 	}
 }
 
-func stubCommand(r agent.Request) (agent.Command, error) { return agent.Command{Stdin: r.Prompt}, nil }
+func stubCommand(inv registry.Invocation) (agent.Command, error) {
+	return agent.Command{Stdin: inv.Prompt}, nil
+}
 
 func codexRuntime() registry.Runtime {
 	rt := codex.Runtime()

@@ -20,7 +20,7 @@ import (
 // A protocol is one of those in which sessions are held.
 type protocol struct {
 	name   string
-	engine func(agent.Request) session.Engine
+	engine func(registry.Invocation) session.Engine
 	// What the engine writes: its greeting, whose lines are answered by one each,
 	// and a message. Lines without an answer are left out.
 	greeting []string
@@ -34,7 +34,7 @@ const hello = `"hello"`
 var protocols = []protocol{
 	{
 		name:   "appserver",
-		engine: func(agent.Request) session.Engine { return &appserver.Engine{} },
+		engine: func(registry.Invocation) session.Engine { return &appserver.Engine{} },
 		greeting: []string{
 			`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"","version":""}}}`,
 			`{"id":2,"method":"thread/start","params":{"cwd":"/","sandbox":"workspace-write","approvalPolicy":"on-request"}}`,
@@ -44,7 +44,7 @@ var protocols = []protocol{
 	},
 	{
 		name: "streamjson",
-		engine: func(agent.Request) session.Engine {
+		engine: func(registry.Invocation) session.Engine {
 			return &streamjson.Engine{Decoder: claude.Runtime().Decoder}
 		},
 		greeting: []string{`{"type":"control_request","request_id":"bus-1","request":{"subtype":"initialize"}}`},
@@ -53,7 +53,7 @@ var protocols = []protocol{
 	},
 	{
 		name:   "acp",
-		engine: func(agent.Request) session.Engine { return &acp.Engine{} },
+		engine: func(registry.Invocation) session.Engine { return &acp.Engine{} },
 		greeting: []string{
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false}}}`,
 			`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`,
@@ -78,7 +78,7 @@ const talking = "BENCH_TALK=1"
 // runtime is the stub as a runtime of sessions.
 func (p protocol) runtime() registry.Runtime {
 	rt := stubRuntime()
-	rt.Session = &registry.Session{Command: stubCommand, Engine: p.engine, Protocol: p.name}
+	rt.Session = &registry.Session{Use: registry.Use{Command: stubCommand}, Engine: p.engine, Protocol: p.name}
 	return rt
 }
 

@@ -21,7 +21,7 @@ import (
 func plain(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "The " + id, Variants: []string{"local"}, Executables: []string{id}, InstallURL: "https://example.com/" + id,
-		Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+		Run:     registry.Use{Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 		Decoder: formatters.Generic,
 	}
 }

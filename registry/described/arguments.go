@@ -1,12 +1,12 @@
 package described
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // The placeholders of a definition's arguments.
@@ -148,28 +148,28 @@ func (d *Definition) has(hold string) bool {
 	return slices.ContainsFunc(d.Args, func(a Argument) bool { return slices.Contains(a.holds(), hold) })
 }
 
-// argv returns the arguments of one run with prompt. Those of the request and
-// of its setup stand before the first "--", or at the end.
-func (d *Definition) argv(r *agent.Request, prompt string) []string {
+// argv returns the arguments of one start. Those of the caller go before the first
+// "--", or to the end.
+func (d *Definition) argv(inv *registry.Invocation) []string {
 	value := func(hold string) string {
 		switch hold {
 		case holdModel:
-			return r.Model
+			return inv.Model
 		case holdResume:
-			return r.Resolved.Setup.ResumeID
+			return inv.Resume
 		case holdWorkdir:
-			return r.Workdir
+			return inv.Workdir
 		case holdPromptFile:
 			return promptFile
 		}
-		return prompt
+		return inv.Prompt
 	}
 	var args []string
-	further := append(slices.Clone(r.Resolved.Setup.Args), r.Args...)
+	further := inv.Args
 	for _, a := range d.Args {
 		switch {
 		case len(a) == 1 && a[0] == holdAccess:
-			for _, own := range d.Access[r.Access] {
+			for _, own := range d.Access[inv.Access] {
 				args = own.expand(args, value)
 			}
 			continue
@@ -184,10 +184,10 @@ func (d *Definition) argv(r *agent.Request, prompt string) []string {
 
 // checkValues refuses a value that would be taken for an option, where an
 // element begins with it.
-func (d *Definition) checkValues(r *agent.Request) error {
+func (d *Definition) checkValues(inv *registry.Invocation) error {
 	for _, v := range []struct{ hold, what, value string }{
-		{holdModel, "model", r.Model},
-		{holdResume, "session ID", cmp.Or(r.Resolved.Setup.ResumeID, r.Resume)},
+		{holdModel, "model", inv.Model},
+		{holdResume, "session ID", inv.Resume},
 	} {
 		if !strings.HasPrefix(v.value, "-") {
 			continue

@@ -85,14 +85,19 @@ func newRuntime(id string, definition []byte, known *registry.Registry) (registr
 		Executables: d.Executables,
 		InstallURL:  d.InstallURL,
 		TokenEnv:    d.TokenEnv,
-		Options: registry.Options{
-			Model:  d.has(holdModel),
-			Resume: d.has(holdResume),
-			Access: d.accesses(),
+		Run: registry.Use{
+			Options: registry.Options{
+				Model:  d.has(holdModel),
+				Resume: d.has(holdResume),
+				Access: d.accesses(),
+			},
+			SlashCommands: d.SlashCommands,
+			Check:         d.check,
+			Prepare:       d.prepare,
+			Command:       d.command,
 		},
-		Command:      d.command,
 		Reads:        d.reads,
-		Instructions: d.adapter(),
+		Instructions: d.instructions(),
 	}
 	if d.Prompt == promptByArgument {
 		rt.PromptLimit = registry.Limit{Bytes: maxArgument - 1} // a line break may go before it
@@ -239,29 +244,27 @@ func (d *Definition) readAs(rt *registry.Runtime, known *registry.Registry) erro
 	return nil
 }
 
-// command builds the invocation.
-func (d *Definition) command(r agent.Request) (agent.Command, error) {
-	if r.Access == "" {
-		r.Access = agent.AccessWrite
+// check returns what the CLI cannot be asked for.
+func (d *Definition) check(inv registry.Invocation) error {
+	if words := d.accesses(); !slices.Contains(words, inv.Access) {
+		return agent.Usagef("%s knows no access %q; ask for one of %s; nothing was started", d.Name, inv.Access, joinWords(words))
 	}
-	if words := d.accesses(); !slices.Contains(words, r.Access) {
-		return agent.Command{}, agent.Usagef("%s knows no access %q; ask for one of %s; nothing was started", d.Name, r.Access, joinWords(words))
+	if d.Prompt == promptByArgument && strings.ContainsRune(inv.Prompt, 0) {
+		return agent.Usagef("the prompt has a NUL character, which no argument can have; nothing was started")
 	}
-	if err := d.checkValues(&r); err != nil {
-		return agent.Command{}, err
-	}
-	prompt := d.prompt(&r)
-	if d.Prompt == promptByArgument {
-		switch {
-		case len(prompt) > maxArgument:
-			return agent.Command{}, agent.Usagef("the prompt and what goes before it have %d bytes, the limit of an argument is %d; nothing was started", len(prompt), maxArgument)
-		case strings.ContainsRune(prompt, 0):
-			return agent.Command{}, agent.Usagef("the prompt has a NUL character, which no argument can have; nothing was started")
-		}
-	}
-	command := agent.Command{Args: d.argv(&r, prompt)}
-	if d.Prompt == promptByStdin {
-		command.Stdin = prompt
+	return d.checkValues(&inv)
+}
+
+// command builds the argument list.
+func (d *Definition) command(inv registry.Invocation) (agent.Command, error) {
+	command := agent.Command{Args: d.argv(&inv)}
+	switch {
+	case d.Prompt == promptByStdin:
+		command.Stdin = inv.Prompt
+	case d.Prompt == promptByFile:
+		command.Files = [][]byte{[]byte(inv.Prompt)}
+	case len(inv.Prompt) > maxArgument:
+		return agent.Command{}, agent.Usagef("the prompt and what goes before it have %d bytes, the limit of an argument is %d; nothing was started", len(inv.Prompt), maxArgument)
 	}
 	for name, value := range d.Env {
 		if value != nil {
@@ -281,17 +284,8 @@ func joinWords(words []agent.Access) string {
 	return strings.Join(list, ", ")
 }
 
-// prompt returns what the agent is given to read.
-func (d *Definition) prompt(r *agent.Request) string {
-	prompt := r.Resolved.Setup.Prefix + r.Prompt
-	if d.SlashCommands {
-		return agent.GuardSlash(prompt)
-	}
-	return prompt
-}
-
 // reads returns what the CLI reads by itself.
-func (d *Definition) reads(agent.Request) []instructions.Read {
+func (d *Definition) reads(registry.Invocation) []instructions.Read {
 	reads := instructions.Reads(instructions.Everywhere, d.Reads...)
 	if d.Instructions == instructionsNative {
 		reads = append(reads, instructions.Reads(instructions.Everywhere, instructions.FileName)...)
@@ -302,83 +296,61 @@ func (d *Definition) reads(agent.Request) []instructions.Read {
 	return reads
 }
 
-// adapter returns what arranges a run; nil where there is nothing to arrange.
-func (d *Definition) adapter() *registry.Instructions {
-	if d.Instructions == instructionsNone && d.Prompt != promptByFile && len(d.Executed) == 0 {
+// instructions returns how AGENTS.md is delivered; nil where it is not.
+func (d *Definition) instructions() *registry.Instructions {
+	if d.Instructions == instructionsNone {
 		return nil
 	}
-	return &registry.Instructions{Prepare: d.prepare, MaxBytes: instructions.MaxBytes}
+	return &registry.Instructions{MaxBytes: instructions.MaxBytes}
 }
 
 // prepare puts AGENTS.md before the prompt, or leaves it to the CLI. Nothing is
 // written.
-func (d *Definition) prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
+func (d *Definition) prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (setup registry.Setup, err error) {
 	chain := w.Chain()
-	if !r.TrustWorkspace {
-		if file := d.executed(r, chain); file != "" {
-			return agent.Setup{}, agent.Usagef("%s would run what %s names and cannot be told not to; "+
+	if !inv.TrustWorkspace {
+		if file := d.executed(inv, chain); file != "" {
+			return setup, agent.Usagef("%s would run what %s names and cannot be told not to; "+
 				"nothing was started; trust the workspace to let it, or remove the file", d.Name, file)
 		}
 	}
-	setup := agent.Setup{ResumeID: r.Resume}
-	switch d.Instructions {
-	case instructionsInPrompt:
-		if err := d.prefix(&setup, r, chain); err != nil {
-			return agent.Setup{}, err
-		}
-	case instructionsNative:
-		if !chain.WithinLimit(instructions.MaxBytes) {
-			setup.Warnings = append(setup.Warnings, fmt.Sprintf("the %s files have %d bytes; %s reads them itself and may leave out a part", instructions.FileName, chain.Size(), d.Name))
-		}
-	case instructionsNone:
-		if len(chain.Files) > 0 && r.RequireInstructions {
-			return agent.Setup{}, agent.Usagef("%s cannot be given %s, but it is required; nothing was started", d.Name, instructions.FileName)
-		}
-		if len(chain.Files) > 0 {
-			setup.Warnings = append(setup.Warnings, fmt.Sprintf("%s takes no project instructions; %s is left out", d.Name, instructions.FileName))
-		}
+	switch {
+	case d.Instructions == instructionsInPrompt:
+		err = d.prefix(&setup, inv, chain)
+	case d.Instructions == instructionsNative && !chain.WithinLimit(instructions.MaxBytes):
+		setup.Warnings = []string{fmt.Sprintf("the %s files have %d bytes; %s reads them itself and may leave out a part", instructions.FileName, chain.Size(), d.Name)}
 	}
-	if d.Prompt == promptByFile {
-		r.Resolved.Setup = setup
-		setup.Files = [][]byte{[]byte(d.prompt(&r))}
-	}
-	return setup, nil
+	return setup, err
 }
 
 // prefix sets the text that goes before the prompt.
-func (d *Definition) prefix(setup *agent.Setup, r agent.Request, chain instructions.Chain) error {
+func (d *Definition) prefix(setup *registry.Setup, inv registry.Invocation, chain instructions.Chain) error {
+	if len(chain.Files) == 0 || d.Output == outputACP && inv.Resume != "" { // which has it already
+		return nil
+	}
 	room := instructions.MaxBytes
 	if d.Prompt == promptByArgument {
-		room = min(room, maxArgument-len(instructions.EndOfText)-len(r.Prompt))
-	}
-	if len(chain.Files) == 0 || d.Output == outputACP && r.Resume != "" { // which has it already
-		return nil
+		room = min(room, maxArgument-len(instructions.EndOfText)-len(inv.Prompt))
 	}
 	fits := room > 0 && chain.WithinLimit(room)
 	switch {
-	case !fits && r.RequireInstructions:
+	case !fits && inv.RequireInstructions:
 		return agent.Usagef("%s is %d bytes and does not fit before the prompt, but it is required whole; nothing was started", instructions.FileName, chain.Size())
 	case room <= 0:
 		setup.Warnings = append(setup.Warnings, fmt.Sprintf("the prompt leaves no room for %s; it is left out", instructions.FileName))
 		return nil
 	}
-	text, warnings, err := chain.Text(room)
-	setup.Warnings = append(setup.Warnings, warnings...)
-	if err != nil || text == "" {
-		return err
-	}
-	setup.Prefix = text + instructions.EndOfText
-	return nil
+	return setup.PrependInstructions(chain, room)
 }
 
 // executed returns the path of a file that the CLI runs, relative to the root
 // where it is below; "" where there is none. The home of the user holds what is
 // the user's own, unless it is in the repository.
-func (d *Definition) executed(r agent.Request, chain instructions.Chain) string {
+func (d *Definition) executed(inv registry.Invocation, chain instructions.Chain) string {
 	if len(d.Executed) == 0 {
 		return ""
 	}
-	home, _ := os.Stat(r.Resolved.Getenv("HOME")) // without one nothing is the same
+	home, _ := os.Stat(inv.Getenv("HOME")) // without one nothing is the same
 	for _, dir := range chain.Dirs() {
 		if name := d.executedIn(dir); name != "" {
 			if rel, err := filepath.Rel(chain.Root, filepath.Join(dir, name)); err == nil {

@@ -23,7 +23,7 @@ func known(t testing.TB) *registry.Registry {
 	r := new(registry.Registry)
 	if err := r.Register(registry.Runtime{
 		ID: "known", Name: "Known", Executables: []string{"known"}, InstallURL: "https://example.com",
-		Command:       func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+		Run:           registry.Use{Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 		Decoder:       func() formatters.Decoder { return formatters.Generic() },
 		ReportsResult: true,
 		ExitFailure:   func(int) agent.Failure { return agent.FailureQuota },
@@ -53,8 +53,8 @@ func minimal(members string) string {
 
 func TestDescribedCommand(t *testing.T) {
 	t.Parallel()
-	request := agent.Request{Prompt: "-do {model} this", Workdir: "/w", Access: agent.AccessWrite}
-	with := func(change func(*agent.Request)) agent.Request {
+	request := registry.Invocation{Prompt: "-do {model} this", Workdir: "/w", Access: agent.AccessWrite}
+	with := func(change func(*registry.Invocation)) registry.Invocation {
 		r := request
 		change(&r)
 		return r
@@ -63,29 +63,27 @@ func TestDescribedCommand(t *testing.T) {
 		"access":{"read":["--ask"],"full":[["--allow","{workdir}"],"--yes"]}`
 	for name, c := range map[string]struct {
 		members string
-		request agent.Request
+		request registry.Invocation
 		want    agent.Command
 	}{
 		"no arguments": {"", request, agent.Command{Stdin: "-do {model} this"}},
-		"without values": {rich, with(func(r *agent.Request) { r.Access = agent.AccessRead }),
+		"without values": {rich, with(func(inv *registry.Invocation) { inv.Access = agent.AccessRead }),
 			agent.Command{Args: []string{"run", "--dir=/w", "--ask"}, Stdin: "-do {model} this"}},
-		"with values": {rich, with(func(r *agent.Request) {
-			r.Access, r.Model, r.Resolved.Setup.ResumeID, r.Args = agent.AccessFull, "{workdir} m", "s-1", []string{"--own", "{model}"}
+		"with values": {rich, with(func(inv *registry.Invocation) {
+			inv.Access, inv.Model, inv.Resume, inv.Args = agent.AccessFull, "{workdir} m", "s-1", []string{"--own", "{model}"}
 		}), agent.Command{Args: []string{"run", "--model", "{workdir} m", "--resume=s-1", "--dir=/w", "--allow", "/w", "--yes", "--own", "{model}"}, Stdin: "-do {model} this"}},
-		"argument": {`"args":["-p","--","{prompt}"],"prompt":"argument","slash_commands":true`, with(func(r *agent.Request) {
-			r.Prompt, r.Args, r.Resolved.Setup.Args = "/init", []string{"--own"}, []string{"--setup"}
-		}), agent.Command{Args: []string{"-p", "--setup", "--own", "--", "\n/init"}}},
-		"file": {`"args":["--from={prompt-file}"],"prompt":"file"`, request, agent.Command{Args: []string{"--from=/dev/fd/3"}}},
+		"argument": {`"args":["-p","--","{prompt}"],"prompt":"argument","slash_commands":true`, with(func(inv *registry.Invocation) {
+			inv.Prompt, inv.Args = "/init", []string{"--setup", "--own"}
+		}), agent.Command{Args: []string{"-p", "--setup", "--own", "--", "/init"}}},
+		"file": {`"args":["--from={prompt-file}"],"prompt":"file"`, request, agent.Command{Args: []string{"--from=/dev/fd/3"}, Files: [][]byte{[]byte("-do {model} this")}}},
 		"braces": {`"args":["-c","{}","{ \"a\": {\"b\":1}}","{Model}","{a b}"]`, request,
 			agent.Command{Args: []string{"-c", "{}", `{ "a": {"b":1}}`, "{Model}", "{a b}"}, Stdin: "-do {model} this"}},
-		"variables": {`"env":{"CI":"1","DEBUG":null,"A":""}`, with(func(r *agent.Request) { r.Access = "" }),
+		"variables": {`"env":{"CI":"1","DEBUG":null,"A":""}`, with(func(inv *registry.Invocation) { inv.Access = "" }),
 			agent.Command{Env: []string{"A=", "CI=1", "DEBUG"}, Stdin: "-do {model} this"}},
-		"prefix": {`"slash_commands":true`, with(func(r *agent.Request) { r.Resolved.Setup.Prefix = "rules\n" }),
-			agent.Command{Stdin: "rules\n-do {model} this"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := described(t, c.members).Command(c.request)
+			got, err := described(t, c.members).Run.Command(c.request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,19 +99,23 @@ func TestDescribedCommandRefuses(t *testing.T) {
 	const argument = `"args":["--","{prompt}"],"prompt":"argument"`
 	for name, c := range map[string]struct {
 		members string
-		request agent.Request
+		request registry.Invocation
 		text    string
 	}{
-		"default access":   {`"args":["{access}"],"access":{"read":["-r"],"full":[]}`, agent.Request{Prompt: "x"}, `"write"; ask for one of read, full`},
-		"other access":     {"", agent.Request{Prompt: "x", Access: agent.AccessFull}, `"full"; ask for one of write`},
-		"model as option":  {`"args":[["-m","{model}"]]`, agent.Request{Prompt: "x", Model: "--yolo"}, `model "--yolo" begins with a dash`},
-		"resume as option": {`"args":[["-r","{resume}"]]`, agent.Request{Prompt: "x", Resume: "-x"}, `session ID "-x"`},
-		"NUL in argument":  {argument, agent.Request{Prompt: "a\x00b"}, "NUL"},
-		"long with prefix": {argument, agent.Request{Prompt: strings.Repeat("x", 131000), Resolved: agent.Resolved{Setup: agent.Setup{Prefix: strings.Repeat("y", 100)}}}, "the limit of an argument is 131071"},
+		"default access":   {`"args":["{access}"],"access":{"read":["-r"],"full":[]}`, registry.Invocation{Prompt: "x", Access: agent.AccessWrite}, `"write"; ask for one of read, full`},
+		"other access":     {"", registry.Invocation{Prompt: "x", Access: agent.AccessFull}, `"full"; ask for one of write`},
+		"model as option":  {`"args":[["-m","{model}"]]`, registry.Invocation{Prompt: "x", Access: agent.AccessWrite, Model: "--yolo"}, `model "--yolo" begins with a dash`},
+		"resume as option": {`"args":[["-r","{resume}"]]`, registry.Invocation{Prompt: "x", Access: agent.AccessWrite, Resume: "-x"}, `session ID "-x"`},
+		"NUL in argument":  {argument, registry.Invocation{Prompt: "a\x00b", Access: agent.AccessWrite}, "NUL"},
+		"long with prefix": {argument, registry.Invocation{Prompt: strings.Repeat("x", 131100), Access: agent.AccessWrite}, "the limit of an argument is 131071"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := described(t, c.members).Command(c.request)
+			rt := described(t, c.members)
+			err := rt.Run.Check(c.request)
+			if err == nil {
+				_, err = rt.Run.Command(c.request)
+			}
 			if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("Command = %v, want a usage error with %q", err, c.text)
 			}
@@ -208,7 +210,7 @@ func TestDescribedFacts(t *testing.T) {
 	if plain.Name != "mine" || plain.ReportsResult || plain.Recognize != nil || plain.PromptLimit != (registry.Limit{}) {
 		t.Errorf("plain = %+v", plain)
 	}
-	if diff := cmp.Diff(registry.Options{Access: []agent.Access{agent.AccessWrite}}, plain.Options); diff != "" {
+	if diff := cmp.Diff(registry.Options{Access: []agent.Access{agent.AccessWrite}}, plain.Run.Options); diff != "" {
 		t.Error(diff)
 	}
 	rich := described(t, `"name":"Mine","output":"ndjson:known","prompt":"argument","instructions":"none",
@@ -217,13 +219,13 @@ func TestDescribedFacts(t *testing.T) {
 		t.Errorf("rich = %+v", rich)
 	}
 	want := registry.Options{Model: true, Resume: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
-	if diff := cmp.Diff(want, rich.Options); diff != "" {
+	if diff := cmp.Diff(want, rich.Run.Options); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // prepareIn runs the adapter in a workdir with an AGENTS.md.
-func prepareIn(t *testing.T, rt registry.Runtime, dir string, req agent.Request) (agent.Setup, error) {
+func prepareIn(t *testing.T, rt registry.Runtime, dir string, req registry.Invocation) (registry.Setup, error) {
 	t.Helper()
 	chain, err := instructions.Discover(dir)
 	if err != nil {
@@ -235,7 +237,7 @@ func prepareIn(t *testing.T, rt registry.Runtime, dir string, req agent.Request)
 	}
 	t.Cleanup(func() { w.Close() })
 	req.Workdir = chain.Workdir
-	return rt.Instructions.Prepare(t.Context(), req, w)
+	return rt.Run.Prepare(t.Context(), req, w)
 }
 
 func TestDescribedInstructions(t *testing.T) {
@@ -260,11 +262,11 @@ func TestDescribedInstructions(t *testing.T) {
 		"no room":            {members: argument, prompt: strings.Repeat("x", maxArgument-10), warnings: 1},
 		"in the file":        {members: file, prefix: true, file: "do it"},
 		"native beside file": {members: file + `,"instructions":"native"`, file: "do it"},
-		"none beside file":   {members: file + `,"instructions":"none"`, file: "do it", warnings: 1},
+		"none beside file":   {members: file + `,"instructions":"none"`, file: "do it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := agent.Request{Prompt: "do it", Resume: "s"}
+			req := registry.Invocation{Prompt: "do it", Resume: "s"}
 			if c.prompt != "" {
 				req.Prompt = c.prompt
 			}
@@ -273,20 +275,22 @@ func TestDescribedInstructions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(setup.Prefix, rules) != c.prefix || len(setup.Warnings) != c.warnings || setup.ResumeID != "s" {
+			if strings.Contains(setup.Prefix, rules) != c.prefix || len(setup.Warnings) != c.warnings || setup.Resume != "" {
 				t.Errorf("setup = %+v", setup)
 			}
-			if c.file == "" && len(setup.Files) > 0 || c.file != "" && (len(setup.Files) != 1 || string(setup.Files[0]) != setup.Prefix+c.file) {
-				t.Errorf("files = %q", setup.Files)
-			}
-			req.Resolved.Setup = setup
-			if _, err := rt.Command(req); err != nil {
+			req = req.With(setup)
+			req.Prompt = setup.Prefix + req.Prompt
+			command, err := rt.Run.Command(req)
+			if err != nil {
 				t.Error(err)
+			}
+			if c.file == "" && len(command.Files) > 0 || c.file != "" && (len(command.Files) != 1 || string(command.Files[0]) != setup.Prefix+c.file) {
+				t.Errorf("files = %q", command.Files)
 			}
 		})
 	}
-	for _, members := range []string{file + `,"instructions":"none"`, argument} {
-		req := agent.Request{Prompt: strings.Repeat("x", maxArgument-10), RequireInstructions: true}
+	for _, members := range []string{argument} {
+		req := registry.Invocation{Prompt: strings.Repeat("x", maxArgument-10), RequireInstructions: true}
 		if _, err := prepareIn(t, described(t, members), dir, req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "required") {
 			t.Errorf("Prepare(%s) = %v, want a usage error", members, err)
 		}
@@ -297,16 +301,16 @@ func TestDescribedRefusesWhatTheCLIWouldRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rt := described(t, `"executed":[".mine/hooks.json"],"instructions":"none"`)
-	if _, err := prepareIn(t, rt, dir, agent.Request{Prompt: "x"}); err != nil {
+	if _, err := prepareIn(t, rt, dir, registry.Invocation{Prompt: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, ".mine", "hooks.json"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := prepareIn(t, rt, dir, agent.Request{Prompt: "x"}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), filepath.Join(".mine", "hooks.json")) {
+	if _, err := prepareIn(t, rt, dir, registry.Invocation{Prompt: "x"}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), filepath.Join(".mine", "hooks.json")) {
 		t.Errorf("Prepare = %v, want a usage error that names the file", err)
 	}
-	if _, err := prepareIn(t, rt, dir, agent.Request{Prompt: "x", TrustWorkspace: true}); err != nil {
+	if _, err := prepareIn(t, rt, dir, registry.Invocation{Prompt: "x", TrustWorkspace: true}); err != nil {
 		t.Errorf("trusted: %v", err)
 	}
 }
@@ -322,8 +326,8 @@ func TestDescribedRefusesWhatTheCLIWouldRunFromAbove(t *testing.T) {
 		}
 	}
 	rt := described(t, `"executed":[".mine/hooks.json",".env"],"instructions":"none"`)
-	req := agent.Request{Prompt: "x"}
-	req.Resolved.Environ = []string{"HOME=" + home}
+	req := registry.Invocation{Prompt: "x"}
+	req.Environ = []string{"HOME=" + home}
 	plant := func(path string) {
 		t.Helper()
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
@@ -342,7 +346,7 @@ func TestDescribedRefusesWhatTheCLIWouldRunFromAbove(t *testing.T) {
 	if err := os.Remove(above); err != nil {
 		t.Fatal(err)
 	}
-	req.Resolved.Environ = nil
+	req.Environ = nil
 	if _, err := prepareIn(t, rt, repo, req); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("without a home: %v, want a usage error", err)
 	}
@@ -369,8 +373,8 @@ func FuzzDefinition(f *testing.F) {
 		if err := r.Register(rt); err != nil {
 			t.Fatal(err)
 		}
-		req := agent.Request{Prompt: "-p /{model}", Model: "m", Resume: "s", Workdir: "/w", Access: rt.Options.Access[0]}
-		command, err := rt.Command(req)
+		req := registry.Invocation{Prompt: "-p /{model}", Model: "m", Resume: "s", Workdir: "/w", Access: rt.Run.Options.Access[0]}
+		command, err := rt.Run.Command(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -394,7 +398,7 @@ func TestDescribedReads(t *testing.T) {
 	} {
 		rt := described(t, definition)
 		var names []string
-		for _, r := range rt.Reads(agent.Request{}) {
+		for _, r := range rt.Reads(registry.Invocation{}) {
 			if names = append(names, r.Name); r.Where != instructions.Everywhere || !r.Imports || r.Trusted {
 				t.Errorf("%s: %+v", definition, r)
 			}

@@ -3,7 +3,7 @@ package described_test
 import (
 	"fmt"
 
-	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/registry/described"
 )
 
@@ -18,7 +18,7 @@ func ExampleRuntime() {
 		fmt.Println(err)
 		return
 	}
-	command, err := rt.Command(agent.Request{Prompt: "Say hello.", Workdir: "/tmp"})
+	command, err := rt.Run.Command(registry.Invocation{Prompt: "Say hello.", Workdir: "/tmp"})
 	fmt.Printf("%q %v\n", command.Args, err)
 	// Output: ["run" "--" "Say hello."] <nil>
 }

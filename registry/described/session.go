@@ -17,32 +17,24 @@ func (d *Definition) converse(rt *registry.Runtime) error {
 	if d.has(holdResume) {
 		return fmt.Errorf("args: %s is of no use with output %q, which resumes by a message", holdResume, outputACP)
 	}
-	rt.Options.Resume = true
+	rt.Run.Options.Resume = true
+	rt.Run.Command = d.agent
 	rt.Session = &registry.Session{
-		Command:  d.agent,
+		Use:      rt.Run,
 		Engine:   d.engine,
 		Protocol: outputACP,
 		Delivery: session.DeliverRPC,
-		Options:  rt.Options,
 	}
-	rt.Command = func(agent.Request) (agent.Command, error) {
-		return agent.Command{}, agent.Usagef("%s holds sessions and cannot run once; start a session with it; nothing was started", d.Name)
-	}
+	rt.Run = registry.Use{}
 	return nil
 }
 
-// agent builds the invocation of an agent that speaks the protocol.
-func (d *Definition) agent(r agent.Request) (agent.Command, error) {
-	r.Prompt, r.Resolved.Setup.Prefix = "", ""
-	command, err := d.command(r)
-	command.Stdin = ""
-	return command, err
+// agent builds the command of an agent that speaks the protocol.
+func (d *Definition) agent(inv registry.Invocation) (agent.Command, error) {
+	inv.Prompt = ""
+	return d.command(inv)
 }
 
-func (d *Definition) engine(agent.Request) session.Engine {
-	e := &acp.Engine{Permits: func(access agent.Access, _ string) bool { return access == agent.AccessFull }}
-	if !d.SlashCommands {
-		e.Guard = func(text string) []string { return []string{text} }
-	}
-	return e
+func (d *Definition) engine(registry.Invocation) session.Engine {
+	return &acp.Engine{Permits: func(access agent.Access, _ string) bool { return access == agent.AccessFull }}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session/acp"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestDescribedAgentsEditOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	rt := described(t, `"output":"acp"`)
-	e, ok := rt.Session.Engine(agent.Request{}).(*acp.Engine)
+	e, ok := rt.Session.Engine(registry.Invocation{}).(*acp.Engine)
 	if !ok {
 		t.Fatal("the engine is of another protocol")
 	}

@@ -210,16 +210,16 @@ func TestOpenSets(t *testing.T) {
 	t.Parallel()
 	const have = `{"sessionId":"s","modes":{"availableModes":[],"currentModeId":"plan"},"models":{"availableModels":[],"currentModelId":"small"}}`
 	for name, test := range map[string]struct {
-		request agent.Request
+		start   session.Start
 		session string
 		says    []string
 		model   string
 	}{
-		"nothing":          {agent.Request{}, have, nil, "small"},
-		"what it has":      {agent.Request{Model: "small", Access: agent.AccessRead}, have, nil, "small"},
-		"model and mode":   {agent.Request{Model: "big", Access: agent.AccessFull}, have, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`, `session/set_model {"modelId":"big","sessionId":"s"}`}, "big"},
-		"no models to set": {agent.Request{Model: "big", Access: agent.AccessFull}, `{"sessionId":"s"}`, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`}, ""},
-		"no mode for it":   {agent.Request{Access: agent.AccessWrite}, have, nil, "small"},
+		"nothing":          {session.Start{}, have, nil, "small"},
+		"what it has":      {session.Start{Model: "small", Access: agent.AccessRead}, have, nil, "small"},
+		"model and mode":   {session.Start{Model: "big", Access: agent.AccessFull}, have, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`, `session/set_model {"modelId":"big","sessionId":"s"}`}, "big"},
+		"no models to set": {session.Start{Model: "big", Access: agent.AccessFull}, `{"sessionId":"s"}`, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`}, ""},
+		"no mode for it":   {session.Start{Access: agent.AccessWrite}, have, nil, "small"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +237,7 @@ func TestOpenSets(t *testing.T) {
 					}
 				}()
 				e := &acp.Engine{Modes: map[agent.Access]string{agent.AccessRead: "plan", agent.AccessFull: "yolo"}}
-				info, err := e.Open(t.Context(), transport, session.Start{Request: test.request}, r)
+				info, err := e.Open(t.Context(), transport, test.start, r)
 				if err != nil || info.SessionID != "s" || info.Model != test.model || info.Steers {
 					t.Errorf("%+v, %v", info, err)
 				}
@@ -306,7 +306,7 @@ func TestOpenThatIsRefused(t *testing.T) {
 			p.answer(p.expect("initialize"), greeting)
 			p.refuse(p.expect("session/load"), -32603, "No previous sessions found")
 		}, "load session old: No previous sessions found (-32603)", nil},
-		"mode": {&acp.Engine{Modes: modes}, session.Start{Request: agent.Request{Access: agent.AccessRead}}, func(p *peer) {
+		"mode": {&acp.Engine{Modes: modes}, session.Start{Access: agent.AccessRead}, func(p *peer) {
 			p.greet()
 			p.refuse(p.expect("session/set_mode"), -32602, "no such mode")
 		}, "set mode plan: no such mode (-32602)", nil},
@@ -363,14 +363,14 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-func TestMessagesAreGuarded(t *testing.T) {
+func TestMessagesAreSentInPieces(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		guard func(string) []string
 		want  string
 	}{
-		"as for every runtime": {nil, `[{"text":"\n/help","type":"text"}]`},
-		"in pieces":            {func(text string) []string { return []string{"Message:", text} }, `[{"text":"Message:","type":"text"},{"text":"/help","type":"text"}]`},
+		"one": {nil, `[{"text":"/help","type":"text"}]`},
+		"two": {func(text string) []string { return []string{"Message:", text} }, `[{"text":"Message:","type":"text"},{"text":"/help","type":"text"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,8 @@ type Engine struct {
 	Notices []string
 
 	// Guard returns a message as the pieces of text it is sent in, such that the
-	// agent does not take it for a command. Nil is agent.GuardSlash, in one piece.
+	// agent does not take it for a command, for agents that a line break before it
+	// does not keep from that. Nil sends one piece.
 	Guard func(text string) []string
 
 	// Permits reports whether an access includes the call of a tool of a kind,
@@ -144,7 +145,7 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 
 // blocks returns a message as the protocol has it.
 func (e *Engine) blocks(text string) []sdk.ContentBlock {
-	pieces := []string{agent.GuardSlash(text)}
+	pieces := []string{text}
 	if e.Guard != nil {
 		pieces = e.Guard(text)
 	}

@@ -65,7 +65,7 @@ func (e *Engine) open(ctx context.Context, start session.Start) (session.Info, e
 	if err != nil {
 		return session.Info{}, err
 	}
-	return e.settings(ctx, got, start.Request)
+	return e.settings(ctx, got, start)
 }
 
 func (e *Engine) initialize(ctx context.Context) (greeting, error) {
@@ -152,7 +152,7 @@ func (e *Engine) load(ctx context.Context, start session.Start) (opened, error) 
 const methodNothing = "_bus-agent/nothing"
 
 // quiet reports whether the agent said nothing of earlier turns before it
-// answered a request. It does not go on with them when it has done so: it sends
+// answered a start. It does not go on with them when it has done so: it sends
 // each update when the one before is written.
 func (e *Engine) quiet(ctx context.Context) (bool, error) {
 	r := newRequest(ctx)
@@ -195,21 +195,21 @@ func (o opened) mode() string {
 	return string(o.Modes.CurrentModeId)
 }
 
-// settings sets what the request asks for and the agent does not have already.
+// settings sets what start asks for and the agent does not have already.
 // An agent without models has got its model by its command line, or cannot.
-func (e *Engine) settings(ctx context.Context, got opened, request agent.Request) (session.Info, error) {
+func (e *Engine) settings(ctx context.Context, got opened, start session.Start) (session.Info, error) {
 	info := session.Info{SessionID: got.SessionID, Model: got.model()}
-	e.grant(request.Access)
-	if mode := e.Modes[request.Access]; mode != "" && mode != got.mode() {
-		if err := e.SetAccess(ctx, request.Access); err != nil {
+	e.grant(start.Access)
+	if mode := e.Modes[start.Access]; mode != "" && mode != got.mode() {
+		if err := e.SetAccess(ctx, start.Access); err != nil {
 			return info, err
 		}
 	}
-	if got.Models != nil && request.Model != "" && request.Model != got.model() {
-		if err := e.SetModel(ctx, request.Model); err != nil {
+	if got.Models != nil && start.Model != "" && start.Model != got.model() {
+		if err := e.SetModel(ctx, start.Model); err != nil {
 			return info, err
 		}
-		info.Model = request.Model
+		info.Model = start.Model
 	}
 	return info, nil
 }

@@ -189,24 +189,25 @@ func (e *talkEngine) Close() error { return e.input.Close() }
 func talker(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "The " + id, Executables: []string{"talker"}, InstallURL: "https://example.com/" + id, Variants: []string{"local"},
-		Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
+		Run:     registry.Use{Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 		Decoder: formatters.Generic, PromptLimit: registry.Limit{Bytes: 1000},
 		Session: &registry.Session{
-			Command: func(r agent.Request) (agent.Command, error) {
-				c := agent.Command{}
-				if r.Resume != "" {
-					c.Args = []string{"resume=" + r.Resume}
-				}
-				return c, nil
+			Use: registry.Use{
+				Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+				Command: func(inv registry.Invocation) (agent.Command, error) {
+					c := agent.Command{}
+					if inv.Resume != "" {
+						c.Args = []string{"resume=" + inv.Resume}
+					}
+					return c, nil
+				},
 			},
-			Engine:     func(agent.Request) session.Engine { return new(talkEngine) },
-			Options:    registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+			Engine:     func(registry.Invocation) session.Engine { return new(talkEngine) },
 			AccountEnv: "TALKER_HOME", SessionEnv: "TALKER_SESSION_ID",
 		},
 		Terminal: &registry.Terminal{
-			Command: func(agent.Request) (agent.Command, error) { return agent.Command{}, nil },
-			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
-			Resume:  registry.ResumeFlag,
+			Use:    registry.Use{Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
+			Resume: registry.ResumeFlag,
 		},
 	}
 }

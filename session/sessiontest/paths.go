@@ -54,7 +54,7 @@ func NewGround(t testing.TB) *Ground {
 func (g *Ground) Start(access agent.Access) session.Start {
 	return session.Start{
 		Workdir: g.Workdir, Protected: []string{".agent", ".servers.json"},
-		Request: agent.Request{Workdir: g.Workdir, AddDirs: []string{g.Added}, Access: access},
+		AddDirs: []string{g.Added}, Access: access,
 	}
 }
 

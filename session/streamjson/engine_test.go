@@ -37,7 +37,7 @@ func plays(t *testing.T, o session.Options, steps ...sessiontest.Step) (*session
 func playsTo(t *testing.T, e *streamjson.Engine, o session.Options, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer) {
 	t.Helper()
 	peer := sessiontest.Start(append(greeting(), steps...))
-	s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), session.Start{}, o)
+	s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), session.Start{SlashCommands: true}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

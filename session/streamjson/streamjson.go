@@ -165,7 +165,7 @@ var errClosed = errors.New("the agent's output has ended")
 // first turn.
 func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
 	e.input, e.sink, e.endTools = session.NewLineWriter(t.Input), sink, t.EndTools
-	e.start, e.access = start, start.Request.Access
+	e.start, e.access = start, start.Access
 	e.waiting, e.accepted = map[string]chan<- *response{}, map[string]bool{}
 	e.stream = formatters.NewStream(e.Decoder(), func(event *agent.Event) error {
 		e.event(event)
@@ -408,13 +408,12 @@ type userLine struct {
 	ID      string  `json:"uuid"`
 }
 
-// Send begins a turn. A line break is put before a leading "/", which the agent
-// would take for a command.
+// Send begins a turn.
 func (e *Engine) Send(ctx context.Context, text string) error {
 	// An agent takes a message whose ID it knows for one that comes twice, also when
 	// it resumes a session.
 	id := session.NewUUID()
-	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", agent.GuardSlash(text)}}}, id})
+	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", text}}}, id})
 	if err != nil {
 		return err
 	}

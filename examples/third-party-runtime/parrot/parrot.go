@@ -16,7 +16,6 @@
 package parrot
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/busdk/bus-agent/agent"
@@ -37,32 +36,27 @@ func Runtime() registry.Runtime {
 		Name:        "Parrot",
 		Executables: []string{"parrot"},
 		InstallURL:  "https://example.com/parrot",
-		Options: registry.Options{
-			Model:  true,
-			Access: []agent.Access{agent.AccessWrite},
+		Run: registry.Use{
+			Options: registry.Options{
+				Model:  true,
+				Access: []agent.Access{agent.AccessWrite},
+			},
+			Prepare: registry.PrependInstructions,
+			Command: command,
 		},
-		Command:       command,
 		Decoder:       func() formatters.Decoder { return decoder{} },
 		Recognize:     recognize,
 		ReportsResult: true,
-		Instructions:  &registry.Instructions{Prepare: prepare, MaxBytes: instructions.MaxBytes},
+		Instructions:  &registry.Instructions{MaxBytes: instructions.MaxBytes},
 	}
 }
 
-func command(r agent.Request) (agent.Command, error) {
+func command(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"--json"}
-	if r.Model != "" {
-		args = append(args, "--model="+r.Model)
+	if inv.Model != "" {
+		args = append(args, "--model="+inv.Model)
 	}
-	return agent.Command{Args: append(args, r.Args...), Stdin: r.Resolved.Setup.Prefix + r.Prompt}, nil
-}
-
-func prepare(_ context.Context, r agent.Request, w *instructions.Workspace) (agent.Setup, error) {
-	text, warnings, err := w.Chain().Text(instructions.MaxBytes)
-	if text != "" {
-		text += instructions.EndOfText
-	}
-	return agent.Setup{Prefix: text, Warnings: warnings, ResumeID: r.Resume}, err
+	return agent.Command{Args: append(args, inv.Args...), Stdin: inv.Prompt}, nil
 }
 
 // line is a line of the parrot's output.

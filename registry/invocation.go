@@ -1,0 +1,98 @@
+package registry
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// An Invocation is an agent.Request that is settled: everything that one start of
+// a CLI depends on. The runner makes one for each start and passes it by value;
+// nothing that it refers to may be changed.
+//
+// Before [Use.Prepare] has run, Args and Env hold what the caller gave alone, Files
+// is empty, and Prompt lacks what goes before it.
+type Invocation struct {
+	// Token is the runtime token, Variant its part after the colon.
+	Token   string
+	Variant string
+
+	// Executable is the absolute path of the runtime's executable.
+	Executable string
+
+	// Workdir is where the agent works, Root the repository root above it; Workdir
+	// itself where there is no repository. Both are absolute.
+	Workdir string
+	Root    string
+
+	// TempDir is the folder for temporary files of this start, where
+	// Runtime.PrivateTemp asks for one. It is removed at the end. Empty in a dry
+	// run, and before anything is written.
+	TempDir string
+
+	// Prompt is what the model is given: the rendered prompt, with the schema, the
+	// instructions that go before it and the line break that keeps it from being a
+	// command. In a session it is the first message as the caller gave it, and
+	// empty where there is none yet; the session delivers it.
+	Prompt string
+
+	// Model is empty where the runtime chooses. ReasoningEffort and Verbosity are
+	// empty or words that Options names.
+	Model           string
+	ReasoningEffort agent.ReasoningEffort
+	Verbosity       agent.Verbosity
+
+	// Access is never empty.
+	Access        agent.Access
+	AllowCommands []string
+	AddDirs       []string // absolute
+
+	// Resume is the ID of the session to continue. Continue asks for the latest one
+	// of Workdir; it is false where Prepare has found out which that is.
+	Resume   string
+	Continue bool
+
+	// MaxTurns limits the model turns; zero means no limit.
+	MaxTurns int
+
+	// Schema is what the final answer has to follow, nil where the prompt has it.
+	Schema json.RawMessage
+
+	// Args are arguments that go to the CLI as they are: those of the setup and then
+	// those of the caller.
+	Args []string
+
+	// Environ is the agent's environment before the runtime's own variables; Env is
+	// the part of it that the caller asked for.
+	Environ []string
+	Env     []string
+
+	// Files are those of the setup; see [Setup.Files].
+	Files [][]byte
+
+	// TrustWorkspace, RequireInstructions and IdleTimeout are as in agent.Request.
+	TrustWorkspace      bool
+	RequireInstructions bool
+	IdleTimeout         time.Duration
+}
+
+// Getenv returns the value that name has in Environ, or "".
+func (inv *Invocation) Getenv(name string) string {
+	value, _ := agent.LookupEnv(inv.Environ, name)
+	return value
+}
+
+// With returns inv with what s arranged, but for the prompt.
+func (inv Invocation) With(s Setup) Invocation {
+	args := inv.Args
+	if s.CallerArgs != nil {
+		args = s.CallerArgs
+	}
+	inv.Args = append(append(make([]string, 0, len(s.Args)+len(args)), s.Args...), args...)
+	inv.Files = s.Files
+	if s.Resume != "" {
+		inv.Resume, inv.Continue = s.Resume, false
+	}
+	return inv
+}

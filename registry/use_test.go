@@ -1,0 +1,67 @@
+package registry_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/registry"
+)
+
+func TestPrependInstructions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text     string
+		warnings int
+	}{
+		"none":     {"", 0},
+		"one":      {"be kind\n", 0},
+		"too long": {strings.Repeat("be kind\n", instructions.MaxBytes/8+1), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if c.text != "" {
+				if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte(c.text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			chain, err := instructions.Discover(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := instructions.Open(chain, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			setup, err := registry.PrependInstructions(t.Context(), registry.Invocation{}, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(setup.Warnings) != c.warnings || strings.Contains(setup.Prefix, "be kind") != (c.text != "") ||
+				(c.text != "") != strings.HasSuffix(setup.Prefix, instructions.EndOfText) || len(w.Actions()) > 0 {
+				t.Errorf("%d bytes, warnings %q, written %q", len(setup.Prefix), setup.Warnings, w.Actions())
+			}
+		})
+	}
+}
+
+func TestInvocationWithSetup(t *testing.T) {
+	t.Parallel()
+	own := append(make([]string, 0, 4), "--own")
+	inv := registry.Invocation{Args: own, Continue: true}
+	with := inv.With(registry.Setup{Args: []string{"--setup"}, Files: [][]byte{nil}, Resume: "id"})
+	if !slices.Equal(with.Args, []string{"--setup", "--own"}) || with.Resume != "id" || with.Continue || len(with.Files) != 1 {
+		t.Errorf("%+v", with)
+	}
+	if with := inv.With(registry.Setup{Args: []string{"--merged"}, CallerArgs: []string{}}); !slices.Equal(with.Args, []string{"--merged"}) || !with.Continue {
+		t.Errorf("%+v", with)
+	}
+	if inv.Args[0] != "--own" || inv.Resume != "" || own[:2][1] != "" {
+		t.Errorf("it changed the invocation: %+v, %q", inv, own[:2])
+	}
+}
