@@ -147,9 +147,15 @@ func removeOld(root *os.Root, name string) error {
 	return nil
 }
 
-// writeNew writes a file that is not there yet.
+// openNew makes a file that does not exist. Anything in its place is an error, also a
+// link, which an agent can put there after removeOld.
+func openNew(root *os.Root, name string, perm fs.FileMode) (*os.File, error) {
+	return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+}
+
+// writeNew writes a file that does not exist.
 func writeNew(root *os.Root, name string, data []byte, perm fs.FileMode) error {
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	f, err := openNew(root, name, perm)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func copyFile(b *tree.Budget, from *os.Root, src string, to *os.Root, dst string
 	if err := removeOld(to, dst); err != nil {
 		return err
 	}
-	w, err := to.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	w, err := openNew(to, dst, 0o600)
 	if err != nil {
 		return err
 	}

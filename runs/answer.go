@@ -43,7 +43,7 @@ func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() <= maxAnswer {
+	if info.Size() <= r.maxAnswer {
 		if r.mask == nil {
 			return nil
 		}
@@ -57,17 +57,17 @@ func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 	}
 	from, to := io.Pipe()
 	defer from.Close()
-	go func() { to.CloseWithError(maskTo(to, io.LimitReader(own, maxAnswer), r.mask)) }()
+	go func() { to.CloseWithError(maskTo(to, own, r.mask)) }()
 	return r.putAnswer(ctx, from, info.Size())
 }
 
 // putAnswer writes output.md from a text of a size, as much as it may have.
 func (r *record) putAnswer(ctx context.Context, text io.Reader, size int64) error {
-	if err := r.folder.ReplaceFrom(outputName, untilDone{ctx, io.LimitReader(text, maxAnswer)}, false); err != nil {
+	if err := r.folder.ReplaceFrom(outputName, untilDone{ctx, io.LimitReader(text, r.maxAnswer)}, false); err != nil {
 		return err
 	}
-	if size > maxAnswer {
-		return fmt.Errorf("%s ends after %d MiB of %d bytes", outputName, maxAnswer>>20, size)
+	if size > r.maxAnswer {
+		return fmt.Errorf("%s ends after %d MiB of %d bytes", outputName, r.maxAnswer>>20, size)
 	}
 	return nil
 }

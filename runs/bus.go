@@ -122,7 +122,11 @@ func postIn(ctx context.Context, folder *statefile.Dir, name string, m Message) 
 // messages belongs to the one before it. A file above 16 MiB or 20,000
 // messages, or one that is not regular, is an error.
 func ReadMessages(path string) ([]Message, error) {
-	text, err := statefile.Read(path, maxBus)
+	return readMessages(path, maxBus, maxMessages)
+}
+
+func readMessages(path string, most int64, mostMessages int) ([]Message, error) {
+	text, err := statefile.Read(path, most)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +135,8 @@ func ReadMessages(path string) ([]Message, error) {
 	headers := 0
 	for i := 0; i < len(lines); {
 		if strings.TrimRight(lines[i], "\r\n") == delimiter {
-			if headers++; headers > maxMessages {
-				return nil, fmt.Errorf("%s: more than %d messages", path, maxMessages)
+			if headers++; headers > mostMessages {
+				return nil, fmt.Errorf("%s: more than %d messages", path, mostMessages)
 			}
 		}
 		if m, next, ok := parseHeader(lines, i); ok {

@@ -22,7 +22,7 @@ var ErrDamaged = errors.New("lines are damaged")
 // unless it is over [maxEntry] already, which is damage anywhere. Reading
 // ends with [ErrDamaged], too, after 256 MiB of damaged lines.
 func ReadEntries(r io.Reader, each func(*Entry) error) error {
-	return readEntries(r, maxEntry, each)
+	return readEntries(r, maxEntry, maxDamage, each)
 }
 
 // maxEntry bounds a line of events.ndjson, in bytes. No entry of a line that is
@@ -33,7 +33,7 @@ const maxEntry = 4 * formatters.MaxLine
 // them was not written by a recorder; what follows is not read.
 const maxDamage = 16 * formatters.MaxLine
 
-func readEntries(r io.Reader, most int, each func(*Entry) error) error {
+func readEntries(r io.Reader, most, mostDamage int, each func(*Entry) error) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
 	tooLong := false
@@ -41,7 +41,7 @@ func readEntries(r io.Reader, most int, each func(*Entry) error) error {
 	size := 0 // of the damaged lines
 	for {
 		line, err := lines.ReadSlice('\n')
-		if size > maxDamage {
+		if size > mostDamage {
 			return fmt.Errorf("%w: line %d first, with %d bytes or more; what follows is not read", ErrDamaged, first, size)
 		}
 		if tooLong {

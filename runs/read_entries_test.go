@@ -83,7 +83,7 @@ func TestReadEntriesLeavesOutALineThatIsTooLong(t *testing.T) {
 		short + endless:                      {1, "1 of 2, line 2 first"},
 	} {
 		n := 0
-		err := readEntries(strings.NewReader(text), most, func(*Entry) error { n++; return nil })
+		err := readEntries(strings.NewReader(text), most, maxDamage, func(*Entry) error { n++; return nil })
 		if n != want.entries || (err == nil) != (want.damage == "") || err != nil && !strings.HasSuffix(err.Error(), want.damage) {
 			t.Errorf("%.20q: %d entries, %v, want %d, %s", text, n, err, want.entries, want.damage)
 		}

@@ -11,7 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // A record whose text would take long to read is damaged, and named.
@@ -112,33 +115,68 @@ func (z *zeros) Read(b []byte) (int, error) {
 
 func TestReadEntriesEndsInDamage(t *testing.T) {
 	t.Parallel()
-	z := new(zeros)
-	err := ReadEntries(z, func(*Entry) error { return nil })
-	if !errors.Is(err, ErrDamaged) || z.read > 2*maxDamage {
-		t.Errorf("after %d bytes: %v", z.read, err)
+	const most = 1 << 20
+	for name, from := range map[string]io.Reader{
+		"one line":   new(zeros),
+		"many lines": strings.NewReader(strings.Repeat("no entry\n", most)),
+	} {
+		counted := &counter{}
+		err := readEntries(io.TeeReader(io.LimitReader(from, 8*most), counted), 1<<10, most, func(*Entry) error { return nil })
+		if !errors.Is(err, ErrDamaged) || counted.size > 2*most {
+			t.Errorf("%s: after %d bytes: %v", name, counted.size, err)
+		}
 	}
 }
 
 func TestReadMessagesIsBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), busName)
-	if err := Post(path, Message{Type: "X", Project: "p", Body: "b"}); err != nil {
-		t.Fatal(err)
+	for range 3 {
+		if err := Post(path, Message{Type: "X", Project: "p", Body: "b"}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	text, err := os.ReadFile(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, strings.Repeat(string(text), maxMessages+1))
-	if _, err := ReadMessages(path); err == nil || !strings.Contains(err.Error(), "messages") {
-		t.Errorf("error %v", err)
+	for _, test := range []struct {
+		most     int64
+		messages int
+		ok       bool
+	}{{info.Size(), 3, true}, {info.Size() - 1, 3, false}, {info.Size(), 2, false}} {
+		if messages, err := readMessages(path, test.most, test.messages); (err == nil) != test.ok || test.ok && len(messages) != 3 {
+			t.Errorf("%+v: %d messages, %v", test, len(messages), err)
+		}
 	}
-	write(t, path, "")
-	if err := os.Truncate(path, maxBus+1); err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	if _, err := ReadMessages(path); err == nil || time.Since(begun) > time.Minute {
-		t.Errorf("after %v: %v", time.Since(begun), err)
+}
+
+// The answer of a run has a bound, whichever way it is written.
+func TestAnswerIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, mask := range map[string]*runner.Masker{"plain": nil, "masked": runner.NewMasker([]string{"A_KEY=secretsecret"})} {
+		path := t.TempDir()
+		folder, err := statefile.OpenDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer folder.Close()
+		r := &record{folder: folder, mask: mask, maxAnswer: 8}
+		for size, want := range map[int]string{8: "", 20: "of 20 bytes"} {
+			write(t, filepath.Join(path, outputName), strings.Repeat("x", size))
+			err := r.writeAnswer(t.Context(), &agent.Result{})
+			if size == 20 {
+				said := r.putAnswer(t.Context(), strings.NewReader(strings.Repeat("x", size)), int64(size))
+				if fmt.Sprint(said) != fmt.Sprint(err) {
+					t.Errorf("%s: %v, but %v for the agent's output", name, err, said)
+				}
+			}
+			if (err == nil) != (want == "") || !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("%s, %d bytes: %v", name, size, err)
+			}
+			if text, err := os.ReadFile(filepath.Join(path, outputName)); err != nil || string(text) != "xxxxxxxx" {
+				t.Errorf("%s, %d bytes: %q", name, size, text)
+			}
+		}
 	}
 }

@@ -43,8 +43,9 @@ type record struct {
 	// anything else under their paths.
 	taskFolder, folder *statefile.Dir
 
-	mask *runner.Masker
-	warn func(string)
+	mask      *runner.Masker
+	warn      func(string)
+	maxAnswer int64
 
 	version func() string // of the agent's CLI; see askVersion
 
@@ -144,7 +145,7 @@ func (s *Store) taskOf(project, run string) string {
 
 // begin makes the folder of a run with all that is known of it, and announces it.
 func (s *Store) begin(ctx context.Context, run *agent.Recordable, place agent.Place) (*record, string, error) {
-	r := &record{store: s, ctx: ctx, mask: runner.NewMasker(run.Environ), warn: run.Warn}
+	r := &record{store: s, ctx: ctx, mask: runner.NewMasker(run.Environ), warn: run.Warn, maxAnswer: maxAnswer}
 	r.task = filepath.Join(s.Root, place.Project, place.Task)
 	r.bus = filepath.Join(r.task, busName)
 	r.info = newInfo(run, place)
