@@ -109,7 +109,7 @@ const (
 func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (complete bool, err error) {
 	top, dirs := c.reach()
 	k := &check{
-		ctx: ctx, top: top, root: top, trusted: trusted, limit: maxEntries,
+		ctx: ctx, top: top, root: top, trusted: trusted, limit: maxEntries, importLimit: maxImportBytes,
 		imported: map[string]bool{}, repositories: map[string]bool{},
 	}
 	var down []Read
@@ -167,6 +167,8 @@ type check struct {
 	imported map[string]bool // files whose imports were checked
 	bytes    int             // of them
 	targets  int             // of their imports
+
+	importLimit int // of bytes
 
 	repositories map[string]bool // folders with the files of one that were checked
 	gitEntries   int             // looked at there
@@ -335,7 +337,7 @@ func (k *check) imports(file string, r reading) error {
 		return nil
 	}
 	k.imported[file] = true
-	if len(k.imported) > maxImporters || r.depth > maxImportDepth || k.bytes > maxImportBytes || k.targets > maxTargets {
+	if len(k.imported) > maxImporters || r.depth > maxImportDepth || k.bytes > k.importLimit || k.targets > maxTargets {
 		return k.uncheckable(file, "imports too many files")
 	}
 	physical, err := filepath.EvalSymlinks(file)

@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -54,9 +55,51 @@ func TestImportsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k := &check{ctx: t.Context(), top: dir, root: dir, limit: 1, imported: map[string]bool{}}
+	k := &check{ctx: t.Context(), top: dir, root: dir, limit: 1, importLimit: maxImportBytes, imported: map[string]bool{}}
 	err := k.file(filepath.Join(dir, "0"), reading{Read: Read{Imports: true}})
 	if err == nil || !strings.Contains(err.Error(), "too many files") {
 		t.Errorf("file = %v", err)
+	}
+}
+
+// What has many names is not checked again and again without end.
+func TestManyNames(t *testing.T) {
+	t.Parallel()
+	const names, size = 50, 1000
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("CTX.md", strings.Repeat("x", size))
+	write("g/HEAD", "ref: refs/heads/x")
+	write("g/config", strings.Repeat("a=b\n", size))
+	for i := range names {
+		write("g/refs/heads/"+strconv.Itoa(i), "")
+		write(strconv.Itoa(i)+"/.git", "gitdir: ../g")
+		if err := os.Link(filepath.Join(dir, "CTX.md"), filepath.Join(dir, strconv.Itoa(i), "CTX.md")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, trusted := range []bool{false, true} {
+		k := &check{
+			ctx: t.Context(), top: dir, root: dir, trusted: trusted, limit: 5 * size, importLimit: 5 * size,
+			imported: map[string]bool{}, repositories: map[string]bool{},
+		}
+		for i := range names {
+			where := filepath.Join(dir, strconv.Itoa(i))
+			err := errors.Join(k.git(where), k.file(filepath.Join(where, "CTX.md"), reading{Read: Read{Imports: true}}))
+			if refused := i > 6 && !trusted; (err != nil) != refused && (i < 4 || i > 6) {
+				t.Errorf("trusted %t, %d: %v", trusted, i, err)
+			}
+		}
+		if k.gitEntries > k.limit+size || k.bytes > k.importLimit+size {
+			t.Errorf("trusted %t: %d values of git and %d bytes were looked at", trusted, k.gitEntries, k.bytes)
+		}
 	}
 }
