@@ -12,32 +12,32 @@ import (
 
 	"golang.org/x/term"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
 
-func (inv *invocation) chatCommand() *command {
+func (inv *invocation) chatCommand() *urfave.Command {
 	o := &startOptions{}
-	var flags []*commandFlag
+	var flags []urfave.Flag
 	for _, f := range o.flags(inv) {
-		if !slices.Contains([]string{"prompt", "name", "idle"}, f.name) {
+		if !slices.Contains([]string{"prompt", "name", "idle"}, f.Names()[0]) {
 			flags = append(flags, f)
 		}
 	}
-	return &command{
-		name:    "chat",
-		purpose: "talk with an agent in this terminal",
-		details: `Starts an agent and holds a conversation with it: what you type is said when you
+	return &urfave.Command{
+		Name:      "chat",
+		Usage:     "talk with an agent in this terminal",
+		ArgsUsage: "[-- ARGS]",
+		Description: `Starts an agent and holds a conversation with it: what you type is said when you
 press Enter, and what the agent says and does is shown as it happens. When it asks
 for permission, y allows, a allows for the whole conversation, n declines and c ends
 the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
-		passes:   true,
-		flags:    append(flags, option("resume", "go on with the session `ID` of the runtime", &o.resume)),
-		examples: []example{{"talk with one", "bus-agent chat --agent " + runtimeHere}},
-		exits:    exitCodes("the conversation was ended", "the agent did not start, or ended by itself"),
-		slow:     true,
-		run: func(ctx context.Context, call call) error {
+		Flags:     append(flags, option("resume", "go on with the session `ID` of the runtime", &o.resume)),
+		UsageText: inv.usageText(exitCodes("the conversation was ended", "the agent did not start, or ended by itself"), example{"talk with one", "bus-agent chat --agent " + runtimeHere}),
+		Action: inv.action(slow, func(ctx context.Context, call call) error {
 			in, inOK := inv.env.Stdin.(*os.File)
 			out, outOK := inv.env.Stdout.(*os.File)
 			if !inOK || !outOK || !isTerminal(in) || !isTerminal(out) {
@@ -47,8 +47,8 @@ the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl
 			if err != nil {
 				return err
 			}
-			return inv.chat(ctx, opts, o.resume.text, in, out)
-		},
+			return inv.chat(ctx, opts, o.resume, in, out)
+		}),
 	}
 }
 

@@ -1,8 +1,12 @@
 package cli
 
 import (
-	"context"
+	"flag"
+	"fmt"
+	"slices"
 	"strings"
+
+	urfave "github.com/urfave/cli/v2"
 )
 
 // completeCommand is what the completion scripts call with the words of the
@@ -11,110 +15,83 @@ import (
 // or ":file" or ":dir" when a path is wanted.
 const completeCommand = "__complete"
 
-// Lines that ask the shell to complete a path.
-const (
-	completeFile = ":file"
-	completeDir  = ":dir"
-)
-
-func (inv *invocation) complete(_ context.Context, typed []string) error {
+// complete prints what can stand where the last of typed is. The completion of urfave/cli
+// knows no values of flags, gives up at "--" and reads the arguments of the process.
+func (inv *invocation) complete(typed []string) error {
 	current := ""
 	if n := len(typed); n > 0 {
 		typed, current = typed[:n-1], typed[n-1]
 	}
-	var b strings.Builder
-	for _, c := range inv.candidates(typed, current) {
-		if strings.HasPrefix(c, current) || c == completeFile || c == completeDir {
-			b.WriteString(c + "\n")
+	var all, fitting strings.Builder
+	inv.candidates(&all, typed, current)
+	for line := range strings.Lines(all.String()) {
+		if strings.HasPrefix(line, current) || line[0] == ':' {
+			fitting.WriteString(line)
 		}
 	}
-	return inv.out.print(b.String())
+	return inv.out.print(fitting.String())
 }
 
-// candidates returns what may stand where current is typed.
-func (inv *invocation) candidates(typed []string, current string) []string {
-	p := parser{line: line{path: []*command{inv.root}}, root: inv.root}
-	for len(typed) > 0 {
-		word := typed[0]
-		typed = typed[1:]
-		switch {
-		case word == "--" && len(p.line.path) > 1:
-			return nil
-		case word == "--":
-		case len(word) > 1 && word[0] == '-':
-			if f, _ := p.find(strings.TrimLeft(word, "-"), strings.HasPrefix(word, "--")); f != nil && f.takesValue() && f.bare == "" {
-				if len(typed) == 0 {
-					return flagValues(f, "")
-				}
-				typed = typed[1:]
-			}
-		default:
-			p.word(word)
-		}
-	}
-	leaf := p.line.leaf()
+func (inv *invocation) candidates(b *strings.Builder, typed []string, current string) {
+	l := inv.arrange(typed)
+	c := l.command()
+	name, _, hasValue := strings.Cut(current, "=")
 	switch {
-	case p.lost:
-		return nil
-	case strings.HasPrefix(current, "--") && strings.Contains(current, "="):
-		name, _, _ := strings.Cut(current, "=")
-		if f, _ := p.find(name[2:], true); f != nil && f.takesValue() {
-			return flagValues(f, name+"=")
+	case l.lost || c != inv.root && slices.Contains(typed, "--"):
+	case l.pending != nil:
+		writeValues(b, l.pending, "")
+	case strings.HasPrefix(current, "--") && hasValue:
+		if f, _ := l.find(name[2:]); f != nil {
+			writeValues(b, f, name+"=")
 		}
-		return nil
 	case strings.HasPrefix(current, "-"):
-		return append(ownFlags(leaf, inv.root), flagsOf(inv.root.flags)...)
-	case len(leaf.sub) > 0:
-		var out []string
-		for _, sub := range leaf.sub {
-			out = append(out, sub.name+"\t"+sub.whole().purpose)
+		flags := inv.root.Flags
+		if c != inv.root {
+			flags = slices.Concat(c.Flags, flags)
 		}
-		return out
-	case leaf.words != nil:
-		return leaf.words(p.line.args)
+		for _, f := range flags {
+			fmt.Fprintf(b, "--%s\t%s\n", f.Names()[0], strings.ReplaceAll(f.(urfave.DocGenerationFlag).GetUsage(), "`", ""))
+		}
+	case c.BashComplete != nil:
+		args := flag.NewFlagSet("", flag.ContinueOnError)
+		_ = args.Parse(append([]string{"--"}, l.args...)) // no flags, no errors
+		c.BashComplete(urfave.NewContext(&urfave.App{Writer: b}, args, nil))
+	default:
+		commands := c.Subcommands
+		if c == inv.root {
+			commands = inv.commands()
+		}
+		for _, sub := range commands {
+			fmt.Fprintf(b, "%s\t%s\n", sub.Name, sub.Usage)
+		}
 	}
-	return nil
 }
 
-func ownFlags(leaf, root *command) []string {
-	if leaf == root {
-		return nil
+// completes has words complete the argument after done.
+func completes(words func(done []string) []string) urfave.BashCompleteFunc {
+	return func(c *urfave.Context) {
+		for _, word := range words(c.Args().Slice()) {
+			fmt.Fprintln(c.App.Writer, word)
+		}
 	}
-	return flagsOf(leaf.flags)
 }
 
-func flagsOf(flags []*commandFlag) []string {
-	var out []string
-	for _, f := range flags {
-		out = append(out, "--"+f.name+"\t"+strings.ReplaceAll(f.usage, "`", ""))
+// writeValues writes the values that f can have, each after prefix.
+func writeValues(b *strings.Builder, f urfave.Flag, prefix string) {
+	var words func() []string
+	switch f := f.(type) {
+	case *stringFlag:
+		words = f.words
+	case *listFlag:
+		words = f.words
 	}
-	return out
-}
-
-// flagValues returns the values f can have, each after prefix.
-func flagValues(f *commandFlag, prefix string) []string {
-	var list func() []string
-	switch v := f.value.(type) {
-	case *value:
-		switch {
-		case v.files:
-			return []string{completeFile}
-		case v.dirs:
-			return []string{completeDir}
+	if words == nil {
+		return
+	}
+	for _, word := range words() {
+		if word[0] != ':' {
+			word = prefix + word
 		}
-		list = v.words
-	case *values:
-		if v.dirs {
-			return []string{completeDir}
-		}
-		list = v.words
+		b.WriteString(word + "\n")
 	}
-	if list == nil {
-		return nil
-	}
-	out := list()
-	for i := range out {
-		out[i] = prefix + out[i]
-	}
-	return out
 }

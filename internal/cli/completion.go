@@ -4,30 +4,29 @@ import (
 	"context"
 	"strings"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 )
 
-func (inv *invocation) completionCommand() *command {
+func (inv *invocation) completionCommand() *urfave.Command {
 	shells := []string{"bash", "zsh", "fish"}
-	return &command{
-		name:      "completion",
-		purpose:   "print a script that completes bus-agent in a shell",
-		arguments: "bash|zsh|fish",
-		min:       1,
-		max:       1,
-		examples: []example{
-			{"bash: in ~/.bashrc", "source <(bus-agent completion bash)"},
-			{"zsh: in ~/.zshrc, after compinit", "source <(bus-agent completion zsh)"},
-			{"fish: once", "bus-agent completion fish > ~/.config/fish/completions/bus-agent.fish"},
-		},
-		exits: exitCodes("the script was printed"),
-		words: func(done []string) []string {
+	return &urfave.Command{
+		Name:      "completion",
+		Usage:     "print a script that completes bus-agent in a shell",
+		ArgsUsage: "bash|zsh|fish",
+		UsageText: inv.usageText(exitCodes("the script was printed"),
+			example{"bash: in ~/.bashrc", "source <(bus-agent completion bash)"},
+			example{"zsh: in ~/.zshrc, after compinit", "source <(bus-agent completion zsh)"},
+			example{"fish: once", "bus-agent completion fish > ~/.config/fish/completions/bus-agent.fish"},
+		),
+		BashComplete: completes(func(done []string) []string {
 			if len(done) > 0 {
 				return nil
 			}
 			return shells
-		},
-		run: func(_ context.Context, call call) error {
+		}),
+		Action: inv.action(0, func(_ context.Context, call call) error {
 			switch call.args[0] {
 			case "bash":
 				return inv.out.print(bashCompletion)
@@ -37,7 +36,7 @@ func (inv *invocation) completionCommand() *command {
 				return inv.out.print(fishCompletion)
 			}
 			return agent.Usagef("shell %q is not one of %s", call.args[0], strings.Join(shells, ", "))
-		},
+		}),
 	}
 }
 

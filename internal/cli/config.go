@@ -9,32 +9,35 @@ import (
 	"text/tabwriter"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/runner"
 )
 
-func (inv *invocation) configCommand() *command {
-	return &command{
-		name:    "config",
-		purpose: "say what is in effect and why",
-		sub: []*command{{
-			name:    "show",
-			purpose: "print every setting, its value and where it came from",
-			details: `Prints what a run without flags would use. The source of a value is a variable,
+func (inv *invocation) configCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:  "config",
+		Usage: "say what is in effect and why",
+		Subcommands: []*urfave.Command{
+			{
+				Name:  "show",
+				Usage: "print every setting, its value and where it came from",
+				Description: `Prints what a run without flags would use. The source of a value is a variable,
 a preference key, or built-in. What is set too but does not count is listed as
 skipped, with the source that wins over it.`,
-			json: true,
-			examples: []example{
-				{"what would a run use here?", "bus-agent config show"},
-				{"the default model, for a script", `bus-agent config show --format json`},
+				UsageText: inv.usageText(exitCodes("the settings were printed"),
+					example{"what would a run use here?", "bus-agent config show"},
+					example{"the default model, for a script", `bus-agent config show --format json`},
+				),
+				Action: inv.action(hasJSON, func(ctx context.Context, _ call) error {
+					return inv.showConfig(ctx)
+				}),
 			},
-			exits: exitCodes("the settings were printed"),
-			run: func(ctx context.Context, _ call) error {
-				return inv.showConfig(ctx)
-			},
-		}},
-		exits: exitCodes("the settings were printed"),
+		},
+		UsageText: inv.usageText(exitCodes("the settings were printed")),
+		Action:    inv.group,
 	}
 }
 

@@ -7,31 +7,31 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/runner"
 )
 
-func (inv *invocation) detectCommand() *command {
+func (inv *invocation) detectCommand() *urfave.Command {
 	var first bool
-	return &command{
-		name:    "detect",
-		purpose: "list the runtimes that are available here",
-		details: `Prints the IDs of the runtimes that can be used, one a line. The first one is
+	return &urfave.Command{
+		Name:  "detect",
+		Usage: "list the runtimes that are available here",
+		Description: `Prints the IDs of the runtimes that can be used, one a line. The first one is
 what "run" takes when neither a flag, nor BUS_AGENT, nor a preference names
 one. Nothing is started: a runtime is available when its executable is in PATH
 and it is not disabled. With --verbose standard error says of every registered
 runtime where it is or why it is left out; with --format json as well, standard
 output lists them all.`,
-		json:  true,
-		flags: []*commandFlag{toggle("first,1", "print the first one only; none is a failure", &first)},
-		examples: []example{
-			{"what can be used here", "bus-agent detect"},
-			{"why is one missing?", "bus-agent detect -v"},
-			{"the default, for a script", "agent=$(bus-agent detect --first)"},
-		},
-		exits: exitCodes("the list was printed; it may be empty", "--first, and no runtime is available"),
-		run: func(ctx context.Context, _ call) error {
+		Flags: []urfave.Flag{toggle("first,1", "print the first one only; none is a failure", &first)},
+		UsageText: inv.usageText(exitCodes("the list was printed; it may be empty", "--first, and no runtime is available"),
+			example{"what can be used here", "bus-agent detect"},
+			example{"why is one missing?", "bus-agent detect -v"},
+			example{"the default, for a script", "agent=$(bus-agent detect --first)"},
+		),
+		Action: inv.action(hasJSON, func(ctx context.Context, _ call) error {
 			return inv.detect(ctx, first)
-		},
+		}),
 	}
 }
 

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+
+	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
@@ -13,21 +14,19 @@ import (
 
 // doctorOptions are the flags of doctor as they were given.
 type doctorOptions struct {
-	sweep                bool
-	workdir, owner, wake value
+	sweep         bool
+	workdir, wake string
+	owner         int
 }
 
 // doctorCommand returns the command, which is called by name.
-func (inv *invocation) doctorCommand(name string) *command {
+func (inv *invocation) doctorCommand(name string) *urfave.Command {
 	o := &doctorOptions{}
-	o.workdir.dirs = true
-	o.wake.words = func() []string { return inv.stored.registry.Tokens() }
-	return &command{
-		name:      "doctor",
-		purpose:   "look for what is wrong with the runtimes, and for what killed runs have left",
-		arguments: "[RUNTIME...]",
-		max:       -1,
-		details: `Looks at each runtime, or at those that are named: its executable, its version
+	return &urfave.Command{
+		Name:      "doctor",
+		Usage:     "look for what is wrong with the runtimes, and for what killed runs have left",
+		ArgsUsage: "[RUNTIME...]",
+		Description: `Looks at each runtime, or at those that are named: its executable, its version
 beside the one that was tested, signs of a login, what a run here would do with
 AGENTS.md and leave out of the repository, how it holds sessions. Nothing of it asks
 a model; the one thing that is started is the executable with --version. It also
@@ -44,24 +43,21 @@ Only what a dead bus-agent has left is found: of this user, since the last start
 of this machine, in this container, and in one workdir. What belongs to a run that
 goes on is never touched, nor is what may belong to one on another machine.
 Sessions that can be resumed stay.`,
-		json: true,
-		flags: []*commandFlag{
+		Flags: []urfave.Flag{
 			toggle("sweep", "end the processes and remove the folders that are found", &o.sweep),
-			option("workdir", "look at `DIR` (default: the current directory)", &o.workdir),
-			option("wake", "let runs with --fallback try `RUNTIME` again at once, and do nothing else", &o.wake),
-			option("owner", "look only for what the bus-agent with this `PID` has left", &o.owner),
+			option("workdir", "look at `DIR` (default: the current directory)", &o.workdir).of(dirs),
+			option("wake", "let runs with --fallback try `RUNTIME` again at once, and do nothing else", &o.wake).of(inv.stored.registry.Tokens),
+			number("owner", "look only for what the bus-agent with this `PID` has left", 1, &o.owner),
 		},
-		examples: []example{
-			{"does everything work here?", "bus-agent " + name},
-			{"can this one be used? for a script", "bus-agent " + name + " " + runtimeHere + " --format json"},
-			{"end and remove what killed runs have left", "bus-agent " + name + " --sweep"},
-		},
-		exits: exitCodes("all is well, but for what is not named", "a runtime that is named cannot be used, or something cannot be written, looked at, ended or removed"),
-		slow:  true,
-		words: func([]string) []string { return inv.stored.registry.Tokens() },
-		run: func(ctx context.Context, call call) error {
+		UsageText: inv.usageText(exitCodes("all is well, but for what is not named", "a runtime that is named cannot be used, or something cannot be written, looked at, ended or removed"),
+			example{"does everything work here?", "bus-agent " + name},
+			example{"can this one be used? for a script", "bus-agent " + name + " " + runtimeHere + " --format json"},
+			example{"end and remove what killed runs have left", "bus-agent " + name + " --sweep"},
+		),
+		BashComplete: completes(func([]string) []string { return inv.stored.registry.Tokens() }),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			return inv.doctor(ctx, o, call.args)
-		},
+		}),
 	}
 }
 
@@ -77,23 +73,17 @@ type doctorReport struct {
 }
 
 func (inv *invocation) doctor(ctx context.Context, o *doctorOptions, names []string) error {
-	if o.wake.set {
-		if o.sweep || o.owner.set || o.workdir.set || len(names) > 0 {
+	if o.wake != "" {
+		if o.sweep || o.owner > 0 || o.workdir != "" || len(names) > 0 {
 			return agent.Usagef("--wake stands alone; leave everything else out")
 		}
-		return inv.wake(o.wake.text)
+		return inv.wake(o.wake)
 	}
 	dir, err := inv.workdir(o.workdir)
 	if err != nil {
 		return err
 	}
-	owner := 0
-	if o.owner.set {
-		if owner, err = strconv.Atoi(o.owner.text); err != nil || owner <= 0 {
-			return agent.Usagef("--owner %q is no process ID", o.owner.text)
-		}
-	}
-	leftAlone := o.sweep || o.owner.set
+	leftAlone := o.sweep || o.owner > 0
 	if leftAlone && len(names) > 0 {
 		return agent.Usagef("--sweep and --owner are for what killed runs have left; leave them or %s out", strings.Join(names, " "))
 	}
@@ -108,7 +98,7 @@ func (inv *invocation) doctor(ctx context.Context, o *doctorOptions, names []str
 		errs = append(errs, report.broken(len(names) > 0))
 	}
 	if len(names) == 0 {
-		errs = append(errs, inv.findLeft(ctx, &report, dir, owner))
+		errs = append(errs, inv.findLeft(ctx, &report, dir, o.owner))
 	}
 	if inv.global.json() {
 		err = inv.out.printJSON(report)

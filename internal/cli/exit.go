@@ -25,9 +25,6 @@ func (inv *invocation) exit(err error) int {
 		return exitFailure
 	case errors.Is(err, agent.ErrUsage):
 		inv.screen.fail(err.Error())
-		if m, ok := errors.AsType[*misuse](err); ok && !inv.screen.quiet {
-			inv.screen.plain("\n" + inv.help(inv.pathTo(m.command)))
-		}
 		return exitUsage
 	default:
 		inv.screen.fail(inv.describe(err))

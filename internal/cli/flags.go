@@ -1,128 +1,122 @@
 package cli
 
 import (
-	"flag"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-agent/agent"
 )
 
-// value is the value of a flag that takes one. It keeps exactly what was given
-// and knows an empty value from none.
-type value struct {
-	text string
-	set  bool
-	// words completes the value; files and dirs say that it is a path.
-	words       func() []string
-	files, dirs bool
+// The flags are those of urfave/cli, which derives the names of a flag with a regular
+// expression whenever it asks for them: hundreds of times in one start of the program.
+// These have them ready, and know what completes their value.
+type (
+	stringFlag struct {
+		urfave.StringFlag
+		names []string
+		words func() []string
+		bare  string // the value of a flag that is given without one
+	}
+	listFlag struct {
+		urfave.StringSliceFlag
+		names []string
+		words func() []string
+	}
+	numberFlag struct {
+		urfave.IntFlag
+		names []string
+	}
+	boolFlag struct {
+		urfave.BoolFlag
+		names []string
+	}
+)
+
+func (f *stringFlag) Names() []string { return f.names }
+func (f *listFlag) Names() []string   { return f.names }
+func (f *numberFlag) Names() []string { return f.names }
+func (f *boolFlag) Names() []string   { return f.names }
+
+// String describes a flag whose value can be left out.
+func (f *stringFlag) String() string {
+	text := f.StringFlag.String()
+	if f.bare == "" {
+		return text
+	}
+	names, usage, _ := strings.Cut(text, "\t")
+	return strings.Replace(names, " ", "[=", 1) + "]\t" + usage
 }
 
-func (v *value) Set(text string) error { v.text, v.set = text, true; return nil }
-func (v *value) String() string        { return v.text }
+// String leaves out that a flag can be repeated and what a number is by default: the
+// usage says it in words.
+func (f *listFlag) String() string   { return describe(f.Name, f.Aliases, f.Usage) }
+func (f *numberFlag) String() string { return describe(f.Name, f.Aliases, f.Usage) }
 
-// values collects a flag that can be repeated. It splits nothing: a comma is
-// part of the value.
-type values struct {
-	list  []string
-	words func() []string
-	dirs  bool
+func describe(name string, aliases []string, usage string) string {
+	return urfave.FlagStringer(&urfave.StringFlag{Name: name, Aliases: aliases, Usage: usage})
 }
 
-func (v *values) Set(text string) error { v.list = append(v.list, text); return nil }
-func (v *values) String() string        { return strings.Join(v.list, " ") }
-
-// A commandFlag is a flag, in the form that the framework takes: an [urfave.Flag].
-// The flags that come with the framework look for their names with a regular
-// expression whenever they are asked, which every start of the program would pay.
-type commandFlag struct {
-	name  string // without dashes
-	short string // of one letter, empty for none
-	usage string // a word in back quotes names the value
-
-	value gather // nil for a flag without a value
-	bare  string // the value of a flag that stands alone; empty where it needs one
-	on    *bool  // whether a flag without a value was given, nil if nobody asks
-	count *int   // how often, nil if nobody asks
+// option declares a flag with a value: "name", or "name,n" with its short form. A word in
+// back quotes in the usage names the value. An empty value is a usage error.
+func option(name, usage string, to *string) *stringFlag {
+	names := strings.Split(name, ",")
+	return &stringFlag{names: names, StringFlag: urfave.StringFlag{
+		Name: names[0], Aliases: names[1:], Usage: usage, Destination: to,
+		Action: func(_ *urfave.Context, value string) error { return notEmptyValue(names[0], value) },
+	}}
 }
 
-// gather takes the values that a flag is given.
-type gather interface {
-	Set(text string) error
-	String() string
+// list declares a flag with a value that can be repeated.
+func list(name, usage string, to *urfave.StringSlice) *listFlag {
+	return &listFlag{names: []string{name}, StringSliceFlag: urfave.StringSliceFlag{
+		Name: name, Usage: usage, Destination: to, KeepSpace: true,
+		Action: func(_ *urfave.Context, values []string) error {
+			for _, value := range values {
+				if err := notEmptyValue(name, value); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}}
 }
 
-// option declares a flag with a value: "name" or "name,n" with its short form.
-func option(name, usage string, v gather) *commandFlag {
-	long, short, _ := strings.Cut(name, ",")
-	return &commandFlag{name: long, short: short, usage: usage, value: v}
+// number declares a flag with a number from least; to holds what it is without the flag.
+func number(name, usage string, least int, to *int) *numberFlag {
+	names := strings.Split(name, ",")
+	return &numberFlag{names: names, IntFlag: urfave.IntFlag{
+		Name: names[0], Aliases: names[1:], Usage: usage, Value: *to, Destination: to,
+		Action: func(_ *urfave.Context, n int) error {
+			if n < least {
+				return agent.Usagef("--%s %d is not a number from %d", names[0], n, least)
+			}
+			return nil
+		},
+	}}
 }
 
 // toggle declares a flag without a value.
-func toggle(name, usage string, on *bool) *commandFlag {
-	long, short, _ := strings.Cut(name, ",")
-	return &commandFlag{name: long, short: short, usage: usage, on: on}
+func toggle(name, usage string, on *bool) *boolFlag {
+	names := strings.Split(name, ",")
+	return &boolFlag{names: names, BoolFlag: urfave.BoolFlag{
+		Name: names[0], Aliases: names[1:], Usage: usage, Destination: on, DisableDefaultText: true,
+	}}
 }
 
-func (f *commandFlag) takesValue() bool { return f.value != nil }
-
-// Apply makes the flag known to a set, by the one name that stands in the line
-// that the framework is handed.
-func (f *commandFlag) Apply(set *flag.FlagSet) error {
-	set.Var(f, f.name, f.usage)
-	return nil
-}
-
-// Names returns the name the framework meets.
-func (f *commandFlag) Names() []string { return []string{f.name} }
-
-// IsSet is always false: the values know that themselves.
-func (f *commandFlag) IsSet() bool { return false }
-
-// Set takes a value; "true" for a flag that has none.
-func (f *commandFlag) Set(text string) error {
-	if f.value != nil {
-		return f.value.Set(text)
-	}
-	if f.on != nil {
-		*f.on = true
-	}
-	if f.count != nil {
-		*f.count++
+func notEmptyValue(name, value string) error {
+	if value == "" {
+		return agent.Usagef("--%s is given an empty value; leave it out or name something", name)
 	}
 	return nil
 }
 
-func (f *commandFlag) String() string {
-	if f == nil || f.value == nil {
-		return ""
-	}
-	return f.value.String()
-}
-
-// IsBoolFlag tells the framework which flags have no value.
-func (f *commandFlag) IsBoolFlag() bool { return f.value == nil }
-
-// findFlag returns the flag of flags that has name, nil for none.
-func findFlag(flags []*commandFlag, name string) *commandFlag {
-	for _, f := range flags {
-		if name != "" && (f.name == name || f.short == name) {
-			return f
-		}
-	}
-	return nil
-}
-
-// frameworkFlags returns flags as the framework takes them.
-func frameworkFlags(flags []*commandFlag) []urfave.Flag {
-	list := make([]urfave.Flag, len(flags))
-	for i, f := range flags {
-		list[i] = f
-	}
-	return list
-}
+// of has words complete the value.
+func (f *stringFlag) of(words func() []string) *stringFlag { f.words = words; return f }
+func (f *listFlag) of(words func() []string) *listFlag     { f.words = words; return f }
 
 // words turns typed words into strings.
-func words[T ~string](list []T) func() []string {
+func words[T ~string](list ...T) func() []string {
 	return func() []string {
 		out := make([]string, len(list))
 		for i, w := range list {
@@ -131,3 +125,9 @@ func words[T ~string](list []T) func() []string {
 		return out
 	}
 }
+
+// The values that ask the shell to complete a path.
+var (
+	files = words(":file")
+	dirs  = words(":dir")
+)

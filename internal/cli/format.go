@@ -7,43 +7,42 @@ import (
 	"errors"
 	"io"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
 )
 
-func (inv *invocation) formatCommand() *command {
-	var runtime value
-	runtime.words = func() []string { return inv.stored.registry.Tokens() }
-	return &command{
-		name:    "format",
-		purpose: "make the raw output of an agent readable",
-		details: `Reads what an agent printed (its NDJSON lines) from standard input and prints
+func (inv *invocation) formatCommand() *urfave.Command {
+	var runtime string
+	return &urfave.Command{
+		Name:  "format",
+		Usage: "make the raw output of an agent readable",
+		Description: `Reads what an agent printed (its NDJSON lines) from standard input and prints
 readable text, line by line, as it comes. Without --runtime it recognises the
 runtime by the lines themselves; lines before that, and all of them when none of
 the first 1000 tells, are shown as they are. The runtimes are:
 ` + runtimesHere + `.`,
-		flags: []*commandFlag{option("runtime", "read the output of `RUNTIME` (default: recognise it)", &runtime)},
-		examples: []example{
-			{"a run of earlier", "bus-agent format < run.ndjson"},
-			{"raw lines and readable text of one run", `bus-agent run --output-format ndjson --text "Hello" | tee run.ndjson | bus-agent format`},
-		},
-		exits: exitCodes("all of the input was printed"),
-		slow:  true,
-		run: func(ctx context.Context, _ call) error {
+		Flags: []urfave.Flag{option("runtime", "read the output of `RUNTIME` (default: recognise it)", &runtime).of(inv.stored.registry.Tokens)},
+		UsageText: inv.usageText(exitCodes("all of the input was printed"),
+			example{"a run of earlier", "bus-agent format < run.ndjson"},
+			example{"raw lines and readable text of one run", `bus-agent run --output-format ndjson --text "Hello" | tee run.ndjson | bus-agent format`},
+		),
+		Action: inv.action(slow, func(ctx context.Context, _ call) error {
 			for _, line := range inv.stored.warnings {
 				inv.screen.warn(line)
 			}
 			f := &formatter{inv: inv}
-			if runtime.set {
-				rt, _, err := inv.stored.registry.ParseToken(runtime.text)
+			if runtime != "" {
+				rt, _, err := inv.stored.registry.ParseToken(runtime)
 				if err != nil {
 					return err
 				}
 				f.use(rt)
 			}
 			return f.run(ctx)
-		},
+		}),
 	}
 }
 

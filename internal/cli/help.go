@@ -1,166 +1,101 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
+
+	urfave "github.com/urfave/cli/v2"
 )
 
+// helpTemplate is for one command; urfave/cli aligns what tabs separate.
+const helpTemplate = `{{.HelpName}} - {{.Usage}}
+
+Usage:
+  {{.HelpName}}{{if .VisibleFlags}} [FLAGS]{{end}}{{if .VisibleCommands}} COMMAND{{end}}{{with .ArgsUsage}} {{.}}{{end}}
+{{with .Description}}
+{{.}}
+{{end}}{{with .VisibleCommands}}
+Commands:{{range .}}
+  {{.Name}}{{"\t"}}{{.Usage}}{{end}}
+{{end}}{{with .VisibleFlags}}
+{{if global}}Global flags{{else}}Flags{{end}}:{{range .}}
+  {{.}}{{end}}
+{{end}}{{with .UsageText}}
+{{.}}{{end}}
+{{if global}}"{{.HelpName}} help COMMAND" shows help for a command.{{else}}Global flags:{{range globals}} --{{index .Names 0}}{{end}}; see "` + program + ` --help".{{end}}
+`
+
 // help returns the help of the last command of path.
-func (inv *invocation) help(path []*command) string {
-	c := path[len(path)-1]
+func (inv *invocation) help(path []*urfave.Command) string {
+	c := *path[len(path)-1]
+	c.Description = strings.ReplaceAll(c.Description, runtimesHere, strings.Join(inv.stored.registry.Tokens(), ", "))
+	if len(path) == 1 {
+		c.Subcommands = inv.commands()
+		c.UsageText = inv.usageText(exitCodes("the command did what it says"),
+			example{"which agents are here? the first one is used by default", "bus-agent detect"},
+			example{"ask one something about the code in this directory", `bus-agent run --access read --text "What does this project do?"`},
+			example{"choose the default runtime", "bus-agent set runtime " + runtimeHere},
+		)
+	}
 	var b strings.Builder
-	if c == inv.root {
-		fmt.Fprintf(&b, "%s - %s\n", program, c.purpose)
-	} else {
-		fmt.Fprintf(&b, "%s %s - %s\n", program, pathName(path), c.purpose)
-	}
-	fmt.Fprintf(&b, "\nUsage:\n  %s\n", usageLine(path))
-	if c.details != "" {
-		b.WriteString("\n" + strings.ReplaceAll(c.details, runtimesHere, strings.Join(inv.stored.registry.Tokens(), ", ")) + "\n")
-	}
-	if len(c.sub) > 0 {
-		b.WriteString("\nCommands:\n")
-		rows := [][2]string{}
-		for _, sub := range c.sub {
-			sub = sub.whole()
-			rows = append(rows, [2]string{strings.TrimSpace(sub.name + " " + sub.arguments), sub.purpose})
-		}
-		writeRows(&b, rows)
-	}
-	if c != inv.root && len(c.flags) > 0 {
-		b.WriteString("\nFlags:\n")
-		writeRows(&b, flagRows(c.flags))
-	}
-	if len(c.examples) > 0 {
-		b.WriteString("\nExamples:\n")
-		for _, e := range c.examples {
-			fmt.Fprintf(&b, "  # %s\n  %s\n", e.purpose, inv.withRuntime(e.line))
-		}
-	}
-	if len(c.exits) > 0 {
-		b.WriteString("\nExit codes:\n")
-		for _, e := range c.exits {
-			fmt.Fprintf(&b, "  %d  %s\n", e.code, e.when)
-		}
-	}
-	if c == inv.root {
-		b.WriteString("\nGlobal flags:\n")
-		writeRows(&b, flagRows(c.flags))
-		fmt.Fprintf(&b, "\n\"%s help COMMAND\" says more of a command.\n", program)
-	} else {
-		fmt.Fprintf(&b, "\nGlobal flags: %s; see \"%s --help\".\n", strings.Join(dashedNames(inv.root.flags), " "), program)
-	}
+	urfave.HelpPrinterCustom(&b, helpTemplate, &c, map[string]any{
+		"global":  func() bool { return len(path) == 1 },
+		"globals": func() []urfave.Flag { return inv.root.Flags },
+	})
 	return b.String()
 }
 
-// runtimesHere in details stands for the names of the registered runtimes, and
+// runtimesHere in a description stands for the names of the registered runtimes, and
 // runtimeHere in examples for the first of them.
 const (
 	runtimesHere = "RUNTIMES"
 	runtimeHere  = "RUNTIME"
 )
 
+type example struct{ purpose, line string }
+
+type exitCode struct {
+	code int
+	when string
+}
+
+// exitCodes lists the exit codes every command has.
+func exitCodes(success string, failures ...string) []exitCode {
+	codes := []exitCode{{exitOK, success}}
+	for _, f := range failures {
+		codes = append(codes, exitCode{exitFailure, f})
+	}
+	if len(failures) == 0 {
+		codes = append(codes, exitCode{exitFailure, "it failed"})
+	}
+	return append(codes, exitCode{exitUsage, "the call is wrong; nothing was started or written"})
+}
+
+// usageText returns the end of the help of a command.
+func (inv *invocation) usageText(exits []exitCode, examples ...example) string {
+	var b strings.Builder
+	for i, e := range examples {
+		if i == 0 {
+			b.WriteString("Examples:\n")
+		}
+		fmt.Fprintf(&b, "  # %s\n  %s\n", e.purpose, inv.withRuntime(e.line))
+	}
+	if len(examples) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString("Exit codes:\n")
+	for _, e := range exits {
+		fmt.Fprintf(&b, "  %d  %s\n", e.code, e.when)
+	}
+	return b.String()
+}
+
 func (inv *invocation) withRuntime(text string) string {
+	if !strings.Contains(text, runtimeHere) {
+		return text
+	}
 	if tokens := inv.stored.registry.Tokens(); len(tokens) > 0 {
 		return strings.ReplaceAll(text, runtimeHere, tokens[0])
 	}
 	return text
-}
-
-func usageLine(path []*command) string {
-	c := path[len(path)-1]
-	words := []string{program}
-	if len(path) > 1 {
-		words = append(words, pathName(path))
-	} else {
-		words = append(words, "[GLOBAL FLAGS]")
-	}
-	if len(path) > 1 && len(c.flags) > 0 {
-		words = append(words, "[FLAGS]")
-	}
-	if len(c.sub) > 0 {
-		words = append(words, "COMMAND")
-	}
-	if c.arguments != "" {
-		words = append(words, c.arguments)
-	}
-	if c.passes {
-		words = append(words, "[-- ARGS]")
-	}
-	return strings.Join(words, " ")
-}
-
-func flagRows(flags []*commandFlag) [][2]string {
-	rows := make([][2]string, 0, len(flags))
-	for _, f := range flags {
-		usage := f.usage
-		left := "    "
-		if f.short != "" {
-			left = "-" + f.short + ", "
-		}
-		left += "--" + f.name
-		switch {
-		case f.bare != "":
-			left += "[=" + placeholder(usage) + "]"
-		case f.takesValue():
-			left += " " + placeholder(usage)
-		}
-		rows = append(rows, [2]string{left, strings.ReplaceAll(usage, "`", "")})
-	}
-	return rows
-}
-
-// placeholder returns the word in back quotes.
-func placeholder(usage string) string {
-	_, after, _ := strings.Cut(usage, "`")
-	word, _, ok := strings.Cut(after, "`")
-	if !ok {
-		return "VALUE"
-	}
-	return word
-}
-
-func dashedNames(flags []*commandFlag) []string {
-	var names []string
-	for _, f := range flags {
-		names = append(names, dashed(cmp.Or(f.short, f.name)))
-	}
-	return names
-}
-
-// writeRows writes two columns. What does not fit the first stands on a line of
-// its own.
-func writeRows(b *strings.Builder, rows [][2]string) {
-	width := 0
-	for _, r := range rows {
-		if len(r[0]) <= 34 {
-			width = max(width, len(r[0]))
-		}
-	}
-	for _, r := range rows {
-		if len(r[0]) > width {
-			fmt.Fprintf(b, "  %s\n  %*s  %s\n", r[0], width, "", r[1])
-			continue
-		}
-		fmt.Fprintf(b, "  %-*s  %s\n", width, r[0], r[1])
-	}
-}
-
-// pathTo returns the path of commands to c.
-func (inv *invocation) pathTo(c *command) []*command {
-	var find func(path []*command) []*command
-	find = func(path []*command) []*command {
-		last := path[len(path)-1]
-		if last == c {
-			return path
-		}
-		for _, sub := range last.whole().sub {
-			if found := find(append(path[:len(path):len(path)], sub)); found != nil {
-				return found
-			}
-		}
-		return nil
-	}
-	return find([]*command{inv.root})
 }

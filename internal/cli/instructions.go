@@ -5,18 +5,24 @@ import (
 	"fmt"
 	"strings"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 )
 
-func (inv *invocation) instructionsCommand() *command {
-	return &command{
-		name:    "instructions",
-		purpose: "look after the project instructions agents are given",
-		details: `Agents are given every AGENTS.md from the repository root down to the directory
+func (inv *invocation) instructionsCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:  "instructions",
+		Usage: "look after the project instructions agents are given",
+		Description: `Agents are given every AGENTS.md from the repository root down to the directory
 they work in, the closest last.`,
-		sub:   []*command{inv.instructionsShow(), inv.instructionsClean()},
-		exits: exitCodes("the command did what it says"),
+		Subcommands: []*urfave.Command{
+			inv.instructionsShow(),
+			inv.instructionsClean(),
+		},
+		UsageText: inv.usageText(exitCodes("the command did what it says")),
+		Action:    inv.group,
 	}
 }
 
@@ -40,65 +46,54 @@ type owned struct {
 	InUse bool   `json:"in_use"`
 }
 
-func (inv *invocation) instructionsShow() *command {
-	var workdir value
-	workdir.dirs = true
-	return &command{
-		name:    "show",
-		purpose: "list the AGENTS.md files that apply, and what bus-agent has left in the directory",
-		json:    true,
-		flags:   []*commandFlag{option("workdir", "look at `DIR` (default: the current directory)", &workdir)},
-		examples: []example{
-			{"what would an agent be told here?", "bus-agent instructions show"},
-		},
-		exits: exitCodes("the list was printed"),
-		run: func(ctx context.Context, _ call) error {
+func (inv *invocation) instructionsShow() *urfave.Command {
+	var workdir string
+	return &urfave.Command{
+		Name:      "show",
+		Usage:     "list the AGENTS.md files that apply, and what bus-agent has left in the directory",
+		Flags:     []urfave.Flag{option("workdir", "look at `DIR` (default: the current directory)", &workdir).of(dirs)},
+		UsageText: inv.usageText(exitCodes("the list was printed"), example{"what would an agent be told here?", "bus-agent instructions show"}),
+		Action: inv.action(hasJSON, func(ctx context.Context, _ call) error {
 			dir, err := inv.workdir(workdir)
 			if err != nil {
 				return err
 			}
 			return inv.showInstructions(ctx, dir)
-		},
+		}),
 	}
 }
 
-func (inv *invocation) instructionsClean() *command {
-	var workdir value
-	workdir.dirs = true
-	return &command{
-		name:    "clean",
-		purpose: "remove what bus-agent has added to the directory, and nothing else",
-		details: `Removes the marked blocks, list entries and private homes that runs have left.
+func (inv *invocation) instructionsClean() *urfave.Command {
+	var workdir string
+	return &urfave.Command{
+		Name:  "clean",
+		Usage: "remove what bus-agent has added to the directory, and nothing else",
+		Description: `Removes the marked blocks, list entries and private homes that runs have left.
 What a running agent uses is kept. AGENTS.md itself is never touched.`,
-		json:  true,
-		flags: []*commandFlag{option("workdir", "clean `DIR` (default: the current directory)", &workdir)},
-		examples: []example{
-			{"leave no trace", "bus-agent instructions clean"},
-		},
-		exits: exitCodes("nothing of ours is left, but for what is in use", "something could not be removed"),
-		slow:  true,
-		run: func(ctx context.Context, _ call) error {
+		Flags:     []urfave.Flag{option("workdir", "clean `DIR` (default: the current directory)", &workdir).of(dirs)},
+		UsageText: inv.usageText(exitCodes("nothing of ours is left, but for what is in use", "something could not be removed"), example{"leave no trace", "bus-agent instructions clean"}),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, _ call) error {
 			dir, err := inv.workdir(workdir)
 			if err != nil {
 				return err
 			}
 			return inv.cleanInstructions(ctx, dir)
-		},
+		}),
 	}
 }
 
 // workdir returns the directory that --workdir names, the current one by
 // default.
-func (inv *invocation) workdir(v value) (string, error) {
-	if !v.set {
+func (inv *invocation) workdir(v string) (string, error) {
+	if v == "" {
 		return inv.env.Dir, nil
 	}
-	if v.text == "" {
+	if v == "" {
 		return "", agent.Usagef("--workdir needs the name of a directory")
 	}
-	dir := inv.env.abs(v.text)
+	dir := inv.env.abs(v)
 	if err := isDirectory(dir); err != nil {
-		return "", agent.Usagef("--workdir %q: %w", v.text, err)
+		return "", agent.Usagef("--workdir %q: %w", v, err)
 	}
 	return dir, nil
 }

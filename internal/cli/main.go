@@ -5,8 +5,6 @@ import (
 	"io"
 
 	urfave "github.com/urfave/cli/v2"
-
-	"github.com/busdk/bus-agent/agent"
 )
 
 // program is the name in messages and help.
@@ -20,7 +18,7 @@ func Main(ctx context.Context, env *Env) int {
 	inv := newInvocation(env)
 	inv.stored = readStored(ctx, env)
 	if len(env.Args) > 0 && env.Args[0] == completeCommand {
-		return inv.exit(inv.complete(ctx, env.Args[1:]))
+		return inv.exit(inv.complete(env.Args[1:]))
 	}
 	if len(env.Args) == 1 && env.Args[0] == serveCommand {
 		return inv.exit(inv.serve(ctx))
@@ -37,7 +35,8 @@ type invocation struct {
 	env    *Env
 	stored stored
 	global globals
-	root   *command
+	root   *urfave.Command
+	rest   []string // what the command hands on
 	out    *results
 	screen *screen
 
@@ -52,25 +51,20 @@ func newInvocation(env *Env) *invocation {
 	inv.stdout = toTerminal(inv.outlets.writer(env.Stdout), isTerminalWriter(env.Stdout))
 	inv.screen = newScreen(toTerminal(inv.outlets.writer(env.Stderr), env.Terminal.Stderr || isTerminalWriter(env.Stderr)))
 	inv.out = &results{inv: inv}
-	inv.root = inv.commands()
+	inv.root = inv.rootCommand()
 	return inv
 }
 
 func (inv *invocation) main(ctx context.Context) error {
-	line, err := parse(inv.root, inv.env.Args)
+	l := inv.arrange(inv.env.Args)
 	switch {
-	case line.help:
-		return inv.out.print(inv.help(line.path))
-	case line.version:
+	case l.help:
+		return inv.out.print(inv.help(l.path))
+	case l.version:
 		return inv.out.print(program + " " + inv.version() + "\n")
-	case err != nil:
-		inv.peekQuiet(line)
-		return err
-	case len(line.path) == 1:
-		inv.peekQuiet(line)
-		return &misuse{agent.Usagef("no command given"), inv.root}
 	}
-	return inv.app(line).RunContext(ctx, line.arguments())
+	inv.rest = l.rest
+	return inv.app(l).RunContext(ctx, l.words())
 }
 
 // begin lets the program get ready for work that takes time.
@@ -93,27 +87,25 @@ func (inv *invocation) version() string {
 	return inv.env.Version
 }
 
-// app makes the framework's application for one parsed line. The framework
-// stores flags and dispatches. Everything it would print or exit by itself is
-// switched off: an unknown command would end the program with status 3, a bad
-// flag would print to standard output.
-func (inv *invocation) app(line line) *urfave.App {
-	root := inv.root.build(inv, line)
-	return &urfave.App{
-		Name:            program,
-		Flags:           root.Flags,
-		Commands:        root.Subcommands,
-		HideHelp:        true,
-		HideVersion:     true,
-		HideHelpCommand: true,
-		Writer:          io.Discard,
-		ErrWriter:       io.Discard,
-		Before:          func(*urfave.Context) error { return inv.applyGlobals() },
-		OnUsageError:    usageError,
-		ExitErrHandler:  func(*urfave.Context, error) {},
+// app returns the application with the command that l names.
+func (inv *invocation) app(l *line) *urfave.App {
+	app := &urfave.App{
+		Name:                      program,
+		Flags:                     inv.root.Flags,
+		HideHelp:                  true,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true,
+		Writer:                    io.Discard,
+		ErrWriter:                 io.Discard,
+		Before:                    func(*urfave.Context) error { return inv.applyGlobals() },
+		Action:                    inv.group,
+		OnUsageError:              inv.usageError,
+		// urfave/cli would end the program by itself.
+		ExitErrHandler: func(*urfave.Context, error) {},
 	}
-}
-
-func usageError(_ *urfave.Context, err error, _ bool) error {
-	return agent.Usagef("%w", err)
+	if len(l.path) > 1 {
+		app.Commands = l.path[1:2]
+		app.Commands[0].HelpName = "" // it is put together once more
+	}
+	return app
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,24 +13,25 @@ import (
 // flag is found here, before anything is started or written.
 func (inv *invocation) request(ctx context.Context, o *runOptions) (agent.Request, error) {
 	req := agent.Request{
-		Runtime:             o.agent.text,
+		Runtime:             o.agent,
 		Workdir:             inv.env.Dir,
-		Model:               o.model.text,
-		AllowCommands:       o.allowCommands.list,
-		Env:                 o.env.list,
-		Resume:              o.resume.text,
+		Model:               o.model,
+		AllowCommands:       o.allowCommands.Value(),
+		Env:                 o.env.Value(),
+		Resume:              o.resume,
+		MaxTurns:            o.maxTurns,
 		Continue:            o.continues,
 		TrustWorkspace:      o.trustWorkspace,
 		RequireInstructions: o.requireAgentsMD,
 	}
 	for _, step := range []func() error{
-		o.checkEmpty,
+		o.checkAlone,
 		o.checkSchema,
 		func() error { return inv.checkRuntime(o) },
 		func() error { return o.parseWords(&req) },
 		func() error { return o.parseNumbers(&req) },
 		func() error { return inv.parsePaths(o, &req) },
-		func() error { return checkEnv(o.env.list) },
+		func() error { return checkEnv(o.env.Value()) },
 		func() (err error) { req.Prompt, err = inv.promptText(ctx, o); return err },
 	} {
 		if err := step(); err != nil {
@@ -41,62 +41,40 @@ func (inv *invocation) request(ctx context.Context, o *runOptions) (agent.Reques
 	return req, nil
 }
 
-// checkEmpty refuses empty values where they name something.
-func (o *runOptions) checkEmpty() error {
-	for _, f := range []struct {
-		name  string
-		value value
-	}{
-		{"agent", o.agent}, {"model", o.model}, {"model-reasoning-effort", o.effort}, {"model-verbosity", o.verbosity},
-		{"output-format", o.output}, {"access", o.access}, {"timeout", o.timeout}, {"idle-timeout", o.idleTimeout},
-		{"workdir", o.workdir}, {"prompt", o.prompt}, {"template", o.template}, {"resume", o.resume}, {"max-turns", o.maxTurns},
-	} {
-		if f.value.set && f.value.text == "" {
-			return agent.Usagef("--%s is given an empty value; leave it out or name something", f.name)
-		}
-	}
-	for _, f := range []struct {
-		name   string
-		values values
-	}{{"allow-command", o.allowCommands}, {"add-dir", o.addDirs}} {
-		for _, v := range f.values.list {
-			if v == "" {
-				return agent.Usagef("--%s is given an empty value; leave it out or name something", f.name)
-			}
-		}
-	}
-	if o.resume.set && o.continues {
+// checkAlone refuses flags that exclude each other.
+func (o *runOptions) checkAlone() error {
+	if o.resume != "" && o.continues {
 		return agent.Usagef("--resume and --continue exclude each other")
 	}
 	return nil
 }
 
 func (inv *invocation) checkRuntime(o *runOptions) error {
-	if !o.agent.set {
+	if o.agent == "" {
 		return nil
 	}
-	_, _, err := inv.stored.registry.ParseToken(o.agent.text)
+	_, _, err := inv.stored.registry.ParseToken(o.agent)
 	return err
 }
 
 func (o *runOptions) parseWords(req *agent.Request) (err error) {
-	if o.effort.set {
-		if req.ReasoningEffort, err = agent.ParseEffort(o.effort.text); err != nil {
+	if o.effort != "" {
+		if req.ReasoningEffort, err = agent.ParseEffort(o.effort); err != nil {
 			return err
 		}
 	}
-	if o.verbosity.set {
-		if req.Verbosity, err = agent.ParseVerbosity(o.verbosity.text); err != nil {
+	if o.verbosity != "" {
+		if req.Verbosity, err = agent.ParseVerbosity(o.verbosity); err != nil {
 			return err
 		}
 	}
-	if o.access.set {
-		if req.Access, err = agent.ParseAccess(o.access.text); err != nil {
+	if o.access != "" {
+		if req.Access, err = agent.ParseAccess(o.access); err != nil {
 			return err
 		}
 	}
-	if o.output.set {
-		_, err = agent.ParseOutputFormat(o.output.text)
+	if o.output != "" {
+		_, err = agent.ParseOutputFormat(o.output)
 	}
 	return err
 }
@@ -104,37 +82,30 @@ func (o *runOptions) parseWords(req *agent.Request) (err error) {
 func (o *runOptions) parseNumbers(req *agent.Request) error {
 	for _, f := range []struct {
 		name  string
-		value value
+		value string
 		to    *time.Duration
 	}{{"timeout", o.timeout, &req.Timeout}, {"idle-timeout", o.idleTimeout, &req.IdleTimeout}} {
-		if !f.value.set {
+		if f.value == "" {
 			continue
 		}
-		d, err := runner.ParseTimeout(f.value.text)
+		d, err := runner.ParseTimeout(f.value)
 		if err != nil {
 			return agent.Usagef("--%s: %w", f.name, err)
 		}
 		*f.to = d
 	}
-	if o.maxTurns.set {
-		n, err := strconv.Atoi(o.maxTurns.text)
-		if err != nil || n <= 0 {
-			return agent.Usagef("--max-turns %q is not a positive number", o.maxTurns.text)
-		}
-		req.MaxTurns = n
-	}
 	return nil
 }
 
 func (inv *invocation) parsePaths(o *runOptions, req *agent.Request) error {
-	if o.workdir.set {
-		req.Workdir = inv.env.abs(o.workdir.text)
+	if o.workdir != "" {
+		req.Workdir = inv.env.abs(o.workdir)
 		if err := isDirectory(req.Workdir); err != nil {
-			return agent.Usagef("--workdir %q: %w", o.workdir.text, err)
+			return agent.Usagef("--workdir %q: %w", o.workdir, err)
 		}
 		inv.workdirs = append(inv.workdirs, req.Workdir)
 	}
-	for _, dir := range o.addDirs.list {
+	for _, dir := range o.addDirs.Value() {
 		path := inv.env.abs(dir)
 		if err := isDirectory(path); err != nil {
 			return agent.Usagef("--add-dir %q: %w", dir, err)
@@ -164,28 +135,28 @@ func checkEnv(entries []string) error {
 // promptText returns the prompt, whole.
 func (inv *invocation) promptText(ctx context.Context, o *runOptions) (string, error) {
 	given := 0
-	for _, v := range []value{o.prompt, o.text, o.template} {
-		if v.set {
+	for _, v := range []string{o.prompt, o.text, o.template} {
+		if v != "" {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
 		return "", agent.Usagef("run needs exactly one of --prompt, --text and --template")
-	case len(o.vars.list) > 0 && !o.template.set:
+	case len(o.vars.Value()) > 0 && o.template == "":
 		return "", agent.Usagef("--var needs --template; a prompt is passed on as it is")
-	case o.template.set:
-		source, err := inv.readInput(ctx, "--template", o.template.text)
+	case o.template != "":
+		source, err := inv.readInput(ctx, "--template", o.template)
 		if err != nil {
 			return "", err
 		}
-		text, err := renderTemplate(source, o.vars.list)
+		text, err := renderTemplate(source, o.vars.Value())
 		return notEmpty(text, "the rendered template is", err)
-	case o.prompt.set:
-		text, err := inv.readInput(ctx, "--prompt", o.prompt.text)
-		return notEmpty(text, "--prompt "+quote(o.prompt.text)+" is", err)
+	case o.prompt != "":
+		text, err := inv.readInput(ctx, "--prompt", o.prompt)
+		return notEmpty(text, "--prompt "+quote(o.prompt)+" is", err)
 	}
-	return notEmpty(o.text.text, "--text is", nil)
+	return notEmpty(o.text, "--text is", nil)
 }
 
 func notEmpty(prompt, what string, err error) (string, error) {

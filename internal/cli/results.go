@@ -37,13 +37,13 @@ func outputError(name string, err error) error {
 // open opens the file of --output, if there is one to open.
 func (r *results) open() error {
 	g := &r.inv.global
-	if g.quiet || !g.output.set || r.file != nil {
+	if g.quiet || g.output == "" || r.file != nil {
 		return nil
 	}
-	path := r.inv.env.abs(g.output.text)
+	path := r.inv.env.abs(g.output)
 	f, err := r.inv.outlets.open(func() (*os.File, error) { return createOutput(path) })
 	if err != nil {
-		return outputError(quote(g.output.text), err)
+		return outputError(quote(g.output), err)
 	}
 	r.file, r.to = f, toTerminal(r.inv.outlets.writer(f), isTerminal(f))
 	return nil
@@ -109,7 +109,7 @@ func (r *results) Write(b []byte) (int, error) {
 	if r.file != nil {
 		n, err := r.to.Write(b)
 		if err != nil {
-			err = outputError(quote(r.inv.global.output.text), err)
+			err = outputError(quote(r.inv.global.output), err)
 		}
 		return n, err
 	}
@@ -150,7 +150,7 @@ func (r *results) close(ok bool) error {
 		return nil
 	}
 	if err := r.file.Close(); err != nil {
-		return outputError(quote(r.inv.global.output.text), err)
+		return outputError(quote(r.inv.global.output), err)
 	}
 	return nil
 }

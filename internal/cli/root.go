@@ -4,88 +4,140 @@ import (
 	"context"
 	"strconv"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
 )
 
-// commands returns the tree of commands.
-func (inv *invocation) commands() *command {
-	return &command{
-		name:    program,
-		purpose: "run AI coding agents behind one contract",
-		details: `bus-agent runs the agent CLI you have installed with a prompt, in a directory,
+// rootCommand returns the command that has the others below it, without them.
+func (inv *invocation) rootCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:     program,
+		HelpName: program,
+		Usage:    "run AI coding agents behind one contract",
+		Description: `bus-agent runs the agent CLI you have installed with a prompt, in a directory,
 and shows what it does. Registered runtimes: ` + runtimesHere + `.`,
-		flags: inv.global.flags(),
-		sub: []*command{
-			later("detect", inv.detectCommand),
-			later("run", inv.runCommand),
-			later("session", inv.sessionCommand),
-			later("chat", inv.chatCommand),
-			later("runs", inv.runsCommand),
-			later("render", inv.renderCommand),
-			later("format", inv.formatCommand),
-			later("set", inv.setCommand),
-			later("unset", inv.unsetCommand),
-			later("config", inv.configCommand),
-			later("instructions", inv.instructionsCommand),
-			later("runtime", inv.runtimeCommand),
-			later("doctor", func() *command { return inv.doctorCommand("doctor") }),
-			later("completion", inv.completionCommand),
-			later("help", inv.helpCommand),
-		},
-		examples: []example{
-			{"which agents are here? the first one is used by default", "bus-agent detect"},
-			{"ask one something about the code in this directory", `bus-agent run --access read --text "What does this project do?"`},
-			{"choose the default runtime", "bus-agent set runtime " + runtimeHere},
-		},
-		exits: exitCodes("the command did what it says"),
+		Flags: inv.global.flags(),
 	}
 }
 
-// exitCodes lists the exit codes every command has.
-func exitCodes(success string, failures ...string) []exitCode {
-	codes := []exitCode{{exitOK, success}}
-	for _, f := range failures {
-		codes = append(codes, exitCode{exitFailure, f})
+// builders make the commands. A call needs one of them, so the others are not made.
+func (inv *invocation) builders() []builder {
+	return []builder{
+		{"detect", inv.detectCommand},
+		{"run", inv.runCommand},
+		{"session", inv.sessionCommand},
+		{"chat", inv.chatCommand},
+		{"runs", inv.runsCommand},
+		{"render", inv.renderCommand},
+		{"format", inv.formatCommand},
+		{"set", inv.setCommand},
+		{"unset", inv.unsetCommand},
+		{"config", inv.configCommand},
+		{"instructions", inv.instructionsCommand},
+		{"runtime", inv.runtimeCommand},
+		{"doctor", func() *urfave.Command { return inv.doctorCommand("doctor") }},
+		{"completion", inv.completionCommand},
+		{"help", inv.helpCommand},
 	}
-	if len(failures) == 0 {
-		codes = append(codes, exitCode{exitFailure, "it failed"})
-	}
-	return append(codes, exitCode{exitUsage, "the call is wrong; nothing was started or written"})
 }
 
-func (inv *invocation) helpCommand() *command {
-	return &command{
-		name:      "help",
-		purpose:   "say more of a command",
-		arguments: "[COMMAND...]",
-		max:       -1,
-		examples: []example{
-			{"everything about run", "bus-agent help run"},
-			{"how to change one default", "bus-agent help set model"},
-		},
-		exits: exitCodes("the help was printed"),
-		words: func(done []string) []string {
-			c := inv.root
-			for _, name := range done {
-				if c = c.lookup(name); c == nil {
-					return nil
-				}
+type builder struct {
+	name string
+	make func() *urfave.Command
+}
+
+// commands makes all commands.
+func (inv *invocation) commands() []*urfave.Command {
+	var all []*urfave.Command
+	for _, b := range inv.builders() {
+		all = append(all, b.make())
+	}
+	return all
+}
+
+// lookup returns the command of the given name below c, nil for none.
+func (inv *invocation) lookup(c *urfave.Command, name string) *urfave.Command {
+	if c != inv.root {
+		return c.Command(name)
+	}
+	for _, b := range inv.builders() {
+		if b.name == name {
+			return b.make()
+		}
+	}
+	return nil
+}
+
+// marks say what an action needs.
+type marks int
+
+const (
+	// hasJSON: --format json is honoured.
+	hasJSON marks = 1 << iota
+	// slow: the command can take time, or must not be cut short: it starts an agent,
+	// reads standard input or writes what is kept.
+	slow
+)
+
+// call is what a command was called with.
+type call struct {
+	*urfave.Context
+	args []string
+	rest []string // after a lone "--", where the command hands it on
+}
+
+// action returns run as urfave/cli calls it.
+func (inv *invocation) action(needs marks, run func(context.Context, call) error) urfave.ActionFunc {
+	return func(c *urfave.Context) error {
+		if inv.global.json() && needs&hasJSON == 0 {
+			return agent.Usagef("%s has no JSON form; leave out --format json", called(c.Command))
+		}
+		if err := checkArguments(c); err != nil {
+			return err
+		}
+		ctx, end := inv.begin(c.Context, needs&slow != 0)
+		defer end()
+		return run(ctx, call{c, c.Args().Slice(), inv.rest})
+	}
+}
+
+func (inv *invocation) helpCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:      "help",
+		Usage:     "show help for a command",
+		ArgsUsage: "[COMMAND...]",
+		UsageText: inv.usageText(exitCodes("the help was printed"),
+			example{"everything about run", "bus-agent help run"},
+			example{"how to change one default", "bus-agent help set model"},
+		),
+		BashComplete: completes(func(done []string) []string {
+			l := inv.arrange(done)
+			if l.lost {
+				return nil
 			}
-			return c.subnames()
-		},
-		run: func(_ context.Context, call call) error {
-			path := []*command{inv.root}
-			for _, name := range call.args {
-				last := path[len(path)-1]
-				next := last.lookup(name)
-				if next == nil {
-					return &misuse{agent.Usagef("unknown help topic %q%s", name, didYouMean(name, last.subnames())), inv.root}
-				}
-				path = append(path, next)
+			commands := l.command().Subcommands
+			if l.command() == inv.root {
+				commands = inv.commands()
 			}
-			return inv.out.print(inv.help(path))
-		},
+			var names []string
+			for _, c := range commands {
+				names = append(names, c.Name)
+			}
+			return names
+		}),
+		Action: inv.action(0, func(_ context.Context, call call) error {
+			l := inv.arrange(call.args)
+			if len(l.args) > 0 {
+				commands := l.command().Subcommands
+				if l.command() == inv.root {
+					commands = inv.commands()
+				}
+				return misuse(inv.root, "unknown help topic %q; %s", l.args[0], hint(commands, l.args[0]))
+			}
+			return inv.out.print(inv.help(l.path))
+		}),
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/formatters"
@@ -17,21 +19,23 @@ type runOptions struct {
 	recordOptions
 	fallbackOptions
 	schemaOptions
-	agent, model, effort, verbosity, output, access value
-	timeout, idleTimeout, workdir                   value
-	prompt, text, template                          value
-	resume, maxTurns                                value
-	allowCommands, addDirs, env, vars               values
+	agent, model, effort, verbosity, output, access string
+	timeout, idleTimeout, workdir                   string
+	prompt, text, template                          string
+	resume                                          string
+	maxTurns                                        int
+	allowCommands, addDirs, env, vars               urfave.StringSlice
 
 	continues, requireAgentsMD, trustWorkspace, requireConfigured, dryRun bool
 }
 
-func (inv *invocation) runCommand() *command {
+func (inv *invocation) runCommand() *urfave.Command {
 	o := &runOptions{}
-	return &command{
-		name:    "run",
-		purpose: "run an agent with a prompt",
-		details: `Runs one agent once, in the current directory, and waits for its end. Exactly
+	return &urfave.Command{
+		Name:      "run",
+		Usage:     "run an agent with a prompt",
+		ArgsUsage: "[-- ARGS]",
+		Description: `Runs one agent once, in the current directory, and waits for its end. Exactly
 one of --prompt, --text and --template says what it is asked.
 
 Without --agent, the runtime is the one that BUS_AGENT or the preference
@@ -61,53 +65,42 @@ With --verbose, standard error also shows where the agent runs, its own
 standard error, what the run took, and the ID that --resume takes. When the agent
 fails, the last lines of its standard error are shown in any case. Ctrl-C stops
 the agent and everything it started.`,
-		json:   true,
-		passes: true,
-		flags:  o.flags(inv),
-		examples: []example{
-			{"ask about the code, changing nothing", `bus-agent run --access read --text "What does this project do?"`},
-			{"a prompt from a file, a certain agent, at most ten minutes", "bus-agent run --agent " + runtimeHere + " --prompt task.md --timeout 10m"},
-			{"the answer alone, into a file", `bus-agent run --text "Write a haiku about Go" 2>/dev/null > haiku.txt`},
-			{"another agent where the first has no quota left", `bus-agent run --text "Summarize README.md" --access read --fallback ` + runtimeHere},
-			{"see what would run", "bus-agent run --prompt task.md --dry-run"},
-		},
-		exits: exitCodes("the agent succeeded",
+		Flags: o.flags(inv),
+		UsageText: inv.usageText(exitCodes("the agent succeeded",
 			"the agent failed, timed out, was stopped, or is not installed"),
-		slow: true,
-		run: func(ctx context.Context, call call) error {
+			example{"ask about the code, changing nothing", `bus-agent run --access read --text "What does this project do?"`},
+			example{"a prompt from a file, a certain agent, at most ten minutes", "bus-agent run --agent " + runtimeHere + " --prompt task.md --timeout 10m"},
+			example{"the answer alone, into a file", `bus-agent run --text "Write a haiku about Go" 2>/dev/null > haiku.txt`},
+			example{"another agent where the first has no quota left", `bus-agent run --text "Summarize README.md" --access read --fallback ` + runtimeHere},
+			example{"see what would run", "bus-agent run --prompt task.md --dry-run"},
+		),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			return inv.run(ctx, o, call.rest)
-		},
+		}),
 	}
 }
 
-func (o *runOptions) flags(inv *invocation) []*commandFlag {
-	o.agent.words = func() []string { return inv.stored.registry.Tokens() }
-	o.effort.words = words(agent.Efforts())
-	o.verbosity.words = words(agent.Verbosities())
-	o.output.words = words(agent.OutputFormats())
-	o.access.words = words(agent.Accesses())
-	o.prompt.files, o.template.files = true, true
-	o.workdir.dirs, o.addDirs.dirs = true, true
-	return append([]*commandFlag{
-		option("agent", "run the agent `RUNTIME`", &o.agent),
-		option("prompt", "read the prompt from `FILE`, - for standard input", &o.prompt),
+func (o *runOptions) flags(inv *invocation) []urfave.Flag {
+	return append([]urfave.Flag{
+		option("agent", "run the agent `RUNTIME`", &o.agent).of(inv.stored.registry.Tokens),
+		option("prompt", "read the prompt from `FILE`, - for standard input", &o.prompt).of(files),
 		option("text", "take `TEXT` as the prompt", &o.text),
-		option("template", "render the template in `FILE`, - for standard input, as the prompt", &o.template),
-		option("var", "give the template a value as `NAME=VALUE`; can be repeated", &o.vars),
+		option("template", "render the template in `FILE`, - for standard input, as the prompt", &o.template).of(files),
+		list("var", "give the template a value as `NAME=VALUE`; can be repeated", &o.vars),
 		option("model", "use `MODEL`; auto leaves the choice to the runtime (default: auto)", &o.model),
-		option("model-reasoning-effort", "let the model think `EFFORT`: minimal, low, medium, high or xhigh", &o.effort),
-		option("model-verbosity", "let the model write `VERBOSITY`: low, medium or high", &o.verbosity),
-		option("output-format", "print `OUTPUT`: text, ndjson or events (default: text)", &o.output),
-		option("access", "give the agent `ACCESS`: read (look only), write (edit here), full (no limits) (default: write)", &o.access),
-		option("allow-command", "let the agent run commands that match `PATTERN` unconfined; can be repeated", &o.allowCommands),
-		option("add-dir", "let the agent work in `DIR` too; can be repeated", &o.addDirs),
-		option("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
+		option("model-reasoning-effort", "let the model think `EFFORT`: minimal, low, medium, high or xhigh", &o.effort).of(words(agent.Efforts()...)),
+		option("model-verbosity", "let the model write `VERBOSITY`: low, medium or high", &o.verbosity).of(words(agent.Verbosities()...)),
+		option("output-format", "print `OUTPUT`: text, ndjson or events (default: text)", &o.output).of(words(agent.OutputFormats()...)),
+		option("access", "give the agent `ACCESS`: read (look only), write (edit here), full (no limits) (default: write)", &o.access).of(words(agent.Accesses()...)),
+		list("allow-command", "let the agent run commands that match `PATTERN` unconfined; can be repeated", &o.allowCommands),
+		list("add-dir", "let the agent work in `DIR` too; can be repeated", &o.addDirs).of(dirs),
+		list("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
 		option("timeout", "stop the agent after `DURATION`, such as 90s or 1h30m (default: 60m)", &o.timeout),
 		option("idle-timeout", "stop the agent after `DURATION` without progress (default: never)", &o.idleTimeout),
-		option("workdir", "let the agent work in `DIR` (default: the current directory)", &o.workdir),
+		option("workdir", "let the agent work in `DIR` (default: the current directory)", &o.workdir).of(dirs),
 		option("resume", "go on with the session `ID`", &o.resume),
 		toggle("continue", "go on with the latest session of the workdir", &o.continues),
-		option("max-turns", "stop the agent after `N` turns of the model", &o.maxTurns),
+		number("max-turns", "stop the agent after `N` turns of the model", 1, &o.maxTurns),
 		toggle("require-agents-md", "fail when there is no AGENTS.md or it cannot be delivered whole", &o.requireAgentsMD),
 		toggle("trust-workspace", "let hooks, MCP servers and settings of the repository run", &o.trustWorkspace),
 		toggle("require-configured", "fail when nothing names a runtime, instead of taking the first available", &o.requireConfigured),
@@ -149,7 +142,7 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 // outputFormat settles what is printed of the run, "" when that is one JSON object,
 // and how long it may take.
 func (inv *invocation) outputFormat(ctx context.Context, r *runner.Runner, o *runOptions, req agent.Request) (agent.OutputFormat, time.Duration, error) {
-	settings, err := r.Settings(ctx, "", req, agent.OutputFormat(o.output.text))
+	settings, err := r.Settings(ctx, "", req, agent.OutputFormat(o.output))
 	if err != nil {
 		return "", 0, err
 	}
@@ -157,7 +150,7 @@ func (inv *invocation) outputFormat(ctx context.Context, r *runner.Runner, o *ru
 	switch {
 	case !inv.global.json():
 		return output, timeout, nil
-	case o.output.set && output != agent.OutputText:
+	case o.output != "" && output != agent.OutputText:
 		return "", 0, agent.Usagef("--output-format %s and --format json both want standard output; leave one out", output)
 	}
 	return "", timeout, nil

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/preferences"
@@ -13,14 +15,13 @@ import (
 
 // fallbackOptions are the flags of run about the runtimes that are tried next.
 type fallbackOptions struct {
-	fallback, fallbackRest value
+	fallback, fallbackRest string
 	afterChanges           bool
 }
 
-func (o *fallbackOptions) flags(inv *invocation) []*commandFlag {
-	o.fallback.words = func() []string { return append(inv.stored.registry.Tokens(), runner.NoFallback) }
-	return []*commandFlag{
-		option("fallback", "try the runtimes of `LIST`, separated by commas, where the first cannot work now; none to try none", &o.fallback),
+func (o *fallbackOptions) flags(inv *invocation) []urfave.Flag {
+	return []urfave.Flag{
+		option("fallback", "try the runtimes of `LIST`, separated by commas, where the first cannot work now; none to try none", &o.fallback).of(func() []string { return append(inv.stored.registry.Tokens(), runner.NoFallback) }),
 		toggle("fallback-after-changes", "try the next runtime also when something may have been changed", &o.afterChanges),
 		option("fallback-rest", "leave a runtime that failed so out for `DURATION`, 0 for not at all (default: 15m or 5m)", &o.fallbackRest),
 	}
@@ -29,29 +30,26 @@ func (o *fallbackOptions) flags(inv *invocation) []*commandFlag {
 // withFallback returns r with what the flags and defaults say of other runtimes.
 func (inv *invocation) withFallback(ctx context.Context, r *runner.Runner, o *fallbackOptions, req agent.Request) (*fallback.Runner, error) {
 	chain := &fallback.Runner{Runner: r, AfterChanges: o.afterChanges}
-	if o.fallbackRest.set {
-		rest, err := time.ParseDuration(o.fallbackRest.text)
+	if o.fallbackRest != "" {
+		rest, err := time.ParseDuration(o.fallbackRest)
 		switch {
 		case err != nil || rest < 0:
-			return nil, agent.Usagef("--fallback-rest: %q is no duration such as 30s, 5m or 1h30m, and not 0", o.fallbackRest.text)
+			return nil, agent.Usagef("--fallback-rest: %q is no duration such as 30s, 5m or 1h30m, and not 0", o.fallbackRest)
 		case rest == 0:
 			rest = -1
 		}
 		chain.Rest = rest
 	}
-	if o.fallback.set {
-		chain.Runtimes = []string{}
-		if o.fallback.text != "" {
-			for token := range strings.SplitSeq(o.fallback.text, ",") {
-				chain.Runtimes = append(chain.Runtimes, strings.TrimSpace(token))
-			}
+	if o.fallback != "" {
+		for token := range strings.SplitSeq(o.fallback, ",") {
+			chain.Runtimes = append(chain.Runtimes, strings.TrimSpace(token))
 		}
 	}
 	list, err := r.Fallback(ctx, chain.Runtimes)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(list.Value) == 0 || !o.fallback.set:
+	case len(list.Value) == 0 || o.fallback == "":
 	case req.Resume != "" || req.Continue:
 		return nil, agent.Usagef("--fallback needs a new session; leave it or --resume and --continue out")
 	case len(req.Args) > 0:
@@ -79,7 +77,7 @@ func candidateLines(list []fallback.Candidate) []string {
 func fallbackSetting() setting {
 	return setting{
 		name: "fallback", key: runner.KeyFallback, purpose: "the runtimes that run tries where the first cannot work now",
-		arguments: "RUNTIME...", min: 1, max: -1, example: runtimeHere,
+		arguments: "RUNTIME...", example: runtimeHere,
 		details: "The runtimes are tried in this order. They are separated by spaces or commas.",
 		words:   func(inv *invocation, _ []string) []string { return inv.stored.registry.Tokens() },
 		store: func(ctx context.Context, inv *invocation, args []string) error {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
@@ -13,7 +15,7 @@ import (
 
 // recordOptions are the flags that have a run recorded.
 type recordOptions struct {
-	record, runsRoot, project, task, parentRun value
+	record, runsRoot, project, task, parentRun string
 	preamble                                   bool
 }
 
@@ -32,11 +34,10 @@ const (
 	envRecord   = "BUS_AGENT_RECORD"
 )
 
-func (o *recordOptions) flags() []*commandFlag {
-	o.record.words = recordWords
-	record := option("record", "keep a record of the run; with `WORD`: on, off, or required to fail where it cannot be kept", &o.record)
+func (o *recordOptions) flags() []urfave.Flag {
+	record := option("record", "keep a record of the run; with `WORD`: on, off, or required to fail where it cannot be kept", &o.record).of(recordWords)
 	record.bare = recordOn
-	return []*commandFlag{
+	return []urfave.Flag{
 		record,
 		runsRootFlag(&o.runsRoot),
 		option("project", "record it under the project `ID` (default: the name of the repository's folder)", &o.project),
@@ -46,18 +47,14 @@ func (o *recordOptions) flags() []*commandFlag {
 	}
 }
 
-func runsRootFlag(root *value) *commandFlag {
-	root.dirs = true
-	return option("runs-root", "the folder of the records is `DIR` (default: bus-agent/runs in the state folder)", root)
+func runsRootFlag(root *string) urfave.Flag {
+	return option("runs-root", "the folder of the records is `DIR` (default: bus-agent/runs in the state folder)", root).of(dirs)
 }
 
 // runsRoot returns the folder of records: what was asked for, the variable's, that
 // of the recorded run in which this program runs, or the user's.
-func (inv *invocation) runsRoot(asked value) (string, error) {
-	if asked.set && asked.text == "" {
-		return "", agent.Usagef("--runs-root is given an empty value; leave it out or name a folder")
-	}
-	if dir := cmp.Or(asked.text, inv.env.getenv(envRunsRoot)); dir != "" {
+func (inv *invocation) runsRoot(asked string) (string, error) {
+	if dir := cmp.Or(asked, inv.env.getenv(envRunsRoot)); dir != "" {
 		return inv.env.abs(dir), nil
 	}
 	if root, _, ok := runs.Outer(inv.env.Environ); ok {
@@ -68,14 +65,14 @@ func (inv *invocation) runsRoot(asked value) (string, error) {
 
 // recording returns the word that says whether a run is recorded.
 func (inv *invocation) recording(ctx context.Context, o *recordOptions) (string, error) {
-	word, source := o.record.text, "--record"
-	if !o.record.set {
+	word, source := o.record, "--record"
+	if o.record == "" {
 		word, source = inv.env.getenv(envRecord), envRecord
 	}
-	if word == "" && !o.record.set {
+	if word == "" {
 		word, source = inv.preference(ctx, runner.KeyRecord), runner.KeyRecord
 	}
-	if word == "" && !o.record.set {
+	if word == "" {
 		return recordOff, nil
 	}
 	if !slices.Contains(recordWords(), word) {
@@ -106,7 +103,7 @@ func (inv *invocation) recordSettings(ctx context.Context, o *recordOptions, war
 	}
 	return &control.Recording{
 		Root: root, Required: word == recordRequired, Preamble: o.preamble,
-		Place: agent.Place{Project: o.project.text, Task: o.task.text, Parent: o.parentRun.text},
+		Place: agent.Place{Project: o.project, Task: o.task, Parent: o.parentRun},
 	}, nil
 }
 
@@ -114,15 +111,15 @@ func (inv *invocation) recordSettings(ctx context.Context, o *recordOptions, war
 func (o *recordOptions) check(recorded bool) error {
 	for _, f := range []struct {
 		name  string
-		value value
+		value string
 		check func(string) error
 	}{{"project", o.project, runs.CheckProject}, {"task", o.task, runs.CheckTask}, {"parent-run", o.parentRun, runs.CheckRun}, {"runs-root", o.runsRoot, nil}} {
 		switch {
-		case !f.value.set:
+		case f.value == "":
 		case !recorded:
 			return agent.Usagef("--%s needs --record; nothing was started", f.name)
 		case f.check != nil:
-			if err := f.check(f.value.text); err != nil {
+			if err := f.check(f.value); err != nil {
 				return agent.Usagef("--%s: %w", f.name, err)
 			}
 		}

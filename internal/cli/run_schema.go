@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/runner"
@@ -15,27 +17,23 @@ import (
 
 // schemaOptions are the flags of run about what its answer has to follow.
 type schemaOptions struct {
-	schema   value
+	schema   string
 	compiled *structured.Schema // of the file
 }
 
-func (o *schemaOptions) flags() []*commandFlag {
-	o.schema.files = true
-	return []*commandFlag{
-		option("schema", "let the answer be JSON that follows the JSON Schema in `FILE`, - for standard input", &o.schema),
+func (o *schemaOptions) flags() []urfave.Flag {
+	return []urfave.Flag{
+		option("schema", "let the answer be JSON that follows the JSON Schema in `FILE`, - for standard input", &o.schema).of(files),
 	}
 }
 
 // checkSchema checks the flags of o together, before standard input is read.
 func (o *runOptions) checkSchema() error {
-	if o.schema.set && o.schema.text == "" {
-		return agent.Usagef("--schema is given an empty value; leave it out or name a file")
-	}
 	for _, f := range []struct {
 		name  string
-		value value
+		value string
 	}{{"prompt", o.prompt}, {"template", o.template}} {
-		if o.schema.text == "-" && f.value.text == "-" {
+		if o.schema == "-" && f.value == "-" {
 			return agent.Usagef("--schema - and --%s - both read standard input; write one of them to a file", f.name)
 		}
 	}
@@ -44,15 +42,15 @@ func (o *runOptions) checkSchema() error {
 
 // readSchema reads the schema that the answer has to follow and adds it to req.
 func (inv *invocation) readSchema(ctx context.Context, o *schemaOptions, req *agent.Request) error {
-	if !o.schema.set {
+	if o.schema == "" {
 		return nil
 	}
-	text, err := inv.readInput(ctx, "--schema", o.schema.text)
+	text, err := inv.readInput(ctx, "--schema", o.schema)
 	if err != nil {
 		return err
 	}
 	if o.compiled, err = structured.Compile([]byte(text)); err != nil {
-		return agent.Usagef("--schema %s: %w", quote(o.schema.text), err)
+		return agent.Usagef("--schema %s: %w", quote(o.schema), err)
 	}
 	req.Schema = o.compiled.JSON()
 	return nil

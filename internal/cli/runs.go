@@ -10,15 +10,17 @@ import (
 	"strings"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runs"
 )
 
-func (inv *invocation) runsCommand() *command {
-	return &command{
-		name:    "runs",
-		purpose: "look at the records of runs",
-		details: `Shows what "run --record" has kept, and what other programs have that write
+func (inv *invocation) runsCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:  "runs",
+		Usage: "look at the records of runs",
+		Description: `Shows what "run --record" has kept, and what other programs have that write
 records of the Agent Protocol.
 
 A run is called by its ID, the beginning or the end of one ID, or "latest"; before
@@ -28,28 +30,28 @@ a run is a name of it, too.
 The states of runs are running, completed, failed, crashed (its program is gone and
 has not said how it ended) and unknown (it says running, but is of another machine
 or container, or of before this machine was started; or its status is another word).`,
-		sub: []*command{
-			later("list", inv.runsListCommand),
-			later("show", inv.runsShowCommand),
-			later("tail", inv.runsTailCommand),
-			later("output", inv.runsOutputCommand),
-			later("events", inv.runsEventsCommand),
-			later("report", inv.runsReportCommand),
-			later("export", inv.runsExportCommand),
-			later("prune", inv.runsPruneCommand),
+		Subcommands: []*urfave.Command{
+			inv.runsListCommand(),
+			inv.runsShowCommand(),
+			inv.runsTailCommand(),
+			inv.runsOutputCommand(),
+			inv.runsEventsCommand(),
+			inv.runsReportCommand(),
+			inv.runsExportCommand(),
+			inv.runsPruneCommand(),
 		},
-		examples: []example{
-			{"what ran here?", "bus-agent runs list"},
-			{"what did the last run say?", "bus-agent runs output latest"},
-			{"watch it work", "bus-agent runs tail --follow latest"},
-		},
-		exits: exitCodes("the command did what it says"),
+		UsageText: inv.usageText(exitCodes("the command did what it says"),
+			example{"what ran here?", "bus-agent runs list"},
+			example{"what did the last run say?", "bus-agent runs output latest"},
+			example{"watch it work", "bus-agent runs tail --follow latest"},
+		),
+		Action: inv.group,
 	}
 }
 
 // runsStore returns the records in the folder of --runs-root, or in the one that is
 // meant without it.
-func (inv *invocation) runsStore(root value) (*runs.Store, error) {
+func (inv *invocation) runsStore(root string) (*runs.Store, error) {
 	dir, err := inv.runsRoot(root)
 	if err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func (inv *invocation) runsStore(root value) (*runs.Store, error) {
 }
 
 // findRun returns the run that a handle names, and its store.
-func (inv *invocation) findRun(ctx context.Context, root value, handle string) (*runs.Store, *runs.Run, error) {
+func (inv *invocation) findRun(ctx context.Context, root string, handle string) (*runs.Store, *runs.Run, error) {
 	store, err := inv.runsStore(root)
 	if err != nil {
 		return nil, nil, err
@@ -72,19 +74,17 @@ func (inv *invocation) findRun(ctx context.Context, root value, handle string) (
 
 // runFilter are the flags that choose runs, as they were given.
 type runFilter struct {
-	root                                   value
-	project, task, status, runtime, parent value
-	since, olderThan                       value
+	root                                   string
+	project, task, status, runtime, parent string
+	since, olderThan                       string
 }
 
-func (f *runFilter) flags(inv *invocation) []*commandFlag {
-	f.status.words = words(runStatuses)
-	f.runtime.words = func() []string { return inv.stored.registry.Tokens() }
-	return []*commandFlag{
+func (f *runFilter) flags(inv *invocation) []urfave.Flag {
+	return []urfave.Flag{
 		option("project", "only runs of the project `ID`", &f.project),
 		option("task", "only runs of the task `ID`", &f.task),
-		option("status", "only runs that are `STATUS`: running, completed, failed, crashed or unknown", &f.status),
-		option("runtime", "only runs of `RUNTIME`; one without a variant is for all of its variants", &f.runtime),
+		option("status", "only runs that are `STATUS`: running, completed, failed, crashed or unknown", &f.status).of(words(runStatuses...)),
+		option("runtime", "only runs of `RUNTIME`; one without a variant is for all of its variants", &f.runtime).of(inv.stored.registry.Tokens),
 		option("parent-run", "only runs that the run `ID` started", &f.parent),
 		option("since", "only runs that began after `WHEN`: an age such as 90m, 36h, 7d or 2w, or a date", &f.since),
 		option("older-than", "only runs that began before `WHEN`", &f.olderThan),
@@ -96,24 +96,16 @@ var runStatuses = []runs.Status{runs.StatusRunning, runs.StatusCompleted, runs.S
 
 // given reports whether a flag chooses runs.
 func (f *runFilter) given() bool {
-	return f.project.set || f.task.set || f.status.set || f.runtime.set || f.parent.set || f.since.set || f.olderThan.set
+	return f.project != "" || f.task != "" || f.status != "" || f.runtime != "" || f.parent != "" || f.since != "" || f.olderThan != ""
 }
 
 // filter returns what the flags choose.
 func (f *runFilter) filter(now time.Time) (filter runs.Filter, err error) {
-	for _, v := range []struct {
-		name string
-		value
-	}{{"project", f.project}, {"task", f.task}, {"runtime", f.runtime}, {"parent-run", f.parent}} {
-		if v.set && v.text == "" {
-			return filter, agent.Usagef("--%s is given an empty value; leave it out for all", v.name)
-		}
-	}
 	filter = runs.Filter{
-		Project: f.project.text, Task: f.task.text, Parent: f.parent.text, Runtime: f.runtime.text, Status: runs.Status(f.status.text),
+		Project: f.project, Task: f.task, Parent: f.parent, Runtime: f.runtime, Status: runs.Status(f.status),
 	}
-	if f.status.set && !slices.Contains(runStatuses, filter.Status) {
-		return filter, agent.Usagef("status %q is not one of running, completed, failed, crashed, unknown", f.status.text)
+	if f.status != "" && !slices.Contains(runStatuses, filter.Status) {
+		return filter, agent.Usagef("status %q is not one of running, completed, failed, crashed, unknown", f.status)
 	}
 	if filter.Since, err = moment("since", f.since, now); err == nil {
 		filter.Until, err = moment("older-than", f.olderThan, now)
@@ -123,19 +115,19 @@ func (f *runFilter) filter(now time.Time) (filter runs.Filter, err error) {
 
 // moment returns the time that a flag names: an age, or a date with a time of day
 // or without. It is zero where the flag is not given.
-func moment(flag string, v value, now time.Time) (time.Time, error) {
-	if !v.set {
+func moment(flag string, v string, now time.Time) (time.Time, error) {
+	if v == "" {
 		return time.Time{}, nil
 	}
-	if age, ok := parseAge(v.text); ok {
+	if age, ok := parseAge(v); ok {
 		return now.Add(-age), nil
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, v.text, time.Local); err == nil {
+		if t, err := time.ParseInLocation(layout, v, time.Local); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, agent.Usagef("--%s %q is neither an age such as 36h or 7d nor a date such as 2026-01-31", flag, v.text)
+	return time.Time{}, agent.Usagef("--%s %q is neither an age such as 36h or 7d nor a date such as 2026-01-31", flag, v)
 }
 
 // parseAge reads a duration, which may be of whole days or weeks.
@@ -173,7 +165,7 @@ func (inv *invocation) warnProblems(problems []error) {
 }
 
 // runWords completes a run.
-func (inv *invocation) runWords(root *value, several bool) func([]string) []string {
+func (inv *invocation) runWords(root *string, several bool) func([]string) []string {
 	return func(done []string) []string {
 		if len(done) > 0 && !several {
 			return nil

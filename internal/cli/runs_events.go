@@ -3,37 +3,35 @@ package cli
 import (
 	"context"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runs"
 )
 
-func (inv *invocation) runsEventsCommand() *command {
-	var root value
+func (inv *invocation) runsEventsCommand() *urfave.Command {
+	var root string
 	var text, follow bool
-	return &command{
-		name:      "events",
-		purpose:   "print the events of a run",
-		arguments: "RUN",
-		min:       1,
-		max:       1,
-		details: `Prints the events of a run in JSON, one a line, each with its time; with --text
+	return &urfave.Command{
+		Name:      "events",
+		Usage:     "print the events of a run",
+		ArgsUsage: "RUN",
+		Description: `Prints the events of a run in JSON, one a line, each with its time; with --text
 the conversation as it was shown. Events of the kind "message" are what the agent
 was told. Where another program wrote the record, its events are made from the
 agent's output and have no time. With --follow, what comes is printed until the run
 is over.`,
-		flags: []*commandFlag{
+		Flags: []urfave.Flag{
 			toggle("text", "print readable text", &text),
 			toggle("follow", "go on until the run is over", &follow),
 			runsRootFlag(&root),
 		},
-		examples: []example{
-			{"the whole conversation", "bus-agent runs events latest --text"},
-			{"for a program", "bus-agent runs events latest > events.ndjson"},
-		},
-		exits: exitCodes("they were printed; there may be none", "there are no events, or lines of them are damaged; the others were printed"),
-		words: inv.runWords(&root, false),
-		slow:  true,
-		run: func(ctx context.Context, call call) error {
+		UsageText: inv.usageText(exitCodes("they were printed; there may be none", "there are no events, or lines of them are damaged; the others were printed"),
+			example{"the whole conversation", "bus-agent runs events latest --text"},
+			example{"for a program", "bus-agent runs events latest > events.ndjson"},
+		),
+		BashComplete: completes(inv.runWords(&root, false)),
+		Action: inv.action(slow, func(ctx context.Context, call call) error {
 			_, run, err := inv.findRun(ctx, root, call.args[0])
 			if err != nil {
 				return err
@@ -43,54 +41,43 @@ is over.`,
 				printer = inv.readable(run, inv.out)
 			}
 			return inv.printConversation(ctx, run, follow, nil, printer)
-		},
+		}),
 	}
 }
 
 // runsTailCommand shows the end of a conversation.
-func (inv *invocation) runsTailCommand() *command {
-	var root, lines value
+func (inv *invocation) runsTailCommand() *urfave.Command {
+	var root string
+	lines := 20
 	var follow bool
-	return &command{
-		name:      "tail",
-		purpose:   "show the end of the conversation of a run, and what comes",
-		arguments: "RUN",
-		min:       1,
-		max:       1,
-		details: `Prints the last lines of the conversation, readable. With --follow, what comes is
+	return &urfave.Command{
+		Name:      "tail",
+		Usage:     "show the end of the conversation of a run, and what comes",
+		ArgsUsage: "RUN",
+		Description: `Prints the last lines of the conversation, readable. With --follow, what comes is
 printed until the run is over; how it ended stands on standard error. Here -f is
 --follow, so the output format is --format alone, and there is none but text.`,
-		flags: []*commandFlag{
+		Flags: []urfave.Flag{
 			toggle("follow,f", "go on until the run is over", &follow),
-			option("lines,n", "begin with the last `N` lines; 0 for none (default: 20)", &lines),
+			number("lines,n", "begin with the last `N` lines; 0 for none (default: 20)", 0, &lines),
 			runsRootFlag(&root),
 		},
-		examples: []example{
-			{"watch what goes on", "bus-agent runs tail -f latest"},
-			{"the last words", "bus-agent runs tail -n 5 latest"},
-		},
-		exits: exitCodes("it was shown, whatever became of the run", "it could not be shown to the end"),
-		words: inv.runWords(&root, false),
-		slow:  true,
-		run: func(ctx context.Context, call call) error {
-			last := 20
-			if lines.set {
-				n, err := atLeast(0, "lines", lines)
-				if err != nil {
-					return err
-				}
-				last = n
-			}
+		UsageText: inv.usageText(exitCodes("it was shown, whatever became of the run", "it could not be shown to the end"),
+			example{"watch what goes on", "bus-agent runs tail -f latest"},
+			example{"the last words", "bus-agent runs tail -n 5 latest"},
+		),
+		BashComplete: completes(inv.runWords(&root, false)),
+		Action: inv.action(slow, func(ctx context.Context, call call) error {
 			_, run, err := inv.findRun(ctx, root, call.args[0])
 			if err != nil {
 				return err
 			}
-			end := &lastLines{to: inv.out, most: last}
+			end := &lastLines{to: inv.out, most: lines}
 			if err := inv.printConversation(ctx, run, follow, end, inv.readable(run, end)); err != nil || !follow {
 				return err
 			}
 			return inv.sayEnd(run)
-		},
+		}),
 	}
 }
 

@@ -8,41 +8,39 @@ import (
 	"os"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runs"
 )
 
-func (inv *invocation) runsExportCommand() *command {
+func (inv *invocation) runsExportCommand() *urfave.Command {
 	o := &runFilter{}
-	var to value
+	var to string
 	var force bool
-	to.files = true
-	return &command{
-		name:      "export",
-		purpose:   "write records of runs to one file",
-		arguments: "[RUN...]",
-		max:       -1,
-		details: `Writes a tar file, compressed by gzip, with the records of the runs named, or of
+	return &urfave.Command{
+		Name:      "export",
+		Usage:     "write records of runs to one file",
+		ArgsUsage: "[RUN...]",
+		Description: `Writes a tar file, compressed by gzip, with the records of the runs named, or of
 those that the flags choose, and the prompts and messages of their tasks. Unpacked
 anywhere it is a folder that --runs-root takes. The same records give the same bytes.
 The file is readable by you alone: a record holds what the agent read and said.`,
-		flags: append([]*commandFlag{
-			option("to", "write to `FILE`, such as runs.tar.gz; required", &to),
+		Flags: append([]urfave.Flag{
+			option("to", "write to `FILE`, such as runs.tar.gz; required", &to).of(files),
 			toggle("force", "replace the file if it exists", &force),
 		}, o.flags(inv)...),
-		examples: []example{
-			{"one run, to attach to a report", "bus-agent runs export latest --to run.tar.gz"},
-			{"what ran this week", "bus-agent runs export --since 7d --to week.tar.gz"},
-		},
-		exits: exitCodes("the file was written", "it could not be written, or exists; nothing is left of a part"),
-		words: inv.runWords(&o.root, true),
-		slow:  true,
-		run: func(ctx context.Context, call call) error {
+		UsageText: inv.usageText(exitCodes("the file was written", "it could not be written, or exists; nothing is left of a part"),
+			example{"one run, to attach to a report", "bus-agent runs export latest --to run.tar.gz"},
+			example{"what ran this week", "bus-agent runs export --since 7d --to week.tar.gz"},
+		),
+		BashComplete: completes(inv.runWords(&o.root, true)),
+		Action: inv.action(slow, func(ctx context.Context, call call) error {
 			filter, err := o.filter(time.Now())
 			switch {
 			case err != nil:
 				return err
-			case to.text == "":
+			case to == "":
 				return agent.Usagef("runs export needs --to FILE")
 			case len(call.args) > 0 && o.given():
 				return agent.Usagef("runs are chosen twice, by name and by flags")
@@ -57,8 +55,8 @@ The file is readable by you alone: a record holds what the agent read and said.`
 			if err != nil {
 				return err
 			}
-			return inv.export(ctx, store, list, inv.env.abs(to.text), force)
-		},
+			return inv.export(ctx, store, list, inv.env.abs(to), force)
+		}),
 	}
 }
 

@@ -3,54 +3,38 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/busdk/bus-agent/agent"
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/runs"
 )
 
-func (inv *invocation) runsListCommand() *command {
+func (inv *invocation) runsListCommand() *urfave.Command {
 	o := &runFilter{}
-	var limit value
-	return &command{
-		name:    "list",
-		purpose: "list runs, newest first",
-		details: `Prints a line for each run: ID, status, runtime, start, duration, project/task.
+	var limit int
+	return &urfave.Command{
+		Name:  "list",
+		Usage: "list runs, newest first",
+		Description: `Prints a line for each run: ID, status, runtime, start, duration, project/task.
 Records that cannot be read are named on standard error and left out.`,
-		json:  true,
-		flags: append(o.flags(inv), option("limit,n", "print at most `N` runs, the newest", &limit)),
-		examples: []example{
-			{"what failed since yesterday?", "bus-agent runs list --status failed --since 24h"},
-			{"what is going on now?", "bus-agent runs list --status running"},
-			{"for a script", "bus-agent runs list --format json --limit 10"},
-		},
-		exits: exitCodes("the list was printed; it may be empty", "the folder of the records cannot be read"),
-		run: func(ctx context.Context, _ call) error {
+		Flags: append(o.flags(inv), number("limit,n", "print at most `N` runs, the newest", 1, &limit)),
+		UsageText: inv.usageText(exitCodes("the list was printed; it may be empty", "the folder of the records cannot be read"),
+			example{"what failed since yesterday?", "bus-agent runs list --status failed --since 24h"},
+			example{"what is going on now?", "bus-agent runs list --status running"},
+			example{"for a script", "bus-agent runs list --format json --limit 10"},
+		),
+		Action: inv.action(hasJSON, func(ctx context.Context, _ call) error {
 			filter, err := o.filter(time.Now())
-			if err == nil {
-				filter.Limit, err = atLeast(1, "limit", limit)
-			}
 			if err != nil {
 				return err
 			}
+			filter.Limit = limit
 			return inv.listRuns(ctx, o.root, filter)
-		},
+		}),
 	}
-}
-
-// atLeast returns the number of a flag, 0 where it is not given.
-func atLeast(least int, flag string, v value) (int, error) {
-	if !v.set {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(v.text)
-	if err != nil || n < least {
-		return 0, agent.Usagef("--%s %q is not a number from %d", flag, v.text, least)
-	}
-	return n, nil
 }
 
 // listedRun is a run in JSON.
@@ -68,7 +52,7 @@ func listed(list []runs.Run) []listedRun {
 	return out
 }
 
-func (inv *invocation) listRuns(ctx context.Context, root value, filter runs.Filter) error {
+func (inv *invocation) listRuns(ctx context.Context, root string, filter runs.Filter) error {
 	store, err := inv.runsStore(root)
 	if err != nil {
 		return err

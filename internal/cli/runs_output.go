@@ -7,35 +7,34 @@ import (
 	"io"
 	"io/fs"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/runs"
 )
 
-func (inv *invocation) runsOutputCommand() *command {
-	var root value
-	return &command{
-		name:      "output",
-		purpose:   "print the answer of a run",
-		arguments: "RUN",
-		min:       1,
-		max:       1,
-		details: `Prints output.md of a run, ended by one line break, as "run" prints an answer:
+func (inv *invocation) runsOutputCommand() *urfave.Command {
+	var root string
+	return &urfave.Command{
+		Name:      "output",
+		Usage:     "print the answer of a run",
+		ArgsUsage: "RUN",
+		Description: `Prints output.md of a run, ended by one line break, as "run" prints an answer:
 without what a terminal acts on. A run has none while it goes on, unless the agent
 writes it itself.`,
-		flags: []*commandFlag{runsRootFlag(&root)},
-		examples: []example{
-			{"the last answer", "bus-agent runs output latest"},
-			{"hand it to another agent", "bus-agent runs output latest | bus-agent run --prompt -"},
-		},
-		exits: exitCodes("it was printed", "there is no answer"),
-		words: inv.runWords(&root, false),
-		run: func(ctx context.Context, call call) error {
+		Flags: []urfave.Flag{runsRootFlag(&root)},
+		UsageText: inv.usageText(exitCodes("it was printed", "there is no answer"),
+			example{"the last answer", "bus-agent runs output latest"},
+			example{"hand it to another agent", "bus-agent runs output latest | bus-agent run --prompt -"},
+		),
+		BashComplete: completes(inv.runWords(&root, false)),
+		Action: inv.action(0, func(ctx context.Context, call call) error {
 			_, run, err := inv.findRun(ctx, root, call.args[0])
 			if err != nil {
 				return err
 			}
 			return inv.printAnswer(run)
-		},
+		}),
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runs"
 )
@@ -14,16 +16,16 @@ import (
 // pruneOptions are the flags of "runs prune" as they were given.
 type pruneOptions struct {
 	runFilter
-	keep          value
+	keep          int
 	dryRun, tasks bool
 }
 
-func (inv *invocation) runsPruneCommand() *command {
-	o := &pruneOptions{}
-	return &command{
-		name:    "prune",
-		purpose: "remove old records",
-		details: `Removes the records of the runs that the flags choose, and prints which. At least
+func (inv *invocation) runsPruneCommand() *urfave.Command {
+	o := &pruneOptions{keep: -1}
+	return &urfave.Command{
+		Name:  "prune",
+		Usage: "remove old records",
+		Description: `Removes the records of the runs that the flags choose, and prints which. At least
 one of --older-than, --keep and --status says what is old. A run that goes on is
 never removed; one of another machine, or of before this machine was started, only
 with --status unknown.
@@ -32,38 +34,31 @@ Nothing is removed but folders PROJECT/TASK/runs/RUN that hold a record, and hid
 ones that a killed program has left of such, in the same projects and tasks. The prompt
 and the messages of a task stay, unless --tasks removes those of tasks that have no
 run any more and no other file.`,
-		json: true,
-		flags: append(o.flags(inv),
-			option("keep", "keep the newest `N` of the runs that the other flags choose, whatever their age", &o.keep),
+		Flags: append(o.flags(inv),
+			number("keep", "keep the newest `N` of the runs that the other flags choose, whatever their age", 0, &o.keep),
 			toggle("tasks", "remove the folders of tasks that are left without a run, too", &o.tasks),
 			toggle("dry-run", "print what would be removed, and do nothing", &o.dryRun),
 		),
-		examples: []example{
-			{"what is older than a month?", "bus-agent runs prune --older-than 30d --dry-run"},
-			{"keep the last hundred of a project", "bus-agent runs prune --project demo --keep 100"},
-		},
-		exits: exitCodes("they were removed; there may have been none", "not all of them could be removed"),
-		slow:  true,
-		run: func(ctx context.Context, _ call) error {
+		UsageText: inv.usageText(exitCodes("they were removed; there may have been none", "not all of them could be removed"),
+			example{"what is older than a month?", "bus-agent runs prune --older-than 30d --dry-run"},
+			example{"keep the last hundred of a project", "bus-agent runs prune --project demo --keep 100"},
+		),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, _ call) error {
 			filter, err := o.filter(time.Now())
-			keep := 0
-			if err == nil {
-				keep, err = atLeast(0, "keep", o.keep)
-			}
 			switch {
 			case err != nil:
 				return err
-			case !o.olderThan.set && !o.keep.set && !o.status.set:
+			case o.olderThan == "" && o.keep < 0 && o.status == "":
 				return agent.Usagef("runs prune needs --older-than, --keep or --status; nothing was removed")
 			case filter.Status == runs.StatusRunning:
 				return agent.Usagef("a run that goes on is never removed; end it first")
 			}
-			return inv.prune(ctx, o, filter, keep)
-		},
+			return inv.prune(ctx, o, filter)
+		}),
 	}
 }
 
-func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.Filter, keep int) error {
+func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.Filter) error {
 	store, err := inv.runsStore(o.root)
 	if err != nil {
 		return err
@@ -74,7 +69,7 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 	if err != nil {
 		return err
 	}
-	list = list[min(keep, len(list)):]
+	list = list[min(max(o.keep, 0), len(list)):]
 	list = slices.DeleteFunc(list, func(r runs.Run) bool { return !before.IsZero() && r.StartTime.After(before) })
 	removed := []runs.Run{}
 	var failures []error

@@ -11,59 +11,56 @@ import (
 	"path/filepath"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runs"
 	runsreport "github.com/busdk/bus-agent/runs/report"
 )
 
-func (inv *invocation) runsReportCommand() *command {
+func (inv *invocation) runsReportCommand() *urfave.Command {
 	o := &runFilter{}
-	var to value
+	var to string
 	var force bool
-	to.files = true
-	return &command{
-		name:    "report",
-		purpose: "write runs as one HTML page",
-		details: fmt.Sprintf(`Writes a page about the runs that the flags choose, or about all: when they ran and
+	return &urfave.Command{
+		Name:  "report",
+		Usage: "write runs as one HTML page",
+		Description: fmt.Sprintf(`Writes a page about the runs that the flags choose, or about all: when they ran and
 how they ended, what failed and why, tokens, cost and durations, and the conversations.
 It is one file that needs no network. It holds the newest %d runs and %d MB of their
 conversations, the newest too, and names a command for the others.
 
 With --to the file is readable by you alone: it holds what the agents read and said.
 Without it the page goes to standard output, but not to a terminal.`, runsreport.DefaultRuns, runsreport.DefaultConversations/1_000_000),
-		flags: append([]*commandFlag{
-			option("to", "write to `FILE`, such as runs.html", &to),
+		Flags: append([]urfave.Flag{
+			option("to", "write to `FILE`, such as runs.html", &to).of(files),
 			toggle("force", "replace the file if it exists", &force),
 		}, o.flags(inv)...),
-		examples: []example{
-			{"all that is recorded", "bus-agent runs report --to runs.html"},
-			{"what failed this week", "bus-agent runs report --status failed --since 7d --to failed.html --force"},
-		},
-		exits: exitCodes("the page was written", "it could not be written, or the file exists; nothing is left of a part"),
-		slow:  true,
-		run: func(ctx context.Context, _ call) error {
+		UsageText: inv.usageText(exitCodes("the page was written", "it could not be written, or the file exists; nothing is left of a part"),
+			example{"all that is recorded", "bus-agent runs report --to runs.html"},
+			example{"what failed this week", "bus-agent runs report --status failed --since 7d --to failed.html --force"},
+		),
+		Action: inv.action(slow, func(ctx context.Context, _ call) error {
 			filter, err := o.filter(time.Now())
 			switch {
 			case err != nil:
 				return err
-			case to.set && to.text == "":
-				return agent.Usagef("--to needs the name of a file")
-			case to.set && inv.global.output.set:
+			case to != "" && inv.global.output != "":
 				return agent.Usagef("the page is to be written twice, by --to and --output")
-			case force && !to.set:
+			case force && to == "":
 				return agent.Usagef("--force is about the file of --to, which is not given")
-			case !to.set && !inv.global.output.set && !inv.global.quiet && isTerminalWriter(inv.env.Stdout):
+			case to == "" && inv.global.output == "" && !inv.global.quiet && isTerminalWriter(inv.env.Stdout):
 				return agent.Usagef("standard output is a terminal, which shows no HTML; use --to FILE")
 			}
 			return inv.reportRuns(ctx, o, filter, to, force)
-		},
+		}),
 	}
 }
 
-func (inv *invocation) reportRuns(ctx context.Context, o *runFilter, filter runs.Filter, to value, force bool) error {
-	path := inv.env.abs(to.text)
-	if _, err := os.Lstat(path); to.set && err == nil && !force {
+func (inv *invocation) reportRuns(ctx context.Context, o *runFilter, filter runs.Filter, to string, force bool) error {
+	path := inv.env.abs(to)
+	if _, err := os.Lstat(path); to != "" && err == nil && !force {
 		return errors.New(quote(path) + " exists; choose another name, or --force to replace it")
 	}
 	store, err := inv.runsStore(o.root)
@@ -79,13 +76,13 @@ func (inv *invocation) reportRuns(ctx context.Context, o *runFilter, filter runs
 		Entries: func(run *runs.Run) iter.Seq2[runs.Entry, error] { return inv.entriesOf(ctx, run) },
 		Command: func(run *runs.Run) string {
 			words := []string{program, "runs", "events", "--text"}
-			if o.root.set {
+			if o.root != "" {
 				words = append(words, "--runs-root", store.Root)
 			}
 			return shellLine(append(words, filepath.Base(run.Dir)))
 		},
 	}
-	if !to.set {
+	if to == "" {
 		if err := runsreport.Write(inv.out, list, options); err != nil {
 			return canceledBy(ctx, err)
 		}
@@ -107,14 +104,13 @@ func (inv *invocation) reportRuns(ctx context.Context, o *runFilter, filter runs
 // words returns the flags that choose runs as they were given.
 func (f *runFilter) words() (words []string) {
 	for _, flag := range []struct {
-		name string
-		value
+		name, value string
 	}{
 		{"project", f.project}, {"task", f.task}, {"status", f.status}, {"runtime", f.runtime},
 		{"parent-run", f.parent}, {"since", f.since}, {"older-than", f.olderThan},
 	} {
-		if flag.set {
-			words = append(words, "--"+flag.name, flag.text)
+		if flag.value != "" {
+			words = append(words, "--"+flag.name, flag.value)
 		}
 	}
 	return words

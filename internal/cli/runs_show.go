@@ -11,30 +11,28 @@ import (
 	"text/tabwriter"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runs"
 )
 
-func (inv *invocation) runsShowCommand() *command {
-	var root value
-	return &command{
-		name:      "show",
-		purpose:   "say what is known of a run",
-		arguments: "RUN",
-		min:       1,
-		max:       1,
-		details: `Prints what the record of a run says, the runs it belongs with (what was tried
+func (inv *invocation) runsShowCommand() *urfave.Command {
+	var root string
+	return &urfave.Command{
+		Name:      "show",
+		Usage:     "say what is known of a run",
+		ArgsUsage: "RUN",
+		Description: `Prints what the record of a run says, the runs it belongs with (what was tried
 before and after it for the same purpose, what started it and what it started) and
 its files.`,
-		json:  true,
-		flags: []*commandFlag{runsRootFlag(&root)},
-		examples: []example{
-			{"why did it fail?", "bus-agent runs show latest"},
-			{"where are its files?", "bus-agent runs show latest --format json"},
-		},
-		exits: exitCodes("it was printed", "the record cannot be read"),
-		words: inv.runWords(&root, false),
-		run: func(ctx context.Context, call call) error {
+		Flags: []urfave.Flag{runsRootFlag(&root)},
+		UsageText: inv.usageText(exitCodes("it was printed", "the record cannot be read"),
+			example{"why did it fail?", "bus-agent runs show latest"},
+			example{"where are its files?", "bus-agent runs show latest --format json"},
+		),
+		BashComplete: completes(inv.runWords(&root, false)),
+		Action: inv.action(hasJSON, func(ctx context.Context, call call) error {
 			store, run, err := inv.findRun(ctx, root, call.args[0])
 			if err != nil {
 				return err
@@ -47,7 +45,7 @@ its files.`,
 				return inv.out.printJSON(details)
 			}
 			return inv.out.print(details.text())
-		},
+		}),
 	}
 }
 

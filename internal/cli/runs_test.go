@@ -28,16 +28,16 @@ func TestMoments(t *testing.T) {
 		"2026-11-01T13:30:05":       time.Date(2026, 11, 1, 13, 30, 5, 0, time.Local),
 		"2026-11-01T13:30:05+02:00": time.Date(2026, 11, 1, 11, 30, 5, 0, time.UTC),
 	} {
-		if got, err := moment("since", value{text: text, set: true}, now); err != nil || !got.Equal(want) {
+		if got, err := moment("since", text, now); err != nil || !got.Equal(want) {
 			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "7", "d", "-1d", "-1h", "1.5d", "99999999d", "20000w", "65535w", "yesterday", "2026-13-01", "2026-11-01 25:00"} {
-		if got, err := moment("since", value{text: text, set: true}, now); !errors.Is(err, agent.ErrUsage) {
+	for _, text := range []string{"7", "d", "-1d", "-1h", "1.5d", "99999999d", "20000w", "65535w", "yesterday", "2026-13-01", "2026-11-01 25:00"} {
+		if got, err := moment("since", text, now); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%q: %s, %v", text, got, err)
 		}
 	}
-	if got, err := moment("since", value{}, now); !got.IsZero() || err != nil {
+	if got, err := moment("since", "", now); !got.IsZero() || err != nil {
 		t.Error(got, err)
 	}
 }

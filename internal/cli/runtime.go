@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/registry"
@@ -13,70 +15,69 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-func (inv *invocation) runtimeCommand() *command {
-	return &command{
-		name:    "runtime",
-		purpose: "list the runtimes, choose the default one, look for what is wrong",
-		sub: []*command{
+func (inv *invocation) runtimeCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:  "runtime",
+		Usage: "list the runtimes, choose the default one, look for what is wrong",
+		Subcommands: []*urfave.Command{
 			inv.runtimeListCommand(),
 			{
-				name:    "set",
-				purpose: "store what is used by default",
-				sub:     []*command{inv.runtimeDefaultCommand()},
-				exits:   exitCodes("the default was stored", "the preferences cannot be written"),
+				Name:  "set",
+				Usage: "store what is used by default",
+				Subcommands: []*urfave.Command{
+					inv.runtimeDefaultCommand(),
+				},
+				UsageText: inv.usageText(exitCodes("the default was stored", "the preferences cannot be written")),
+				Action:    inv.group,
 			},
 			inv.doctorCommand("runtime doctor"),
 		},
-		exits: exitCodes("the command did what it says"),
+		UsageText: inv.usageText(exitCodes("the command did what it says")),
+		Action:    inv.group,
 	}
 }
 
-func (inv *invocation) runtimeDefaultCommand() *command {
-	return &command{
-		name:      "default",
-		purpose:   "store the runtime that runs when nothing else names one",
-		arguments: "RUNTIME",
-		min:       1,
-		max:       1,
-		details:   `The same as "set runtime": writes the preference ` + runner.KeyRuntime + ".",
-		examples: []example{
-			{"for example", "bus-agent runtime set default " + runtimeHere},
-			{"back to the built-in default", "bus-agent unset runtime"},
-		},
-		exits: exitCodes("the default was stored", "the preferences cannot be written"),
-		words: func(done []string) []string {
+func (inv *invocation) runtimeDefaultCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:        "default",
+		Usage:       "store the runtime that runs when nothing else names one",
+		ArgsUsage:   "RUNTIME",
+		Description: `The same as "set runtime": writes the preference ` + runner.KeyRuntime + ".",
+		UsageText: inv.usageText(exitCodes("the default was stored", "the preferences cannot be written"),
+			example{"for example", "bus-agent runtime set default " + runtimeHere},
+			example{"back to the built-in default", "bus-agent unset runtime"},
+		),
+		BashComplete: completes(func(done []string) []string {
 			if len(done) > 0 {
 				return nil
 			}
 			return inv.stored.registry.Tokens()
-		},
-		run: func(ctx context.Context, call call) error {
+		}),
+		Action: inv.action(0, func(ctx context.Context, call call) error {
 			if _, _, err := inv.stored.registry.ParseToken(call.args[0]); err != nil {
 				return err
 			}
 			return preferences.SetDefaultRuntime(ctx, call.args[0])
-		},
+		}),
 	}
 }
 
-func (inv *invocation) runtimeListCommand() *command {
-	return &command{
-		name:    "list",
-		purpose: "list every runtime, whether it can be used, and how it holds sessions",
-		details: `Nothing is started. The default is that of sessions in this directory: what
+func (inv *invocation) runtimeListCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:  "list",
+		Usage: "list every runtime, whether it can be used, and how it holds sessions",
+		Description: `Nothing is started. The default is that of sessions in this directory: what
 BUS_AGENT or the preference bus-agent.runtime names, or else .gastown/runtime.json
 in this directory or the nearest above it, or else .gastown/runtimes.json in your
 home, or else the first one that is available. The two files name a runtime and
 nothing else; "run" does not read them.`,
-		json: true,
-		examples: []example{
-			{"what is there?", "bus-agent runtime list"},
-			{"the same for a script", "bus-agent runtime list --format json"},
-		},
-		exits: exitCodes("the list was printed"),
-		run: func(ctx context.Context, _ call) error {
+		UsageText: inv.usageText(exitCodes("the list was printed"),
+			example{"what is there?", "bus-agent runtime list"},
+			example{"the same for a script", "bus-agent runtime list --format json"},
+		),
+		Action: inv.action(hasJSON, func(ctx context.Context, _ call) error {
 			return inv.listRuntimes(ctx)
-		},
+		}),
 	}
 }
 

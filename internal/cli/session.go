@@ -4,20 +4,22 @@ import (
 	"context"
 	"errors"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/control"
 )
 
-func (inv *invocation) sessionCommand() *command {
-	return &command{
-		name:    "session",
-		purpose: "talk with agents that go on running",
-		details: `A session is a conversation of many turns with one agent. It goes on in the
+func (inv *invocation) sessionCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:  "session",
+		Usage: "talk with agents that go on running",
+		Description: `A session is a conversation of many turns with one agent. It goes on in the
 background when the command that started it has ended: each session has a small
 process of its own that holds it, and ends with it.
 
 Sessions are called by their name, their ID, or the beginning of one ID.`,
-		sub: []*command{
+		Subcommands: []*urfave.Command{
 			inv.sessionStartCommand(),
 			inv.sessionSendCommand(),
 			inv.sessionWatchCommand(),
@@ -29,12 +31,12 @@ Sessions are called by their name, their ID, or the beginning of one ID.`,
 			inv.sessionStopCommand(),
 			inv.sessionResumeCommand(),
 		},
-		examples: []example{
-			{"start one", "bus-agent session start --agent " + runtimeHere + " --name tour"},
-			{"talk with it", `bus-agent session send tour "What is this?"`},
-			{"end it", "bus-agent session stop tour"},
-		},
-		exits: exitCodes("the command did what it says"),
+		UsageText: inv.usageText(exitCodes("the command did what it says"),
+			example{"start one", "bus-agent session start --agent " + runtimeHere + " --name tour"},
+			example{"talk with it", `bus-agent session send tour "What is this?"`},
+			example{"end it", "bus-agent session stop tour"},
+		),
+		Action: inv.group,
 	}
 }
 
@@ -88,13 +90,13 @@ func allSessions(control.Entry) bool { return true }
 
 // messageText returns what is said to an agent: the argument, where there is one,
 // or what --prompt names.
-func (inv *invocation) messageText(ctx context.Context, args []string, prompt value) (string, error) {
+func (inv *invocation) messageText(ctx context.Context, args []string, prompt string) (string, error) {
 	switch {
-	case len(args) > 0 && prompt.set:
+	case len(args) > 0 && prompt != "":
 		return "", agent.Usagef("the message is given twice, as an argument and by --prompt")
-	case prompt.set:
-		text, err := inv.readInput(ctx, "--prompt", prompt.text)
-		return notEmpty(text, "--prompt "+quote(prompt.text)+" is", err)
+	case prompt != "":
+		text, err := inv.readInput(ctx, "--prompt", prompt)
+		return notEmpty(text, "--prompt "+quote(prompt)+" is", err)
 	case len(args) > 0:
 		return notEmpty(args[0], "the message is", nil)
 	}
@@ -102,7 +104,7 @@ func (inv *invocation) messageText(ctx context.Context, args []string, prompt va
 }
 
 // neededText is messageText where there must be one.
-func (inv *invocation) neededText(ctx context.Context, args []string, prompt value) (string, error) {
+func (inv *invocation) neededText(ctx context.Context, args []string, prompt string) (string, error) {
 	text, err := inv.messageText(ctx, args, prompt)
 	if err == nil && text == "" {
 		err = agent.Usagef("there is no message; give it as an argument or by --prompt FILE")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/session/control"
@@ -18,25 +20,22 @@ happens in sessions, beside the hooks of the command that starts one:
                              the line on its standard input
 The events are SessionStart, SessionStop, OnMessage and OnError.`
 
-func (o *startOptions) hookFileFlag() *commandFlag {
-	return option("hook-file", "append a line of JSON to `FILE` for each event; can be repeated", &o.hookFiles)
+func (o *startOptions) hookFileFlag() urfave.Flag {
+	return list("hook-file", "append a line of JSON to `FILE` for each event; can be repeated", &o.hookFiles)
 }
 
-func (o *startOptions) hookCommandFlag() *commandFlag {
-	return option("hook-command", "run `COMMAND`, a program or a JSON list of it and its arguments, for each event; can be repeated", &o.hookCommands)
+func (o *startOptions) hookCommandFlag() urfave.Flag {
+	return list("hook-command", "run `COMMAND`, a program or a JSON list of it and its arguments, for each event; can be repeated", &o.hookCommands)
 }
 
 // addHooks adds the hooks that the flags name.
 func (inv *invocation) addHooks(o *startOptions, s *control.Settings) error {
-	for _, name := range o.hookFiles.list {
-		if name == "" {
-			return agent.Usagef("--hook-file is given an empty value; leave it out or name something")
-		}
+	for _, name := range o.hookFiles.Value() {
 		if err := inv.addHook(s, "--hook-file", control.SinkSpec{File: inv.env.abs(name)}); err != nil {
 			return err
 		}
 	}
-	for _, text := range o.hookCommands.list {
+	for _, text := range o.hookCommands.Value() {
 		words := []string{text}
 		if strings.HasPrefix(text, "[") {
 			words = nil

@@ -10,26 +10,26 @@ import (
 	"text/tabwriter"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
 
-func (inv *invocation) sessionListCommand() *command {
+func (inv *invocation) sessionListCommand() *urfave.Command {
 	var every bool
-	return &command{
-		name:    "list",
-		purpose: "list the sessions",
-		details: `Prints the sessions that run and those that have crashed, a line each, oldest
+	return &urfave.Command{
+		Name:  "list",
+		Usage: "list the sessions",
+		Description: `Prints the sessions that run and those that have crashed, a line each, oldest
 first: ID, name, runtime, state, age, directory. The states are starting, ready,
 running (a turn), waiting (for an answer to a question), stopping, stopped, crashed,
 elsewhere (on another machine or in another container) and unreachable.`,
-		json:     true,
-		flags:    []*commandFlag{toggle("all", "list those that have stopped too", &every)},
-		examples: []example{{"what goes on here?", "bus-agent session list"}},
-		exits:    exitCodes("the list was printed; it may be empty"),
-		run: func(ctx context.Context, _ call) error {
+		Flags:     []urfave.Flag{toggle("all", "list those that have stopped too", &every)},
+		UsageText: inv.usageText(exitCodes("the list was printed; it may be empty"), example{"what goes on here?", "bus-agent session list"}),
+		Action: inv.action(hasJSON, func(ctx context.Context, _ call) error {
 			return inv.listSessions(ctx, every)
-		},
+		}),
 	}
 }
 
@@ -70,20 +70,16 @@ func (inv *invocation) listSessions(ctx context.Context, every bool) error {
 	return inv.out.print(b.String())
 }
 
-func (inv *invocation) sessionShowCommand() *command {
-	return &command{
-		name:      "show",
-		purpose:   "say what a session is and what it does",
-		arguments: "ID",
-		min:       1,
-		max:       1,
-		details: `Prints what is known of a session, with the questions for permission that are
+func (inv *invocation) sessionShowCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:      "show",
+		Usage:     "say what a session is and what it does",
+		ArgsUsage: "ID",
+		Description: `Prints what is known of a session, with the questions for permission that are
 open.`,
-		json:     true,
-		examples: []example{{"is it busy? does it ask for something?", "bus-agent session show review"}},
-		exits:    exitCodes("it was printed"),
-		words:    inv.sessionWords(allSessions),
-		run: func(ctx context.Context, call call) error {
+		UsageText:    inv.usageText(exitCodes("it was printed"), example{"is it busy? does it ask for something?", "bus-agent session show review"}),
+		BashComplete: completes(inv.sessionWords(allSessions)),
+		Action: inv.action(hasJSON, func(ctx context.Context, call call) error {
 			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
@@ -96,7 +92,7 @@ open.`,
 				return inv.out.printJSON(status)
 			}
 			return inv.out.print(inv.statusText(&status))
-		},
+		}),
 	}
 }
 

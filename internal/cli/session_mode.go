@@ -3,22 +3,20 @@ package cli
 import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+
+	urfave "github.com/urfave/cli/v2"
 )
 
-func (o *startOptions) modeFlag() *commandFlag {
-	o.mode.words = words([]session.Mode{session.ModeMinimal, session.ModeTmux})
-	return option("mode", "`MODE` of the agent: minimal, by its protocol, or tmux, as people see it in a terminal (default: minimal)", &o.mode)
+func (o *startOptions) modeFlag() urfave.Flag {
+	return option("mode", "`MODE` of the agent: minimal, by its protocol, or tmux, as people see it in a terminal (default: minimal)", &o.mode).of(words(session.ModeMinimal, session.ModeTmux))
 }
 
 // parseMode returns the mode that was asked for.
 func (o *startOptions) parseMode() (session.Mode, error) {
-	if !o.mode.set {
+	if o.mode == "" {
 		return session.ModeMinimal, nil
 	}
-	if o.mode.text == "" {
-		return "", agent.Usagef("--mode is given an empty value; it is minimal or tmux")
-	}
-	mode, err := session.ParseMode(o.mode.text)
+	mode, err := session.ParseMode(o.mode)
 	if err != nil {
 		return "", agent.Usagef("--mode: %w", err)
 	}

@@ -3,47 +3,42 @@ package cli
 import (
 	"context"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/control"
 )
 
-func promptFlag(v *value) *commandFlag {
-	v.files = true
-	return option("prompt", "read the message from `FILE`, - for standard input", v)
+func promptFlag(v *string) urfave.Flag {
+	return option("prompt", "read the message from `FILE`, - for standard input", v).of(files)
 }
 
-func (inv *invocation) sessionSendCommand() *command {
-	var prompt, output, timeout value
+func (inv *invocation) sessionSendCommand() *urfave.Command {
+	var prompt, output, timeout string
 	var noWait bool
-	output.words = func() []string { return []string{"text", "events", "json"} }
-	return &command{
-		name:      "send",
-		purpose:   "say something to an agent and wait for its answer",
-		arguments: "ID [TEXT]",
-		min:       1,
-		max:       2,
-		details: `Queues a message for a turn of its own and waits for the end of that turn. As
+	return &urfave.Command{
+		Name:      "send",
+		Usage:     "say something to an agent and wait for its answer",
+		ArgsUsage: "ID [TEXT]",
+		Description: `Queues a message for a turn of its own and waits for the end of that turn. As
 with "run", standard error shows the conversation and standard output gets the
 final answer alone. The output format events prints the events of the turn instead,
 json (or --format json) one object at the end, the same as "run" prints.
 
 Ctrl-C ends the waiting; the turn goes on.`,
-		json: true,
-		flags: []*commandFlag{
+		Flags: []urfave.Flag{
 			promptFlag(&prompt),
-			option("output-format", "print `OUTPUT`: text, events or json (default: text)", &output),
+			option("output-format", "print `OUTPUT`: text, events or json (default: text)", &output).of(words("text", "events", "json")),
 			option("timeout", "interrupt the turn when it takes longer than `DURATION` (default: that of the session)", &timeout),
 			toggle("no-wait", "queue the message and go; --format json tells the number of its turn", &noWait),
 		},
-		examples: []example{
-			{"a question", `bus-agent session send review "What does this project do?"`},
-			{"a message from a pipe, the answer into a file", `echo "Write a haiku about it" | bus-agent session send review --prompt - 2>/dev/null > haiku.txt`},
-			{"work that nobody waits for", `bus-agent session send review --no-wait "Run the tests"`},
-		},
-		exits: exitCodes("the turn succeeded, or the message is queued", "the turn failed or was interrupted, or the session has ended"),
-		words: inv.sessionWords(control.Entry.Served),
-		slow:  true,
-		run: func(ctx context.Context, call call) error {
+		UsageText: inv.usageText(exitCodes("the turn succeeded, or the message is queued", "the turn failed or was interrupted, or the session has ended"),
+			example{"a question", `bus-agent session send review "What does this project do?"`},
+			example{"a message from a pipe, the answer into a file", `echo "Write a haiku about it" | bus-agent session send review --prompt - 2>/dev/null > haiku.txt`},
+			example{"work that nobody waits for", `bus-agent session send review --no-wait "Run the tests"`},
+		),
+		BashComplete: completes(inv.sessionWords(control.Entry.Served)),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			text, err := inv.neededText(ctx, call.args[1:], prompt)
 			if err != nil {
 				return err
@@ -64,29 +59,26 @@ Ctrl-C ends the waiting; the turn goes on.`,
 				return inv.sendAndGo(ctx, client, entry, m)
 			}
 			return inv.sendAndWait(ctx, client, entry, m, format)
-		},
+		}),
 	}
 }
 
 // sendFormat returns what is printed of a turn: text, events or json.
-func (inv *invocation) sendFormat(output value) (string, error) {
-	switch output.text {
+func (inv *invocation) sendFormat(output string) (string, error) {
+	switch output {
 	case "":
-		if output.set {
-			return "", agent.Usagef("--output-format is given an empty value; leave it out or name something")
-		}
 	case "text", "events", "json":
-		if inv.global.json() && output.text == "events" {
+		if inv.global.json() && output == "events" {
 			return "", agent.Usagef("--output-format events and --format json both want standard output; leave one out")
 		}
 	default:
-		return "", agent.Usagef("output format %q is not one of text, events, json", output.text)
+		return "", agent.Usagef("output format %q is not one of text, events, json", output)
 	}
 	switch {
 	case inv.global.json():
 		return "json", nil
-	case output.set:
-		return output.text, nil
+	case output != "":
+		return output, nil
 	}
 	return "text", nil
 }
@@ -148,26 +140,19 @@ func (inv *invocation) turnWatcher(v *view, entry control.Entry, format string) 
 	}
 }
 
-func (inv *invocation) sessionSteerCommand() *command {
-	var prompt value
-	return &command{
-		name:      "steer",
-		purpose:   "say something to an agent while it works",
-		arguments: "ID [TEXT]",
-		min:       1,
-		max:       2,
-		details: `Adds a message to the turn that is running. Where none is, or the runtime cannot
+func (inv *invocation) sessionSteerCommand() *urfave.Command {
+	var prompt string
+	return &urfave.Command{
+		Name:      "steer",
+		Usage:     "say something to an agent while it works",
+		ArgsUsage: "ID [TEXT]",
+		Description: `Adds a message to the turn that is running. Where none is, or the runtime cannot
 be steered, the message becomes the next turn, before those that wait. Nothing waits
 for the answer; "session watch" shows it.`,
-		json:  true,
-		flags: []*commandFlag{promptFlag(&prompt)},
-		examples: []example{
-			{"a hint", `bus-agent session steer review "Leave out the tests"`},
-		},
-		exits: exitCodes("the message has arrived, or is the next turn", "the session has ended"),
-		words: inv.sessionWords(control.Entry.Served),
-		slow:  true,
-		run: func(ctx context.Context, call call) error {
+		Flags:        []urfave.Flag{promptFlag(&prompt)},
+		UsageText:    inv.usageText(exitCodes("the message has arrived, or is the next turn", "the session has ended"), example{"a hint", `bus-agent session steer review "Leave out the tests"`}),
+		BashComplete: completes(inv.sessionWords(control.Entry.Served)),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			text, err := inv.neededText(ctx, call.args[1:], prompt)
 			if err != nil {
 				return err
@@ -186,6 +171,6 @@ for the answer; "session watch" shows it.`,
 				inv.screen.info("it could not be added to a running turn; it is a turn of its own")
 			}
 			return nil
-		},
+		}),
 	}
 }

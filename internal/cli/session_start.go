@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/control"
@@ -21,8 +23,8 @@ const startTime = 3 * time.Minute
 // startOptions are the flags of "session start" as they were given.
 type startOptions struct {
 	runOptions
-	name, idle, turnTimeout, approvalTimeout, bead, mode value
-	hookFiles, hookCommands                              values
+	name, idle, turnTimeout, approvalTimeout, bead, mode string
+	hookFiles, hookCommands                              urfave.StringSlice
 }
 
 // sharedFlags are those that start has in common with run.
@@ -32,10 +34,10 @@ var sharedFlags = []string{
 	"record", "runs-root", "project", "task", "parent-run",
 }
 
-func (o *startOptions) flags(inv *invocation) []*commandFlag {
-	var list []*commandFlag
+func (o *startOptions) flags(inv *invocation) []urfave.Flag {
+	var list []urfave.Flag
 	for _, f := range o.runOptions.flags(inv) {
-		if slices.Contains(sharedFlags, f.name) {
+		if slices.Contains(sharedFlags, f.Names()[0]) {
 			list = append(list, f)
 		}
 	}
@@ -52,41 +54,34 @@ func (o *startOptions) flags(inv *invocation) []*commandFlag {
 	)
 }
 
-func (o *startOptions) idleFlag() *commandFlag {
+func (o *startOptions) idleFlag() urfave.Flag {
 	return option("idle", "end the session after `DURATION` without a message (default: never)", &o.idle)
 }
 
-func (o *startOptions) turnTimeoutFlag() *commandFlag {
+func (o *startOptions) turnTimeoutFlag() urfave.Flag {
 	return option("turn-timeout", "interrupt each turn that takes longer than `DURATION` (default: no limit)", &o.turnTimeout)
 }
 
-func (o *startOptions) approvalFlag() *commandFlag {
+func (o *startOptions) approvalFlag() urfave.Flag {
 	return option("approval-timeout", "decline what nobody answers for `DURATION` (default: 5m)", &o.approvalTimeout)
 }
 
-func (inv *invocation) sessionStartCommand() *command {
+func (inv *invocation) sessionStartCommand() *urfave.Command {
 	o := &startOptions{}
-	return &command{
-		name:      "start",
-		purpose:   "start an agent and a session with it",
-		arguments: "[PROMPT]",
-		max:       1,
-		details: `Starts an agent, waits until it takes messages, and prints how the session is
+	return &urfave.Command{
+		Name:      "start",
+		Usage:     "start an agent and a session with it",
+		ArgsUsage: "[PROMPT] [-- ARGS]",
+		Description: `Starts an agent, waits until it takes messages, and prints how the session is
 called: its name or, without --name, its ID. PROMPT, or what --prompt names, is the
 first message; nothing waits for its answer.
 
 The agent runs until "session stop", its own end, or --idle. Questions for
 permission wait for "session approve" and are declined after --approval-timeout.`,
-		json:   true,
-		passes: true,
-		flags:  o.flags(inv),
-		examples: []example{
-			{"an agent that may only look, called review", "bus-agent session start --agent " + runtimeHere + " --access read --name review"},
-		},
-		exits: exitCodes("the session is there", "the agent is not installed, or did not start"),
-		words: func([]string) []string { return nil },
-		slow:  true,
-		run: func(ctx context.Context, call call) error {
+		Flags:        o.flags(inv),
+		UsageText:    inv.usageText(exitCodes("the session is there", "the agent is not installed, or did not start"), example{"an agent that may only look, called review", "bus-agent session start --agent " + runtimeHere + " --access read --name review"}),
+		BashComplete: completes(func([]string) []string { return nil }),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			opts, err := inv.sessionOptions(ctx, o, call.rest)
 			if err != nil {
 				return err
@@ -95,7 +90,7 @@ permission wait for "session approve" and are declined after --approval-timeout.
 				return err
 			}
 			return inv.startSession(ctx, o.name, opts)
-		},
+		}),
 	}
 }
 
@@ -109,7 +104,7 @@ func (inv *invocation) sessionOptions(ctx context.Context, o *startOptions, rest
 		Runtime: req.Runtime, WorkDir: req.Workdir, Model: req.Model, ReasoningEffort: req.ReasoningEffort, Verbosity: req.Verbosity,
 		Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs, Args: rest,
 		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, RequireConfigured: o.requireConfigured,
-		StartTimeout: cmp.Or(req.Timeout, startTime), Bead: o.bead.text,
+		StartTimeout: cmp.Or(req.Timeout, startTime), Bead: o.bead,
 	}}
 	if opts.Mode, err = o.parseMode(); err != nil {
 		return opts, err
@@ -137,17 +132,17 @@ func environMap(list []string) map[string]string {
 // request.
 func (inv *invocation) sessionRequest(o *runOptions) (agent.Request, error) {
 	req := agent.Request{
-		Runtime: o.agent.text, Workdir: inv.env.Dir, Model: o.model.text, AllowCommands: o.allowCommands.list,
-		Env: o.env.list, Resume: o.resume.text, TrustWorkspace: o.trustWorkspace, RequireInstructions: o.requireAgentsMD,
+		Runtime: o.agent, Workdir: inv.env.Dir, Model: o.model, AllowCommands: o.allowCommands.Value(),
+		Env: o.env.Value(), Resume: o.resume, TrustWorkspace: o.trustWorkspace, RequireInstructions: o.requireAgentsMD,
 	}
 	for _, step := range []func() error{
-		o.checkEmpty,
+		o.checkAlone,
 		func() error { return inv.checkRuntime(o) },
 		func() error { return o.parseWords(&req) },
 		func() error { return o.parseNumbers(&req) },
 		func() error { return inv.parsePaths(o, &req) },
 		func() error { return settlePaths(&req) },
-		func() error { return checkEnv(o.env.list) },
+		func() error { return checkEnv(o.env.Value()) },
 	} {
 		if err := step(); err != nil {
 			return agent.Request{}, err
@@ -179,11 +174,11 @@ func (o *startOptions) times(s *control.Settings) error {
 }
 
 // parseDuration parses the value of a flag where it was given.
-func parseDuration(flag string, v value, to *time.Duration) error {
-	if !v.set {
+func parseDuration(flag string, v string, to *time.Duration) error {
+	if v == "" {
 		return nil
 	}
-	d, err := runner.ParseTimeout(v.text)
+	d, err := runner.ParseTimeout(v)
 	if err != nil {
 		return agent.Usagef("--%s: %w", flag, err)
 	}
@@ -192,11 +187,8 @@ func parseDuration(flag string, v value, to *time.Duration) error {
 }
 
 // startSession starts a session and prints how it is called.
-func (inv *invocation) startSession(ctx context.Context, name value, opts control.StartOptions) error {
-	if name.set && name.text == "" {
-		return agent.Usagef("--name is given an empty value; leave it out or name something")
-	}
-	opts.Name = name.text
+func (inv *invocation) startSession(ctx context.Context, name string, opts control.StartOptions) error {
+	opts.Name = name
 	client, err := inv.sessions()
 	if err != nil {
 		return err

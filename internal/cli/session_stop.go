@@ -6,34 +6,32 @@ import (
 	"fmt"
 	"slices"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/session/control"
 )
 
-func (inv *invocation) sessionStopCommand() *command {
-	var reason value
-	return &command{
-		name:      "stop",
-		purpose:   "end a session",
-		arguments: "ID",
-		min:       1,
-		max:       1,
-		details: `Ends the agent and everything it has started, and returns when nothing of it is
+func (inv *invocation) sessionStopCommand() *urfave.Command {
+	var reason string
+	return &urfave.Command{
+		Name:      "stop",
+		Usage:     "end a session",
+		ArgsUsage: "ID",
+		Description: `Ends the agent and everything it has started, and returns when nothing of it is
 left. A running turn is given up, and messages that wait are not delivered. A
 session that has ended is left as it is. Of one that has crashed, what lives on is
 ended, and it is marked as stopped. One that cannot be asked to end, because its
 socket is gone or an older version holds it, is ended by SIGTERM to its process.`,
-		flags:    []*commandFlag{option("reason", "write down `TEXT` as the reason", &reason)},
-		examples: []example{{"that is all", `bus-agent session stop review --reason "all done"`}},
-		exits:    exitCodes("the session has ended", "it could not be ended"),
-		words:    inv.sessionWords(control.Entry.Served),
-		slow:     true,
-		run: func(ctx context.Context, call call) error {
+		Flags:        []urfave.Flag{option("reason", "write down `TEXT` as the reason", &reason)},
+		UsageText:    inv.usageText(exitCodes("the session has ended", "it could not be ended"), example{"that is all", `bus-agent session stop review --reason "all done"`}),
+		BashComplete: completes(inv.sessionWords(control.Entry.Served)),
+		Action: inv.action(slow, func(ctx context.Context, call call) error {
 			client, entry, err := inv.findSession(call.args[0])
 			if err != nil {
 				return err
 			}
 			defer inv.removeLeft(context.WithoutCancel(ctx), entry)
-			text := reason.text
+			text := reason
 			if text == "" {
 				text = "stopped"
 			}
@@ -43,37 +41,32 @@ socket is gone or an older version holds it, is ended by SIGTERM to its process.
 				err = client.Terminate(ctx, entry)
 			}
 			return canceledBy(ctx, err)
-		},
+		}),
 	}
 }
 
-func (inv *invocation) sessionResumeCommand() *command {
+func (inv *invocation) sessionResumeCommand() *urfave.Command {
 	o := &startOptions{}
-	return &command{
-		name:      "resume",
-		purpose:   "go on with a session that has ended",
-		arguments: "ID [PROMPT]",
-		min:       1,
-		max:       2,
-		details: `Starts the agent again with what it remembers of a session that has ended or
+	return &urfave.Command{
+		Name:      "resume",
+		Usage:     "go on with a session that has ended",
+		ArgsUsage: "ID [PROMPT]",
+		Description: `Starts the agent again with what it remembers of a session that has ended or
 crashed, under the same name and ID and with the same settings. Variables of --env
 are not remembered; they are given again. Hooks are added to those that there are.
 PROMPT, or what --prompt names, is the next message.`,
-		json: true,
-		flags: []*commandFlag{
+		Flags: []urfave.Flag{
 			promptFlag(&o.prompt),
-			option("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
+			list("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
 			o.idleFlag(),
 			o.turnTimeoutFlag(),
 			o.approvalFlag(),
 			o.hookFileFlag(),
 			o.hookCommandFlag(),
 		},
-		examples: []example{{"where were we?", "bus-agent session resume review"}},
-		exits:    exitCodes("the session is there again", "the agent cannot go on with it"),
-		words:    inv.sessionWords(endedSessions),
-		slow:     true,
-		run: func(ctx context.Context, call call) error {
+		UsageText:    inv.usageText(exitCodes("the session is there again", "the agent cannot go on with it"), example{"where were we?", "bus-agent session resume review"}),
+		BashComplete: completes(inv.sessionWords(endedSessions)),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			text, err := inv.messageText(ctx, call.args[1:], o.prompt)
 			if err != nil {
 				return err
@@ -92,17 +85,17 @@ PROMPT, or what --prompt names, is the next message.`,
 				return canceledBy(ctx, err)
 			}
 			return inv.printLabel(ctx, client, entry)
-		},
+		}),
 	}
 }
 
 // resumeOptions turns the flags of "session resume" into options.
 func (inv *invocation) resumeOptions(o *startOptions, entry control.Entry, opts *control.StartOptions) error {
-	if err := checkEnv(o.env.list); err != nil {
+	if err := checkEnv(o.env.Value()); err != nil {
 		return err
 	}
-	opts.Env = environMap(o.env.list)
-	if len(o.hookFiles.list)+len(o.hookCommands.list) > 0 {
+	opts.Env = environMap(o.env.Value())
+	if len(o.hookFiles.Value())+len(o.hookCommands.Value()) > 0 {
 		opts.Hooks = slices.Clone(entry.Hooks)
 	}
 	if err := inv.addHooks(o, &opts.Settings); err != nil {

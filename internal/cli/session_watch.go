@@ -2,7 +2,8 @@ package cli
 
 import (
 	"context"
-	"strconv"
+
+	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
@@ -11,62 +12,48 @@ import (
 
 // watchOptions are the flags of "session watch" as they were given.
 type watchOptions struct {
-	last, until, output value
-	follow              bool
+	last          int
+	until, output string
+	follow        bool
 }
 
-func (inv *invocation) sessionWatchCommand() *command {
-	o := &watchOptions{}
-	o.until.words = func() []string { return []string{string(session.StateReady), string(session.StateWaiting)} }
-	o.output.words = func() []string { return []string{"text", "events"} }
-	return &command{
-		name:      "watch",
-		purpose:   "show what happens in a session",
-		arguments: "ID",
-		min:       1,
-		max:       1,
-		details: `Prints what has happened, as readable text, and with --follow what happens until
+func (inv *invocation) sessionWatchCommand() *urfave.Command {
+	o := &watchOptions{last: -1}
+	return &urfave.Command{
+		Name:      "watch",
+		Usage:     "show what happens in a session",
+		ArgsUsage: "ID",
+		Description: `Prints what has happened, as readable text, and with --follow what happens until
 the session ends. --until ends earlier: at ready, when the agent has nothing to do,
 or at waiting, when it asks for permission. A session that has ended can be watched
 too. With the output format events the events are printed as by "run"; --format json
 prints every record, a line each, with messages, answers and results.`,
-		json: true,
-		flags: []*commandFlag{
+		Flags: []urfave.Flag{
 			toggle("follow", "continue until the session ends", &o.follow),
-			option("last", "begin with the last `N` records; 0 for none (default: all that are kept)", &o.last),
-			option("until", "follow until the session is in `STATE`: ready or waiting", &o.until),
-			option("output-format", "print `OUTPUT`: text or events (default: text)", &o.output),
+			number("last", "begin with the last `N` records; 0 for none (default: all that are kept)", 0, &o.last),
+			option("until", "follow until the session is in `STATE`: ready or waiting", &o.until).of(words(string(session.StateReady), string(session.StateWaiting))),
+			option("output-format", "print `OUTPUT`: text or events (default: text)", &o.output).of(words("text", "events")),
 		},
-		examples: []example{
-			{"wait until it asks for something", "bus-agent session watch review --last 0 --until waiting"},
-			{"what was said up to now", "bus-agent session watch review"},
-		},
-		exits: exitCodes("it was shown", "the session could not be watched to the end"),
-		words: inv.sessionWords(allSessions),
-		slow:  true,
-		run: func(ctx context.Context, call call) error {
+		UsageText: inv.usageText(exitCodes("it was shown", "the session could not be watched to the end"),
+			example{"wait until it asks for something", "bus-agent session watch review --last 0 --until waiting"},
+			example{"what was said up to now", "bus-agent session watch review"},
+		),
+		BashComplete: completes(inv.sessionWords(allSessions)),
+		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			return inv.watchSession(ctx, o, call.args[0])
-		},
+		}),
 	}
 }
 
 func (inv *invocation) watchSession(ctx context.Context, o *watchOptions, handle string) error {
-	last := -1
-	if o.last.set {
-		n, err := strconv.Atoi(o.last.text)
-		if err != nil || n < 0 {
-			return agent.Usagef("--last %q is not a number from 0", o.last.text)
-		}
-		last = n
+	until := session.State(o.until)
+	if o.until != "" && until != session.StateReady && until != session.StateWaiting {
+		return agent.Usagef("state %q is not one of ready, waiting", o.until)
 	}
-	until := session.State(o.until.text)
-	if o.until.set && until != session.StateReady && until != session.StateWaiting {
-		return agent.Usagef("state %q is not one of ready, waiting", o.until.text)
+	if o.output != "" && o.output != "text" && o.output != "events" {
+		return agent.Usagef("output format %q is not one of text, events", o.output)
 	}
-	if o.output.set && o.output.text != "text" && o.output.text != "events" {
-		return agent.Usagef("output format %q is not one of text, events", o.output.text)
-	}
-	if o.output.text == "events" && inv.global.json() {
+	if o.output == "events" && inv.global.json() {
 		return agent.Usagef("--output-format events and --format json both want standard output; leave one out")
 	}
 	client, entry, err := inv.findSession(handle)
@@ -79,10 +66,10 @@ func (inv *invocation) watchSession(ctx context.Context, o *watchOptions, handle
 	switch {
 	case inv.global.json():
 		watcher = inv.recordWatcher()
-	case o.output.text == "events":
+	case o.output == "events":
 		watcher = inv.eventWatcher()
 	}
-	err = client.Watch(ctx, entry, last, o.follow || o.until.set, until, watcher)
+	err = client.Watch(ctx, entry, o.last, o.follow || o.until != "", until, watcher)
 	if lineErr := p.endLine(); err == nil {
 		err = lineErr
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/registry/described"
@@ -19,12 +21,11 @@ type setting struct {
 	arguments string
 	// subject says that the first argument is part of the key: a model or the
 	// ID of a runtime.
-	subject  bool
-	min, max int
-	details  string
-	example  string
-	words    func(inv *invocation, done []string) []string
-	store    func(ctx context.Context, inv *invocation, args []string) error
+	subject bool
+	details string
+	example string
+	words   func(inv *invocation, done []string) []string
+	store   func(ctx context.Context, inv *invocation, args []string) error
 }
 
 // keyFor returns the key of the preference; subject is the first argument
@@ -43,7 +44,7 @@ func settings() []setting {
 	return []setting{
 		{
 			name: "runtime", key: runner.KeyRuntime, purpose: "the runtime that runs when nothing else names one",
-			arguments: "RUNTIME", min: 1, max: 1, example: runtimeHere,
+			arguments: "RUNTIME", example: runtimeHere,
 			words: first(func(inv *invocation) []string { return inv.stored.registry.Tokens() }),
 			store: func(ctx context.Context, inv *invocation, args []string) error {
 				if _, _, err := inv.stored.registry.ParseToken(args[0]); err != nil {
@@ -54,7 +55,7 @@ func settings() []setting {
 		},
 		{
 			name: "model", key: runner.KeyModel, purpose: "the model; auto leaves the choice to the runtime",
-			arguments: "MODEL", min: 1, max: 1, example: "auto",
+			arguments: "MODEL", example: "auto",
 			words: first(func(*invocation) []string { return []string{runner.DefaultModel} }),
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				return preferences.SetDefaultModel(ctx, args[0])
@@ -62,47 +63,47 @@ func settings() []setting {
 		},
 		{
 			name: "model-reasoning-effort", key: runner.KeyReasoningEffort, purpose: "how much the model thinks",
-			arguments: "minimal|low|medium|high|xhigh", min: 1, max: 1, example: "high",
-			words: first(func(*invocation) []string { return words(agent.Efforts())() }),
+			arguments: "minimal|low|medium|high|xhigh", example: "high",
+			words: first(func(*invocation) []string { return words(agent.Efforts()...)() }),
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				return preferences.SetDefaultReasoningEffort(ctx, agent.ReasoningEffort(args[0]))
 			},
 		},
 		{
 			name: "model-verbosity", key: runner.KeyVerbosity, purpose: "how much the model writes",
-			arguments: "low|medium|high", min: 1, max: 1, example: "low",
-			words: first(func(*invocation) []string { return words(agent.Verbosities())() }),
+			arguments: "low|medium|high", example: "low",
+			words: first(func(*invocation) []string { return words(agent.Verbosities()...)() }),
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				return preferences.SetDefaultVerbosity(ctx, agent.Verbosity(args[0]))
 			},
 		},
 		{
 			name: "model-reasoning-effort-for-model", key: runner.KeyReasoningEffortForModel, purpose: "how much one model thinks",
-			arguments: "MODEL minimal|low|medium|high|xhigh", subject: true, min: 2, max: 2, example: "gpt-5.5 high",
-			words: second(func(*invocation) []string { return words(agent.Efforts())() }),
+			arguments: "MODEL minimal|low|medium|high|xhigh", subject: true, example: "gpt-5.5 high",
+			words: second(func(*invocation) []string { return words(agent.Efforts()...)() }),
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				return preferences.SetDefaultReasoningEffortForModel(ctx, args[0], agent.ReasoningEffort(args[1]))
 			},
 		},
 		{
 			name: "model-verbosity-for-model", key: runner.KeyVerbosityForModel, purpose: "how much one model writes",
-			arguments: "MODEL low|medium|high", subject: true, min: 2, max: 2, example: "gpt-5.5 low",
-			words: second(func(*invocation) []string { return words(agent.Verbosities())() }),
+			arguments: "MODEL low|medium|high", subject: true, example: "gpt-5.5 low",
+			words: second(func(*invocation) []string { return words(agent.Verbosities()...)() }),
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				return preferences.SetDefaultVerbosityForModel(ctx, args[0], agent.Verbosity(args[1]))
 			},
 		},
 		{
 			name: "output-format", key: runner.KeyOutputFormat, purpose: "what run prints",
-			arguments: "text|ndjson|events", min: 1, max: 1, example: "events",
-			words: first(func(*invocation) []string { return words(agent.OutputFormats())() }),
+			arguments: "text|ndjson|events", example: "events",
+			words: first(func(*invocation) []string { return words(agent.OutputFormats()...)() }),
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				return preferences.SetDefaultOutputFormat(ctx, agent.OutputFormat(args[0]))
 			},
 		},
 		{
 			name: "timeout", key: runner.KeyTimeout, purpose: "how long a run may take",
-			arguments: "DURATION", min: 1, max: 1, example: "30m",
+			arguments: "DURATION", example: "30m",
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				d, err := runner.ParseTimeout(args[0])
 				if err != nil {
@@ -116,7 +117,7 @@ func settings() []setting {
 		listSetting("disable", runner.KeyDisable, "runtimes that may not be used; wins over enable", preferences.SetDefaultDisable),
 		{
 			name: "record", key: runner.KeyRecord, purpose: "whether runs are recorded",
-			arguments: "off|on|required", min: 1, max: 1, example: "on",
+			arguments: "off|on|required", example: "on",
 			words: first(func(*invocation) []string { return recordWords() }),
 			store: func(ctx context.Context, _ *invocation, args []string) error {
 				return preferences.SetDefaultRecord(ctx, args[0])
@@ -125,13 +126,13 @@ func settings() []setting {
 		fallbackSetting(),
 		{
 			name: "hooks", key: runner.KeyHooks, purpose: "who is told what happens in sessions",
-			arguments: "JSON", min: 1, max: 1, example: `'[{"file":"/var/log/agents.ndjson"},{"command":["notify","agent"]}]'`,
+			arguments: "JSON", example: `'[{"file":"/var/log/agents.ndjson"},{"command":["notify","agent"]}]'`,
 			details: hooksDetails,
 			store:   storeHooks,
 		},
 		{
 			name: "runtime-definition", key: runner.KeyRuntimes, purpose: "a runtime described in JSON",
-			arguments: "ID JSON", subject: true, min: 2, max: 2, example: `mine '{"executables":["mine"],"install_url":"https://example.com"}'`,
+			arguments: "ID JSON", subject: true, example: `mine '{"executables":["mine"],"install_url":"https://example.com"}'`,
 			details: definitionDetails,
 			words:   first(func(inv *invocation) []string { return inv.stored.describedIDs() }),
 			store:   setRuntimeDefinition,
@@ -170,7 +171,7 @@ those built in. Its members:
 func listSetting(name, key, purpose string, set func(context.Context, []string) error) setting {
 	return setting{
 		name: name, key: key, purpose: purpose,
-		arguments: "RUNTIME...", min: 1, max: -1, example: runtimeHere,
+		arguments: "RUNTIME...", example: runtimeHere,
 		details: "The runtimes are separated by spaces or commas. Name them without a variant.",
 		words: func(inv *invocation, _ []string) []string {
 			var ids []string
@@ -235,38 +236,38 @@ func nth(n int, list func(*invocation) []string) func(*invocation, []string) []s
 	}
 }
 
-func (inv *invocation) setCommand() *command {
-	c := &command{
-		name:    "set",
-		purpose: "store a default",
-		details: `Defaults are kept in your BusDK preferences. They hold until a flag or an
+func (inv *invocation) setCommand() *urfave.Command {
+	exits := exitCodes("the default was stored", "the preferences cannot be written")
+	c := &urfave.Command{
+		Name:  "set",
+		Usage: "store a default",
+		Description: `Defaults are kept in your BusDK preferences. They hold until a flag or an
 environment variable says otherwise; "config show" tells what is in effect.`,
-		examples: []example{
-			{"run a certain agent by default", "bus-agent set runtime " + runtimeHere},
-			{"give a run half an hour", "bus-agent set timeout 30m"},
-		},
-		exits: exitCodes("the default was stored", "the preferences cannot be written"),
+		UsageText: inv.usageText(exits,
+			example{"run a certain agent by default", "bus-agent set runtime " + runtimeHere},
+			example{"give a run half an hour", "bus-agent set timeout 30m"},
+		),
+		Action: inv.group,
 	}
 	for _, s := range settings() {
-		c.sub = append(c.sub, &command{
-			name:      s.name,
-			purpose:   "store " + s.purpose,
-			arguments: s.arguments,
-			min:       s.min,
-			max:       s.max,
-			details:   strings.TrimSpace("Writes the preference " + s.keyPattern() + ".\n" + s.details),
-			examples:  []example{{"for example", "bus-agent set " + s.name + " " + s.example}, {"back to the built-in default", "bus-agent unset " + s.unsetExample()}},
-			exits:     c.exits,
-			slow:      true,
-			words: func(done []string) []string {
+		c.Subcommands = append(c.Subcommands, &urfave.Command{
+			Name:        s.name,
+			Usage:       "store " + s.purpose,
+			ArgsUsage:   s.arguments,
+			Description: strings.TrimSpace("Writes the preference " + s.keyPattern() + ".\n" + s.details),
+			UsageText: inv.usageText(exits,
+				example{"for example", "bus-agent set " + s.name + " " + s.example},
+				example{"back to the built-in default", "bus-agent unset " + s.unsetExample()},
+			),
+			BashComplete: completes(func(done []string) []string {
 				if s.words == nil {
 					return nil
 				}
 				return s.words(inv, done)
-			},
-			run: func(ctx context.Context, call call) error {
+			}),
+			Action: inv.action(slow, func(ctx context.Context, call call) error {
 				return s.store(ctx, inv, call.args)
-			},
+			}),
 		})
 	}
 	return c

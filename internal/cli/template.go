@@ -4,48 +4,49 @@ import (
 	"context"
 	"strings"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/render"
 )
 
-func (inv *invocation) renderCommand() *command {
-	var template, inline value
-	var vars values
-	template.files = true
-	return &command{
-		name:    "render",
-		purpose: "fill in a prompt template and print it",
-		details: `Every {{NAME}} in the template is replaced by its value; a value is never
+func (inv *invocation) renderCommand() *urfave.Command {
+	var template, inline string
+	var vars urfave.StringSlice
+	text := option("text", "take `TEXT` as the template", &inline)
+	text.Action = nil // a template can be empty
+	return &urfave.Command{
+		Name:  "render",
+		Usage: "fill in a prompt template and print it",
+		Description: `Every {{NAME}} in the template is replaced by its value; a value is never
 expanded itself. Any other {{...}}, and a NAME without a value, is an error. The
 result is printed byte for byte, without a line break added.`,
-		flags: []*commandFlag{
-			option("template", "read the template from `FILE`, - for standard input", &template),
-			option("text", "take `TEXT` as the template", &inline),
-			option("var", "give a value as `NAME=VALUE`; can be repeated", &vars),
+		Flags: []urfave.Flag{
+			option("template", "read the template from `FILE`, - for standard input", &template).of(files),
+			text,
+			list("var", "give a value as `NAME=VALUE`; can be repeated", &vars),
 		},
-		examples: []example{
-			{"a template on the command line", `bus-agent render --text 'Explain {{WHAT}}.' --var WHAT=main.go`},
-			{"one in a file, run at once", "bus-agent render --template review.md --var BRANCH=main | bus-agent run --prompt -"},
-		},
-		exits: exitCodes("the prompt was printed"),
-		slow:  true,
-		run: func(ctx context.Context, _ call) error {
-			if template.set == inline.set {
+		UsageText: inv.usageText(exitCodes("the prompt was printed"),
+			example{"a template on the command line", `bus-agent render --text 'Explain {{WHAT}}.' --var WHAT=main.go`},
+			example{"one in a file, run at once", "bus-agent render --template review.md --var BRANCH=main | bus-agent run --prompt -"},
+		),
+		Action: inv.action(slow, func(ctx context.Context, call call) error {
+			if call.IsSet("template") == call.IsSet("text") {
 				return agent.Usagef("render needs exactly one of --template and --text")
 			}
-			source := inline.text
-			if template.set {
+			source := inline
+			if template != "" {
 				var err error
-				if source, err = inv.readInput(ctx, "--template", template.text); err != nil {
+				if source, err = inv.readInput(ctx, "--template", template); err != nil {
 					return err
 				}
 			}
-			text, err := renderTemplate(source, vars.list)
+			text, err := renderTemplate(source, vars.Value())
 			if err != nil {
 				return err
 			}
 			return inv.out.print(text)
-		},
+		}),
 	}
 }
 

@@ -4,28 +4,26 @@ import (
 	"context"
 	"strings"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/preferences"
 )
 
-func (inv *invocation) unsetCommand() *command {
-	return &command{
-		name:      "unset",
-		purpose:   "remove a stored default",
-		arguments: "KEY [MODEL|ID]",
-		min:       1,
-		max:       2,
-		details: `KEY is a whole preference key, such as bus-agent.model, or the name that "set"
+func (inv *invocation) unsetCommand() *urfave.Command {
+	return &urfave.Command{
+		Name:      "unset",
+		Usage:     "remove a stored default",
+		ArgsUsage: "KEY [MODEL|ID]",
+		Description: `KEY is a whole preference key, such as bus-agent.model, or the name that "set"
 has for it, such as model, followed by the model or ID where "set" takes one. A
 default that is not stored is no error.`,
-		examples: []example{
-			{"by its name", "bus-agent unset timeout"},
-			{"by its key", "bus-agent unset bus-agent.timeout"},
-			{"for one model", "bus-agent unset model-verbosity-for-model gpt-5.5"},
-		},
-		slow:  true,
-		exits: exitCodes("the default is not stored any more", "the preferences cannot be written"),
-		words: func(done []string) []string {
+		UsageText: inv.usageText(exitCodes("the default is not stored any more", "the preferences cannot be written"),
+			example{"by its name", "bus-agent unset timeout"},
+			example{"by its key", "bus-agent unset bus-agent.timeout"},
+			example{"for one model", "bus-agent unset model-verbosity-for-model gpt-5.5"},
+		),
+		BashComplete: completes(func(done []string) []string {
 			if len(done) == 1 && done[0] == "runtime-definition" {
 				return inv.stored.describedIDs()
 			}
@@ -42,22 +40,22 @@ default that is not stored is no error.`,
 				}
 			}
 			return names
-		},
-		run: func(ctx context.Context, call call) error {
+		}),
+		Action: inv.action(slow, func(ctx context.Context, call call) error {
 			key, err := unsetKey(call.args)
 			if err != nil {
 				return err
 			}
 			return preferences.Unset(ctx, key)
-		},
+		}),
 	}
 }
 
 // unsetKey returns the preference key that the arguments of unset name.
 func unsetKey(args []string) (string, error) {
-	var names []string
+	var known []*urfave.Command
 	for _, s := range settings() {
-		names = append(names, s.name)
+		known = append(known, &urfave.Command{Name: s.name})
 		inside := s.subject && strings.HasPrefix(args[0], s.key+".")
 		switch {
 		case args[0] == s.name && s.subject && (len(args) != 2 || args[1] == ""):
@@ -72,5 +70,5 @@ func unsetKey(args []string) (string, error) {
 			return args[0], nil
 		}
 	}
-	return "", agent.Usagef("unknown preference %q%s", args[0], didYouMean(args[0], names))
+	return "", agent.Usagef("unknown preference %q; %s", args[0], hint(known, args[0]))
 }

@@ -161,7 +161,7 @@ func (v *view) summarize(r agent.Result) {
 // answer prints the final answer, unless the same terminal shows it already.
 func (v *view) answer(result agent.Result) error {
 	inv := v.inv
-	if v.streamed && inv.env.Terminal.SameTerminal && !inv.global.output.set {
+	if v.streamed && inv.env.Terminal.SameTerminal && inv.global.output == "" {
 		return nil
 	}
 	text := formatters.SanitizeString(result.Text)

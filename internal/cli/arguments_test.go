@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,15 +10,14 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// parsed runs parse and returns the line in the form the framework gets.
-func parsed(t *testing.T, args ...string) (line, []string, error) {
-	t.Helper()
+// arranged returns a line and the words that urfave/cli gets.
+func arranged(args ...string) (*line, []string) {
 	inv := newInvocation(&Env{Registry: new(registry.Registry)})
-	l, err := parse(inv.root, args)
-	return l, l.arguments()[1:], err
+	l := inv.arrange(args)
+	return l, l.words()[1:]
 }
 
-func TestParseCanonicalForm(t *testing.T) {
+func TestArrange(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ in, want string }{
 		"nothing":                          {"", ""},
@@ -26,7 +26,9 @@ func TestParseCanonicalForm(t *testing.T) {
 		"short flags stand alone":          {"-vv detect -1v", "--verbose --verbose --verbose detect --first"},
 		"two spellings are one flag":       {"-v --verbose -C a --chdir b detect", "--verbose --verbose --chdir=a --chdir=b detect"},
 		"a value may look like a flag":     {"run --text --agent --agent -x", "run --text=--agent --agent=-x"},
-		"a value may be empty":             {"run --text= --agent", ""},
+		"a value may be empty":             {"run --text= --agent", "run --text= --agent"},
+		"a value may be left out":          {"run --record --text x", "run --record=on --text=x"},
+		"unknown flags stay":               {"-x run --bogus=1 -vx", "-x run --bogus=1 -vx"},
 		"an equals sign in a value":        {"run --var A=b=c", "run --var=A=b=c"},
 		"a comma in a value":               {"run --var A=b,c --add-dir x,y", "run --var=A=b,c --add-dir=x,y"},
 		"a dash is an argument":            {"set model -", "set model -- -"},
@@ -35,16 +37,7 @@ func TestParseCanonicalForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, got, err := parsed(t, strings.Fields(test.in)...)
-			if test.want == "" && test.in != "" {
-				if err == nil {
-					t.Errorf("no error, line %q", got)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, got := arranged(strings.Fields(test.in)...)
 			if diff := cmp.Diff(strings.Fields(test.want), got, cmp.Transformer("empty", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -52,12 +45,9 @@ func TestParseCanonicalForm(t *testing.T) {
 	}
 }
 
-func TestParsePassesArgumentsOn(t *testing.T) {
+func TestArrangeHandsArgumentsOn(t *testing.T) {
 	t.Parallel()
-	l, got, err := parsed(t, "run", "--text", "x", "--", "--help", "-V", "--", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, got := arranged("run", "--text", "x", "--", "--help", "-V", "--", "")
 	if diff := cmp.Diff([]string{"--help", "-V", "--", ""}, l.rest); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -69,61 +59,40 @@ func TestParsePassesArgumentsOn(t *testing.T) {
 	}
 }
 
-func TestParseHelpAndVersionWinOverMistakes(t *testing.T) {
+func TestHelpAndVersionWinOverMistakes(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"run", "--bogus", "-h"}, {"-h", "bogus"}, {"run", "stray", "-h"}, {"-V", "--bogus"}} {
-		if l, _, _ := parsed(t, args...); !l.help && !l.version {
+		if l, _ := arranged(args...); !l.help && !l.version {
 			t.Errorf("%q: neither help nor version was seen", args)
 		}
 	}
-	if l, _, _ := parsed(t, "run", "--text", "-h"); l.help {
+	if l, _ := arranged("run", "--text", "-h"); l.help {
 		t.Error("the value -h was taken for a flag")
 	}
 }
 
-func TestDidYouMean(t *testing.T) {
-	t.Parallel()
-	names := []string{"detect", "run", "render", "set"}
-	for word, want := range map[string]string{
-		"detcet": "detect", "rnder": "render", "rum": "run", "completely-else": "", "": "", "x": "",
-	} {
-		got := didYouMean(word, names)
-		if want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("didYouMean(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
-func FuzzParse(f *testing.F) {
+func FuzzArrange(f *testing.F) {
 	f.Add("run\x00--text\x00x\x00--\x00y")
 	f.Add("-vq\x00set\x00model\x00--\x00-")
 	f.Add("--=\x00-\x00--\x00---")
 	f.Fuzz(func(t *testing.T, text string) {
-		args := strings.Split(text, "\x00")
-		inv := newInvocation(&Env{Registry: new(registry.Registry)})
-		l, err := parse(inv.root, args)
-		if err != nil {
+		l, got := arranged(strings.Split(text, "\x00")...)
+		if l.help || l.version || l.rest != nil || l.pending != nil {
 			return
 		}
-		// The canonical form of a canonical form is itself.
-		again, err := parse(newInvocation(&Env{Registry: new(registry.Registry)}).root, l.arguments()[1:])
-		if err != nil {
-			t.Fatalf("%q became %q, which is refused: %v", args, l.arguments(), err)
-		}
-		if diff := cmp.Diff(l.arguments(), again.arguments()); diff != "" && len(l.rest) == 0 {
-			t.Errorf("%q: -first +second:\n%s", args, diff)
+		// What is in order stays as it is.
+		if _, again := arranged(got...); !slices.Equal(got, again) {
+			t.Errorf("%q became %q, which became %q", text, got, again)
 		}
 	})
 }
 
-// A command is looked up by the name that stands in the tree and asked for the
-// rest when it is needed.
 func TestCommandsHaveTheNameTheyAreFoundBy(t *testing.T) {
 	t.Parallel()
-	root := newInvocation(&Env{Registry: new(registry.Registry)}).root
-	for _, name := range root.subnames() {
-		if c := root.lookup(name); c == nil || c.name != name || c.purpose == "" {
-			t.Errorf("%q is found as %+v", name, c)
+	inv := newInvocation(&Env{Registry: new(registry.Registry)})
+	for _, b := range inv.builders() {
+		if c := inv.lookup(inv.root, b.name); c == nil || c.Name != b.name || c.Usage == "" {
+			t.Errorf("%q is found as %+v", b.name, c)
 		}
 	}
 }
