@@ -2,6 +2,8 @@ package registry
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -81,6 +83,24 @@ type Invocation struct {
 func (inv *Invocation) Getenv(name string) string {
 	value, _ := agent.LookupEnv(inv.Environ, name)
 	return value
+}
+
+// CallerHome returns the absolute path of the home that the caller chose by setting
+// the variable name in Env. One that is not a directory is an error of kind
+// agent.ErrUsage.
+func (inv *Invocation) CallerHome(name string) (string, error) {
+	home, _ := agent.LookupEnv(inv.Env, name)
+	if home == "" {
+		return "", agent.Usagef("%s is empty; name a directory or leave the variable out", name)
+	}
+	abs := home
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(inv.Workdir, home)
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", name, home)
+	}
+	return abs, nil
 }
 
 // With returns inv with what s arranged, but for the prompt.

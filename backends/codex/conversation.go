@@ -60,14 +60,14 @@ func prepareSession(ctx context.Context, inv registry.Invocation, w *instruction
 // prepareTalk is prepare for the App Server, which gives the model no AGENTS.md
 // of a project that it is told not to trust.
 func prepareTalk(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
-	home, ownHome := agent.LookupEnv(inv.Env, homeEnv)
+	_, ownHome := agent.LookupEnv(inv.Env, homeEnv)
 	switch {
 	case inv.TrustWorkspace:
 		return prepare(ctx, inv, w)
 	case !ownHome:
 		return prepareHome(inv, w, deliverText)
 	}
-	setup, err := prepareOwnHome(inv, home)
+	setup, err := prepareOwnHome(inv)
 	if err == nil && setup.Args != nil {
 		err = agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or trust the workspace", ID, homeEnv)
 	}

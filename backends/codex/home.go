@@ -37,8 +37,8 @@ const trustFlag = "--trust"
 
 // prepare gives the run its home and lets Codex find AGENTS.md.
 func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
-	if home, ok := agent.LookupEnv(inv.Env, homeEnv); ok {
-		setup, err := prepareOwnHome(inv, home)
+	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome {
+		setup, err := prepareOwnHome(inv)
 		if err != nil {
 			return registry.Setup{}, err
 		}
@@ -97,23 +97,17 @@ func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver del
 // prepareOwnHome runs with a home the caller chose. It is used as it is, but
 // what a repository could have put there is not read: then only the caller's
 // trust in the workspace lets its settings count.
-func prepareOwnHome(inv registry.Invocation, home string) (registry.Setup, error) {
+func prepareOwnHome(inv registry.Invocation) (registry.Setup, error) {
 	var setup registry.Setup
-	if home == "" {
-		return setup, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
-	}
-	abs := home
-	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(inv.Workdir, home)
-	}
-	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return setup, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
+	home, err := inv.CallerHome(homeEnv)
+	if err != nil {
+		return setup, err
 	}
 	if inv.Continue {
 		return setup, agent.Usagef("the latest session cannot be found in a %s of your own; resume it by its ID", homeEnv)
 	}
-	if !inv.TrustWorkspace && instructions.Touches(inv.Root, abs) {
-		if _, err := os.Lstat(filepath.Join(abs, ".env")); err == nil {
+	if !inv.TrustWorkspace && instructions.Touches(inv.Root, home) {
+		if _, err := os.Lstat(filepath.Join(home, ".env")); err == nil {
 			return setup, agent.Usagef("%s is inside the repository, and Codex would run what %s says; remove the file or trust the workspace", homeEnv, filepath.Join(home, ".env"))
 		}
 		setup.Args = ignoreConfig()

@@ -134,18 +134,12 @@ func (u user) linkInto(home *instructions.Home, contextNames []string) error {
 
 // prepareOwnHome runs with a home the caller chose. It is used as it is, so
 // AGENTS.md goes before the prompt.
-func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace, home string) (registry.Setup, error) {
-	if home == "" {
-		return registry.Setup{}, agent.Usagef("%s is empty; name a directory or leave the variable out", homeEnv)
-	}
-	abs := home
-	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(inv.Workdir, home)
-	}
-	switch info, err := os.Stat(abs); {
-	case err != nil || !info.IsDir():
-		return registry.Setup{}, agent.Usagef("%s=%s is not a directory; make it first or leave the variable out", homeEnv, home)
-	case ofRepository(inv, abs) && !inv.TrustWorkspace:
+func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	home, err := inv.CallerHome(homeEnv)
+	switch {
+	case err != nil:
+		return registry.Setup{}, err
+	case ofRepository(inv, home) && !inv.TrustWorkspace:
 		return registry.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or trust the workspace", homeEnv)
 	case inv.Access != agent.AccessFull:
 		return registry.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", inv.Access, homeEnv)
@@ -155,7 +149,7 @@ func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace, home str
 		return registry.Setup{}, agent.Usagef("the limit of turns is a setting that a %s of your own has to have; leave one of them out", homeEnv)
 	}
 	if !inv.TrustWorkspace {
-		if err := refuseEnvOfHome(inv, w.Chain().Workdir, abs); err != nil {
+		if err := refuseEnvOfHome(inv, w.Chain().Workdir, home); err != nil {
 			return registry.Setup{}, err
 		}
 	}
@@ -163,7 +157,7 @@ func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace, home str
 	if inv.Continue {
 		setup.Resume = latest
 	}
-	err := setup.PrependInstructions(w.Chain(), instructions.MaxBytes)
+	err = setup.PrependInstructions(w.Chain(), instructions.MaxBytes)
 	return setup, err
 }
 

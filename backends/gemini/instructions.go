@@ -40,8 +40,8 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 			return registry.Setup{}, err
 		}
 	}
-	if home, ok := agent.LookupEnv(inv.Env, homeEnv); ok {
-		setup, err := prepareOwnHome(inv, w, home)
+	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome {
+		setup, err := prepareOwnHome(inv, w)
 		if distrusted && inv.Resume != "" {
 			setup.Prefix = "" // which the session has
 		}
