@@ -28,6 +28,9 @@ var hostileRules = []rule{
 	{name: "hostile-sessions", test: hostileSessions, spoken: true,
 		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Continue },
 		text:    "The name of a kept session, which the repository can have chosen, does not become a flag of the CLI."},
+	{name: "hostile-ids", test: hostileIDs,
+		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Resume },
+		text:    "The ID of a session to resume, which an agent can have reported, does not become a flag or a path of the CLI."},
 	{name: "hostile-folders", test: hostileFolders,
 		text: "An agent that replaces the folders it was given by links changes nothing behind the links."},
 	{name: "hostile-path", test: hostilePath,
@@ -229,6 +232,27 @@ func hostileSessions(w *world) {
 	}
 	if o.seen != nil && slices.Contains(o.seen.Args, flag) {
 		w.failf("the CLI was started with %s", quoted(o.seen.Args))
+	}
+}
+
+// hostileNames are not the ID of a session of any runtime, looseNames only where IDs
+// are UUIDs.
+var (
+	hostileNames = []string{"../../x", "/etc/passwd", ".", "..", `..\x`, "a/b.jsonl", "--yolo", "-c", "a\nb", "a\x1b[m", "a\u009b"}
+	looseNames   = []string{"latest", "1", "planted.jsonl", "5e551011-0000-4000-8000-00000000000", "5e551011-0000-4000-8000-000000000001 ", "{5e551011-0000-4000-8000-000000000001}"}
+)
+
+func hostileIDs(w *world) {
+	names := hostileNames
+	if w.Runtime.SessionUUIDs {
+		names = slices.Concat(names, looseNames)
+	}
+	for _, name := range names {
+		req := w.request()
+		req.Resume = name
+		if o := w.run(req, w.answer("fine")...); o.seen != nil || !errors.Is(o.err, agent.ErrUsage) {
+			w.failf("session %q is not refused: %v", name, o.err)
+		}
 	}
 }
 

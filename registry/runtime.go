@@ -116,6 +116,10 @@ type Runtime struct {
 	// an approval.
 	Protected []string
 
+	// SessionUUIDs says that the IDs of its sessions are UUIDs. A request to resume
+	// any other is refused: the CLI can take it for a path or for words to search.
+	SessionUUIDs bool
+
 	// PrivateTemp gives each run a TMPDIR of its own, removed at its end. It is
 	// for CLIs that leave files there, or whose sandbox lets tools write there.
 	PrivateTemp bool

@@ -287,7 +287,7 @@ func (p *prepared) settleText() error {
 	case !utf8.ValidString(req.Prompt):
 		return agent.Usagef("the prompt is not valid UTF-8; nothing was started")
 	case !isSessionID(req.Resume):
-		return agent.Usagef("session %q is no ID of a session", req.Resume)
+		return agent.Usagef("session %q is not the ID of a session; nothing was started", req.Resume)
 	case req.Resume != "" && req.Continue:
 		return agent.Usagef("both resume and continue are asked for; choose one")
 	case req.MaxTurns < 0:
@@ -298,10 +298,21 @@ func (p *prepared) settleText() error {
 	return nil
 }
 
-// isSessionID reports whether id, which may be "", cannot be mistaken for a flag. A
-// CLI is given it as an argument.
+// isSessionID reports whether id, which may be "", cannot be mistaken for a flag or a
+// path. A CLI gets it as an argument, and an agent can have reported any.
 func isSessionID(id string) bool {
-	return !strings.HasPrefix(id, "-") && !strings.ContainsFunc(id, unicode.IsControl)
+	return !strings.HasPrefix(id, "-") && id != "." && id != ".." && !strings.ContainsAny(id, `/\`) && !strings.ContainsFunc(id, unicode.IsControl)
+}
+
+// isUUID reports whether id has the form of a UUID.
+func isUUID(id string) bool {
+	groups := strings.Split(id, "-")
+	for i, size := range []int{8, 4, 4, 4, 12} {
+		if len(groups) != 5 || len(groups[i]) != size || strings.Trim(groups[i], "0123456789abcdefABCDEF") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *prepared) settlePaths() error {
@@ -426,7 +437,7 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	// The ID of the latest session comes from the name of a file, which the
 	// repository can have made.
 	if !isSessionID(setup.Resume) {
-		return p.wrap(agent.ErrUsage, fmt.Errorf("session %q, which is kept in the workdir, is no ID of a session; remove its file", setup.Resume))
+		return p.wrap(agent.ErrUsage, fmt.Errorf("session %q, which is kept in the workdir, is not the ID of a session; remove its file", setup.Resume))
 	}
 	return nil
 }

@@ -130,6 +130,8 @@ func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Optio
 		return cannot(rt, "work in further directories")
 	case req.Resume != "" && !o.Resume:
 		return cannot(rt, "resume a session")
+	case req.Resume != "" && rt.SessionUUIDs && !isUUID(req.Resume):
+		return agent.Usagef("session %q is not the ID of a session of %s, which is a UUID; nothing was started", req.Resume, rt.Name)
 	case req.Continue && !o.Continue:
 		return cannot(rt, "continue the latest session")
 	case req.MaxTurns > 0 && !o.MaxTurns:

@@ -33,7 +33,7 @@ var claudeVerdicts = []verdict{
 	{source: "tool-denied.ndjson", text: "DONE after tool", usage: priced(tokens(2100, 60, 84, 0), 0.009892)},
 	{source: "permission-accept-edits.ndjson", text: "DONE after tools", usage: priced(tokens(6300, 180, 252, 0), 0.029675999999999998)},
 	{source: "two-results.ndjson", text: "DONE after tools", usage: priced(tokens(3150, 90, 126, 0), 0.014838)},
-	{source: "resume.ndjson", resume: "s", text: "ANSWER-2 from fake model", usage: priced(tokens(1050, 30, 42, 0), 0.004946)},
+	{source: "resume.ndjson", resume: "5e551011-0000-4000-8000-000000000001", text: "ANSWER-2 from fake model", usage: priced(tokens(1050, 30, 42, 0), 0.004946)},
 
 	{source: "error-401-one-request.ndjson", hang: true, kind: agent.ErrAuthentication, reason: "authentication_failed (HTTP 401)"},
 	{source: "error-401-retries.ndjson", hang: true, kind: agent.ErrAuthentication, reason: "Failed to authenticate. API Error: 401 fake 401"},
@@ -60,7 +60,7 @@ var claudeVerdicts = []verdict{
 	{name: "repeated after a lost connection", source: "seen", stdout: claudeInit + claudeSaid + claudeRetry("null", "unknown") + claudeAgain + claudeSuccess, text: "the answer", repeated: true},
 	{name: "the last result fails", source: "seen", stdout: claudeInit + claudeAgain + claudeSuccess + claudeFailed, exit: 0, kind: agent.ErrAgent, reason: "it broke", text: "the answer"},
 	{name: "the last result succeeds", source: "seen", stdout: claudeInit + claudeFailed + claudeAgain + claudeSuccess, text: "the answer"},
-	{name: "cumulative usage after resume", source: "seen", resume: "s", stdout: claudeInit + claudeAgain +
+	{name: "cumulative usage after resume", source: "seen", resume: "5e551011-0000-4000-8000-000000000001", stdout: claudeInit + claudeAgain +
 		`{"type":"result","subtype":"success","is_error":false,"result":"the answer","total_cost_usd":0.0099,"modelUsage":{"m":{"inputTokens":2000,"outputTokens":84,"cacheReadInputTokens":60,"cacheCreationInputTokens":40,"costUSD":0.0099}},"session_id":"s","uuid":"u"}` + "\n",
 		text: "the answer", usage: cumulative(priced(tokens(2100, 60, 84, 0), 0.0099))},
 

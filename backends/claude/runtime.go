@@ -115,6 +115,7 @@ func Runtime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		SessionUUIDs:  true,
 		Protected:     []string{".claude", ".mcp.json"},
 		ReadingTools:  []string{"Read", "StructuredOutput", "ToolSearch", "WebSearch"},
 		PrivateTemp:   true,

@@ -118,6 +118,7 @@ func Runtime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		SessionUUIDs:  true,
 		Protected:     []string{".codex", ".agents"},
 		ReadingTools:  []string{"web_search"},
 		PrivateTemp:   true,

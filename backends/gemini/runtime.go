@@ -120,6 +120,7 @@ func Runtime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return new(decoder) },
 		Recognize:     recognize,
 		ReportsResult: true,
+		SessionUUIDs:  true,
 		Protected:     []string{".gemini"},
 		ReadingTools:  []string{"glob", "google_web_search", "grep_search", "list_directory", "read_file", "update_topic", "write_todos"},
 		PrivateTemp:   true,

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
@@ -76,8 +78,8 @@ func TestChat(t *testing.T) {
 	p.sees("> ")
 	p.types("may I\r")
 	p.sees("[question] Bash {\"command\":\"make test\"}")
-	p.sees("[c]ancel the turn: ")
-	p.types("y")
+	p.sees("then Enter: ")
+	p.types("y\r")
 	p.sees("accept\r\n")
 	p.sees("allow\r\n")
 	p.sees("> ")
@@ -92,7 +94,7 @@ func TestChat(t *testing.T) {
 	p.sees("you said still here\r\n")
 	p.sees("> ")
 	p.types("\x04")
-	p.sees("bus-agent chat --agent claude --resume s-1 goes on with it\r\n")
+	p.sees("bus-agent chat --agent claude --resume 5e551011-0000-4000-8000-000000000001 goes on with it\r\n")
 	p.ends(0)
 }
 
@@ -125,7 +127,7 @@ func TestChatTellsHooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		events = append(events, string(told.Event)+" "+told.Data["message"])
-		if e, err := sessionsOf(p.home).Get(told.SessionID); err != nil || e.State != session.StateStopped || e.NativeID != "s-1" {
+		if e, err := sessionsOf(p.home).Get(told.SessionID); err != nil || e.State != session.StateStopped || e.NativeID != "5e551011-0000-4000-8000-000000000001" {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
@@ -161,5 +163,69 @@ func TestChatNeedsATerminal(t *testing.T) {
 	out, err := s.command("chat", "--agent", "claude").CombinedOutput()
 	if code := exitCode(t, err); code != 2 || !strings.HasPrefix(string(out), "bus-agent: chat needs a terminal") || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("exit code %d, %q", code, out)
+	}
+}
+
+// What was typed before a question was shown does not answer it, nor does the end of
+// a line that was begun before.
+func TestTypingAheadAnswersNoQuestion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ ahead, rest, next string }{
+		{"y\r", "", "you said y\r\n"},
+		{"y\ry\ra\r", "", "you said y\r\n"},
+		{"carr", "y\r", "you said carry\r\n"},
+		{"y", "\r", "you said y\r\n"},
+	} {
+		t.Run(c.ahead, func(t *testing.T) {
+			t.Parallel()
+			p := startChat(t)
+			p.sees("> ")
+			p.types("may I\r" + c.ahead)
+			p.sees("then Enter: ")
+			if c.rest != "" {
+				p.types(c.rest)
+				p.sees("kept for the next message")
+				p.sees("then Enter: ")
+			}
+			p.types("perhaps\ry\x7fno\r")
+			p.sees("decline\r\n")
+			p.sees("deny\r\n")
+			p.sees(c.next)
+			p.types("\x04")
+			p.ends(0)
+			if shown := p.all.String(); strings.Contains(shown, "accept\r\n") || strings.Contains(shown, "allow\r\n") {
+				t.Errorf("the terminal shows %q", shown)
+			}
+		})
+	}
+}
+
+// However a conversation ends, its terminal is as it was.
+func TestChatRestoresItsTerminal(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		for name, play := range map[string]func(p *typist){
+			"while a line is typed": func(p *typist) { p.types("half") },
+			"during a turn":         func(p *typist) { p.types("work\r"); p.sees("working") },
+			"while it asks":         func(p *typist) { p.types("may I\r"); p.sees("then Enter: ") },
+			"while it is answered":  func(p *typist) { p.types("may I\r"); p.sees("then Enter: "); p.types("y"); p.sees("y") },
+		} {
+			t.Run(sig.String()+" "+name, func(t *testing.T) {
+				t.Parallel()
+				p := startChat(t)
+				p.sees("> ")
+				play(p)
+				if err := p.cmd.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(&p.all, p.pty.pty)
+				_ = p.cmd.Wait()
+				var modes syscall.Termios
+				controls(t, p.pty.pty, syscall.TCGETS, unsafe.Pointer(&modes))
+				if modes.Lflag&syscall.ICANON == 0 || modes.Lflag&syscall.ECHO == 0 || modes.Lflag&syscall.ISIG == 0 {
+					t.Errorf("the terminal is left in modes %#x", modes.Lflag)
+				}
+			})
+		}
 	}
 }

@@ -48,7 +48,7 @@ func converse(in io.Reader, out io.Writer) error {
 		_, err := fmt.Fprintln(out, "1.0.0")
 		return err
 	}
-	c := &conversation{out: out, sessionID: "s-1"}
+	c := &conversation{out: out, sessionID: "5e551011-0000-4000-8000-000000000001"}
 	for _, arg := range os.Args {
 		if id, ok := strings.CutPrefix(arg, "--resume="); ok {
 			c.sessionID = id

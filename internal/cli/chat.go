@@ -33,8 +33,8 @@ func (inv *invocation) chatCommand() *urfave.Command {
 		ArgsUsage: "[-- ARGS]",
 		Description: `Starts an agent and holds a conversation with it: what you type is said when you
 press Enter, and what the agent says and does is shown as it happens. When it asks
-for permission, y allows, a allows for the whole conversation, n declines and c ends
-the turn. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
+for permission, y and Enter allows, a allows for the whole conversation, n declines and
+c ends the turn; what you typed before the question was shown does not answer it. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
 		Flags:     append(flags, option("resume", "go on with the session `ID` of the runtime", &o.resume)),
 		UsageText: inv.usageText(exitCodes("the conversation was ended", "the agent did not start, or ended by itself"), example{"talk with one", "bus-agent chat --agent " + runtimeHere}),
 		Action: inv.action(slow, func(ctx context.Context, call call) error {
@@ -183,46 +183,117 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 		c.screen.line(c.inv.describe(err))
 		return true, nil
 	}
-	interrupted := false
-	var open chatQuestion // its answer is nil while none is open
+	var t chatTurn
 	for {
+		if !c.takeKeys(ctx, &t) {
+			return false, nil
+		}
 		questions := c.questions
-		if open.answer != nil {
+		if t.open.answer != nil {
 			questions = nil
 		}
 		select {
 		case <-ctx.Done():
 			return false, stoppedBy(ctx)
 		case <-turn.Done():
-			if _, err := turn.Wait(ctx); err != nil && !interrupted {
+			if _, err := turn.Wait(ctx); err != nil && !t.interrupted {
 				c.screen.line(c.inv.describe(err))
 			}
 			return true, nil
-		case open = <-questions:
-			c.ask(open.approval)
-		case <-open.over:
-			open = chatQuestion{}
-		case key, ok := <-c.keys.pressed:
-			switch {
-			case !ok:
-				return false, nil
-			case open.answer != nil:
-				if d := decisionFor(key); d != "" {
-					open.answer <- d
-					c.screen.line(string(d))
-					open = chatQuestion{}
-				}
-			case key != ctrlC:
-				c.keys.later(key)
-			case interrupted:
-				return false, nil
-			default:
-				interrupted = true
-				c.screen.line("^C")
-				go c.session.Interrupt(ctx) // the turn tells what came of it
-			}
+		case t.open = <-questions:
+			c.ask(t.open.approval)
+			t.drawn = c.keys.draw()
+		case <-t.open.over:
+			t.close()
+		case <-c.keys.more:
 		}
 	}
+}
+
+// chatTurn is a turn that runs, and how far the user has answered its question.
+type chatTurn struct {
+	interrupted bool
+	open        chatQuestion // its answer is nil while none is open
+	drawn       int          // see keys.draw
+	line        []byte       // typed to answer
+	cut         bool         // line began at a question that is over
+}
+
+// close takes note that no question is open.
+func (t *chatTurn) close() {
+	t.cut = t.cut || len(t.line) > 0
+	t.open, t.line = chatQuestion{}, nil
+}
+
+// takeKeys acts on what was typed. It reports whether the conversation continues.
+//
+// A question is answered by the first whole line that was begun after it was drawn.
+// All that was typed before, and the rest of a line begun then, was not meant for it
+// and is kept for the next message.
+func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
+	for {
+		press, ok, ended := c.keys.next()
+		asked := t.open.answer != nil && press.drawn >= t.drawn
+		switch key := press.key; {
+		case !ok:
+			return !ended
+		case asked && key == ctrlC:
+			c.answer(t, session.Cancel)
+		case asked && t.cut:
+			if t.cut = !isEnter(key); !t.cut {
+				c.prompt()
+			}
+		case asked && c.keys.inLine():
+			if c.keys.later(key); isEnter(key) {
+				c.screen.line("the line you had begun is kept for the next message")
+				c.prompt()
+			}
+		case asked && isEnter(key):
+			if d := decisionFor(string(t.line)); d != "" {
+				c.answer(t, d)
+			} else {
+				t.line = nil
+				c.prompt()
+			}
+		case asked:
+			c.edit(t, key)
+		case key != ctrlC:
+			c.keys.later(key)
+		case t.interrupted:
+			return false
+		default:
+			t.interrupted = true
+			c.screen.line("^C")
+			go c.session.Interrupt(ctx) // the turn tells what came of it
+		}
+	}
+}
+
+// edit changes the answer that is typed.
+func (c *chat) edit(t *chatTurn, key byte) {
+	switch {
+	case key == ctrlU:
+		t.line = nil
+		c.prompt()
+	case key == backspace || key == del:
+		if len(t.line) > 0 {
+			t.line = t.line[:len(t.line)-1]
+			io.WriteString(c.screen, "\n")
+			c.prompt()
+			c.screen.Write(t.line)
+		}
+	case key >= ' ' && key < del:
+		t.line = append(t.line, key)
+		c.screen.Write([]byte{key})
+	default: // not a letter of an answer
+		t.line = append(t.line, '?')
+	}
+}
+
+func (c *chat) answer(t *chatTurn, d session.Decision) {
+	t.open.answer <- d
+	c.screen.line(string(d))
+	t.open, t.line = chatQuestion{}, nil
 }
 
 func (c *chat) ask(a session.Approval) {
@@ -234,18 +305,25 @@ func (c *chat) ask(a session.Approval) {
 		what += " (" + a.Reason + ")"
 	}
 	c.screen.line("[question] " + oneWord(what))
-	io.WriteString(c.screen, "allow it? [y]es, [a]lways here, [n]o, [c]ancel the turn: ")
+	c.prompt()
 }
 
-func decisionFor(key byte) session.Decision {
-	switch key {
-	case 'y', 'Y':
+// prompt says on a separate line what can be answered.
+func (c *chat) prompt() {
+	c.screen.endLine()
+	io.WriteString(c.screen, "allow it? [y]es, [a]lways here, [n]o, [c]ancel the turn, then Enter: ")
+}
+
+// decisionFor returns the decision that a typed line is, "" for none.
+func decisionFor(line string) session.Decision {
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
 		return session.Accept
-	case 'a', 'A':
+	case "a", "always":
 		return session.AcceptForSession
-	case 'n', 'N':
+	case "n", "no":
 		return session.Decline
-	case 'c', 'C', ctrlC:
+	case "c", "cancel":
 		return session.Cancel
 	}
 	return ""
