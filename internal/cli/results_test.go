@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
 )
 
 // A file of results is written through no link: an agent can have put it there.
@@ -26,6 +29,16 @@ func TestResultsFollowNoLink(t *testing.T) {
 			if err := os.Symlink(foreign, link); err != nil {
 				t.Fatal(err)
 			}
+			// A record, so that the commands have something to write.
+			recording, err := (&runs.Store{Root: filepath.Join(dir, "runs")}).Record(t.Context(), agent.Recordable{
+				Start: agent.Start{Runtime: "one", Path: "/bin/one", Workdir: "/"}, Request: agent.Request{Prompt: "x"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := recording.End(t.Context(), agent.Result{Text: "answer"}, nil); err != nil {
+				t.Fatal(err)
+			}
 			replace := strings.NewReplacer("{link}", link, "{root}", filepath.Join(dir, "runs"))
 			for i := range args {
 				args[i] = replace.Replace(args[i])
@@ -36,6 +49,13 @@ func TestResultsFollowNoLink(t *testing.T) {
 			}
 			if name == "--output" && (code != 2 || !strings.Contains(errs, "it is a symbolic link; name the file it leads to")) {
 				t.Errorf("%d, %q, %q", code, out, errs)
+			}
+			info, err := os.Lstat(link)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if forced := name == "export" || name == "report"; forced != (code == 0 && info.Mode().IsRegular()) {
+				t.Errorf("%s: %d, %q, %v", name, code, errs, info.Mode())
 			}
 		})
 	}
