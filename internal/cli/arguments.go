@@ -231,10 +231,7 @@ func (inv *invocation) usageError(c *urfave.Context, err error, _ bool) error {
 
 // group is the action of a command that has others below it: none of them was named.
 func (inv *invocation) group(c *urfave.Context) error {
-	commands := c.Command.Subcommands
-	if c.Command.HelpName == program {
-		commands = inv.commands()
-	}
+	commands := inv.below(c.Command)
 	word := c.Args().First()
 	switch {
 	case word != "":

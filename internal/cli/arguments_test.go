@@ -77,7 +77,7 @@ func FuzzArrange(f *testing.F) {
 	f.Add("--=\x00-\x00--\x00---")
 	f.Fuzz(func(t *testing.T, text string) {
 		l, got := arranged(strings.Split(text, "\x00")...)
-		if l.help || l.version || l.rest != nil || l.pending != nil {
+		if l.help || l.version || l.rest != nil || l.pending != nil || l.lost || handsOn(l.command()) {
 			return
 		}
 		// What is in order stays as it is.

@@ -57,11 +57,7 @@ func (inv *invocation) candidates(b *strings.Builder, typed []string, current st
 		_ = args.Parse(append([]string{"--"}, l.args...)) // no flags, no errors
 		c.BashComplete(urfave.NewContext(&urfave.App{Writer: b}, args, nil))
 	default:
-		commands := c.Subcommands
-		if c == inv.root {
-			commands = inv.commands()
-		}
-		for _, sub := range commands {
+		for _, sub := range inv.below(c) {
 			fmt.Fprintf(b, "%s\t%s\n", sub.Name, sub.Usage)
 		}
 	}

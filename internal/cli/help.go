@@ -30,7 +30,7 @@ func (inv *invocation) help(path []*urfave.Command) string {
 	c := *path[len(path)-1]
 	c.Description = strings.ReplaceAll(c.Description, runtimesHere, strings.Join(inv.stored.registry.Tokens(), ", "))
 	if len(path) == 1 {
-		c.Subcommands = inv.commands()
+		c.Subcommands = inv.below(&c)
 		c.UsageText = inv.usageText(exitCodes("the command did what it says"),
 			example{"which agents are here? the first one is used by default", "bus-agent detect"},
 			example{"ask one something about the code in this directory", `bus-agent run --access read --text "What does this project do?"`},

@@ -48,8 +48,11 @@ type builder struct {
 	make func() *urfave.Command
 }
 
-// commands makes all commands.
-func (inv *invocation) commands() []*urfave.Command {
+// below returns the commands below c. It makes those of the root.
+func (inv *invocation) below(c *urfave.Command) []*urfave.Command {
+	if c.HelpName != program {
+		return c.Subcommands
+	}
 	var all []*urfave.Command
 	for _, b := range inv.builders() {
 		all = append(all, b.make())
@@ -117,12 +120,8 @@ func (inv *invocation) helpCommand() *urfave.Command {
 			if l.lost {
 				return nil
 			}
-			commands := l.command().Subcommands
-			if l.command() == inv.root {
-				commands = inv.commands()
-			}
 			var names []string
-			for _, c := range commands {
+			for _, c := range inv.below(l.command()) {
 				names = append(names, c.Name)
 			}
 			return names
@@ -130,11 +129,7 @@ func (inv *invocation) helpCommand() *urfave.Command {
 		Action: inv.action(0, func(_ context.Context, call call) error {
 			l := inv.arrange(call.args)
 			if len(l.args) > 0 {
-				commands := l.command().Subcommands
-				if l.command() == inv.root {
-					commands = inv.commands()
-				}
-				return misuse(inv.root, "unknown help topic %q; %s", l.args[0], hint(commands, l.args[0]))
+				return misuse(inv.root, "unknown help topic %q; %s", l.args[0], hint(inv.below(l.command()), l.args[0]))
 			}
 			return inv.out.print(inv.help(l.path))
 		}),
