@@ -94,7 +94,7 @@ func TestChat(t *testing.T) {
 	p.sees("you said still here\r\n")
 	p.sees("> ")
 	p.types("\x04")
-	p.sees("bus-agent chat --agent claude --resume 5e551011-0000-4000-8000-000000000001 goes on with it\r\n")
+	p.sees("bus-agent chat --agent claude --resume 5e551011-0000-4000-8000-000000000001 continues it\r\n")
 	p.ends(0)
 }
 
@@ -111,7 +111,7 @@ func TestChatTellsHooks(t *testing.T) {
 	p.sees("no luck")
 	p.sees("> ")
 	p.types("\x04")
-	p.sees("goes on with it\r\n")
+	p.sees("continues it\r\n")
 	p.ends(0)
 	if !strings.Contains(p.all.String(), "bus-agent: hook command false failed, which is said once: exit code 1\r\n") {
 		t.Errorf("the terminal shows %q", p.all.String())

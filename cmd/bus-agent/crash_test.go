@@ -112,7 +112,7 @@ func TestCrashedSupervisor(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, out)
 	}
 	out, err = s.command("session", "start", "--agent", "claude", "--name", "one").CombinedOutput()
-	if code := exitCode(t, err); code != 2 || string(out) != "bus-agent: session \"one\" has crashed: \"session resume one\" goes on with it, \"session stop one\" puts it down\n" {
+	if code := exitCode(t, err); code != 2 || string(out) != "bus-agent: session \"one\" has crashed: \"session resume one\" continues it, \"session stop one\" marks it as stopped\n" {
 		t.Errorf("exit code %d, %q", code, out)
 	}
 	s.does("session", "resume", "one")

@@ -35,7 +35,7 @@ func (inv *invocation) chatCommand() *urfave.Command {
 press Enter, and what the agent says and does is shown as it happens. When it asks
 for permission, y and Enter allows, a allows for the whole conversation, n declines and
 c ends the turn; what you typed before the question was shown does not answer it. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
-		Flags:     append(flags, option("resume", "go on with the session `ID` of the runtime", &o.resume)),
+		Flags:     append(flags, option("resume", "continue the session `ID` of the runtime", &o.resume)),
 		UsageText: inv.usageText(exitCodes("the conversation was ended", "the agent did not start, or ended by itself"), example{"talk with one", "bus-agent chat --agent " + runtimeHere}),
 		Action: inv.action(slow, func(ctx context.Context, call call) error {
 			in, inOK := inv.env.Stdin.(*os.File)
@@ -130,7 +130,7 @@ func (inv *invocation) chat(ctx context.Context, opts control.StartOptions, resu
 	err = c.talk(ctx, out)
 	cook()
 	if id := c.session.Info().SessionID; id != "" && err == nil {
-		inv.screen.info(fmt.Sprintf("%s chat --agent %s --resume %s goes on with it", program, runtime, shellWord(id)))
+		inv.screen.info(fmt.Sprintf("%s chat --agent %s --resume %s continues it", program, runtime, shellWord(id)))
 	}
 	return err
 }
@@ -176,7 +176,7 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 }
 
 // turn says something and shows what comes of it. It reports whether the
-// conversation goes on.
+// conversation continues.
 func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 	turn, err := c.manager.Send(c.handle, control.Message{Text: text})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 func (inv *invocation) sessionCommand() *urfave.Command {
 	return &urfave.Command{
 		Name:  "session",
-		Usage: "talk with agents that go on running",
-		Description: `A session is a conversation of many turns with one agent. It goes on in the
+		Usage: "manage background sessions",
+		Description: `A session is a conversation of many turns with one agent. It continues in the
 background when the command that started it has ended: each session has a small
 process of its own that holds it, and ends with it.
 

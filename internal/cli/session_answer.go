@@ -63,7 +63,7 @@ DECISION is one of:
 
   accept              do it
   accept_for_session  do it, and do not ask for the like again
-  decline             do not; the turn goes on without
+  decline             do not; the turn continues without
   cancel              do not; the turn ends`,
 		UsageText:    inv.usageText(exitCodes("the agent has the answer", "the question is not open any more, or the session has ended"), example{"yes, to the only question", "bus-agent session approve review accept"}),
 		BashComplete: completes(inv.sessionWords(control.Entry.Served, decisions()...)),

@@ -26,7 +26,7 @@ first: ID, name, runtime, state, age, directory. The states are starting, ready,
 running (a turn), waiting (for an answer to a question), stopping, stopped, crashed,
 elsewhere (on another machine or in another container) and unreachable.`,
 		Flags:     []urfave.Flag{toggle("all", "list those that have stopped too", &every)},
-		UsageText: inv.usageText(exitCodes("the list was printed; it may be empty"), example{"what goes on here?", "bus-agent session list"}),
+		UsageText: inv.usageText(exitCodes("the list was printed; it may be empty"), example{"which ones are running?", "bus-agent session list"}),
 		Action: inv.action(hasJSON, func(ctx context.Context, _ call) error {
 			return inv.listSessions(ctx, every)
 		}),

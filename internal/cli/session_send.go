@@ -25,7 +25,7 @@ with "run", standard error shows the conversation and standard output gets the
 final answer alone. The output format events prints the events of the turn instead,
 json (or --format json) one object at the end, the same as "run" prints.
 
-Ctrl-C ends the waiting; the turn goes on.`,
+Ctrl-C ends the waiting; the turn continues.`,
 		Flags: []urfave.Flag{
 			promptFlag(&prompt),
 			option("output-format", "print `OUTPUT`: text, events or json (default: text)", &output).of(words("text", "events", "json")),
@@ -35,7 +35,7 @@ Ctrl-C ends the waiting; the turn goes on.`,
 		UsageText: inv.usageText(exitCodes("the turn succeeded, or the message is queued", "the turn failed or was interrupted, or the session has ended"),
 			example{"a question", `bus-agent session send review "What does this project do?"`},
 			example{"a message from a pipe, the answer into a file", `echo "Write a haiku about it" | bus-agent session send review --prompt - 2>/dev/null > haiku.txt`},
-			example{"work that nobody waits for", `bus-agent session send review --no-wait "Run the tests"`},
+			example{"do not wait for the answer", `bus-agent session send review --no-wait "Run the tests"`},
 		),
 		BashComplete: completes(inv.sessionWords(control.Entry.Served)),
 		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
@@ -83,7 +83,7 @@ func (inv *invocation) sendFormat(output string) (string, error) {
 	return "text", nil
 }
 
-// queued is what is printed in JSON of a message that nobody waits for.
+// queued is what is printed in JSON of a message whose answer is not waited for.
 type queued struct {
 	Turn    int  `json:"turn"`
 	Steered bool `json:"steered"`

@@ -63,7 +63,7 @@ func (o *startOptions) turnTimeoutFlag() urfave.Flag {
 }
 
 func (o *startOptions) approvalFlag() urfave.Flag {
-	return option("approval-timeout", "decline what nobody answers for `DURATION` (default: 5m)", &o.approvalTimeout)
+	return option("approval-timeout", "decline approval requests that are not answered for `DURATION` (default: 5m)", &o.approvalTimeout)
 }
 
 func (inv *invocation) sessionStartCommand() *urfave.Command {

@@ -49,7 +49,7 @@ func (inv *invocation) sessionResumeCommand() *urfave.Command {
 	o := &startOptions{}
 	return &urfave.Command{
 		Name:      "resume",
-		Usage:     "go on with a session that has ended",
+		Usage:     "continue a session that has ended",
 		ArgsUsage: "ID [PROMPT]",
 		Description: `Starts the agent again with what it remembers of a session that has ended or
 crashed, under the same name and ID and with the same settings. Variables of --env
@@ -64,7 +64,7 @@ PROMPT, or what --prompt names, is the next message.`,
 			o.hookFileFlag(),
 			o.hookCommandFlag(),
 		},
-		UsageText:    inv.usageText(exitCodes("the session is there again", "the agent cannot go on with it"), example{"where were we?", "bus-agent session resume review"}),
+		UsageText:    inv.usageText(exitCodes("the session is running again", "the agent cannot continue it"), example{"where were we?", "bus-agent session resume review"}),
 		BashComplete: completes(inv.sessionWords(endedSessions)),
 		Action: inv.action(hasJSON|slow, func(ctx context.Context, call call) error {
 			text, err := inv.messageText(ctx, call.args[1:], o.prompt)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
 )
 
@@ -146,10 +145,10 @@ func notServed(e Entry) error {
 		text := fmt.Sprintf("session %s %s", e.Label(), fmt.Sprintf(format, args...))
 		return &agent.Error{Kind: agent.ErrAgent, Err: &because{text, err}}
 	}
-	const resume = "; \"session resume %s\" goes on with it"
+	const resume = "; \"session resume %s\" continues it"
 	switch {
 	case e.State == session.StateElsewhere:
-		return reason(ErrElsewhere, "goes on elsewhere, on another machine or in another container")
+		return reason(ErrElsewhere, "is running elsewhere, on another machine or in another container")
 	case e.State == session.StateCrashed:
 		return reason(ErrNotRunning, "has crashed"+resume, e.Label())
 	case !e.State.Ended():
@@ -174,7 +173,7 @@ func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
 		if now, err := c.Store.Get(e.SessionID); err == nil {
 			e = now
 		}
-		if e.Served() && (e.State != session.StateStarting || e.Owner != process.Self()) {
+		if e.Served() && e.State != session.StateStarting {
 			e.State = session.StateUnreachable
 		}
 	}

@@ -21,8 +21,6 @@ func (s *Store) Socket(e Entry) string   { return s.socket(e) }
 func (s *Store) Folder(e Entry) string   { return s.folder(e) }
 func (s *Store) LockFile(e Entry) string { return s.lockFile(e) }
 
-func (m *Manager) SetLogSize(n int64)                  { m.logSize = n }
-func (m *Manager) SetPeer(f func(net.Conn) bool)       { m.peer = f }
-func (c *Client) SetStopLimit(d time.Duration)         { c.stopLimit = d }
-func (m *Manager) Reached(h SessionHandle) bool        { return m.find(h).reached("ready") }
-func (m *Manager) Ended(h SessionHandle) chan struct{} { return m.find(h).over }
+func (m *Manager) SetLogSize(n int64)            { m.logSize = n }
+func (m *Manager) SetPeer(f func(net.Conn) bool) { m.peer = f }
+func (c *Client) SetStopLimit(d time.Duration)   { c.stopLimit = d }

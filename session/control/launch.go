@@ -87,7 +87,7 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry,
 	case e.State == session.StateElsewhere:
 		return Entry{}, notServed(e)
 	case e.NativeID == "":
-		return Entry{}, agent.Usagef("session %s has ended before its runtime gave it an ID; there is nothing to go on with", e.Label())
+		return Entry{}, agent.Usagef("session %s has ended before its runtime gave it an ID; there is nothing to continue", e.Label())
 	case e.State == session.StateCrashed:
 		if err := endLeftovers(ctx, e); err != nil {
 			return Entry{}, err
@@ -108,7 +108,7 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry,
 	return c.Store.Get(e.SessionID)
 }
 
-// A order is what a process that holds a session reads on standard input.
+// An order is what a process that holds a session reads on standard input.
 type order struct {
 	Version int          `json:"v"`
 	Dir     string       `json:"dir"` // of the store

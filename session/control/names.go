@@ -58,7 +58,7 @@ func checkFree(list []Entry, e Entry) error {
 			if later {
 				label = other.SessionID
 			}
-			return agent.Usagef("session %q has crashed: \"session resume %s\" goes on with it, \"session stop %s\" puts it down", e.Name, label, label)
+			return agent.Usagef("session %q has crashed: \"session resume %s\" continues it, \"session stop %s\" marks it as stopped", e.Name, label, label)
 		}
 		later = true
 	}

@@ -70,7 +70,7 @@ func TestNameOfCrashedSession(t *testing.T) {
 	put("5", "hidden", session.StateCrashed, "native")
 	put("6", "hidden", session.StateStopped, "native")
 	for name, label := range map[string]string{"crashed": "crashed", "hidden": "5"} {
-		want := `session "` + name + `" has crashed: "session resume ` + label + `" goes on with it, "session stop ` + label + `" puts it down`
+		want := `session "` + name + `" has crashed: "session resume ` + label + `" continues it, "session stop ` + label + `" marks it as stopped`
 		if err := named(t, b, name); !errors.Is(err, agent.ErrUsage) || err.Error() != want {
 			t.Errorf("%s: %v; want %s", name, err, want)
 		}

@@ -360,3 +360,29 @@ func TestWatcherThatFails(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
+
+// A new session under the ID of one that has ended begins with an empty log.
+func TestIDThatIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Serve = true
+	c := &control.Client{Store: b.Store}
+	for range 2 {
+		h := b.start(control.StartOptions{Identity: control.Identity{SessionID: "gt/1"}, InitialPrompt: "hello"})
+		b.untilReady(h)
+		if err := b.Stop(t.Context(), h, ""); err != nil {
+			t.Fatal(err)
+		}
+		e, err := b.Store.Get("gt/1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages := 0
+		if err := c.Watch(t.Context(), e, -1, false, "", control.Watcher{Record: func(r *control.Record) error {
+			messages += len(r.Message)
+			return nil
+		}}); err != nil || messages != len("hello") {
+			t.Errorf("%d bytes of messages, %v", messages, err)
+		}
+	}
+}

@@ -218,7 +218,7 @@ func (s *Store) Save(ctx context.Context, e Entry) error {
 	})
 }
 
-// Update changes the entry with an ID, while nobody else changes any. change gets
+// Update changes the entry with an ID, while no other process changes any. change gets
 // the entry, or an empty one where there is none; when it returns an error nothing
 // is written and that is returned.
 func (s *Store) Update(ctx context.Context, id string, change func(*Entry) error) error {
@@ -312,12 +312,17 @@ func (s *Store) claim(ctx context.Context, e Entry, accept func(Entry) error) er
 	if err := accept(before); err != nil {
 		return err
 	}
-	list, _, err := s.List(Filter{})
-	if err != nil {
-		return err
+	var list []Entry
+	if e.Name != "" || e.Folder != "" {
+		if list, _, err = s.List(Filter{}); err != nil {
+			return err
+		}
 	}
 	if err := checkFree(list, e); err != nil {
 		return err
+	}
+	if before.Folder != "" && before.State.Ended() { // what happened then is not of this session
+		_ = os.RemoveAll(s.folder(before))
 	}
 	ended := 0
 	for _, old := range list { // the latest first
@@ -335,7 +340,7 @@ func (s *Store) claim(ctx context.Context, e Entry, accept func(Entry) error) er
 const keptEnded = 100
 
 // Prune removes the entries of sessions that ended before a time, and returns
-// them. Of one that crashed nobody knows when; the time of its start counts.
+// them. For one that crashed the time of its start counts.
 func (s *Store) Prune(ctx context.Context, before time.Time) ([]Entry, error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
