@@ -34,7 +34,8 @@ func (inv *invocation) chatCommand() *urfave.Command {
 		Description: `Starts an agent and holds a conversation with it: what you type is said when you
 press Enter, and what the agent says and does is shown as it happens. When it asks
 for permission, y and Enter allows, a allows for the whole conversation, n declines and
-c ends the turn; what you typed before the question was shown does not answer it. Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
+c ends the turn; what you typed before the question was shown does not answer it.
+Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
 		Flags:     append(flags, option("resume", "continue the session `ID` of the runtime", &o.resume)),
 		UsageText: inv.usageText(exitCodes("the conversation was ended", "the agent did not start, or ended by itself"), example{"talk with one", "bus-agent chat --agent " + runtimeHere}),
 		Action: inv.action(slow, func(ctx context.Context, call call) error {
