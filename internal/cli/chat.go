@@ -203,7 +203,8 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 			return true, nil
 		case t.open = <-questions:
 			c.ask(t.open.approval)
-			t.drawn = c.keys.draw()
+			t.drawn = c.keys.draw() // before the prompt, so that an answer to it counts
+			c.prompt()
 		case <-t.open.over:
 			t.close()
 		case <-c.keys.more:
@@ -306,7 +307,6 @@ func (c *chat) ask(a session.Approval) {
 		what += " (" + a.Reason + ")"
 	}
 	c.screen.line("[question] " + oneWord(what))
-	c.prompt()
 }
 
 // prompt says on a separate line what can be answered.
