@@ -16,7 +16,7 @@ BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 di
 MODULE := github.com/busdk/bus-agent
 MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
 
-.PHONY: all build test race flaky check hostile acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt
+.PHONY: all build test race flaky check hostile acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt api
 
 all: build
 
@@ -43,6 +43,10 @@ race:
 COUNT ?= 30
 flaky:
 	@COUNT='$(COUNT)' PKGS='$(PKGS)' RUN='$(RUN)' STARTERS='$(STARTERS)' ./scripts/flaky.sh
+
+# What other modules can call, as docs/api.txt lists it.
+api:
+	go test ./internal/layers -run TestAPIIsListed -args -update
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')
