@@ -372,10 +372,11 @@ func proveUsage(t *testing.T, make maker) {
 	}
 }
 
-// proveUnknownSessions proves that a session that is not there is refused.
+// proveUnknownSessions proves that a session that is not there is refused, with code
+// where its ID has the form of one, and else before the CLI starts.
 func proveUnknownSessions(t *testing.T, make maker, code int) {
 	w := make(t, modeltest.Replies(), nil)
-	for _, id := range []string{"01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0", "no-such-session", "../../x"} {
+	for id, code := range map[string]int{"01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0": code, "no-such-session": 2, "../../x": 2, "latest": 2, "a.jsonl": 2} {
 		o := w.bus("hello", "run", "--agent", w.agent, "--resume", id, "--prompt", "-")
 		if o.code != code || !strings.Contains(o.stderr, id) {
 			t.Errorf("resume %s: %v", id, o)
