@@ -183,15 +183,15 @@ func (r Runtime) Check() error {
 	case !ValidID(r.ID):
 		return errors.New("the ID must match [a-z][a-z0-9-]*")
 	case r.Name == "":
-		return errors.New("Name is empty")
+		return errors.New("no Name is set")
 	case len(r.Executables) == 0:
-		return errors.New("Executables is empty")
+		return errors.New("no Executables are named")
 	case r.InstallURL == "":
-		return errors.New("InstallURL is empty")
+		return errors.New("no InstallURL is set")
 	case r.Run.Command == nil && r.Session == nil && r.Terminal == nil:
 		return errors.New("Run.Command is nil, and so are Session and Terminal")
 	case r.Decoder == nil:
-		return errors.New("Decoder is nil")
+		return errors.New("no Decoder is set")
 	case r.Session != nil && (r.Session.Command == nil || r.Session.Engine == nil):
 		return errors.New("Session.Command or Session.Engine is nil")
 	case r.Terminal != nil && (r.Terminal.Command == nil || !r.Terminal.Resume.valid()):
