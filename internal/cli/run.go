@@ -80,6 +80,10 @@ the agent and everything it started.`,
 	}
 }
 
+func (o *runOptions) trustFlag() urfave.Flag {
+	return toggle("trust-workspace", "let hooks, MCP servers and settings of the repository run", &o.trustWorkspace)
+}
+
 func (o *runOptions) flags(inv *invocation) []urfave.Flag {
 	return append([]urfave.Flag{
 		option("agent", "run the agent `RUNTIME`", &o.agent).of(inv.stored.registry.Tokens),
@@ -102,7 +106,7 @@ func (o *runOptions) flags(inv *invocation) []urfave.Flag {
 		toggle("continue", "go on with the latest session of the workdir", &o.continues),
 		number("max-turns", "stop the agent after `N` turns of the model", 1, &o.maxTurns),
 		toggle("require-agents-md", "fail when there is no AGENTS.md or it cannot be delivered whole", &o.requireAgentsMD),
-		toggle("trust-workspace", "let hooks, MCP servers and settings of the repository run", &o.trustWorkspace),
+		o.trustFlag(),
 		toggle("require-configured", "fail when nothing names a runtime, instead of taking the first available", &o.requireConfigured),
 		toggle("dry-run", "print what would run and write, and do nothing", &o.dryRun),
 	}, slices.Concat(o.recordOptions.flags(), o.fallbackOptions.flags(inv), o.schemaOptions.flags())...)

@@ -52,12 +52,14 @@ func (inv *invocation) sessionResumeCommand() *urfave.Command {
 		Usage:     "continue a session that has ended",
 		ArgsUsage: "ID [PROMPT]",
 		Description: `Starts the agent again with what it remembers of a session that has ended or
-crashed, under the same name and ID and with the same settings. Variables of --env
-are not remembered; they are given again. Hooks are added to those that there are.
+crashed, under the same name and ID and with the same settings. Variables of --env and
+--trust-workspace are not remembered; they are given again. Hooks are added to
+those that there are.
 PROMPT, or what --prompt names, is the next message.`,
 		Flags: []urfave.Flag{
 			promptFlag(&o.prompt),
 			list("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", &o.env),
+			o.trustFlag(),
 			o.idleFlag(),
 			o.turnTimeoutFlag(),
 			o.approvalFlag(),
@@ -94,7 +96,7 @@ func (inv *invocation) resumeOptions(o *startOptions, entry control.Entry, opts 
 	if err := checkEnv(o.env.Value()); err != nil {
 		return err
 	}
-	opts.Env = environMap(o.env.Value())
+	opts.Env, opts.TrustWorkspace = environMap(o.env.Value()), o.trustWorkspace
 	if len(o.hookFiles.Value())+len(o.hookCommands.Value()) > 0 {
 		opts.Hooks = slices.Clone(entry.Hooks)
 	}

@@ -178,7 +178,7 @@ func TestSettingsAreKept(t *testing.T) {
 	settings := control.Settings{
 		Runtime: "talker:local", WorkDir: b.workdir, Mode: session.ModeMinimal, Model: "m", Access: agent.AccessRead,
 		StartTimeout: time.Minute, Idle: time.Hour, TurnTimeout: 2 * time.Minute, ApprovalTimeout: 3 * time.Minute,
-		Bead: "gp-1", Hooks: []control.SinkSpec{{File: hook}},
+		Bead: "gp-1", Hooks: []control.SinkSpec{{File: hook}}, TrustWorkspace: true,
 	}
 	h := b.start(control.StartOptions{Settings: settings, Env: map[string]string{"SECRET_KEY": "very secret"}})
 	if err := b.Stop(t.Context(), h, ""); err != nil {
@@ -190,7 +190,7 @@ func TestSettingsAreKept(t *testing.T) {
 	if _, err := b.ResumeWith(t.Context(), h, control.StartOptions{Settings: control.Settings{Idle: time.Minute}}); err != nil {
 		t.Fatal(err)
 	}
-	settings.Idle = time.Minute
+	settings.Idle, settings.TrustWorkspace = time.Minute, false // which is not given again
 	if got := b.until(h, session.StateReady).Settings; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", settings) {
 		t.Errorf("after resume kept are %+v", got)
 	}

@@ -11,8 +11,9 @@ import (
 
 // Settings say how a session is run. The zero value runs the runtime that is
 // selected by default in the current directory. They are kept in the entry of the
-// session, so that whoever resumes it, a program or the command line, gets the same
-// session. They never hold the environment of the caller.
+// session, so that a resume, by a program or from the command line, continues the same
+// session. They never hold the environment of the caller. TrustWorkspace counts once:
+// a resume has to set it again.
 type Settings struct {
 	// Runtime is the runtime token. Empty lets the runner select one.
 	Runtime string `json:"runtime"`
@@ -88,8 +89,10 @@ func (s *Settings) request() agent.Request {
 }
 
 // over returns s with the settings of base where s sets none. A switch that is on
-// in either is on.
+// in either is on, except trust in the workspace, which base cannot give: the
+// workspace can have changed since.
 func (s Settings) over(base Settings) Settings {
+	base.TrustWorkspace = false
 	fields, below := reflect.ValueOf(&s).Elem(), reflect.ValueOf(base)
 	for i := range fields.NumField() {
 		if f := fields.Field(i); f.IsZero() {
