@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// nobody is a user without rights, by number.
-const nobody = 65534
+// ordinaryUser is a user without rights, by number.
+const ordinaryUser = 65534
 
 // asOrdinaryUser reports whether the test can run in this process. The superuser may
 // read everything, so it runs the test again in a process of a user who may not.
@@ -35,12 +35,12 @@ func asOrdinaryUser(t *testing.T) bool {
 	if out, err := exec.Command("cp", self, program).CombinedOutput(); err != nil { // see ETXTBSY
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, ordinaryUser, ordinaryUser)); err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Dir, c.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + raceOptions}
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

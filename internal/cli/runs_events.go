@@ -63,7 +63,7 @@ printed until the run is over; how it ended stands on standard error. Here -f is
 			runsRootFlag(&root),
 		},
 		UsageText: inv.usageText(exitCodes("it was shown, whatever became of the run", "it could not be shown to the end"),
-			example{"watch what goes on", "bus-agent runs tail -f latest"},
+			example{"follow the latest run", "bus-agent runs tail -f latest"},
 			example{"the last words", "bus-agent runs tail -n 5 latest"},
 		),
 		BashComplete: completes(inv.runWords(&root, false)),

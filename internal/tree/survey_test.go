@@ -137,22 +137,6 @@ func TestSurveyEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestSurveyReportsUnreadableFolders(t *testing.T) {
-	t.Parallel()
-	dir := surveyed(t, "a/b/HEAD")
-	if err := os.Chmod(filepath.Join(dir, "a"), 0o100); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.Chmod(filepath.Join(dir, "a"), 0o700) })
-	if _, err := os.ReadDir(filepath.Join(dir, "a")); err == nil {
-		t.Skip("this user can read everything")
-	}
-	s, err := NewSurvey(t.Context(), SurveyEntries, nil, dir)
-	if err != nil || len(s.Folders(dir)) != 1 || !errors.Is(s.Folders(dir)[0].Err, fs.ErrPermission) {
-		t.Errorf("%v, %v", s, err)
-	}
-}
-
 func BenchmarkSurvey(b *testing.B) {
 	var files []string
 	for i := range 100 {

@@ -217,12 +217,12 @@ func (c *Client) Steer(ctx context.Context, e Entry, m Message) (turn int, steer
 // Interrupt ends the running turn or, where none is running, the first that waits, and
 // reports whether there was one. It waits for at most limit until the agent answers.
 func (c *Client) Interrupt(ctx context.Context, e Entry, limit time.Duration) (interrupted bool, err error) {
-	unheeded := &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s: the agent did not respond to the interrupt; \"session stop %s\" ends it", e.Label(), e.Label())}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, unheeded)
+	unanswered := &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s: the agent did not respond to the interrupt; \"session stop %s\" ends it", e.Label(), e.Label())}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, unanswered)
 	defer cancel()
 	last, err := c.call(ctx, e, call{Operation: opInterrupt}, Watcher{})
-	if err != nil && context.Cause(ctx) == error(unheeded) {
-		err = unheeded
+	if err != nil && context.Cause(ctx) == error(unanswered) {
+		err = unanswered
 	}
 	return err == nil && !last.Idle, err
 }
