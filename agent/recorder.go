@@ -46,6 +46,10 @@ type Recordable struct {
 	// Session says that it is a session.
 	Session bool
 
+	// Version asks the agent's CLI for its version while ctx lasts. It must not be
+	// called after End of the Recording has returned. Nil where it cannot be asked.
+	Version func(ctx context.Context) (string, error)
+
 	// Warn tells the user one line. It may be called during Record, and during
 	// Started and End of the Recording.
 	Warn func(line string)

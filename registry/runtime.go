@@ -54,6 +54,11 @@ type Runtime struct {
 	// do not tell.
 	LoginFiles func(getenv func(string) string) []string
 
+	// HomeEnv names the variable that says where its CLI keeps its state. A CLI
+	// that is only asked for its version gets a folder of its own there, which is
+	// removed. Empty where it has none.
+	HomeEnv string
+
 	// TestedVersion is the version of its CLI that it was tested with, as
 	// --version prints it.
 	TestedVersion string

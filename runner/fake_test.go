@@ -56,6 +56,8 @@ func fakeAgent(script string) int {
 			fmt.Printf("text:%s\n", dir)
 		case "litter":
 			os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "litter"), nil, 0o400)
+		case "state":
+			os.WriteFile(filepath.Join(os.Getenv("FAKE_HOME"), "state"), nil, 0o600)
 		case "many":
 			var n int
 			fmt.Sscan(arg, &n)
@@ -146,7 +148,7 @@ func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
 func fakeRuntime(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
-		Variants: []string{"local"}, Provider: "acme",
+		Variants: []string{"local"}, Provider: "acme", HomeEnv: "FAKE_HOME",
 		Run: registry.Use{
 			Options: registry.Options{
 				Model: true, Efforts: []agent.ReasoningEffort{agent.EffortLow}, Access: agent.Accesses(),

@@ -45,7 +45,7 @@ func (p *prepared) askRecorder(ctx context.Context, r *Runner) error {
 	req.Prompt, req.Schema = p.inv.Prompt, p.inv.Schema
 	recording, err := r.Recorder.Record(ctx, agent.Recordable{
 		Start: p.start(), Request: req, Root: p.inv.Root, Environ: p.environ(), ForeignEnv: r.registry().ForeignEnv(p.selection.Runtime),
-		Provider: p.provider(), Session: p.purpose.talks(), Warn: p.warn,
+		Provider: p.provider(), Session: p.purpose.talks(), Version: p.version, Warn: p.warn,
 	})
 	if err != nil {
 		if _, ok := errors.AsType[*agent.Error](err); !ok {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -309,5 +312,31 @@ func TestRecorderThatPanicsLeavesNothing(t *testing.T) {
 		if left := b.leftBehind(t); len(left) > 0 {
 			t.Errorf("%s: left behind %q", name, left)
 		}
+	}
+}
+
+// The version comes late at times, when the private home of the run is gone: what
+// the CLI writes then must be neither there nor in the user's own.
+func TestRecorderAsksForTheVersion(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	home := t.TempDir()
+	state := filepath.Join(home, "state")
+	b.Environ = append(b.Environ, "FAKE_HOME="+home)
+	var version string
+	r := new(recorder)
+	r.add.End = func(ctx context.Context, _ agent.Result, _ error) error {
+		err := os.Remove(state) // the run's own
+		if err == nil {
+			version, err = r.run.Version(ctx)
+		}
+		return err
+	}
+	b.Recorder = r
+	if _, err := b.Run(t.Context(), b.request("state", "say ok:1.2.3"), agent.Output{}); err != nil || version != "1.2.3" {
+		t.Errorf("version %q, %v", version, err)
+	}
+	if _, err := os.Lstat(state); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("asking for the version wrote into the home: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/internal/tree"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // versionLimit is how long an agent may take to say its version.
@@ -20,10 +21,10 @@ var versionNumber = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
 })
 
-// Version asks the CLI at path, absolute, for its version by --version, in an
+// Version asks the CLI of rt at path, absolute, for its version by --version, in an
 // empty directory, and returns the number in its answer. It gives up after 10
-// seconds.
-func Version(ctx context.Context, path string, environ []string) (string, error) {
+// seconds. What the CLI writes below its HomeEnv is removed.
+func Version(ctx context.Context, rt registry.Runtime, path string, environ []string) (string, error) {
 	dir, claim, err := makeTempDir(environ)
 	if err == nil && dir == "" {
 		err = errors.New("there is no folder for temporary files")
@@ -39,10 +40,14 @@ func Version(ctx context.Context, path string, environ []string) (string, error)
 	}()
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
+	own := []string{"TMPDIR=" + dir, "PWD=" + dir}
+	if rt.HomeEnv != "" {
+		own = append(own, rt.HomeEnv+"="+dir)
+	}
 	said := &beginning{limit: 4 << 10}
 	exit, err := process.Run(ctx, process.Spec{
 		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Grace: time.Second, Settle: -1,
-		Env: mergeEnv(environ, []string{"TMPDIR=" + dir, "PWD=" + dir}),
+		Env: mergeEnv(environ, own),
 	})
 	version := versionNumber().Find(said.text)
 	switch {
@@ -71,4 +76,11 @@ type beginning struct {
 func (k *beginning) Write(b []byte) (int, error) {
 	k.text = append(k.text, b[:min(len(b), k.limit-len(k.text))]...)
 	return len(b), nil
+}
+
+// version asks the settled runtime's CLI for its version, in the caller's own
+// environment: the private home of a run can be removed before the answer comes, and
+// what writes there afterwards would bring it back.
+func (p *prepared) version(ctx context.Context) (string, error) {
+	return Version(ctx, p.selection.Runtime, p.selection.Path, mergeEnv(p.inv.Environ, p.gitEnv))
 }

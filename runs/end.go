@@ -66,11 +66,11 @@ const versionWait = 2 * time.Second
 
 // askVersion asks the agent's CLI for its version while ctx lasts. One that does not
 // print it has none.
-func (r *record) askVersion(ctx context.Context, path string, environ []string) {
+func (r *record) askVersion(ctx context.Context, ask func(context.Context) (string, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	answer := make(chan string, 1)
 	go func() {
-		version, _ := runner.Version(ctx, path, environ)
+		version, _ := ask(ctx)
 		answer <- version
 	}()
 	id := baseToken(r.info.Agent)

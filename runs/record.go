@@ -69,12 +69,12 @@ func (s *Store) Record(ctx context.Context, run agent.Recordable) (agent.Recordi
 		return agent.Recording{}, err
 	}
 	r, prompt, err := s.begin(ctx, &run, place)
-	if err == nil && s.AgentVersion {
+	if err == nil && s.AgentVersion && run.Version != nil {
 		asking := ctx
 		if run.Session { // ctx bounds its beginning alone
 			asking = context.WithoutCancel(ctx)
 		}
-		r.askVersion(asking, run.Start.Path, run.Environ)
+		r.askVersion(asking, run.Version)
 	}
 	if err != nil {
 		if s.Required {

@@ -89,6 +89,7 @@ func Runtime() registry.Runtime {
 		Name:          "Claude Code",
 		Executables:   []string{"claude"},
 		InstallURL:    "https://github.com/anthropics/claude-code?tab=readme-ov-file#get-started",
+		HomeEnv:       homeEnv,
 		Provider:      "anthropic",
 		TokenEnv:      []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
 		NestedEnv:     []string{"CLAUDECODE"},

@@ -116,7 +116,7 @@ func (inv *invocation) examine(ctx context.Context, r *runner.Runner, d runner.D
 }
 
 func (inv *invocation) checkVersion(ctx context.Context, d runner.Detected, dir string, h *runtimeHealth) {
-	version, err := runner.Version(ctx, d.Path, runner.CleanPath(inv.env.Environ, dir, false))
+	version, err := runner.Version(ctx, d.Runtime, d.Path, runner.CleanPath(inv.env.Environ, dir, false))
 	tested := d.Runtime.TestedVersion
 	switch {
 	case err != nil:
