@@ -401,7 +401,12 @@ func Locked(lock string) (bool, error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return true, nil
 	}
-	return false, err
+	if err != nil {
+		return false, err
+	}
+	// Explicitly, because a process that is being started holds a copy of the
+	// descriptor for a moment.
+	return false, syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 }
 
 // A Gate is where agents wait for the test.

@@ -68,18 +68,23 @@ func LockPath(ctx context.Context, path string) (*Lock, error) {
 	})
 }
 
-// TryLockPath is LockPath without waiting.
+// TryLockPath is LockPath that waits no longer than [Locked] holds the lock.
 func TryLockPath(path string) (*Lock, error) {
 	f, err := in(path, func(d *Dir, name string) (*os.File, error) { return d.open(name, unix.O_RDWR|unix.O_CREAT, nil) })
 	if err != nil {
 		return nil, err
 	}
-	if err := TryLock(f); err != nil {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), probeWait, ErrLocked)
+	defer cancel()
+	if err := WaitLock(ctx, f); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return &Lock{file: f, name: filepath.Base(path)}, nil
 }
+
+// probeWait is longer than any Locked holds a lock.
+const probeWait = 100 * time.Millisecond
 
 // Locked reports whether a process has the lock of the file at path.
 func Locked(path string) bool {
@@ -87,7 +92,8 @@ func Locked(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	l := Lock{file: f}
+	defer l.Release()
 	return flock(f, unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
 }
 

@@ -122,6 +122,19 @@ func TestLockIsWaitedForWithinABound(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 	})
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(d.Path(), "probed")
+		probe, err := TryLockPath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(2*lockPoll, probe.Release) // as Locked does
+		lock, err := TryLockPath(path)
+		if err != nil {
+			t.Fatalf("while Locked looks: %v", err)
+		}
+		lock.Release()
+	})
 	if _, err := TryLockPath(filepath.Join(d.Path(), "lock")); !errors.Is(err, ErrLocked) || !Locked(filepath.Join(d.Path(), "lock")) {
 		t.Errorf("try: %v", err)
 	}
