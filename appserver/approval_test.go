@@ -11,12 +11,13 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
 // requests plays a request for an approval after other lines, declines it and
 // returns what the user was asked.
-func requests(t *testing.T, start session.Start, lines ...string) (asked []session.Approval) {
+func requests(t *testing.T, start engine.Start, lines ...string) (asked []session.Approval) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		steps := append(handshake(), expect(startTurn), say(turn1), say(begun1))
@@ -24,9 +25,9 @@ func requests(t *testing.T, start session.Start, lines ...string) (asked []sessi
 			steps = append(steps, say(line))
 		}
 		peer := sessiontest.Start(append(steps, expect(`{"id":7,"result":{}}`), say(ended1)))
-		o := session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+		o := session.Options{Approve: func(_ context.Context, a session.Approval) engine.Decision {
 			asked = append(asked, a)
-			return session.Decline
+			return engine.Decline
 		}}
 		s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), start, o)
 		if err != nil {
@@ -74,7 +75,7 @@ func TestApprovalsNameWhatTheyGrant(t *testing.T) {
 		`{"id":7,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","itemId":"f","command":"ls","additionalPermissions":{"fileSystem":{"write":["/"]}}}}`:       `{"additionalPermissions":{"fileSystem":{"write":["/"]}},"command":"ls"}`,
 		`{"id":7,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","itemId":"f","command":"ls","additionalPermissions":null,"networkApprovalContext":null}}`:   `{"command":"ls"}`,
 	} {
-		asked := requests(t, session.Start{Workdir: "/w"}, request)
+		asked := requests(t, engine.Start{Workdir: "/w"}, request)
 		if len(asked) != 1 || string(asked[0].Tool.Input) != want {
 			t.Errorf("%s: asked %+v, want %s", request, asked, want)
 		}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // A Client is one connection to an App Server. Its methods may be called
@@ -59,10 +59,10 @@ type Callbacks struct {
 }
 
 // Connect begins to read the server's output. The handshake is [Client.Initialize].
-func Connect(t session.Transport, callbacks Callbacks) *Client { return connect(t, callbacks, 0) }
+func Connect(t engine.Transport, callbacks Callbacks) *Client { return connect(t, callbacks, 0) }
 
 // connect takes how long a line may be, in bytes; zero is 16 MiB.
-func connect(t session.Transport, callbacks Callbacks, maxLine int) *Client {
+func connect(t engine.Transport, callbacks Callbacks, maxLine int) *Client {
 	c := &Client{conn: newConn(t.Input), done: make(chan struct{})}
 	c.conn.maxLine = maxLine
 	go func() {
@@ -110,7 +110,7 @@ func (d *dispatcher) decline(id json.RawMessage, method string) {
 		d.client.conn.refuse(id, method)
 		return
 	}
-	d.client.conn.post(message{ID: id, Result: decision(session.Decline)})
+	d.client.conn.post(message{ID: id, Result: decision(engine.Decline)})
 }
 
 func (d *dispatcher) unknown(line []byte, truncated bool, size int64) {
@@ -319,16 +319,16 @@ func (c *Client) abandonTurn(threadID, turnID string) {
 }
 
 // Answer answers a question for permission.
-func (c *Client) Answer(ctx context.Context, id json.RawMessage, d session.Decision) error {
+func (c *Client) Answer(ctx context.Context, id json.RawMessage, d engine.Decision) error {
 	return c.conn.reply(ctx, id, decision(d))
 }
 
-func decision(d session.Decision) json.RawMessage {
+func decision(d engine.Decision) json.RawMessage {
 	word := "decline"
 	switch d {
-	case session.Accept, session.Cancel:
+	case engine.Accept, engine.Cancel:
 		word = string(d)
-	case session.AcceptForSession:
+	case engine.AcceptForSession:
 		word = "acceptForSession"
 	}
 	return json.RawMessage(`{"decision":"` + word + `"}`)

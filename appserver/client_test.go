@@ -13,6 +13,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -56,8 +57,8 @@ func ExampleEngine() {
 	server := sessiontest.Start(append(handshake(),
 		expect(`{"id":3,"method":"turn/start"}`), say(`{"id":3,"result":{"turn":{"id":"1"}}}`), say(text1), say(ended1)))
 	ctx := context.Background()
-	engine := &appserver.Engine{Info: appserver.ClientInfo{Name: "example", Version: "1"}}
-	s, err := session.Open(ctx, "my-runtime", engine, server, server.Transport(), session.Start{Workdir: "/project"}, session.Options{
+	e := &appserver.Engine{Info: appserver.ClientInfo{Name: "example", Version: "1"}}
+	s, err := session.Open(ctx, "my-runtime", e, server, server.Transport(), engine.Start{Workdir: "/project"}, session.Options{
 		Events: func(e *agent.Event) error { fmt.Println(e.Kind); return nil },
 	})
 	if err != nil {

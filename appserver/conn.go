@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/formatters"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // An RPCError is the server's refusal of a request.
@@ -66,7 +66,7 @@ func (m *message) refusal() error {
 
 // conn exchanges messages with the server.
 type conn struct {
-	input *session.LineWriter
+	input *engine.LineWriter
 
 	mu      sync.Mutex
 	last    int64                     // ID of a request of ours
@@ -89,7 +89,7 @@ type handler interface {
 }
 
 func newConn(input io.WriteCloser) *conn {
-	return &conn{input: session.NewLineWriter(input), waiting: map[string]func(*message){}}
+	return &conn{input: engine.NewLineWriter(input), waiting: map[string]func(*message){}}
 }
 
 // read hands the server's messages over until its output ends, and returns what

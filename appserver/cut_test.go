@@ -13,6 +13,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -25,7 +26,7 @@ func long(head, tail string) sessiontest.Step {
 }
 
 // playsShort opens a session whose engine finds lines long soon.
-func playsShort(t *testing.T, o session.Options, start session.Start, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer, error) {
+func playsShort(t *testing.T, o session.Options, start engine.Start, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer, error) {
 	t.Helper()
 	peer := sessiontest.Start(steps)
 	e := &appserver.Engine{}
@@ -65,7 +66,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, _, err := playsShort(t, session.Options{}, session.Start{}, append(append(handshake(), expect(startTurn), say(turn1)), test.steps...)...)
+				s, _, err := playsShort(t, session.Options{}, engine.Start{}, append(append(handshake(), expect(startTurn), say(turn1)), test.steps...)...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -106,7 +107,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, _, err := playsShort(t, session.Options{}, session.Start{Resume: "t"}, append(resume[:4:4], test.answer, expect(startTurn), long(`{"id":3,"result":{"turn":{"id":"1","items":["`, `"]}}}`), say(text1), say(ended1))...)
+				s, _, err := playsShort(t, session.Options{}, engine.Start{Resume: "t"}, append(resume[:4:4], test.answer, expect(startTurn), long(`{"id":3,"result":{"turn":{"id":"1","items":["`, `"]}}}`), say(text1), say(ended1))...)
 				if fmt.Sprint(err) != test.err && (err != nil || test.err != "") {
 					t.Errorf("%v", err)
 				}
@@ -159,7 +160,7 @@ func TestQuestionsThatCannotBeRead(t *testing.T) {
 					}
 					return nil
 				}}
-				s, peer, err := playsShort(t, o, session.Start{}, append(handshake(), expect(startTurn), say(turn1), step, expect(want), say(ended1))...)
+				s, peer, err := playsShort(t, o, engine.Start{}, append(handshake(), expect(startTurn), say(turn1), step, expect(want), say(ended1))...)
 				if err != nil {
 					t.Fatal(err)
 				}

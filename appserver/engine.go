@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
-// An Engine is a session.Engine for one thread of an App Server. Sandbox and the
+// An Engine is a engine.Engine for one thread of an App Server. Sandbox and the
 // approval policy follow the access that the request asks for. The server's sandbox
 // keeps what it runs unasked inside the workdir; the engine itself accepts nothing
 // unasked.
@@ -21,30 +21,30 @@ type Engine struct {
 	Info ClientInfo
 
 	client    *Client
-	transport session.Transport
+	transport engine.Transport
 	workdir   string
-	sink      session.Sink
+	sink      engine.Sink
 	decoder   decoder
 	turns     turns
 	maxLine   int // zero is that of the client
 
-	questions session.Questions[json.RawMessage] // the server's IDs
+	questions engine.Questions[json.RawMessage] // the server's IDs
 
 	mu     sync.Mutex
 	thread string
 }
 
-var _ session.Engine = (*Engine)(nil)
+var _ engine.Engine = (*Engine)(nil)
 
 // Open does the handshake and starts or resumes a thread.
-func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.transport, e.sink, e.workdir = t, sink, start.Workdir
 	e.client = connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Unknown: e.unknown}, e.maxLine)
 	go func() {
 		sink.Closed(e.client.Err())
 	}()
 	if err := e.client.Initialize(ctx, e.Info); err != nil {
-		return session.Info{}, err
+		return engine.Info{}, err
 	}
 	params := ThreadParams{Workdir: start.Workdir, Model: start.Model, ApprovalPolicy: "on-request"}
 	switch start.Access {
@@ -63,12 +63,12 @@ func (e *Engine) Open(ctx context.Context, t session.Transport, start session.St
 		thread, err = e.client.StartThread(ctx, params)
 	}
 	if err != nil {
-		return session.Info{}, err
+		return engine.Info{}, err
 	}
 	e.mu.Lock()
 	e.thread = thread.ID
 	e.mu.Unlock()
-	return session.Info{SessionID: thread.ID, Model: thread.Model, Steers: true}, nil
+	return engine.Info{SessionID: thread.ID, Model: thread.Model, Steers: true}, nil
 }
 
 // answerGrace is how long the answer to turn/start may take when a turn has begun.
@@ -95,11 +95,11 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 func (e *Engine) Steer(ctx context.Context, text string) error {
 	turn := e.turns.current()
 	if turn == "" {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
 	err := e.client.SteerTurn(ctx, e.threadID(), turn, text)
 	if _, ok := errors.AsType[*RPCError](err); ok {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
 	return err
 }
@@ -136,10 +136,10 @@ func (e *Engine) threadID() string {
 }
 
 // Answer answers a question for permission.
-func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
+func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decision) error {
 	id, open := e.questions.Take(approvalID)
 	if !open {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
 	return e.client.Answer(ctx, id, d)
 }
@@ -157,7 +157,7 @@ func (e *Engine) approval(q Request) {
 	event := e.decoder.approval(q, e.workdir)
 	id, asked, _ := e.questions.Open(string(q.ID), slices.Clone(q.ID))
 	if reason := asked.Denied(); reason != "" {
-		e.client.conn.post(message{ID: q.ID, Result: decision(session.Decline)})
+		e.client.conn.post(message{ID: q.ID, Result: decision(engine.Decline)})
 		event.Failed, event.Text = true, reason
 		e.sink.Event(&event)
 		e.sink.Answered(id)
@@ -170,7 +170,7 @@ func (e *Engine) approval(q Request) {
 func (e *Engine) notification(n Notification) { e.note(n, nil) }
 
 // note takes a notification, or what the head of one says that was cut.
-func (e *Engine) note(n Notification, cut *session.Head) {
+func (e *Engine) note(n Notification, cut *engine.Head) {
 	var about about
 	_ = json.Unmarshal(n.Params, &about) // what is not there is empty
 	thread := e.threadID()
@@ -210,7 +210,7 @@ type about struct {
 
 // unknown takes a line that is no message, or the head of one.
 func (e *Engine) unknown(line []byte, truncated bool, size int64) {
-	cut := &session.Head{Line: line, Long: truncated, Size: size}
+	cut := &engine.Head{Line: line, Long: truncated, Size: size}
 	if m, ok := mended(line); ok && m.Method != "" && m.ID == nil {
 		e.note(Notification{m.Method, m.Params}, cut)
 		return

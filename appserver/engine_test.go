@@ -12,6 +12,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -44,7 +45,7 @@ func TestOlderServers(t *testing.T) {
 			say(`{"method":"codex/event/agent_message_delta","params":{"msg":{"delta":"again"}}}`),
 			say(`{"method":"turn/completed","params":{"turnId":"turn-2","threadId":"thread-smoke"}}`),
 		})
-		s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), session.Start{}, session.Options{Events: l.Event})
+		s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), engine.Start{}, session.Options{Events: l.Event})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,14 +159,14 @@ func TestQuestionsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		peer := sessiontest.Start(append(handshake(), expect(startTurn), say(turn1), say(`{"id":5,"method":"item/fileChange/requestApproval","params":{}}`), say(ended1)))
-		engine := &appserver.Engine{}
-		s, err := session.Open(t.Context(), "test", engine, peer, peer.Transport(), session.Start{}, session.Options{})
+		e := &appserver.Engine{}
+		s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{}, session.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Stop(context.Background(), "")
 		<-s.Send(session.Message{Text: "go"}).Done()
-		if err := engine.Answer(t.Context(), "1", session.Accept); !errors.Is(err, session.ErrTooLate) {
+		if err := e.Answer(t.Context(), "1", engine.Accept); !errors.Is(err, engine.ErrTooLate) {
 			t.Error(err)
 		}
 	})
@@ -319,7 +320,7 @@ func TestInterruptOfATurnThatHasEnded(t *testing.T) {
 		if peer.EndedTools() != 1 {
 			t.Errorf("tools ended %d times", peer.EndedTools())
 		}
-		if err := s.Interrupt(t.Context()); !errors.Is(err, session.ErrTooLate) || peer.EndedTools() != 1 {
+		if err := s.Interrupt(t.Context()); !errors.Is(err, engine.ErrTooLate) || peer.EndedTools() != 1 {
 			t.Errorf("without a turn: %v, tools ended %d times", err, peer.EndedTools())
 		}
 	})
@@ -345,13 +346,13 @@ func TestDecisions(t *testing.T) {
 	const question = `{"id":%s,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","turnId":"1","itemId":"c","command":"ls","reason":"why"}}`
 	for _, test := range []struct {
 		name, id string
-		decision session.Decision // empty: nobody answers
+		decision engine.Decision // empty: nobody answers
 		want     string
 	}{
-		{"accept", "0", session.Accept, `{"id":0,"result":{"decision":"accept"}}`},
-		{"accept for the session", "7", session.AcceptForSession, `{"id":7,"result":{"decision":"acceptForSession"}}`},
-		{"decline", `"text"`, session.Decline, `{"id":"text","result":{"decision":"decline"}}`},
-		{"cancel", "0", session.Cancel, `{"id":0,"result":{"decision":"cancel"}}`},
+		{"accept", "0", engine.Accept, `{"id":0,"result":{"decision":"accept"}}`},
+		{"accept for the session", "7", engine.AcceptForSession, `{"id":7,"result":{"decision":"acceptForSession"}}`},
+		{"decline", `"text"`, engine.Decline, `{"id":"text","result":{"decision":"decline"}}`},
+		{"cancel", "0", engine.Cancel, `{"id":0,"result":{"decision":"cancel"}}`},
 		{"a word that is none", "0", `x"}`, `{"id":0,"result":{"decision":"decline"}}`},
 		{"nobody answers", "0", "", `{"id":0,"result":{"decision":"decline"}}`},
 	} {
@@ -360,7 +361,7 @@ func TestDecisions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := session.Options{ApprovalTimeout: time.Minute}
 				if test.decision != "" {
-					o.Approve = func(_ context.Context, a session.Approval) session.Decision {
+					o.Approve = func(_ context.Context, a session.Approval) engine.Decision {
 						if a.Tool.Name != "command" || string(a.Tool.Input) != `{"command":"ls"}` || a.Reason != "why" || a.ID != "1" {
 							t.Errorf("%+v", a)
 						}
@@ -389,7 +390,7 @@ func TestDecisions(t *testing.T) {
 func TestQuestionBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Accept }}
+		o := session.Options{Approve: func(context.Context, session.Approval) engine.Decision { return engine.Accept }}
 		s, _ := plays(t, o, expect(startTurn), say(`{"id":0,"method":"item/fileChange/requestApproval","params":{"threadId":"t"}}`),
 			expect(`{"id":0,"result":{}}`), say(turn1), say(ended1))
 		if _, err := s.Send(session.Message{Text: "go", Timeout: time.Minute}).Wait(t.Context()); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -37,9 +38,9 @@ func essence(steps []sessiontest.Step) []sessiontest.Step {
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	visit := sessiontest.Visit{
-		Engine: func() session.Engine { return &appserver.Engine{} },
+		Engine: func() engine.Engine { return &appserver.Engine{} },
 		Options: session.Options{
-			Approve: func(context.Context, session.Approval) session.Decision { return session.Accept },
+			Approve: func(context.Context, session.Approval) engine.Decision { return engine.Accept },
 		},
 	}
 	interrupting := visit

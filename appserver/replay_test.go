@@ -13,6 +13,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -91,7 +92,7 @@ func want(t *testing.T, s *session.Session, line string) (turn *session.Turn) {
 }
 
 // replay plays a transcript in a bubble and returns what came of it.
-func replay(t *testing.T, steps []sessiontest.Step, start session.Start) string {
+func replay(t *testing.T, steps []sessiontest.Step, start engine.Start) string {
 	t.Helper()
 	peer := sessiontest.Start(steps)
 	l := &sessiontest.Log{}
@@ -119,20 +120,20 @@ func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	const resumed = "01a1fb80-0ca2-7ee2-95ae-90e935eeb27d"
 	for name, test := range map[string]struct {
-		start   session.Start
+		start   engine.Start
 		without []string
 	}{
-		"approval-cmd-accept":                    {start: session.Start{Workdir: "/w"}},
-		"approval-cmd-acceptForSession":          {start: session.Start{Workdir: "/w", Model: "m-1"}},
-		"approval-cmd-decline":                   {start: session.Start{Workdir: "/w", Access: agent.AccessWrite}},
+		"approval-cmd-accept":                    {start: engine.Start{Workdir: "/w"}},
+		"approval-cmd-acceptForSession":          {start: engine.Start{Workdir: "/w", Model: "m-1"}},
+		"approval-cmd-decline":                   {start: engine.Start{Workdir: "/w", Access: agent.AccessWrite}},
 		"approval-patch2-workspace-write-accept": {},
 		"error-401":                              {},
-		"interrupt":                              {start: session.Start{Access: agent.AccessRead}},
-		"resume":                                 {start: session.Start{Resume: resumed}},
-		"resume-unknown":                         {start: session.Start{Resume: "01a1fb7c-0000-7393-b797-572b628a16aa"}},
+		"interrupt":                              {start: engine.Start{Access: agent.AccessRead}},
+		"resume":                                 {start: engine.Start{Resume: resumed}},
+		"resume-unknown":                         {start: engine.Start{Resume: "01a1fb7c-0000-7393-b797-572b628a16aa"}},
 		// A session never names a turn that does not run.
 		"steer": {without: []string{`"nope"`, `"late"`}},
-		"text":  {start: session.Start{Access: agent.AccessFull}},
+		"text":  {start: engine.Start{Access: agent.AccessFull}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +149,7 @@ func TestTranscripts(t *testing.T) {
 func plays(t *testing.T, o session.Options, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer) {
 	t.Helper()
 	peer := sessiontest.Start(append(handshake(), steps...))
-	s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), session.Start{}, o)
+	s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), engine.Start{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 package registry
 
-import "github.com/busdk/bus-agent/session"
+import "github.com/busdk/bus-agent/session/engine"
 
 // A Session is how a runtime holds a conversation over many turns.
 type Session struct {
@@ -10,13 +10,13 @@ type Session struct {
 	Use
 
 	// Engine makes the engine of one session.
-	Engine func(inv Invocation) session.Engine
+	Engine func(inv Invocation) engine.Engine
 
 	// Protocol is the name of what the engine speaks, for people.
 	Protocol string
 
 	// Delivery is how messages get to the agent. Empty means DeliverStdin.
-	Delivery session.Delivery
+	Delivery engine.Delivery
 
 	// AccountEnv names the variable that moves the folder with the account and
 	// the settings of its CLI; empty where there is none.
@@ -28,9 +28,9 @@ type Session struct {
 }
 
 // Delivers returns how messages get to the agent.
-func (s *Session) Delivers() session.Delivery {
+func (s *Session) Delivers() engine.Delivery {
 	if s.Delivery == "" {
-		return session.DeliverStdin
+		return engine.DeliverStdin
 	}
 	return s.Delivery
 }

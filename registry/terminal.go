@@ -1,12 +1,12 @@
 package registry
 
-import "github.com/busdk/bus-agent/session"
+import "github.com/busdk/bus-agent/session/engine"
 
 // A Terminal is how a runtime's interactive CLI is held in a terminal. What the
 // CLI shows and which keys it takes are facts in it; package session/tmux acts on
 // them.
 type Terminal struct {
-	session.Terminal
+	engine.Terminal
 
 	// Use builds the command of the interactive CLI. Stdin is not used, and Files
 	// cannot be: a terminal hands nothing on. Setup.Prefix goes before the first

@@ -67,7 +67,7 @@ type Setup struct {
 	SessionID func() string
 
 	// SessionCreated is when the session to continue was created, where that is
-	// known; see session.Start.
+	// known; see engine.Start.
 	SessionCreated time.Time
 
 	// Warnings are lines for the user, without prefix or line break.

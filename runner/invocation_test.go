@@ -12,6 +12,7 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // counted is a runtime that can be used in every way, and the calls of its builders
@@ -51,7 +52,7 @@ func countedBench(t *testing.T) (*bench, *counted) {
 	c.Run = c.use(c.Run.Command)
 	c.Session = &registry.Session{
 		Use:    c.use(func(registry.Invocation) (agent.Command, error) { return agent.Command{Args: []string{"serve"}}, nil }),
-		Engine: func(registry.Invocation) session.Engine { return new(lineEngine) },
+		Engine: func(registry.Invocation) engine.Engine { return new(lineEngine) },
 	}
 	c.Terminal = &registry.Terminal{
 		Use:    c.use(func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }),
@@ -60,8 +61,8 @@ func countedBench(t *testing.T) (*bench, *counted) {
 	if err := b.Registry.Register(c.Runtime); err != nil {
 		t.Fatal(err)
 	}
-	b.OpenTerminal = func(context.Context, session.Program, session.Start, session.Options) (*session.Session, error) {
-		return nil, errors.New("no terminal today")
+	b.OpenTerminal = func(context.Context, engine.Program, engine.Start) (engine.Engine, engine.Process, error) {
+		return nil, nil, errors.New("no terminal today")
 	}
 	return b, c
 }
@@ -196,7 +197,7 @@ func TestRuntimeThatOnlyHoldsSessions(t *testing.T) {
 	rt.Executables, rt.Run = []string{"alpha"}, registry.Use{}
 	rt.Session = &registry.Session{
 		Use:    registry.Use{Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
-		Engine: func(registry.Invocation) session.Engine { return new(lineEngine) },
+		Engine: func(registry.Invocation) engine.Engine { return new(lineEngine) },
 	}
 	if err := b.Registry.Register(rt); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // recorder takes note of all that it is told.
@@ -254,16 +255,16 @@ func TestRecorderIsToldOfATerminal(t *testing.T) {
 			r := &recorder{}
 			b.Recorder = r
 			h := &held{got: make(chan string, 1), done: make(chan struct{})}
-			b.OpenTerminal = func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+			b.OpenTerminal = func(_ context.Context, p engine.Program, start engine.Start) (engine.Engine, engine.Process, error) {
 				if c.open != nil {
-					return nil, c.open
+					return nil, nil, c.open
 				}
 				h.over = func() {
 					p.Ended(0)
 					close(h.done)
 					h.sink.Closed(c.closed)
 				}
-				return session.Open(ctx, p.Runtime, h, h, session.Transport{}, start, o)
+				return h, h, nil
 			}
 			req := b.request()
 			req.Runtime, req.Prompt = "shown", "hello"

@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // Preferences is where persistent defaults come from; preferences.Store
@@ -55,7 +55,7 @@ type Runner struct {
 
 	// OpenTerminal runs what is asked for in session.ModeTmux. Nil means what is
 	// registered, which package session/tmux is when it is imported.
-	OpenTerminal session.OpenTerminal
+	OpenTerminal engine.OpenTerminal
 
 	// Recorder is told of every run and session; nil for none. See package runs.
 	Recorder agent.Recorder

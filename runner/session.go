@@ -11,6 +11,7 @@ import (
 	"github.com/busdk/bus-agent/internal/capture"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // StartSession starts an agent and opens a session with it. The request is like
@@ -78,19 +79,19 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	if err != nil {
 		p.close(ctx)
 		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("%s cannot be started: %w", p.selection.Path, err)}
-		record.end(session.Info{}, -1, "", err)
+		record.end(engine.Info{}, -1, "", err)
 		return nil, err
 	}
 	record.setStop(a.Stop)
 	go a.wait()
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()
-	transport := session.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
+	transport := engine.Transport{Input: a.process.Input(), Output: output, EndTools: a.process.EndTools}
 	recorded := &recordedAgent{sessionAgent: a, recorded: make(chan struct{})}
 	s, err := session.Open(opening, p.req.Runtime, p.selection.Runtime.Session.Engine(p.inv), recorded, transport, p.sessionStart(options), options)
 	if err != nil {
 		err = a.explain(err)
-		record.end(session.Info{}, a.exit.Code, a.exit.Signal, err)
+		record.end(engine.Info{}, a.exit.Code, a.exit.Signal, err)
 		return nil, err
 	}
 	recorded.follow(s, record)
@@ -106,8 +107,8 @@ func (p *prepared) recordedStdout(engine io.Writer) io.Writer {
 }
 
 // sessionStart says what session is opened.
-func (p *prepared) sessionStart(options session.Options) session.Start {
-	start := session.Start{
+func (p *prepared) sessionStart(options session.Options) engine.Start {
+	start := engine.Start{
 		Workdir: p.inv.Workdir, Resume: p.inv.Resume, Created: options.Created,
 		Model: p.inv.Model, Access: p.inv.Access, AddDirs: p.inv.AddDirs, Protected: p.protected,
 		Prefix: p.setup.Prefix, SlashCommands: p.use.SlashCommands,

@@ -9,16 +9,17 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // createdEngine takes note of when its session was created.
 type createdEngine struct {
 	lineEngine
 	created *time.Time
-	start   *session.Start
+	start   *engine.Start
 }
 
-func (e *createdEngine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+func (e *createdEngine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	if e.start != nil {
 		*e.start = start
 	}
@@ -52,7 +53,7 @@ func TestSessionCreated(t *testing.T) {
 					},
 					Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil },
 				},
-				Engine: func(registry.Invocation) session.Engine { return &createdEngine{created: &created} },
+				Engine: func(registry.Invocation) engine.Engine { return &createdEngine{created: &created} },
 			}
 			rt.Instructions = &registry.Instructions{MaxBytes: 1 << 10}
 			if err := b.Registry.Register(rt); err != nil {
@@ -76,13 +77,13 @@ func TestSessionCreated(t *testing.T) {
 func TestEverySessionProtectsWhatRuntimesRun(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)
-	var start session.Start
+	var start engine.Start
 	for name, protected := range map[string][]string{"keeper": {".keeper"}, "other": {".other", ".other.json"}} {
 		rt := fakeRuntime(name)
 		rt.Executables, rt.Protected = []string{"alpha"}, protected
 		rt.Session = &registry.Session{
 			Use:    registry.Use{Options: registry.Options{Access: agent.Accesses()}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
-			Engine: func(registry.Invocation) session.Engine { return &createdEngine{start: &start} },
+			Engine: func(registry.Invocation) engine.Engine { return &createdEngine{start: &start} },
 		}
 		if err := b.Registry.Register(rt); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // sessionRecording tells the recorder of a session. Its zero value tells nobody.
@@ -107,7 +108,7 @@ func (r *sessionRecording) setStop(stop func()) {
 
 // end tells the recorder that the session is over. info says what the session
 // knew of itself; err is how the agent's process ended.
-func (r *sessionRecording) end(info session.Info, code int, signal string, err error) {
+func (r *sessionRecording) end(info engine.Info, code int, signal string, err error) {
 	r.mu.Lock()
 	if r.ended {
 		r.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // lineEngine sends messages as lines; the agent begins with one of its own.
@@ -24,7 +25,7 @@ type lineEngine struct {
 	input    io.WriteCloser
 }
 
-func (e *lineEngine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+func (e *lineEngine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.input, e.greeting = t.Input, make(chan struct{})
 	first := true
 	stream := formatters.NewStream(fakeDecoder{}, func(event *agent.Event) error {
@@ -44,11 +45,11 @@ func (e *lineEngine) Open(ctx context.Context, t session.Transport, start sessio
 	}()
 	select {
 	case <-e.greeting:
-		return session.Info{SessionID: "s-" + start.Resume, Model: start.Model}, nil
+		return engine.Info{SessionID: "s-" + start.Resume, Model: start.Model}, nil
 	case err := <-ended:
-		return session.Info{}, fmt.Errorf("no greeting: %w", err)
+		return engine.Info{}, fmt.Errorf("no greeting: %w", err)
 	case <-ctx.Done():
-		return session.Info{}, context.Cause(ctx)
+		return engine.Info{}, context.Cause(ctx)
 	}
 }
 
@@ -73,7 +74,7 @@ func conversing(t *testing.T) *bench {
 				return agent.Command{Args: []string{"serve", "--model=" + inv.Model}}, nil
 			},
 		},
-		Engine: func(registry.Invocation) session.Engine { return new(lineEngine) },
+		Engine: func(registry.Invocation) engine.Engine { return new(lineEngine) },
 	}
 	if err := b.Registry.Register(rt); err != nil {
 		t.Fatal(err)
@@ -227,9 +228,9 @@ func TestSessionThatCannotBeOpened(t *testing.T) {
 func TestSessionRefusesWhatOnlyRunsHave(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)
-	b.OpenTerminal = func(context.Context, session.Program, session.Start, session.Options) (*session.Session, error) {
+	b.OpenTerminal = func(context.Context, engine.Program, engine.Start) (engine.Engine, engine.Process, error) {
 		t.Error("a terminal was opened")
-		return nil, session.ErrNoTerminals
+		return nil, nil, session.ErrNoTerminals
 	}
 	for field, change := range map[string]func(*agent.Request){
 		"Continue":     func(r *agent.Request) { r.Continue = true },

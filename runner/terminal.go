@@ -9,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // startTerminal starts an interactive CLI in a terminal and opens a session with
@@ -16,7 +17,7 @@ import (
 func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options session.Options) (*session.Session, error) {
 	open := r.OpenTerminal
 	if open == nil {
-		open = session.RegisteredTerminals()
+		open = engine.RegisteredTerminals()
 	}
 	if open == nil {
 		return nil, agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
@@ -34,7 +35,7 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 
 // openTerminal starts the CLI. What was arranged is taken back when nothing is
 // left of it, or when it was not started.
-func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, options session.Options) (*session.Session, error) {
+func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, options session.Options) (*session.Session, error) {
 	record := &sessionRecording{prepared: p, begun: time.Now()}
 	record.watch(&options)
 	ended := sync.OnceFunc(func() { p.close(context.Background()) })
@@ -51,7 +52,8 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()
 	p.began.Store(true) // it can end before open returns
-	s, err := open(opening, session.Program{
+	start := p.sessionStart(options)
+	e, held, err := open(opening, engine.Program{
 		Runtime:   p.req.Runtime,
 		Path:      p.selection.Path,
 		Args:      p.command.Args,
@@ -65,7 +67,11 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 			}
 			ended()
 		},
-	}, p.sessionStart(options), options)
+	}, start)
+	var s *session.Session
+	if err == nil {
+		s, err = session.Open(opening, p.req.Runtime, e, held, engine.Transport{}, start, options)
+	}
 	if err != nil {
 		p.began.Store(false)
 		ended()
@@ -78,11 +84,11 @@ func (p *prepared) openTerminal(ctx context.Context, open session.OpenTerminal, 
 }
 
 // terminalInfo is what is known of a CLI in a terminal, which says nothing itself.
-func (p *prepared) terminalInfo() session.Info {
+func (p *prepared) terminalInfo() engine.Info {
 	if id := p.setup.SessionID; id != nil {
-		return session.Info{SessionID: id()}
+		return engine.Info{SessionID: id()}
 	}
-	return session.Info{SessionID: p.inv.Resume}
+	return engine.Info{SessionID: p.inv.Resume}
 }
 
 // terminalCode is the exit code of a CLI in a terminal, as far as it is known.

@@ -12,6 +12,7 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // shownRuntime can be held in a terminal; note takes what is taken back.
@@ -22,7 +23,7 @@ func shownRuntime(note func(string)) registry.Runtime {
 		return registry.Setup{}, errors.New("that of a run")
 	}
 	rt.Terminal = &registry.Terminal{
-		Terminal: session.Terminal{Prompt: "? "},
+		Terminal: engine.Terminal{Prompt: "? "},
 		Use: registry.Use{
 			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
 			Prepare: func(_ context.Context, inv registry.Invocation, _ *instructions.Workspace) (registry.Setup, error) {
@@ -47,14 +48,14 @@ func shownRuntime(note func(string)) registry.Runtime {
 // held is an engine and a process that do nothing.
 type held struct {
 	got  chan string
-	sink session.Sink
+	sink engine.Sink
 	done chan struct{}
 	over func()
 }
 
-func (h *held) Open(_ context.Context, _ session.Transport, _ session.Start, sink session.Sink) (session.Info, error) {
+func (h *held) Open(_ context.Context, _ engine.Transport, _ engine.Start, sink engine.Sink) (engine.Info, error) {
 	h.sink = sink
-	return session.Info{}, nil
+	return engine.Info{}, nil
 }
 func (h *held) Send(_ context.Context, text string) error              { h.got <- text; return nil }
 func (h *held) Steer(context.Context, string) error                    { return session.ErrUnsupported }
@@ -71,9 +72,9 @@ func TestTerminalSession(t *testing.T) {
 	if err := b.Registry.Register(shownRuntime(func(what string) { taken = append(taken, what) })); err != nil {
 		t.Fatal(err)
 	}
-	var program session.Program
+	var program engine.Program
 	h := &held{got: make(chan string, 1), done: make(chan struct{})}
-	b.OpenTerminal = func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+	b.OpenTerminal = func(_ context.Context, p engine.Program, start engine.Start) (engine.Engine, engine.Process, error) {
 		program = p
 		h.over = func() {
 			h.sink.Closed(nil)
@@ -83,7 +84,7 @@ func TestTerminalSession(t *testing.T) {
 		if start.Resume != "old" {
 			t.Errorf("start %+v", start)
 		}
-		return session.Open(ctx, p.Runtime, h, h, session.Transport{}, start, o)
+		return h, h, nil
 	}
 	req := b.request()
 	req.Runtime, req.Prompt, req.Model, req.Resume = "shown", "hello", "m", "old"
@@ -114,12 +115,12 @@ func TestTerminalSessionThatIsNotStarted(t *testing.T) {
 	broken := errors.New("no terminal today")
 	for name, c := range map[string]struct {
 		change func(*agent.Request)
-		open   session.OpenTerminal
+		open   engine.OpenTerminal
 		kind   error
 		says   string
 	}{
-		"it fails": {func(*agent.Request) {}, func(context.Context, session.Program, session.Start, session.Options) (*session.Session, error) {
-			return nil, broken
+		"it fails": {func(*agent.Request) {}, func(context.Context, engine.Program, engine.Start) (engine.Engine, engine.Process, error) {
+			return nil, nil, broken
 		}, agent.ErrAgent, "no terminal today"},
 		"descriptors":      {func(r *agent.Request) { r.Resume = "files" }, nil, agent.ErrUsage, "descriptors"},
 		"another runtime":  {func(r *agent.Request) { r.Runtime = "beta" }, nil, agent.ErrUsage, "be held in a terminal"},
@@ -133,12 +134,12 @@ func TestTerminalSessionThatIsNotStarted(t *testing.T) {
 			if err := b.Registry.Register(shownRuntime(func(string) { closed++ })); err != nil {
 				t.Fatal(err)
 			}
-			b.OpenTerminal = func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+			b.OpenTerminal = func(ctx context.Context, p engine.Program, start engine.Start) (engine.Engine, engine.Process, error) {
 				if c.open == nil {
 					t.Error("something is started")
-					return nil, broken
+					return nil, nil, broken
 				}
-				return c.open(ctx, p, start, o)
+				return c.open(ctx, p, start)
 			}
 			req := b.request()
 			req.Runtime, req.Prompt = "shown", ""

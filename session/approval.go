@@ -7,6 +7,39 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
+)
+
+// A Decision is an answer to an approval request.
+type Decision = engine.Decision
+
+// The decisions.
+const (
+	Accept           = engine.Accept
+	AcceptForSession = engine.AcceptForSession // and do not ask again for the same
+	Decline          = engine.Decline          // the turn continues without it
+	Cancel           = engine.Cancel           // the turn ends
+)
+
+// ParseDecision returns the decision that word names. The spelling of the App
+// Server, acceptForSession, is understood as well.
+func ParseDecision(word string) (Decision, error) {
+	switch d := Decision(word); d {
+	case Accept, AcceptForSession, Decline, Cancel:
+		return d, nil
+	}
+	if word == "acceptForSession" {
+		return AcceptForSession, nil
+	}
+	return "", agent.Usagef("%q is no decision; it is accept, accept_for_session, decline or cancel", word)
+}
+
+// Errors of a [Session].
+var (
+	// ErrTooLate: the turn or the approval request has ended.
+	ErrTooLate = engine.ErrTooLate
+	// ErrUnsupported: the runtime cannot do it.
+	ErrUnsupported = engine.ErrUnsupported
 )
 
 // question is a question for permission that is open.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestDelivered(t *testing.T) {
@@ -107,11 +108,11 @@ func TestMessagesAreToldInOrder(t *testing.T) {
 func TestParseDelivery(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"stdin", "rpc", "tmux"} {
-		if d, err := session.ParseDelivery(word); err != nil || string(d) != word {
+		if d, err := engine.ParseDelivery(word); err != nil || string(d) != word {
 			t.Errorf("%q, %v", d, err)
 		}
 	}
-	if _, err := session.ParseDelivery("pigeon"); !errors.Is(err, agent.ErrUsage) {
+	if _, err := engine.ParseDelivery("pigeon"); !errors.Is(err, agent.ErrUsage) {
 		t.Error(err)
 	}
 }

@@ -2,12 +2,10 @@
 // in at any time, events come out, questions for permission are answered, and each
 // turn has a result of its own.
 //
-// A [Session] is the portable side. It queues what comes at the wrong moment,
-// answers what nobody answers, and knows when a turn is over. The other side is an
-// [Engine], which speaks one protocol over the [Transport] that it is handed; it
-// starts nothing itself. Package runner starts the agent's process and puts both
-// together; authors of runtimes choose an engine in their description, or bring
-// one.
+// A [Session] queues messages, declines approval requests that are not answered, and
+// knows when a turn is over. Package runner starts an agent and returns the session
+// with it; package control keeps sessions, also those that another process holds.
+// Package engine is for authors of runtimes.
 //
 // # Messages
 //

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // Defaults of [Options].
@@ -70,7 +71,7 @@ type Options struct {
 	TurnTimeout time.Duration
 
 	// Created is when the session that is resumed is known to have existed; see
-	// [Start].
+	// [engine.Start].
 	Created time.Time
 
 	// CloseGrace is how long the agent may take to end by itself when the session
@@ -100,14 +101,6 @@ type Message struct {
 	TurnTimeout time.Duration
 }
 
-// A Process is the agent's process, as a session needs it.
-type Process interface {
-	// Stop ends it and all it has started, and returns at once.
-	Stop()
-	// Done is closed when it has ended and nothing of it is left.
-	Done() <-chan struct{}
-}
-
 // ErrStopped is the error of a session that takes no more messages.
 var ErrStopped = errors.New("the session has ended")
 
@@ -118,8 +111,8 @@ var errInterrupted = errors.New("the turn was interrupted")
 // concurrently, also from callbacks, but for Stop, which waits for them.
 type Session struct {
 	runtime string
-	engine  Engine
-	process Process
+	engine  engine.Engine
+	process engine.Process
 	options Options
 	prefix  string              // of the next message; under calls
 	guard   func(string) string // keeps a message from being a command
@@ -129,7 +122,7 @@ type Session struct {
 	closed  chan struct{} // the agent's output has ended
 
 	mu         sync.Mutex
-	info       Info
+	info       engine.Info
 	turns      int     // number of the last turn
 	urgent     []*Turn // messages that came too late to steer
 	queue      []*Turn
@@ -144,9 +137,9 @@ type Session struct {
 	lost       bool   // Options.Events has failed; used by Sink.Event alone
 }
 
-// Open opens a session of runtime, a token for texts, with an engine on t. It
+// Open opens a session of runtime, a token for texts, with the engine e on t. It
 // returns when a message can be sent. Beside an error the process has ended.
-func Open(ctx context.Context, runtime string, e Engine, p Process, t Transport, start Start, o Options) (*Session, error) {
+func Open(ctx context.Context, runtime string, e engine.Engine, p engine.Process, t engine.Transport, start engine.Start, o Options) (*Session, error) {
 	s := &Session{
 		runtime: runtime, engine: e, process: p, options: o,
 		calls:     make(chan struct{}, 1),
@@ -167,7 +160,7 @@ func Open(ctx context.Context, runtime string, e Engine, p Process, t Transport,
 		return nil, s.openError(ctx, err)
 	}
 	s.mu.Lock()
-	s.info.merge(info)
+	merge(&s.info, info)
 	s.mu.Unlock()
 	go s.pump()
 	return s, nil
@@ -188,7 +181,7 @@ func (s *Session) openError(ctx context.Context, err error) error {
 	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("the session cannot be opened: %w", err)}
 }
 
-func (i *Info) merge(other Info) {
+func merge(i *engine.Info, other engine.Info) {
 	if other.SessionID != "" {
 		i.SessionID = other.SessionID
 	}
@@ -371,28 +364,20 @@ func (s *Session) take() *Turn {
 	return nil
 }
 
-// An Adjuster is an engine that can change settings between turns.
-type Adjuster interface {
-	// SetModel sets the model of the turns to come.
-	SetModel(ctx context.Context, model string) error
-	// SetAccess sets what the agent may do from now on.
-	SetAccess(ctx context.Context, access agent.Access) error
-}
-
 // SetModel sets the model of the turns to come. It returns ErrUnsupported where
 // the runtime cannot.
 func (s *Session) SetModel(ctx context.Context, model string) error {
-	return s.adjust(ctx, func(a Adjuster) error { return a.SetModel(ctx, model) })
+	return s.adjust(ctx, func(a engine.Adjuster) error { return a.SetModel(ctx, model) })
 }
 
 // SetAccess sets what the agent may do from now on. It returns ErrUnsupported
 // where the runtime cannot.
 func (s *Session) SetAccess(ctx context.Context, access agent.Access) error {
-	return s.adjust(ctx, func(a Adjuster) error { return a.SetAccess(ctx, access) })
+	return s.adjust(ctx, func(a engine.Adjuster) error { return a.SetAccess(ctx, access) })
 }
 
-func (s *Session) adjust(ctx context.Context, set func(Adjuster) error) error {
-	a, ok := s.engine.(Adjuster)
+func (s *Session) adjust(ctx context.Context, set func(engine.Adjuster) error) error {
+	a, ok := s.engine.(engine.Adjuster)
 	if !ok {
 		return ErrUnsupported
 	}
@@ -500,7 +485,7 @@ func (s *Session) Turns() (last, open int) {
 func (s *Session) IsReady() bool { return s.State() == StateReady }
 
 // Info returns what is known of the session by now.
-func (s *Session) Info() Info {
+func (s *Session) Info() engine.Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info

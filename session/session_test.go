@@ -11,11 +11,12 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // peer is an engine with the agent behind it: a test plays the agent.
 type peer struct {
-	sink  session.Sink
+	sink  engine.Sink
 	sent  chan string
 	steer func(text string) error
 	send  func(text string) error
@@ -33,9 +34,9 @@ type peer struct {
 	deaf bool
 }
 
-func (p *peer) Open(_ context.Context, _ session.Transport, _ session.Start, sink session.Sink) (session.Info, error) {
+func (p *peer) Open(_ context.Context, _ engine.Transport, _ engine.Start, sink engine.Sink) (engine.Info, error) {
 	p.sink = sink
-	return session.Info{SessionID: "s-1", Model: "m-1", Steers: p.steer != nil}, nil
+	return engine.Info{SessionID: "s-1", Model: "m-1", Steers: p.steer != nil}, nil
 }
 
 func (p *peer) Send(_ context.Context, text string) error {
@@ -112,7 +113,7 @@ func (p *peer) question(id string) {
 func open(t *testing.T, p *peer, o session.Options) *session.Session {
 	t.Helper()
 	p.sent, p.done = make(chan string, 100), make(chan struct{})
-	s, err := session.Open(t.Context(), "test", p, p, session.Transport{}, session.Start{}, o)
+	s, err := session.Open(t.Context(), "test", p, p, engine.Transport{}, engine.Start{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +127,8 @@ func TestMessagesAreGuarded(t *testing.T) {
 		guard := map[bool]string{true: "\n"}[slash]
 		steered := ""
 		p := &peer{steer: func(text string) error { steered = text; return nil }, sent: make(chan string, 2), done: make(chan struct{})}
-		start := session.Start{Prefix: "/rules\n", SlashCommands: slash}
-		s, err := session.Open(t.Context(), "test", p, p, session.Transport{}, start, session.Options{})
+		start := engine.Start{Prefix: "/rules\n", SlashCommands: slash}
+		s, err := session.Open(t.Context(), "test", p, p, engine.Transport{}, start, session.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +152,7 @@ func TestMessagesAreGuarded(t *testing.T) {
 
 func ExampleSession() {
 	p := &peer{sent: make(chan string, 1), done: make(chan struct{})}
-	s, err := session.Open(context.Background(), "test", p, p, session.Transport{}, session.Start{}, session.Options{
+	s, err := session.Open(context.Background(), "test", p, p, engine.Transport{}, engine.Start{}, session.Options{
 		Events: func(e *agent.Event) error { fmt.Printf("%s %q\n", e.Kind, e.Text); return nil },
 	})
 	if err != nil {
@@ -483,15 +484,15 @@ func TestStopEndsAnAgentThatDoesNot(t *testing.T) {
 
 type broken struct{ peer }
 
-func (b *broken) Open(context.Context, session.Transport, session.Start, session.Sink) (session.Info, error) {
-	return session.Info{}, errors.New("no greeting")
+func (b *broken) Open(context.Context, engine.Transport, engine.Start, engine.Sink) (engine.Info, error) {
+	return engine.Info{}, errors.New("no greeting")
 }
 
 func TestOpenThatFailsEndsTheAgent(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan struct{})
 	b := &broken{}
-	_, err := session.Open(t.Context(), "test", b, process{stopped}, session.Transport{}, session.Start{}, session.Options{})
+	_, err := session.Open(t.Context(), "test", b, process{stopped}, engine.Transport{}, engine.Start{}, session.Options{})
 	if !errors.Is(err, agent.ErrAgent) {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // sink is the side of a session that its engine sees.
@@ -48,7 +49,7 @@ func (s *Session) note(e *agent.Event) *Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Kind == agent.KindSessionStarted {
-		s.info.merge(Info{SessionID: e.SessionID, Model: e.Model})
+		merge(&s.info, engine.Info{SessionID: e.SessionID, Model: e.Model})
 	}
 	if e.Kind == agent.KindUsage && e.Usage != nil && e.Subagent == "" {
 		s.usage = e.Clone().Usage

@@ -16,6 +16,7 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // everyRead is what every runtime is checked for, by its name below a folder.
@@ -88,8 +89,8 @@ func sample(pattern string) string {
 func checkRefused(t *testing.T, rt registry.Runtime, name string, trusted bool, plant func(string) error) {
 	t.Helper()
 	repo, r := newHostileRun(t, rt)
-	r.OpenTerminal = func(context.Context, session.Program, session.Start, session.Options) (*session.Session, error) {
-		return nil, errors.New("a terminal was opened")
+	r.OpenTerminal = func(context.Context, engine.Program, engine.Start) (engine.Engine, engine.Process, error) {
+		return nil, nil, errors.New("a terminal was opened")
 	}
 	file := filepath.Join(repo, name)
 	os.Remove(file)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // A login is looked for in the folder of the account, and in the user's home
@@ -41,7 +41,7 @@ func TestSessionsSayHowTheyWork(t *testing.T) {
 		if rt.Session == nil {
 			continue
 		}
-		_, err := session.ParseDelivery(string(rt.Session.Delivers()))
+		_, err := engine.ParseDelivery(string(rt.Session.Delivers()))
 		if rt.Session.Protocol == "" || err != nil || rt.TestedVersion == "" && rt.ID != "cursor" {
 			t.Errorf("%s: protocol %q, %v, version %q", rt.ID, rt.Session.Protocol, err, rt.TestedVersion)
 		}

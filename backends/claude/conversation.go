@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/streamjson"
 )
 
@@ -31,7 +31,7 @@ func conversation() *registry.Session {
 			Prepare:       prepare,
 			Command:       sessionCommand,
 		},
-		Engine: func(registry.Invocation) session.Engine {
+		Engine: func(registry.Invocation) engine.Engine {
 			return &streamjson.Engine{
 				Decoder: func() formatters.Decoder { return new(decoder) },
 				// Reading is more than a mode: tools are taken away at the start.
@@ -41,7 +41,7 @@ func conversation() *registry.Session {
 			}
 		},
 		Protocol:   "streamjson",
-		Delivery:   session.DeliverStdin,
+		Delivery:   engine.DeliverStdin,
 		AccountEnv: homeEnv,
 		SessionEnv: "CLAUDE_SESSION_ID",
 	}

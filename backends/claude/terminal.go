@@ -11,17 +11,17 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // interactive is how Claude Code is held in a terminal (2.1.329).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
-		Terminal: session.Terminal{
+		Terminal: engine.Terminal{
 			Prompt:    "❯ ",
 			Busy:      []string{"esc to interrupt"},
 			WarmUp:    10 * time.Second,
-			Questions: []session.Question{{Contains: "Esc to cancel", Accept: []string{"1"}, Decline: []string{"Escape"}}},
+			Questions: []engine.Question{{Contains: "Esc to cancel", Accept: []string{"1"}, Decline: []string{"Escape"}}},
 			Commands:  "/!#",
 			SpaceLast: true,
 		},
@@ -70,7 +70,7 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 		return registry.Setup{}, err
 	}
 	if inv.Resume == "" {
-		id := session.NewUUID()
+		id := engine.NewUUID()
 		setup.Args = append(setup.Args, "--session-id="+id)
 		setup.SessionID = func() string { return id }
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // conversation is how Codex holds a session: the App Server, over its standard
@@ -30,11 +30,11 @@ func conversation() *registry.Session {
 			Prepare: prepareSession,
 			Command: serverCommand,
 		},
-		Engine: func(registry.Invocation) session.Engine {
+		Engine: func(registry.Invocation) engine.Engine {
 			return &appserver.Engine{Info: appserver.ClientInfo{Name: "bus_agent", Title: "bus-agent", Version: "1"}}
 		},
 		Protocol:   "appserver",
-		Delivery:   session.DeliverRPC,
+		Delivery:   engine.DeliverRPC,
 		AccountEnv: homeEnv,
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // interactive is how Codex is held in a terminal (0.169.0).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
-		Terminal: session.Terminal{
+		Terminal: engine.Terminal{
 			Prompt: "› ",
 			// It takes no message before it shows the workdir below the prompt.
 			Ready: []string{" · /", " · ~"},
@@ -24,13 +24,13 @@ func interactive() *registry.Terminal {
 			Finished: []string{"Worked for "},
 			WarmUp:   3 * time.Second,
 			Quiet:    10 * time.Second,
-			Dialogs: []session.Dialog{
+			Dialogs: []engine.Dialog{
 				// That of a folder that is not trusted, in which nothing of the repository runs.
 				{Contains: "Open restricted", Keys: []string{"Enter"}},
 				// That of a newer model than the one that was asked for.
 				{Contains: "Use existing model", Keys: []string{"Down", "Enter"}},
 			},
-			Questions: []session.Question{{Contains: "enter to confirm or esc to cancel", Accept: []string{"y"}, Decline: []string{"Escape"}}},
+			Questions: []engine.Question{{Contains: "enter to confirm or esc to cancel", Accept: []string{"y"}, Decline: []string{"Escape"}}},
 			SpaceLast: true,
 		},
 		Use: registry.Use{

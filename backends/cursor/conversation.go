@@ -5,8 +5,8 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // conversation is how the Cursor CLI holds a session: the Agent Client Protocol.
@@ -22,9 +22,9 @@ func conversation() *registry.Session {
 			Prepare:       prepare,
 			Command:       sessionCommand,
 		},
-		Engine:   engine,
+		Engine:   newEngine,
 		Protocol: "acp",
-		Delivery: session.DeliverRPC,
+		Delivery: engine.DeliverRPC,
 	}
 }
 
@@ -38,7 +38,7 @@ func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 // engine makes the engine of one session. Model and mode go with the session.
 // The CLI takes the login that is there; asked for another one it waits for a
 // browser.
-func engine(registry.Invocation) session.Engine {
+func newEngine(registry.Invocation) engine.Engine {
 	return &acp.Engine{
 		AuthMethod: "cursor_login",
 		Modes:      map[agent.Access]string{agent.AccessRead: "ask", agent.AccessWrite: "agent", agent.AccessFull: "agent"},

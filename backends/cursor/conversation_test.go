@@ -32,7 +32,7 @@ func TestSessionCommand(t *testing.T) {
 
 func TestSessionModes(t *testing.T) {
 	t.Parallel()
-	e := engine(registry.Invocation{}).(*acp.Engine)
+	e := newEngine(registry.Invocation{}).(*acp.Engine)
 	want := map[agent.Access]string{agent.AccessRead: "ask", agent.AccessWrite: "agent", agent.AccessFull: "agent"}
 	if diff := cmp.Diff(want, e.Modes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -5,14 +5,14 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // interactive is how the Cursor CLI is held in a terminal. What it shows is not
 // known, so it is given time.
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
-		Terminal: session.Terminal{WarmUp: 5 * time.Second, SpaceLast: true},
+		Terminal: engine.Terminal{WarmUp: 5 * time.Second, SpaceLast: true},
 		Use:      registry.Use{Options: conversation().Options, Prepare: prepare, Command: interactiveCommand},
 		Resume:   registry.ResumeFlag,
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // conversation is how the Gemini CLI holds a session: the Agent Client Protocol.
@@ -25,9 +25,9 @@ func conversation() *registry.Session {
 			Prepare: prepareSession,
 			Command: sessionCommand,
 		},
-		Engine:     engine,
+		Engine:     newEngine,
 		Protocol:   "acp",
-		Delivery:   session.DeliverRPC,
+		Delivery:   engine.DeliverRPC,
 		AccountEnv: homeEnv,
 		SessionEnv: "GEMINI_SESSION_ID",
 	}
@@ -56,7 +56,7 @@ func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 // engine makes the engine of one session. Its mode for edits accepts them unseen,
 // so write access is the mode that asks, and what it asks is answered here. In a
 // folder that is not trusted Gemini CLI has no mode that allows more anyway.
-func engine(inv registry.Invocation) session.Engine {
+func newEngine(inv registry.Invocation) engine.Engine {
 	e := &acp.Engine{
 		Notices:      []string{"[MODE_UPDATE] "},
 		LoadDelay:    acp.NextMinute,
@@ -72,7 +72,7 @@ func engine(inv registry.Invocation) session.Engine {
 }
 
 // permits reports what an access includes: with write the tools that edit files,
-// of which the engine accepts those that session.Start.MayEdit includes.
+// of which the engine accepts those that engine.Start.MayEdit includes.
 func permits(access agent.Access, kind string) bool {
 	return access == agent.AccessFull || access == agent.AccessWrite && kind == "edit"
 }

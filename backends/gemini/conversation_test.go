@@ -62,7 +62,7 @@ func TestSessionCommand(t *testing.T) {
 func TestSessionModes(t *testing.T) {
 	t.Parallel()
 	for _, trust := range []bool{false, true} {
-		e := engine(registry.Invocation{TrustWorkspace: trust}).(*acp.Engine)
+		e := newEngine(registry.Invocation{TrustWorkspace: trust}).(*acp.Engine)
 		want := map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"}
 		if trust {
 			want = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "yolo"}

@@ -10,21 +10,21 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // interactive is how the Gemini CLI is held in a terminal (0.61.0).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
-		Terminal: session.Terminal{
+		Terminal: engine.Terminal{
 			Prompt: ">   Type your message",
 			// An Enter that comes as it starts is lost.
 			Placeholder: true,
 			Busy:        []string{"(esc to cancel"},
 			WarmUp:      5 * time.Second,
 			// "Do not enable".
-			Dialogs:   []session.Dialog{{Contains: "New Agents Discovered", Keys: []string{"Down", "Enter"}}},
-			Questions: []session.Question{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},
+			Dialogs:   []engine.Dialog{{Contains: "New Agents Discovered", Keys: []string{"Down", "Enter"}}},
+			Questions: []engine.Question{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},
 			Commands:  "/!$",
 			SpaceLast: true,
 		},
@@ -60,7 +60,7 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 		}
 	}
 	if inv.Resume == "" {
-		id := session.NewUUID()
+		id := engine.NewUUID()
 		setup.Args = append(setup.Args, "--session-id="+id)
 		setup.SessionID = func() string { return id }
 	}

@@ -14,13 +14,14 @@ import (
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/streamjson"
 )
 
 // A protocol is one of those in which sessions are held.
 type protocol struct {
 	name   string
-	engine func(registry.Invocation) session.Engine
+	engine func(registry.Invocation) engine.Engine
 	// What the engine writes: its greeting, whose lines are answered by one each,
 	// and a message. Lines without an answer are left out.
 	greeting []string
@@ -34,7 +35,7 @@ const hello = `"hello"`
 var protocols = []protocol{
 	{
 		name:   "appserver",
-		engine: func(registry.Invocation) session.Engine { return &appserver.Engine{} },
+		engine: func(registry.Invocation) engine.Engine { return &appserver.Engine{} },
 		greeting: []string{
 			`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"","version":""}}}`,
 			`{"id":2,"method":"thread/start","params":{"cwd":"/","sandbox":"workspace-write","approvalPolicy":"on-request"}}`,
@@ -44,7 +45,7 @@ var protocols = []protocol{
 	},
 	{
 		name: "streamjson",
-		engine: func(registry.Invocation) session.Engine {
+		engine: func(registry.Invocation) engine.Engine {
 			return &streamjson.Engine{Decoder: claude.Runtime().Decoder}
 		},
 		greeting: []string{`{"type":"control_request","request_id":"bus-1","request":{"subtype":"initialize"}}`},
@@ -53,7 +54,7 @@ var protocols = []protocol{
 	},
 	{
 		name:   "acp",
-		engine: func(registry.Invocation) session.Engine { return &acp.Engine{} },
+		engine: func(registry.Invocation) engine.Engine { return &acp.Engine{} },
 		greeting: []string{
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false}}}`,
 			`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`,

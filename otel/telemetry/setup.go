@@ -18,7 +18,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	"github.com/busdk/bus-agent/formatters"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // FlushLimit is how long the function that [Setup] returns takes at most to send
@@ -114,7 +114,7 @@ func exports(getenv func(string) string, signal string) bool {
 // at once.
 func describe(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx,
-		resource.WithAttributes(semconv.ServiceName("bus-agent"), semconv.ServiceInstanceID(session.NewUUID())),
+		resource.WithAttributes(semconv.ServiceName("bus-agent"), semconv.ServiceInstanceID(engine.NewUUID())),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 }
 

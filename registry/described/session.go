@@ -5,8 +5,8 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // converse makes rt one that holds sessions and does not run once.
@@ -23,7 +23,7 @@ func (d *Definition) converse(rt *registry.Runtime) error {
 		Use:      rt.Run,
 		Engine:   d.engine,
 		Protocol: outputACP,
-		Delivery: session.DeliverRPC,
+		Delivery: engine.DeliverRPC,
 	}
 	rt.Run = registry.Use{}
 	return nil
@@ -35,6 +35,6 @@ func (d *Definition) agent(inv registry.Invocation) (agent.Command, error) {
 	return d.command(inv)
 }
 
-func (d *Definition) engine(registry.Invocation) session.Engine {
+func (d *Definition) engine(registry.Invocation) engine.Engine {
 	return &acp.Engine{Permits: func(access agent.Access, _ string) bool { return access == agent.AccessFull }}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // TestMain fails when anything is logged: standard error is not ours to write to.
@@ -106,7 +106,7 @@ func TestUpdates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p, r := open(t, &acp.Engine{Notices: notices}, session.Start{})
+				p, r := open(t, &acp.Engine{Notices: notices}, engine.Start{})
 				for _, u := range test.updates {
 					p.update(u)
 				}
@@ -141,7 +141,7 @@ func TestEndsOfTurns(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := &acp.Engine{}
-				p, r := open(t, e, session.Start{})
+				p, r := open(t, e, engine.Start{})
 				m := send(t, e, p, "go")
 				if code, ok := strings.CutPrefix(answer, "error "); ok {
 					p.say(`{"jsonrpc":"2.0","id":%s,"error":{"message":"text","code":%s}}`, *m.ID, code)
@@ -164,13 +164,13 @@ func TestTurnsThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &acp.Engine{}
-		p, r := open(t, e, session.Start{})
+		p, r := open(t, e, engine.Start{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := e.Send(ctx, "late"); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if err := e.Steer(t.Context(), "x"); !errors.Is(err, session.ErrUnsupported) {
+		if err := e.Steer(t.Context(), "x"); !errors.Is(err, engine.ErrUnsupported) {
 			t.Error(err)
 		}
 		if err := e.Interrupt(t.Context()); err != nil { // or it would wait for a reader
@@ -198,7 +198,7 @@ func TestAgentThatReadsNothing(t *testing.T) {
 		r := newRecord(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := (&acp.Engine{}).Open(ctx, transport, session.Start{}, r); err == nil {
+		if _, err := (&acp.Engine{}).Open(ctx, transport, engine.Start{}, r); err == nil {
 			t.Error("it is open")
 		}
 		p.end()
@@ -210,16 +210,16 @@ func TestOpenSets(t *testing.T) {
 	t.Parallel()
 	const have = `{"sessionId":"s","modes":{"availableModes":[],"currentModeId":"plan"},"models":{"availableModels":[],"currentModelId":"small"}}`
 	for name, test := range map[string]struct {
-		start   session.Start
+		start   engine.Start
 		session string
 		says    []string
 		model   string
 	}{
-		"nothing":          {session.Start{}, have, nil, "small"},
-		"what it has":      {session.Start{Model: "small", Access: agent.AccessRead}, have, nil, "small"},
-		"model and mode":   {session.Start{Model: "big", Access: agent.AccessFull}, have, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`, `session/set_model {"modelId":"big","sessionId":"s"}`}, "big"},
-		"no models to set": {session.Start{Model: "big", Access: agent.AccessFull}, `{"sessionId":"s"}`, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`}, ""},
-		"no mode for it":   {session.Start{Access: agent.AccessWrite}, have, nil, "small"},
+		"nothing":          {engine.Start{}, have, nil, "small"},
+		"what it has":      {engine.Start{Model: "small", Access: agent.AccessRead}, have, nil, "small"},
+		"model and mode":   {engine.Start{Model: "big", Access: agent.AccessFull}, have, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`, `session/set_model {"modelId":"big","sessionId":"s"}`}, "big"},
+		"no models to set": {engine.Start{Model: "big", Access: agent.AccessFull}, `{"sessionId":"s"}`, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`}, ""},
+		"no mode for it":   {engine.Start{Access: agent.AccessWrite}, have, nil, "small"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,15 +255,15 @@ func TestSetLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &acp.Engine{Modes: modes}
-		p, r := open(t, e, session.Start{})
-		if err := e.SetModel(t.Context(), "big"); !errors.Is(err, session.ErrUnsupported) {
+		p, r := open(t, e, engine.Start{})
+		if err := e.SetModel(t.Context(), "big"); !errors.Is(err, engine.ErrUnsupported) {
 			t.Error(err) // it named none
 		}
-		if err := e.SetAccess(t.Context(), "other"); !errors.Is(err, session.ErrUnsupported) {
+		if err := e.SetAccess(t.Context(), "other"); !errors.Is(err, engine.ErrUnsupported) {
 			t.Error(err)
 		}
 		go func() { p.refuse(p.expect("session/set_mode"), -32601, "unknown") }()
-		if err := e.SetAccess(t.Context(), agent.AccessFull); !errors.Is(err, session.ErrUnsupported) {
+		if err := e.SetAccess(t.Context(), agent.AccessFull); !errors.Is(err, engine.ErrUnsupported) {
 			t.Error(err)
 		}
 		p.end()
@@ -276,37 +276,37 @@ func TestOpenThatIsRefused(t *testing.T) {
 	auth := &acp.Engine{AuthMethod: "key"}
 	for name, test := range map[string]struct {
 		engine *acp.Engine
-		start  session.Start
+		start  engine.Start
 		serve  func(p *peer)
 		want   string
 		kind   error
 	}{
-		"greeting": {&acp.Engine{}, session.Start{}, func(p *peer) {
+		"greeting": {&acp.Engine{}, engine.Start{}, func(p *peer) {
 			p.refuse(p.expect("initialize"), -32603, "no")
 		}, "greet: no (-32603)", nil},
-		"version": {&acp.Engine{}, session.Start{}, func(p *peer) {
+		"version": {&acp.Engine{}, engine.Start{}, func(p *peer) {
 			p.answer(p.expect("initialize"), `{"protocolVersion":2}`)
 		}, "the agent speaks version 2 of the protocol, not 1", nil},
-		"login": {auth, session.Start{}, func(p *peer) {
+		"login": {auth, engine.Start{}, func(p *peer) {
 			p.answer(p.expect("initialize"), greeting)
 			p.refuse(p.expect("authenticate"), 401, `{"error":{"message":"bad key"}}`)
 		}, "log in: bad key (401)", agent.ErrAuthentication},
-		"no login": {&acp.Engine{}, session.Start{}, func(p *peer) {
+		"no login": {&acp.Engine{}, engine.Start{}, func(p *peer) {
 			p.answer(p.expect("initialize"), greeting)
 			p.refuse(p.expect("session/new"), -32000, "Authentication required")
 		}, "begin a session: Authentication required (-32000)", agent.ErrAuthentication},
-		"no ID": {&acp.Engine{}, session.Start{}, func(p *peer) {
+		"no ID": {&acp.Engine{}, engine.Start{}, func(p *peer) {
 			p.answer(p.expect("initialize"), greeting)
 			p.answer(p.expect("session/new"), `{}`)
 		}, "begin a session: the agent gives no session ID", nil},
-		"cannot load": {&acp.Engine{}, session.Start{Resume: "old"}, func(p *peer) {
+		"cannot load": {&acp.Engine{}, engine.Start{Resume: "old"}, func(p *peer) {
 			p.answer(p.expect("initialize"), `{"protocolVersion":1}`)
-		}, "resume: the runtime has no way to do it", session.ErrUnsupported},
-		"no such session": {&acp.Engine{}, session.Start{Resume: "old"}, func(p *peer) {
+		}, "resume: the runtime has no way to do it", engine.ErrUnsupported},
+		"no such session": {&acp.Engine{}, engine.Start{Resume: "old"}, func(p *peer) {
 			p.answer(p.expect("initialize"), greeting)
 			p.refuse(p.expect("session/load"), -32603, "No previous sessions found")
 		}, "load session old: No previous sessions found (-32603)", nil},
-		"mode": {&acp.Engine{Modes: modes}, session.Start{Access: agent.AccessRead}, func(p *peer) {
+		"mode": {&acp.Engine{Modes: modes}, engine.Start{Access: agent.AccessRead}, func(p *peer) {
 			p.greet()
 			p.refuse(p.expect("session/set_mode"), -32602, "no such mode")
 		}, "set mode plan: no such mode (-32602)", nil},
@@ -349,7 +349,7 @@ func TestSilence(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := &acp.Engine{SilenceFails: true}
-				p, r := open(t, e, session.Start{})
+				p, r := open(t, e, engine.Start{})
 				m := send(t, e, p, "go")
 				test.say(p)
 				p.answer(m, test.answer)
@@ -376,7 +376,7 @@ func TestMessagesAreSentInPieces(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := &acp.Engine{Guard: test.guard}
-				p, r := open(t, e, session.Start{})
+				p, r := open(t, e, engine.Start{})
 				m := send(t, e, p, "/help")
 				var params struct{ Prompt json.RawMessage }
 				if err := json.Unmarshal(m.Params, &params); err != nil || string(params.Prompt) != test.want {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // maxLine is what these tests take for a long line, in bytes.
@@ -29,7 +29,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					e := &acp.Engine{}
 					e.SetMaxLine(maxLine)
-					p, r := open(t, e, session.Start{})
+					p, r := open(t, e, engine.Start{})
 					m := send(t, e, p, "go")
 					p.say(`{"jsonrpc":"2.0","id":%s,%s%s`, *m.ID, head, rest)
 					m = send(t, e, p, "again")
@@ -60,7 +60,7 @@ func TestQuestionsThatCannotBeRead(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					e := &acp.Engine{}
 					e.SetMaxLine(maxLine)
-					p, r := open(t, e, session.Start{})
+					p, r := open(t, e, engine.Start{})
 					prompt := send(t, e, p, "go")
 					p.say(`{"jsonrpc":"2.0",%s%s`, head, rest)
 					got, _ := p.next()

@@ -11,6 +11,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -34,19 +35,19 @@ func TestFaultsAtEveryStep(t *testing.T) {
 	const resumed = "4dc184e0-9b34-4fd3-b182-1472d3f3ba51"
 	interrupt := func(ctx context.Context, s *session.Session) error { return s.Interrupt(ctx) }
 	for name, test := range map[string]struct {
-		start session.Start
+		start engine.Start
 		call  func(context.Context, *session.Session) error
 		want  string // how the first message ends
 	}{
-		"perm-allow":        {session.Start{}, nil, `"DONE after tool" <nil>`},
-		"cancel-stream":     {session.Start{}, interrupt, `"word0 word1 " test: the turn was interrupted`},
-		"load-nextminute-b": {session.Start{Resume: resumed}, nil, `"ANSWER-2 from fake model" <nil>`},
+		"perm-allow":        {engine.Start{}, nil, `"DONE after tool" <nil>`},
+		"cancel-stream":     {engine.Start{}, interrupt, `"word0 word1 " test: the turn was interrupted`},
+		"load-nextminute-b": {engine.Start{Resume: resumed}, nil, `"ANSWER-2 from fake model" <nil>`},
 	} {
 		visit := sessiontest.Visit{
-			Engine: func() session.Engine { return &acp.Engine{AuthMethod: "key"} },
+			Engine: func() engine.Engine { return &acp.Engine{AuthMethod: "key"} },
 			Start:  test.start,
 			Options: session.Options{
-				Approve: func(context.Context, session.Approval) session.Decision { return session.Accept },
+				Approve: func(context.Context, session.Approval) engine.Decision { return engine.Accept },
 			},
 			Harmless: func(f sessiontest.Fault, at sessiontest.Step) bool {
 				return f.Harmless || f.Name == "says it twice" && !strings.Contains(at.Line, "_chunk")
@@ -71,7 +72,7 @@ func TestLastAnswer(t *testing.T) {
 	t.Parallel()
 	for range 30 {
 		e := &acp.Engine{}
-		p, r := open(t, e, session.Start{})
+		p, r := open(t, e, engine.Start{})
 		m := send(t, e, p, "go")
 		p.chunk("last words")
 		p.answer(m, `{"stopReason":"end_turn"}`)
@@ -90,7 +91,7 @@ func TestResultInItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &acp.Engine{}
-		p, r := open(t, e, session.Start{})
+		p, r := open(t, e, engine.Start{})
 		m := send(t, e, p, "go")
 		read := make(chan struct{})
 		r.on = func(kind agent.Kind) {
@@ -118,7 +119,7 @@ func TestOutputThatEndsDuringAWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &acp.Engine{}
-		p, r := open(t, e, session.Start{})
+		p, r := open(t, e, engine.Start{})
 		sent := make(chan error)
 		go func() { sent <- e.Send(context.Background(), "unread") }()
 		synctest.Wait()
@@ -135,7 +136,7 @@ func TestOutputThatEndsDuringAWrite(t *testing.T) {
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	e := &acp.Engine{}
-	p, r := open(t, e, session.Start{})
+	p, r := open(t, e, engine.Start{})
 	prompt := send(t, e, p, "go")
 	const n = 1100 // the SDK would give up
 	said := make(chan struct{})
@@ -152,7 +153,7 @@ func TestFlood(t *testing.T) {
 		p.end()
 	}()
 	go func() {
-		if err := e.Answer(context.Background(), <-r.questions, session.Accept); err != nil {
+		if err := e.Answer(context.Background(), <-r.questions, engine.Accept); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -167,7 +168,7 @@ func TestLateMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &acp.Engine{}
-		p, r := open(t, e, session.Start{})
+		p, r := open(t, e, engine.Start{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := e.Send(ctx, "one"); err != context.DeadlineExceeded {

@@ -11,10 +11,10 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
-// An Engine is a session.Engine for one session of an agent process. The zero
+// An Engine is a engine.Engine for one session of an agent process. The zero
 // value is usable.
 type Engine struct {
 	// Info is how the engine introduces itself, by nothing without a name.
@@ -40,7 +40,7 @@ type Engine struct {
 	// Permits reports whether an access includes the call of a tool of a kind,
 	// one of the protocol's. The engine then accepts the agent's request unasked;
 	// without full access only where the request names files, and
-	// [session.Start.MayEdit] includes every one of them. It is for agents whose
+	// [engine.Start.MayEdit] includes every one of them. It is for agents whose
 	// modes cannot say it. Nil permits nothing.
 	Permits func(access agent.Access, kind string) bool
 
@@ -55,14 +55,14 @@ type Engine struct {
 	LoadDelay func(created, now time.Time) time.Duration
 
 	maxLine    int // in tests
-	start      session.Start
-	sink       session.Sink
+	start      engine.Start
+	sink       engine.Sink
 	connection *sdk.Connection
 	wire       *wire
 	closeInput func() error
 	inbound    *inbound // the message of the agent that is dealt with
 	decoder    decoder  // of what the agent says in a turn
-	questions  session.Questions[*question]
+	questions  engine.Questions[*question]
 	speaking   sync.Mutex // held during a call of the sink
 
 	lateCancel <-chan struct{} // closed when a late turn is cancelled, nil without one
@@ -82,12 +82,12 @@ type Engine struct {
 }
 
 var (
-	_ session.Engine   = (*Engine)(nil)
-	_ session.Adjuster = (*Engine)(nil)
+	_ engine.Engine   = (*Engine)(nil)
+	_ engine.Adjuster = (*Engine)(nil)
 )
 
 // Open greets the agent, begins or loads the session and sets model and mode.
-func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.start = start
 	e.connect(t, sink)
 	info, err := e.open(ctx, start)
@@ -98,12 +98,12 @@ func (e *Engine) Open(ctx context.Context, t session.Transport, start session.St
 }
 
 // connect puts the SDK on the transport and begins to read.
-func (e *Engine) connect(t session.Transport, sink session.Sink) {
+func (e *Engine) connect(t engine.Transport, sink engine.Sink) {
 	lines, toSDK := io.Pipe()
 	e.sink = sink
 	e.closeInput = sync.OnceValue(t.Input.Close)
 	e.accepted = map[string]bool{}
-	e.wire = &wire{input: session.NewLineWriter(t.Input), lines: toSDK, open: map[int64]*request{}}
+	e.wire = &wire{input: engine.NewLineWriter(t.Input), lines: toSDK, open: map[int64]*request{}}
 	e.connection = sdk.NewConnection(e.handle, e.wire, lines)
 	e.connection.SetLogger(slog.New(slog.DiscardHandler)) // before there is anything to log
 	go e.read(t.Output)
@@ -157,7 +157,7 @@ func (e *Engine) blocks(text string) []sdk.ContentBlock {
 }
 
 // Steer is not possible: a second message would cancel the first.
-func (e *Engine) Steer(context.Context, string) error { return session.ErrUnsupported }
+func (e *Engine) Steer(context.Context, string) error { return engine.ErrUnsupported }
 
 // Interrupt ends the turn and its tools.
 func (e *Engine) Interrupt(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // exampleAgent is the import path of an agent that the protocol's SDK brings.
@@ -80,7 +81,7 @@ func start(t *testing.T, program string, o session.Options) (*session.Session, *
 		_ = command.Wait() // how it ended is of no interest
 		close(r.done)
 	}()
-	s, err := session.Open(t.Context(), "example", &acp.Engine{}, r, session.Transport{Input: input, Output: output}, session.Start{Workdir: t.TempDir()}, o)
+	s, err := session.Open(t.Context(), "example", &acp.Engine{}, r, engine.Transport{Input: input, Output: output}, engine.Start{Workdir: t.TempDir()}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestExampleAgent(t *testing.T) {
 	t.Run("two turns", func(t *testing.T) {
 		t.Parallel()
 		var kinds []string
-		decisions := []session.Decision{session.Accept, session.Decline}
+		decisions := []engine.Decision{engine.Accept, engine.Decline}
 		s, r := start(t, program, session.Options{
 			Events: func(e *agent.Event) error { kinds = append(kinds, string(e.Kind)); return nil },
 		})
@@ -127,12 +128,12 @@ func TestExampleAgent(t *testing.T) {
 		t.Parallel()
 		s, _ := start(t, program, session.Options{})
 		turn := s.Send(session.Message{Text: "go"})
-		answer(t, s, turn, session.Cancel)
+		answer(t, s, turn, engine.Cancel)
 		if _, err := turn.Wait(t.Context()); err != nil && !errors.Is(err, agent.ErrCanceled) {
 			t.Error(err)
 		}
 		turn = s.Send(session.Message{Text: "go on"})
-		answer(t, s, turn, session.Accept)
+		answer(t, s, turn, engine.Accept)
 		if result, err := turn.Wait(t.Context()); err != nil || result.Text != accepted {
 			t.Errorf("%+v, %v", result, err)
 		}
@@ -156,7 +157,7 @@ func TestExampleAgent(t *testing.T) {
 			t.Error(err)
 		}
 		turn = s.Send(session.Message{Text: "go on"})
-		answer(t, s, turn, session.Decline)
+		answer(t, s, turn, engine.Decline)
 		if result, err := turn.Wait(t.Context()); err != nil || result.Text != declined {
 			t.Errorf("%+v, %v", result, err)
 		}
@@ -173,7 +174,7 @@ func TestExampleAgent(t *testing.T) {
 }
 
 // answer answers the question of a turn.
-func answer(t *testing.T, s *session.Session, turn *session.Turn, d session.Decision) {
+func answer(t *testing.T, s *session.Session, turn *session.Turn, d engine.Decision) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); len(s.Approvals()) == 0; time.Sleep(time.Millisecond) {
 		select {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -20,7 +20,7 @@ type editor struct {
 	record *record
 	asked  int
 	// decision is what the user answers.
-	decision session.Decision
+	decision engine.Decision
 }
 
 func newEditor(t *testing.T, g *sessiontest.Ground) *editor {
@@ -30,7 +30,7 @@ func newEditor(t *testing.T, g *sessiontest.Ground) *editor {
 	p, r := open(t, e, g.Start(agent.AccessWrite))
 	send(t, e, p, "go")
 	t.Cleanup(func() { p.end(); <-r.closed })
-	return &editor{t, e, p, r, 0, session.Decline}
+	return &editor{t, e, p, r, 0, engine.Decline}
 }
 
 // accepts reports whether the engine accepts a call unasked. members are those of
@@ -133,20 +133,20 @@ func TestEditsAcceptedForTheSession(t *testing.T) {
 	call := func(paths string) string { return `"kind":"edit","locations":[` + paths + `]` }
 	out := func(name string) string { return `{"path":` + quote(g.Outside+name) + `}` }
 	for _, test := range []struct {
-		decision session.Decision
+		decision engine.Decision
 		members  string
 		want     bool
 	}{
-		{session.Decline, call(out("/file")), false},
-		{session.Accept, call(out("/file")), true},
-		{session.Decline, call(out("/file")), false},
-		{session.AcceptForSession, call(out("/file")), true},
-		{session.Decline, call(out("/file")), true},
-		{session.Decline, call(out("/other")), false},
-		{session.Decline, call(out("/file") + "," + out("/other")), false},
-		{session.Decline, `"kind":"delete","locations":[` + out("/file") + `]`, false},
-		{session.AcceptForSession, `"kind":"edit"`, true},
-		{session.Decline, `"kind":"edit"`, false},
+		{engine.Decline, call(out("/file")), false},
+		{engine.Accept, call(out("/file")), true},
+		{engine.Decline, call(out("/file")), false},
+		{engine.AcceptForSession, call(out("/file")), true},
+		{engine.Decline, call(out("/file")), true},
+		{engine.Decline, call(out("/other")), false},
+		{engine.Decline, call(out("/file") + "," + out("/other")), false},
+		{engine.Decline, `"kind":"delete","locations":[` + out("/file") + `]`, false},
+		{engine.AcceptForSession, `"kind":"edit"`, true},
+		{engine.Decline, `"kind":"edit"`, false},
 	} {
 		e.decision = test.decision
 		if got := e.accepts(test.members); got != test.want {

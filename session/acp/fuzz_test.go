@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -18,5 +18,5 @@ func FuzzLines(f *testing.F) {
 		{Kind: sessiontest.Say, Line: `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}`},
 		{Kind: sessiontest.Expect, Line: `{"id":3,"method":"session/prompt"}`},
 	}
-	sessiontest.FuzzEngine(f, func() session.Engine { return &acp.Engine{} }, before, filepath.Join("testdata", "*.ndjson"))
+	sessiontest.FuzzEngine(f, func() engine.Engine { return &acp.Engine{} }, before, filepath.Join("testdata", "*.ndjson"))
 }

@@ -10,7 +10,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // greeting is what an engine needs of the agent's answer to initialize. What else
@@ -44,26 +44,26 @@ type opened struct {
 	Models    *sdk.SessionModelState `json:"models"`
 }
 
-func (e *Engine) open(ctx context.Context, start session.Start) (session.Info, error) {
+func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, error) {
 	agentIs, err := e.initialize(ctx)
 	if err != nil {
-		return session.Info{}, err
+		return engine.Info{}, err
 	}
 	if e.AuthMethod != "" {
 		if err := e.order(ctx, sdk.AgentMethodAuthenticate, sdk.AuthenticateRequest{MethodId: e.AuthMethod}); err != nil {
-			return session.Info{}, fmt.Errorf("log in: %w", err)
+			return engine.Info{}, fmt.Errorf("log in: %w", err)
 		}
 	}
 	var got opened
 	if start.Resume == "" {
 		got, err = e.newSession(ctx, start)
 	} else if !agentIs.AgentCapabilities.LoadSession {
-		err = fmt.Errorf("resume: %w", session.ErrUnsupported)
+		err = fmt.Errorf("resume: %w", engine.ErrUnsupported)
 	} else {
 		got, err = e.loadSession(ctx, start)
 	}
 	if err != nil {
-		return session.Info{}, err
+		return engine.Info{}, err
 	}
 	return e.settings(ctx, got, start)
 }
@@ -93,7 +93,7 @@ func (e *Engine) order(ctx context.Context, method string, params any) error {
 	return err
 }
 
-func (e *Engine) newSession(ctx context.Context, start session.Start) (opened, error) {
+func (e *Engine) newSession(ctx context.Context, start engine.Start) (opened, error) {
 	r := newRequest(ctx)
 	defer r.settle()
 	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: start.Workdir, McpServers: []sdk.McpServer{}})
@@ -111,7 +111,7 @@ func (e *Engine) newSession(ctx context.Context, start session.Start) (opened, e
 // that it has loaded.
 const settleLimit = 5 * time.Second
 
-func (e *Engine) loadSession(ctx context.Context, start session.Start) (opened, error) {
+func (e *Engine) loadSession(ctx context.Context, start engine.Start) (opened, error) {
 	if err := e.waitToLoad(ctx, start.Created); err != nil {
 		return opened{}, fmt.Errorf("wait to load session %s: %w", start.Resume, err)
 	}
@@ -135,7 +135,7 @@ func (e *Engine) loadSession(ctx context.Context, start session.Start) (opened, 
 	return got, context.Cause(ctx)
 }
 
-func (e *Engine) load(ctx context.Context, start session.Start) (opened, error) {
+func (e *Engine) load(ctx context.Context, start engine.Start) (opened, error) {
 	r := newRequest(ctx)
 	defer r.settle()
 	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionLoad,
@@ -197,8 +197,8 @@ func (o opened) mode() string {
 
 // settings sets what start asks for and the agent does not have already.
 // An agent without models has got its model by its command line, or cannot.
-func (e *Engine) settings(ctx context.Context, got opened, start session.Start) (session.Info, error) {
-	info := session.Info{SessionID: got.SessionID, Model: got.model()}
+func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (engine.Info, error) {
+	info := engine.Info{SessionID: got.SessionID, Model: got.model()}
 	e.grant(start.Access)
 	if mode := e.Modes[start.Access]; mode != "" && mode != got.mode() {
 		if err := e.SetAccess(ctx, start.Access); err != nil {
@@ -220,7 +220,7 @@ func (e *Engine) SetModel(ctx context.Context, model string) error {
 	id, able := e.sessionID, e.models
 	e.mu.Unlock()
 	if !able {
-		return session.ErrUnsupported
+		return engine.ErrUnsupported
 	}
 	params := sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(id), ModelId: sdk.UnstableModelId(model)}
 	return setting("model "+model, e.order(ctx, sdk.AgentMethodSessionSetModel, params))
@@ -230,7 +230,7 @@ func (e *Engine) SetModel(ctx context.Context, model string) error {
 func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	mode := e.Modes[access]
 	if mode == "" {
-		return session.ErrUnsupported
+		return engine.ErrUnsupported
 	}
 	e.mu.Lock()
 	id := e.sessionID
@@ -254,7 +254,7 @@ func setting(what string, err error) error {
 		return nil
 	}
 	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.code == codeMethodNotFound {
-		return session.ErrUnsupported
+		return engine.ErrUnsupported
 	}
 	return fmt.Errorf("set %s: %w", what, err)
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // message is a line in either direction.
@@ -33,12 +33,12 @@ type peer struct {
 }
 
 // newPeer returns the two sides of a transport.
-func newPeer(t *testing.T) (*peer, session.Transport) {
+func newPeer(t *testing.T) (*peer, engine.Transport) {
 	fromEngine, input := io.Pipe()
 	output, toEngine := io.Pipe()
 	lines := bufio.NewScanner(fromEngine)
 	lines.Buffer(nil, 1<<20)
-	return &peer{t, lines, fromEngine, toEngine}, session.Transport{Input: input, Output: output}
+	return &peer{t, lines, fromEngine, toEngine}, engine.Transport{Input: input, Output: output}
 }
 
 // next returns what the engine says next, false when it says nothing more.
@@ -217,7 +217,7 @@ func (r *record) String() string {
 }
 
 // open opens an engine on a peer that answers as it should.
-func open(t *testing.T, e *acp.Engine, start session.Start) (*peer, *record) {
+func open(t *testing.T, e *acp.Engine, start engine.Start) (*peer, *record) {
 	p, transport := newPeer(t)
 	r := newRecord(t)
 	go p.greet()

@@ -10,7 +10,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // question is a question for permission that is open.
@@ -41,7 +41,7 @@ func (e *Engine) permitted(p permission) (sdk.RequestPermissionOutcome, bool) {
 	access, interrupted, accepted := e.access, e.interrupted, e.accepted[edit(p.ToolCall.Kind, files)]
 	e.mu.Unlock()
 	q := question{options: p.Options}
-	option, ok := q.option(session.Accept)
+	option, ok := q.option(engine.Accept)
 	included := e.Permits != nil && e.Permits(access, p.ToolCall.Kind) && e.start.MayEdit(access, files)
 	if !ok || !included && !accepted {
 		return sdk.RequestPermissionOutcome{}, false
@@ -130,12 +130,12 @@ func (e *Engine) withdraw() {
 }
 
 // Answer answers a question for permission.
-func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
+func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decision) error {
 	q, open := e.questions.Take(approvalID)
 	if !open {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
-	if d == session.Cancel {
+	if d == engine.Cancel {
 		// First, or the turn would go on without the tool for a while.
 		err := e.Interrupt(ctx)
 		q.answer <- answer{outcome: sdk.NewRequestPermissionOutcomeCancelled()}
@@ -146,7 +146,7 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decisi
 		q.answer <- answer{outcome: sdk.NewRequestPermissionOutcomeCancelled()}
 		return fmt.Errorf("the agent cannot be told %s, so it was told nothing is allowed", d)
 	}
-	if d == session.AcceptForSession && q.edit != "" {
+	if d == engine.AcceptForSession && q.edit != "" {
 		e.mu.Lock()
 		e.accepted[q.edit] = true
 		e.mu.Unlock()
@@ -157,12 +157,12 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decisi
 
 // option returns the agent's option for a decision. One that is for ever is not
 // taken for a decision that is for once.
-func (q *question) option(d session.Decision) (sdk.PermissionOptionId, bool) {
+func (q *question) option(d engine.Decision) (sdk.PermissionOptionId, bool) {
 	kinds := []sdk.PermissionOptionKind{sdk.PermissionOptionKindRejectOnce}
 	switch d {
-	case session.Accept:
+	case engine.Accept:
 		kinds[0] = sdk.PermissionOptionKindAllowOnce
-	case session.AcceptForSession:
+	case engine.AcceptForSession:
 		kinds = []sdk.PermissionOptionKind{sdk.PermissionOptionKindAllowAlways, sdk.PermissionOptionKindAllowOnce}
 	}
 	for _, kind := range kinds {

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 const (
@@ -24,20 +24,20 @@ func selected(option string) string {
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	for decision, test := range map[session.Decision]struct {
+	for decision, test := range map[engine.Decision]struct {
 		cancel bool
 		answer string
 	}{
-		session.Accept:           {false, selected("o")},
-		session.AcceptForSession: {false, selected("a")},
-		session.Decline:          {false, selected("r")},
-		session.Cancel:           {true, cancelled},
+		engine.Accept:           {false, selected("o")},
+		engine.AcceptForSession: {false, selected("a")},
+		engine.Decline:          {false, selected("r")},
+		engine.Cancel:           {true, cancelled},
 	} {
 		t.Run(string(decision), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := &acp.Engine{}
-				p, r := open(t, e, session.Start{})
+				p, r := open(t, e, engine.Start{})
 				prompt := send(t, e, p, "go")
 				p.ask(0, "t")
 				done := make(chan error)
@@ -53,7 +53,7 @@ func TestAnswers(t *testing.T) {
 					t.Error(err)
 				}
 				for _, id := range []string{"1", "2"} {
-					if err := e.Answer(t.Context(), id, session.Accept); !errors.Is(err, session.ErrTooLate) {
+					if err := e.Answer(t.Context(), id, engine.Accept); !errors.Is(err, engine.ErrTooLate) {
 						t.Error(err)
 					}
 				}
@@ -68,9 +68,9 @@ func TestAnswers(t *testing.T) {
 
 // decide returns what the agent hears of a decision when it offers options of
 // some kinds.
-func decide(t *testing.T, d session.Decision, kinds ...string) (answer string, err error) {
+func decide(t *testing.T, d engine.Decision, kinds ...string) (answer string, err error) {
 	e := &acp.Engine{}
-	p, r := open(t, e, session.Start{})
+	p, r := open(t, e, engine.Start{})
 	options := make([]string, len(kinds))
 	for i, kind := range kinds {
 		options[i] = `{"optionId":"` + kind + `","name":"","kind":"` + kind + `"}`
@@ -88,13 +88,13 @@ func decide(t *testing.T, d session.Decision, kinds ...string) (answer string, e
 func TestAnswersWithoutTheirOption(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		if got, err := decide(t, session.AcceptForSession, "reject_once", "allow_once"); got != selected("allow_once") || err != nil {
+		if got, err := decide(t, engine.AcceptForSession, "reject_once", "allow_once"); got != selected("allow_once") || err != nil {
 			t.Error(got, err)
 		}
-		if got, err := decide(t, session.Accept, "reject_once", "allow_always"); got != cancelled || err == nil {
+		if got, err := decide(t, engine.Accept, "reject_once", "allow_always"); got != cancelled || err == nil {
 			t.Error(got, err)
 		}
-		if got, err := decide(t, session.Decline, "reject_always", "allow_once"); got != cancelled || err == nil {
+		if got, err := decide(t, engine.Decline, "reject_always", "allow_once"); got != cancelled || err == nil {
 			t.Error(got, err)
 		}
 	})
@@ -136,7 +136,7 @@ func TestQuestionsThatNobodyAnswers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := &acp.Engine{}
-				p, r := open(t, e, session.Start{})
+				p, r := open(t, e, engine.Start{})
 				prompt := send(t, e, p, "go")
 				p.ask(0, "t")
 				p.ask(1, "t")
@@ -159,7 +159,7 @@ func TestQuestionsThatNobodyAnswers(t *testing.T) {
 func TestRequestsThatAreNotUnderstood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, r := open(t, &acp.Engine{}, session.Start{})
+		p, r := open(t, &acp.Engine{}, engine.Start{})
 		for request, want := range map[string]string{
 			`"method":"fs/read_text_file","params":{"sessionId":"s","path":"/etc/passwd"}`: "-32601",
 			`"method":"terminal/create","params":{}`:                                       "-32601",
@@ -191,7 +191,7 @@ func TestQuestionsThatAnAccessIncludes(t *testing.T) {
 				return access == agent.AccessFull && kind == "execute"
 			},
 		}
-		p, r := open(t, e, session.Start{})
+		p, r := open(t, e, engine.Start{})
 		mode := func(access agent.Access) {
 			done := make(chan error)
 			go func() { done <- e.SetAccess(t.Context(), access) }()
@@ -217,7 +217,7 @@ func TestQuestionsThatAnAccessIncludes(t *testing.T) {
 		mode(agent.AccessRead)
 		prompt = send(t, e, p, "go")
 		p.ask(0, "u")
-		go e.Answer(t.Context(), <-r.questions, session.Decline)
+		go e.Answer(t.Context(), <-r.questions, engine.Decline)
 		hears(selected("r"))
 		p.answer(prompt, `{"stopReason":"end_turn"}`)
 		synctest.Wait()

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // modes and notices are what a runtime says of the recorded agent.
@@ -106,7 +106,7 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 	opened := make(chan struct{})
 	begin := func(workdir string) {
 		defer close(opened)
-		if _, err := e.Open(t.Context(), transport, session.Start{Workdir: workdir, Resume: resume}, r); err != nil {
+		if _, err := e.Open(t.Context(), transport, engine.Start{Workdir: workdir, Resume: resume}, r); err != nil {
 			t.Error(err)
 		}
 	}
@@ -135,7 +135,7 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 		case "session/set_model":
 			err = e.SetModel(t.Context(), params.ModelID)
 		case "":
-			d := map[string]session.Decision{"proceed_once": session.Accept, "cancel": session.Decline}[result.Outcome.OptionID]
+			d := map[string]engine.Decision{"proceed_once": engine.Accept, "cancel": engine.Decline}[result.Outcome.OptionID]
 			err = e.Answer(t.Context(), <-r.questions, d)
 		}
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestNextMinute(t *testing.T) {
@@ -52,7 +52,7 @@ func TestResumeWaits(t *testing.T) {
 					p.answer(m, `{}`)
 					p.refuse(p.expect("_bus-agent/nothing"), -32601, "unknown")
 				}()
-				start := session.Start{Resume: "s", Created: time.Now().Add(-test.age)}
+				start := engine.Start{Resume: "s", Created: time.Now().Add(-test.age)}
 				if test.unknown {
 					start.Created = time.Time{}
 				}
@@ -75,7 +75,7 @@ func TestResumeThatIsGivenUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		go func() { p.answer(p.expect("initialize"), greeting) }()
-		_, err := (&acp.Engine{LoadDelay: acp.NextMinute}).Open(ctx, transport, session.Start{Resume: "s"}, r)
+		_, err := (&acp.Engine{LoadDelay: acp.NextMinute}).Open(ctx, transport, engine.Start{Resume: "s"}, r)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -136,7 +136,7 @@ func TestHistory(t *testing.T) {
 				}()
 				e := &acp.Engine{}
 				begun := time.Now()
-				if _, err := e.Open(t.Context(), transport, session.Start{Resume: "s"}, r); err != nil {
+				if _, err := e.Open(t.Context(), transport, engine.Start{Resume: "s"}, r); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(begun); took != test.took {
@@ -166,7 +166,7 @@ func TestAgentThatEndsWhileItsHistoryComes(t *testing.T) {
 			p.end()
 		}()
 		begun := time.Now()
-		_, err := (&acp.Engine{}).Open(t.Context(), transport, session.Start{Resume: "s"}, r)
+		_, err := (&acp.Engine{}).Open(t.Context(), transport, engine.Start{Resume: "s"}, r)
 		<-r.closed
 		if took := time.Since(begun); took > 0 || err == nil {
 			t.Error(took, err)

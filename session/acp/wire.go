@@ -17,7 +17,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/jsonline"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // maxLine is the longest line that is understood, in bytes. The SDK ends the
@@ -71,7 +71,7 @@ type inbound struct {
 
 // wire stands between the transport and the SDK.
 type wire struct {
-	input *session.LineWriter
+	input *engine.LineWriter
 	lines *io.PipeWriter // to the SDK
 
 	starting sync.Mutex // held until the request that begins is on its way
@@ -297,7 +297,7 @@ func (e *Engine) answer(id, line []byte) {
 // What it asks is refused, and a request that it answers is answered with what the
 // head says, or with an error: nothing else will come.
 func (e *Engine) misread(line []byte, truncated bool, size int64) {
-	head := session.Head{Line: line, Long: truncated, Size: size}
+	head := engine.Head{Line: line, Long: truncated, Size: size}
 	e.emit(head.Raw())
 	mended := head.Mended()
 	var m message

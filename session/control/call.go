@@ -7,6 +7,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // protocolVersion is the version of calls and replies. The protocol is described in
@@ -35,7 +36,7 @@ type call struct {
 	Version     int              `json:"v"`
 	Operation   string           `json:"op"`
 	Text        string           `json:"text,omitempty"`
-	Delivery    session.Delivery `json:"delivery,omitempty"`
+	Delivery    engine.Delivery  `json:"delivery,omitempty"`
 	Timeout     time.Duration    `json:"timeout,omitempty"`
 	TurnTimeout time.Duration    `json:"turn_timeout,omitempty"`
 	Wait        string           `json:"wait,omitempty"`

@@ -21,6 +21,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -123,7 +124,7 @@ func (b *bench) makeFile(name string) {
 // talkEngine speaks with talk.
 type talkEngine struct{ input io.WriteCloser }
 
-func (e *talkEngine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+func (e *talkEngine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.input = t.Input
 	greeting, ended := make(chan string, 1), make(chan struct{})
 	go func() {
@@ -158,16 +159,16 @@ func (e *talkEngine) Open(ctx context.Context, t session.Transport, start sessio
 		if id == "" {
 			id = "native-new"
 		}
-		return session.Info{SessionID: id + createdWord(start)}, nil
+		return engine.Info{SessionID: id + createdWord(start)}, nil
 	case <-ended:
-		return session.Info{}, errors.New("no greeting")
+		return engine.Info{}, errors.New("no greeting")
 	case <-ctx.Done():
-		return session.Info{}, context.Cause(ctx)
+		return engine.Info{}, context.Cause(ctx)
 	}
 }
 
 // createdWord tells the tests what the engine was told.
-func createdWord(start session.Start) string {
+func createdWord(start engine.Start) string {
 	if start.Resume != "" && start.Created.IsZero() {
 		return "-of-unknown-age"
 	}
@@ -202,7 +203,7 @@ func talker(id string) registry.Runtime {
 					return c, nil
 				},
 			},
-			Engine:     func(registry.Invocation) session.Engine { return new(talkEngine) },
+			Engine:     func(registry.Invocation) engine.Engine { return new(talkEngine) },
 			AccountEnv: "TALKER_HOME", SessionEnv: "TALKER_SESSION_ID",
 		},
 		Terminal: &registry.Terminal{

@@ -13,6 +13,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // held is a session that a Manager holds. One goroutine, record, keeps its entry,
@@ -150,7 +151,7 @@ func (h *held) opened(ctx context.Context, s *session.Session, resumed bool) err
 }
 
 // learn notes what the runtime has reported.
-func (h *held) learn(info session.Info) {
+func (h *held) learn(info engine.Info) {
 	if info.SessionID != "" && (info.SessionID != h.entry.NativeID || h.entry.Created.IsZero()) {
 		h.entry.NativeID, h.entry.Created = info.SessionID, now()
 	}

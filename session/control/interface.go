@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // AgentRuntime is the Agent Runtime Interface of the specification. A [Manager]
@@ -67,7 +68,7 @@ type Message struct {
 	Text string
 	// Delivery asks for a way of delivery; empty takes that of the session. Any
 	// other is refused.
-	Delivery session.Delivery
+	Delivery engine.Delivery
 	// Timeout bounds the time until the agent has got the message, waiting for
 	// earlier turns included. Zero means no limit. TurnTimeout bounds the turn: see
 	// [session.Message].

@@ -14,6 +14,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestLifeOfASession(t *testing.T) {
@@ -290,8 +291,8 @@ func TestDeliveryIsThatOfTheSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.start(control.StartOptions{})
-	for delivery, want := range map[session.Delivery]string{
-		session.DeliverRPC: "takes messages by stdin, not by rpc", session.DeliverTmux: "not by tmux", "pigeon": "no way of delivery",
+	for delivery, want := range map[engine.Delivery]string{
+		engine.DeliverRPC: "takes messages by stdin, not by rpc", engine.DeliverTmux: "not by tmux", "pigeon": "no way of delivery",
 	} {
 		err := b.SendMessage(t.Context(), h, control.Message{Text: "x", Delivery: delivery})
 		if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
@@ -303,7 +304,7 @@ func TestDeliveryIsThatOfTheSession(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if err := b.SendMessage(t.Context(), h, control.Message{Text: "x", Delivery: session.DeliverStdin}); err != nil {
+	if err := b.SendMessage(t.Context(), h, control.Message{Text: "x", Delivery: engine.DeliverStdin}); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // plan is a session that is about to start.
@@ -25,7 +26,7 @@ type plan struct {
 	request  agent.Request // without Resume
 	options  session.Options
 	prompt   string
-	delivery session.Delivery
+	delivery engine.Delivery
 	entry    Entry
 	warnings []string // up to now
 	// inherited says that the ID is new, or from the environment alone.
@@ -118,12 +119,12 @@ func (p *plan) openHooks(ctx context.Context, warn func(string)) (*Hooks, error)
 func (p *plan) setMode(mode session.Mode) error {
 	held := p.runtime.Session
 	switch {
-	case mode == session.ModeTmux && p.runner.OpenTerminal == nil && session.RegisteredTerminals() == nil:
+	case mode == session.ModeTmux && p.runner.OpenTerminal == nil && engine.RegisteredTerminals() == nil:
 		return agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
 	case mode == session.ModeTmux && p.runtime.Terminal == nil:
 		return agent.Usagef("%s cannot be held in a terminal; nothing was started", p.runtime.Name)
 	case mode == session.ModeTmux:
-		p.delivery = session.DeliverTmux
+		p.delivery = engine.DeliverTmux
 	case held == nil:
 		return agent.Usagef("%s cannot hold a session; nothing was started", p.runtime.Name)
 	default:
@@ -235,11 +236,11 @@ func (p *plan) check(m Message) error {
 	return checkText(m.Text, p.runtime)
 }
 
-func (p *plan) checkDelivery(d session.Delivery) error {
+func (p *plan) checkDelivery(d engine.Delivery) error {
 	if d == "" {
 		return nil
 	}
-	if _, err := session.ParseDelivery(string(d)); err != nil {
+	if _, err := engine.ParseDelivery(string(d)); err != nil {
 		return err
 	}
 	if d != p.delivery {

@@ -11,19 +11,20 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestModeTmuxIsThatOfTheTerminal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	var resumed []string
-	b.Runner.OpenTerminal = func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
+	b.Runner.OpenTerminal = func(_ context.Context, p engine.Program, start engine.Start) (engine.Engine, engine.Process, error) {
 		resumed = append(resumed, start.Resume)
 		held := &terminal{done: make(chan struct{}), ended: p.Ended}
-		return session.Open(ctx, p.Runtime, held, held, session.Transport{}, start, o)
+		return held, held, nil
 	}
 	h := b.start(control.StartOptions{Settings: control.Settings{Mode: session.ModeTmux}})
-	if err := b.SendMessage(t.Context(), h, control.Message{Text: "x", Delivery: session.DeliverTmux}); err != nil {
+	if err := b.SendMessage(t.Context(), h, control.Message{Text: "x", Delivery: engine.DeliverTmux}); err != nil {
 		t.Error(err)
 	}
 	if e := b.until(h, session.StateReady); e.Mode != session.ModeTmux {
@@ -51,15 +52,15 @@ func TestModeTmuxIsThatOfTheTerminal(t *testing.T) {
 
 // terminal is the engine and the process of an agent that answers in silence.
 type terminal struct {
-	sink  session.Sink
+	sink  engine.Sink
 	done  chan struct{}
 	once  sync.Once
 	ended func(survived int)
 }
 
-func (e *terminal) Open(_ context.Context, _ session.Transport, _ session.Start, sink session.Sink) (session.Info, error) {
+func (e *terminal) Open(_ context.Context, _ engine.Transport, _ engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.sink = sink
-	return session.Info{SessionID: "of a terminal"}, nil
+	return engine.Info{SessionID: "of a terminal"}, nil
 }
 func (e *terminal) Send(context.Context, string) error {
 	go e.sink.Event(&agent.Event{Kind: agent.KindResult})

@@ -15,6 +15,7 @@ import (
 	"github.com/busdk/bus-agent/backends/claude"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 	"github.com/busdk/bus-agent/session/streamjson"
 )
@@ -22,7 +23,7 @@ import (
 // A dialect is how an engine and its agent talk: the lines of the agent in a
 // conversation that begins with a question for permission.
 type dialect struct {
-	engine   func() session.Engine
+	engine   func() engine.Engine
 	greeting []sessiontest.Step
 	// turn is the n-th turn, counted from 0, with an answer.
 	turn func(n int, answer string) []sessiontest.Step
@@ -34,7 +35,7 @@ func dialects() map[string]dialect {
 	const greet, initialize = `{"type":"control_request","request_id":"r","request":{"subtype":"initialize"}}`, `{"id":1,"method":"initialize"}`
 	return map[string]dialect{
 		"appserver": {
-			engine: func() session.Engine { return &appserver.Engine{} },
+			engine: func() engine.Engine { return &appserver.Engine{} },
 			greeting: []sessiontest.Step{
 				expect(initialize), say(`{"id":1,"result":{}}`), expect(`{"method":"initialized"}`),
 				expect(`{"id":2,"method":"thread/start"}`), say(`{"id":2,"result":{"thread":{"id":"t"},"model":"m"}}`),
@@ -50,7 +51,7 @@ func dialects() map[string]dialect {
 			yes:      `{"id":"q","result":{"decision":"accept"}}`,
 		},
 		"streamjson": {
-			engine: func() session.Engine { return &streamjson.Engine{Decoder: claude.Runtime().Decoder} },
+			engine: func() engine.Engine { return &streamjson.Engine{Decoder: claude.Runtime().Decoder} },
 			greeting: []sessiontest.Step{
 				expect(greet), say(`{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{}}}`),
 			},
@@ -65,7 +66,7 @@ func dialects() map[string]dialect {
 			yes:      `{"type":"control_response","response":{"subtype":"success","request_id":"q","response":{"behavior":"allow"}}}`,
 		},
 		"acp": {
-			engine: func() session.Engine { return &acp.Engine{} },
+			engine: func() engine.Engine { return &acp.Engine{} },
 			greeting: []sessiontest.Step{
 				expect(initialize), say(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`),
 				expect(`{"id":2,"method":"session/new"}`), say(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}`),
@@ -141,7 +142,7 @@ func converse(ctx context.Context, t *testing.T, name string, d dialect, asked *
 	}
 	m := &member{peer: sessiontest.Start(d.script(answers))}
 	var err error
-	m.session, err = session.Open(ctx, "test", d.engine(), m.peer, m.peer.Transport(), session.Start{}, session.Options{
+	m.session, err = session.Open(ctx, "test", d.engine(), m.peer, m.peer.Transport(), engine.Start{}, session.Options{
 		Events: func(e *agent.Event) error {
 			if e.Kind == agent.KindText {
 				m.mu.Lock()
@@ -150,10 +151,10 @@ func converse(ctx context.Context, t *testing.T, name string, d dialect, asked *
 			}
 			return nil
 		},
-		Approve: func(context.Context, session.Approval) session.Decision {
+		Approve: func(context.Context, session.Approval) engine.Decision {
 			asked.Done()
 			asked.Wait()
-			return session.Accept
+			return engine.Accept
 		},
 	})
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package sessiontest plays the agent in tests of session engines: a scripted
-// peer behind a session.Transport, which starts no process.
+// peer behind an engine.Transport, which starts no process.
 //
 // A script is a list of [Step]: what the peer waits for and what it says then.
 // [Transcript] reads one from the record of a real conversation. Requests carry
@@ -7,7 +7,7 @@
 // client really used.
 //
 //	peer := sessiontest.Start(steps)
-//	s, err := session.Open(ctx, "mine", engine, peer, peer.Transport(), session.Start{}, session.Options{})
+//	s, err := session.Open(ctx, "mine", e, peer, peer.Transport(), engine.Start{}, session.Options{})
 //
 // [Faults] lists ways in which agents go wrong. Each changes a script at one of
 // its steps. [Visit.Faults] tests an engine with every fault at every step.

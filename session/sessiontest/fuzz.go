@@ -8,6 +8,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // maxSeed is the longest line that a fuzzer begins with; long ones slow it down.
@@ -17,7 +18,7 @@ const maxSeed = 2000
 // events, and the end of its output the end of the turn. The script before leads
 // to there; the last step expects the message. The fuzzer begins with lines of the
 // transcripts that match a pattern for files.
-func FuzzEngine(f *testing.F, engine func() session.Engine, before []Step, transcripts string) {
+func FuzzEngine(f *testing.F, newEngine func() engine.Engine, before []Step, transcripts string) {
 	files, err := filepath.Glob(transcripts)
 	if err != nil || len(files) == 0 {
 		f.Fatalf("no transcripts %s: %v", transcripts, err)
@@ -35,7 +36,7 @@ func FuzzEngine(f *testing.F, engine func() session.Engine, before []Step, trans
 		peer := Start(append(before[:len(before):len(before)], Step{Kind: Write, Line: string(said)}, Step{Kind: Die}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s, err := session.Open(ctx, "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{
+		s, err := session.Open(ctx, "test", newEngine(), peer, peer.Transport(), engine.Start{}, session.Options{
 			Events: func(e *agent.Event) error {
 				if e.Kind == "" {
 					t.Errorf("%+v", e)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -96,7 +97,7 @@ func TestHostileLines(t *testing.T) {
 func opened(t *testing.T, d dialect, steps []sessiontest.Step, o session.Options) *session.Session {
 	t.Helper()
 	peer := sessiontest.Start(steps)
-	s, err := session.Open(t.Context(), "test", d.engine(), peer, peer.Transport(), session.Start{Workdir: "/work"}, o)
+	s, err := session.Open(t.Context(), "test", d.engine(), peer, peer.Transport(), engine.Start{Workdir: "/work"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestQuestionsAreAnsweredAsAsked(t *testing.T) {
 				steps = append(steps, turn[len(turn)-2:]...)
 				synctest.Test(t, func(t *testing.T) {
 					peer := sessiontest.Start(steps)
-					s, err := session.Open(t.Context(), "test", d.engine(), peer, peer.Transport(), session.Start{Workdir: "/work"}, session.Options{})
+					s, err := session.Open(t.Context(), "test", d.engine(), peer, peer.Transport(), engine.Start{Workdir: "/work"}, session.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -165,7 +166,7 @@ func TestQuestionsAreAnsweredAsAsked(t *testing.T) {
 						t.Fatalf("open is %+v", open)
 					}
 					time.Sleep(90 * time.Second)
-					err = s.Answer(t.Context(), open[0].ID, session.Accept)
+					err = s.Answer(t.Context(), open[0].ID, engine.Accept)
 					synctest.Wait()
 					if got := accepted(peer); len(got) != test.accepted || (err == nil) != (test.accepted == 1) {
 						t.Errorf("accepted is %q, %v", got, err)
@@ -239,13 +240,13 @@ func TestFloodOfQuestions(t *testing.T) {
 				}})
 				sent := s.Send(session.Message{Text: "go"})
 				time.Sleep(time.Second)
-				if n := len(s.Approvals()); n != session.MaxQuestions {
+				if n := len(s.Approvals()); n != engine.MaxQuestions {
 					t.Errorf("%d questions are open", n)
 				}
 				if n := runtime.NumGoroutine(); n > 20_000 {
 					t.Errorf("%d goroutines", n)
 				}
-				if _, err := sent.Wait(t.Context()); err != nil || denied != many-session.MaxQuestions {
+				if _, err := sent.Wait(t.Context()); err != nil || denied != many-engine.MaxQuestions {
 					t.Errorf("%d are denied; %v", denied, err)
 				}
 			})
@@ -265,7 +266,7 @@ func TestTurnTimeout(t *testing.T) {
 			steps = append(steps, sessiontest.Step{Kind: sessiontest.Pause, For: time.Hour})
 			synctest.Test(t, func(t *testing.T) {
 				peer := sessiontest.Start(steps)
-				s, err := session.Open(t.Context(), "test", d.engine(), peer, peer.Transport(), session.Start{Workdir: "/work"}, session.Options{TurnTimeout: time.Minute})
+				s, err := session.Open(t.Context(), "test", d.engine(), peer, peer.Transport(), engine.Start{Workdir: "/work"}, session.Options{TurnTimeout: time.Minute})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -95,7 +96,7 @@ func TestInterruptBeforeTheTurnBegins(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					peer := sessiontest.Start(slices.Concat(languages[language].greeting, test.steps))
-					s, err := session.Open(t.Context(), "test", languages[language].engine(), peer, peer.Transport(), session.Start{Workdir: "/work"}, session.Options{})
+					s, err := session.Open(t.Context(), "test", languages[language].engine(), peer, peer.Transport(), engine.Start{Workdir: "/work"}, session.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}

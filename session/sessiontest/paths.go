@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // A Ground is a set of folders with everything in them that leads a path where it
@@ -51,8 +51,8 @@ func NewGround(t testing.TB) *Ground {
 
 // Start returns the start of a session on the ground. The settings of an imagined
 // agent are protected: .agent and .servers.json.
-func (g *Ground) Start(access agent.Access) session.Start {
-	return session.Start{
+func (g *Ground) Start(access agent.Access) engine.Start {
+	return engine.Start{
 		Workdir: g.Workdir, Protected: []string{".agent", ".servers.json"},
 		AddDirs: []string{g.Added}, Access: access,
 	}

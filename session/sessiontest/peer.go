@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // A Peer plays an agent. After its script it waits for the end of its input and
-// ends, as agents do; also when its input ends before. It is a session.Process.
+// ends, as agents do; also when its input ends before. It is a engine.Process.
 // Its methods may be called concurrently.
 type Peer struct {
 	input  *io.PipeReader
@@ -38,7 +38,7 @@ type Peer struct {
 	endedTools int
 }
 
-var _ session.Process = (*Peer)(nil)
+var _ engine.Process = (*Peer)(nil)
 
 // errGone is what a client gets that writes to a peer that has ended.
 var errGone = errors.New("the peer has ended")
@@ -65,8 +65,8 @@ func Start(steps []Step) *Peer {
 }
 
 // Transport returns the client's side. Its EndTools counts its calls.
-func (p *Peer) Transport() session.Transport {
-	return session.Transport{Input: p.sent, Output: p.said, EndTools: func() {
+func (p *Peer) Transport() engine.Transport {
+	return engine.Transport{Input: p.sent, Output: p.said, EndTools: func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.endedTools++

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // A Visit is a user who talks to an agent that goes wrong: two messages, one that
 // steers, the Calls, much patience, an interrupt, patience again, and leaving.
 type Visit struct {
 	// Engine makes the engine. Required.
-	Engine  func() session.Engine
-	Start   session.Start
+	Engine  func() engine.Engine
+	Start   engine.Start
 	Options session.Options
 
 	// Calls are made while the first message is answered, each for a minute at

@@ -4,12 +4,12 @@ import (
 	"bytes"
 
 	"github.com/busdk/bus-agent/jsonline"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // cutLine is a line of which only the head is there.
 type cutLine struct {
-	session.Head
+	engine.Head
 	mended []byte
 	judged bool // it tells whether something failed
 }
@@ -20,7 +20,7 @@ func cutOf(line []byte, long bool, size int64) *cutLine {
 	if !long && (len(line) == 0 || line[0] != '{' || bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}"))) {
 		return nil
 	}
-	c := &cutLine{Head: session.Head{Line: line, Long: long, Size: size}}
+	c := &cutLine{Head: engine.Head{Line: line, Long: long, Size: size}}
 	c.mended = c.Mended()
 	if c.mended == nil {
 		if !long {

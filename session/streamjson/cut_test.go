@@ -18,7 +18,7 @@ const maxLine = 2000
 
 // short returns an engine to which lines are soon too long.
 func short() *streamjson.Engine {
-	e := engine()
+	e := newEngine()
 	e.SetMaxLine(maxLine)
 	return e
 }

@@ -10,19 +10,20 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
 // answers returns what the agent is answered when it requests to write a file,
 // while the user declines everything.
-func answers(t *testing.T, start session.Start, tool, path string) (answer string) {
+func answers(t *testing.T, start engine.Start, tool, path string) (answer string) {
 	t.Helper()
 	input, err := json.Marshal(map[string]string{"file_path": path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		e := engine()
+		e := newEngine()
 		e.Edits = func(tool string, input json.RawMessage) []string {
 			var in struct {
 				File string `json:"file_path"`
@@ -35,7 +36,7 @@ func answers(t *testing.T, start session.Start, tool, path string) (answer strin
 		peer := sessiontest.Start(append(greeting(), expect(userLine),
 			say(fmt.Sprintf(`{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":%q,"input":%s,"tool_use_id":"u1"}}`, tool, input)),
 			expect(`{"type":"control_response","response":{"subtype":"success","request_id":"q1"}}`), say(result)))
-		o := session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Decline }}
+		o := session.Options{Approve: func(context.Context, session.Approval) engine.Decision { return engine.Decline }}
 		s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), start, o)
 		if err != nil {
 			t.Fatal(err)

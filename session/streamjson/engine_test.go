@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 	"github.com/busdk/bus-agent/session/streamjson"
 )
@@ -30,14 +31,14 @@ const (
 // plays opens a session on a peer with steps.
 func plays(t *testing.T, o session.Options, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer) {
 	t.Helper()
-	return playsTo(t, engine(), o, steps...)
+	return playsTo(t, newEngine(), o, steps...)
 }
 
 // playsTo does so with an engine.
 func playsTo(t *testing.T, e *streamjson.Engine, o session.Options, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer) {
 	t.Helper()
 	peer := sessiontest.Start(append(greeting(), steps...))
-	s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), session.Start{SlashCommands: true}, o)
+	s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{SlashCommands: true}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,13 +53,13 @@ func TestDecisions(t *testing.T) {
 	const begin = `{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":`
 	for _, test := range []struct {
 		name     string
-		decision session.Decision // empty: nobody answers
+		decision engine.Decision // empty: nobody answers
 		want     string
 	}{
-		{"accept", session.Accept, begin + `{"behavior":"allow","updatedInput":{"command":"ls"}}}}`},
-		{"accept for the session", session.AcceptForSession, begin + `{"behavior":"allow","updatedInput":{"command":"ls"},"updatedPermissions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"session"}]}}}`},
-		{"decline", session.Decline, begin + `{"behavior":"deny","message":"The user declines."}}}`},
-		{"cancel", session.Cancel, begin + `{"behavior":"deny","message":"The user wants the turn to end.","interrupt":true}}}`},
+		{"accept", engine.Accept, begin + `{"behavior":"allow","updatedInput":{"command":"ls"}}}}`},
+		{"accept for the session", engine.AcceptForSession, begin + `{"behavior":"allow","updatedInput":{"command":"ls"},"updatedPermissions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"session"}]}}}`},
+		{"decline", engine.Decline, begin + `{"behavior":"deny","message":"The user declines."}}}`},
+		{"cancel", engine.Cancel, begin + `{"behavior":"deny","message":"The user wants the turn to end.","interrupt":true}}}`},
 		{"a word that is none", "yes", begin + `{"behavior":"deny","message":"The user declines."}}}`},
 		{"nobody answers", "", begin + `{"behavior":"deny","message":"The user declines."}}}`},
 	} {
@@ -67,7 +68,7 @@ func TestDecisions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := session.Options{ApprovalTimeout: time.Minute}
 				if test.decision != "" {
-					o.Approve = func(_ context.Context, a session.Approval) session.Decision {
+					o.Approve = func(_ context.Context, a session.Approval) engine.Decision {
 						if a.ID != "1" || a.Tool.ID != "u1" || a.Tool.Name != "Bash" || string(a.Tool.Input) != `{"command":"ls"}` || a.Reason != "why" {
 							t.Errorf("%+v", a)
 						}
@@ -75,13 +76,13 @@ func TestDecisions(t *testing.T) {
 					}
 				}
 				end := result
-				if test.decision == session.Cancel {
+				if test.decision == engine.Cancel {
 					end = failure
 				}
 				s, peer := plays(t, o, expect(userLine), say(question), expect(test.want), say(end))
 				begun := time.Now()
 				_, err := s.Send(session.Message{Text: "go"}).Wait(t.Context())
-				if test.decision == session.Cancel && (!errors.Is(err, agent.ErrCanceled) || err.Error() != "test: the turn was interrupted") || test.decision != session.Cancel && err != nil {
+				if test.decision == engine.Cancel && (!errors.Is(err, agent.ErrCanceled) || err.Error() != "test: the turn was interrupted") || test.decision != engine.Cancel && err != nil {
 					t.Error(err)
 				}
 				if got := last(peer.Sent()); got != test.want {
@@ -101,7 +102,7 @@ func TestQuestionsThatAreNotUnderstood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		odd := `{"type":"control_request","request_id":"q2","request":{"subtype":"can_use_tool","permission_suggestions":"none"}}`
 		want := `{"type":"control_response","response":{"subtype":"success","request_id":"q2","response":{"behavior":"allow"}}}`
-		o := session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.AcceptForSession }}
+		o := session.Options{Approve: func(context.Context, session.Approval) engine.Decision { return engine.AcceptForSession }}
 		s, peer := plays(t, o, expect(userLine), say(odd), expect(want), say(result))
 		if _, err := s.Send(session.Message{Text: "go", Timeout: time.Minute}).Wait(t.Context()); err != nil || last(peer.Sent()) != want {
 			t.Errorf("%v, sent %s", err, last(peer.Sent()))
@@ -127,7 +128,7 @@ func TestQuestionThatIsTakenBack(t *testing.T) {
 		if len(s.Approvals()) != 0 {
 			t.Errorf("%v", s.Approvals())
 		}
-		if err := s.Answer(t.Context(), "1", session.Accept); !errors.Is(err, session.ErrTooLate) {
+		if err := s.Answer(t.Context(), "1", engine.Accept); !errors.Is(err, engine.ErrTooLate) {
 			t.Error(err)
 		}
 	})
@@ -138,14 +139,14 @@ func TestQuestionsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		peer := sessiontest.Start(append(greeting(), expect(userLine), say(question), say(result)))
-		e := engine()
-		s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), session.Start{}, session.Options{})
+		e := newEngine()
+		s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{}, session.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Stop(context.Background(), "")
 		<-s.Send(session.Message{Text: "go"}).Done()
-		if err := e.Answer(t.Context(), "1", session.Accept); !errors.Is(err, session.ErrTooLate) {
+		if err := e.Answer(t.Context(), "1", engine.Accept); !errors.Is(err, engine.ErrTooLate) {
 			t.Error(err)
 		}
 	})
@@ -171,7 +172,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		if err := s.SetModel(t.Context(), "x"); err == nil || err.Error() != "the agent refuses: no such model" {
 			t.Error(err)
 		}
-		if err := s.SetAccess(t.Context(), agent.AccessFull); !errors.Is(err, session.ErrUnsupported) {
+		if err := s.SetAccess(t.Context(), agent.AccessFull); !errors.Is(err, engine.ErrUnsupported) {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -225,7 +226,7 @@ func TestOpenThatFails(t *testing.T) {
 				if name == "silent" || name == "deaf" {
 					want = agent.ErrTimeout
 				}
-				_, err := session.Open(ctx, "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{})
+				_, err := session.Open(ctx, "test", newEngine(), peer, peer.Transport(), engine.Start{}, session.Options{})
 				if !errors.Is(err, want) {
 					t.Errorf("%v", err)
 				}
@@ -244,7 +245,7 @@ func TestMessageThatWasGivenUpHalfWritten(t *testing.T) {
 		transport := agentSide.Transport()
 		slow := &slowInput{WriteCloser: transport.Input, wait: make(chan struct{})}
 		transport.Input = slow
-		s, err := session.Open(t.Context(), "test", engine(), agentSide, transport, session.Start{}, session.Options{})
+		s, err := session.Open(t.Context(), "test", newEngine(), agentSide, transport, engine.Start{}, session.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

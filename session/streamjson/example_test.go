@@ -7,6 +7,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/backends/claude"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 	"github.com/busdk/bus-agent/session/streamjson"
 )
@@ -14,8 +15,8 @@ import (
 func ExampleEngine() {
 	peer := sessiontest.Start(append(greeting(), expect(userLine), say(one), say(result)))
 	ctx := context.Background()
-	engine := &streamjson.Engine{Decoder: claude.Runtime().Decoder}
-	s, err := session.Open(ctx, "my-runtime", engine, peer, peer.Transport(), session.Start{}, session.Options{
+	e := &streamjson.Engine{Decoder: claude.Runtime().Decoder}
+	s, err := session.Open(ctx, "my-runtime", e, peer, peer.Transport(), engine.Start{}, session.Options{
 		Events: func(e *agent.Event) error { fmt.Println(e.Kind); return nil },
 	})
 	if err != nil {

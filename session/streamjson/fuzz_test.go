@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
 func FuzzLines(f *testing.F) {
 	f.Add([]byte(strings.Join([]string{one, question, result}, "\n")))
-	sessiontest.FuzzEngine(f, func() session.Engine { return engine() }, append(greeting(), expect(userLine)), filepath.Join("testdata", "*.ndjson"))
+	sessiontest.FuzzEngine(f, func() engine.Engine { return newEngine() }, append(greeting(), expect(userLine)), filepath.Join("testdata", "*.ndjson"))
 }

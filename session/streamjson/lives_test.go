@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // livesAgent is an agent that tells what becomes of its messages.
@@ -71,7 +72,7 @@ func TestTurnsOfTheAgentItself(t *testing.T) {
 				output, out := io.Pipe()
 				a := &livesAgent{out: out, ids: make(chan string, 9), done: make(chan struct{})}
 				go a.listen(in)
-				s, err := session.Open(t.Context(), "test", engine(), a, session.Transport{Input: input, Output: output}, session.Start{}, session.Options{})
+				s, err := session.Open(t.Context(), "test", newEngine(), a, engine.Transport{Input: input, Output: output}, engine.Start{}, session.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
 func TestFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	visit := sessiontest.Visit{
-		Engine:  func() session.Engine { return engine() },
+		Engine:  func() engine.Engine { return newEngine() },
 		Options: session.Options{ApprovalTimeout: -1}, // declines
 		Calls: []func(context.Context, *session.Session) error{
 			func(ctx context.Context, s *session.Session) error { return s.SetModel(ctx, "m") },

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -49,13 +50,13 @@ func TestAcceptedForTheSession(t *testing.T) {
 				peer := sessiontest.Start(append(greeting(), expect(userLine),
 					asks("q1", "Write", `{"path":"a","text":"1"}`), answered("q1"), asks("q2", test.tool, test.input), answered("q2"), say(result)))
 				var asked atomic.Int32
-				o := session.Options{ApprovalTimeout: time.Minute, Approve: func(context.Context, session.Approval) session.Decision {
+				o := session.Options{ApprovalTimeout: time.Minute, Approve: func(context.Context, session.Approval) engine.Decision {
 					asked.Add(1)
-					return session.AcceptForSession
+					return engine.AcceptForSession
 				}}
-				e := engine()
+				e := newEngine()
 				e.Subject = test.subject
-				s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), session.Start{}, o)
+				s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{}, o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,7 +80,7 @@ func TestOpenThatFailsSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := sessiontest.Start([]sessiontest.Step{expect(greeting()[0].Line),
 			say(`{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No such session: x"]}`), {Kind: sessiontest.Die}})
-		_, err := session.Open(t.Context(), "test", engine(), peer, peer.Transport(), session.Start{Resume: "x"}, session.Options{})
+		_, err := session.Open(t.Context(), "test", newEngine(), peer, peer.Transport(), engine.Start{Resume: "x"}, session.Options{})
 		if err == nil || !strings.HasSuffix(err.Error(), ": No such session: x") {
 			t.Error(err)
 		}
@@ -90,7 +91,7 @@ func TestResumedSessionHasItsID(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		peer := sessiontest.Start(greeting())
-		s, err := session.Open(t.Context(), "test", engine(), peer, peer.Transport(), session.Start{Resume: "x"}, session.Options{})
+		s, err := session.Open(t.Context(), "test", newEngine(), peer, peer.Transport(), engine.Start{Resume: "x"}, session.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,14 +13,15 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/backends/claude"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 	"github.com/busdk/bus-agent/session/streamjson"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// engine returns an engine with the decoder of the agent that was recorded.
-func engine() *streamjson.Engine {
+// newEngine returns an engine with the decoder of the agent that was recorded.
+func newEngine() *streamjson.Engine {
 	return &streamjson.Engine{Decoder: claude.Runtime().Decoder, Modes: map[agent.Access]string{agent.AccessWrite: "acceptEdits"}}
 }
 
@@ -84,9 +85,9 @@ func want(t *testing.T, s *session.Session, line string) *session.Turn {
 	case "control_request set_permission_mode":
 		err = s.SetAccess(t.Context(), agent.AccessWrite)
 	case "control_response ":
-		d := session.Decline
+		d := engine.Decline
 		if u.Response.Response.Behavior == "allow" {
-			d = session.Accept
+			d = engine.Accept
 		}
 		err = s.Answer(t.Context(), s.Approvals()[0].ID, d)
 	default:
@@ -103,7 +104,7 @@ func replay(t *testing.T, steps []sessiontest.Step) string {
 	t.Helper()
 	peer := sessiontest.Start(steps)
 	l := &sessiontest.Log{}
-	s, err := session.Open(t.Context(), "test", engine(), peer, peer.Transport(), session.Start{}, session.Options{Events: l.Event})
+	s, err := session.Open(t.Context(), "test", newEngine(), peer, peer.Transport(), engine.Start{}, session.Options{Events: l.Event})
 	if err != nil {
 		t.Fatal(err)
 	}

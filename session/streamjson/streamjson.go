@@ -21,10 +21,10 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
-// An Engine is a session.Engine for one agent process.
+// An Engine is a engine.Engine for one agent process.
 type Engine struct {
 	// Decoder makes the decoder of the agent's lines. Required.
 	Decoder func() formatters.Decoder
@@ -35,14 +35,14 @@ type Engine struct {
 	Subject func(tool string, input json.RawMessage) string
 	// Edits returns the files that the call of a tool changes, nil for a tool that
 	// does anything else. The engine accepts the agent's request for it unasked
-	// with write access, where [session.Start.MayEdit] includes every file. It is
+	// with write access, where [engine.Start.MayEdit] includes every file. It is
 	// for agents whose mode for write access requests an approval for each edit.
 	// Nil accepts none.
 	Edits func(tool string, input json.RawMessage) []string
 
-	start  session.Start
-	input  *session.LineWriter
-	sink   session.Sink
+	start  engine.Start
+	input  *engine.LineWriter
+	sink   engine.Sink
 	stream *formatters.Stream
 
 	endTools func() // may be nil
@@ -51,7 +51,7 @@ type Engine struct {
 	access    agent.Access
 	last      int
 	waiting   map[string]chan<- *response // by request ID; nil means that there is no answer any more
-	questions session.Questions[question]
+	questions engine.Questions[question]
 	accepted  map[string]bool // for the session, by question.subject
 	closed    bool
 	opened    bool
@@ -93,8 +93,8 @@ func (l *messageLives) mine() bool {
 }
 
 var (
-	_ session.Engine   = (*Engine)(nil)
-	_ session.Adjuster = (*Engine)(nil)
+	_ engine.Engine   = (*Engine)(nil)
+	_ engine.Adjuster = (*Engine)(nil)
 )
 
 // question is a question for permission that is open.
@@ -163,8 +163,8 @@ var errClosed = errors.New("the agent's output has ended")
 
 // Open waits until the agent is there. The ID of a new session comes with its
 // first turn.
-func (e *Engine) Open(ctx context.Context, t session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
-	e.input, e.sink, e.endTools = session.NewLineWriter(t.Input), sink, t.EndTools
+func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
+	e.input, e.sink, e.endTools = engine.NewLineWriter(t.Input), sink, t.EndTools
 	e.start, e.access = start, start.Access
 	e.waiting, e.accepted = map[string]chan<- *response{}, map[string]bool{}
 	e.stream = formatters.NewStream(e.Decoder(), func(event *agent.Event) error {
@@ -179,7 +179,7 @@ func (e *Engine) Open(ctx context.Context, t session.Transport, start session.St
 	if errors.Is(err, errClosed) && e.failure != "" {
 		err = errors.New(e.failure)
 	}
-	return session.Info{SessionID: start.Resume}, err
+	return engine.Info{SessionID: start.Resume}, err
 }
 
 // read passes on what the agent says until its output ends.
@@ -306,7 +306,7 @@ func (e *Engine) asked(c *control) {
 	e.mu.Unlock()
 	if accepted {
 		e.questions.Take(id)
-		e.reply(c.RequestID, q.answer(session.Accept))
+		e.reply(c.RequestID, q.answer(engine.Accept))
 		return
 	}
 	event.ApprovalID = id
@@ -412,7 +412,7 @@ type userLine struct {
 func (e *Engine) Send(ctx context.Context, text string) error {
 	// An agent takes a message whose ID it knows for one that comes twice, also when
 	// it resumes a session.
-	id := session.NewUUID()
+	id := engine.NewUUID()
 	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", text}}}, id})
 	if err != nil {
 		return err
@@ -433,7 +433,7 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 }
 
 // Steer is not possible.
-func (e *Engine) Steer(context.Context, string) error { return session.ErrUnsupported }
+func (e *Engine) Steer(context.Context, string) error { return engine.ErrUnsupported }
 
 // Interrupt ends the turn and its tools, also those that the agent misses. An agent
 // that reports the message as still queued has interrupted nothing of it; the request
@@ -496,7 +496,7 @@ func (e *Engine) SetModel(ctx context.Context, model string) error {
 func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	mode, ok := e.Modes[access]
 	if !ok {
-		return session.ErrUnsupported
+		return engine.ErrUnsupported
 	}
 	_, err := e.request(ctx, clientRequest{Subtype: "set_permission_mode", Mode: mode})
 	if err == nil {
@@ -508,12 +508,12 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 }
 
 // Answer answers a question for permission.
-func (e *Engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
+func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decision) error {
 	q, open := e.questions.Take(approvalID)
 	if !open {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
-	if d == session.AcceptForSession {
+	if d == engine.AcceptForSession {
 		e.mu.Lock()
 		e.accepted[q.subject] = true
 		e.mu.Unlock()
@@ -544,11 +544,11 @@ func (a answer) line(questionID string) ([]byte, error) {
 	return json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: questionID, Response: text}})
 }
 
-func (q question) answer(d session.Decision) answer {
+func (q question) answer(d engine.Decision) answer {
 	switch d {
-	case session.Accept:
+	case engine.Accept:
 		return answer{Behavior: "allow", Input: q.input}
-	case session.AcceptForSession:
+	case engine.AcceptForSession:
 		a := answer{Behavior: "allow", Input: q.input}
 		for _, s := range q.suggestions {
 			// Others change more than what was asked for: what they would
@@ -560,7 +560,7 @@ func (q question) answer(d session.Decision) answer {
 			}
 		}
 		return a
-	case session.Cancel:
+	case engine.Cancel:
 		return answer{Behavior: "deny", Message: "The user wants the turn to end.", Interrupt: true}
 	}
 	return answer{Behavior: "deny", Message: "The user declines."}

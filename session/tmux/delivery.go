@@ -40,7 +40,7 @@ type delivered struct {
 
 // deliver types text and submits it. Beside an error it is cleared away again, as
 // far as that is possible.
-func (e *engine) deliver(ctx context.Context, text string) (d delivered, err error) {
+func (e *paneEngine) deliver(ctx context.Context, text string) (d delivered, err error) {
 	text = guard(sanitize(text), e.terminal.Commands)
 	if text == "" {
 		return d, errEmpty
@@ -83,7 +83,7 @@ func (e *engine) deliver(ctx context.Context, text string) (d delivered, err err
 }
 
 // typeIn types text until the terminal shows it, and returns what it shows then.
-func (e *engine) typeIn(ctx context.Context, text string, before screen) (screen, error) {
+func (e *paneEngine) typeIn(ctx context.Context, text string, before screen) (screen, error) {
 	giveUp := time.Now().Add(e.terminal.RetryBudget)
 	limit := settleLimit + time.Duration(len(text)/settleBytes)*time.Second
 	for pause := firstPause; ; pause = min(pause*3/2, mostPause) {
@@ -107,7 +107,7 @@ func (e *engine) typeIn(ctx context.Context, text string, before screen) (screen
 	}
 }
 
-func (e *engine) write(ctx context.Context, text string) error {
+func (e *paneEngine) write(ctx context.Context, text string) error {
 	if !e.terminal.Keys {
 		return e.pane.paste(ctx, text)
 	}
@@ -121,7 +121,7 @@ func (e *engine) write(ctx context.Context, text string) error {
 
 // settle waits until the terminal is not like before any more and has become
 // still, or for the limit. One that shows work is never still.
-func (e *engine) settle(ctx context.Context, before screen, limit time.Duration) (screen, error) {
+func (e *paneEngine) settle(ctx context.Context, before screen, limit time.Duration) (screen, error) {
 	last := before
 	for giveUp := time.Now().Add(limit); ; {
 		if err := sleep(ctx, settlePoll); err != nil {
@@ -141,7 +141,7 @@ func (e *engine) settle(ctx context.Context, before screen, limit time.Duration)
 
 // submit presses Enter until it has an effect, but never where that would answer
 // a question.
-func (e *engine) submit(ctx context.Context, typed screen) (screen, error) {
+func (e *paneEngine) submit(ctx context.Context, typed screen) (screen, error) {
 	for _, wait := range enterWaits {
 		if now, err := e.look(ctx); err != nil {
 			return typed, err
@@ -168,7 +168,7 @@ func (e *engine) submit(ctx context.Context, typed screen) (screen, error) {
 }
 
 // look is pane.look for an agent that must be there.
-func (e *engine) look(ctx context.Context) (screen, error) {
+func (e *paneEngine) look(ctx context.Context) (screen, error) {
 	s, err := e.pane.look(ctx)
 	if err == nil && s.dead {
 		err = errEnded

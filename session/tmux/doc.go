@@ -6,10 +6,13 @@
 // sessions in session.ModeTmux. An engine that speaks a protocol is better in
 // every respect but one: any interactive CLI can be held in a terminal.
 //
-//	s, err := tmux.Open(ctx, tmux.Options{Program: session.Program{
+//	start := engine.Start{Workdir: dir}
+//	e, p, err := tmux.Start(ctx, tmux.Options{Program: engine.Program{
 //		Runtime: "mine", Path: "/usr/bin/mine", Env: os.Environ(),
-//		Terminal: session.Terminal{Prompt: "> ", Busy: []string{"esc to interrupt"}},
-//	}}, session.Start{Workdir: dir}, session.Options{})
+//		Terminal: engine.Terminal{Prompt: "> ", Busy: []string{"esc to interrupt"}},
+//	}}, start)
+//	...
+//	s, err := session.Open(ctx, "mine", e, p, engine.Transport{}, start, session.Options{})
 //
 // # The server
 //

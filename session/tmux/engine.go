@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
-// An engine is the session.Engine for one pane.
-type engine struct {
+// A paneEngine is the engine.Engine for one pane.
+type paneEngine struct {
 	runtime  string
 	terminal terminal
 	env      []string
-	// sessionID returns the CLI's ID of the session; see session.Program.
+	// sessionID returns the CLI's ID of the session; see engine.Program.
 	sessionID func() string
 	begin     func(ctx context.Context) (pane, error)
 
 	pane  pane
-	sink  session.Sink
+	sink  engine.Sink
 	turns chan *turn    // that begin; the watching goroutine follows one at a time
 	ended chan struct{} // closed when nothing is left of the agent
 	why   error         // once ended is closed
@@ -39,10 +39,10 @@ type lock chan struct{}
 func (l lock) Lock()   { l <- struct{}{} }
 func (l lock) Unlock() { <-l }
 
-var _ session.Engine = (*engine)(nil)
+var _ engine.Engine = (*paneEngine)(nil)
 
-func newEngine(runtime string, t session.Terminal, env []string, begin func(ctx context.Context) (pane, error)) *engine {
-	return &engine{
+func newEngine(runtime string, t engine.Terminal, env []string, begin func(ctx context.Context) (pane, error)) *paneEngine {
+	return &paneEngine{
 		runtime: runtime, terminal: withDefaults(t), env: env, begin: begin,
 		sessionID: func() string { return "" },
 		mu:        make(lock, 1),
@@ -51,10 +51,10 @@ func newEngine(runtime string, t session.Terminal, env []string, begin func(ctx 
 }
 
 // Open starts the agent and waits until it takes messages.
-func (e *engine) Open(ctx context.Context, _ session.Transport, start session.Start, sink session.Sink) (session.Info, error) {
+func (e *paneEngine) Open(ctx context.Context, _ engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	p, err := e.begin(ctx)
 	if err != nil {
-		return session.Info{}, err
+		return engine.Info{}, err
 	}
 	e.pane, e.sink, e.known = p, sink, start.Resume
 	if e.known == "" {
@@ -66,13 +66,13 @@ func (e *engine) Open(ctx context.Context, _ session.Transport, start session.St
 	}()
 	go e.watch()
 	if err := e.ready(ctx); err != nil {
-		return session.Info{}, e.explain(err)
+		return engine.Info{}, e.explain(err)
 	}
-	return session.Info{SessionID: e.known, Steers: e.terminal.TypesWhileBusy}, nil
+	return engine.Info{SessionID: e.known, Steers: e.terminal.TypesWhileBusy}, nil
 }
 
 // explain returns why the agent has ended when that is behind err.
-func (e *engine) explain(err error) error {
+func (e *paneEngine) explain(err error) error {
 	if !errors.Is(err, errNoServer) && !errors.Is(err, errEnded) {
 		return err
 	}
@@ -88,7 +88,7 @@ func (e *engine) explain(err error) error {
 }
 
 // watch follows the turns until the agent has ended.
-func (e *engine) watch() {
+func (e *paneEngine) watch() {
 	for {
 		select {
 		case t := <-e.turns:
@@ -101,7 +101,7 @@ func (e *engine) watch() {
 }
 
 // Send types a message.
-func (e *engine) Send(ctx context.Context, text string) error {
+func (e *paneEngine) Send(ctx context.Context, text string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.awaitIdle(ctx); err != nil {
@@ -124,7 +124,7 @@ var errBusy = errors.New("the agent is busy, though no turn runs")
 
 // awaitIdle waits for an agent that works on what nobody waits for: a message that
 // was given up as it was submitted, or a turn that seemed to be over.
-func (e *engine) awaitIdle(ctx context.Context) error {
+func (e *paneEngine) awaitIdle(ctx context.Context) error {
 	for giveUp := time.Now().Add(e.terminal.RetryBudget); ; {
 		s, err := e.look(ctx)
 		if err != nil {
@@ -152,14 +152,14 @@ func (e *engine) awaitIdle(ctx context.Context) error {
 }
 
 // Steer types a message into the turn that runs.
-func (e *engine) Steer(ctx context.Context, text string) error {
+func (e *paneEngine) Steer(ctx context.Context, text string) error {
 	if !e.terminal.TypesWhileBusy {
-		return session.ErrUnsupported
+		return engine.ErrUnsupported
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.current == nil {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
 	_, err := e.deliver(ctx, text)
 	e.current.restart(time.Now())
@@ -167,7 +167,7 @@ func (e *engine) Steer(ctx context.Context, text string) error {
 }
 
 // Interrupt presses the keys that end a turn.
-func (e *engine) Interrupt(ctx context.Context) error {
+func (e *paneEngine) Interrupt(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.current == nil {
@@ -179,7 +179,7 @@ func (e *engine) Interrupt(ctx context.Context) error {
 }
 
 // press presses keys, with a pause between them.
-func (e *engine) press(ctx context.Context, keys []string) error {
+func (e *paneEngine) press(ctx context.Context, keys []string) error {
 	for i, key := range keys {
 		if i > 0 {
 			if err := sleep(ctx, keyPause); err != nil {
@@ -194,7 +194,7 @@ func (e *engine) press(ctx context.Context, keys []string) error {
 }
 
 // Close presses the keys that end the agent, or takes its terminal away.
-func (e *engine) Close() error {
+func (e *paneEngine) Close() error {
 	if e.pane == nil {
 		return nil
 	}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
-var marked = session.Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}}
+var marked = engine.Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}}
 
 // inBubble runs a test with a session on fake time, and stops it.
-func inBubble(t *testing.T, f *fakeCLI, terminal session.Terminal, test func(t *testing.T, s *session.Session)) {
+func inBubble(t *testing.T, f *fakeCLI, terminal engine.Terminal, test func(t *testing.T, s *session.Session)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := f.open(t.Context(), terminal)
@@ -48,7 +49,7 @@ func TestTurnEndsWithTheWork(t *testing.T) {
 }
 
 func TestTurnWithoutASignOfWorkEndsInSilence(t *testing.T) {
-	for name, terminal := range map[string]session.Terminal{"prompt": marked, "nothing": {WarmUp: -1, Quiet: 4 * time.Second}} {
+	for name, terminal := range map[string]engine.Terminal{"prompt": marked, "nothing": {WarmUp: -1, Quiet: 4 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			f := &fakeCLI{prompt: "❯ ", lag: 0, work: 0}
 			inBubble(t, f, terminal, func(t *testing.T, s *session.Session) {
@@ -68,14 +69,14 @@ func TestTurnWithoutASignOfWorkEndsInSilence(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		terminal session.Terminal
+		terminal engine.Terminal
 		opensIn  time.Duration // at least, and less than a second more
 		fails    bool
 	}{
 		"at the prompt":         {terminal: marked, opensIn: 20*time.Second + still},
-		"after the warm-up":     {terminal: session.Terminal{WarmUp: 7 * time.Second}, opensIn: 7 * time.Second},
-		"the warm-up is capped": {terminal: session.Terminal{WarmUp: time.Hour, StartTimeout: 9 * time.Second}, opensIn: 9 * time.Second},
-		"not in time":           {terminal: session.Terminal{Prompt: "❯ ", StartTimeout: 10 * time.Second}, opensIn: 10 * time.Second, fails: true},
+		"after the warm-up":     {terminal: engine.Terminal{WarmUp: 7 * time.Second}, opensIn: 7 * time.Second},
+		"the warm-up is capped": {terminal: engine.Terminal{WarmUp: time.Hour, StartTimeout: 9 * time.Second}, opensIn: 9 * time.Second},
+		"not in time":           {terminal: engine.Terminal{Prompt: "❯ ", StartTimeout: 10 * time.Second}, opensIn: 10 * time.Second, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -122,25 +123,25 @@ func TestPromptThatShowsForAMomentIsNotReady(t *testing.T) {
 
 func TestDialogs(t *testing.T) {
 	t.Parallel()
-	trust := session.Dialog{Contains: "trust this folder", Keys: []string{"Down", "Enter"}}
+	trust := engine.Dialog{Contains: "trust this folder", Keys: []string{"Down", "Enter"}}
 	for name, c := range map[string]struct {
 		cli     *fakeCLI
-		dialogs []session.Dialog
+		dialogs []engine.Dialog
 		keys    []string
 		fails   bool
 	}{
-		"answered":               {&fakeCLI{dialog: "❯ trust this folder?"}, []session.Dialog{trust}, []string{"Down", "Enter"}, false},
-		"again when it was lost": {&fakeCLI{dialog: "trust this folder?", swallows: 1}, []session.Dialog{trust}, []string{"Down", "Enter", "Down", "Enter"}, false},
+		"answered":               {&fakeCLI{dialog: "❯ trust this folder?"}, []engine.Dialog{trust}, []string{"Down", "Enter"}, false},
+		"again when it was lost": {&fakeCLI{dialog: "trust this folder?", swallows: 1}, []engine.Dialog{trust}, []string{"Down", "Enter", "Down", "Enter"}, false},
 		"not configured":         {&fakeCLI{dialog: "trust this folder?"}, nil, nil, true},
-		"another one":            {&fakeCLI{dialog: "delete this folder?"}, []session.Dialog{trust}, nil, true},
-		"its text stays":         {&fakeCLI{lines: []string{"trust this folder?"}, dialog: "trust this folder?"}, []session.Dialog{trust}, []string{"Down", "Enter"}, false},
+		"another one":            {&fakeCLI{dialog: "delete this folder?"}, []engine.Dialog{trust}, nil, true},
+		"its text stays":         {&fakeCLI{lines: []string{"trust this folder?"}, dialog: "trust this folder?"}, []engine.Dialog{trust}, []string{"Down", "Enter"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := c.cli
 				f.prompt = "❯ "
-				s, err := f.open(t.Context(), session.Terminal{Prompt: "❯ ", Dialogs: c.dialogs})
+				s, err := f.open(t.Context(), engine.Terminal{Prompt: "❯ ", Dialogs: c.dialogs})
 				if c.fails != (err != nil) {
 					t.Fatal(err)
 				}
@@ -201,7 +202,7 @@ func TestMessageThatIsNotSeenIsTypedAgain(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	f := &fakeCLI{prompt: "❯ ", forever: true}
 	inBubble(t, f, marked, func(t *testing.T, s *session.Session) {
-		if err := s.Interrupt(t.Context()); !errors.Is(err, session.ErrTooLate) || len(f.pressed()) != 0 {
+		if err := s.Interrupt(t.Context()); !errors.Is(err, engine.ErrTooLate) || len(f.pressed()) != 0 {
 			t.Errorf("without a turn: %q, %v", f.pressed(), err)
 		}
 		turn := s.Send(session.Message{Text: "one"})
@@ -323,7 +324,7 @@ func TestExitKeysEndTheAgent(t *testing.T) {
 
 func TestQuestionsCannotBeAnswered(t *testing.T) {
 	t.Parallel()
-	if err := newEngine("test", marked, nil, nil).Answer(context.Background(), "1", session.Accept); !errors.Is(err, session.ErrTooLate) {
+	if err := newEngine("test", marked, nil, nil).Answer(context.Background(), "1", engine.Accept); !errors.Is(err, engine.ErrTooLate) {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // fakeCLI is a pane with a CLI of a simple kind in it: what was said, a mark of
@@ -36,7 +37,7 @@ type fakeCLI struct {
 
 const workMark = "* working (esc to interrupt)"
 
-func (f *fakeCLI) engine(t session.Terminal) *engine {
+func (f *fakeCLI) engine(t engine.Terminal) *paneEngine {
 	f.done = make(chan struct{})
 	return newEngine("test", t, nil, func(context.Context) (pane, error) { return f, nil })
 }
@@ -172,6 +173,6 @@ func (f *fakeCLI) end(why error) {
 func (f *fakeCLI) Stop()                 { f.end(nil) }
 func (f *fakeCLI) Done() <-chan struct{} { return f.done }
 
-func (f *fakeCLI) open(ctx context.Context, t session.Terminal) (*session.Session, error) {
-	return session.Open(ctx, "test", f.engine(t), f, session.Transport{}, session.Start{Resume: f.resume}, session.Options{})
+func (f *fakeCLI) open(ctx context.Context, t engine.Terminal) (*session.Session, error) {
+	return session.Open(ctx, "test", f.engine(t), f, engine.Transport{}, engine.Start{Resume: f.resume}, session.Options{})
 }

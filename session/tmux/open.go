@@ -11,7 +11,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // Defaults of [Options]. A wide terminal breaks few lines.
@@ -22,7 +22,7 @@ const (
 
 // Options say what agent a session is with.
 type Options struct {
-	session.Program
+	engine.Program
 
 	// Width and Height are the size of the terminal in characters. Zero means
 	// the defaults.
@@ -35,30 +35,31 @@ type Options struct {
 }
 
 func init() {
-	session.RegisterTerminals(func(ctx context.Context, p session.Program, start session.Start, o session.Options) (*session.Session, error) {
-		return Open(ctx, Options{Program: p}, start, o)
+	engine.RegisterTerminals(func(ctx context.Context, p engine.Program, start engine.Start) (engine.Engine, engine.Process, error) {
+		return Start(ctx, Options{Program: p}, start)
 	})
 }
 
-// Open starts an agent in a terminal and opens a session with it in
-// start.Workdir. How an agent resumes start.Resume is a matter of its arguments.
-// The agent runs until [session.Session.Stop] or its own end; ctx bounds the
-// opening alone. Errors are of type [*agent.Error]; without tmux they are of kind
+// Start starts tmux for an agent in start.Workdir, and returns the engine and the
+// process for session.Open, which needs no transport: the engine starts the agent
+// and waits until it takes messages. How an agent resumes start.Resume is a matter of
+// its arguments. It runs until [engine.Process] is stopped or its own end; ctx bounds the
+// start alone. Errors are of type [*agent.Error]; without tmux they are of kind
 // agent.ErrNotInstalled.
-func Open(ctx context.Context, o Options, start session.Start, so session.Options) (*session.Session, error) {
+func Start(ctx context.Context, o Options, start engine.Start) (engine.Engine, engine.Process, error) {
 	if err := o.check(start); err != nil {
-		return nil, &agent.Error{Kind: agent.ErrUsage, Runtime: o.Runtime, Err: err}
+		return nil, nil, &agent.Error{Kind: agent.ErrUsage, Runtime: o.Runtime, Err: err}
 	}
 	program, err := o.tmux()
 	if err != nil {
-		return nil, &agent.Error{Kind: agent.ErrNotInstalled, Runtime: o.Runtime, Err: err}
+		return nil, nil, &agent.Error{Kind: agent.ErrNotInstalled, Runtime: o.Runtime, Err: err}
 	}
 	if err := context.Cause(ctx); err != nil {
-		return nil, &agent.Error{Kind: agent.ErrCanceled, Runtime: o.Runtime, Err: err}
+		return nil, nil, &agent.Error{Kind: agent.ErrCanceled, Runtime: o.Runtime, Err: err}
 	}
 	s, err := startServer(ctx, program, start.Workdir, &o.Program)
 	if err != nil {
-		return nil, &agent.Error{Kind: agent.ErrAgent, Runtime: o.Runtime, Err: err}
+		return nil, nil, &agent.Error{Kind: agent.ErrAgent, Runtime: o.Runtime, Err: err}
 	}
 	if o.Started != nil {
 		o.Started(s.process.Pid(), s.socket())
@@ -73,7 +74,7 @@ func Open(ctx context.Context, o Options, start session.Start, so session.Option
 	if o.SessionID != nil {
 		e.sessionID = o.SessionID
 	}
-	return session.Open(ctx, o.Runtime, e, s, session.Transport{}, start, so)
+	return e, s, nil
 }
 
 func orDefault(n, byDefault int) int {
@@ -83,7 +84,7 @@ func orDefault(n, byDefault int) int {
 	return byDefault
 }
 
-func (o *Options) check(start session.Start) error {
+func (o *Options) check(start engine.Start) error {
 	switch {
 	case !filepath.IsAbs(o.Path):
 		return fmt.Errorf("the path of the executable, %q, is not absolute", o.Path)

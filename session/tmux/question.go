@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // A question is one that the agent has asked, or was answered last.
 type question struct {
 	number   int
-	facts    *session.Question // nil while none is shown
-	answered time.Time         // zero while it is open
+	facts    *engine.Question // nil while none is shown
+	answered time.Time        // zero while it is open
 }
 
 func (q *question) id() string { return "question-" + strconv.Itoa(q.number) }
@@ -22,7 +22,7 @@ func (q *question) id() string { return "question-" + strconv.Itoa(q.number) }
 // asking takes note of whether s asks a question, and returns what is to be told
 // of that. What a question leaves on the screen until its answer has an effect is
 // no other one.
-func (e *engine) asking(s screen, now time.Time) func() {
+func (e *paneEngine) asking(s screen, now time.Time) func() {
 	q, facts := &e.asked, e.terminal.question(s)
 	before := q.id()
 	open := q.facts != nil && q.answered.IsZero()
@@ -49,26 +49,26 @@ func (e *engine) asking(s screen, now time.Time) func() {
 }
 
 // Answer presses the keys that answer a question.
-func (e *engine) Answer(ctx context.Context, approvalID string, d session.Decision) error {
+func (e *paneEngine) Answer(ctx context.Context, approvalID string, d engine.Decision) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q := &e.asked
 	if q.facts == nil || !q.answered.IsZero() || q.id() != approvalID {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
 	s, err := e.look(ctx)
 	if err != nil {
 		return err
 	}
 	if e.terminal.question(s) != q.facts {
-		return session.ErrTooLate
+		return engine.ErrTooLate
 	}
 	q.answered = time.Now()
 	keys := q.facts.Decline
 	switch {
-	case d == session.Accept || d == session.AcceptForSession: // it may ask again
+	case d == engine.Accept || d == engine.AcceptForSession: // it may ask again
 		keys = q.facts.Accept
-	case d == session.Cancel:
+	case d == engine.Cancel:
 		if e.current != nil {
 			e.current.interrupted = true
 		}

@@ -10,17 +10,18 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // asking is a terminal whose questions begin like its prompt does.
-var asking = session.Terminal{
+var asking = engine.Terminal{
 	Prompt: "❯ ", Busy: []string{"esc to interrupt"},
-	Questions: []session.Question{{Contains: "Allow this?", Accept: []string{"Enter"}, Decline: []string{"Escape"}}},
+	Questions: []engine.Question{{Contains: "Allow this?", Accept: []string{"Enter"}, Decline: []string{"Escape"}}},
 }
 
 func TestQuestionsAreOfTheSession(t *testing.T) {
-	for d, keys := range map[session.Decision][]string{
-		session.Accept: {"Enter"}, session.AcceptForSession: {"Enter"}, session.Decline: {"Escape"}, session.Cancel: {"Escape"},
+	for d, keys := range map[engine.Decision][]string{
+		engine.Accept: {"Enter"}, engine.AcceptForSession: {"Enter"}, engine.Decline: {"Escape"}, engine.Cancel: {"Escape"},
 	} {
 		t.Run(string(d), func(t *testing.T) {
 			f := &fakeCLI{prompt: "❯ ", work: time.Minute, lag: time.Second}
@@ -39,11 +40,11 @@ func TestQuestionsAreOfTheSession(t *testing.T) {
 				if got := f.pressed()[typed:]; !slices.Equal(got, keys) {
 					t.Errorf("keys %q, want %q", got, keys)
 				}
-				if err := s.Answer(t.Context(), open[0].ID, d); !errors.Is(err, session.ErrTooLate) {
+				if err := s.Answer(t.Context(), open[0].ID, d); !errors.Is(err, engine.ErrTooLate) {
 					t.Errorf("answered twice: %v", err)
 				}
 				_, err := turn.Wait(t.Context())
-				if canceled := errors.Is(err, agent.ErrCanceled); canceled != (d == session.Cancel) {
+				if canceled := errors.Is(err, agent.ErrCanceled); canceled != (d == engine.Cancel) {
 					t.Error(err)
 				}
 			})
@@ -147,7 +148,7 @@ func TestSessionIDThatIsKnownLater(t *testing.T) {
 			}
 			return "late"
 		}
-		s, err := session.Open(t.Context(), "test", e, f, session.Transport{}, session.Start{}, session.Options{})
+		s, err := session.Open(t.Context(), "test", e, f, engine.Transport{}, engine.Start{}, session.Options{})
 		if err != nil || s.Info().SessionID != "" {
 			t.Fatal(s.Info(), err)
 		}
@@ -178,7 +179,7 @@ func TestPromptThatComesTooEarly(t *testing.T) {
 // An Enter that is lost while something else changes is pressed again, where an
 // empty input can be told from one that holds a message.
 func TestEnterThatSeemsToHaveAnEffect(t *testing.T) {
-	terminal := session.Terminal{Prompt: "> Type here", Placeholder: true, Busy: []string{"esc to interrupt"}}
+	terminal := engine.Terminal{Prompt: "> Type here", Placeholder: true, Busy: []string{"esc to interrupt"}}
 	f := &fakeCLI{prompt: "> Type here", placeholder: true, swallows: 1}
 	inBubble(t, f, terminal, func(t *testing.T, s *session.Session) {
 		for i := range 20 { // something changes all the time

@@ -24,7 +24,7 @@ const (
 )
 
 // ready waits until a message can be typed, and answers the dialogs.
-func (e *engine) ready(ctx context.Context) error {
+func (e *paneEngine) ready(ctx context.Context) error {
 	began := time.Now()
 	var last screen
 	var changed time.Time
@@ -76,7 +76,7 @@ type dialogState struct {
 // Text of one that was answered may stay on the screen: it is over as soon as
 // something has changed. Until then its keys may have been lost, so it is answered
 // again after a while.
-func (e *engine) answerDialog(ctx context.Context, s screen, states []dialogState) (asked bool, err error) {
+func (e *paneEngine) answerDialog(ctx context.Context, s screen, states []dialogState) (asked bool, err error) {
 	for i, d := range e.terminal.Dialogs {
 		state := &states[i]
 		if state.over || !s.contains(d.Contains) {

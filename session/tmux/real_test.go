@@ -20,6 +20,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // limit is far more than a test takes.
@@ -30,11 +31,11 @@ func options(s stub) Options {
 	must(err)
 	text, err := json.Marshal(s)
 	must(err)
-	terminal := session.Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}, Quiet: time.Second}
+	terminal := engine.Terminal{Prompt: "❯ ", Busy: []string{"esc to interrupt"}, Quiet: time.Second}
 	if s.Plain {
-		terminal = session.Terminal{WarmUp: -1, Quiet: 2 * time.Second}
+		terminal = engine.Terminal{WarmUp: -1, Quiet: 2 * time.Second}
 	}
-	return Options{Program: session.Program{
+	return Options{Program: engine.Program{
 		Runtime: "stub", Path: self, Terminal: terminal,
 		Env: []string{stubEnv + "=" + string(text), "VALUE=a b;", "PATH=/usr/bin:/bin", "GORACE=atexit_sleep_ms=0"},
 	}}
@@ -49,6 +50,16 @@ type real struct {
 	dir    string
 }
 
+// open opens a session with an agent in tmux.
+func open(ctx context.Context, o Options, dir string) (*session.Session, error) {
+	start := engine.Start{Workdir: dir}
+	e, p, err := Start(ctx, o, start)
+	if err != nil {
+		return nil, err
+	}
+	return session.Open(ctx, o.Runtime, e, p, engine.Transport{}, start, session.Options{})
+}
+
 func openReal(t *testing.T, o Options, dir string) *real {
 	t.Helper()
 	r := &real{t: t, dir: dir}
@@ -56,7 +67,7 @@ func openReal(t *testing.T, o Options, dir string) *real {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	var err error
-	if r.Session, err = Open(ctx, o, session.Start{Workdir: dir}, session.Options{}); err != nil {
+	if r.Session, err = open(ctx, o, dir); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Stop(context.Background(), "the test is over") })
@@ -178,7 +189,7 @@ func TestAnswerLongerThanTheScreen(t *testing.T) {
 func TestSlowStartDialogAndLostEnter(t *testing.T) {
 	t.Parallel()
 	o := options(stub{Slow: time.Second, Dialog: true, Swallow: 2})
-	o.Terminal.Dialogs = []session.Dialog{{Contains: "trust this folder", Keys: []string{"Enter"}}}
+	o.Terminal.Dialogs = []engine.Dialog{{Contains: "trust this folder", Keys: []string{"Enter"}}}
 	r := openReal(t, o, t.TempDir())
 	r.expect("one", "got "+fingerprint("one"))
 	r.expect("two", "got "+fingerprint("two"))
@@ -365,7 +376,7 @@ func TestAgentThatDoesNotBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Open(t.Context(), c.o, session.Start{Workdir: t.TempDir()}, session.Options{})
+			s, err := open(t.Context(), c.o, t.TempDir())
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %v with %q", err, c.kind, c.says)
 			}
@@ -382,7 +393,7 @@ func TestOpeningThatIsGivenUpLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	opened := make(chan error)
 	go func() {
-		_, err := Open(ctx, options(stub{Dialog: true, PIDs: dir}), session.Start{Workdir: dir}, session.Options{})
+		_, err := open(ctx, options(stub{Dialog: true, PIDs: dir}), dir)
 		opened <- err
 	}()
 	until(t, "the agent", func() bool { return len(alive(t, dir)) == 1 })

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestParseScreen(t *testing.T) {
@@ -58,7 +58,7 @@ func TestIdle(t *testing.T) {
 		"nothing, and no prompt to look at": {"", "", true},
 		"no prompt, but a mark of work":     {"", "esc to interrupt", false},
 	} {
-		terminal := withDefaults(session.Terminal{Prompt: c.prompt, Busy: busy})
+		terminal := withDefaults(engine.Terminal{Prompt: c.prompt, Busy: busy})
 		if got := terminal.idle(screen{lines: splitLines(c.shown)}); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}

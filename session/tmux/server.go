@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 const (
@@ -40,7 +40,7 @@ type server struct {
 }
 
 // startServer starts a server for a program in dir. It runs on when ctx has ended.
-func startServer(ctx context.Context, tmux, dir string, p *session.Program) (*server, error) {
+func startServer(ctx context.Context, tmux, dir string, p *engine.Program) (*server, error) {
 	s := &server{tmux: tmux, env: withoutTmux(p.Env), over: p.Ended, done: make(chan struct{})}
 	var err error
 	parent := os.TempDir()

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // The test binary is also the agent of the tests, and a program that is killed.
@@ -57,7 +58,7 @@ func program(dir string) {
 	o.Started = func(_ int, socket string) {
 		must(os.WriteFile(filepath.Join(dir, "socket"), []byte(socket), 0o600))
 	}
-	s, err := Open(context.Background(), o, session.Start{Workdir: dir}, session.Options{})
+	s, err := open(context.Background(), o, dir)
 	must(err)
 	s.Send(session.Message{Text: "child"})
 	select {}

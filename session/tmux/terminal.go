@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
-// Defaults of [session.Terminal].
+// Defaults of [engine.Terminal].
 const (
 	DefaultWarmUp       = 5 * time.Second
 	DefaultStartTimeout = 3 * time.Minute
@@ -20,11 +20,11 @@ const (
 	DefaultCommands     = "/!"
 )
 
-// A terminal is a session.Terminal as the engine uses it.
-type terminal struct{ session.Terminal }
+// A terminal is a engine.Terminal as the engine uses it.
+type terminal struct{ engine.Terminal }
 
 // withDefaults returns facts with the defaults in place of what is not set.
-func withDefaults(facts session.Terminal) terminal {
+func withDefaults(facts engine.Terminal) terminal {
 	t := terminal{facts}
 	for _, d := range []struct {
 		value     *time.Duration
@@ -77,7 +77,7 @@ func (t *terminal) holds(s screen) bool {
 const questionLines = 2
 
 // question returns the question that s asks, nil where it asks none.
-func (t *terminal) question(s screen) *session.Question {
+func (t *terminal) question(s screen) *engine.Question {
 	end := screen{lines: s.lines[max(0, len(s.lines)-questionLines):]}
 	for i, q := range t.Questions {
 		if end.contains(q.Contains) {

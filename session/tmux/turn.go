@@ -46,7 +46,7 @@ func (t *turn) over(terminal *terminal, s screen, now time.Time) bool {
 }
 
 // follow looks at the terminal until t is over or the agent has ended.
-func (e *engine) follow(t *turn) {
+func (e *paneEngine) follow(t *turn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	t.worked = t.worked || !e.terminal.idle(t.after)
@@ -70,7 +70,7 @@ func (e *engine) follow(t *turn) {
 // judge looks what becomes of t. It returns what is to be told of it, without the
 // lock, and whether it is over. A look that fails tells nothing: the end of the
 // agent is seen elsewhere.
-func (e *engine) judge(ctx context.Context, t *turn) (func(), bool) {
+func (e *paneEngine) judge(ctx context.Context, t *turn) (func(), bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s, err := e.look(ctx)
@@ -101,7 +101,7 @@ func (e *engine) judge(ctx context.Context, t *turn) (func(), bool) {
 }
 
 // learn tells of the ID of the session once it is known.
-func (e *engine) learn() {
+func (e *paneEngine) learn() {
 	if e.known != "" {
 		return
 	}

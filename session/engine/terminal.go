@@ -1,33 +1,10 @@
-package session
+package engine
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/busdk/bus-agent/agent"
 )
-
-// A Mode is how an agent is run in a session.
-type Mode string
-
-// The modes.
-const (
-	ModeMinimal Mode = "minimal" // by its protocol; the default
-	ModeTmux    Mode = "tmux"    // as people use it, in a terminal of tmux
-)
-
-// ParseMode returns the mode that word names; the empty word is ModeMinimal.
-func ParseMode(word string) (Mode, error) {
-	switch m := Mode(word); m {
-	case "":
-		return ModeMinimal, nil
-	case ModeMinimal, ModeTmux:
-		return m, nil
-	}
-	return "", agent.Usagef("%q is no mode; it is minimal or tmux", word)
-}
 
 // A Terminal says how an interactive CLI behaves in a terminal: how it is known to
 // be ready, how it takes messages, and what it asks. Its keys are named as tmux
@@ -129,13 +106,11 @@ type Program struct {
 	Ended func(survived int)
 }
 
-// OpenTerminal starts a program in a terminal and opens a session with it. It
-// runs on after ctx, which bounds the opening alone; beside an error nothing is
-// left of it.
-type OpenTerminal func(ctx context.Context, p Program, start Start, o Options) (*Session, error)
-
-// ErrNoTerminals says that nothing here can hold a CLI in a terminal.
-var ErrNoTerminals = errors.New(`mode tmux is not built in: import _ "github.com/busdk/bus-agent/session/tmux" or set Runner.OpenTerminal`)
+// OpenTerminal starts a program in a terminal. The engine that it returns needs no
+// transport: its Open waits until the program takes messages. The process runs after
+// ctx, which bounds the start alone. Nothing is left of it after an error, which is
+// an [*agent.Error].
+type OpenTerminal func(ctx context.Context, p Program, start Start) (Engine, Process, error)
 
 var terminals struct {
 	sync.Mutex

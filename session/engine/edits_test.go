@@ -1,4 +1,4 @@
-package session_test
+package engine_test
 
 import (
 	"os"

@@ -1,10 +1,10 @@
-package session_test
+package engine_test
 
 import (
 	"regexp"
 	"testing"
 
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestUUIDsAreRandomOfVersion4(t *testing.T) {
@@ -12,7 +12,7 @@ func TestUUIDsAreRandomOfVersion4(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	seen := map[string]bool{}
 	for range 1000 {
-		id := session.NewUUID()
+		id := engine.NewUUID()
 		if !form.MatchString(id) || seen[id] {
 			t.Fatalf("%q", id)
 		}

@@ -1,4 +1,4 @@
-package session
+package engine
 
 import (
 	"context"
@@ -45,6 +45,14 @@ type Engine interface {
 	Close() error
 }
 
+// An Adjuster is an engine that can change settings between turns.
+type Adjuster interface {
+	// SetModel sets the model of the turns to come.
+	SetModel(ctx context.Context, model string) error
+	// SetAccess sets what the agent may do from now on.
+	SetAccess(ctx context.Context, access agent.Access) error
+}
+
 // Errors of engines.
 var (
 	// ErrTooLate: what it was for is over.
@@ -52,6 +60,14 @@ var (
 	// ErrUnsupported: the protocol has no message for it.
 	ErrUnsupported = errors.New("the runtime has no way to do it")
 )
+
+// A Process is the agent's process, as a session needs it.
+type Process interface {
+	// Stop ends it and all it has started, and returns at once.
+	Stop()
+	// Done is closed when it has ended and nothing of it is left.
+	Done() <-chan struct{}
+}
 
 // A Transport is an engine's connection to its agent.
 type Transport struct {
@@ -120,16 +136,3 @@ const (
 	Decline          Decision = "decline"            // the turn goes on without it
 	Cancel           Decision = "cancel"             // the turn ends
 )
-
-// ParseDecision returns the decision that word names. The spelling of the App
-// Server, acceptForSession, is understood as well.
-func ParseDecision(word string) (Decision, error) {
-	switch d := Decision(word); d {
-	case Accept, AcceptForSession, Decline, Cancel:
-		return d, nil
-	}
-	if word == "acceptForSession" {
-		return AcceptForSession, nil
-	}
-	return "", agent.Usagef("%q is no decision; it is accept, accept_for_session, decline or cancel", word)
-}

@@ -1,4 +1,4 @@
-package session_test
+package engine_test
 
 import (
 	"bufio"
@@ -9,14 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestLineWriter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		lines := session.NewLineWriter(w)
+		lines := engine.NewLineWriter(w)
 		late, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if begun, err := lines.Write(late, []byte("begun")); !begun || !errors.Is(err, context.DeadlineExceeded) {
