@@ -16,9 +16,9 @@ import (
 )
 
 // onlyRun returns the one run that a world has recorded, and its events.
-func (w *world) onlyRun() (runs.Run, []runs.Entry) {
+func (w *world) onlyRun() (runs.Run, []runs.Event) {
 	w.t.Helper()
-	store := runs.Store{Root: filepath.Join(w.home, ".local/state/bus-agent/runs")}
+	store := runs.Records{Root: filepath.Join(w.home, ".local/state/bus-agent/runs")}
 	list, problems, err := store.List(w.t.Context(), runs.Filter{})
 	if err != nil || len(problems) > 0 || len(list) != 1 {
 		w.t.Fatalf("%d runs, %v, %v", len(list), problems, err)
@@ -28,9 +28,9 @@ func (w *world) onlyRun() (runs.Run, []runs.Entry) {
 		w.t.Fatal(err)
 	}
 	defer f.Close()
-	var entries []runs.Entry
-	if err := runs.ReadEntries(f, func(e *runs.Entry) error {
-		entries = append(entries, runs.Entry{Time: e.Time, Event: *e.Event.Clone()})
+	var entries []runs.Event
+	if err := runs.ReadEvents(f, func(e *runs.Event) error {
+		entries = append(entries, runs.Event{Time: e.Time, Event: *e.Event.Clone()})
 		return nil
 	}); err != nil {
 		w.t.Fatal(err)

@@ -359,13 +359,13 @@ func (w *world) checkTraces(before snapshot) {
 			w.t.Errorf("the run left %s in the temporary folder", path)
 		}
 	}
-	w.checkLitter()
+	w.checkClean()
 	w.checkProcesses()
 }
 
-// checkLitter looks for what a CLI and bus-agent could leave in the repository.
+// checkClean looks for what a CLI and bus-agent could leave in the repository.
 // Sessions are kept, on purpose, behind a .gitignore.
-func (w *world) checkLitter() {
+func (w *world) checkClean() {
 	w.t.Helper()
 	for path := range listing(w.t, w.repo) {
 		slash := filepath.ToSlash(path)

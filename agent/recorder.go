@@ -107,7 +107,7 @@ type Process struct {
 
 // A Place says where a run belongs among others. It is for a [Recorder]; nothing
 // else reads it. Empty fields are left to the recorder.
-type Place struct {
+type Labels struct {
 	Project string `json:"project,omitempty"`
 	Task    string `json:"task,omitempty"`
 	// Parent is the ID of the run that started this one.

@@ -93,7 +93,7 @@ type Request struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 
 	// Place says where the run belongs, for a Recorder.
-	Place Place `json:"place,omitzero"`
+	Labels Labels `json:"place,omitzero"`
 }
 
 // CheckUnused returns an error of kind [ErrUsage] when one of the named fields of r

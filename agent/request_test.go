@@ -18,7 +18,7 @@ func whole() Request {
 		ReasoningEffort: EffortHigh, Verbosity: VerbosityLow, Access: AccessRead, AllowCommands: []string{"go test *"},
 		AddDirs: []string{"/a"}, Env: []string{"A=b"}, Resume: "r", Continue: true, MaxTurns: 3, Args: []string{"--x"},
 		TrustWorkspace: true, RequireInstructions: true, Timeout: time.Minute, IdleTimeout: 1500 * time.Millisecond, CaptureLimit: -1,
-		Schema: json.RawMessage(`{"type":"object"}`), Place: Place{Project: "p", Task: "t", Parent: "u", Previous: "v"},
+		Schema: json.RawMessage(`{"type":"object"}`), Labels: Labels{Project: "p", Task: "t", Parent: "u", Previous: "v"},
 	}
 }
 

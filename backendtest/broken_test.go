@@ -89,7 +89,7 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 		"counts its calls":                  {"command-pure", counting},
 		"writes behind the caller's args":   {"command-pure", asked(func(r *registry.Invocation) { _ = append(r.Args, "--more") })},
 		"changes the caller's args":         {"command-pure", asked(func(r *registry.Invocation) { r.Args[0] = "--other" })},
-		"writes in a dry run":               {"dry-run", prepared(leaveLitter)},
+		"writes in a dry run":               {"dry-run", prepared(leaveFile)},
 		"loses the caller's args":           {"arguments", asked(func(r *registry.Invocation) { r.Args = nil })},
 		"splits the caller's args":          {"arguments", asked(func(r *registry.Invocation) { r.Args = strings.Fields(strings.Join(r.Args, " ")) })},
 		"mistakes the variant":              {"prompt", onlyPlain},
@@ -122,45 +122,45 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 			return nil
 		})},
 		"warns at every run":           {"instructions-none", prepared(warnAlways)},
-		"leaves a file in the workdir": {"workdir-clean", prepared(leaveLitter)},
+		"leaves a file in the workdir": {"workdir-clean", prepared(leaveFile)},
 		"leaves a file in the home":    {"workdir-clean", prepared(leaveInHome)},
 		"leaves a temporary file":      {"workdir-clean", prepared(leaveInTemp)},
 		"leaves its home": {"workdir-clean", prepared(func(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 			s.Close = nil
 			return nil
 		})},
-		"leaves what it does not own":        {"workdir-trust", func(h *Harness) { h.Runtime.Instructions.Owned = h.Runtime.Instructions.Owned[:1] }},
-		"adds at every run":                  {"workdir-trust", prepared(addAlways)},
-		"has one home for all":               {"workdir-shared", sharedHome},
-		"uses a home that is there":          {"planted-homes", sharedHome},
-		"does not know its litter":           {"litter", func(h *Harness) { h.Runtime.Litter = []string{".other", "../outside"} }},
-		"does not tell the session":          {"session", without(agent.KindSessionStarted)},
-		"starts anew in place of resuming":   {"resume", changed(func(_ registry.Invocation, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
-		"keeps sessions it does not own":     {"resume", prepared(keepElsewhere)},
-		"starts anew in place of continuing": {"continue", changed(func(_ registry.Invocation, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
-		"keeps the line":                     {"decoder-memory", decoded(keepLine)},
-		"changes the line":                   {"decoder-memory", decoded(changeLine)},
-		"panics on junk":                     {"decoder-junk", decoded(panicOnNull)},
-		"loses what it does not know":        {"decoder-junk", without(agent.KindRaw)},
-		"gives events without a kind":        {"decoder-junk", decoded(kindless)},
-		"shares a decoder":                   {"decoder-runs", sharedDecoder},
-		"loses tool results":                 {"events", without(agent.KindToolResult)},
-		"says everything twice":              {"events", decoded(repeat)},
-		"takes unknown events for the end":   {"unknown-event", decoded(failUnknown)},
-		"loses lines that are no events":     {"unknown-event", without(agent.KindRaw)},
-		"takes a retry for a failure":        {"retry", decoded(failRetry)},
-		"shows no half line":                 {"last-line", without(agent.KindRaw)},
-		"cuts long lines":                    {"long-line", decoded(cutLong)},
-		"mixes runs":                         {"parallel", sharedWords},
-		"hides standard error":               {"exit-code", func(h *Harness) { h.Runtime.QuietStderr = func([]byte) bool { return true } }},
-		"takes every exit for a login":       {"exit-code", func(h *Harness) { h.Runtime.ExitFailure = exitLogin }},
-		"always reports success":             {"failure-result", decoded(alwaysSuccess)},
-		"says no reason":                     {"failure-result", decoded(noReason)},
-		"takes text for a result":            {"no-result", decoded(textIsResult)},
-		"fails for good":                     {"last-result", without(agent.KindResult)},
-		"follows a link":                     {"hostile-files", prepared(passIgnoreFile)},
-		"writes through a link":              {"hostile-files", prepared(writeIgnoreFile)},
-		"leaves a spoiled home": {"hostile-leftovers", prepared(func(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
+		"leaves what it does not own":         {"workdir-trust", func(h *Harness) { h.Runtime.Instructions.Owned = h.Runtime.Instructions.Owned[:1] }},
+		"adds at every run":                   {"workdir-trust", prepared(addAlways)},
+		"has one home for all":                {"workdir-shared", sharedHome},
+		"uses a home that is there":           {"planted-homes", sharedHome},
+		"does not know its empty directories": {"empty-dirs", func(h *Harness) { h.Runtime.EmptyDirs = []string{".other", "../outside"} }},
+		"does not tell the session":           {"session", without(agent.KindSessionStarted)},
+		"starts anew in place of resuming":    {"resume", changed(func(_ registry.Invocation, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
+		"keeps sessions it does not own":      {"resume", prepared(keepElsewhere)},
+		"starts anew in place of continuing":  {"continue", changed(func(_ registry.Invocation, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},
+		"keeps the line":                      {"decoder-memory", decoded(keepLine)},
+		"changes the line":                    {"decoder-memory", decoded(changeLine)},
+		"panics on junk":                      {"decoder-junk", decoded(panicOnNull)},
+		"loses what it does not know":         {"decoder-junk", without(agent.KindRaw)},
+		"gives events without a kind":         {"decoder-junk", decoded(kindless)},
+		"shares a decoder":                    {"decoder-runs", sharedDecoder},
+		"loses tool results":                  {"events", without(agent.KindToolResult)},
+		"says everything twice":               {"events", decoded(repeat)},
+		"takes unknown events for the end":    {"unknown-event", decoded(failUnknown)},
+		"loses lines that are no events":      {"unknown-event", without(agent.KindRaw)},
+		"takes a retry for a failure":         {"retry", decoded(failRetry)},
+		"shows no half line":                  {"last-line", without(agent.KindRaw)},
+		"cuts long lines":                     {"long-line", decoded(cutLong)},
+		"mixes runs":                          {"parallel", sharedWords},
+		"hides standard error":                {"exit-code", func(h *Harness) { h.Runtime.QuietStderr = func([]byte) bool { return true } }},
+		"takes every exit for a login":        {"exit-code", func(h *Harness) { h.Runtime.ExitFailure = exitLogin }},
+		"always reports success":              {"failure-result", decoded(alwaysSuccess)},
+		"says no reason":                      {"failure-result", decoded(noReason)},
+		"takes text for a result":             {"no-result", decoded(textIsResult)},
+		"fails for good":                      {"last-result", without(agent.KindResult)},
+		"follows a link":                      {"hostile-files", prepared(passIgnoreFile)},
+		"writes through a link":               {"hostile-files", prepared(writeIgnoreFile)},
+		"leaves a spoiled home": {"hostile-stale-home", prepared(func(_ registry.Invocation, _ *instructions.Workspace, s *registry.Setup) error {
 			s.Close = nil
 			return nil
 		})},
@@ -262,8 +262,8 @@ func warnAlways(_ registry.Invocation, _ *instructions.Workspace, s *registry.Se
 	return nil
 }
 
-func leaveLitter(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {
-	return os.WriteFile(filepath.Join(r.Workdir, "litter"), nil, 0o600)
+func leaveFile(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {
+	return os.WriteFile(filepath.Join(r.Workdir, "empty-dirs"), nil, 0o600)
 }
 
 func leaveInHome(r registry.Invocation, _ *instructions.Workspace, _ *registry.Setup) error {

@@ -40,7 +40,7 @@ func commandPure(w *world) {
 	r := w.runner(bin, nil)
 	var first string
 	for range 3 {
-		plan, err := r.Plan(w.ctx, req)
+		plan, err := r.DryRun(w.ctx, req)
 		if err != nil {
 			w.fatalf("a request with all that Options names is refused: %v", err)
 		}
@@ -139,7 +139,7 @@ func dryRun(w *world) {
 		for _, token := range w.tokens() {
 			req := w.request()
 			req.Runtime, req.TrustWorkspace = token, trust
-			plan, err := w.runner(bin, nil).Plan(w.ctx, req)
+			plan, err := w.runner(bin, nil).DryRun(w.ctx, req)
 			if err != nil {
 				w.failf("Plan of %s fails with %v", token, err)
 			} else if plan.Start.Runtime != token || plan.Start.Path != a.Path || plan.Start.Workdir != w.work {
@@ -181,7 +181,7 @@ func containsRun(list, part []string) bool {
 
 func environment(w *world) {
 	bin, _ := w.install()
-	plan, err := w.runner(bin, nil).Plan(w.ctx, w.request())
+	plan, err := w.runner(bin, nil).DryRun(w.ctx, w.request())
 	if err != nil {
 		w.fatalf("%v", err)
 	}

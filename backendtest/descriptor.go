@@ -51,9 +51,9 @@ func descriptor(w *world) {
 	if rt.PromptLimit.Bytes < 0 || rt.PromptLimit.Runes < 0 {
 		w.failf("PromptLimit %+v is negative", rt.PromptLimit)
 	}
-	for _, name := range rt.Litter {
+	for _, name := range rt.EmptyDirs {
 		if !filepath.IsLocal(name) || name == "." {
-			w.failf("%q in Litter is no path below the workdir", name)
+			w.failf("%q in EmptyDirs is no path below the workdir", name)
 		}
 	}
 	if rt.Instructions == nil {

@@ -23,7 +23,7 @@ import (
 var hostileRules = []rule{
 	{name: "hostile-files", test: hostileFiles,
 		text: "A link, FIFO or directory that the repository puts where a file or folder is read or written is neither followed nor waited for: the run is refused, or nothing outside the repository is read or changed."},
-	{name: "hostile-leftovers", test: hostileLeftovers,
+	{name: "hostile-stale-home", test: hostileStaleHome,
 		text: "Whatever an agent leaves in the folders it was given, its run ends with its own result, nothing outside them changes, a warning names what stays, and the next run works."},
 	{name: "hostile-sessions", test: hostileSessions, spoken: true,
 		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Continue },
@@ -168,7 +168,7 @@ func (w *world) planted(what string) {
 	}
 }
 
-func hostileLeftovers(w *world) {
+func hostileStaleHome(w *world) {
 	outside := w.outside()
 	before, home := w.snapshot(outside), w.snapshot(w.home)
 	for _, kind := range spoilKinds() {

@@ -214,7 +214,7 @@ func optionsRefused(w *world) {
 	leftOut := func(what string, change func(*agent.Request)) {
 		req := w.request()
 		change(&req)
-		plan, err := r.Plan(w.ctx, req)
+		plan, err := r.DryRun(w.ctx, req)
 		if err != nil || len(plan.Warnings) == 0 {
 			w.failf("%s gives %v and %d warnings", what, err, len(plan.Warnings))
 		}

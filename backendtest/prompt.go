@@ -114,7 +114,7 @@ func promptLimit(w *world) {
 		kind   error
 	}{{strings.TrimPrefix(long, "x"), nil}, {long, agent.ErrUsage}} {
 		req.Prompt = c.prompt
-		if _, err := w.runner(bin, nil).Plan(w.ctx, req); !errors.Is(err, c.kind) {
+		if _, err := w.runner(bin, nil).DryRun(w.ctx, req); !errors.Is(err, c.kind) {
 			w.failf("a prompt of %d bytes gives %v", len(c.prompt), err)
 		}
 	}

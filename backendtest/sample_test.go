@@ -35,7 +35,7 @@ func sample() Harness {
 			Recognize:     func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"sample":"session"`)) },
 			ReportsResult: true,
 			PrivateTemp:   true,
-			Litter:        []string{".sample-litter"},
+			EmptyDirs:     []string{".sample-empty"},
 			Instructions: &registry.Instructions{
 				MaxBytes: instructions.MaxBytes,
 				Owned:    []instructions.Owned{{Home: sampleHome}, {Block: &sampleBlock}},

@@ -25,8 +25,8 @@ var workdirRules = []rule{
 		text: "Two runs at once in one workdir do not disturb each other."},
 	{name: "planted-homes", test: plantedHomes, applies: hasHome,
 		text: "A private home is fresh: nothing that the repository or an earlier run put where homes are is used or removed."},
-	{name: "litter", test: litter,
-		applies: func(h *Harness) bool { return len(h.Runtime.Litter) > 0 },
+	{name: "empty-dirs", test: emptyDirs,
+		applies: func(h *Harness) bool { return len(h.Runtime.EmptyDirs) > 0 },
 		text:    "Empty directories that the CLI is known to leave are removed, and what is in others is kept."},
 }
 
@@ -76,7 +76,7 @@ func workdirClean(w *world) {
 			w.failf("%s: %s", what, strings.Join(list, ", "))
 		}
 	}
-	litter := []Step{WriteFile("$TMPDIR/litter/file", "x")}
+	litter := []Step{WriteFile("$TMPDIR/empty-dirs/file", "x")}
 	for _, token := range w.tokens() {
 		req := w.request()
 		req.Runtime = token
@@ -255,9 +255,9 @@ func (w *world) homes(seen *Invocation) (dirs []string) {
 	return dirs
 }
 
-func litter(w *world) {
+func emptyDirs(w *world) {
 	var steps []Step
-	for _, name := range w.Runtime.Litter {
+	for _, name := range w.Runtime.EmptyDirs {
 		if name != ".git" { // the repository has one
 			steps = append(steps, MakeDir(name))
 		}
@@ -267,7 +267,7 @@ func litter(w *world) {
 	if list := before.changes(w.snapshot(w.root), w.root, nil); len(list) > 0 {
 		w.failf("left behind: %s", strings.Join(list, ", "))
 	}
-	name := w.Runtime.Litter[len(w.Runtime.Litter)-1]
+	name := w.Runtime.EmptyDirs[len(w.Runtime.EmptyDirs)-1]
 	kept := filepath.Join(w.work, filepath.FromSlash(name), "kept")
 	w.run(w.request(), append([]Step{WriteFile(kept, "work\n")}, w.answer("fine")...)...)
 	if _, err := os.Stat(kept); err != nil {

@@ -70,7 +70,7 @@ func Main(version string, options ...Option) int {
 		Environ:     os.Environ(),
 		Dir:         dir,
 		Terminal:    cli.TerminalOf(os.Stdout, os.Stderr),
-		Preferences: preferences.Store(),
+		Preferences: preferences.User(),
 		Recorder:    agent.Recorders(o.recorders...),
 		Begin:       watchdog.beginWork,
 		Executable:  executable,

@@ -13,12 +13,12 @@ import (
 
 // candidate is one runtime that may be tried.
 type candidate struct {
-	token   string // of the first, empty where nothing is available
-	runner  *runner.Runner
-	req     agent.Request
-	reading []string // its tools that change nothing
-	problem string   // why it cannot be started
-	rest    *Rest
+	token    string // of the first, empty where nothing is available
+	runner   *runner.Runner
+	req      agent.Request
+	reading  []string // its tools that change nothing
+	problem  string   // why it cannot be started
+	cooldown *Cooldown
 }
 
 type candidates []candidate
@@ -28,7 +28,7 @@ type candidates []candidate
 // as another does not. The first is tried even if it cannot be started, to hear
 // from the runner why.
 func (all candidates) next(i int) (next int, skipped []string) {
-	awake := all.awake()
+	awake := all.ready()
 	for i++; i < len(all); i++ {
 		why := all[i].skipped(awake)
 		if why == "" || i == 0 && all[i].problem != "" {
@@ -40,9 +40,9 @@ func (all candidates) next(i int) (next int, skipped []string) {
 }
 
 // awake reports whether there is one that can be started and does not rest.
-func (all candidates) awake() bool {
+func (all candidates) ready() bool {
 	for _, c := range all {
-		if c.problem == "" && c.rest == nil {
+		if c.problem == "" && c.cooldown == nil {
 			return true
 		}
 	}
@@ -54,8 +54,8 @@ func (c *candidate) skipped(othersAwake bool) string {
 	switch {
 	case c.problem != "":
 		return oneLine(c.problem)
-	case c.rest != nil && othersAwake:
-		return c.rest.String()
+	case c.cooldown != nil && othersAwake:
+		return c.cooldown.String()
 	}
 	return ""
 }
@@ -64,7 +64,7 @@ func (c *candidate) skipped(othersAwake bool) string {
 // finds all that is wrong with the request before anything is started.
 func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Setting[[]string]) (candidates, error) {
 	first := candidate{token: req.Runtime, runner: c.loud, req: req}
-	plan, err := c.quiet.Plan(ctx, req)
+	plan, err := c.quiet.DryRun(ctx, req)
 	switch {
 	case err == nil:
 		first.token, first.reading = plan.Start.Runtime, plan.Selection.Runtime.ReadingTools
@@ -103,7 +103,7 @@ func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Se
 func (c *call) plan(ctx context.Context, next *candidate, source string) error {
 	quiet := *next.runner
 	quiet.Warn = c.quiet.Warn
-	plan, err := quiet.Plan(ctx, next.req)
+	plan, err := quiet.DryRun(ctx, next.req)
 	switch {
 	case err == nil:
 		next.reading = plan.Selection.Runtime.ReadingTools

@@ -3,7 +3,7 @@
 //
 // Another runtime is tried only when the one before it ended with
 // agent.ErrQuota or agent.ErrAuthentication, or is not installed, and never when
-// it may have changed something by then, unless [Runner.AfterChanges] says so. It
+// it may have changed something by then, unless [Chain.AfterChanges] says so. It
 // gets the request that the caller gave, in a fresh session, and its own default
 // model: the name of a model means nothing to another runtime.
 //
@@ -13,7 +13,7 @@
 // TrustWorkspace. What a runtime does without telling is not seen.
 //
 // A runtime that ended in one of the two ways rests: for some time runs with
-// fallback leave it out as long as there is another one. See [Store].
+// fallback leave it out as long as there is another one. See [Cooldowns].
 //
 // To watch an agent, its events are read while another runtime is left to try. That
 // takes away what runner.Runner does for callers who want no events, no text and no

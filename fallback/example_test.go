@@ -12,7 +12,7 @@ import (
 
 // Codex answers where Claude Code has no quota left, and Gemini where Codex has none.
 func ExampleRunner() {
-	r := &fallback.Runner{
+	r := &fallback.Chain{
 		Runner:   new(runner.Runner),
 		Runtimes: []string{"codex", "gemini"},
 	}

@@ -43,7 +43,7 @@ type step struct {
 
 // world is a Runner over fake runtimes, none of which is started.
 type world struct {
-	Runner
+	Chain
 	t        *testing.T
 	dir      string
 	clock    time.Time
@@ -69,23 +69,23 @@ func newWorld(t *testing.T, installed ...string) *world {
 			t.Fatal(err)
 		}
 	}
-	w.Runner = Runner{
+	w.Chain = Chain{
 		Runner: &runner.Runner{
 			Registry: reg,
 			Environ:  []string{"PATH=" + path, "HOME=" + t.TempDir()},
 			Warn:     func(string) {},
 		},
-		Store: NewStore(filepath.Join(t.TempDir(), "resting")),
-		Warn:  func(line string) { w.warnings = append(w.warnings, line) },
-		now:   func() time.Time { return w.clock },
-		run:   w.play,
+		Cooldowns: NewCooldowns(filepath.Join(t.TempDir(), "resting")),
+		Warn:      func(line string) { w.warnings = append(w.warnings, line) },
+		now:       func() time.Time { return w.clock },
+		run:       w.play,
 	}
 	return w
 }
 
 // play is a run of the fake that r selects for req.
 func (w *world) play(ctx context.Context, r *runner.Runner, req agent.Request, out agent.Output) (agent.Result, error) {
-	plan, err := r.Plan(ctx, req)
+	plan, err := r.DryRun(ctx, req)
 	result := agent.Result{Runtime: req.Runtime, ExitCode: -1}
 	if err != nil {
 		w.ran = append(w.ran, "("+agent.KindOf(err)+")")

@@ -11,10 +11,10 @@ import (
 
 // readRests notes which candidates rest.
 func (c *call) readRests(all candidates) {
-	if c.f.Rest < 0 {
+	if c.f.Cooldown < 0 {
 		return
 	}
-	c.store = c.f.Store
+	c.store = c.f.Cooldowns
 	if c.store == nil {
 		environ := c.loud.Environ
 		if environ == nil {
@@ -25,16 +25,16 @@ func (c *call) readRests(all candidates) {
 			c.warn(fmt.Sprintf("no runtime rests: %v", err))
 			return
 		}
-		c.store = NewStore(dir)
+		c.store = NewCooldowns(dir)
 	}
 	now := c.now()
 	for i := range all {
-		rest, ok, err := c.store.Load(all[i].token, now)
+		rest, ok, err := c.store.Get(all[i].token, now)
 		if err != nil {
 			c.warn(fmt.Sprintf("%s is taken for awake: %v", all[i].token, err))
 		}
 		if ok {
-			all[i].rest = &rest
+			all[i].cooldown = &rest
 		}
 	}
 }
@@ -48,22 +48,22 @@ func (c *call) remember(token string, err error) {
 	length := time.Duration(0)
 	switch {
 	case err == nil:
-		if _, err := c.store.Wake(token); err != nil {
+		if _, err := c.store.Clear(token); err != nil {
 			c.warn(fmt.Sprintf("%s goes on resting: %v", token, err))
 		}
 		return
 	case errors.Is(err, agent.ErrQuota):
-		length = QuotaRest
+		length = QuotaCooldown
 	case errors.Is(err, agent.ErrAuthentication):
-		length = AuthenticationRest
+		length = AuthenticationCooldown
 	default:
 		return
 	}
-	if c.f.Rest > 0 {
-		length = c.f.Rest
+	if c.f.Cooldown > 0 {
+		length = c.f.Cooldown
 	}
 	now := c.now().UTC().Round(0) // without the clock that other processes do not have
-	rest := Rest{Runtime: token, Kind: agent.KindOf(err), Reason: reason(err), Since: now, Until: now.Add(length)}
+	rest := Cooldown{Runtime: token, Kind: agent.KindOf(err), Reason: reason(err), Since: now, Until: now.Add(length)}
 	if err := c.store.Put(rest); err != nil {
 		c.warn(fmt.Sprintf("%s does not rest: %v", token, err))
 	}

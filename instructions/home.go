@@ -28,7 +28,7 @@ const (
 // While it exists the process holds a lock on it, so others see that it is in
 // use; the lock ends with the process. The next home that is made beside it
 // removes that of a process that was killed, where that is known for sure, see
-// [Places.Abandoned]; [Clean] removes all that are not locked. Files are named by slash-separated paths
+// [Locations.Stale]; [Clean] removes all that are not locked. Files are named by slash-separated paths
 // relative to the home, or to the kept files; any other name is [ErrName]. All
 // access stays inside <workdir>/<parent>, whatever symlinks there are.
 //
@@ -143,7 +143,7 @@ func (h *Home) make() (err error) {
 			removeDirs(h.top, made) // where there is no .gitignore that names them
 		}
 	}()
-	removeAbandoned(h.w.bounds(), h.base)
+	removeStaleHomes(h.w.bounds(), h.base)
 	var all []string
 	if h.hidden, all, err = ignoreAll(h.base, made); err != nil {
 		return err

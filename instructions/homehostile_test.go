@@ -47,7 +47,7 @@ func TestHostileHomesOfKilledRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, temp := tempDir(t), tempDir(t)
-			places := instructions.Places{Workdir: dir, Owned: owned, TempDirs: []string{temp}}
+			places := instructions.Locations{Workdir: dir, Owned: owned, TempDirs: []string{temp}}
 			dead := startOwning(t, dir, temp)
 			for _, at := range []string{dead.temp, dead.home, dead.home + "/state", dead.home + "/state/days/1"} {
 				must(t, os.MkdirAll(at, 0o700), leave(at))
@@ -57,7 +57,7 @@ func TestHostileHomesOfKilledRuns(t *testing.T) {
 
 			stopped, stop := context.WithCancelCause(t.Context())
 			stop(errors.New("interrupt"))
-			for _, f := range places.RemoveAbandoned(stopped, 0) {
+			for _, f := range places.RemoveStale(stopped, 0) {
 				if f.Err == nil || !strings.Contains(f.Err.Error(), "stopped: interrupt") {
 					t.Errorf("of a sweep that was stopped: %+v", f)
 				}
@@ -72,7 +72,7 @@ func TestHostileHomesOfKilledRuns(t *testing.T) {
 			if text, err := os.ReadFile(filepath.Join(mine.Kept(), "said/said.jsonl")); err != nil || string(text) != "hello" {
 				t.Errorf("the session is %q, %v", text, err)
 			}
-			for _, f := range places.RemoveAbandoned(t.Context(), 0) {
+			for _, f := range places.RemoveStale(t.Context(), 0) {
 				if f.Err != nil {
 					t.Error(f.Err)
 				}

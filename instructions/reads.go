@@ -517,7 +517,7 @@ func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 }
 
 // found checks what r names in dir if entry is its first element.
-func (k *check) found(dir string, entry tree.Entry, r Read) error {
+func (k *check) found(dir string, entry tree.File, r Read) error {
 	first, rest, _ := strings.Cut(r.Name, "/")
 	if isPattern(first) {
 		if ok, _ := path.Match(first, entry.Name); !ok {

@@ -94,7 +94,7 @@ func SetDefaultTimeout(ctx context.Context, timeout time.Duration) error {
 
 // read parses the string stored under key, if there is one.
 func read(ctx context.Context, key string, parse func(string) error) error {
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return err
 	}
 	raw, ok, err := preferences.Get(ctx, key)
@@ -127,7 +127,7 @@ func write[T ~string, P any](ctx context.Context, key string, value T, parse fun
 	if _, err := parse(string(value)); err != nil {
 		return err
 	}
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return err
 	}
 	return preferences.SetString(ctx, key, string(value))

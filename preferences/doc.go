@@ -1,6 +1,6 @@
 // Package preferences reads and writes the defaults of bus-agent in the user's
 // BusDK preferences, the ones that `bus preferences` and `bus-agent set` show
-// and change. It is for programs that want those defaults: hand [Store] to a
+// and change. It is for programs that want those defaults: hand [User] to a
 // runner.Runner, and change them with the Set functions.
 //
 // Every value is checked before it is written: a wrong one is an error of kind

@@ -28,9 +28,9 @@ func useTemp() (remove func()) {
 	}
 }
 
-func ExampleStore() {
+func ExampleUser() {
 	defer useTemp()()
-	r := runner.Runner{Preferences: preferences.Store()}
+	r := runner.Runner{Preferences: preferences.User()}
 	_, ok, err := r.Preferences.Get(context.Background(), runner.KeyRuntime)
 	fmt.Println(ok, err)
 	// Output: false <nil>
@@ -114,7 +114,7 @@ func ExampleRegistry() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r := runner.Runner{Registry: all, Preferences: preferences.Store()}
+	r := runner.Runner{Registry: all, Preferences: preferences.User()}
 	fmt.Println(r.Registry.Tokens(), len(warnings))
 	// Output: [mine] 0
 }

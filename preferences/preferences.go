@@ -15,14 +15,14 @@ import (
 // namespace is the first segment of every key of bus-agent.
 const namespace = "bus-agent"
 
-// Store returns the user's preferences as the source of a runner's defaults. It
+// User returns the user's preferences as the source of a runner's defaults. It
 // reads the file anew for every operation of the runner.
-func Store() runner.Preferences { return store{} }
+func User() runner.Preferences { return store{} }
 
 type store struct{}
 
 func (store) Get(ctx context.Context, key string) (json.RawMessage, bool, error) {
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return nil, false, err
 	}
 	return preferences.Get(ctx, key)
@@ -40,7 +40,7 @@ func (store) Snapshot(ctx context.Context) (runner.Preferences, error) {
 var _ runner.Snapshotter = store{}
 
 // A Snapshot is what the preferences file held at one moment. It is a source of
-// a runner's defaults like [Store], only that it never changes. Its methods may
+// a runner's defaults like [User], only that it never changes. Its methods may
 // be called by several goroutines at once.
 type Snapshot struct {
 	values map[string]json.RawMessage
@@ -48,7 +48,7 @@ type Snapshot struct {
 
 // Read reads the preferences file once.
 func Read(ctx context.Context) (*Snapshot, error) {
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return nil, err
 	}
 	found, err := preferences.List(ctx, "")
@@ -77,7 +77,7 @@ type Item struct {
 // List returns the preferences of bus-agent, sorted by key. It includes those
 // that this version does not know.
 func List(ctx context.Context) ([]Item, error) {
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return nil, err
 	}
 	found, err := preferences.List(ctx, namespace)
@@ -103,7 +103,7 @@ func Unset(ctx context.Context, key string) error {
 			return agent.Usagef("%q is no preference key; write segments of a-z, 0-9, - and _ joined by single dots", key)
 		}
 	}
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return err
 	}
 	return preferences.Unset(ctx, key)

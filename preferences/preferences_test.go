@@ -105,7 +105,7 @@ func TestEverySetterWritesItsKey(t *testing.T) {
 	}, config); diff != "" {
 		t.Error(diff)
 	}
-	raw, ok, err := preferences.Store().Get(ctx, runner.KeyForModel(runner.KeyVerbosityForModel, "gpt-oss:20b"))
+	raw, ok, err := preferences.User().Get(ctx, runner.KeyForModel(runner.KeyVerbosityForModel, "gpt-oss:20b"))
 	if string(raw) != `"high"` || !ok || err != nil {
 		t.Errorf("Store().Get = %s, %v, %v", raw, ok, err)
 	}
@@ -128,7 +128,7 @@ func TestNothingIsStored(t *testing.T) {
 	if config, err := preferences.GetDefaultRunConfig(ctx); config != (preferences.RunConfig{}) || err != nil {
 		t.Errorf("GetDefaultRunConfig = %v, %v", config, err)
 	}
-	if _, ok, err := preferences.Store().Get(ctx, runner.KeyRuntime); ok || err != nil {
+	if _, ok, err := preferences.User().Get(ctx, runner.KeyRuntime); ok || err != nil {
 		t.Errorf("Store().Get = %v, %v", ok, err)
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
@@ -273,7 +273,7 @@ func TestFileErrorsAreNotUsageErrors(t *testing.T) {
 	_, runtimeErr := preferences.GetDefaultRuntime(ctx)
 	_, configErr := preferences.GetDefaultRunConfig(ctx)
 	_, listErr := preferences.List(ctx)
-	_, _, getErr := preferences.Store().Get(ctx, runner.KeyModel)
+	_, _, getErr := preferences.User().Get(ctx, runner.KeyModel)
 	for i, err := range []error{
 		runtimeErr, configErr, listErr, getErr,
 		preferences.SetDefaultModel(ctx, "m"),

@@ -20,7 +20,7 @@ func SetDefaultRecord(ctx context.Context, word string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return err
 	}
 	return preferences.SetJSON(ctx, runner.KeyRecord, raw)

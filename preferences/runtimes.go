@@ -68,7 +68,7 @@ func writeTokens(ctx context.Context, key string, tokens []string, parse func(st
 	if err != nil {
 		return err
 	}
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return err
 	}
 	return preferences.SetJSON(ctx, key, raw)
@@ -84,7 +84,7 @@ func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMes
 	if err := checkObject(definition); err != nil {
 		return agent.Usagef("definition of runtime %s: %w", id, err)
 	}
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return err
 	}
 	return preferences.SetJSON(ctx, runner.KeyRuntimes+"."+id, definition)
@@ -93,7 +93,7 @@ func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMes
 // SetDefaultHooks stores who is told what happens in sessions: a list in JSON of
 // the form that sessions.ParseSinks takes, which is for the caller to check.
 func SetDefaultHooks(ctx context.Context, list json.RawMessage) error {
-	if err := checkPlace(); err != nil {
+	if err := checkLocation(); err != nil {
 		return err
 	}
 	return preferences.SetJSON(ctx, runner.KeyHooks, list)

@@ -129,9 +129,9 @@ type Runtime struct {
 	// for CLIs that leave files there, or whose sandbox lets tools write there.
 	PrivateTemp bool
 
-	// Litter names empty directories the CLI is known to leave in its workdir.
+	// EmptyDirs names empty directories the CLI is known to leave in its workdir.
 	// Those that were absent before the run and are empty after it are removed.
-	Litter []string
+	EmptyDirs []string
 }
 
 // Options says which parts of a request a Use honours.

@@ -39,7 +39,7 @@ func TestEachFolderIsListedOnce(t *testing.T) {
 	}
 	req := b.request("say ok:")
 	req.Workdir = filepath.Join(b.dir, "a") // below the repository's root
-	if _, err := b.Plan(t.Context(), req); err != nil {
+	if _, err := b.DryRun(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 64<<10)
@@ -74,11 +74,11 @@ func TestFoldersBeyondTheLimit(t *testing.T) {
 		}
 	}
 	b.SetSurveyEntries(40)
-	if plan, err := b.Plan(t.Context(), b.request("say ok:")); err != nil || len(plan.Warnings) > 0 {
+	if plan, err := b.DryRun(t.Context(), b.request("say ok:")); err != nil || len(plan.Warnings) > 0 {
 		t.Errorf("at the limit: %q, %v", plan.Warnings, err)
 	}
 	b.SetSurveyEntries(25)
-	plan, err := b.Plan(t.Context(), b.request("say ok:"))
+	plan, err := b.DryRun(t.Context(), b.request("say ok:"))
 	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0], "not looked through") || !strings.Contains(plan.Warnings[0], b.dir+"/") {
 		t.Errorf("beyond it: %q, %v", plan.Warnings, err)
 	}

@@ -81,7 +81,7 @@ func (b *bench) ways(t *testing.T) map[string]func(agent.Request) error {
 			return err
 		},
 		"plan": func(req agent.Request) error {
-			_, err := b.Plan(t.Context(), req)
+			_, err := b.DryRun(t.Context(), req)
 			return err
 		},
 		"session": func(req agent.Request) error {
@@ -160,7 +160,7 @@ func TestContinueIsSettled(t *testing.T) {
 	b, c := countedBench(t)
 	req := b.request("say ok:")
 	req.Runtime, req.Continue = "counted", true
-	if _, err := b.Plan(t.Context(), req); err != nil || c.last.Resume != "latest-1" || c.last.Continue {
+	if _, err := b.DryRun(t.Context(), req); err != nil || c.last.Resume != "latest-1" || c.last.Continue {
 		t.Errorf("%v, resumes %q, continues %t", err, c.last.Resume, c.last.Continue)
 	}
 }
@@ -183,7 +183,7 @@ func TestPromptIsGuardedForSlashCommands(t *testing.T) {
 			}
 			req := b.request()
 			req.Runtime, req.Prompt = "slashing", "  /init"
-			if plan, err := b.Plan(t.Context(), req); err != nil || plan.Start.Command.Stdin != want[slash] {
+			if plan, err := b.DryRun(t.Context(), req); err != nil || plan.Start.Command.Stdin != want[slash] {
 				t.Errorf("slash commands %t, prefix %q: the prompt is %q, %v; want %q", slash, prefix, plan.Start.Command.Stdin, err, want[slash])
 			}
 		}
@@ -204,7 +204,7 @@ func TestRuntimeThatOnlyHoldsSessions(t *testing.T) {
 	}
 	req := b.request("say ok:")
 	req.Runtime = "talks"
-	if _, err := b.Plan(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "cannot run once; start a session with it") {
+	if _, err := b.DryRun(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "cannot run once; start a session with it") {
 		t.Errorf("%v, want a usage error", err)
 	}
 }

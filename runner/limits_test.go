@@ -63,7 +63,7 @@ func TestRunWarnsOnceOfPreferences(t *testing.T) {
 	if result, err := b.Run(t.Context(), b.request("say ok:"), agent.Output{}); err != nil || len(result.Warnings) != 1 {
 		t.Errorf("warnings = %q, %v, want one", result.Warnings, err)
 	}
-	plan, err := b.Plan(t.Context(), b.request("say ok:"))
+	plan, err := b.DryRun(t.Context(), b.request("say ok:"))
 	if err != nil || len(plan.Warnings) != 1 || len(plan.Selection.Warnings) != 1 {
 		t.Errorf("plan: %q, %q, %v, want one", plan.Warnings, plan.Selection.Warnings, err)
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/busdk/bus-agent/render"
 )
 
-// A Plan is what Run would do with a request.
-type Plan struct {
+// A DryRun is what Run would do with a request.
+type DryRun struct {
 	Start     agent.Start
 	Selection Selection
 	Settings  Settings
@@ -38,18 +38,18 @@ type Plan struct {
 	Warnings       []string
 }
 
-// Plan does everything Run does before it writes a file or starts a process,
+// DryRun does everything Run does before it writes a file or starts a process,
 // and returns what Run would do. It returns the errors Run would return.
-func (r *Runner) Plan(ctx context.Context, req agent.Request) (Plan, error) {
+func (r *Runner) DryRun(ctx context.Context, req agent.Request) (DryRun, error) {
 	p, err := r.prepare(ctx, req, agent.Output{}, forPlan)
 	if err != nil {
-		return Plan{}, err
+		return DryRun{}, err
 	}
 	defer p.close(ctx)
 	if err := p.build(); err != nil {
-		return Plan{}, err
+		return DryRun{}, err
 	}
-	plan := Plan{
+	plan := DryRun{
 		Start:     p.start(),
 		Selection: p.selection,
 		Settings:  p.settings,

@@ -102,7 +102,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 		Started: func(pid int, identity string) {
 			_ = o.panics.guard(func() error { p.started(pid, identity); return nil }) // it is thrown again below
 		},
-		Litter: p.selection.Runtime.Litter,
+		EmptyDirs: p.selection.Runtime.EmptyDirs,
 	})
 	stopWatch()
 	if err := o.close(); runErr == nil {

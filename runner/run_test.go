@@ -357,7 +357,7 @@ func TestRunLeavesNoTemporaryFiles(t *testing.T) {
 func TestPlanStartsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
-	plan, err := b.Plan(t.Context(), b.request("say ok:"))
+	plan, err := b.DryRun(t.Context(), b.request("say ok:"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// Preferences is where persistent defaults come from; preferences.Store
+// Preferences is where persistent defaults come from; preferences.User
 // returns one.
 type Preferences interface {
 	// Get returns the JSON value of key and whether it is set.

@@ -94,7 +94,7 @@ func TestSchemaThatIsNone(t *testing.T) {
 	for _, schema := range []string{" ", "{", "true", "[]", `"x"`, `{} {}`} {
 		req := b.request("say ok:")
 		req.Runtime, req.Schema = "alpha", json.RawMessage(schema)
-		if _, err := b.Plan(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "schema is not a JSON object") {
+		if _, err := b.DryRun(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "schema is not a JSON object") {
 			t.Errorf("%q: got %v", schema, err)
 		}
 	}

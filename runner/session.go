@@ -74,7 +74,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		Stdout:      p.recordedStdout(fromAgent),
 		Stderr:      writerFunc(a.writeStderr),
 		Started:     p.started,
-		Litter:      p.selection.Runtime.Litter,
+		EmptyDirs:   p.selection.Runtime.EmptyDirs,
 	})
 	if err != nil {
 		p.close(ctx)

@@ -58,7 +58,7 @@ func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, o
 		Path:      p.selection.Path,
 		Args:      p.command.Args,
 		Env:       p.environ(),
-		Litter:    p.selection.Runtime.Litter,
+		EmptyDirs: p.selection.Runtime.EmptyDirs,
 		Terminal:  p.selection.Runtime.Terminal.Terminal,
 		SessionID: p.setup.SessionID,
 		Ended: func(survived int) {

@@ -32,7 +32,7 @@ func runContext(t *testing.T, b *bench, script ...string) *runs.RunContext {
 
 func TestExecute(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	b.Recorder = nil
 	x := runs.Agent("fake")
 	x.Runner = &b.Runner
@@ -61,7 +61,7 @@ func TestExecute(t *testing.T) {
 
 func TestExecuteRefusesWhatIsNotWhole(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	x := runs.Agent("fake")
 	x.Runner = &b.Runner
 	for name, spoil := range map[string]func(*runs.RunContext){

@@ -11,7 +11,7 @@
 //	        run-info.yaml     what was run and what came of it; see [Info]
 //	        events.ndjson     its normalized events with time stamps; see [Entry]
 //
-// A [Store] is the agent.Recorder that writes them, and reads them. Files are
+// A [Records] is the agent.Recorder that writes them, and reads them. Files are
 // readable by the user alone, and hold "***" in place of each secret of the
 // agent's environment; see runner.Mask.
 package runs

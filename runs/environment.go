@@ -51,17 +51,17 @@ func checkEnv(env []string) error {
 // Outer returns where the program with the given environment runs, when that is
 // inside of a recorded run: the root of the records, and the place of a run that
 // it starts. ok is false outside, and where the variables contradict each other.
-func Outer(environ []string) (root string, place agent.Place, ok bool) {
+func Outer(environ []string) (root string, place agent.Labels, ok bool) {
 	get := func(name string) string {
 		value, _ := agent.LookupEnv(environ, name)
 		return value
 	}
-	place = agent.Place{Project: get(envProject), Task: get(envTask), Parent: get(envRun)}
+	place = agent.Labels{Project: get(envProject), Task: get(envTask), Parent: get(envRun)}
 	dir := get(envRunsDir)
 	task := filepath.Dir(dir)
 	if CheckProject(place.Project) != nil || CheckTask(place.Task) != nil || CheckRun(place.Parent) != nil || !filepath.IsAbs(dir) ||
 		filepath.Base(task) != place.Task || filepath.Base(filepath.Dir(task)) != place.Project {
-		return "", agent.Place{}, false
+		return "", agent.Labels{}, false
 	}
 	return filepath.Dir(filepath.Dir(task)), place, true
 }

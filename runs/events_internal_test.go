@@ -21,7 +21,7 @@ func TestRequiredRecordTellsWhatCouldNotBeFlushed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &record{store: &Store{Required: required}}
+		r := &record{store: &Records{Required: required}}
 		r.events = &eventFile{file: full}
 		r.events.timer = newStoppedTimer(r.events.flush)
 		first := r.event(&agent.Event{Kind: agent.KindText, Text: "x"})

@@ -23,7 +23,7 @@ import (
 // one. The same records give the same bytes. It has only regular files and folders,
 // of each record 10,000 on 16 levels, and no file of more than 64 MiB that is nearly
 // all holes; leftOut names what else there is.
-func (s *Store) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []string, err error) {
+func (s *Records) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []string, err error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Run) int { return strings.Compare(a.Dir, b.Dir) })
 	compressed := gzip.NewWriter(w)
@@ -41,7 +41,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []
 
 type exporter struct {
 	ctx     context.Context
-	store   *Store
+	store   *Records
 	to      *tar.Writer
 	done    map[string]bool // names that are there
 	leftOut []string

@@ -18,7 +18,7 @@ import (
 
 func TestExportUnpackedIsAStore(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	for i := range 3 {
 		dir := put(t, store.Root, exampleInfo(i))
 		write(t, filepath.Join(dir, outputName), strings.Repeat("done\n", 10_000*i))
@@ -47,7 +47,7 @@ func TestExportUnpackedIsAStore(t *testing.T) {
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("the same runs give other bytes")
 	}
-	unpacked := &Store{Root: t.TempDir()}
+	unpacked := &Records{Root: t.TempDir()}
 	names := unpack(t, &first, unpacked.Root)
 	got := mustList(t, unpacked, Filter{})
 	for i := range got {
@@ -104,7 +104,7 @@ func unpack(t *testing.T, from io.Reader, into string) (names []string) {
 
 func TestExportFails(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	run, err := ReadRun(put(t, store.Root, exampleInfo(0)))
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestExportFails(t *testing.T) {
 	if _, err := store.Export(canceled, io.Discard, []Run{run}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := (&Store{Root: t.TempDir()}).Export(t.Context(), io.Discard, []Run{run}); err == nil {
+	if _, err := (&Records{Root: t.TempDir()}).Export(t.Context(), io.Discard, []Run{run}); err == nil {
 		t.Error("a run of another store is exported")
 	}
 	full := errors.New("full")

@@ -169,7 +169,7 @@ type bench struct {
 	warnings []string
 }
 
-func newBench(t *testing.T, store *runs.Store) *bench {
+func newBench(t *testing.T, store *runs.Records) *bench {
 	t.Helper()
 	b := &bench{dir: filepath.Join(t.TempDir(), "My Project")}
 	path := t.TempDir()

@@ -105,15 +105,15 @@ func newStoppedTimer(f func()) *time.Timer {
 
 // event adds one event of the agent.
 func (r *record) event(e *agent.Event) error {
-	return r.events.add(&Entry{Time: time.Now().UTC(), Event: *e}, r)
+	return r.events.add(&Event{Time: time.Now().UTC(), Event: *e}, r)
 }
 
 // message adds what the agent of a session was told.
 func (r *record) message(text string) error {
-	return r.events.add(&Entry{Time: time.Now().UTC(), Event: agent.Event{Kind: KindMessage, Text: text}}, r)
+	return r.events.add(&Event{Time: time.Now().UTC(), Event: agent.Event{Kind: KindMessage, Text: text}}, r)
 }
 
-func (f *eventFile) add(e *Entry, r *record) error {
+func (f *eventFile) add(e *Event, r *record) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e.Kind == agent.KindToolCall {
@@ -136,7 +136,7 @@ func (f *eventFile) add(e *Entry, r *record) error {
 }
 
 // gatherEntry adds the line of an entry without secrets.
-func (f *eventFile) gatherEntry(e *Entry, mask *runner.Masker) {
+func (f *eventFile) gatherEntry(e *Event, mask *runner.Masker) {
 	if mask == nil {
 		f.gather = append(e.AppendJSON(f.gather), '\n')
 		return
@@ -185,7 +185,7 @@ func (f *eventFile) close() error {
 
 // AppendJSON appends the entry as a line of events.ndjson, without its line break,
 // to dst.
-func (e *Entry) AppendJSON(dst []byte) []byte {
+func (e *Event) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = e.Time.AppendFormat(dst, time.RFC3339Nano)
 	dst = append(dst, `",`...)

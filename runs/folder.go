@@ -20,7 +20,7 @@ func writable(run *agent.Recordable) []string {
 // makeRoot makes and opens the folder of the records. Links on the way to it are
 // the user's, and followed; but not those in a folder that an agent may write to,
 // where an earlier agent can have put them.
-func (s *Store) makeRoot(writable []string) (*statefile.Dir, error) {
+func (s *Records) makeRoot(writable []string) (*statefile.Dir, error) {
 	if !filepath.IsAbs(s.Root) {
 		return nil, errors.New("its folder is not an absolute path")
 	}

@@ -29,7 +29,7 @@ func runFull(root string, required bool) int {
 		return 1
 	}
 	r := runner.Runner{
-		Registry: new(registry.Registry), Recorder: &runs.Store{Root: root, Required: required},
+		Registry: new(registry.Registry), Recorder: &runs.Records{Root: root, Required: required},
 		Warn: func(line string) { fmt.Println("warning:", line) },
 	}
 	if err := r.Registry.Register(fakeRuntime("fake")); err != nil {
@@ -91,7 +91,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, required := range []bool{false, true} {
-		b := newBench(t, &runs.Store{Root: filepath.Join(file, "runs"), Required: required})
+		b := newBench(t, &runs.Records{Root: filepath.Join(file, "runs"), Required: required})
 		started := false
 		req := b.request("say text:the answer", "say ok:")
 		out := agent.Output{Started: func(agent.Start) { started = true }}
@@ -111,7 +111,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 // A record that somebody removes while the run goes on fails nothing.
 func TestRecordThatIsRemoved(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	req := b.request("say text:the answer", "say ok:")
 	out := agent.Output{Events: func(*agent.Event) error { return os.RemoveAll(b.root) }}
 	result, err := b.Run(t.Context(), req, out)

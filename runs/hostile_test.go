@@ -24,7 +24,7 @@ func TestAgentThatSwapsFilesOfItsRecord(t *testing.T) {
 		for _, what := range []string{"fifo", "sparse", foreign, "/dev/zero"} {
 			t.Run(filepath.Base(name)+" "+filepath.Base(what), func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t, &runs.Store{})
+				b := newBench(t, &runs.Records{})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				_, err := b.Run(ctx, b.request("stderr hush", "say unread", "swap "+name+" "+what, "exit 3"), agent.Output{})
@@ -50,7 +50,7 @@ func TestAgentThatSwapsFilesOfItsRecord(t *testing.T) {
 
 func TestAnswerThatTheAgentWroteHasNoSecret(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	_, dir, err := b.run(t, b.request("outputsecret", "say ok:"))
 	if err != nil || read(t, dir, "output.md") != "the key is ***!" {
 		t.Errorf("output.md is %q, %v", read(t, dir, "output.md"), err)
@@ -61,7 +61,7 @@ func TestAnswerThatTheAgentWroteHasNoSecret(t *testing.T) {
 // Whoever reads the events joins the pieces of a text.
 func TestSecretThatComesInPieces(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	_, dir, err := b.run(t, b.request("say delta:the key is sk-xai", "say delta:-sec", "say delta:ret, and sk-x", "say delta: is none. sk-xai-sec", "say tool:look", "say delta:sk-xai-sec", "say ok:"))
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestSecretThatComesInPieces(t *testing.T) {
 	defer f.Close()
 	var said []string
 	text := ""
-	if err := runs.ReadEntries(f, func(e *runs.Entry) error {
+	if err := runs.ReadEvents(f, func(e *runs.Event) error {
 		if e.Kind == agent.KindText {
 			if !e.Delta || e.MessageID != "m" || e.Time.IsZero() {
 				t.Errorf("piece %+v", e)
@@ -96,7 +96,7 @@ func TestSecretThatComesInPieces(t *testing.T) {
 
 func TestCommandLineHasNoSecret(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	quoted := "it's-a-secret-value"
 	b.Environ = append(b.Environ, "QUOTED_TOKEN="+quoted)
 	req := b.request("say ok:")

@@ -23,7 +23,7 @@ func fakeRunner(root string) int {
 			return runFull(root, required)
 		}
 	}
-	r := runner.Runner{Registry: new(registry.Registry), Recorder: &runs.Store{Root: root, Required: true}}
+	r := runner.Runner{Registry: new(registry.Registry), Recorder: &runs.Records{Root: root, Required: true}}
 	if err := r.Registry.Register(fakeRuntime("fake")); err != nil {
 		fmt.Println(err)
 		return 1
@@ -31,8 +31,8 @@ func fakeRunner(root string) int {
 	for {
 		result, err := r.Run(context.Background(), agent.Request{
 			Runtime: "fake", Prompt: "do it", Workdir: root,
-			Env:   []string{"FAKE_AGENT=say text:x\nsay ok:", "FAKE_RUNNER="},
-			Place: agent.Place{Project: "p", Task: "task-20260101-000000-mine"},
+			Env:    []string{"FAKE_AGENT=say text:x\nsay ok:", "FAKE_RUNNER="},
+			Labels: agent.Labels{Project: "p", Task: "task-20260101-000000-mine"},
 		}, agent.Output{})
 		if err != nil {
 			fmt.Println(err)

@@ -10,16 +10,16 @@ import (
 // pieces puts together what comes in pieces, as far as a secret may be spread over
 // them: whoever reads the events joins them.
 type pieces struct {
-	last   *Entry // the piece of which something may be held back
+	last   *Event // the piece of which something may be held back
 	masked *runner.MaskWriter
 	passed bytes.Buffer
 }
 
 // take returns what is to be written for an entry: the rest of the text before it
 // and the entry itself, or as much of it as is settled.
-func (p *pieces) take(e *Entry, mask *runner.Masker) []*Entry {
+func (p *pieces) take(e *Event, mask *runner.Masker) []*Event {
 	piece := e.Delta && (e.Kind == agent.KindText || e.Kind == agent.KindThinking)
-	var all []*Entry
+	var all []*Event
 	if !piece || p.last == nil || p.last.Kind != e.Kind || p.last.MessageID != e.MessageID || p.last.Subagent != e.Subagent {
 		if rest := p.rest(); rest != nil {
 			all = append(all, rest)
@@ -43,7 +43,7 @@ func (p *pieces) take(e *Entry, mask *runner.Masker) []*Entry {
 }
 
 // rest returns what is held back of a text that is over; nil for nothing.
-func (p *pieces) rest() *Entry {
+func (p *pieces) rest() *Event {
 	if p.last == nil {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 // [StatusUnknown], which force takes for over. No link leads it out of the root.
 // The run is out of the lists at once, also where removing it ends early with ctx. A
 // record of more than 500,000 entries is removed in steps: the error says so, and
-// [Store.RemoveRests] continues.
-func (s *Store) Remove(ctx context.Context, run *Run, force bool) error {
+// [Records.RemoveStale] continues.
+func (s *Records) Remove(ctx context.Context, run *Run, force bool) error {
 	parts, err := s.placeOf(run.Dir)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func removeRecord(ctx context.Context, runs *os.Root, name string, limit int64) 
 type location struct{ project, task, run string }
 
 // placeOf returns where a folder of a run stands.
-func (s *Store) placeOf(dir string) (at location, err error) {
+func (s *Records) placeOf(dir string) (at location, err error) {
 	below, err := filepath.Rel(s.Root, dir)
 	parts := strings.Split(below, "/")
 	if err != nil || len(parts) != 4 || parts[2] != runsName || !isName(parts[0]) || !isName(parts[1]) || !isName(parts[3]) {
@@ -81,7 +81,7 @@ func (s *Store) placeOf(dir string) (at location, err error) {
 }
 
 // openBelow opens a folder below the root, following no link.
-func (s *Store) openBelow(names ...string) (*os.Root, error) {
+func (s *Records) openBelow(names ...string) (*os.Root, error) {
 	root, err := os.OpenRoot(s.Root)
 	for _, name := range names {
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) openBelow(names ...string) (*os.Root, error) {
 // RemoveTask removes the folder of the task that a run was of, if the task has no
 // run any more and nothing but what runs leave there: its prompt and its messages.
 // It reports whether it did.
-func (s *Store) RemoveTask(run *Run) (bool, error) {
+func (s *Records) RemoveTask(run *Run) (bool, error) {
 	at, err := s.placeOf(run.Dir)
 	if err != nil {
 		return false, err

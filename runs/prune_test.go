@@ -19,7 +19,7 @@ func exists(path string) bool {
 
 func TestRemove(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	elsewhere := t.TempDir()
 	write(t, filepath.Join(elsewhere, "kept"), "")
 	var list []Run
@@ -65,7 +65,7 @@ func TestRemove(t *testing.T) {
 
 func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	live, kill := liveRun(t, store.Root)
 	abroad := exampleInfo(1)
 	abroad.Status, abroad.Runner = StatusRunning, "another:1:1:1"
@@ -130,7 +130,7 @@ func TestRemoveTask(t *testing.T) {
 			return errors.Join(os.Remove(filepath.Join(task, taskName)), os.Symlink("/etc/hostname", filepath.Join(task, taskName)))
 		}, false},
 	} {
-		store := &Store{Root: t.TempDir()}
+		store := &Records{Root: t.TempDir()}
 		run, err := ReadRun(put(t, store.Root, exampleInfo(0)))
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestRemoveTask(t *testing.T) {
 // Whoever lists while runs are removed sees each of them whole or not at all.
 func TestListWhileRunsAreRemoved(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	for i := range 60 {
 		info := exampleInfo(i)
 		info.TaskID = "task"

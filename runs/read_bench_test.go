@@ -13,7 +13,7 @@ func BenchmarkList(b *testing.B) {
 			continue
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			store := &Store{Root: b.TempDir()}
+			store := &Records{Root: b.TempDir()}
 			for i := range n {
 				put(b, store.Root, exampleInfo(i))
 			}

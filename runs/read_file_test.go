@@ -68,7 +68,7 @@ func TestFollowReadsAllUntilTheRunIsOver(t *testing.T) {
 			go func() { // the file is not there yet
 				r, err := run.Follow(t.Context(), FileEvents)
 				if err == nil {
-					err = ReadEntries(r, func(e *Entry) error { texts <- e.Text; return nil })
+					err = ReadEvents(r, func(e *Event) error { texts <- e.Text; return nil })
 					err = errors.Join(err, r.Close())
 				}
 				close(texts)
@@ -79,7 +79,7 @@ func TestFollowReadsAllUntilTheRunIsOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			say := func(text string) {
-				if _, err := file.Write(append((&Entry{Time: start, Event: agent.Event{Kind: agent.KindText, Text: text}}).AppendJSON(nil), '\n')); err != nil {
+				if _, err := file.Write(append((&Event{Time: start, Event: agent.Event{Kind: agent.KindText, Text: text}}).AppendJSON(nil), '\n')); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -19,7 +19,7 @@ const Latest = "latest"
 // one, or [Latest]; before it may stand its task, or its project and task, with
 // slashes between. The folder of a run names it, too. An error of kind
 // agent.ErrUsage says that there is no such run or which ones there are.
-func (s *Store) Find(ctx context.Context, handle string) (Run, error) {
+func (s *Records) Find(ctx context.Context, handle string) (Run, error) {
 	filter, id, ok := s.parseHandle(handle)
 	if !ok {
 		return Run{}, agent.Usagef("%q does not name a run of %s", handle, s.Root)
@@ -75,7 +75,7 @@ func newerProblem(run *Run, problems []error) error {
 }
 
 // parseHandle takes a handle apart.
-func (s *Store) parseHandle(handle string) (filter Filter, id string, ok bool) {
+func (s *Records) parseHandle(handle string) (filter Filter, id string, ok bool) {
 	if filepath.IsAbs(handle) {
 		below, err := filepath.Rel(s.Root, handle)
 		if err != nil {
@@ -119,12 +119,12 @@ func named(candidates []candidate, id string) []candidate {
 	return similar
 }
 
-func (s *Store) noRun(handle string) error {
+func (s *Records) noRun(handle string) error {
 	return agent.Usagef("there is no run %q in %s", handle, s.Root)
 }
 
 // ambiguous lists the runs that a handle may mean, the newest ones of many.
-func (s *Store) ambiguous(handle string, found []candidate) error {
+func (s *Records) ambiguous(handle string, found []candidate) error {
 	const most = 8
 	var b strings.Builder
 	for _, c := range found[:min(most, len(found))] {

@@ -12,7 +12,7 @@ import (
 
 func TestFind(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	for i := range 3 {
 		put(t, store.Root, exampleInfo(i))
 	}
@@ -73,7 +73,7 @@ func TestFind(t *testing.T) {
 
 func TestFindSaysWhatIsWrongWithTheRun(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	if _, err := store.Find(t.Context(), Latest); !errors.Is(err, agent.ErrUsage) {
 		t.Error(err)
 	}
@@ -94,7 +94,7 @@ func TestFindSaysWhatIsWrongWithTheRun(t *testing.T) {
 
 func TestLatestIsNoOtherRunWhereTheLastOneIsDamaged(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	var dirs []string
 	for i := range 3 {
 		dirs = append(dirs, put(t, store.Root, exampleInfo(i)))

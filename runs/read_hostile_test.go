@@ -68,7 +68,7 @@ func TestListIsBounded(t *testing.T) {
 // the rest is named.
 func TestExportIsBounded(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	dir := put(t, store.Root, exampleInfo(0))
 	write(t, filepath.Join(dir, outputName), "answer")
 	deep := dir
@@ -121,7 +121,7 @@ func TestReadEntriesEndsInDamage(t *testing.T) {
 		"many lines": strings.NewReader(strings.Repeat("no entry\n", most)),
 	} {
 		counted := &counter{}
-		err := readEntries(io.TeeReader(io.LimitReader(from, 8*most), counted), 1<<10, most, func(*Entry) error { return nil })
+		err := readEntries(io.TeeReader(io.LimitReader(from, 8*most), counted), 1<<10, most, func(*Event) error { return nil })
 		if !errors.Is(err, ErrDamaged) || counted.size > 2*most {
 			t.Errorf("%s: after %d bytes: %v", name, counted.size, err)
 		}

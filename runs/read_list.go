@@ -60,7 +60,7 @@ func (f *Filter) mayMatch(at time.Time) bool {
 // List returns the runs that a filter wants, newest first. Problems are records
 // that cannot be read; they are left out of the list and do not end it. A root
 // that does not exist has no runs.
-func (s *Store) List(ctx context.Context, filter Filter) (list []Run, problems []error, err error) {
+func (s *Records) List(ctx context.Context, filter Filter) (list []Run, problems []error, err error) {
 	candidates, problems, err := s.candidates(ctx, &filter)
 	if err != nil {
 		return nil, nil, err
@@ -115,7 +115,7 @@ var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // candidates returns the folders of runs that a filter may want, as far as names
 // tell, newest first. Problems are folders that cannot be read.
-func (s *Store) candidates(ctx context.Context, filter *Filter) (all []candidate, problems []error, err error) {
+func (s *Records) candidates(ctx context.Context, filter *Filter) (all []candidate, problems []error, err error) {
 	var budget listBudget
 	tasks, problems, err := s.taskFolders(filter, &budget)
 	if err != nil {
@@ -137,7 +137,7 @@ func present(errs []error) []error {
 }
 
 // taskFolders returns the folders of tasks.
-func (s *Store) taskFolders(filter *Filter, budget *listBudget) (tasks []string, problems []error, err error) {
+func (s *Records) taskFolders(filter *Filter, budget *listBudget) (tasks []string, problems []error, err error) {
 	root, err := filepath.EvalSymlinks(s.Root) // which may be a link; what is in it may not
 	if err != nil {
 		return nil, nil, ignoreMissing(err)

@@ -19,7 +19,7 @@ const golden = "testdata/agent-protocol"
 
 func TestListReadsRecordsOfTheOtherImplementation(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: golden}
+	store := &Records{Root: golden}
 	list := mustList(t, store, Filter{})
 	var got []string
 	for _, run := range list {
@@ -53,7 +53,7 @@ func TestListReadsRecordsOfTheOtherImplementation(t *testing.T) {
 
 func TestListFilters(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	for i := range 6 {
 		info := exampleInfo(i)
 		switch i {
@@ -107,7 +107,7 @@ func TestListFilters(t *testing.T) {
 // With a limit only the newest are read: what is wrong with old ones does not show.
 func TestListReadsNoMoreThanItsLimitNeeds(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	for i := range 200 {
 		put(t, store.Root, exampleInfo(i))
 	}
@@ -129,7 +129,7 @@ func TestListReadsNoMoreThanItsLimitNeeds(t *testing.T) {
 // by when they began.
 func TestLimitGoesByTheTimeOfStart(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	for i := range 100 {
 		info := exampleInfo(i)
 		// All IDs of one minute, the times of start the other way round.
@@ -146,7 +146,7 @@ func TestLimitGoesByTheTimeOfStart(t *testing.T) {
 
 func TestListTakesAllFormsOfNames(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	var want []string
 	for i, id := range []string{
 		"20261121-1000000000-28482-1", "20261121-1001004567-28482-2", "20261121-100200123-28482", "20261121-1003000000-28482-1-123456",
@@ -195,7 +195,7 @@ func TestTimeOfRunIDs(t *testing.T) {
 
 func TestDamagedRecordsAreNamedAndTheOthersListed(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	put(t, store.Root, exampleInfo(0))
 	costless := exampleInfo(1)
 	costless.Usage = nil
@@ -309,7 +309,7 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(task, runsName, ".new-1", infoName), string(text))
-	list := mustList(t, &Store{Root: root}, Filter{})
+	list := mustList(t, &Records{Root: root}, Filter{})
 	if len(list) != 1 || list[0].RunID != info.RunID {
 		t.Errorf("%+v", list)
 	}
@@ -318,24 +318,24 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 	if err := os.Symlink(root, rootLink); err != nil {
 		t.Fatal(err)
 	}
-	if list := mustList(t, &Store{Root: rootLink}, Filter{}); len(list) != 1 {
+	if list := mustList(t, &Records{Root: rootLink}, Filter{}); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
 }
 
 func TestListOfNothing(t *testing.T) {
 	t.Parallel()
-	if list := mustList(t, &Store{Root: filepath.Join(t.TempDir(), "none")}, Filter{}); len(list) != 0 {
+	if list := mustList(t, &Records{Root: filepath.Join(t.TempDir(), "none")}, Filter{}); len(list) != 0 {
 		t.Errorf("%+v", list)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
-	if _, _, err := (&Store{Root: file}).List(t.Context(), Filter{}); err == nil {
+	if _, _, err := (&Records{Root: file}).List(t.Context(), Filter{}); err == nil {
 		t.Error("a file is a root")
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	put(t, store.Root, exampleInfo(0))
 	if _, _, err := store.List(canceled, Filter{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -347,7 +347,7 @@ func TestAFolderThatCannotBeReadIsAProblem(t *testing.T) {
 	if !asOrdinaryUser(t) {
 		return
 	}
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	put(t, store.Root, exampleInfo(0))
 	closed := filepath.Dir(filepath.Dir(put(t, store.Root, exampleInfo(1))))
 	if err := os.Chmod(closed, 0); err != nil {
@@ -360,7 +360,7 @@ func TestAFolderThatCannotBeReadIsAProblem(t *testing.T) {
 	}
 }
 
-func mustList(t testing.TB, store *Store, filter Filter) []Run {
+func mustList(t testing.TB, store *Records, filter Filter) []Run {
 	t.Helper()
 	list, problems, err := store.List(t.Context(), filter)
 	if err != nil || len(problems) > 0 {
@@ -372,7 +372,7 @@ func mustList(t testing.TB, store *Store, filter Filter) []Run {
 // JSON has no zone of a whole day, which YAML has.
 func TestTimesAreReadInUTC(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	path := filepath.Join(put(t, store.Root, exampleInfo(0)), infoName)
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestWhoIsGoneHasCrashed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	infos := map[string]Info{
 		"runner":   {Runner: identity},
 		"elder":    {Runner: identity[:strings.LastIndexByte(identity, ':')] + ":1", PID: pid}, // had the PID before

@@ -32,7 +32,7 @@ const (
 
 // record is a run that is being recorded.
 type record struct {
-	store *Store
+	store *Records
 	ctx   context.Context // of the run
 	task  string          // path of the folder of the task
 	dir   string          // path of the folder of the run
@@ -60,8 +60,8 @@ type record struct {
 // Record begins the record of a run. See [agent.Recorder]: an error of kind
 // agent.ErrUsage is a place that cannot be, any other one is returned only where
 // the record is required.
-func (s *Store) Record(ctx context.Context, run agent.Recordable) (agent.Recording, error) {
-	place, err := s.place(&run)
+func (s *Records) Record(ctx context.Context, run agent.Recordable) (agent.Recording, error) {
+	place, err := s.labels(&run)
 	if err != nil {
 		return agent.Recording{}, err
 	}
@@ -101,8 +101,8 @@ func (s *Store) Record(ctx context.Context, run agent.Recordable) (agent.Recordi
 }
 
 // place returns where the run belongs, complete but for what nobody said.
-func (s *Store) place(run *agent.Recordable) (agent.Place, error) {
-	place := run.Request.Place
+func (s *Records) labels(run *agent.Recordable) (agent.Labels, error) {
+	place := run.Request.Labels
 	if root, outer, ok := Outer(run.Environ); ok && root == s.Root {
 		if place.Project == "" && place.Task == "" {
 			place.Project, place.Task = outer.Project, outer.Task
@@ -129,7 +129,7 @@ func (s *Store) place(run *agent.Recordable) (agent.Place, error) {
 }
 
 // taskOf returns the task of a project that has a run, "" when none has.
-func (s *Store) taskOf(project, run string) string {
+func (s *Records) taskOf(project, run string) string {
 	tasks, _ := folders(filepath.Join(s.Root, project), "", new(listBudget)) // what cannot be read has no such run
 	for _, task := range tasks {
 		if CheckTask(task) != nil {
@@ -144,7 +144,7 @@ func (s *Store) taskOf(project, run string) string {
 }
 
 // begin makes the folder of a run with all that is known of it, and announces it.
-func (s *Store) begin(ctx context.Context, run *agent.Recordable, place agent.Place) (*record, string, error) {
+func (s *Records) begin(ctx context.Context, run *agent.Recordable, place agent.Labels) (*record, string, error) {
 	r := &record{store: s, ctx: ctx, mask: runner.NewMasker(run.Environ), warn: run.Warn, maxAnswer: maxAnswer}
 	r.task = filepath.Join(s.Root, place.Project, place.Task)
 	r.bus = filepath.Join(r.task, busName)
@@ -169,7 +169,7 @@ func (s *Store) begin(ctx context.Context, run *agent.Recordable, place agent.Pl
 		return nil, "", err
 	}
 	if prompt != "" {
-		_ = r.events.add(&Entry{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}}, r)
+		_ = r.events.add(&Event{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}}, r)
 		r.events.flush()
 	}
 	if err := r.post(ctx, MessageStart, r.startText()); err != nil {
@@ -185,7 +185,7 @@ func (s *Store) begin(ctx context.Context, run *agent.Recordable, place agent.Pl
 }
 
 // open makes and holds the folders of the run.
-func (r *record) open(run *agent.Recordable, place agent.Place) (prompt string, err error) {
+func (r *record) open(run *agent.Recordable, place agent.Labels) (prompt string, err error) {
 	root, err := r.store.makeRoot(writable(run))
 	if err != nil {
 		return "", err
@@ -276,7 +276,7 @@ func (r *record) locate(dir string) {
 }
 
 // newInfo returns what is known of a run before it begins.
-func newInfo(run *agent.Recordable, place agent.Place) Info {
+func newInfo(run *agent.Recordable, place agent.Labels) Info {
 	return Info{
 		Version:          infoVersion,
 		ParentRunID:      place.Parent,

@@ -17,7 +17,7 @@ import (
 
 func TestRecordOfASuccess(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{AgentVersion: true})
+	b := newBench(t, &runs.Records{AgentVersion: true})
 	result, dir, err := b.run(t, b.request("stderr careful", "say session:s1", "say text:first", "say tool:look", "say text:the answer", "say usage:", "say ok:"))
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestRecordOfAFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, &runs.Store{})
+			b := newBench(t, &runs.Records{})
 			_, dir, err := b.run(t, b.request(append([]string{"stderr on the way"}, c.script...)...))
 			if err == nil {
 				t.Fatal("no error")
@@ -139,7 +139,7 @@ func TestOutputIsTheAgentsOwnElseItsAnswerElseWhatItWrote(t *testing.T) {
 		"the answer":    {"say text:the answer", "say ok:"},
 		"ok:\nunread\n": {"say ok:", "say unread"},
 	} {
-		b := newBench(t, &runs.Store{})
+		b := newBench(t, &runs.Records{})
 		_, dir, _ := b.run(t, b.request(script...))
 		if got := read(t, dir, "output.md"); got != want {
 			t.Errorf("output.md is %q, want %q", got, want)
@@ -149,9 +149,9 @@ func TestOutputIsTheAgentsOwnElseItsAnswerElseWhatItWrote(t *testing.T) {
 
 func TestAgentIsToldOfItsRun(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	req := b.request("environ", "say ok:")
-	req.Place = agent.Place{Project: "p", Task: "task-20260101-000000-mine", Parent: "20260101-000000000-7"}
+	req.Labels = agent.Labels{Project: "p", Task: "task-20260101-000000-mine", Parent: "20260101-000000000-7"}
 	result, dir, err := b.run(t, req)
 	if err != nil {
 		t.Fatal(err)
@@ -173,14 +173,14 @@ func TestAgentIsToldOfItsRun(t *testing.T) {
 		}
 	}
 	if root, place, ok := runs.Outer(strings.Split(strings.ReplaceAll(strings.Join(said, "\n"), "env:", ""), "\n")); !ok || root != b.root ||
-		place != (agent.Place{Project: "p", Task: "task-20260101-000000-mine", Parent: result.RunID}) {
+		place != (agent.Labels{Project: "p", Task: "task-20260101-000000-mine", Parent: result.RunID}) {
 		t.Errorf("outer run is %q %+v %t", root, place, ok)
 	}
 }
 
 func TestRuntimeWithoutTokensKeepsAll(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	req := b.request("environ", "say ok:")
 	req.Runtime = "other"
 	_, dir, err := b.run(t, req)
@@ -192,7 +192,7 @@ func TestRuntimeWithoutTokensKeepsAll(t *testing.T) {
 
 func TestPreambleIsPartOfWhatTheAgentGets(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{Preamble: true})
+	b := newBench(t, &runs.Records{Preamble: true})
 	_, dir, err := b.run(t, b.request("prompt", "say ok:"))
 	if err != nil {
 		t.Fatal(err)
@@ -207,14 +207,14 @@ func TestPreambleIsPartOfWhatTheAgentGets(t *testing.T) {
 	}
 }
 
-func TestWrongPlacesAreRefused(t *testing.T) {
+func TestWrongLabelsAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, place := range []agent.Place{
+	for _, place := range []agent.Labels{
 		{Project: "../up"}, {Project: "Mine"}, {Project: "a/b"}, {Task: "mine"}, {Task: "task-20260101-000000-../x"}, {Parent: "x"}, {Previous: "../1"},
 	} {
-		b := newBench(t, &runs.Store{})
+		b := newBench(t, &runs.Records{})
 		req := b.request("say ok:")
-		req.Place = place
+		req.Labels = place
 		if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%+v: %v", place, err)
 		}
@@ -222,7 +222,7 @@ func TestWrongPlacesAreRefused(t *testing.T) {
 			t.Errorf("%+v: something was written", place)
 		}
 	}
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	req := b.request("say ok:")
 	req.Env = append(req.Env, "JRUN_ID=another")
 	if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrUsage) {
@@ -232,7 +232,7 @@ func TestWrongPlacesAreRefused(t *testing.T) {
 
 func TestNothingOfASecretIsWritten(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	req := b.request("stderr $FAKE_API_KEY", "say text:$FAKE_API_KEY and $XAI_API_KEY", `say text:{"x":"sk-\"very\\secret"}`, "environ", "say quota:$FAKE_API_KEY")
 	req.Prompt = "use " + secret
 	b.run(t, req)
@@ -257,7 +257,7 @@ func TestNothingOfASecretIsWritten(t *testing.T) {
 
 func TestRunsAtOnceHaveTheirOwnRecords(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &runs.Store{})
+	b := newBench(t, &runs.Records{})
 	b.Warn = func(string) {}
 	const n = 20
 	ids := make(chan string, n)
@@ -265,7 +265,7 @@ func TestRunsAtOnceHaveTheirOwnRecords(t *testing.T) {
 	for range n {
 		all.Go(func() {
 			req := b.request("say text:x", "say ok:")
-			req.Place = agent.Place{Project: "p", Task: "task-20260101-000000-mine"}
+			req.Labels = agent.Labels{Project: "p", Task: "task-20260101-000000-mine"}
 			result, err := b.Run(t.Context(), req, agent.Output{})
 			if err != nil {
 				t.Error(err)

@@ -52,7 +52,7 @@ func TestReplacedFolderOfARecordGetsNothing(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				b := newBench(t, &runs.Store{Root: filepath.Join(t.TempDir(), "state", "runs")})
+				b := newBench(t, &runs.Records{Root: filepath.Join(t.TempDir(), "state", "runs")})
 				before := tree(t, foreign)
 				step := how + " " + which
 				if how == "replace" {
@@ -89,12 +89,12 @@ func TestFolderOfRecordsBehindLinks(t *testing.T) {
 		for _, required := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t, &runs.Store{Root: "/", Required: required})
+				b := newBench(t, &runs.Records{Root: "/", Required: required})
 				foreign, above := t.TempDir(), t.TempDir()
 				if inWorkdir {
 					above = b.dir
 				}
-				store := b.Recorder.(*runs.Store)
+				store := b.Recorder.(*runs.Records)
 				store.Root = filepath.Join(above, ".agents", "runs")
 				if err := os.Symlink(foreign, filepath.Join(above, ".agents")); err != nil {
 					t.Fatal(err)
@@ -122,7 +122,7 @@ func errorText(err error) string {
 // run longer than the runner waits.
 func TestEndOfARecordEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	store := &runs.Store{Root: t.TempDir(), Required: true}
+	store := &runs.Records{Root: t.TempDir(), Required: true}
 	synctest.Test(t, func(t *testing.T) {
 		recording, err := store.Record(t.Context(), agent.Recordable{
 			Start: agent.Start{Runtime: "fake", Path: "/bin/fake", Workdir: "/"}, Request: agent.Request{Prompt: "x"}, Warn: func(string) {},

@@ -30,7 +30,7 @@ type inspection struct {
 }
 
 // mask returns what hides the secrets of a run.
-func (r *Runner) mask(req *agent.Request) func(string) string {
+func (r *Enforcer) mask(req *agent.Request) func(string) string {
 	environ := r.Environ
 	if environ == nil {
 		environ = os.Environ()

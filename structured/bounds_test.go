@@ -38,7 +38,7 @@ func TestContextEndsTheCheck(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	cause := errors.New("a signal")
-	r := Runner{Next: &turns{play: []func(agent.Request) (agent.Result, error){says(good)}}, Schema: endless(t, func() { cancel(cause) })}
+	r := Enforcer{Next: &turns{play: []func(agent.Request) (agent.Result, error){says(good)}}, Schema: endless(t, func() { cancel(cause) })}
 	result, err := r.Run(ctx, agent.Request{Prompt: "x"}, agent.Output{})
 	if !errors.Is(err, agent.ErrCanceled) || !errors.Is(err, cause) || result.Text != good {
 		t.Errorf("canceled: %v, %+v", err, result)
@@ -48,7 +48,7 @@ func TestContextEndsTheCheck(t *testing.T) {
 	}
 	ctx, end := context.WithDeadline(t.Context(), time.Now())
 	defer end()
-	r = Runner{Next: &turns{play: []func(agent.Request) (agent.Result, error){says(good)}}, Schema: endless(t, func() {})}
+	r = Enforcer{Next: &turns{play: []func(agent.Request) (agent.Result, error){says(good)}}, Schema: endless(t, func() {})}
 	if _, err := r.Run(ctx, agent.Request{Prompt: "x"}, agent.Output{}); !errors.Is(err, agent.ErrTimeout) {
 		t.Errorf("a deadline: %v", err)
 	}
@@ -71,7 +71,7 @@ func TestTimeEndsTheCheck(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				next := &turns{play: []func(agent.Request) (agent.Result, error){after(c.turn, says(good))}}
-				r := Runner{Next: next, Schema: endless(t, func() {}), Timeout: c.own}
+				r := Enforcer{Next: next, Schema: endless(t, func() {}), Timeout: c.own}
 				begun := time.Now()
 				result, err := r.Run(t.Context(), agent.Request{Prompt: "x", Timeout: c.request}, agent.Output{})
 				if took := time.Since(begun) - c.turn; took != c.want {
@@ -99,7 +99,7 @@ func TestTimeEndsTheSecondCheck(t *testing.T) {
 			return slow(value)
 		}
 		next := &turns{play: []func(agent.Request) (agent.Result, error){after(20*time.Second, says(wrong)), after(30*time.Second, says(good))}}
-		r := Runner{Next: next, Schema: schema}
+		r := Enforcer{Next: next, Schema: schema}
 		begun := time.Now()
 		result, err := r.Run(t.Context(), agent.Request{Prompt: "x", Timeout: time.Minute}, agent.Output{})
 		if took := time.Since(begun); took != time.Minute || !errors.Is(err, agent.ErrTimeout) {

@@ -2,7 +2,7 @@
 // Schema: a decorator of a runner with the same Run.
 //
 //	schema, err := structured.Compile(text)
-//	r := structured.Runner{Next: &runner.Runner{}, Schema: schema}
+//	r := structured.Enforcer{Next: &runner.Runner{}, Schema: schema}
 //	result, err := r.Run(ctx, agent.Request{Runtime: "codex", Prompt: "…"}, agent.Output{})
 //	// result.Text is the JSON value alone
 //

@@ -79,7 +79,7 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 // Check returns the JSON value that an agent's answer holds, byte by byte as the
 // agent wrote it, when it follows the schema. Which text of an answer is its value
 // is told in the documentation of the package. It takes as long as the check takes;
-// that of a [Runner] has bounds.
+// that of an [Enforcer] has bounds.
 func (s *Schema) Check(text string) (json.RawMessage, error) {
 	return s.check(text, func(words string) string { return words })
 }

@@ -100,7 +100,7 @@ func checkRefused(t *testing.T, rt registry.Runtime, name string, trusted bool, 
 	before := names(t, repo)
 	req := agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: filepath.Join(repo, "sub"), TrustWorkspace: trusted}
 	_, runErr := r.Run(t.Context(), req, agent.Output{})
-	_, planErr := r.Plan(t.Context(), req)
+	_, planErr := r.DryRun(t.Context(), req)
 	errs := map[string]error{"Run": runErr, "Plan": planErr}
 	if rt.Session != nil {
 		_, errs["StartSession"] = r.StartSession(t.Context(), req, session.Options{})
@@ -141,7 +141,7 @@ func TestReadsOfAddedDirectoriesAreChecked(t *testing.T) {
 		if err := os.Symlink("/proc/self/environ", filepath.Join(added, "AGENTS.md")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := r.Plan(t.Context(), agent.Request{Runtime: id, Prompt: "do it", Workdir: work, AddDirs: []string{added}})
+		_, err := r.DryRun(t.Context(), agent.Request{Runtime: id, Prompt: "do it", Workdir: work, AddDirs: []string{added}})
 		if refused != (errors.Is(err, agent.ErrUsage) && strings.Contains(fmt.Sprint(err), added)) {
 			t.Errorf("%s: Plan = %v", id, err)
 		}

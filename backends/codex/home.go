@@ -73,7 +73,7 @@ func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver del
 	fail := func(err error) (registry.Setup, error) {
 		return registry.Setup{}, errors.Join(err, home.Remove())
 	}
-	if err := home.Salvage(sessionTree, keptTree, "*"); err != nil {
+	if err := home.KeepIfStale(sessionTree, keptTree, "*"); err != nil {
 		return fail(err)
 	}
 	if err := linkLogin(inv, home, &setup); err != nil {

@@ -129,9 +129,9 @@ func Runtime() registry.Runtime {
 			MaxBytes: instructions.MaxBytes,
 			Owned:    []instructions.Owned{{Home: homeParent}},
 		},
-		Session:  conversation(),
-		Terminal: interactive(),
-		Litter:   []string{".git", ".codex", ".agents", ".aws"},
+		Session:   conversation(),
+		Terminal:  interactive(),
+		EmptyDirs: []string{".git", ".codex", ".agents", ".aws"},
 	}
 }
 

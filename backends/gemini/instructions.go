@@ -65,7 +65,7 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 	}
 	setup.Close = func(context.Context) []string { return closeHome(home) }
 	err = func() error {
-		if err := home.Salvage(".gemini", ".", projectList, "tmp/*/chats", "tmp/*/"+projectRoot); err != nil {
+		if err := home.KeepIfStale(".gemini", ".", projectList, "tmp/*/chats", "tmp/*/"+projectRoot); err != nil {
 			return err
 		}
 		if err := u.linkInto(home, settings.names); err != nil {

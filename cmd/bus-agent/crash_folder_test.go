@@ -41,11 +41,11 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			places := instructions.Places{
+			places := instructions.Locations{
 				Workdir: s.path("work"), Owned: []instructions.Owned{{Home: parent}}, TempDirs: runner.TempDirs(nil),
 			}
 			kinds := map[string]bool{}
-			for _, f := range places.Abandoned(t.Context(), s.entry.OwnerPID) {
+			for _, f := range places.Stale(t.Context(), s.entry.OwnerPID) {
 				kinds[f.What] = true
 			}
 			if !kinds["private home"] || !kinds["temporary files"] {
@@ -57,7 +57,7 @@ func TestKilledSupervisorsFolders(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if left := places.Abandoned(t.Context(), s.entry.OwnerPID); len(left) > 0 {
+			if left := places.Stale(t.Context(), s.entry.OwnerPID); len(left) > 0 {
 				t.Errorf("left are %+v\n%s", left, out)
 			}
 			if text, err := os.ReadFile(s.path("work/" + parent + "/sessions/said")); err != nil || string(text) != "hello" {

@@ -17,7 +17,7 @@ import (
 // records lists what a sandbox has recorded.
 func (s *sandbox) records() []runs.Run {
 	s.t.Helper()
-	store := runs.Store{Root: s.path("home/.local/state/bus-agent/runs")}
+	store := runs.Records{Root: s.path("home/.local/state/bus-agent/runs")}
 	list, problems, err := store.List(s.t.Context(), runs.Filter{})
 	if err != nil || len(problems) > 0 {
 		s.t.Fatal(err, problems)
@@ -129,7 +129,7 @@ func TestSessionIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	err = runs.ReadEntries(f, func(e *runs.Entry) error {
+	err = runs.ReadEvents(f, func(e *runs.Event) error {
 		if e.Kind == runs.KindMessage || e.Kind == agent.KindText {
 			said = append(said, string(e.Kind)+": "+e.Text)
 		}

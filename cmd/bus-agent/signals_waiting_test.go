@@ -253,7 +253,7 @@ func reading(dir, tool string) func(*testing.T, *sandbox, *exec.Cmd) func() {
 func killedHome(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 	home := s.path(ownHomes + "0123456789abcdef")
 	s.makeDir(ownHomes + "0123456789abcdef/sessions")
-	s.abandon(home)
+	s.makeStale(home)
 	s.write(filepath.Join(home, ".bus-agent-salvage"), `{"tree":"sessions","kept":".","patterns":["*"]}`)
 	s.write(s.path(ownHomes+".gitignore"), "# bus-agent keeps private files of agent runs here and removes them.\n# made for it: .codex\n# made for it: .codex/bus\n*\n")
 	fill(t, filepath.Join(home, "sessions"), 1000, 0)
@@ -275,7 +275,7 @@ func largeHome(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 func killedTemp(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
 	dir := s.path("tmp/bus-agent-123")
 	s.makeDir("tmp/bus-agent-123/files")
-	cmd.Args = append(cmd.Args, strconv.Itoa(s.abandon(dir)))
+	cmd.Args = append(cmd.Args, strconv.Itoa(s.makeStale(dir)))
 	fill(t, filepath.Join(dir, "files"), 2000, 0)
 	return func() {
 		reached(t, "removal", func() bool {
@@ -304,8 +304,8 @@ func fill(t *testing.T, dir string, files int, size int64) {
 	}
 }
 
-// abandon claims a directory for a process that has ended, and returns its ID.
-func (s *sandbox) abandon(dir string) int {
+// makeStale claims a directory for a process that has ended, and returns its ID.
+func (s *sandbox) makeStale(dir string) int {
 	s.t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", "read line")
 	stdin, err := cmd.StdinPipe()

@@ -23,7 +23,7 @@ func runtimeOf(shape corpus.Shape) registry.Runtime {
 		corpus.Claude: claude.Runtime, corpus.Codex: codex.Runtime, corpus.Gemini: gemini.Runtime,
 	}[shape]()
 	rt.Executables, rt.Run.Command = []string{"stub"}, stubCommand
-	rt.Instructions, rt.PrivateTemp, rt.Litter = nil, false, nil
+	rt.Instructions, rt.PrivateTemp, rt.EmptyDirs = nil, false, nil
 	return rt
 }
 

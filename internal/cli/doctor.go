@@ -63,13 +63,13 @@ Sessions that can be resumed stay.`,
 
 // doctorReport is what doctor prints, in JSON. What was not looked at is left out.
 type doctorReport struct {
-	Runtimes  []runtimeHealth `json:"runtimes,omitzero"`
-	State     []check         `json:"state,omitzero"`
-	Resting   []fallback.Rest `json:"resting,omitzero"`
-	Woken     []string        `json:"woken,omitzero"`
-	Swept     bool            `json:"swept"`
-	Processes []leftProcess   `json:"processes,omitzero"`
-	Folders   []leftFolder    `json:"folders,omitzero"`
+	Runtimes  []runtimeHealth     `json:"runtimes,omitzero"`
+	State     []check             `json:"state,omitzero"`
+	Resting   []fallback.Cooldown `json:"resting,omitzero"`
+	Woken     []string            `json:"woken,omitzero"`
+	Swept     bool                `json:"swept"`
+	Processes []leftProcess       `json:"processes,omitzero"`
+	Folders   []leftFolder        `json:"folders,omitzero"`
 }
 
 func (inv *invocation) doctor(ctx context.Context, o *doctorOptions, names []string) error {

@@ -160,7 +160,7 @@ func (inv *invocation) checkLogin(rt registry.Runtime, h *runtimeHealth) {
 
 // checkPlan looks at what a run would do in dir.
 func (inv *invocation) checkPlan(ctx context.Context, r *runner.Runner, rt registry.Runtime, dir string, h *runtimeHealth) {
-	plan, err := r.Plan(ctx, agent.Request{Runtime: rt.ID, Prompt: "?", Workdir: dir})
+	plan, err := r.DryRun(ctx, agent.Request{Runtime: rt.ID, Prompt: "?", Workdir: dir})
 	if err != nil {
 		h.add("run", checkProblem, "it would be refused here: %v", err)
 		return

@@ -39,10 +39,10 @@ type leftFolder struct {
 func (inv *invocation) findLeft(ctx context.Context, report *doctorReport, workdir string, owner int) error {
 	report.Processes, report.Folders = []leftProcess{}, []leftFolder{}
 	var errs []error
-	left, err := process.Leftovers(owner)
+	left, err := process.StaleProcesses(owner)
 	if report.Swept && err == nil {
-		var ended []process.Leftover
-		ended, left, err = process.EndLeftovers(ctx, owner)
+		var ended []process.StaleProcess
+		ended, left, err = process.EndStaleProcesses(ctx, owner)
 		for _, l := range ended {
 			report.Processes = append(report.Processes, inv.leftProcess(l, true))
 		}
@@ -57,9 +57,9 @@ func (inv *invocation) findLeft(ctx context.Context, report *doctorReport, workd
 		report.Processes = append(report.Processes, inv.leftProcess(l, false))
 	}
 	places := inv.places(workdir)
-	find := places.Abandoned
+	find := places.Stale
 	if report.Swept {
-		find = places.RemoveAbandoned
+		find = places.RemoveStale
 	}
 	kept := 0
 	for _, f := range find(ctx, owner) {
@@ -82,7 +82,7 @@ func (inv *invocation) removeLeft(ctx context.Context, entry control.Entry) {
 	if entry.OwnerPID == 0 {
 		return // it has never had one, and 0 is all owners
 	}
-	for _, f := range inv.places(entry.WorkDir).RemoveAbandoned(ctx, entry.OwnerPID) {
+	for _, f := range inv.places(entry.WorkDir).RemoveStale(ctx, entry.OwnerPID) {
 		if f.Err != nil {
 			inv.screen.warn(fmt.Sprintf("%s is left: %v", f.Path, f.Err))
 		}
@@ -90,11 +90,11 @@ func (inv *invocation) removeLeft(ctx context.Context, entry control.Entry) {
 }
 
 // places are where runs in a directory may have left folders.
-func (inv *invocation) places(workdir string) instructions.Places {
-	return instructions.Places{Workdir: workdir, Owned: inv.owned(), TempDirs: runner.TempDirs(inv.env.Environ)}
+func (inv *invocation) places(workdir string) instructions.Locations {
+	return instructions.Locations{Workdir: workdir, Owned: inv.owned(), TempDirs: runner.TempDirs(inv.env.Environ)}
 }
 
-func (inv *invocation) leftProcess(l process.Leftover, ended bool) leftProcess {
+func (inv *invocation) leftProcess(l process.StaleProcess, ended bool) leftProcess {
 	p := leftProcess{PID: l.PID, Owner: l.Owner, AgeMS: time.Since(l.Born).Milliseconds(), Ended: ended}
 	if len(l.Names) > 0 {
 		p.Program = l.Names[0]

@@ -13,7 +13,7 @@ import (
 // findResting adds what rests, of the runtimes that names names, or of all where
 // there are none. What cannot be read is a warning.
 func (inv *invocation) findResting(report *doctorReport, names []string) {
-	report.Resting = []fallback.Rest{}
+	report.Resting = []fallback.Cooldown{}
 	store, err := inv.restStore()
 	if err != nil {
 		return // nothing can rest
@@ -38,12 +38,12 @@ func baseID(token string) string {
 	return id
 }
 
-func (inv *invocation) restStore() (*fallback.Store, error) {
+func (inv *invocation) restStore() (*fallback.Cooldowns, error) {
 	dir, err := fallback.DefaultDir(inv.env.Environ)
 	if err != nil {
 		return nil, err
 	}
-	return fallback.NewStore(dir), nil
+	return fallback.NewCooldowns(dir), nil
 }
 
 // wake ends the rest of a runtime.
@@ -55,7 +55,7 @@ func (inv *invocation) wake(token string) error {
 	store, err := inv.restStore()
 	if err == nil {
 		var woken bool
-		if woken, err = store.Wake(token); woken {
+		if woken, err = store.Clear(token); woken {
 			report.Woken = append(report.Woken, token)
 		}
 	}

@@ -33,8 +33,8 @@ type plan struct {
 
 // dryRun prints what a run would start and write: names of variables, never
 // their values, and secrets masked where an argument has them.
-func (inv *invocation) dryRun(ctx context.Context, r *fallback.Runner, req agent.Request, messages *startMessages) error {
-	p, candidates, err := r.Plan(ctx, req)
+func (inv *invocation) dryRun(ctx context.Context, r *fallback.Chain, req agent.Request, messages *startMessages) error {
+	p, candidates, err := r.DryRun(ctx, req)
 	messages.release()
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func TestResultsFollowNoLink(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A record, so that the commands have something to write.
-			recording, err := (&runs.Store{Root: filepath.Join(dir, "runs")}).Record(t.Context(), agent.Recordable{
+			recording, err := (&runs.Records{Root: filepath.Join(dir, "runs")}).Record(t.Context(), agent.Recordable{
 				Start: agent.Start{Runtime: "one", Path: "/bin/one", Workdir: "/"}, Request: agent.Request{Prompt: "x"},
 			})
 			if err != nil {

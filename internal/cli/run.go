@@ -129,7 +129,7 @@ func (inv *invocation) run(ctx context.Context, o *runOptions, rest []string) er
 	if err == nil {
 		err = inv.addRecorder(ctx, r, &o.recordOptions, &req, messages.warn)
 	}
-	var chain *fallback.Runner
+	var chain *fallback.Chain
 	if err == nil {
 		chain, err = inv.withFallback(ctx, r, &o.fallbackOptions, req)
 	}

@@ -28,8 +28,8 @@ func (o *fallbackOptions) flags(inv *invocation) []urfave.Flag {
 }
 
 // withFallback returns r with what the flags and defaults say of other runtimes.
-func (inv *invocation) withFallback(ctx context.Context, r *runner.Runner, o *fallbackOptions, req agent.Request) (*fallback.Runner, error) {
-	chain := &fallback.Runner{Runner: r, AfterChanges: o.afterChanges}
+func (inv *invocation) withFallback(ctx context.Context, r *runner.Runner, o *fallbackOptions, req agent.Request) (*fallback.Chain, error) {
+	chain := &fallback.Chain{Runner: r, AfterChanges: o.afterChanges}
 	if o.fallbackRest != "" {
 		rest, err := time.ParseDuration(o.fallbackRest)
 		switch {
@@ -38,7 +38,7 @@ func (inv *invocation) withFallback(ctx context.Context, r *runner.Runner, o *fa
 		case rest == 0:
 			rest = -1
 		}
-		chain.Rest = rest
+		chain.Cooldown = rest
 	}
 	if o.fallback != "" {
 		for token := range strings.SplitSeq(o.fallback, ",") {

@@ -103,7 +103,7 @@ func (inv *invocation) recordSettings(ctx context.Context, o *recordOptions, war
 	}
 	return &control.Recording{
 		Root: root, Required: word == recordRequired, Preamble: o.preamble,
-		Place: agent.Place{Project: o.project, Task: o.task, Parent: o.parentRun},
+		Labels: agent.Labels{Project: o.project, Task: o.task, Parent: o.parentRun},
 	}, nil
 }
 
@@ -135,7 +135,7 @@ func (inv *invocation) addRecorder(ctx context.Context, r *runner.Runner, o *rec
 	s, err := inv.recordSettings(ctx, o, warn)
 	r.Recorder = agent.Recorders(s.Recorder(), r.Recorder)
 	if s != nil {
-		req.Place = s.Place
+		req.Labels = s.Labels
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func (inv *invocation) withSchema(ctx context.Context, o *schemaOptions, r *runn
 	if o.compiled == nil {
 		return next
 	}
-	checked := &structured.Runner{Next: next, Schema: o.compiled, Environ: inv.env.Environ, Warn: warn}
+	checked := &structured.Enforcer{Next: next, Schema: o.compiled, Environ: inv.env.Environ, Warn: warn}
 	if s, err := r.Settings(ctx, "", req, ""); err == nil { // otherwise the run says what is wrong
 		checked.Timeout = s.Timeout.Value
 	}
@@ -72,7 +72,7 @@ func (inv *invocation) withSchema(ctx context.Context, o *schemaOptions, r *runn
 // structuredAnswer returns the JSON value that a run answered; nil when its answer
 // does not have to be one.
 func structuredAnswer(r agentRunner, result agent.Result, err error) json.RawMessage {
-	if _, ok := r.(*structured.Runner); !ok || err != nil {
+	if _, ok := r.(*structured.Enforcer); !ok || err != nil {
 		return nil
 	}
 	return json.RawMessage(result.Text)
@@ -99,7 +99,7 @@ func printableJSON(text string) string {
 }
 
 // schemaWay says how the agent of a plan is told of the schema; "" without one.
-func schemaWay(p runner.Plan, req agent.Request) string {
+func schemaWay(p runner.DryRun, req agent.Request) string {
 	switch {
 	case req.Schema == nil:
 		return ""

@@ -51,16 +51,16 @@ or container, or of before this machine was started; or its status is another wo
 
 // runsStore returns the records in the folder of --runs-root, or in the one that is
 // meant without it.
-func (inv *invocation) runsStore(root string) (*runs.Store, error) {
+func (inv *invocation) runsStore(root string) (*runs.Records, error) {
 	dir, err := inv.runsRoot(root)
 	if err != nil {
 		return nil, err
 	}
-	return &runs.Store{Root: filepath.Clean(dir)}, nil
+	return &runs.Records{Root: filepath.Clean(dir)}, nil
 }
 
 // findRun returns the run that a handle names, and its store.
-func (inv *invocation) findRun(ctx context.Context, root string, handle string) (*runs.Store, *runs.Run, error) {
+func (inv *invocation) findRun(ctx context.Context, root string, handle string) (*runs.Records, *runs.Run, error) {
 	store, err := inv.runsStore(root)
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +144,7 @@ func parseAge(text string) (time.Duration, bool) {
 }
 
 // choose returns the runs that the flags choose and says what could not be read.
-func (inv *invocation) choose(ctx context.Context, store *runs.Store, filter runs.Filter) ([]runs.Run, error) {
+func (inv *invocation) choose(ctx context.Context, store *runs.Records, filter runs.Filter) ([]runs.Run, error) {
 	list, problems, err := store.List(ctx, filter)
 	if err != nil {
 		return nil, canceledBy(ctx, &failure{text: "the runs in " + printable(store.Root) + " cannot be listed", err: cause(err)})

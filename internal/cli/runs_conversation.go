@@ -36,7 +36,7 @@ func (inv *invocation) printConversation(ctx context.Context, run *runs.Run, fol
 		from = &caughtUp{from: file, left: sizeOf(run, name), then: end.release}
 	}
 	if name == runs.FileEvents {
-		err = runs.ReadEntries(from, printer.entry)
+		err = runs.ReadEvents(from, printer.entry)
 	} else {
 		err = inv.decode(run, from, printer)
 	}
@@ -90,7 +90,7 @@ func (inv *invocation) readable(run *runs.Run, to io.Writer) *readablePrinter {
 	return p
 }
 
-func (p *readablePrinter) entry(e *runs.Entry) error {
+func (p *readablePrinter) entry(e *runs.Event) error {
 	if e.Kind == runs.KindMessage {
 		return p.line("> " + strings.ReplaceAll(strings.TrimRight(e.Text, "\n"), "\n", "\n> "))
 	}

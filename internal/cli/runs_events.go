@@ -100,7 +100,7 @@ func (inv *invocation) sayEnd(run *runs.Run) error {
 
 // conversationPrinter prints what stands in the events of a run.
 type conversationPrinter interface {
-	entry(*runs.Entry) error
+	entry(*runs.Event) error
 	// event prints an event of which nobody knows the time.
 	event(*agent.Event) error
 	end() error
@@ -114,7 +114,7 @@ type eventLines struct {
 
 func (inv *invocation) eventLines() *eventLines { return &eventLines{inv: inv} }
 
-func (p *eventLines) entry(e *runs.Entry) error {
+func (p *eventLines) entry(e *runs.Event) error {
 	p.buffer = append(e.AppendJSON(p.buffer[:0]), '\n')
 	return p.write()
 }

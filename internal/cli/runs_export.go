@@ -61,7 +61,7 @@ The file is readable by you alone: a record holds what the agent read and said.`
 }
 
 // exported returns the runs to export.
-func (inv *invocation) exported(ctx context.Context, store *runs.Store, handles []string, filter runs.Filter) ([]runs.Run, error) {
+func (inv *invocation) exported(ctx context.Context, store *runs.Records, handles []string, filter runs.Filter) ([]runs.Run, error) {
 	if len(handles) == 0 {
 		list, err := inv.choose(ctx, store, filter)
 		if err == nil && len(list) == 0 {
@@ -81,7 +81,7 @@ func (inv *invocation) exported(ctx context.Context, store *runs.Store, handles 
 }
 
 // export writes the file, whole or not at all.
-func (inv *invocation) export(ctx context.Context, store *runs.Store, list []runs.Run, path string, force bool) error {
+func (inv *invocation) export(ctx context.Context, store *runs.Records, list []runs.Run, path string, force bool) error {
 	if _, err := os.Lstat(path); err == nil && !force {
 		return errors.New(quote(path) + " exists; choose another name, or --force to replace it")
 	}

@@ -74,7 +74,7 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 	removed := []runs.Run{}
 	var failures []error
 	if !o.dryRun { // first, because rests keep a task
-		failures = append(failures, store.RemoveRests(ctx, filter, filter.Status == runs.StatusUnknown))
+		failures = append(failures, store.RemoveStale(ctx, filter, filter.Status == runs.StatusUnknown))
 	}
 	var running, unknown int
 	for i := range list {
@@ -114,7 +114,7 @@ func (inv *invocation) prune(ctx context.Context, o *pruneOptions, filter runs.F
 	return nil
 }
 
-func (inv *invocation) removeRun(ctx context.Context, store *runs.Store, r *runs.Run, task bool) error {
+func (inv *invocation) removeRun(ctx context.Context, store *runs.Records, r *runs.Run, task bool) error {
 	if err := store.Remove(ctx, r, r.Status == runs.StatusUnknown); err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (inv *invocation) reportRuns(ctx context.Context, o *runFilter, filter runs
 	}
 	options := runsreport.Options{
 		Now: time.Now(), Root: store.Root, Filter: shellLine(o.words()),
-		Entries: func(run *runs.Run) iter.Seq2[runs.Entry, error] { return inv.entriesOf(ctx, run) },
+		Events: func(run *runs.Run) iter.Seq2[runs.Event, error] { return inv.entriesOf(ctx, run) },
 		Command: func(run *runs.Run) string {
 			words := []string{program, "runs", "events", "--text"}
 			if o.root != "" {
@@ -153,12 +153,12 @@ func writePrivate(path string, force bool, write func(io.Writer) error) error {
 
 // entriesOf reads the conversation of a run: its events or, where another program
 // wrote the record, its prompt and what the agent's output says. It ends with ctx.
-func (inv *invocation) entriesOf(ctx context.Context, run *runs.Run) iter.Seq2[runs.Entry, error] {
-	return func(yield func(runs.Entry, error) bool) {
+func (inv *invocation) entriesOf(ctx context.Context, run *runs.Run) iter.Seq2[runs.Event, error] {
+	return func(yield func(runs.Event, error) bool) {
 		y := &yielder{ctx: ctx, yield: yield}
 		err := inv.yieldEntries(run, y)
 		if err != nil && !y.stopped {
-			yield(runs.Entry{}, err)
+			yield(runs.Event{}, err)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (inv *invocation) yieldEntries(run *runs.Run, y *yielder) error {
 	file, err := run.Open(runs.FileEvents)
 	if err == nil {
 		defer file.Close()
-		return runs.ReadEntries(file, y.entry)
+		return runs.ReadEvents(file, y.entry)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || run.EventsPath != "" {
 		return cause(err)
@@ -192,18 +192,18 @@ func (inv *invocation) yieldEntries(run *runs.Run, y *yielder) error {
 // yielder hands on what a conversation printer gets.
 type yielder struct {
 	ctx     context.Context
-	yield   func(runs.Entry, error) bool
+	yield   func(runs.Event, error) bool
 	stopped bool // nothing more may be handed on
 }
 
-func (y *yielder) entry(e *runs.Entry) error {
+func (y *yielder) entry(e *runs.Event) error {
 	if y.stopped = y.stopped || y.ctx.Err() != nil || !y.yield(*e, nil); y.stopped {
 		return errStopped
 	}
 	return nil
 }
 
-func (y *yielder) event(e *agent.Event) error { return y.entry(&runs.Entry{Event: *e}) }
+func (y *yielder) event(e *agent.Event) error { return y.entry(&runs.Event{Event: *e}) }
 
 func (y *yielder) end() error { return nil }
 

@@ -72,7 +72,7 @@ type runFile struct {
 	Size int64  `json:"size"`
 }
 
-func (inv *invocation) runDetails(ctx context.Context, store *runs.Store, run *runs.Run) (*runDetails, error) {
+func (inv *invocation) runDetails(ctx context.Context, store *runs.Records, run *runs.Run) (*runDetails, error) {
 	d := &runDetails{
 		listedRun: listed([]runs.Run{*run})[0],
 		Before:    []relatedRun{}, After: []relatedRun{}, Started: []relatedRun{}, Files: filesOf(run.Dir),

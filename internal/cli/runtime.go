@@ -102,13 +102,13 @@ type listedSession struct {
 
 // sessionRunner returns a runner that selects as sessions do in a directory.
 func (inv *invocation) sessionRunner(dir string, warn func(string)) *runner.Runner {
-	choices, warnings := control.FindChoices(inv.env.Environ, dir, inv.stored.registry)
+	choices, warnings := control.FindRuntimeOverrides(inv.env.Environ, dir, inv.stored.registry)
 	r := inv.runner(warn)
 	r.Workdir = dir
 	for _, line := range warnings {
 		warn(oneWord(line))
 	}
-	return control.WithChoices(r, choices)
+	return control.WithRuntimeOverrides(r, choices)
 }
 
 func (inv *invocation) listRuntimes(ctx context.Context) error {

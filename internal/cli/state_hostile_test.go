@@ -68,15 +68,15 @@ var stateFiles = map[string]stateFile{
 	"session log":    {path: "0123abcd/events.1.ndjson", use: useServed},
 	"session output": {path: "0123abcd/log", use: useServed},
 	"cooldown": {path: "one.json", use: func(_ context.Context, dir string) error {
-		s := fallback.NewStore(dir)
-		_, _, err := s.Load("one", time.Now())
+		s := fallback.NewCooldowns(dir)
+		_, _, err := s.Get("one", time.Now())
 		_, listErr := s.List(time.Now())
 		now := time.Now()
-		putErr := s.Put(fallback.Rest{Runtime: "one", Kind: agent.KindOf(agent.ErrQuota), Since: now, Until: now.Add(time.Hour)})
+		putErr := s.Put(fallback.Cooldown{Runtime: "one", Kind: agent.KindOf(agent.ErrQuota), Since: now, Until: now.Add(time.Hour)})
 		return errors.Join(err, listErr, putErr)
 	}},
 	"runtime choice": {path: "work/.gastown/runtime.json", use: func(_ context.Context, dir string) error {
-		_, warnings := control.FindChoices(nil, filepath.Join(dir, "work"), new(registry.Registry))
+		_, warnings := control.FindRuntimeOverrides(nil, filepath.Join(dir, "work"), new(registry.Registry))
 		if len(warnings) > 0 {
 			return errors.New(strings.Join(warnings, "\n"))
 		}
@@ -104,7 +104,7 @@ var stateFiles = map[string]stateFile{
 }
 
 func useRuns(ctx context.Context, dir string) error {
-	store := &runs.Store{Root: dir}
+	store := &runs.Records{Root: dir}
 	list, problems, err := store.List(ctx, runs.Filter{})
 	errs := append(problems, err)
 	_, err = store.Find(ctx, "latest")
@@ -118,21 +118,21 @@ func useRuns(ctx context.Context, dir string) error {
 				continue
 			}
 			if err == nil {
-				err = errors.Join(ignoreDamage(runs.ReadEntries(f, func(*runs.Entry) error { return nil })), f.Close())
+				err = errors.Join(ignoreDamage(runs.ReadEvents(f, func(*runs.Event) error { return nil })), f.Close())
 			}
 			errs = append(errs, err)
 		}
 	}
 	recording, err := store.Record(ctx, agent.Recordable{
 		Start:   agent.Start{Runtime: "one", Path: "/bin/one", Workdir: "/"},
-		Request: agent.Request{Prompt: "x", Place: agent.Place{Project: "demo", Task: aTask}},
+		Request: agent.Request{Prompt: "x", Labels: agent.Labels{Project: "demo", Task: aTask}},
 		Warn:    func(line string) { errs = append(errs, errors.New(line)) },
 	})
 	errs = append(errs, err)
 	if recording.End != nil {
 		errs = append(errs, recording.End(ctx, agent.Result{Text: "answer"}, nil))
 	}
-	errs = append(errs, store.RemoveRests(context.Background(), runs.Filter{}, false))
+	errs = append(errs, store.RemoveStale(context.Background(), runs.Filter{}, false))
 	for i := range list {
 		errs = append(errs, store.Remove(context.Background(), &list[i], true))
 	}

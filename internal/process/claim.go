@@ -30,7 +30,7 @@ type Claim struct {
 // ClaimFolder claims a folder that this process has just made: a file in it names
 // the process, which holds a lock on the file. Programs that the process starts
 // do not inherit the lock. The file goes with the folder. Without a claim a folder
-// is never taken for abandoned.
+// is never taken for stale.
 func ClaimFolder(folder *os.Root) (*Claim, error) {
 	f, err := folder.OpenFile(ClaimName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -92,12 +92,12 @@ func (c *Claim) Release() {
 	}
 }
 
-// Abandoned reports whether a folder is abandoned: claimed by a process of this
+// StaleClaim reports whether a folder is stale: claimed by a process of this
 // user, in this boot and PID namespace, that is dead. Then it returns the PID that
 // the process had and holds the claim until release is called. A folder without a
-// claim, or with one of which nothing is known here, is not abandoned; it may be
+// claim, or with one of which nothing is known here, is not stale; it may be
 // in use by another machine that shares the file system.
-func Abandoned(folder *os.Root) (owner int, release func(), ok bool) {
+func StaleClaim(folder *os.Root) (owner int, release func(), ok bool) {
 	f, err := openClaim(folder)
 	if err != nil {
 		return 0, nil, false

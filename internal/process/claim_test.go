@@ -27,19 +27,19 @@ func openRoot(t *testing.T, dir string) *os.Root {
 	return root
 }
 
-func abandoned(t *testing.T, root *os.Root) int {
+func staleOwner(t *testing.T, root *os.Root) int {
 	t.Helper()
-	owner, release, ok := Abandoned(root)
+	owner, release, ok := StaleClaim(root)
 	if ok {
-		if _, _, again := Abandoned(root); again {
-			t.Error("two have found it abandoned at once")
+		if _, _, again := StaleClaim(root); again {
+			t.Error("two have found it stale at once")
 		}
 		release()
 	}
 	return owner
 }
 
-func TestFolderIsAbandonedWhenItsOwnerIsDead(t *testing.T) {
+func TestFolderIsStaleWhenItsOwnerIsDead(t *testing.T) {
 	t.Parallel()
 	dir, ids := t.TempDir(), t.TempDir()
 	root := openRoot(t, dir)
@@ -55,16 +55,16 @@ func TestFolderIsAbandonedWhenItsOwnerIsDead(t *testing.T) {
 	heir := reported(t, ids+"/child")
 	defer heir.kill()
 	reported(t, ids+"/owner")
-	if owner := abandoned(t, root); owner != 0 {
-		t.Error("it is abandoned while its owner lives")
+	if owner := staleOwner(t, root); owner != 0 {
+		t.Error("it is stale while its owner lives")
 	}
 	kill(claiming)
-	if owner := abandoned(t, root); owner != claiming.Process.Pid || !heir.alive() {
-		t.Errorf("abandoned by %d, want %d; the child is alive: %v", owner, claiming.Process.Pid, heir.alive())
+	if owner := staleOwner(t, root); owner != claiming.Process.Pid || !heir.alive() {
+		t.Errorf("stale of %d, want %d; the child is alive: %v", owner, claiming.Process.Pid, heir.alive())
 	}
 }
 
-func TestFolderIsNotAbandonedInDoubt(t *testing.T) {
+func TestFolderIsNotStaleInDoubt(t *testing.T) {
 	t.Parallel()
 	own, _ := parseOwner(owner())
 	const absent = 1 << 22
@@ -98,15 +98,15 @@ func TestFolderIsNotAbandonedInDoubt(t *testing.T) {
 			if err := test.arrange(filepath.Join(dir, ClaimName)); err != nil {
 				t.Fatal(err)
 			}
-			if owner := abandoned(t, openRoot(t, dir)); owner != test.want {
-				t.Errorf("abandoned by %d, want %d", owner, test.want)
+			if owner := staleOwner(t, openRoot(t, dir)); owner != test.want {
+				t.Errorf("stale of %d, want %d", owner, test.want)
 			}
 		})
 	}
 }
 
 // A lock alone keeps a folder: whoever holds it may be unknown here.
-func TestLockedFolderIsNotAbandoned(t *testing.T) {
+func TestLockedFolderIsNotStale(t *testing.T) {
 	t.Parallel()
 	own, _ := parseOwner(owner())
 	root := openRoot(t, t.TempDir())
@@ -121,12 +121,12 @@ func TestLockedFolderIsNotAbandoned(t *testing.T) {
 	if err := mine.file.Truncate(int64(len(dead))); err != nil {
 		t.Fatal(err)
 	}
-	if owner := abandoned(t, root); owner != 0 {
-		t.Error("it is abandoned")
+	if owner := staleOwner(t, root); owner != 0 {
+		t.Error("it is stale")
 	}
 	mine.Release()
-	if owner := abandoned(t, root); owner != 1<<22 {
-		t.Errorf("abandoned by %d", owner)
+	if owner := staleOwner(t, root); owner != 1<<22 {
+		t.Errorf("stale of %d", owner)
 	}
 }
 

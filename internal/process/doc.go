@@ -108,29 +108,29 @@
 // the superuser. What is to be killed and has others come after it is stopped first,
 // so that it keeps its place until nothing of it can fork.
 //
-// # Leftovers
+// # Stale processes
 //
 // A program that is killed, or that ends by a panic in a goroutine of its own,
 // sweeps nothing. On Linux its agents get SIGTERM then, and what ignores signals,
-// or gets none, lives on. [Leftovers] finds it: processes of this user
+// or gets none, lives on. [StaleProcesses] finds it: processes of this user
 //
 //   - that claim to be of dead owners: all that the tag names are of this boot and
 //     PID namespace and dead or, without a tag, the mark names one that is dead and
 //     whose run was not within another one,
 //   - and have the parent that an orphan of such an owner gets: init, a child of
 //     init or one that is older than the owner, but not a live owner; the leader of
-//     their session has ended or is a leftover,
+//     their session has ended or is stale,
 //   - and, born after that owner, what is a child of such a process or in its
 //     session.
 //
 // An owner is dead when no process has its PID and start time. What has the tag or
 // the mark of a live owner is left to it, and so is what has a tag of another boot
 // or namespace. This process, its ancestors and what shares a run with it are never
-// leftovers. [EndLeftovers] signals them as members of a run are signalled.
+// stale processes. [EndStaleProcesses] signals them as members of a run are signalled.
 //
 // A program notes in the folders of its runs that they are its own and holds a
 // lock on the note, see [ClaimFolder]. The kernel drops the lock with the process,
-// and [Abandoned] tells by it, by boot, namespace, PID and start time, never by
+// and [StaleClaim] tells by it, by boot, namespace, PID and start time, never by
 // age, that nobody uses a folder any more.
 //
 // # Limits
@@ -151,7 +151,7 @@
 // it adopts is of its own runs.
 //
 // macOS has no mark, no subreaper and no signal at the end of the parent: agents
-// outlive an owner that is killed, until somebody calls [EndLeftovers]. A daemon
+// outlive an owner that is killed, until somebody calls [EndStaleProcesses]. A daemon
 // that clears its environment before the first look is lost there, and so is one
 // whose environment the system does not show, as it does with its own programs.
 // Between the look at a process and the signal to it there is a window of

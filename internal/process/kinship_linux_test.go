@@ -114,7 +114,7 @@ func TestSweepSparesTheRunsOfOthers(t *testing.T) {
 
 // What a dead owner left does not make doctor end the run of a live one, and goes
 // itself.
-func TestLeftoversSpareTheRunsOfLiveOwners(t *testing.T) {
+func TestStaleProcessesExcludeRunsOfLiveOwners(t *testing.T) {
 	t.Parallel()
 	for name := range hostile("") {
 		t.Run(name, func(t *testing.T) {
@@ -125,11 +125,11 @@ func TestLeftoversSpareTheRunsOfLiveOwners(t *testing.T) {
 			live, spared := victims(t, dir)
 			await(dir + "/done")
 			kill(owner)
-			if _, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil {
+			if _, survived, err := EndStaleProcesses(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil {
 				t.Errorf("survived: %v, %v", survived, err)
 			}
 			spared(t)
-			if ended, _, err := EndLeftovers(t.Context(), live); len(ended) > 0 || err != nil {
+			if ended, _, err := EndStaleProcesses(t.Context(), live); len(ended) > 0 || err != nil {
 				t.Errorf("ended %v of a live owner, %v", ended, err)
 			}
 			spared(t)
@@ -153,7 +153,7 @@ func TestMarkOfADeadOwnerRecruitsNobody(t *testing.T) {
 	who := reported(t, dir+"/bystander")
 	await(dir + "/done")
 	kill(owner)
-	if _, _, err := EndLeftovers(t.Context(), owner.Process.Pid); err != nil || !who.alive() {
+	if _, _, err := EndStaleProcesses(t.Context(), owner.Process.Pid); err != nil || !who.alive() {
 		t.Errorf("%v; the bystander lives: %v", err, who.alive())
 	}
 }
@@ -187,7 +187,7 @@ func TestMarksOfNestedRuns(t *testing.T) {
 }
 
 // The number of a process that has ended can become that of a thread. What the
-// process was is dead all the same, and what it has left is a leftover.
+// process was is dead all the same, and what it has left is stale.
 func TestThreadIsNoProcess(t *testing.T) {
 	t.Parallel()
 	threads := make(chan int)

@@ -44,10 +44,10 @@ type Spec struct {
 	// by then. It may be nil.
 	Started func(pid int, identity string)
 
-	// Litter names directories in Dir, one path element each, that are removed
+	// EmptyDirs names directories in Dir, one path element each, that are removed
 	// at the end if they were absent at the start and are empty. While several
 	// runs of this program have the same Dir, the last one removes them.
-	Litter []string
+	EmptyDirs []string
 }
 
 // An Exit says how a process ended.
@@ -95,8 +95,8 @@ type Process struct {
 	grace  time.Duration
 	settle time.Duration
 
-	litter litter
-	detach func() bool // from the context
+	emptyDirs emptyDirs
+	detach    func() bool // from the context
 
 	stopOnce sync.Once
 	stopping chan struct{} // closed by Stop
@@ -147,18 +147,18 @@ func begin(ctx context.Context, s Spec) (*Process, error) {
 	if err := s.check(); err != nil {
 		return nil, &StartError{err}
 	}
-	litter, err := watchLitter(s.Dir, s.Litter)
+	litter, err := watchEmptyDirs(s.Dir, s.EmptyDirs)
 	if err != nil {
 		return nil, &StartError{err}
 	}
 	p := &Process{
-		grace:    orDefault(s.Grace, defaultGrace),
-		settle:   orDefault(s.Settle, defaultSettle),
-		stopping: make(chan struct{}),
-		endTools: make(chan chan struct{}),
-		exited:   make(chan struct{}),
-		done:     make(chan struct{}),
-		litter:   litter,
+		grace:     orDefault(s.Grace, defaultGrace),
+		settle:    orDefault(s.Settle, defaultSettle),
+		stopping:  make(chan struct{}),
+		endTools:  make(chan chan struct{}),
+		exited:    make(chan struct{}),
+		done:      make(chan struct{}),
+		emptyDirs: litter,
 	}
 	if err := p.start(s); err != nil {
 		litter.remove()
@@ -212,7 +212,7 @@ func (p *Process) Wait() (Exit, error) {
 // supervise brings the run to its end.
 func (p *Process) supervise() {
 	defer close(p.done)
-	defer p.litter.remove()
+	defer p.emptyDirs.remove()
 	defer p.detach()
 	stopped := !p.serve()
 	if stopped {

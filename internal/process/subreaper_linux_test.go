@@ -229,7 +229,7 @@ func leak(s step) {
 	runAll := func() {
 		for range 20 {
 			ok := Spec{Path: executable(), Args: fakeArgs(nil), Env: os.Environ(), Dir: s.Text,
-				Stdin: "x", Stdout: &bytes.Buffer{}, Files: [][]byte{{1}}, Litter: []string{"x"}}
+				Stdin: "x", Stdout: &bytes.Buffer{}, Files: [][]byte{{1}}, EmptyDirs: []string{"x"}}
 			if exit, err := Run(testContext, ok); err != nil || exit != (Exit{}) {
 				wrong("got %+v, %v", exit, err)
 			}

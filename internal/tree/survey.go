@@ -37,12 +37,12 @@ type Survey struct {
 // listed.
 type Folder struct {
 	Path    string
-	Entries []Entry // in the order of the file system
-	Err     error   // why it cannot be listed, which ends with its Entries
+	Entries []File // in the order of the file system
+	Err     error  // why it cannot be listed, which ends with its Entries
 }
 
-// An Entry is one of a folder.
-type Entry struct {
+// A File is an entry of a folder.
+type File struct {
 	Name string
 	Type fs.FileMode // as of fs.DirEntry
 }
@@ -184,7 +184,7 @@ func (s *Survey) walk(ctx context.Context, root string) error {
 type listing struct {
 	entries int
 	folders []string // paths
-	found   []Entry
+	found   []File
 	err     error
 }
 
@@ -204,7 +204,7 @@ func (s *Survey) list(ctx context.Context, level []string) []listing {
 			add := func(name []byte, kind fs.FileMode) bool {
 				into.entries++
 				if s.names.match(name) {
-					into.found = append(into.found, Entry{string(name), kind})
+					into.found = append(into.found, File{string(name), kind})
 				}
 				if kind.IsDir() {
 					if path := dir + string(name); !s.roots[path] {

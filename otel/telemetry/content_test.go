@@ -70,7 +70,7 @@ func TestSecretsAreMasked(t *testing.T) {
 				talk(b, text, `{"list":["`+escaped+`"],"`+escaped+`":1,"n":{"m":"`+escaped+`"}}`, text, text, text)
 				r := b.record(t.Context(), agent.Recordable{
 					Start:    agent.Start{Runtime: "r-" + secret, Model: "m-" + secret},
-					Request:  agent.Request{Place: agent.Place{Project: secret, Task: secret, Parent: secret, Previous: secret}, Access: agent.Access(secret)},
+					Request:  agent.Request{Labels: agent.Labels{Project: secret, Task: secret, Parent: secret, Previous: secret}, Access: agent.Access(secret)},
 					Environ:  []string{"MY_API_KEY=sk-very-secret", `QUOTED_TOKEN=a"b\c<d>é8`, "OTEL_EXPORTER_OTLP_TRACES_HEADERS=authorization=Bearer collector-pass, x-tenant=tenant-pass"},
 					Provider: secret,
 				})

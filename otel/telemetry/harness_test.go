@@ -186,7 +186,7 @@ func points(m metricdata.Metrics, keys ...attribute.Key) map[string]value {
 func recordable() agent.Recordable {
 	return agent.Recordable{
 		Start:    agent.Start{Runtime: "parrot", Model: "m-large"},
-		Request:  agent.Request{Prompt: "say something", Place: agent.Place{Project: "p", Task: "t", Parent: "up", Previous: "before"}},
+		Request:  agent.Request{Prompt: "say something", Labels: agent.Labels{Project: "p", Task: "t", Parent: "up", Previous: "before"}},
 		Provider: "acme",
 		Environ:  []string{"MY_API_KEY=sk-very-secret"},
 	}

@@ -66,12 +66,12 @@ func (r *Recorder) begin(ctx context.Context, run agent.Recordable) *recording {
 	}
 	rec.labels = []attribute.KeyValue{semconv.GenAIAgentName(rec.runtime), semconv.GenAIProviderNameKey.String(rec.mask.word(provider))}
 	rec.labels = rec.with(rec.labels, semconv.GenAIRequestModelKey, run.Start.Model)
-	rec.labels = rec.with(rec.labels, keyProject, run.Request.Place.Project)
+	rec.labels = rec.with(rec.labels, keyProject, run.Request.Labels.Project)
 
 	rec.start = []attribute.KeyValue{keyAccess.String(rec.mask.word(string(access(run.Request))))}
-	rec.start = rec.with(rec.start, keyTask, run.Request.Place.Task)
-	rec.start = rec.with(rec.start, keyParentRun, run.Request.Place.Parent)
-	rec.start = rec.with(rec.start, keyPreviousRun, run.Request.Place.Previous)
+	rec.start = rec.with(rec.start, keyTask, run.Request.Labels.Task)
+	rec.start = rec.with(rec.start, keyParentRun, run.Request.Labels.Parent)
+	rec.start = rec.with(rec.start, keyPreviousRun, run.Request.Labels.Previous)
 	if len(run.Request.Schema) > 0 {
 		rec.start = append(rec.start, semconv.GenAIOutputTypeJSON)
 	}

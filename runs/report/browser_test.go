@@ -261,10 +261,10 @@ func TestHostileTextStaysText(t *testing.T) {
 		list = append(list, run)
 	}
 	b.open(pageFile(t, list, Options{
-		Entries: func(run *runs.Run) iter.Seq2[runs.Entry, error] {
+		Events: func(run *runs.Run) iter.Seq2[runs.Event, error] {
 			raw := agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "raw", Name: run.Error, Input: json.RawMessage(run.Error)}}
-			return func(yield func(runs.Entry, error) bool) {
-				_ = yield(runs.Entry{Time: madeAt, Event: raw}, nil)
+			return func(yield func(runs.Event, error) bool) {
+				_ = yield(runs.Event{Time: madeAt, Event: raw}, nil)
 				hostileEntries(run.Error)(yield)
 			}
 		},

@@ -95,7 +95,7 @@ type conversation struct {
 }
 
 // readConversation reads the entries of a run.
-func readConversation(entries iter.Seq2[runs.Entry, error], start time.Time, limit int) *conversation {
+func readConversation(entries iter.Seq2[runs.Event, error], start time.Time, limit int) *conversation {
 	c := &conversation{limit: limit, start: start, calls: map[string]*item{}, names: map[string]string{}}
 	for entry, err := range entries {
 		if err != nil {
@@ -115,7 +115,7 @@ func readConversation(entries iter.Seq2[runs.Entry, error], start time.Time, lim
 	return c
 }
 
-func (c *conversation) add(entry *runs.Entry) {
+func (c *conversation) add(entry *runs.Event) {
 	at := max(entry.Time.Sub(c.start).Milliseconds(), 0)
 	if entry.Time.IsZero() {
 		at, c.Untimed = c.last, true
@@ -181,7 +181,7 @@ func fitted(s string, room int) string {
 }
 
 // addText adds a text, or joins what continues one to it.
-func (c *conversation) addText(i *item, entry *runs.Entry) {
+func (c *conversation) addText(i *item, entry *runs.Event) {
 	o := c.open
 	if o == nil || !entry.Delta || o.Kind != i.Kind || o.message != entry.MessageID || o.Subagent != i.Subagent {
 		c.close()
@@ -260,7 +260,7 @@ func (c *conversation) addResult(result *item, tool *agent.Tool) {
 }
 
 // addSession adds the session's ID and model where they are not those of before.
-func (c *conversation) addSession(i *item, entry *runs.Entry) {
+func (c *conversation) addSession(i *item, entry *runs.Event) {
 	i.Text = line(entry.SessionID, 200)
 	if entry.Model != "" {
 		i.Text += ", model " + line(entry.Model, 200)
@@ -273,7 +273,7 @@ func (c *conversation) addSession(i *item, entry *runs.Entry) {
 
 // addEnd adds the end of a turn. A final answer that was said before is not
 // repeated.
-func (c *conversation) addEnd(i *item, entry *runs.Entry) {
+func (c *conversation) addEnd(i *item, entry *runs.Event) {
 	c.close()
 	if entry.Interrupted {
 		i.Failure = "interrupted"

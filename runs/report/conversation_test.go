@@ -14,10 +14,10 @@ import (
 )
 
 // entriesOf are events a second apart.
-func entriesOf(events ...agent.Event) iter.Seq2[runs.Entry, error] {
-	return func(yield func(runs.Entry, error) bool) {
+func entriesOf(events ...agent.Event) iter.Seq2[runs.Event, error] {
+	return func(yield func(runs.Event, error) bool) {
 		for i, e := range events {
-			if !yield(runs.Entry{Time: madeAt.Add(time.Duration(i) * time.Second), Event: e}, nil) {
+			if !yield(runs.Event{Time: madeAt.Add(time.Duration(i) * time.Second), Event: e}, nil) {
 				return
 			}
 		}
@@ -102,9 +102,9 @@ func TestConversation(t *testing.T) {
 
 func TestDamagedRecordShowsWhatThereIs(t *testing.T) {
 	t.Parallel()
-	c := readConversation(func(yield func(runs.Entry, error) bool) {
-		_ = yield(runs.Entry{Event: agent.Event{Kind: agent.KindText, Text: "half"}}, nil) &&
-			yield(runs.Entry{}, errors.New("line 2 is damaged\x1b[2J"))
+	c := readConversation(func(yield func(runs.Event, error) bool) {
+		_ = yield(runs.Event{Event: agent.Event{Kind: agent.KindText, Text: "half"}}, nil) &&
+			yield(runs.Event{}, errors.New("line 2 is damaged\x1b[2J"))
 	}, madeAt, 1<<20)
 	if len(c.Items) != 1 || c.Problem != "line 2 is damaged␛[2J" || !c.Untimed {
 		t.Errorf("%+v", c)
@@ -115,13 +115,13 @@ func TestDamagedRecordShowsWhatThereIs(t *testing.T) {
 func TestLongDamagedRecordIsBounded(t *testing.T) {
 	t.Parallel()
 	const limit = 40_000
-	c := readConversation(func(yield func(runs.Entry, error) bool) {
+	c := readConversation(func(yield func(runs.Event, error) bool) {
 		for range 1000 {
-			if !yield(runs.Entry{Time: madeAt, Event: agent.Event{Kind: agent.KindWarning, Text: strings.Repeat("x", 1900)}}, nil) {
+			if !yield(runs.Event{Time: madeAt, Event: agent.Event{Kind: agent.KindWarning, Text: strings.Repeat("x", 1900)}}, nil) {
 				return
 			}
 		}
-		yield(runs.Entry{}, errors.New(strings.Repeat("<", 1000)))
+		yield(runs.Event{}, errors.New(strings.Repeat("<", 1000)))
 	}, madeAt, limit)
 	text, err := json.Marshal(c)
 	if err != nil || len(text) > limit || len(c.ending) == 0 {

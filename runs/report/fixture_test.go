@@ -92,12 +92,12 @@ func exampleFailure(run *runs.Info, n int) {
 }
 
 // exampleEntries is a conversation of the given run.
-func exampleEntries(run *runs.Run) iter.Seq2[runs.Entry, error] {
+func exampleEntries(run *runs.Run) iter.Seq2[runs.Event, error] {
 	at := run.StartTime
-	var entries []runs.Entry
+	var entries []runs.Event
 	add := func(after time.Duration, e agent.Event) {
 		at = at.Add(after)
-		entries = append(entries, runs.Entry{Time: at, Event: e})
+		entries = append(entries, runs.Event{Time: at, Event: e})
 	}
 	tool := func(after, took time.Duration, id, name string, input any, output string, code int) {
 		text, _ := json.Marshal(input)
@@ -129,21 +129,21 @@ func exampleEntries(run *runs.Run) iter.Seq2[runs.Entry, error] {
 		text = run.Error
 	}
 	add(s, agent.Event{Kind: agent.KindResult, Failed: failed, Text: text})
-	return func(yield func(runs.Entry, error) bool) {
+	return func(yield func(runs.Event, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {
 				return
 			}
 		}
 		if run.Status == runs.StatusCrashed {
-			yield(runs.Entry{}, errors.New("the last line is cut off"))
+			yield(runs.Event{}, errors.New("the last line is cut off"))
 		}
 	}
 }
 
 func exampleOptions() Options {
 	return Options{
-		Now: madeAt, Root: "/home/ada/.local/state/bus-agent/runs", Entries: exampleEntries,
+		Now: madeAt, Root: "/home/ada/.local/state/bus-agent/runs", Events: exampleEntries,
 		Command: func(run *runs.Run) string { return "bus-agent runs tail " + run.RunID },
 	}
 }

@@ -43,8 +43,8 @@ type Options struct {
 	// MaxConversations is how many bytes their conversations take, those of the
 	// newest runs; 0 means DefaultConversations, and below 0 there are none.
 	MaxConversations int
-	// Entries reads the conversation of a run; nil where there are none.
-	Entries func(run *runs.Run) iter.Seq2[runs.Entry, error]
+	// Events reads the conversation of a run; nil where there are none.
+	Events func(run *runs.Run) iter.Seq2[runs.Event, error]
 	// Command is the command that shows the conversation of a run.
 	Command func(run *runs.Run) string
 }
@@ -100,7 +100,7 @@ const conversationPart = 10
 // readConversations reads those of the newest runs, as many as there is room for.
 // One that is too large on its own does not take the place of others.
 func readConversations(list []runs.Run, o *Options) []stored {
-	if o.Entries == nil {
+	if o.Events == nil {
 		return nil
 	}
 	var all []stored
@@ -110,7 +110,7 @@ func readConversations(list []runs.Run, o *Options) []stored {
 		if left <= 0 {
 			break
 		}
-		c := readConversation(o.Entries(run), run.StartTime, part)
+		c := readConversation(o.Events(run), run.StartTime, part)
 		if len(c.Items) == 0 && c.Problem == "" {
 			all = append(all, stored{})
 			continue

@@ -73,7 +73,7 @@ func hostileRun(text string) runs.Info {
 	}
 }
 
-func hostileEntries(text string) iter.Seq2[runs.Entry, error] {
+func hostileEntries(text string) iter.Seq2[runs.Event, error] {
 	quoted, _ := json.Marshal(map[string]string{text: text})
 	tool := &agent.Tool{ID: text, Name: text, Input: quoted, Output: agent.Plain(text)}
 	var events []agent.Event
@@ -97,7 +97,7 @@ func TestNothingOfAgentsBecomesMarkup(t *testing.T) {
 	}
 	page := write(t, list, Options{
 		Filter: strings.Join(hostile, ""), Root: strings.Join(hostile, ""), MaxRuns: len(list) - 1,
-		Entries: func(run *runs.Run) iter.Seq2[runs.Entry, error] { return hostileEntries(run.RunID) },
+		Events:  func(run *runs.Run) iter.Seq2[runs.Event, error] { return hostileEntries(run.RunID) },
 		Command: func(run *runs.Run) string { return run.RunID },
 	})
 	if i := strings.IndexFunc(page, acts); i >= 0 {
@@ -145,8 +145,8 @@ func TestHostileMetadataIsBounded(t *testing.T) {
 		run := hostileRun(text)
 		run.Status, run.Warnings = runs.StatusFailed, slices.Repeat([]string{text}, 1000)
 		data, markup := takeApart(t, write(t, []runs.Info{run}, Options{
-			Entries: func(*runs.Run) iter.Seq2[runs.Entry, error] {
-				return func(yield func(runs.Entry, error) bool) { yield(runs.Entry{}, errors.New(text)) }
+			Events: func(*runs.Run) iter.Seq2[runs.Event, error] {
+				return func(yield func(runs.Event, error) bool) { yield(runs.Event{}, errors.New(text)) }
 			},
 			Command: func(run *runs.Run) string { return run.RunID },
 		}))
@@ -193,7 +193,7 @@ func TestHostileTextSurvivesInConversations(t *testing.T) {
 	t.Parallel()
 	for i, text := range hostile {
 		data, _ := takeApart(t, write(t, []runs.Info{hostileRun(text)}, Options{
-			Entries: func(*runs.Run) iter.Seq2[runs.Entry, error] { return hostileEntries(text) },
+			Events: func(*runs.Run) iter.Seq2[runs.Event, error] { return hostileEntries(text) },
 		}))
 		var c conversation
 		if err := json.Unmarshal([]byte(data["conversation-0"]), &c); err != nil {
@@ -247,7 +247,7 @@ func TestNewestRunsAreOnThePage(t *testing.T) {
 	t.Parallel()
 	list := exampleRuns(DefaultRuns + 1)
 	o := exampleOptions()
-	o.Entries = nil
+	o.Events = nil
 	data, markup := takeApart(t, write(t, list, o))
 	if n := strings.Count(markup, `<tr id="run-`); n != DefaultRuns {
 		t.Errorf("%d rows", n)
@@ -275,7 +275,7 @@ func TestNewestConversationsAreOnThePage(t *testing.T) {
 	list := exampleRuns(24)
 	o := exampleOptions()
 	reads := 0
-	o.Entries = func(*runs.Run) iter.Seq2[runs.Entry, error] {
+	o.Events = func(*runs.Run) iter.Seq2[runs.Event, error] {
 		reads++
 		var events []agent.Event
 		for range 16 {
@@ -321,7 +321,7 @@ func TestTooLargeConversationLeavesTheOthers(t *testing.T) {
 	o := exampleOptions()
 	o.MaxConversations = 500_000
 	large := map[string]bool{list[0].RunID: true}
-	o.Entries = func(run *runs.Run) iter.Seq2[runs.Entry, error] {
+	o.Events = func(run *runs.Run) iter.Seq2[runs.Event, error] {
 		plan := agent.Event{Kind: agent.KindPlan}
 		for range 60 {
 			plan.Plan = append(plan.Plan, agent.PlanStep{Text: strings.Repeat("x", 1000)})

@@ -21,8 +21,8 @@
 // JSON, commands of the user's. Sinks are given by the user, never by a
 // repository. None of them can block or fail a session.
 //
-// # Choice of runtime
+// # Runtime overrides
 //
-// [FindChoices] reads the files runtimes.json and runtime.json, which say which
+// [FindRuntimeOverrides] reads the files runtimes.json and runtime.json, which say which
 // runtime sessions use by default, and nothing else.
 package control

@@ -38,7 +38,7 @@ func (c *Client) stop(ctx context.Context, e Entry, reason string) error {
 			if err := c.gone(ctx, e); err != nil {
 				return err
 			}
-			if err := endLeftovers(ctx, e); err != nil {
+			if err := endStale(ctx, e); err != nil {
 				return err
 			}
 			return c.settle(ctx, e)
@@ -112,12 +112,12 @@ func (c *Client) gone(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// endLeftovers ends what a process has left that held a session and crashed.
-func endLeftovers(ctx context.Context, e Entry) error {
+// endStale ends what a process has left that held a session and crashed.
+func endStale(ctx context.Context, e Entry) error {
 	if e.OwnerPID == 0 {
 		return nil // that would be all owners
 	}
-	_, left, err := process.EndLeftovers(ctx, e.OwnerPID)
+	_, left, err := process.EndStaleProcesses(ctx, e.OwnerPID)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("process %d cannot be ended", left[0].PID)
 	}

@@ -89,7 +89,7 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry,
 	case e.NativeID == "":
 		return Entry{}, agent.Usagef("session %s has ended before its runtime gave it an ID; there is nothing to continue", e.Label())
 	case e.State == session.StateCrashed:
-		if err := endLeftovers(ctx, e); err != nil {
+		if err := endStale(ctx, e); err != nil {
 			return Entry{}, err
 		}
 	}

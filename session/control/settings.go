@@ -61,10 +61,10 @@ type Settings struct {
 
 // A Recording says how a session is recorded, by package runs.
 type Recording struct {
-	Root     string      `json:"root"` // of the runs, absolute
-	Required bool        `json:"required,omitempty"`
-	Preamble bool        `json:"preamble,omitempty"`
-	Place    agent.Place `json:"place,omitzero"`
+	Root     string       `json:"root"` // of the runs, absolute
+	Required bool         `json:"required,omitempty"`
+	Preamble bool         `json:"preamble,omitempty"`
+	Labels   agent.Labels `json:"place,omitzero"`
 }
 
 // Recorder returns what records, nil for nil.
@@ -72,7 +72,7 @@ func (r *Recording) Recorder() agent.Recorder {
 	if r == nil {
 		return nil
 	}
-	return &runs.Store{Root: r.Root, Required: r.Required, Preamble: r.Preamble, AgentVersion: true}
+	return &runs.Records{Root: r.Root, Required: r.Required, Preamble: r.Preamble, AgentVersion: true}
 }
 
 // request returns the request of a session with these settings.
@@ -83,7 +83,7 @@ func (s *Settings) request() agent.Request {
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions, Timeout: s.StartTimeout,
 	}
 	if s.Record != nil {
-		req.Place = s.Record.Place
+		req.Labels = s.Record.Labels
 	}
 	return req
 }

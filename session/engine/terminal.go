@@ -92,9 +92,9 @@ type Program struct {
 	Path string
 	Args []string
 	Env  []string
-	// Litter names directories that the CLI is known to leave in its workdir; those
+	// EmptyDirs names directories that the CLI is known to leave in its workdir; those
 	// that were absent before and are empty at the end are removed.
-	Litter []string
+	EmptyDirs []string
 	// Terminal says how the CLI behaves.
 	Terminal Terminal
 	// SessionID returns the CLI's ID of the session, empty while nobody knows. Nil

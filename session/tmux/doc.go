@@ -21,7 +21,7 @@
 // touched. There is no shell between tmux and the agent. The server is the process
 // of the session and the agent its descendant, with the tag of the run in the
 // environment: what ends the server ends them, and what is left by a program that
-// was killed is found like all leftovers of runs. A person may attach:
+// was killed is found like all stale processes of runs. A person may attach:
 // Options.Started tells the socket, and `tmux -S SOCKET attach` does it.
 //
 // # Readiness

@@ -443,7 +443,7 @@ func TestProgramThatIsKilledIsSweptUp(t *testing.T) {
 	if len(alive(t, dir)) == 0 {
 		t.Error("they ended by themselves, so nothing is proved")
 	}
-	ended, survived, err := process.EndLeftovers(t.Context(), c.Process.Pid)
+	ended, survived, err := process.EndStaleProcesses(t.Context(), c.Process.Pid)
 	if err != nil || len(survived) > 0 {
 		t.Errorf("ended %+v, survived %+v, %v", ended, survived, err)
 	}
@@ -459,9 +459,9 @@ func TestProgramThatIsKilledIsSweptUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	owner, release, ok := process.Abandoned(folder)
+	owner, release, ok := process.StaleClaim(folder)
 	if !ok || owner != c.Process.Pid {
-		t.Fatalf("the folder of the socket is not known to be abandoned: %d, %t", owner, ok)
+		t.Fatalf("the folder of the socket is not known to be stale: %d, %t", owner, ok)
 	}
 	release()
 	if out, err := exec.Command("tmux", "-N", "-S", string(socket), "list-sessions").CombinedOutput(); err == nil {

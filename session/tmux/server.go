@@ -53,13 +53,13 @@ func startServer(ctx context.Context, tmux, dir string, p *engine.Program) (*ser
 	s.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
 		Path: s.tmux,
 		// -D makes it stay a child of ours. No file of configuration is read.
-		Args:   []string{"-D", "-u", "-f", os.DevNull, "-S", s.socket()},
-		Env:    s.env,
-		Dir:    dir,
-		Stdout: &s.said,
-		Stderr: &s.said,
-		Settle: hangUpTime,
-		Litter: p.Litter,
+		Args:      []string{"-D", "-u", "-f", os.DevNull, "-S", s.socket()},
+		Env:       s.env,
+		Dir:       dir,
+		Stdout:    &s.said,
+		Stderr:    &s.said,
+		Settle:    hangUpTime,
+		EmptyDirs: p.EmptyDirs,
 	})
 	if err != nil {
 		s.cleanUp()

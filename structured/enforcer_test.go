@@ -55,7 +55,7 @@ func run(t *testing.T, req agent.Request, play ...func(agent.Request) (agent.Res
 	if req.Prompt == "" && req.Template == "" {
 		req.Prompt = "How is the weather?"
 	}
-	r := Runner{Next: next, Schema: schema}
+	r := Enforcer{Next: next, Schema: schema}
 	result, err := r.Run(t.Context(), req, agent.Output{})
 	return next, result, err
 }
@@ -94,10 +94,10 @@ func TestRunRepairsInTheSession(t *testing.T) {
 			r.Usage = &agent.Usage{Input: 20, Cached: 2, Output: 6, Reasoning: 3, CostUSD: &more}
 		}),
 	}}
-	r := Runner{Next: next, Schema: schema, Warn: func(line string) { told = append(told, line) }}
+	r := Enforcer{Next: next, Schema: schema, Warn: func(line string) { told = append(told, line) }}
 	result, err := r.Run(t.Context(), agent.Request{
 		Runtime: "", Template: "How is {{IT}}?", Vars: map[string]string{"IT": "it"}, Model: "m", Continue: true,
-		Place: agent.Place{Task: "t", Previous: "before"}, Args: []string{"-x"},
+		Labels: agent.Labels{Task: "t", Previous: "before"}, Args: []string{"-x"},
 	}, agent.Output{})
 	if err != nil || result.Text != good || len(next.requests) != 2 {
 		t.Fatalf("%+v, %v", result, err)
@@ -106,7 +106,7 @@ func TestRunRepairsInTheSession(t *testing.T) {
 	words := `required: missing properties: ["degrees"]`
 	if !strings.Contains(second.Prompt, words) || second.Template != "" || second.Resume != "s" || second.Continue ||
 		second.Runtime != "fake" || second.Model != "m" || string(second.Schema) != weather ||
-		second.Place != (agent.Place{Task: "t", Previous: "run-1"}) || !slices.Equal(second.Args, []string{"-x"}) {
+		second.Labels != (agent.Labels{Task: "t", Previous: "run-1"}) || !slices.Equal(second.Args, []string{"-x"}) {
 		t.Errorf("asked again with %+v", second)
 	}
 	warning := "the answer does not follow the schema: " + words + "; asking once more"
@@ -212,7 +212,7 @@ func TestRunTimeout(t *testing.T) {
 	}
 	for _, own := range []time.Duration{0, time.Hour} {
 		next := &turns{play: []func(agent.Request) (agent.Result, error){says(wrong), says(good)}}
-		r := Runner{Next: next, Schema: schema, Timeout: own}
+		r := Enforcer{Next: next, Schema: schema, Timeout: own}
 		if _, err := r.Run(t.Context(), agent.Request{Prompt: "x"}, agent.Output{}); err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestRunMasksSecrets(t *testing.T) {
 	leak := `{"city":"Turku","degrees":"sk-of-the-caller and ` + strings.Repeat("sk-of-the-request ", 100) + `"}`
 	var warned string
 	next := &turns{play: []func(agent.Request) (agent.Result, error){says(leak), says(leak)}}
-	r := Runner{Next: next, Schema: schema, Environ: []string{"MY_API_KEY=sk-of-the-caller"}, Warn: func(line string) { warned = line }}
+	r := Enforcer{Next: next, Schema: schema, Environ: []string{"MY_API_KEY=sk-of-the-caller"}, Warn: func(line string) { warned = line }}
 	_, err = r.Run(t.Context(), agent.Request{Prompt: "x", Env: []string{"OTHER_TOKEN=sk-of-the-request"}}, agent.Output{})
 	for _, text := range []string{err.Error(), warned, next.requests[1].Prompt} {
 		if !strings.Contains(text, `/properties/degrees: type: *** and ***`) || strings.Contains(text, "sk-of") {

@@ -13,62 +13,62 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// Places are where runs have folders of their own.
-type Places struct {
+// Locations are where runs have folders of their own.
+type Locations struct {
 	Workdir string
 	Owned   []Owned
 	// TempDirs are where folders for temporary files are made.
 	TempDirs []string
 }
 
-// A Folder is what a run has left whose process was killed.
-type Folder struct {
+// A StaleFolder is what a run has left whose process was killed.
+type StaleFolder struct {
 	Path  string // absolute
 	What  string // for people, for example "private home"
 	Owner int    // PID that the process had
 	Err   error  // why it could not be removed
 }
 
-// Abandoned lists the private homes and the folders for temporary files that
+// Stale lists the private homes and the folders for temporary files that
 // processes of this user have left that are dead; with an owner other than 0
 // those of the process that had this PID. It changes nothing. Whatever is, or may
 // be, in use is not among them: by another process, in another container, on
 // another machine. A place that cannot be read has nothing. When ctx ends, what was
 // found by then is returned.
-func (p Places) Abandoned(ctx context.Context, owner int) []Folder {
-	return p.abandoned(tree.NewBudget(ctx, sweeping), owner, false)
+func (p Locations) Stale(ctx context.Context, owner int) []StaleFolder {
+	return p.stale(tree.NewBudget(ctx, sweeping), owner, false)
 }
 
 // sweeping is what a sweep may take. It lasts until all is gone: what it does
 // between two looks at its context is little, and what it holds does not grow.
 var sweeping = tree.Limits{Bytes: tree.Default.Bytes, Depth: tree.Default.Depth}
 
-// RemoveAbandoned removes what Abandoned lists, until ctx ends; a further call
+// RemoveStale removes what Stale lists, until ctx ends; a further call
 // continues with the rest. Kept sessions stay, and what homes say of themselves with
-// [Home.Salvage] is added to them.
-func (p Places) RemoveAbandoned(ctx context.Context, owner int) []Folder {
-	return p.abandoned(tree.NewBudget(ctx, sweeping), owner, true)
+// [Home.KeepIfStale] is added to them.
+func (p Locations) RemoveStale(ctx context.Context, owner int) []StaleFolder {
+	return p.stale(tree.NewBudget(ctx, sweeping), owner, true)
 }
 
-func (p Places) abandoned(b *tree.Budget, owner int, remove bool) (all []Folder) {
+func (p Locations) stale(b *tree.Budget, owner int, remove bool) (all []StaleFolder) {
 	seen := map[string]bool{}
 	for _, o := range p.Owned {
 		if o.Home != "" && checkName(o.Home) == nil && !seen[o.Home] {
 			seen[o.Home] = true
-			all = append(all, abandonedHomes(b, p.Workdir, o.Home, owner, remove)...)
+			all = append(all, staleHomes(b, p.Workdir, o.Home, owner, remove)...)
 		}
 	}
 	for _, dir := range p.TempDirs {
 		if !seen[dir] {
 			seen[dir] = true
-			all = append(all, abandonedTemps(b, dir, owner, remove)...)
+			all = append(all, staleTemps(b, dir, owner, remove)...)
 		}
 	}
 	return all
 }
 
-// abandonedHomes looks at the homes below a parent in dir.
-func abandonedHomes(b *tree.Budget, dir, parent string, owner int, remove bool) (found []Folder) {
+// staleHomes looks at the homes below a parent in dir.
+func staleHomes(b *tree.Budget, dir, parent string, owner int, remove bool) (found []StaleFolder) {
 	top, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
@@ -79,11 +79,11 @@ func abandonedHomes(b *tree.Budget, dir, parent string, owner int, remove bool) 
 		return nil
 	}
 	defer base.Close()
-	eachAbandoned(b, base, isHomeName, owner, func(name string, pid int) {
-		f := Folder{Path: filepath.Join(dir, filepath.FromSlash(parent), name), What: "private home", Owner: pid}
+	eachStale(b, base, isHomeName, owner, func(name string, pid int) {
+		f := StaleFolder{Path: filepath.Join(dir, filepath.FromSlash(parent), name), What: "private home", Owner: pid}
 		if remove {
 			unlock := lockWorkdir(b, top)
-			f.Err = salvageHome(b, base, name)
+			f.Err = keepOfStale(b, base, name)
 			unlock()
 			if f.Err == nil {
 				f.Err = removeTree(b, base, name, nil)
@@ -98,17 +98,17 @@ func abandonedHomes(b *tree.Budget, dir, parent string, owner int, remove bool) 
 	return found
 }
 
-// abandonedTemps looks at the folders of runs in a directory for temporary files,
+// staleTemps looks at the folders of runs in a directory for temporary files,
 // which are folders for temporary files or parents of homes.
-func abandonedTemps(b *tree.Budget, dir string, owner int, remove bool) (found []Folder) {
+func staleTemps(b *tree.Budget, dir string, owner int, remove bool) (found []StaleFolder) {
 	base, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
 	}
 	defer base.Close()
 	isTemp := func(name string) bool { return strings.HasPrefix(name, process.TempPrefix) }
-	eachAbandoned(b, base, isTemp, owner, func(name string, pid int) {
-		f := Folder{Path: filepath.Join(dir, name), What: "temporary files", Owner: pid}
+	eachStale(b, base, isTemp, owner, func(name string, pid int) {
+		f := StaleFolder{Path: filepath.Join(dir, name), What: "temporary files", Owner: pid}
 		if remove {
 			f.Err = removeTree(b, base, name, nil)
 		}
@@ -123,15 +123,15 @@ func abandonedTemps(b *tree.Budget, dir string, owner int, remove bool) (found [
 	})
 	slices.Sort(parents)
 	for _, name := range parents {
-		found = append(found, abandonedHomes(b, dir, name, owner, remove)...)
+		found = append(found, staleHomes(b, dir, name, owner, remove)...)
 	}
 	return found
 }
 
-// eachAbandoned calls found with each folder of base that is abandoned, and whose
+// eachStale calls found with each folder of base that is stale, and whose
 // name is accepted, while it is sure to stay so. The owner is as in
-// [Places.Abandoned].
-func eachAbandoned(b *tree.Budget, base *os.Root, accepted func(name string) bool, owner int, found func(name string, owner int)) {
+// [Locations.Stale].
+func eachStale(b *tree.Budget, base *os.Root, accepted func(name string) bool, owner int, found func(name string, owner int)) {
 	var names []string
 	_ = tree.Each(b, base, func(entry fs.DirEntry) error { // what cannot be read has none
 		if entry.IsDir() && accepted(entry.Name()) {
@@ -148,7 +148,7 @@ func eachAbandoned(b *tree.Budget, base *os.Root, accepted func(name string) boo
 		if err != nil {
 			continue
 		}
-		if pid, release, ok := process.Abandoned(folder); ok {
+		if pid, release, ok := process.StaleClaim(folder); ok {
 			if owner == 0 || owner == pid {
 				found(name, pid)
 			}
@@ -159,16 +159,16 @@ func eachAbandoned(b *tree.Budget, base *os.Root, accepted func(name string) boo
 }
 
 // What a run may take to remove what others have left, which is not its own work.
-const abandonedTime = time.Second
+const staleTime = time.Second
 
-var abandonedLimits = tree.Limits{Entries: 1 << 16, Bytes: tree.Default.Bytes, Depth: tree.Default.Depth}
+var staleLimits = tree.Limits{Entries: 1 << 16, Bytes: tree.Default.Bytes, Depth: tree.Default.Depth}
 
-// removeAbandoned removes the homes below base that are abandoned, as far as it gets
+// removeStaleHomes removes the homes below base that are stale, as far as it gets
 // soon. What stays is for the next run, or for a sweep.
-func removeAbandoned(b *tree.Budget, base *os.Root) {
-	ctx, cancel := context.WithTimeout(context.Background(), abandonedTime)
+func removeStaleHomes(b *tree.Budget, base *os.Root) {
+	ctx, cancel := context.WithTimeout(context.Background(), staleTime)
 	defer cancel()
-	part, release := b.Part(ctx, abandonedLimits)
+	part, release := b.Part(ctx, staleLimits)
 	defer release()
-	eachAbandoned(part, base, isHomeName, 0, func(name string, _ int) { _ = removeHome(part, base, name) })
+	eachStale(part, base, isHomeName, 0, func(name string, _ int) { _ = removeHome(part, base, name) })
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestLitterIsRemovedOnlyIfNewAndEmpty(t *testing.T) {
+func TestEmptyDirsAreRemovedOnlyIfNew(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "id")
 	s := agent(t,
@@ -18,7 +18,7 @@ func TestLitterIsRemovedOnlyIfNewAndEmpty(t *testing.T) {
 		step{Do: "link", Text: ".link"},
 		step{Do: "report", Text: file})
 	s.Env = append(s.Env, "TMPDIR="+t.TempDir())
-	s.Litter = []string{".new", ".old", ".full", ".file", ".link", ".never"}
+	s.EmptyDirs = []string{".new", ".old", ".full", ".file", ".link", ".never"}
 	if err := os.Mkdir(filepath.Join(s.Dir, ".old"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +31,13 @@ func TestLitterIsRemovedOnlyIfNewAndEmpty(t *testing.T) {
 	}
 }
 
-func TestLitterIsRemovedByTheLastRun(t *testing.T) {
+func TestEmptyDirsAreRemovedByTheLastRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "id")
 	start := func(steps ...step) *Process {
 		s := agent(t, steps...)
-		s.Dir, s.Litter = dir, []string{".new"}
+		s.Dir, s.EmptyDirs = dir, []string{".new"}
 		p, err := Start(soon(t), s)
 		if err != nil {
 			t.Fatal(err)

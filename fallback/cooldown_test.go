@@ -15,15 +15,15 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-func TestARuntimeThatTrippedRests(t *testing.T) {
+func TestQuotaOrLoginErrorStartsACooldown(t *testing.T) {
 	t.Parallel()
-	for kind, length := range map[error]time.Duration{agent.ErrQuota: QuotaRest, agent.ErrAuthentication: AuthenticationRest} {
+	for kind, length := range map[error]time.Duration{agent.ErrQuota: QuotaCooldown, agent.ErrAuthentication: AuthenticationCooldown} {
 		w := newWorld(t, "alpha", "beta")
 		w.Runtimes = []string{"beta"}
 		w.steps["alpha"] = step{err: kind}
 		w.runs(w.request("alpha"), "alpha", "beta")
-		want := []Rest{{Runtime: "alpha", Kind: agent.KindOf(kind), Reason: "no luck", Since: w.clock.UTC(), Until: w.clock.Add(length).UTC()}}
-		got, err := w.Store.List(w.clock)
+		want := []Cooldown{{Runtime: "alpha", Kind: agent.KindOf(kind), Reason: "no luck", Since: w.clock.UTC(), Until: w.clock.Add(length).UTC()}}
+		got, err := w.Cooldowns.List(w.clock)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v: rests (-want +got):\n%s%v", kind, diff, err)
 		}
@@ -45,7 +45,7 @@ func TestARuntimeThatTrippedRests(t *testing.T) {
 		w.steps["alpha"] = step{}
 		w.runs(w.request("alpha"), "alpha")
 		w.warned()
-		if got, err = w.Store.List(w.clock); err != nil || len(got) != 1 || got[0].Runtime != "beta" {
+		if got, err = w.Cooldowns.List(w.clock); err != nil || len(got) != 1 || got[0].Runtime != "beta" {
 			t.Errorf("%+v, %v", got, err)
 		}
 		w.runs(w.request("beta"), "beta") // there is no other
@@ -54,7 +54,7 @@ func TestARuntimeThatTrippedRests(t *testing.T) {
 
 // When all rest they are tried nevertheless, and those that are not there do not
 // count.
-func TestAllRest(t *testing.T) {
+func TestAllInCooldown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
 	w.Runtimes = []string{"gamma", "beta"}
@@ -66,45 +66,45 @@ func TestAllRest(t *testing.T) {
 	}
 }
 
-func TestHowLongARuntimeRests(t *testing.T) {
+func TestLengthOfACooldown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
-	w.Runtimes, w.Rest = []string{"beta"}, 30*time.Hour
+	w.Runtimes, w.Cooldown = []string{"beta"}, 30*time.Hour
 	w.steps["alpha"] = step{err: agent.ErrAuthentication}
 	w.runs(w.request("alpha"), "alpha", "beta")
 	w.runs(w.request("alpha"), "beta")
 	w.warned("alpha rests until " + w.clock.Add(30*time.Hour).Format("2006-01-02 15:04:05"))
 
-	w.Rest = -1 // then nothing is read or written
-	before, err := w.Store.List(w.clock)
+	w.Cooldown = -1 // then nothing is read or written
+	before, err := w.Cooldowns.List(w.clock)
 	w.clock = w.clock.Add(time.Minute)
 	w.runs(w.request("alpha"), "alpha", "beta")
-	after, _ := w.Store.List(w.clock)
+	after, _ := w.Cooldowns.List(w.clock)
 	if diff := cmp.Diff(before, after); diff != "" || err != nil {
 		t.Errorf("rests (-want +got):\n%s%v", diff, err)
 	}
 }
 
 // Other failures let nobody rest.
-func TestOtherFailuresLetNobodyRest(t *testing.T) {
+func TestOtherErrorsStartNoCooldown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "beta")
 	w.Runtimes = []string{"beta"}
 	w.steps["beta"] = step{err: agent.ErrAgent}
 	w.runs(w.request("alpha"), "(not_installed)", "beta")
-	if entries, err := os.ReadDir(w.Store.dir); !errors.Is(err, os.ErrNotExist) {
+	if entries, err := os.ReadDir(w.Cooldowns.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
 
-func TestFilesOfRests(t *testing.T) {
+func TestCooldownFiles(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s := NewStore(filepath.Join(t.TempDir(), "a", "resting"))
+	s := NewCooldowns(filepath.Join(t.TempDir(), "a", "resting"))
 	if list, err := s.List(now); list != nil || err != nil {
 		t.Errorf("%v, %v", list, err)
 	}
-	rest := Rest{Runtime: "alpha:local", Kind: "quota", Reason: "x", Since: now, Until: now.Add(time.Minute)}
+	rest := Cooldown{Runtime: "alpha:local", Kind: "quota", Reason: "x", Since: now, Until: now.Add(time.Minute)}
 	for range 2 {
 		if err := s.Put(rest); err != nil {
 			t.Fatal(err)
@@ -120,19 +120,19 @@ func TestFilesOfRests(t *testing.T) {
 		}
 	}
 	for at, want := range map[time.Duration]bool{-time.Second: false, 0: true, 59 * time.Second: true, time.Minute: false} {
-		if _, ok, err := s.Load("alpha:local", now.Add(at)); ok != want || err != nil {
+		if _, ok, err := s.Get("alpha:local", now.Add(at)); ok != want || err != nil {
 			t.Errorf("after %v: rests %v, want %v; %v", at, ok, want, err)
 		}
 	}
 	for _, want := range []bool{true, false} {
-		if woken, err := s.Wake("alpha:local"); woken != want || err != nil {
+		if woken, err := s.Clear("alpha:local"); woken != want || err != nil {
 			t.Errorf("woken %v, %v", woken, err)
 		}
 	}
 	for _, token := range []string{"", "../x", "A", "a/b", "a\x00"} {
 		rest.Runtime = token
-		_, _, loadErr := s.Load(token, now)
-		_, wakeErr := s.Wake(token)
+		_, _, loadErr := s.Get(token, now)
+		_, wakeErr := s.Clear(token)
 		if err := s.Put(rest); err == nil || loadErr == nil || wakeErr == nil {
 			t.Errorf("%q is taken for a runtime", token)
 		}
@@ -149,7 +149,7 @@ func TestBadFiles(t *testing.T) {
 		`is about runtime "beta"`: func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "alpha", "beta", 1)), 0o600) },
 		"no reason to rest":       func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "quota", "whim", 1)), 0o600) },
 		"ends before it begins":   func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "2040", "2020", 1)), 0o600) },
-		"more than 65536 bytes":   func(p string) error { return os.WriteFile(p, []byte(good+strings.Repeat(" ", maxRest)), 0o600) },
+		"more than 65536 bytes":   func(p string) error { return os.WriteFile(p, []byte(good+strings.Repeat(" ", maxCooldown)), 0o600) },
 		"not a regular file":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
 		"symbolic link": func(p string) error {
 			elsewhere := filepath.Join(filepath.Dir(p), "elsewhere")
@@ -161,10 +161,10 @@ func TestBadFiles(t *testing.T) {
 	} {
 		w := newWorld(t, "alpha", "beta")
 		w.Runtimes = []string{"beta"}
-		if err := os.MkdirAll(w.Store.dir, 0o700); err != nil {
+		if err := os.MkdirAll(w.Cooldowns.dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := write(filepath.Join(w.Store.dir, "alpha.json")); err != nil {
+		if err := write(filepath.Join(w.Cooldowns.dir, "alpha.json")); err != nil {
 			t.Fatal(err)
 		}
 		w.steps["alpha"] = step{err: agent.ErrTimeout}
@@ -173,7 +173,7 @@ func TestBadFiles(t *testing.T) {
 		if want != "symbolic link" && !strings.Contains(w.warnings[0], want) {
 			t.Errorf("warning %q lacks %q", w.warnings[0], want)
 		}
-		if list, err := w.Store.List(w.clock); len(list) != 0 || err == nil || !strings.Contains(err.Error(), "alpha.json: ") {
+		if list, err := w.Cooldowns.List(w.clock); len(list) != 0 || err == nil || !strings.Contains(err.Error(), "alpha.json: ") {
 			t.Errorf("%s: %v, %v", want, list, err)
 		}
 	}
@@ -189,12 +189,12 @@ func TestNoStateFolder(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.Store = NewStore(filepath.Join(blocked, "resting"))
+	w.Cooldowns = NewCooldowns(filepath.Join(blocked, "resting"))
 	w.runs(w.request("alpha"), "alpha", "beta")
 	w.warned("alpha is taken for awake", "beta is taken for awake", "alpha does not rest: ", "going on with beta", "beta goes on resting")
 
-	w.Store = nil
-	w.Runner.Runner.Environ = append(w.Runner.Runner.Environ, "HOME=nowhere")
+	w.Cooldowns = nil
+	w.Chain.Runner.Environ = append(w.Chain.Runner.Environ, "HOME=nowhere")
 	w.runs(w.request("alpha"), "alpha", "beta")
 	w.warned("no runtime rests: ", "going on with beta")
 }
@@ -216,20 +216,20 @@ func TestDefaultDir(t *testing.T) {
 // Of several writers one wins, and nobody reads half a file.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
-	s := NewStore(filepath.Join(t.TempDir(), "resting"))
+	s := NewCooldowns(filepath.Join(t.TempDir(), "resting"))
 	now := time.Now()
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 15 {
-				rest := Rest{Runtime: "alpha", Kind: "quota", Reason: strings.Repeat("x", 5000), Since: now, Until: now.Add(time.Hour)}
+				rest := Cooldown{Runtime: "alpha", Kind: "quota", Reason: strings.Repeat("x", 5000), Since: now, Until: now.Add(time.Hour)}
 				if err := s.Put(rest); err != nil {
 					t.Error(err)
 				}
-				if _, _, err := s.Load("alpha", now); err != nil {
+				if _, _, err := s.Get("alpha", now); err != nil {
 					t.Error(err)
 				}
-				if _, err := s.Wake("alpha"); err != nil {
+				if _, err := s.Clear("alpha"); err != nil {
 					t.Error(err)
 				}
 				if _, err := s.List(now); err != nil {
@@ -252,18 +252,18 @@ func FuzzRest(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, text []byte) {
-		rest, err := parseRest(text, "alpha")
+		rest, err := parseCooldown(text, "alpha")
 		if err != nil {
 			return
 		}
-		if rest.Runtime != "alpha" || !rest.Until.After(rest.Since) || rest.String() == "" || rest.lasts(rest.Until) || !rest.lasts(rest.Since) {
+		if rest.Runtime != "alpha" || !rest.Until.After(rest.Since) || rest.String() == "" || rest.active(rest.Until) || !rest.active(rest.Since) {
 			t.Errorf("%q is read as %+v", text, rest)
 		}
-		s := NewStore(filepath.Join(t.TempDir(), "resting"))
+		s := NewCooldowns(filepath.Join(t.TempDir(), "resting"))
 		if err := s.Put(rest); err != nil {
 			t.Fatal(err)
 		}
-		again, ok, err := s.Load("alpha", rest.Since)
+		again, ok, err := s.Get("alpha", rest.Since)
 		if err != nil || !ok || !again.Until.Equal(rest.Until) || again.Kind != rest.Kind {
 			t.Errorf("%+v is read again as %+v, %v, %v", rest, again, ok, err)
 		}

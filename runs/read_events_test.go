@@ -15,7 +15,7 @@ import (
 func TestReadEntries(t *testing.T) {
 	t.Parallel()
 	code := 1
-	want := []*Entry{
+	want := []*Event{
 		{Time: start, Event: agent.Event{Kind: KindMessage, Text: "do it"}},
 		{Time: start.Add(time.Second), Event: agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "1", Name: "shell", Input: []byte(`{"command":"ls"}`)}}},
 		{Time: start.Add(1500 * time.Millisecond), Event: agent.Event{Kind: agent.KindToolResult, Failed: true,
@@ -26,8 +26,8 @@ func TestReadEntries(t *testing.T) {
 	for _, entry := range want {
 		text = append(entry.AppendJSON(text), '\n')
 	}
-	read := func(text string) (got []*Entry, err error) {
-		err = ReadEntries(iotest.HalfReader(strings.NewReader(text)), func(e *Entry) error { got = append(got, e); return nil })
+	read := func(text string) (got []*Event, err error) {
+		err = ReadEvents(iotest.HalfReader(strings.NewReader(text)), func(e *Event) error { got = append(got, e); return nil })
 		return got, err
 	}
 	got, err := read(string(text))
@@ -47,10 +47,10 @@ func TestReadEntries(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	n := 0
-	if err := ReadEntries(strings.NewReader(string(text)), func(*Entry) error { n++; return enough }); err != enough || n != 1 {
+	if err := ReadEvents(strings.NewReader(string(text)), func(*Event) error { n++; return enough }); err != enough || n != 1 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if err := ReadEntries(iotest.ErrReader(enough), func(*Entry) error { return nil }); err != enough {
+	if err := ReadEvents(iotest.ErrReader(enough), func(*Event) error { return nil }); err != enough {
 		t.Error(err)
 	}
 	if got, err := read(""); len(got) != 0 || err != nil {
@@ -62,7 +62,7 @@ func TestReadEntries(t *testing.T) {
 func TestReadEntriesLeavesOutALineThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	const most = 100 << 10
-	entry := Entry{Time: start, Event: agent.Event{Kind: agent.KindText, Text: "short"}}
+	entry := Event{Time: start, Event: agent.Event{Kind: agent.KindText, Text: "short"}}
 	short := string(entry.AppendJSON(nil)) + "\n"
 	entry.Text = ""
 	entry.Text = strings.Repeat("x", most-1-len(entry.AppendJSON(nil))-len(`,"text":""`))
@@ -83,7 +83,7 @@ func TestReadEntriesLeavesOutALineThatIsTooLong(t *testing.T) {
 		short + endless:                      {1, "1 of 2, line 2 first"},
 	} {
 		n := 0
-		err := readEntries(strings.NewReader(text), most, maxDamage, func(*Entry) error { n++; return nil })
+		err := readEntries(strings.NewReader(text), most, maxDamage, func(*Event) error { n++; return nil })
 		if n != want.entries || (err == nil) != (want.damage == "") || err != nil && !strings.HasSuffix(err.Error(), want.damage) {
 			t.Errorf("%.20q: %d entries, %v, want %d, %s", text, n, err, want.entries, want.damage)
 		}

@@ -21,7 +21,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestChoices(t *testing.T) {
+func TestRuntimeOverrides(t *testing.T) {
 	t.Parallel()
 	const users = `{"default":"other","runtimes":{"talker":{"bin":"talker","ready":"prompt","delivery":"tmux"},"other":{"bin":"/tmp/evil"},"nobody":{"bin":"x"}}}`
 	for name, c := range map[string]struct {
@@ -60,11 +60,11 @@ func TestChoices(t *testing.T) {
 				write(t, filepath.Join(dir, "rig", ".gastown", "runtime.json"), c.rig)
 			}
 			b := newBench(t, c.environ)
-			choices, warnings := control.FindChoices([]string{"HOME=" + home}, workdir, b.Runner.Registry)
+			choices, warnings := control.FindRuntimeOverrides([]string{"HOME=" + home}, workdir, b.Runner.Registry)
 			if got := strings.Join(warnings, "\n"); !strings.Contains(got, c.warning) || (got == "") != (c.warning == "") {
 				t.Errorf("warnings %q", got)
 			}
-			selection, err := control.WithChoices(b.Runner, choices).Resolve(t.Context(), c.call)
+			selection, err := control.WithRuntimeOverrides(b.Runner, choices).Resolve(t.Context(), c.call)
 			if !errors.Is(err, c.err) || selection.Token != c.token || !strings.HasSuffix(selection.Source, c.source) {
 				t.Errorf("%s by %s, %v", selection.Token, selection.Source, err)
 			}

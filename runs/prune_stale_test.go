@@ -18,9 +18,9 @@ func restInfo(runner string) Info {
 	return info
 }
 
-func TestRestsAreRemoved(t *testing.T) {
+func TestStaleFoldersAreRemoved(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	dir := put(t, store.Root, exampleInfo(0))
 	alive, abroad := process.Self(), "another:1:1:1"
 	gone, kill := liveRun(t, t.TempDir())
@@ -77,11 +77,11 @@ func TestRestsAreRemoved(t *testing.T) {
 				}
 			}
 			for _, filter := range []Filter{{Project: "other"}, {Project: "demo", Task: exampleInfo(5).TaskID}} {
-				if err := store.RemoveRests(t.Context(), filter, true); err != nil || !exists(path) {
+				if err := store.RemoveStale(t.Context(), filter, true); err != nil || !exists(path) {
 					t.Fatalf("%s: a filter removes it that does not choose its task; %v", name, err)
 				}
 			}
-			err := store.RemoveRests(t.Context(), Filter{Project: "demo"}, force)
+			err := store.RemoveStale(t.Context(), Filter{Project: "demo"}, force)
 			if want := c.want || c.forced && force; err != nil || exists(path) == want {
 				t.Errorf("%s, force %v: %v, removed %v, want %v", name, force, err, !want, want)
 			}
@@ -93,7 +93,7 @@ func TestRestsAreRemoved(t *testing.T) {
 			}
 		}
 	}
-	if err := (&Store{Root: filepath.Join(store.Root, "none")}).RemoveRests(t.Context(), Filter{}, false); err != nil {
+	if err := (&Records{Root: filepath.Join(store.Root, "none")}).RemoveStale(t.Context(), Filter{}, false); err != nil {
 		t.Error(err)
 	}
 }
@@ -102,7 +102,7 @@ func TestRestsAreRemoved(t *testing.T) {
 // with folders that may not be written.
 func TestAnInterruptedRemovalLeavesTheRecord(t *testing.T) {
 	t.Parallel()
-	store := &Store{Root: t.TempDir()}
+	store := &Records{Root: t.TempDir()}
 	run, err := ReadRun(put(t, store.Root, exampleInfo(0)))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestAnInterruptedRemovalLeavesTheRecord(t *testing.T) {
 	if err := removeRecord(t.Context(), root, filepath.Base(rest), 1); !errors.Is(err, tree.ErrOver) || !exists(filepath.Join(rest, infoName)) {
 		t.Errorf("%v, the record is there: %v", err, exists(filepath.Join(rest, infoName)))
 	}
-	if err := store.RemoveRests(t.Context(), Filter{}, false); err != nil || exists(rest) {
+	if err := store.RemoveStale(t.Context(), Filter{}, false); err != nil || exists(rest) {
 		t.Error(err)
 	}
 }

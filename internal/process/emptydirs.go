@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// litter removes empty directories that a process left in a directory.
-type litter struct {
+// emptyDirs removes empty directories that a process left in a directory.
+type emptyDirs struct {
 	place place
 	yard  *yard // nil when there is nothing to do
 }
@@ -34,26 +34,26 @@ var yards = struct {
 	at map[place]*yard
 }{at: make(map[place]*yard)}
 
-// watchLitter notes which of the names are absent in dir.
-func watchLitter(dir string, names []string) (litter, error) {
+// watchEmptyDirs notes which of the names are absent in dir.
+func watchEmptyDirs(dir string, names []string) (emptyDirs, error) {
 	if len(names) == 0 {
-		return litter{}, nil
+		return emptyDirs{}, nil
 	}
 	for _, name := range names {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-			return litter{}, fmt.Errorf("litter %q is not the name of a directory", name)
+			return emptyDirs{}, fmt.Errorf("%q in EmptyDirs is not the name of a directory", name)
 		}
 	}
 	fd, err := open(dir)
 	if err != nil {
-		return litter{}, &fs.PathError{Op: "open", Path: dir, Err: err}
+		return emptyDirs{}, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		unix.Close(fd)
-		return litter{}, &fs.PathError{Op: "stat", Path: dir, Err: err}
+		return emptyDirs{}, &fs.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	l := litter{place: place{uint64(stat.Dev), stat.Ino}}
+	l := emptyDirs{place: place{uint64(stat.Dev), stat.Ino}}
 
 	yards.Lock()
 	defer yards.Unlock()
@@ -84,7 +84,7 @@ func open(dir string) (int, error) {
 
 // remove removes what was absent, if no other run is in the directory. It can
 // remove nothing but empty directories and follows no link.
-func (l litter) remove() {
+func (l emptyDirs) remove() {
 	if l.yard == nil {
 		return
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// checkPlace refuses a variable that places the preferences relative to the current
+// checkLocation refuses a variable that places the preferences relative to the current
 // directory: a repository there could supply them, and so the programs that they
 // describe.
-func checkPlace() error {
+func checkLocation() error {
 	for _, name := range []string{"BUS_PREFERENCES_PATH", "BUS_CONFIG_DIR"} {
 		place := os.Getenv(name)
 		if strings.TrimSpace(place) == "" {

@@ -48,22 +48,22 @@ func TestNoSurvivorsOfADeadOwner(t *testing.T) {
 				see := newWitness(t)
 				owner := startOwner(t, dir, nil, append(r.descend(see.dir), step{Do: "hang"})...)
 				who := reported(t, see.dir+"/id")
-				if left, err := Leftovers(owner.Process.Pid); len(left) > 0 || err != nil {
+				if left, err := StaleProcesses(owner.Process.Pid); len(left) > 0 || err != nil {
 					t.Errorf("of a live owner: %v, %v", left, err)
 				}
 				kill(owner)
-				ended, survived, err := EndLeftovers(t.Context(), owner.Process.Pid)
+				ended, survived, err := EndStaleProcesses(t.Context(), owner.Process.Pid)
 				if len(survived) > 0 || err != nil {
 					t.Errorf("survived: %v, %v", survived, err)
 				}
-				ours := func(l Leftover) bool {
+				ours := func(l StaleProcess) bool {
 					return l.PID == who.PID && l.Owner == owner.Process.Pid && slices.Contains(l.Names, filepath.Base(executable()))
 				}
 				if !slices.ContainsFunc(ended, ours) {
 					t.Errorf("ended %+v, want %d of %d among them", ended, who.PID, owner.Process.Pid)
 				}
 				see.check(t)
-				if left, err := Leftovers(owner.Process.Pid); len(left) > 0 || err != nil {
+				if left, err := StaleProcesses(owner.Process.Pid); len(left) > 0 || err != nil {
 					t.Errorf("left: %v, %v", left, err)
 				}
 			})
@@ -72,7 +72,7 @@ func TestNoSurvivorsOfADeadOwner(t *testing.T) {
 	all.Wait()
 }
 
-func TestLeftoversMayEndByThemselves(t *testing.T) {
+func TestStaleProcessesMayEndByThemselves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	id, cleaned := filepath.Join(dir, "id"), filepath.Join(dir, "cleaned")
@@ -81,7 +81,7 @@ func TestLeftoversMayEndByThemselves(t *testing.T) {
 	}}}, step{Do: "hang"})
 	reported(t, id)
 	kill(owner)
-	if ended, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(ended) == 0 || len(survived) > 0 || err != nil {
+	if ended, survived, err := EndStaleProcesses(t.Context(), owner.Process.Pid); len(ended) == 0 || len(survived) > 0 || err != nil {
 		t.Errorf("got %v, %v, %v", ended, survived, err)
 	}
 	if _, err := os.Stat(cleaned); err != nil {
@@ -91,7 +91,7 @@ func TestLeftoversMayEndByThemselves(t *testing.T) {
 
 // What is of a run within a run is left to the outer one as long as that lives,
 // and goes with it.
-func TestLeftoversOfNestedRuns(t *testing.T) {
+func TestStaleProcessesOfNestedRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	named := func(name string) string { return filepath.Join(dir, name) }
@@ -106,18 +106,18 @@ func TestLeftoversOfNestedRuns(t *testing.T) {
 	if !eventually(func() bool { return !innerOwner.alive() }) {
 		t.Fatal("the inner owner does not end")
 	}
-	if ended, _, err := EndLeftovers(t.Context(), innerOwner.PID); len(ended) > 0 || err != nil || !left.alive() {
+	if ended, _, err := EndStaleProcesses(t.Context(), innerOwner.PID); len(ended) > 0 || err != nil || !left.alive() {
 		t.Errorf("with a live outer owner: ended %v, %v", ended, err)
 	}
 	kill(outer)
-	if _, survived, err := EndLeftovers(t.Context(), outer.Process.Pid); len(survived) > 0 || err != nil {
+	if _, survived, err := EndStaleProcesses(t.Context(), outer.Process.Pid); len(survived) > 0 || err != nil {
 		t.Errorf("survived: %v, %v", survived, err)
 	}
 	see.check(t)
 }
 
-// What runs within the leftovers of a dead owner does not end them.
-func TestLeftoversSpareWhoAsks(t *testing.T) {
+// What runs within the stale processes of a dead owner does not end them.
+func TestStaleProcessesExcludeTheCaller(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	id, ended := filepath.Join(dir, "id"), filepath.Join(dir, "ended")
@@ -134,7 +134,7 @@ func TestLeftoversSpareWhoAsks(t *testing.T) {
 	if text, err := os.ReadFile(ended); string(text) != "[]" || err != nil || !beside.alive() {
 		t.Errorf("ended %s, %v; what is beside it lives: %v", text, err, beside.alive())
 	}
-	if _, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil || beside.alive() {
+	if _, survived, err := EndStaleProcesses(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil || beside.alive() {
 		t.Errorf("survived: %v, %v", survived, err)
 	}
 }
@@ -147,16 +147,16 @@ func clean(s step) {
 	})
 }
 
-// sweep ends the leftovers of the owner of this process and writes a file.
+// sweep ends the stale processes of the owner of this process and writes a file.
 func sweep(s step) {
 	o, _ := parseEntry(os.Getenv(tagVariable))
-	ended, _, err := EndLeftovers(testContext, o.pid)
+	ended, _, err := EndStaleProcesses(testContext, o.pid)
 	check(err)
 	check(os.WriteFile(s.Text+".new", fmt.Append(nil, ended), 0o600))
 	check(os.Rename(s.Text+".new", s.Text))
 }
 
-func TestLeftoversInATable(t *testing.T) {
+func TestStaleProcessesInATable(t *testing.T) {
 	t.Parallel()
 	const absent = 1 << 22 // no such PID can exist
 	own, _ := parseOwner(owner())
@@ -205,7 +205,7 @@ func TestLeftoversInATable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLeftovers(test.owner)
+			l := newStaleSearch(test.owner)
 			l.same = func(pid int) bool { return pid < absent+1000 }
 			var got []int
 			for _, m := range l.members(test.table) {
@@ -223,10 +223,10 @@ func TestLeftoversInATable(t *testing.T) {
 }
 
 // A process that is known to be left stays that when what told so is gone.
-func TestLeftoversAreRemembered(t *testing.T) {
+func TestStaleProcessesAreRemembered(t *testing.T) {
 	t.Parallel()
 	own, _ := parseOwner(owner())
-	l := newLeftovers(0)
+	l := newStaleSearch(0)
 	l.same = func(int) bool { return true }
 	const absent = 1 << 22
 	dead := fmt.Sprintf("%s:%s:%d:10:0", own.boot, own.namespace, absent+500)
@@ -238,16 +238,16 @@ func TestLeftoversAreRemembered(t *testing.T) {
 }
 
 // Whatever a look takes, what it shows is killed.
-func TestLeftoversAreKilledHoweverLongALookTakes(t *testing.T) {
+func TestStaleProcessesAreKilledHoweverLongASearchTakes(t *testing.T) {
 	t.Parallel()
 	see := newWitness(t)
 	owner := startOwner(t, see.dir, nil, append(restlessAgents["deaf to SIGTERM"].descend(see.dir), step{Do: "hang"})...)
 	reported(t, see.dir+"/id")
 	kill(owner)
-	l := newLeftovers(owner.Process.Pid)
-	left, err := l.until(t.Context(), -time.Hour, func(left []Leftover) {
+	l := newStaleSearch(owner.Process.Pid)
+	left, err := l.until(t.Context(), -time.Hour, func(left []StaleProcess) {
 		for _, one := range left {
-			signalLeftover(one, unix.SIGKILL)
+			signalStale(one, unix.SIGKILL)
 		}
 	})
 	if len(left) > 0 || err != nil {
@@ -256,8 +256,8 @@ func TestLeftoversAreKilledHoweverLongALookTakes(t *testing.T) {
 	see.check(t)
 }
 
-// A program that has to end waits neither for leftovers nor for the time they get.
-func TestEndOfLeftoversEndsWithItsContext(t *testing.T) {
+// A program that has to end waits neither for stale processes nor for the time they get.
+func TestEndingStaleProcessesEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	see := newWitness(t)
 	owner := startOwner(t, see.dir, nil, append(restlessAgents["deaf to SIGTERM"].descend(see.dir), step{Do: "hang"})...)
@@ -265,10 +265,10 @@ func TestEndOfLeftoversEndsWithItsContext(t *testing.T) {
 	kill(owner)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, survived, err := EndLeftovers(ctx, owner.Process.Pid); len(survived) == 0 || err != nil {
+	if _, survived, err := EndStaleProcesses(ctx, owner.Process.Pid); len(survived) == 0 || err != nil {
 		t.Errorf("%d are left, %v", len(survived), err)
 	}
-	if _, survived, err := EndLeftovers(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil {
+	if _, survived, err := EndStaleProcesses(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil {
 		t.Errorf("%d are left in the end, %v", len(survived), err)
 	}
 }

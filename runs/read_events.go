@@ -15,13 +15,13 @@ import (
 // was handed on.
 var ErrDamaged = errors.New("lines are damaged")
 
-// ReadEntries reads events.ndjson and calls each with what stands in it, in order,
+// ReadEvents reads events.ndjson and calls each with what stands in it, in order,
 // until that returns an error, which it returns. The Entry is each's to keep. Lines
 // that are no entries are left out, and reported by [ErrDamaged] at the end. A last
 // line without its end is none yet, or was cut off with the run: it says nothing,
 // unless it is over [maxEntry] already, which is damage anywhere. Reading
 // ends with [ErrDamaged], too, after 256 MiB of damaged lines.
-func ReadEntries(r io.Reader, each func(*Entry) error) error {
+func ReadEvents(r io.Reader, each func(*Event) error) error {
 	return readEntries(r, maxEntry, maxDamage, each)
 }
 
@@ -33,7 +33,7 @@ const maxEntry = 4 * formatters.MaxLine
 // them was not written by a recorder; what follows is not read.
 const maxDamage = 16 * formatters.MaxLine
 
-func readEntries(r io.Reader, most, mostDamage int, each func(*Entry) error) error {
+func readEntries(r io.Reader, most, mostDamage int, each func(*Event) error) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
 	tooLong := false
@@ -98,11 +98,11 @@ func damage(damaged, number, first int) error {
 	return fmt.Errorf("%w: %d of %d, line %d first", ErrDamaged, damaged, number, first)
 }
 
-func parseEntry(line []byte) (*Entry, error) {
+func parseEntry(line []byte) (*Event, error) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil, errors.New("empty")
 	}
-	entry := new(Entry)
+	entry := new(Event)
 	if err := json.Unmarshal(line, entry); err != nil {
 		return nil, err
 	}

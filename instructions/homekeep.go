@@ -10,29 +10,29 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// salvageName is the file of a home that says what is to be kept of it.
-const salvageName = ".bus-agent-salvage"
+// staleKeepName is the file of a home that says what is to be kept of it.
+const staleKeepName = ".bus-agent-salvage"
 
-// A salvage is what is kept of a home whose process died.
-type salvage struct {
+// A staleKeep is what is kept of a home whose process died.
+type staleKeep struct {
 	Tree     string   `json:"tree"`
 	Kept     string   `json:"kept"`
 	Patterns []string `json:"patterns"`
 }
 
-// Salvage says what is kept, as by [Home.Keep], of a home whose process is killed
+// KeepIfStale says what is kept, as by [Home.Keep], of a home whose process is killed
 // before it can do so, when the home is removed: the files and trees below tree, a
 // directory of the home, that match one of the patterns, which are those of
 // path.Match. They keep their names below kept, "." for the kept files themselves.
 // Nothing is kept of a temporary home.
-func (h *Home) Salvage(tree, kept string, patterns ...string) error {
+func (h *Home) KeepIfStale(tree, kept string, patterns ...string) error {
 	if h.w.dryRun || h.temporary() {
 		return nil
 	}
 	if !h.open {
 		return fs.ErrClosed
 	}
-	s := salvage{Tree: tree, Kept: kept, Patterns: patterns}
+	s := staleKeep{Tree: tree, Kept: kept, Patterns: patterns}
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -40,10 +40,10 @@ func (h *Home) Salvage(tree, kept string, patterns ...string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(removeOld(h.root, salvageName), writeNew(h.root, salvageName, text, 0o600))
+	return errors.Join(removeOld(h.root, staleKeepName), writeNew(h.root, staleKeepName, text, 0o600))
 }
 
-func (s salvage) check() error {
+func (s staleKeep) check() error {
 	err := checkName(s.Tree)
 	if s.Kept != "." {
 		err = errors.Join(err, checkName(s.Kept))
@@ -55,13 +55,13 @@ func (s salvage) check() error {
 	return err
 }
 
-// salvageHome keeps what the home of that name below base says is to be kept. The
+// keepOfStale keeps what the home of that name below base says is to be kept. The
 // agent could write there: what it says otherwise stays within base, what makes no
 // sense is nothing, and what is too deep or too large to be a session is left out.
 // The workdir is locked.
-func salvageHome(b *tree.Budget, base *os.Root, name string) error {
-	text, err := readFile(base, path.Join(name, salvageName), 1<<16)
-	var s salvage
+func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
+	text, err := readFile(base, path.Join(name, staleKeepName), 1<<16)
+	var s staleKeep
 	if err != nil || json.Unmarshal(text, &s) != nil || s.check() != nil {
 		return nil
 	}
@@ -106,10 +106,10 @@ func hides(base *os.Root) bool {
 	return ours
 }
 
-// removeHome removes the abandoned home of that name below base, after what is to
+// removeHome removes the stale home of that name below base, after what is to
 // be kept of it has been.
 func removeHome(b *tree.Budget, base *os.Root, name string) error {
-	if err := salvageHome(b, base, name); err != nil {
+	if err := keepOfStale(b, base, name); err != nil {
 		return err
 	}
 	return removeTree(b, base, name, nil)

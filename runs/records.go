@@ -4,9 +4,9 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// A Store is a folder of records. Its methods may be called concurrently, also by
+// Records is a folder of records. Its methods may be called concurrently, also by
 // several processes over one folder.
-type Store struct {
+type Records struct {
 	// Root is the folder, absolute. It is made when the first run is recorded.
 	Root string
 

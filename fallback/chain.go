@@ -13,9 +13,9 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// A Runner runs agents with fallback. Its methods may be called by several
+// A Chain runs agents with fallback. Its methods may be called by several
 // goroutines at once as long as nobody changes its fields.
-type Runner struct {
+type Chain struct {
 	// Runner makes the runs. Nil is the zero runner.Runner.
 	Runner *runner.Runner
 
@@ -33,12 +33,12 @@ type Runner struct {
 	// have changed something.
 	AfterChanges bool
 
-	// Rest is how long a runtime rests: zero means QuotaRest and
-	// AuthenticationRest, a negative duration not at all.
-	Rest time.Duration
+	// Cooldown is how long a runtime is left out: zero means QuotaCooldown and
+	// AuthenticationCooldown, a negative duration not at all.
+	Cooldown time.Duration
 
 	// Store remembers what rests; nil is the one in DefaultDir.
-	Store *Store
+	Cooldowns *Cooldowns
 
 	// Warn receives each warning as one line, like runner.Runner.Warn, which it
 	// defaults to.
@@ -54,12 +54,12 @@ type Runner struct {
 // Result.Warnings. The context and Request.Timeout bound all runs together.
 //
 // Started is called for each run; Events, Stdout, Stderr and Text go on with what
-// the next agent says. Request.Place.Previous of each run is the ID of the one
+// the next agent says. Request.Labels.Previous of each run is the ID of the one
 // before.
 //
 // A request with Resume or Continue, and one with Args, is for one runtime: it is
 // run without fallback.
-func (f *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
+func (f *Chain) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	c := f.newCall()
 	all, err := c.settle(ctx, req)
 	switch {
@@ -108,10 +108,10 @@ func tied(req agent.Request) string {
 
 // call is one call of Run.
 type call struct {
-	f     *Runner
+	f     *Chain
 	loud  *runner.Runner // as it was given
 	quiet *runner.Runner // for looking ahead
-	store *Store         // nil: nothing rests
+	store *Cooldowns     // nil: nothing rests
 	tied  string         // why the request is for one runtime
 
 	begun    time.Time
@@ -120,7 +120,7 @@ type call struct {
 	warnings []string
 }
 
-func (f *Runner) newCall() *call {
+func (f *Chain) newCall() *call {
 	c := &call{f: f, loud: f.Runner}
 	if c.loud == nil {
 		c.loud = new(runner.Runner)
@@ -162,11 +162,11 @@ func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (ag
 	at, skipped := all.next(-1)
 	c.warnAll(skipped)
 	c.leaveOut(all[:at])
-	previous := all[at].req.Place.Previous
+	previous := all[at].req.Labels.Previous
 	for {
 		now := &all[at]
 		req := now.req
-		req.Place.Previous = previous
+		req.Labels.Previous = previous
 		if at > 0 {
 			req.Timeout = c.left()
 		}
@@ -196,7 +196,7 @@ func (c *call) leaveOut(list candidates) {
 	for _, one := range list {
 		kind := agent.KindOf(agent.ErrNotInstalled)
 		if one.problem == "" {
-			kind = one.rest.Kind
+			kind = one.cooldown.Kind
 		}
 		c.attempts = append(c.attempts, agent.Attempt{Runtime: one.token, Kind: kind, Error: one.token + " " + one.skipped(true)})
 	}

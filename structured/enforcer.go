@@ -13,10 +13,10 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// A Runner runs agents whose answers follow a schema. Its methods may be called by
+// An Enforcer runs agents whose answers follow a schema. Its methods may be called by
 // several goroutines at once as long as nobody changes its fields.
-type Runner struct {
-	// Next makes the runs: a *runner.Runner, or a *fallback.Runner to try other
+type Enforcer struct {
+	// Next makes the runs: a *runner.Runner, or a *fallback.Chain to try other
 	// runtimes.
 	Next interface {
 		Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error)
@@ -66,9 +66,9 @@ func (e *InvalidError) Error() string {
 // else is of the last. A check that ctx or the time ends is an agent.ErrCanceled or
 // an agent.ErrTimeout, Result.Text is the answer then; what computes goes on in its
 // goroutine until it is done. Started is called for each turn; Events, Stdout, Stderr and
-// Text go on with what the agent says in the second. Request.Place.Previous of the
+// Text go on with what the agent says in the second. Request.Labels.Previous of the
 // second is the ID of the first.
-func (r *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
+func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	if len(req.Schema) > 0 && !bytes.Equal(req.Schema, r.Schema.JSON()) {
 		err := agent.Usagef("Request.Schema is another schema than that of the Runner; nothing was started")
 		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
@@ -115,14 +115,14 @@ func (r *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (
 
 // repair asks the agent again, in the session of the first run where that can be
 // resumed.
-func (r *Runner) repair(ctx context.Context, first agent.Request, out agent.Output, result *agent.Result, invalid *InvalidError) (agent.Result, error) {
+func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Output, result *agent.Result, invalid *InvalidError) (agent.Result, error) {
 	req := first
 	req.Runtime = cmp.Or(result.Runtime, first.Runtime)
 	if len(result.Attempts) > 0 {
 		req.Model = runner.DefaultModel // the other was for the runtime which was to be first
 	}
 	req.Template, req.Vars, req.Continue = "", nil, false
-	req.Place.Previous = cmp.Or(result.RunID, first.Place.Previous)
+	req.Labels.Previous = cmp.Or(result.RunID, first.Labels.Previous)
 	if result.SessionID != "" {
 		req.Resume, req.Prompt = result.SessionID, again(invalid)
 		second, err := r.Next.Run(ctx, req, out)

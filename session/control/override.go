@@ -18,22 +18,22 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// A Choice is a file that says which runtime sessions use.
-type Choice struct {
+// A RuntimeOverride is a file that says which runtime sessions use.
+type RuntimeOverride struct {
 	Path    string
 	Runtime string // token, not checked
 }
 
-// maxChoice is the longest file of a choice, in bytes.
-const maxChoice = 64 << 10
+// maxRuntimeOverride is the longest file of a choice, in bytes.
+const maxRuntimeOverride = 64 << 10
 
-// FindChoices reads the files that say which runtime sessions use in workdir, the
+// FindRuntimeOverrides reads the files that say which runtime sessions use in workdir, the
 // one that counts first: .gastown/runtime.json in the workdir or the nearest
 // directory above it, {"runtime": "NAME"}, and .gastown/runtimes.json in the home
 // of the user, {"default": "NAME"}. They say nothing else: what a runtime executes
 // and how it is talked to is a matter of its description. A file that cannot be
 // used is a warning, as is one that names another program for a runtime.
-func FindChoices(environ []string, workdir string, known *registry.Registry) (choices []Choice, warnings []string) {
+func FindRuntimeOverrides(environ []string, workdir string, known *registry.Registry) (choices []RuntimeOverride, warnings []string) {
 	warn := func(path string, err error) {
 		warnings = append(warnings, fmt.Sprintf("%s is not used: %v", path, err))
 	}
@@ -41,10 +41,10 @@ func FindChoices(environ []string, workdir string, known *registry.Registry) (ch
 		var file struct {
 			Runtime string `json:"runtime"`
 		}
-		if err := readChoice(path, &file); err != nil {
+		if err := readRuntimeOverride(path, &file); err != nil {
 			warn(path, err)
 		} else if file.Runtime != "" {
-			choices = append(choices, Choice{path, file.Runtime})
+			choices = append(choices, RuntimeOverride{path, file.Runtime})
 		}
 	}
 	home, _ := agent.LookupEnv(environ, "HOME")
@@ -58,7 +58,7 @@ func FindChoices(environ []string, workdir string, known *registry.Registry) (ch
 			Bin string `json:"bin"`
 		} `json:"runtimes"`
 	}
-	switch err := readChoice(path, &file); {
+	switch err := readRuntimeOverride(path, &file); {
 	case errors.Is(err, fs.ErrNotExist):
 		return choices, warnings
 	case err != nil:
@@ -72,7 +72,7 @@ func FindChoices(environ []string, workdir string, known *registry.Registry) (ch
 		}
 	}
 	if file.Default != "" {
-		choices = append(choices, Choice{path, file.Default})
+		choices = append(choices, RuntimeOverride{path, file.Default})
 	}
 	return choices, warnings
 }
@@ -92,9 +92,9 @@ func findAbove(dir, name string) string {
 	}
 }
 
-// readChoice reads a file of the user's: one of somebody else's could be in any
+// readRuntimeOverride reads a file of the user's: one of somebody else's could be in any
 // directory that others can write to.
-func readChoice(path string, into any) error {
+func readRuntimeOverride(path string, into any) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -106,16 +106,16 @@ func readChoice(path string, into any) error {
 	if err != nil {
 		return err
 	}
-	text, err := statefile.Read(path, maxChoice)
+	text, err := statefile.Read(path, maxRuntimeOverride)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(text, into)
 }
 
-// WithChoices returns a runner like r whose sources of the runtime end in the
+// WithRuntimeOverrides returns a runner like r whose sources of the runtime end in the
 // choices, below every preference. A choice is named by its path.
-func WithChoices(r *runner.Runner, choices []Choice) *runner.Runner {
+func WithRuntimeOverrides(r *runner.Runner, choices []RuntimeOverride) *runner.Runner {
 	with := *r
 	sources := runner.BusAgent()
 	if r.Sources != nil {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Leftover is a process of a run whose owner, the program that ran the agent,
+// A StaleProcess is a process of a run whose owner, the program that ran the agent,
 // was killed.
-type Leftover struct {
+type StaleProcess struct {
 	PID   int
 	Owner int      // PID that the owner had
 	Names []string // of its program: of the executable and of the script it runs
@@ -21,45 +21,45 @@ type Leftover struct {
 	born uint64
 }
 
-// leftoverGrace is the time between SIGTERM and SIGKILL for a leftover. The
+// staleGrace is the time between SIGTERM and SIGKILL for a stale process. The
 // agent has had SIGTERM before, when its owner died.
-const leftoverGrace = time.Second
+const staleGrace = time.Second
 
-// Leftovers returns the processes of this user that dead owners have left, see
-// "Leftovers" in the package comment; with an owner other than 0 those of the
+// StaleProcesses returns the processes of this user that dead owners have left, see
+// "Stale processes" in the package comment; with an owner other than 0 those of the
 // owner that had this PID. It signals nothing. An error means that they are not
 // known.
-func Leftovers(owner int) ([]Leftover, error) {
-	left, err := newLeftovers(owner).look()
+func StaleProcesses(owner int) ([]StaleProcess, error) {
+	left, err := newStaleSearch(owner).look()
 	if err == errUnsettled {
 		err = nil
 	}
 	return left, err
 }
 
-// EndLeftovers ends the processes that Leftovers returns, by SIGTERM and, if
+// EndStaleProcesses ends the processes that StaleProcesses returns, by SIGTERM and, if
 // they live a second later, by SIGKILL, and what they start meanwhile. It returns
 // those that it ended and those that it could not end. When ctx ends it signals
 // nothing more: what lives then counts as not ended.
-func EndLeftovers(ctx context.Context, owner int) (ended, survived []Leftover, err error) {
-	l := newLeftovers(owner)
+func EndStaleProcesses(ctx context.Context, owner int) (ended, survived []StaleProcess, err error) {
+	l := newStaleSearch(owner)
 	left, err := l.look()
 	if err != nil && err != errUnsettled {
 		return nil, nil, err
 	}
 	for _, one := range left {
-		signalLeftover(one, unix.SIGTERM)
+		signalStale(one, unix.SIGTERM)
 	}
-	if left, err = l.until(ctx, leftoverGrace, nil); len(left) > 0 && ctx.Err() == nil {
-		left, err = l.until(ctx, sweepLimit, func(left []Leftover) {
+	if left, err = l.until(ctx, staleGrace, nil); len(left) > 0 && ctx.Err() == nil {
+		left, err = l.until(ctx, sweepLimit, func(left []StaleProcess) {
 			// The youngest first: what flees by forking is soon gone.
 			for _, one := range slices.Backward(left) {
-				signalLeftover(one, unix.SIGKILL)
+				signalStale(one, unix.SIGKILL)
 			}
 			l.chase()
 		})
 	}
-	alive := func(one Leftover) bool { return slices.ContainsFunc(left, one.is) }
+	alive := func(one StaleProcess) bool { return slices.ContainsFunc(left, one.is) }
 	ended = slices.DeleteFunc(slices.Clone(l.seen), alive)
 	if err == errUnsettled {
 		err = nil
@@ -67,34 +67,34 @@ func EndLeftovers(ctx context.Context, owner int) (ended, survived []Leftover, e
 	return ended, left, err
 }
 
-func (l Leftover) is(other Leftover) bool { return l.PID == other.PID && l.born == other.born }
+func (l StaleProcess) is(other StaleProcess) bool { return l.PID == other.PID && l.born == other.born }
 
-// leftovers looks for leftovers, again and again.
-type leftovers struct {
+// staleSearch looks for stale processes, again and again.
+type staleSearch struct {
 	owner int
-	seen  []Leftover
+	seen  []StaleProcess
 	known map[int]known      // by PID
 	same  func(pid int) bool // whether a process runs as this user
 
-	owners map[int]ownerID // dead owners that the tags of leftovers name, by PID
+	owners map[int]ownerID // dead owners that the tags of stale processes name, by PID
 	kin    *kinship        // of the last look
 }
 
-// known is a leftover that was seen to be one: it stays that when nothing but
+// known is stale that was seen to be one: it stays that when nothing but
 // these numbers tells so any more.
 type known struct {
 	born  uint64
 	owner ownerID
 }
 
-func newLeftovers(owner int) *leftovers {
-	return &leftovers{owner: owner, known: make(map[int]known), owners: make(map[int]ownerID), same: sameUser}
+func newStaleSearch(owner int) *staleSearch {
+	return &staleSearch{owner: owner, known: make(map[int]known), owners: make(map[int]ownerID), same: sameUser}
 }
 
 // until looks until nothing is left or the time is over, and returns what is left
 // then. Unless it is nil, each is called with what a look found, leastLooks times
 // in any case.
-func (l *leftovers) until(ctx context.Context, limit time.Duration, each func([]Leftover)) ([]Leftover, error) {
+func (l *staleSearch) until(ctx context.Context, limit time.Duration, each func([]StaleProcess)) ([]StaleProcess, error) {
 	deadline := time.Now().Add(limit)
 	for round, pause := 1, time.Millisecond; ; round, pause = round+1, min(2*pause, 20*time.Millisecond) {
 		left, err := l.look()
@@ -112,7 +112,7 @@ func (l *leftovers) until(ctx context.Context, limit time.Duration, each func([]
 	}
 }
 
-func (l *leftovers) look() ([]Leftover, error) {
+func (l *staleSearch) look() ([]StaleProcess, error) {
 	if !canSee() {
 		return nil, errNoTable
 	}
@@ -120,7 +120,7 @@ func (l *leftovers) look() ([]Leftover, error) {
 	if err != nil && err != errUnsettled {
 		return nil, err
 	}
-	var alive []Leftover
+	var alive []StaleProcess
 	for _, m := range l.members(table) {
 		i := slices.IndexFunc(l.seen, m.is)
 		if i < 0 {
@@ -133,12 +133,12 @@ func (l *leftovers) look() ([]Leftover, error) {
 	return alive, err
 }
 
-// members returns the leftovers in a table that are alive.
+// members returns the stale processes in a table that are alive.
 //
 // Never one of them is a process that has the tag of a live owner, or of one of
 // which nothing is known here: that owner ends it. Nor is this process, what it
 // descends from, and what shares a run with it.
-func (l *leftovers) members(table []process) (members []Leftover) {
+func (l *staleSearch) members(table []process) (members []StaleProcess) {
 	var (
 		spared = ancestors(table, self().pid)
 		ownTag = os.Getenv(tagVariable)
@@ -165,7 +165,7 @@ func (l *leftovers) members(table []process) (members []Leftover) {
 			again = true
 			l.add(p, o)
 			if !p.dead {
-				members = append(members, Leftover{PID: p.pid, Owner: o.pid, born: p.born})
+				members = append(members, StaleProcess{PID: p.pid, Owner: o.pid, born: p.born})
 			}
 		}
 		rest = others
@@ -173,8 +173,8 @@ func (l *leftovers) members(table []process) (members []Leftover) {
 	return members
 }
 
-// add remembers a leftover, and the owners of runs within runs that its tag names.
-func (l *leftovers) add(p process, o ownerID) {
+// add remembers a stale process, and the owners of runs within runs that its tag names.
+func (l *staleSearch) add(p process, o ownerID) {
 	l.kin.add(p, o)
 	l.known[p.pid] = known{p.born, o}
 	for entry := range strings.SplitSeq(p.tag, ",") {
@@ -184,8 +184,8 @@ func (l *leftovers) add(p process, o ownerID) {
 	}
 }
 
-// kinship returns what tells the leftovers in a table.
-func (l *leftovers) kinship(table []process, line map[int]bool) *kinship {
+// kinship returns what tells the stale processes in a table.
+func (l *staleSearch) kinship(table []process, line map[int]bool) *kinship {
 	k := newKinship(table)
 	k.claim = l.claimed
 	owners := liveOwners(table)
@@ -223,7 +223,7 @@ func liveOwners(table []process) map[int]bool {
 
 // isOthers reports whether a process says that a live owner, or one of which
 // nothing is known here, ends it.
-func (l *leftovers) isOthers(p process, ownTag string) bool {
+func (l *staleSearch) isOthers(p process, ownTag string) bool {
 	if p.tag == "" {
 		pid, ok := markOwner(p.mark)
 		return ok && (p.mark == self().mark || !isDeadOwner(pid, p.born))
@@ -238,7 +238,7 @@ func (l *leftovers) isOthers(p process, ownTag string) bool {
 
 // claimed returns the outermost owner that the tag of a process names or, where it
 // has no tag, the owner that its mark names.
-func (l *leftovers) claimed(p process) (o ownerID, ok bool) {
+func (l *staleSearch) claimed(p process) (o ownerID, ok bool) {
 	if p.tag == "" {
 		return l.marked(p)
 	}
@@ -254,8 +254,8 @@ func (l *leftovers) claimed(p process) (o ownerID, ok bool) {
 }
 
 // marked is claimed for a process without a tag. The mark does not hold the start
-// time of its owner: that comes from another leftover, where there is one.
-func (l *leftovers) marked(p process) (o ownerID, ok bool) {
+// time of its owner: that comes from another stale process, where there is one.
+func (l *staleSearch) marked(p process) (o ownerID, ok bool) {
 	pid, ok := markedBy(p.mark)
 	if !ok {
 		return o, false
@@ -275,8 +275,8 @@ func isDeadOwner(pid int, born uint64) bool {
 	return isGoneOr(pid, func(p process) bool { return p.dead || p.born > born })
 }
 
-// chase kills leftovers among the PIDs given out last.
-func (l *leftovers) chase() {
+// chase kills stale processes among the PIDs given out last.
+func (l *staleSearch) chase() {
 	chase(func(mark uint64) bool { return mark != self().mark }, func(p process) bool {
 		if l.kin == nil || l.isOthers(p, os.Getenv(tagVariable)) || !l.same(p.pid) {
 			return false
@@ -299,7 +299,7 @@ func ancestors(table []process, pid int) map[int]bool {
 	return line
 }
 
-// signalLeftover signals a leftover if it is still that.
-func signalLeftover(l Leftover, sig unix.Signal) bool {
+// signalStale signals a stale process if it is still that.
+func signalStale(l StaleProcess, sig unix.Signal) bool {
 	return signalProcess(process{pid: l.PID, born: l.born}, sig)
 }

@@ -14,17 +14,17 @@ type Candidate struct {
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// Plan does everything Run does before it writes a file or starts a process, and
+// DryRun does everything Run does before it writes a file or starts a process, and
 // returns what the first run would be and what may be tried in all, in order. There
 // are no candidates where Run would be a plain one. The errors are those of Run.
-func (f *Runner) Plan(ctx context.Context, req agent.Request) (runner.Plan, []Candidate, error) {
+func (f *Chain) DryRun(ctx context.Context, req agent.Request) (runner.DryRun, []Candidate, error) {
 	c := f.newCall()
 	all, err := c.settle(ctx, req)
 	if err != nil {
-		return runner.Plan{}, nil, err
+		return runner.DryRun{}, nil, err
 	}
 	if all == nil {
-		plan, err := c.loud.Plan(ctx, req)
+		plan, err := c.loud.DryRun(ctx, req)
 		return plan, nil, err
 	}
 	at, _ := all.next(-1)
@@ -34,10 +34,10 @@ func (f *Runner) Plan(ctx context.Context, req agent.Request) (runner.Plan, []Ca
 		}
 	}
 	var list []Candidate
-	awake := all.awake()
+	awake := all.ready()
 	for i := range all {
 		list = append(list, Candidate{all[i].token, all[i].skipped(awake)})
 	}
-	plan, err := all[at].runner.Plan(ctx, all[at].req)
+	plan, err := all[at].runner.DryRun(ctx, all[at].req)
 	return plan, list, err
 }

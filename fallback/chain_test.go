@@ -73,7 +73,7 @@ func TestFallsBack(t *testing.T) {
 	w.steps["gamma"] = step{runID: "run-3"}
 	req := w.request("alpha")
 	req.ReasoningEffort, req.Timeout = agent.EffortHigh, time.Hour
-	req.Place = agent.Place{Task: "task", Previous: "run-0"}
+	req.Labels = agent.Labels{Task: "task", Previous: "run-0"}
 	started := []string{}
 	out := agent.Output{Started: func(s agent.Start) { started = append(started, s.Runtime+" "+s.Model) }}
 	result, err := w.runsTo(out, req, "alpha", "beta", "gamma")
@@ -104,8 +104,8 @@ func TestFallsBack(t *testing.T) {
 		model    string
 	}{{time.Hour, "run-0", "big"}, {50 * time.Minute, "run-1", ""}, {49 * time.Minute, "run-2", ""}} {
 		got := w.requests[i]
-		if got.Timeout != want.timeout || got.Place.Previous != want.previous || got.Model != want.model ||
-			got.Prompt != "do it" || got.ReasoningEffort != agent.EffortHigh || got.Place.Task != "task" || got.Resume != "" {
+		if got.Timeout != want.timeout || got.Labels.Previous != want.previous || got.Model != want.model ||
+			got.Prompt != "do it" || got.ReasoningEffort != agent.EffortHigh || got.Labels.Task != "task" || got.Resume != "" {
 			t.Errorf("request %d is %+v, want %+v", i, got, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestNoListIsAPlainRun(t *testing.T) {
 		}
 		w.warned()
 	}
-	if rests, err := w.Store.List(w.clock); len(rests) != 0 || err != nil {
+	if rests, err := w.Cooldowns.List(w.clock); len(rests) != 0 || err != nil {
 		t.Errorf("%v rest, %v", rests, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestStartsWhereTheFirstIsMissing(t *testing.T) {
 	}
 	// A caller who wants a runtime to be named gets no other.
 	w = newWorld(t, "beta")
-	w.Runtimes, w.Runner.Runner.RequireConfigured = []string{"beta"}, true
+	w.Runtimes, w.Chain.Runner.RequireConfigured = []string{"beta"}, true
 	if _, err = w.Run(t.Context(), w.request(""), agent.Output{}); !errors.Is(err, agent.ErrNoneAvailable) || len(w.ran) != 0 {
 		t.Errorf("%v, ran %q", err, w.ran)
 	}
@@ -180,7 +180,7 @@ func TestStartsWhereTheFirstIsMissing(t *testing.T) {
 func TestSkipsTheDisabled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta", "gamma")
-	w.Runner.Runner.Disable = []string{"beta"}
+	w.Chain.Runner.Disable = []string{"beta"}
 	w.Runtimes = []string{"beta", "gamma:local"}
 	w.set("BUS_AGENT=gamma")
 	w.steps["alpha"] = step{err: agent.ErrQuota}
@@ -273,7 +273,7 @@ func TestEventsGoOn(t *testing.T) {
 	}
 	stop := errors.New("stop")
 	out.Events = func(*agent.Event) error { return stop }
-	w.Rest = -1
+	w.Cooldown = -1
 	if _, err := w.runsTo(out, req, "alpha"); !errors.Is(err, stop) {
 		t.Error(err)
 	}
@@ -297,10 +297,10 @@ func TestTimeLimitsAllRunsTogether(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
 	w.Runtimes = []string{"beta"}
-	w.Runner.Runner.Environ = append(w.Runner.Runner.Environ, "BUS_AGENT_TIMEOUT=2m")
+	w.Chain.Runner.Environ = append(w.Chain.Runner.Environ, "BUS_AGENT_TIMEOUT=2m")
 	took := 90 * time.Second
 	w.steps["alpha"] = step{err: agent.ErrQuota, during: func(agent.Request) { w.clock = w.clock.Add(took) }}
-	w.Rest = -1
+	w.Cooldown = -1
 	if _, err := w.runs(w.request("alpha"), "alpha", "beta"); err != nil || w.requests[0].Timeout != 0 || w.requests[1].Timeout != 30*time.Second {
 		t.Errorf("%v, %+v", err, w.requests)
 	}
@@ -381,7 +381,7 @@ func TestUsageErrors(t *testing.T) {
 }
 
 func (w *world) set(entry string) {
-	w.Runner.Runner.Environ = append(w.Runner.Runner.Environ, entry)
+	w.Chain.Runner.Environ = append(w.Chain.Runner.Environ, entry)
 }
 
 // A default that does not fit the request is no error: the runtime is skipped.
@@ -405,10 +405,10 @@ func TestModelOfTheNextRuntime(t *testing.T) {
 	w.Runtimes = []string{"beta"}
 	sources := runner.BusAgent()
 	sources.Model = append([]runner.Source{{Env: "BETA_MODEL", Runtime: "beta"}}, sources.Model...)
-	w.Runner.Runner.Sources = &sources
+	w.Chain.Runner.Sources = &sources
 	w.set("BUS_AGENT_MODEL=huge")
 	w.steps["alpha"] = step{err: agent.ErrQuota}
-	w.Rest = -1
+	w.Cooldown = -1
 	for _, want := range []string{"auto", "small"} {
 		result, err := w.runs(w.request("alpha"), "alpha", "beta")
 		if err != nil || result.Model != want {
@@ -423,7 +423,7 @@ func TestWarnsWhereTheRunnerDoes(t *testing.T) {
 	w := newWorld(t, "alpha", "beta")
 	w.Runtimes, w.Warn = []string{"beta"}, nil
 	var got []string
-	w.Runner.Runner.Warn = func(line string) { got = append(got, line) }
+	w.Chain.Runner.Warn = func(line string) { got = append(got, line) }
 	w.steps["alpha"] = step{err: agent.ErrQuota}
 	if _, err := w.runs(w.request("alpha"), "alpha", "beta"); err != nil || len(got) != 1 {
 		t.Errorf("%v, %q", err, got)
@@ -442,33 +442,33 @@ func TestLongReasonsAreCut(t *testing.T) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
-	w.Runner.Runner.Disable = []string{"gamma"}
+	w.Chain.Runner.Disable = []string{"gamma"}
 	w.Runtimes = []string{"gamma", "beta"}
 	plan := func(token, starts string, want ...Candidate) {
 		t.Helper()
-		got, list, err := w.Plan(t.Context(), w.request(token))
+		got, list, err := w.DryRun(t.Context(), w.request(token))
 		if err != nil || got.Start.Runtime != starts || cmp.Diff(want, list) != "" {
 			t.Errorf("%v, starts %q, candidates %+v", err, got.Start.Runtime, list)
 		}
 	}
 	plan("", "alpha", Candidate{Runtime: "alpha"}, Candidate{"gamma", "is disabled"}, Candidate{Runtime: "beta"})
-	if err := w.Store.Put(Rest{Runtime: "alpha", Kind: "quota", Since: w.clock, Until: w.clock.Add(time.Minute)}); err != nil {
+	if err := w.Cooldowns.Put(Cooldown{Runtime: "alpha", Kind: "quota", Since: w.clock, Until: w.clock.Add(time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
 	plan("alpha", "beta", Candidate{"alpha", "rests until 12:01:00 (quota)"}, Candidate{"gamma", "is disabled"}, Candidate{Runtime: "beta"})
 	w.Runtimes = []string{"alpha"}
 	plan("beta", "beta", Candidate{Runtime: "beta"}, Candidate{"alpha", "rests until 12:01:00 (quota)"})
-	w.Runner.Runner.Disable = nil
+	w.Chain.Runner.Disable = nil
 	missing := "cannot be started: Fake gamma is not installed: no gamma in PATH; get it at https://example.com/gamma"
 	plan("gamma", "alpha", Candidate{"gamma", missing}, Candidate{Runtime: "alpha"})
 	w.Runtimes = nil
 	plan("alpha", "alpha")
 	w.Runtimes = []string{"gamma:local"}
-	if _, _, err := w.Plan(t.Context(), w.request("gamma")); !errors.Is(err, agent.ErrNotInstalled) {
+	if _, _, err := w.DryRun(t.Context(), w.request("gamma")); !errors.Is(err, agent.ErrNotInstalled) {
 		t.Error(err)
 	}
 	w.Runtimes = []string{"nobody"}
-	if _, _, err := w.Plan(t.Context(), w.request("alpha")); !errors.Is(err, agent.ErrUsage) {
+	if _, _, err := w.DryRun(t.Context(), w.request("alpha")); !errors.Is(err, agent.ErrUsage) {
 		t.Error(err)
 	}
 }

@@ -19,11 +19,11 @@ const (
 	newPrefix     = ".new-"
 )
 
-// RemoveRests ends what [Store.Remove] began and could not end, and removes what is
+// RemoveStale ends what [Records.Remove] began and could not end, and removes what is
 // left of runs that were never begun, because the program that was to record them
 // is gone. It looks at the tasks that a filter chooses by project and task. What
-// only looks like a rest stays: see [Store.Remove] for which runs do, and for force.
-func (s *Store) RemoveRests(ctx context.Context, filter Filter, force bool) error {
+// only looks stale stays: see [Records.Remove] for which runs do, and for force.
+func (s *Records) RemoveStale(ctx context.Context, filter Filter, force bool) error {
 	tasks, _, err := s.taskFolders(&filter, new(listBudget)) // a list of the runs reports the problems
 	failures := []error{err}
 	for _, task := range tasks {
@@ -38,7 +38,7 @@ func (s *Store) RemoveRests(ctx context.Context, filter Filter, force bool) erro
 		err = tree.Each(tree.Of(ctx), root, func(entry fs.DirEntry) error {
 			if entry.IsDir() {
 				dir := filepath.Join(task, runsName, entry.Name())
-				failures = append(failures, removeRest(ctx, root, entry.Name(), dir, force))
+				failures = append(failures, removeIfStale(ctx, root, entry.Name(), dir, force))
 			}
 			return nil
 		})
@@ -47,8 +47,8 @@ func (s *Store) RemoveRests(ctx context.Context, filter Filter, force bool) erro
 	return errors.Join(failures...)
 }
 
-// removeRest removes a folder if it is a rest.
-func removeRest(ctx context.Context, root *os.Root, name, dir string, force bool) error {
+// removeIfStale removes a folder if it is stale.
+func removeIfStale(ctx context.Context, root *os.Root, name, dir string, force bool) error {
 	id, removed := strings.CutPrefix(name, removedPrefix)
 	digits, begun := strings.CutPrefix(name, newPrefix)
 	switch {

@@ -44,7 +44,7 @@ func own(dir string) error {
 	if err := h.WriteFile("snapshots/env", []byte("KEY=secret"), 0o600); err != nil {
 		return err
 	}
-	if err := h.Salvage("state", "said", "*.jsonl", "days/*"); err != nil {
+	if err := h.KeepIfStale("state", "said", "*.jsonl", "days/*"); err != nil {
 		return err
 	}
 	temp, _, err := process.MakeTempDir(os.Getenv("TMPDIR"))
@@ -91,34 +91,34 @@ func startOwning(t *testing.T, dir, temp string) ownedFolders {
 	return o
 }
 
-func TestAbandonedFoldersAreFoundAndRemoved(t *testing.T) {
+func TestStaleFoldersAreFoundAndRemoved(t *testing.T) {
 	t.Parallel()
 	dir, temp := tempDir(t), tempDir(t)
-	places := instructions.Places{Workdir: dir, Owned: owned, TempDirs: []string{temp, temp, filepath.Join(temp, "missing")}}
+	places := instructions.Locations{Workdir: dir, Owned: owned, TempDirs: []string{temp, temp, filepath.Join(temp, "missing")}}
 	live, dead := startOwning(t, dir, temp), startOwning(t, dir, temp)
 	mine := newHome(t, open(t, dir, false))
 	must(t, mine.WriteFile("s", nil, 0o600), mine.Keep("s", "s"))
 	// What nobody claims may be anybody's.
 	write(t, dir, map[string]string{parent + "/0123456789abcdef/x": "x"})
 	write(t, temp, map[string]string{"bus-agent-1/x": "x", "other/x": "x"})
-	if found := places.Abandoned(t.Context(), 0); len(found) > 0 {
+	if found := places.Stale(t.Context(), 0); len(found) > 0 {
 		t.Errorf("of live owners: %+v", found)
 	}
 	dead.kill()
-	if found := places.Abandoned(t.Context(), live.pid); len(found) > 0 {
+	if found := places.Stale(t.Context(), live.pid); len(found) > 0 {
 		t.Errorf("of another owner: %+v", found)
 	}
 	for _, owner := range []int{0, dead.pid} {
-		found := places.Abandoned(t.Context(), owner)
-		if len(found) != 2 || found[0] != (instructions.Folder{Path: dead.home, What: "private home", Owner: dead.pid}) ||
-			found[1] != (instructions.Folder{Path: dead.temp, What: "temporary files", Owner: dead.pid}) {
+		found := places.Stale(t.Context(), owner)
+		if len(found) != 2 || found[0] != (instructions.StaleFolder{Path: dead.home, What: "private home", Owner: dead.pid}) ||
+			found[1] != (instructions.StaleFolder{Path: dead.temp, What: "temporary files", Owner: dead.pid}) {
 			t.Errorf("owner %d: %+v", owner, found)
 		}
 	}
 	if !exists(dead.home) || !exists(dead.temp) {
 		t.Fatal("to look has removed something")
 	}
-	if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 2 || found[0].Err != nil || found[1].Err != nil {
+	if found := places.RemoveStale(t.Context(), 0); len(found) != 2 || found[0].Err != nil || found[1].Err != nil {
 		t.Errorf("removed %+v", found)
 	}
 	for name, want := range map[string]bool{
@@ -131,14 +131,14 @@ func TestAbandonedFoldersAreFoundAndRemoved(t *testing.T) {
 	}
 }
 
-func TestRemovingAnAbandonedHomeLeavesNothing(t *testing.T) {
+func TestRemovingAStaleHomeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir, temp := tempDir(t), tempDir(t)
 	owner := startOwning(t, dir, temp)
 	owner.kill()
 	must(t, os.Chmod(filepath.Join(owner.home, "snapshots"), 0o500))
-	places := instructions.Places{Workdir: dir, Owned: owned, TempDirs: []string{temp}}
-	if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 2 {
+	places := instructions.Locations{Workdir: dir, Owned: owned, TempDirs: []string{temp}}
+	if found := places.RemoveStale(t.Context(), 0); len(found) != 2 {
 		t.Errorf("removed %+v", found)
 	}
 	for _, dir := range []string{dir, temp} {
@@ -149,7 +149,7 @@ func TestRemovingAnAbandonedHomeLeavesNothing(t *testing.T) {
 }
 
 // A home that could not be made in the workdir is beside the temporary files.
-func TestAbandonedTemporaryHomeIsRemoved(t *testing.T) {
+func TestStaleTemporaryHomeIsRemoved(t *testing.T) {
 	t.Parallel()
 	temp := tempDir(t)
 	// The program makes a home where one of a run without a workdir would be.
@@ -159,8 +159,8 @@ func TestAbandonedTemporaryHomeIsRemoved(t *testing.T) {
 	ignore := filepath.Join(temp, "bus-agent-0123456789abcdef", ".gitignore")
 	text := strings.Replace(read(t, ignore), "# made for it: .codex\n# made for it: .codex/bus\n", "# made for it: bus-agent-0123456789abcdef\n", 1)
 	must(t, os.WriteFile(ignore, []byte(text), 0o644))
-	places := instructions.Places{Workdir: tempDir(t), Owned: owned, TempDirs: []string{temp}}
-	if found := places.RemoveAbandoned(t.Context(), owner.pid); len(found) != 1 || found[0].Err != nil || found[0].What != "private home" {
+	places := instructions.Locations{Workdir: tempDir(t), Owned: owned, TempDirs: []string{temp}}
+	if found := places.RemoveStale(t.Context(), owner.pid); len(found) != 1 || found[0].Err != nil || found[0].What != "private home" {
 		t.Errorf("removed %+v", found)
 	}
 	if tree := snapshot(t, temp); len(tree) != 0 {
@@ -170,7 +170,7 @@ func TestAbandonedTemporaryHomeIsRemoved(t *testing.T) {
 
 // What the CLI of a killed process has said of its sessions is kept, by whoever
 // removes the home, and nothing else is, whatever stands there.
-func TestSessionsOfAnAbandonedHomeAreKept(t *testing.T) {
+func TestSessionsOfAStaleHomeAreKept(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"next home", "sweep"} {
 		t.Run(by, func(t *testing.T) {
@@ -183,8 +183,8 @@ func TestSessionsOfAnAbandonedHomeAreKept(t *testing.T) {
 			must(t, os.Symlink(outside, filepath.Join(owner.home, "state", "days", "away")))
 			owner.kill()
 			if by == "sweep" {
-				places := instructions.Places{Workdir: dir, Owned: owned}
-				if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 1 || found[0].Err != nil {
+				places := instructions.Locations{Workdir: dir, Owned: owned}
+				if found := places.RemoveStale(t.Context(), 0); len(found) != 1 || found[0].Err != nil {
 					t.Errorf("removed %+v", found)
 				}
 			} else {
@@ -208,7 +208,7 @@ func TestSessionsOfAnAbandonedHomeAreKept(t *testing.T) {
 }
 
 // An agent can write in its home: what it says there leads nowhere else.
-func TestSalvageStaysInTheParent(t *testing.T) {
+func TestKeptFilesStayInTheParent(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{
 		`{"tree":"..","kept":".","patterns":["*"]}`, `{"tree":"state","kept":"../..","patterns":["*"]}`,
@@ -221,8 +221,8 @@ func TestSalvageStaysInTheParent(t *testing.T) {
 		write(t, owner.home, map[string]string{"state/a": "one", ".bus-agent-salvage": said})
 		must(t, os.Symlink(dir, filepath.Join(owner.home, "link")))
 		owner.kill()
-		places := instructions.Places{Workdir: dir, Owned: owned}
-		if found := places.RemoveAbandoned(t.Context(), 0); len(found) != 1 || found[0].Err != nil {
+		places := instructions.Locations{Workdir: dir, Owned: owned}
+		if found := places.RemoveStale(t.Context(), 0); len(found) != 1 || found[0].Err != nil {
 			t.Errorf("%s: removed %+v", said, found)
 		}
 		if tree := snapshot(t, dir); len(tree) != 1 || read(t, filepath.Join(dir, "mine")) != "mine" {
@@ -231,7 +231,7 @@ func TestSalvageStaysInTheParent(t *testing.T) {
 	}
 }
 
-func TestNextHomeRemovesAnAbandonedOne(t *testing.T) {
+func TestNextHomeRemovesAStaleOne(t *testing.T) {
 	t.Parallel()
 	dir, temp := tempDir(t), tempDir(t)
 	live, dead := startOwning(t, dir, temp), startOwning(t, dir, temp)
@@ -248,7 +248,7 @@ func TestNextHomeRemovesAnAbandonedOne(t *testing.T) {
 
 // A login that a CLI has replaced is kept for the user, whatever becomes of the
 // process that kept it.
-func TestHomeWithExceptionsIsNotAbandoned(t *testing.T) {
+func TestHomeWithExceptionsIsNotStale(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	h := newHome(t, open(t, dir, false))
