@@ -24,7 +24,7 @@ import (
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/internal/cli"
+	"github.com/busdk/bus-agent/internal/commands"
 	"github.com/busdk/bus-agent/preferences"
 )
 
@@ -62,14 +62,14 @@ func Main(version string, options ...Option) int {
 		dir = "." // a removed directory; what needs it reports that
 	}
 	executable, _ := os.Executable() // without it there are no sessions, which those commands say
-	return cli.Main(context.Background(), &cli.Env{
+	return commands.Main(context.Background(), &commands.Env{
 		Args:        os.Args[1:],
 		Stdin:       os.Stdin,
 		Stdout:      stream(os.Stdout, syscall.Stdout),
 		Stderr:      stderr,
 		Environ:     os.Environ(),
 		Dir:         dir,
-		Terminal:    cli.TerminalOf(os.Stdout, os.Stderr),
+		Terminal:    commands.TerminalOf(os.Stdout, os.Stderr),
 		Preferences: preferences.User(),
 		Recorder:    agent.Recorders(o.recorders...),
 		Begin:       watchdog.beginWork,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/internal/cli"
+	"github.com/busdk/bus-agent/internal/commands"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md anew")
@@ -41,7 +41,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 // below it.
 func writeReference(t *testing.T, b *strings.Builder, path ...string) {
 	var out, errs bytes.Buffer
-	code := cli.Main(t.Context(), &cli.Env{
+	code := commands.Main(t.Context(), &commands.Env{
 		Args: append([]string{"help"}, path...), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: t.TempDir(),
 	})
 	if code != 0 {

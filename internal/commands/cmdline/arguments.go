@@ -1,0 +1,264 @@
+package cmdline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// A line is a command line in the order that urfave/cli v2 can read. It cannot do this by
+// itself, because it parses with the standard library's package flag:
+//
+//   - flags after arguments, and global flags after the command: parsing ends at the first
+//     word that is not a flag, and a command knows nothing of the flags above it;
+//   - short flags of both kinds in one word, such as "detect -1v";
+//   - two spellings of one flag in one line, such as "-v --verbose", which it refuses;
+//   - arguments that are handed on to a runtime: "--" is dropped, and what follows it is
+//     mixed with the arguments before it;
+//   - a flag whose value can be left out, such as --record[=WORD];
+//   - --help and --version on a line that is wrong otherwise;
+//   - the number of arguments of a command.
+//
+// What is wrong with a line is for urfave/cli to find.
+type line struct {
+	path    []*urfave.Command // the root first
+	globals []string
+	flags   []string
+	args    []string
+	rest    []string // after "--", where the command hands it on
+	help    bool
+	version bool
+
+	lost    bool        // an unknown command was met: what follows means nothing
+	pending urfave.Flag // the last word is a flag that needs a value
+}
+
+func (l *line) command() *urfave.Command { return l.path[len(l.path)-1] }
+
+// words returns the line for urfave/cli.
+func (l *line) words() []string {
+	out := append([]string{Name}, l.globals...)
+	for _, c := range l.path[1:] {
+		out = append(out, c.Name)
+	}
+	out = append(out, l.flags...)
+	if len(l.args) > 0 {
+		out = append(append(out, "--"), l.args...)
+	}
+	return out
+}
+
+// arrange puts args in order.
+func (prog *Program) arrange(args []string) *line {
+	l := &line{path: []*urfave.Command{prog.root}}
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		switch {
+		case word == "--" && handsOn(l.command()):
+			l.rest = args
+			return l
+		case word == "--" && l.command() != prog.root:
+			for _, word := range args {
+				prog.word(l, word)
+			}
+			return l
+		case word == "--":
+		case len(word) > 1 && word[0] == '-':
+			args = l.flag(word, args)
+		default:
+			prog.word(l, word)
+		}
+	}
+	return l
+}
+
+// word takes a word that is not a flag.
+func (prog *Program) word(l *line, word string) {
+	c := l.command()
+	if l.lost || c != prog.root && len(c.Subcommands) == 0 {
+		l.args = append(l.args, word)
+		return
+	}
+	sub := prog.lookup(c, word)
+	if sub == nil {
+		l.lost = true
+		l.args = append(l.args, word)
+		return
+	}
+	sub.HelpName = c.HelpName + " " + sub.Name
+	sub.HideHelp = true
+	sub.OnUsageError = prog.usageError
+	l.path = append(l.path, sub)
+}
+
+// flag takes the flag in word, with its value from args, and returns what is left of args.
+func (l *line) flag(word string, args []string) []string {
+	name, value, hasValue := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+	f, to := l.find(name)
+	switch {
+	case f == nil && word[1] != '-' && !hasValue && l.cluster(name):
+	case f == nil && l.lost:
+	case f == nil:
+		*to = append(*to, word)
+	case hasValue:
+		*to = append(*to, "--"+f.Names()[0]+"="+value)
+	case !needsValue(f):
+		l.add(f, to)
+	case len(args) == 0:
+		*to = append(*to, "--"+f.Names()[0])
+		l.pending = f
+	default:
+		*to = append(*to, "--"+f.Names()[0]+"="+args[0])
+		return args[1:]
+	}
+	return args
+}
+
+// cluster takes short flags without values that are written together: -vv. It reports
+// whether names are such flags.
+func (l *line) cluster(names string) bool {
+	for _, r := range names {
+		if f, _ := l.find(string(r)); f == nil || needsValue(f) {
+			return false
+		}
+	}
+	for _, r := range names {
+		l.add(l.find(string(r)))
+	}
+	return true
+}
+
+// add adds a flag without a value to those of the command or the global ones.
+func (l *line) add(f urfave.Flag, to *[]string) {
+	word := "--" + f.Names()[0]
+	if s, ok := f.(*stringFlag); ok {
+		word += "=" + s.Bare
+	}
+	switch {
+	case to == &l.globals && word == "--help":
+		l.help = true
+	case to == &l.globals && word == "--version":
+		l.version = true
+	default:
+		*to = append(*to, word)
+	}
+}
+
+// find returns the flag of the command, or else the global one, that has the given name,
+// and where it goes. An unknown flag goes to the command.
+func (l *line) find(name string) (urfave.Flag, *[]string) {
+	c, root := l.command(), l.path[0]
+	if f := findFlag(c.Flags, name); f != nil && c != root {
+		return f, &l.flags
+	}
+	if f := findFlag(root.Flags, name); f != nil || c == root {
+		return f, &l.globals
+	}
+	return nil, &l.flags
+}
+
+func findFlag(flags []urfave.Flag, name string) urfave.Flag {
+	for _, f := range flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+func needsValue(f urfave.Flag) bool {
+	if s, ok := f.(*stringFlag); ok && s.Bare != "" {
+		return false
+	}
+	d, ok := f.(urfave.DocGenerationFlag)
+	return ok && d.TakesValue()
+}
+
+// handsOn reports whether c hands on what follows "--".
+func handsOn(c *urfave.Command) bool { return strings.HasSuffix(c.ArgsUsage, "[-- ARGS]") }
+
+// checkArguments compares the number of arguments with the usage of the command, in which
+// brackets stand for what can be left out and "..." for any number.
+func checkArguments(c *urfave.Context) error {
+	usage, handsOn := strings.CutSuffix(c.Command.ArgsUsage, "[-- ARGS]")
+	least, most := 0, 0
+	for _, word := range strings.Fields(usage) {
+		if most++; word[0] != '[' {
+			least++
+		}
+		if strings.Contains(word, "...") {
+			most = math.MaxInt
+		}
+	}
+	switch {
+	case c.NArg() < least:
+		return misuse(c.Command, "%s needs %s", called(c.Command), c.Command.ArgsUsage)
+	case c.NArg() > most && handsOn:
+		return misuse(c.Command, "unexpected argument %q; arguments for the runtime go after --", c.Args().Get(most))
+	case c.NArg() > most:
+		return misuse(c.Command, "unexpected argument %q", c.Args().Get(most))
+	}
+	return nil
+}
+
+// usageError makes an error of flags one line; urfave/cli would print the help as well, to
+// standard output.
+func (prog *Program) usageError(c *urfave.Context, err error, _ bool) error {
+	text := err.Error()
+	name, unknown := strings.CutPrefix(text, "flag provided but not defined: -")
+	if !unknown {
+		if i := strings.LastIndex(text, " -"); i >= 0 && !strings.HasPrefix(text, "bad flag syntax") {
+			text = text[:i] + " -" + text[i+1:]
+		}
+		return misuse(c.Command, "%s", text)
+	}
+	dash := "--"
+	if len(name) == 1 {
+		dash = "-"
+	}
+	text = fmt.Sprintf("unknown flag %q", dash+name)
+	if similar := urfave.SuggestFlag(slices.Concat(c.Command.Flags, prog.root.Flags), name, true); similar != "" {
+		text += "; did you mean " + similar + "?"
+	}
+	return misuse(c.Command, "%s", text)
+}
+
+// group is the action of a command that has others below it: none of them was named.
+func (prog *Program) Group(c *urfave.Context) error {
+	commands := prog.below(c.Command)
+	word := c.Args().First()
+	switch {
+	case word != "":
+		name := strings.TrimSpace(called(c.Command) + " " + word)
+		return misuse(c.Command, "unknown command %q; %s", name, Hint(commands, word))
+	case c.Command.HelpName == Name:
+		return misuse(c.Command, "no command given")
+	}
+	var names []string
+	for _, sub := range commands {
+		names = append(names, sub.Name)
+	}
+	return misuse(c.Command, "%s needs one of: %s", called(c.Command), strings.Join(names, ", "))
+}
+
+// hint suggests the command that word may be a slip of.
+func Hint(commands []*urfave.Command, word string) string {
+	text := urfave.SuggestCommand(commands, word)
+	return strings.ToLower(text[:1]) + text[1:]
+}
+
+// misuse is a usage error for which the help of c says more.
+func misuse(c *urfave.Command, format string, args ...any) error {
+	return agent.Usagef("%s; see %s --help", fmt.Sprintf(format, args...), c.HelpName)
+}
+
+// called returns the words that call c, without the name of the program.
+func called(c *urfave.Command) string {
+	return strings.TrimSpace(strings.TrimPrefix(c.HelpName, Name))
+}

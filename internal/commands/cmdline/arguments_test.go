@@ -1,0 +1,109 @@
+package cmdline
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-agent/registry"
+)
+
+// someCommands have each kind of flag and argument.
+func someCommands() []Command {
+	return []Command{
+		{"detect", func(*Program) *urfave.Command {
+			return &urfave.Command{Name: "detect", Flags: []urfave.Flag{Toggle("first,1", "", new(bool))}}
+		}},
+		{"run", func(*Program) *urfave.Command {
+			record := Option("record", "", new(string))
+			record.Bare = "on"
+			return &urfave.Command{Name: "run", ArgsUsage: "[-- ARGS]", Flags: []urfave.Flag{
+				record, Option("text", "", new(string)), Option("agent", "", new(string)),
+				List("var", "", new(urfave.StringSlice)), List("add-dir", "", new(urfave.StringSlice)),
+			}}
+		}},
+		{"set", func(*Program) *urfave.Command {
+			return &urfave.Command{Name: "set", Subcommands: []*urfave.Command{{Name: "model", ArgsUsage: "MODEL"}}}
+		}},
+	}
+}
+
+// arranged returns a line and the words that urfave/cli gets.
+func arranged(args ...string) (*line, []string) {
+	prog := New(&Env{Registry: new(registry.Registry)}, new(urfave.Command), someCommands())
+	l := prog.arrange(args)
+	return l, l.words()[1:]
+}
+
+func TestArrange(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ in, want string }{
+		"nothing":                          {"", ""},
+		"global flags go first":            {"detect -q --format json", "--quiet --format=json detect"},
+		"flags of a command may come last": {"set model m -q", "--quiet set model -- m"},
+		"short flags stand alone":          {"-vv detect -1v", "--verbose --verbose --verbose detect --first"},
+		"two spellings are one flag":       {"-v --verbose -C a --chdir b detect", "--verbose --verbose --chdir=a --chdir=b detect"},
+		"a value may look like a flag":     {"run --text --agent --agent -x", "run --text=--agent --agent=-x"},
+		"a value may be empty":             {"run --text= --agent", "run --text= --agent"},
+		"a value may be left out":          {"run --record --text x", "run --record=on --text=x"},
+		"unknown flags stay":               {"-x run --bogus=1 -vx", "-x run --bogus=1 -vx"},
+		"an equals sign in a value":        {"run --var A=b=c", "run --var=A=b=c"},
+		"a comma in a value":               {"run --var A=b,c --add-dir x,y", "run --var=A=b,c --add-dir=x,y"},
+		"a dash is an argument":            {"set model -", "set model -- -"},
+		"after -- all are arguments":       {"set model -- -q", "set model -- -q"},
+		"-- before the command":            {"-q -- detect --first", "--quiet detect --first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, got := arranged(strings.Fields(test.in)...)
+			if diff := cmp.Diff(strings.Fields(test.want), got, cmp.Transformer("empty", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestArrangeHandsArgumentsOn(t *testing.T) {
+	t.Parallel()
+	l, got := arranged("run", "--text", "x", "--", "--help", "-V", "--", "")
+	if diff := cmp.Diff([]string{"--help", "-V", "--", ""}, l.rest); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"run", "--text=x"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if l.help || l.version {
+		t.Error("flags after -- were taken for our own")
+	}
+}
+
+func TestHelpAndVersionWinOverMistakes(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"run", "--bogus", "-h"}, {"-h", "bogus"}, {"run", "stray", "-h"}, {"-V", "--bogus"}} {
+		if l, _ := arranged(args...); !l.help && !l.version {
+			t.Errorf("%q: neither help nor version was seen", args)
+		}
+	}
+	if l, _ := arranged("run", "--text", "-h"); l.help {
+		t.Error("the value -h was taken for a flag")
+	}
+}
+
+func FuzzArrange(f *testing.F) {
+	f.Add("run\x00--text\x00x\x00--\x00y")
+	f.Add("-vq\x00set\x00model\x00--\x00-")
+	f.Add("--=\x00-\x00--\x00---")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, got := arranged(strings.Split(text, "\x00")...)
+		if l.help || l.version || l.rest != nil || l.pending != nil || l.lost || handsOn(l.command()) {
+			return
+		}
+		// What is in order stays as it is.
+		if _, again := arranged(got...); !slices.Equal(got, again) {
+			t.Errorf("%q became %q, which became %q", text, got, again)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package cmdline
+
+import (
+	"context"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+func completionCommand(prog *Program) *urfave.Command {
+	shells := []string{"bash", "zsh", "fish"}
+	return &urfave.Command{
+		Name:      "completion",
+		Usage:     "print a script that completes bus-agent in a shell",
+		ArgsUsage: "bash|zsh|fish",
+		UsageText: UsageText(`# bash: in ~/.bashrc
+source <(bus-agent completion bash)
+# zsh: in ~/.zshrc, after compinit
+source <(bus-agent completion zsh)
+# fish: once
+bus-agent completion fish > ~/.config/fish/completions/bus-agent.fish`,
+			"the script was printed"),
+		BashComplete: Completes(func(done []string) []string {
+			if len(done) > 0 {
+				return nil
+			}
+			return shells
+		}),
+		Action: prog.Action(0, func(_ context.Context, call Call) error {
+			switch call.Args[0] {
+			case "bash":
+				return prog.Out.Print(bashCompletion)
+			case "zsh":
+				return prog.Out.Print(zshCompletion)
+			case "fish":
+				return prog.Out.Print(fishCompletion)
+			}
+			return agent.Usagef("shell %q is not one of %s", call.Args[0], strings.Join(shells, ", "))
+		}),
+	}
+}
+
+// bashCompletion works with bash 3.2 and needs nothing else. Bash takes words
+// apart at ":" and "=", so they are put together again, and what stands before
+// the last such break is cut off the candidates.
+const bashCompletion = `# bash completion for bus-agent
+_bus_agent() {
+    local i word joined=0 cur line cut
+    local -a words=()
+    for ((i = 1; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if ((${#words[@]} > 0)) && [[ $word == [:=] || $joined == 1 ]]; then
+            words[${#words[@]}-1]+=$word
+        else
+            words+=("$word")
+        fi
+        joined=0
+        [[ $word == [:=] ]] && joined=1
+    done
+    ((${#words[@]} > 0)) || words=("")
+    cur=${words[${#words[@]}-1]}
+    cut=${cur%"${COMP_WORDS[COMP_CWORD]}"}
+    [[ ${COMP_WORDS[COMP_CWORD]} == [:=] ]] && cut=$cur
+    COMPREPLY=()
+    while IFS= read -r line; do
+        case $line in
+        :file) compopt -o filenames 2>/dev/null
+            while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "${cur#"$cut"}") ;;
+        :dir) compopt -o filenames 2>/dev/null
+            while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "${cur#"$cut"}") ;;
+        *) line=${line%%$'\t'*}
+            COMPREPLY+=("${line#"$cut"}") ;;
+        esac
+    done < <("${COMP_WORDS[0]}" __complete "${words[@]}" 2>/dev/null)
+}
+complete -F _bus_agent bus-agent
+`
+
+const zshCompletion = `#compdef bus-agent
+_bus_agent() {
+    local line
+    local -a plain described
+    while IFS= read -r line; do
+        case $line in
+        :file) _files; return ;;
+        :dir) _files -/; return ;;
+        *$'\t'*) described+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
+        *) plain+=("$line") ;;
+        esac
+    done < <("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+    (( ${#described} )) && _describe -t values bus-agent described
+    (( ${#plain} )) && compadd -- "${plain[@]}"
+}
+if [[ ${funcstack[1]} == _bus_agent ]]; then
+    _bus_agent "$@"
+else
+    compdef _bus_agent bus-agent
+fi
+`
+
+const fishCompletion = `# fish completion for bus-agent
+function __bus_agent_complete
+    set -l tokens (commandline -opc) (commandline -ct)
+    set -l current $tokens[-1]
+    for line in ($tokens[1] __complete $tokens[2..-1] 2>/dev/null)
+        switch $line
+            case :file
+                __fish_complete_path $current
+            case :dir
+                __fish_complete_directories $current
+            case '*'
+                echo $line
+        end
+    end
+end
+complete -c bus-agent -f -a '(__bus_agent_complete)'
+`

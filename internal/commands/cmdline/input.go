@@ -1,0 +1,139 @@
+package cmdline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// maxInput bounds what is read whole, in bytes: far more than any runtime takes,
+// and little enough for an endless stream to be noticed.
+const maxInput = 64 << 20
+
+// readInput returns what the file that flag names holds; "-" is standard
+// input. A file of the repository must be inside it; see runner.CheckInput.
+func (prog *Program) ReadInput(ctx context.Context, flag, name string) (string, error) {
+	switch name {
+	case "":
+		return "", agent.Usagef("%s needs the name of a file", flag)
+	case "-":
+		return prog.ReadStdin(ctx, flag+" -")
+	}
+	path := prog.Env.Abs(name)
+	for _, dir := range append(prog.Workdirs, prog.Env.Dir) {
+		if dir == "" {
+			continue
+		}
+		if err := runner.CheckInput(dir, path, prog.Env.Environ); err != nil {
+			return "", agent.Usagef("%s %q: %w", flag, name, err)
+		}
+	}
+	text, err := interruptible(ctx, func() (string, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		return readBounded(f)
+	})
+	if err != nil && !errors.Is(err, agent.ErrCanceled) {
+		return "", agent.Usagef("%s %q: %w", flag, name, Cause(err))
+	}
+	return text, err
+}
+
+// readStdin reads standard input to its end; what is what it is read for.
+func (prog *Program) ReadStdin(ctx context.Context, what string) (string, error) {
+	text, err := interruptible(ctx, func() (string, error) { return readBounded(prog.Env.Stdin) })
+	switch {
+	case errors.Is(err, errTooLong):
+		return "", agent.Usagef("%s: %w", what, err)
+	case err != nil && !errors.Is(err, agent.ErrCanceled):
+		return "", InputError(err)
+	}
+	return text, err
+}
+
+var errTooLong = fmt.Errorf("it is longer than %d MiB", maxInput>>20)
+
+// readBounded reads r to its end; it is errTooLong when that is too far.
+func readBounded(r io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(b) > maxInput:
+		return "", errTooLong
+	}
+	return string(b), nil
+}
+
+// interruptible returns what read returns, or why ctx ended before: opening or
+// reading a terminal or a pipe cannot be interrupted, so it is left behind.
+func interruptible(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case got := <-done:
+		return got.text, got.err
+	case <-ctx.Done():
+		return "", StoppedBy(ctx)
+	}
+}
+
+func InputError(err error) error {
+	return &Failure{Text: "cannot read standard input", Err: Cause(err)}
+}
+
+// workdir returns the directory that --workdir names, the current one by
+// default.
+func (prog *Program) Workdir(v string) (string, error) {
+	if v == "" {
+		return prog.Env.Dir, nil
+	}
+	if v == "" {
+		return "", agent.Usagef("--workdir needs the name of a directory")
+	}
+	dir := prog.Env.Abs(v)
+	if err := IsDirectory(dir); err != nil {
+		return "", agent.Usagef("--workdir %q: %w", v, err)
+	}
+	return dir, nil
+}
+
+// isDirectory returns why dir is no directory that can be entered. It opens
+// nothing else: opening a named pipe waits for its writer.
+func IsDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return Cause(err)
+	case !info.IsDir():
+		return errors.New("not a directory")
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return Cause(err)
+	}
+	return f.Close()
+}
+
+func NotEmpty(prompt, what string, err error) (string, error) {
+	if err == nil && strings.TrimSpace(prompt) == "" {
+		err = agent.Usagef("%s empty; nothing was started", what)
+	}
+	return prompt, err
+}

@@ -1,0 +1,193 @@
+package cmdline
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// program is the name in messages and help.
+const Name = "bus-agent"
+
+// A builder makes one command of the program.
+type Command struct {
+	Name string
+	Make func(*Program) *urfave.Command
+}
+
+// run runs the command that env.Args names, one of commands, help and completion,
+// and returns the exit code: 0 for success, 2 for a usage error, 1 for every other
+// failure. When ctx ends, a running agent is stopped, and run returns once its last
+// process is gone. It changes env.
+//
+// about is the name, usage and help of the program. Only the command that is called
+// is made.
+func Main(ctx context.Context, env *Env, about *urfave.Command, commands []Command) int {
+	prog := New(env, about, commands)
+	prog.Stored = readStored(ctx, env)
+	err := prog.main(ctx)
+	if closeErr := prog.Out.close(err == nil); err == nil {
+		err = closeErr
+	}
+	return prog.exit(err)
+}
+
+// invocation is one run of the program.
+type Program struct {
+	Env    *Env
+	Stored Stored
+	Global Globals
+	Out    *Results
+	Screen *Screen
+
+	Workdirs []string // where agents run, besides the current directory
+
+	root     *urfave.Command
+	builders []Command
+	rest     []string // what the command hands on
+	Outlets  *outlets
+	stdout   io.Writer // standard output, through its outlet
+}
+
+func New(env *Env, about *urfave.Command, commands []Command) *Program {
+	prog := &Program{Env: env, Stored: Stored{Registry: env.BaseRegistry()}, Outlets: newOutlets(), root: about}
+	prog.stdout = ToTerminal(prog.Outlets.writer(env.Stdout), IsTerminalWriter(env.Stdout))
+	prog.Screen = NewScreen(ToTerminal(prog.Outlets.writer(env.Stderr), env.Terminal.Stderr || IsTerminalWriter(env.Stderr)))
+	prog.Out = &Results{prog: prog}
+	prog.builders = append(slices.Clip(commands), Command{"completion", completionCommand}, Command{"help", helpCommand})
+	prog.root.Name, prog.root.HelpName, prog.root.Flags = Name, Name, prog.Global.flags()
+	return prog
+}
+
+func (prog *Program) main(ctx context.Context) error {
+	if args := prog.Env.Args; len(args) > 0 && args[0] == completeCommand {
+		return prog.complete(args[1:])
+	}
+	l := prog.arrange(prog.Env.Args)
+	switch {
+	case l.help:
+		return prog.Out.Print(prog.help(l.path))
+	case l.version:
+		return prog.Out.Print(Name + " " + cmp.Or(prog.Env.Version, "devel") + "\n")
+	}
+	prog.rest = l.rest
+	return prog.app(l).RunContext(ctx, l.words())
+}
+
+// begin lets the program get ready for work that takes time.
+func (prog *Program) begin(ctx context.Context, slow bool) (context.Context, func()) {
+	if !slow || prog.Env.Begin == nil {
+		return ctx, func() {}
+	}
+	ctx, end := prog.Env.Begin(ctx)
+	stop := prog.Outlets.watch(ctx)
+	return ctx, func() {
+		stop()
+		end()
+	}
+}
+
+// app returns the application with the command that l names.
+func (prog *Program) app(l *line) *urfave.App {
+	app := &urfave.App{
+		Name:                      Name,
+		Flags:                     prog.root.Flags,
+		HideHelp:                  true,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true,
+		Writer:                    io.Discard,
+		ErrWriter:                 io.Discard,
+		Before:                    func(*urfave.Context) error { return prog.applyGlobals() },
+		Action:                    prog.Group,
+		OnUsageError:              prog.usageError,
+		// urfave/cli would end the program by itself.
+		ExitErrHandler: func(*urfave.Context, error) {},
+	}
+	if len(l.path) > 1 {
+		app.Commands = l.path[1:2]
+		app.Commands[0].HelpName = "" // it is put together once more
+	}
+	return app
+}
+
+// below returns the commands below c that are not hidden. It makes those of the root.
+func (prog *Program) below(c *urfave.Command) []*urfave.Command {
+	if c.HelpName != Name {
+		return c.Subcommands
+	}
+	var all []*urfave.Command
+	for _, b := range prog.builders {
+		if c := b.Make(prog); !c.Hidden {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// lookup returns the command of the given name below c, nil for none.
+func (prog *Program) lookup(c *urfave.Command, name string) *urfave.Command {
+	if c != prog.root {
+		return c.Command(name)
+	}
+	for _, b := range prog.builders {
+		if b.Name == name {
+			return b.Make(prog)
+		}
+	}
+	return nil
+}
+
+// marks say what an action needs.
+type marks int
+
+const (
+	// hasJSON: --format json is honoured.
+	JSON marks = 1 << iota
+	// slow: the command can take time, or must not be cut short: it starts an agent,
+	// reads standard input or writes what is kept.
+	Slow
+)
+
+// call is what a command was called with.
+type Call struct {
+	*urfave.Context
+	Args []string
+	Rest []string // after a lone "--", where the command hands it on
+}
+
+// action returns run as urfave/cli calls it.
+func (prog *Program) Action(needs marks, run func(context.Context, Call) error) urfave.ActionFunc {
+	return func(c *urfave.Context) error {
+		if prog.Global.JSON() && needs&JSON == 0 {
+			return agent.Usagef("%s has no JSON form; leave out --format json", called(c.Command))
+		}
+		if err := checkArguments(c); err != nil {
+			return err
+		}
+		ctx, end := prog.begin(c.Context, needs&Slow != 0)
+		defer end()
+		return run(ctx, Call{c, c.Args().Slice(), prog.rest})
+	}
+}
+
+// runner returns a runner over what the environment offers. Its warnings, and
+// those of what is stored, go to warn.
+func (prog *Program) Runner(warn func(string)) *runner.Runner {
+	for _, line := range prog.Stored.Warnings {
+		warn(line)
+	}
+	return &runner.Runner{
+		Registry:    prog.Stored.Registry,
+		Preferences: prog.Stored.Preferences,
+		Recorder:    prog.Env.Recorder,
+		Environ:     append([]string{}, prog.Env.Environ...), // never nil: that is the process's
+		Workdir:     prog.Env.Dir,
+		Warn:        warn,
+	}
+}

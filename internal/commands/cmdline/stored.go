@@ -1,0 +1,83 @@
+package cmdline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// stored is what the preferences add to the program. They are read once, when
+// the program starts.
+type Stored struct {
+	Registry    *registry.Registry // of the program, with the runtimes described
+	Preferences runner.Preferences // nil: none
+	Warnings    []string
+}
+
+// describer is implemented by preferences that can describe runtimes, such as
+// preferences.Snapshot.
+type describer interface {
+	Registry(base *registry.Registry) (_ *registry.Registry, warnings []string)
+	Runtimes() map[string]json.RawMessage
+}
+
+// readStored reads what is stored. What is wrong with it is a warning, for the
+// commands that use it.
+func readStored(ctx context.Context, env *Env) Stored {
+	s := Stored{Registry: env.BaseRegistry(), Preferences: env.Preferences}
+	source, ok := env.Preferences.(runner.Snapshotter)
+	if !ok {
+		return s
+	}
+	var err error
+	if s.Preferences, err = source.Snapshot(ctx); err != nil {
+		s.Preferences = nil
+		s.Warnings = []string{fmt.Sprintf("preferences cannot be read, going on without them: %v", err)}
+		return s
+	}
+	if d, ok := s.Preferences.(describer); ok {
+		s.Registry, s.Warnings = d.Registry(s.Registry)
+	}
+	return s
+}
+
+// describedIDs returns the IDs under which descriptions of runtimes are stored.
+func (s *Stored) DescribedIDs() []string {
+	d, ok := s.Preferences.(describer)
+	if !ok {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(d.Runtimes()))
+}
+
+// preference returns a preference as text, "" when it is not set.
+func (prog *Program) Preference(ctx context.Context, key string) string {
+	if prog.Stored.Preferences == nil {
+		return ""
+	}
+	raw, ok, err := prog.Stored.Preferences.Get(ctx, key)
+	if err != nil || !ok {
+		return ""
+	}
+	return PlainJSON(raw)
+}
+
+// plainJSON returns a string without its quotes, a list of strings joined by
+// commas, and any other JSON as it is.
+func PlainJSON(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		return strings.Join(list, ",")
+	}
+	return string(raw)
+}

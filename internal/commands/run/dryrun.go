@@ -1,0 +1,92 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// plan is a run that is not made, in JSON.
+type plan struct {
+	Runtime     string   `json:"runtime"`
+	Model       string   `json:"model"`
+	Source      string   `json:"source"`
+	Workdir     string   `json:"workdir"`
+	Path        string   `json:"path"`
+	Args        []string `json:"args"`
+	PromptBytes int      `json:"stdin_bytes"`
+	TimeoutMS   int64    `json:"timeout_ms"`
+	Environment []string `json:"environment"`
+	Files       []string `json:"files"`
+	Warnings    []string `json:"warnings"`
+	// Schema says how the agent is told of the schema of its answer.
+	Schema string `json:"schema,omitempty"`
+	// Candidates are the runtimes that the run may try, this one among them.
+	Candidates []fallback.Candidate `json:"candidates,omitempty"`
+}
+
+// dryRun prints what a run would start and write: names of variables, never
+// their values, and secrets masked where an argument has them.
+func printPlan(prog *cmdline.Program, ctx context.Context, r *fallback.Chain, req agent.Request, messages *startMessages) error {
+	p, candidates, err := r.DryRun(ctx, req)
+	messages.release()
+	if err != nil {
+		return err
+	}
+	environ := slices.Concat(prog.Env.Environ, req.Env, p.Start.Command.Env)
+	args := make([]string, len(p.Start.Command.Args))
+	for i, arg := range p.Start.Command.Args {
+		args[i] = runner.Mask(environ, arg)
+	}
+	out := plan{
+		Runtime:     p.Start.Runtime,
+		Model:       p.Settings.Model.Value,
+		Source:      p.Selection.Source,
+		Workdir:     p.Start.Workdir,
+		Path:        p.Start.Path,
+		Args:        args,
+		PromptBytes: len(p.Start.Command.Stdin),
+		TimeoutMS:   p.Settings.Timeout.Value.Milliseconds(),
+		Environment: append([]string{}, p.Env...),
+		Files:       append([]string{}, p.Files...),
+		Warnings:    append([]string{}, p.Warnings...),
+		Schema:      schemaWay(p, req),
+		Candidates:  candidates,
+	}
+	if prog.Global.JSON() {
+		return prog.Out.PrintJSON(out)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "runtime: %s (%s)\n", out.Runtime, out.Source)
+	fmt.Fprintf(&b, "model: %s\n", out.Model)
+	fmt.Fprintf(&b, "timeout: %s\n", cmdline.DurationText(p.Settings.Timeout.Value))
+	fmt.Fprintf(&b, "workdir: %s\n", cmdline.ShellWord(out.Workdir))
+	fmt.Fprintf(&b, "command: %s\n", cmdline.ShellLine(append([]string{out.Path}, out.Args...)))
+	fmt.Fprintf(&b, "standard input: %d bytes\n", out.PromptBytes)
+	if out.Schema != "" {
+		fmt.Fprintf(&b, "schema: %s\n", out.Schema)
+	}
+	writeList(&b, "variables", out.Environment)
+	writeList(&b, "files", out.Files)
+	if len(candidates) > 0 {
+		writeList(&b, "runtimes to try", candidateLines(candidates))
+	}
+	return prog.Out.Print(b.String())
+}
+
+func writeList(b *strings.Builder, name string, list []string) {
+	if len(list) == 0 {
+		fmt.Fprintf(b, "%s: none\n", name)
+		return
+	}
+	fmt.Fprintf(b, "%s:\n", name)
+	for _, item := range list {
+		b.WriteString("  " + cmdline.Printable(item) + "\n")
+	}
+}

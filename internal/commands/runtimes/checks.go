@@ -1,0 +1,229 @@
+package runtimes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
+)
+
+// The words for how something is.
+const (
+	checkOK      = "ok"
+	checkNote    = "note"    // worth knowing
+	checkProblem = "problem" // it will not work
+
+	healthOK       = "ok"
+	healthBroken   = "broken"
+	healthDisabled = "disabled"
+	healthMissing  = "not installed"
+)
+
+// check is one thing that doctor looked at.
+type check struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Text   string `json:"text"`
+}
+
+// runtimeHealth is what doctor found of one runtime.
+type runtimeHealth struct {
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	Status string  `json:"status"`
+	Checks []check `json:"checks"`
+}
+
+func (h *runtimeHealth) add(name, status, format string, args ...any) {
+	h.Checks = append(h.Checks, check{name, status, fmt.Sprintf(format, args...)})
+	if status == checkProblem && h.Status == healthOK {
+		h.Status = healthBroken
+	}
+}
+
+// checkRuntimes looks at the runtimes that names names, at all where there are
+// none. No model is asked for anything.
+func checkRuntimes(prog *cmdline.Program, ctx context.Context, names []string, dir string) ([]runtimeHealth, error) {
+	var ids []string
+	for _, name := range names {
+		rt, _, err := prog.Stored.Registry.ParseToken(name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, rt.ID)
+	}
+	r := prog.Runner(prog.Screen.Warn)
+	r.Workdir = dir
+	all, err := r.Detect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	quiet := *r
+	quiet.Warn = func(string) {} // what a run would warn of is part of the report
+	var health []*runtimeHealth
+	var checks sync.WaitGroup
+	for _, d := range all {
+		if len(ids) > 0 && !slices.Contains(ids, d.Runtime.ID) {
+			continue
+		}
+		h := &runtimeHealth{ID: d.Runtime.ID, Name: d.Runtime.Name, Status: healthOK}
+		health = append(health, h)
+		checks.Go(func() { examine(prog, ctx, &quiet, d, dir, h) })
+	}
+	checks.Wait()
+	report := make([]runtimeHealth, len(health))
+	for i, h := range health {
+		report[i] = *h
+	}
+	return report, ctx.Err()
+}
+
+func examine(prog *cmdline.Program, ctx context.Context, r *runner.Runner, d runner.Detected, dir string, h *runtimeHealth) {
+	rt := d.Runtime
+	switch {
+	case d.Problem != nil:
+		h.add("executable", checkProblem, "%v", d.Problem)
+		return
+	case d.Path == "":
+		h.Status = healthMissing
+		h.add("executable", checkProblem, "no %s in PATH; get it at %s", strings.Join(rt.Executables, " or "), rt.InstallURL)
+		return
+	}
+	h.add("executable", checkOK, "%s", d.Path)
+	if d.Disabled {
+		h.Status = healthDisabled
+		h.add("selection", checkNote, "your enable and disable lists leave it out; see detect -v")
+		return
+	}
+	checkVersion(prog, ctx, d, dir, h)
+	checkLogin(prog, rt, h)
+	checkPlan(prog, ctx, r, rt, dir, h)
+	if s := rt.Session; s != nil {
+		h.add("sessions", checkOK, "%s, messages by %s", s.Protocol, s.Delivers())
+	} else {
+		h.add("sessions", checkNote, "it cannot hold any")
+	}
+}
+
+func checkVersion(prog *cmdline.Program, ctx context.Context, d runner.Detected, dir string, h *runtimeHealth) {
+	version, err := runner.Version(ctx, d.Runtime, d.Path, runner.CleanPath(prog.Env.Environ, dir, false))
+	tested := d.Runtime.TestedVersion
+	switch {
+	case err != nil:
+		h.add("version", checkProblem, "%v", err)
+	case tested == "":
+		h.add("version", checkNote, "%s; none was tested", version)
+	case version != tested:
+		h.add("version", checkNote, "%s; tested with %s", version, tested)
+	default:
+		h.add("version", checkOK, "%s, as tested", version)
+	}
+}
+
+func checkLogin(prog *cmdline.Program, rt registry.Runtime, h *runtimeHealth) {
+	for _, name := range rt.TokenEnv {
+		if prog.Env.Getenv(name) != "" {
+			h.add("login", checkOK, "%s is set", name)
+			return
+		}
+	}
+	var files []string
+	if rt.LoginFiles != nil {
+		files = rt.LoginFiles(prog.Env.Getenv)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+			h.add("login", checkOK, "%s", file)
+			return
+		}
+	}
+	hint := "log in with its own CLI"
+	if len(rt.TokenEnv) > 0 {
+		hint += ", or set " + strings.Join(rt.TokenEnv, " or ")
+	}
+	if len(files) == 0 {
+		h.add("login", checkNote, "cannot be told from here; where there is none, %s", hint)
+		return
+	}
+	h.add("login", checkNote, "none was found; %s", hint)
+}
+
+// checkPlan looks at what a run would do in dir.
+func checkPlan(prog *cmdline.Program, ctx context.Context, r *runner.Runner, rt registry.Runtime, dir string, h *runtimeHealth) {
+	plan, err := r.DryRun(ctx, agent.Request{Runtime: rt.ID, Prompt: "?", Workdir: dir})
+	if err != nil {
+		h.add("run", checkProblem, "it would be refused here: %v", err)
+		return
+	}
+	chain, err := instructions.Discover(dir)
+	switch {
+	case err != nil:
+		h.add("instructions", checkProblem, "%v", err)
+	case len(chain.Files) == 0:
+		h.add("instructions", checkOK, "no %s applies here", instructions.FileName)
+	case rt.Instructions == nil:
+		h.add("instructions", checkNote, "it takes no %s", instructions.FileName)
+	default:
+		h.add("instructions", checkOK, "%s of %s, %d bytes", cmdline.Count(len(chain.Files), "file", "files"), instructions.FileName, chain.Size())
+	}
+	for _, file := range plan.Files {
+		h.add("writes", checkOK, "%s", file)
+	}
+	for _, line := range plan.Warnings {
+		h.add("repository", checkNote, "%s", line)
+	}
+	if len(plan.Warnings) == 0 {
+		h.add("repository", checkOK, "nothing of it is left out")
+	}
+}
+
+// checkState looks at whether what runs and sessions keep can be written.
+func checkState(prog *cmdline.Program, dir string) []check {
+	var checks []check
+	add := func(name, path string, status string, err error) {
+		c := check{name, checkOK, path}
+		if err != nil {
+			c.Status, c.Text = status, err.Error()
+		}
+		checks = append(checks, c)
+	}
+	store, err := control.DefaultDir(prog.Env.Environ)
+	if err == nil {
+		err = control.NewStore(store).Check()
+	}
+	add("sessions", store, checkProblem, err)
+	var temp string
+	for _, base := range runner.TempDirs(prog.Env.Environ) {
+		if temp, err = base, unix.Access(base, unix.W_OK|unix.X_OK); err == nil {
+			break
+		}
+		err = fmt.Errorf("%s: %w", base, err)
+	}
+	add("temporary files", temp, checkProblem, err)
+	if err = unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		err = fmt.Errorf("%s: %w; agents cannot write there, and their private homes are elsewhere", dir, err)
+	}
+	add("workdir", dir, checkNote, err)
+	return checks
+}
+
+func writeChecks(b *strings.Builder, checks []check) {
+	for _, c := range checks {
+		mark := ""
+		if c.Status != checkOK {
+			mark = c.Status + ": "
+		}
+		fmt.Fprintf(b, "  %-15s  %s%s\n", c.Name, mark, cmdline.OneWord(c.Text))
+	}
+}

@@ -1,0 +1,188 @@
+package session
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	ctrlC     = 3
+	backspace = 8
+	ctrlU     = 21
+	del       = 127
+)
+
+func isEnter(key byte) bool { return key == '\r' || key == '\n' }
+
+// A keyPress is a key and how many questions were drawn before it was pressed.
+type keyPress struct {
+	key   byte
+	drawn int
+}
+
+// keys is what is typed in a terminal. While a line is edited it is read by Read,
+// during a turn by next; what is typed ahead then is kept for the next line.
+type keys struct {
+	in       *os.File
+	canceled <-chan struct{}
+	over     <-chan struct{} // the agent has ended
+	more     chan struct{}   // gets a token when something was typed, or can be no more
+
+	mu     sync.Mutex // held from reading the terminal until what was read is in typed
+	typed  []keyPress
+	drawn  int
+	closed bool // the terminal has ended
+
+	ahead       []byte
+	interrupted bool // the last line was given up by Ctrl-C
+}
+
+func newKeys(in *os.File, canceled, over <-chan struct{}) *keys {
+	k := &keys{in: in, canceled: canceled, over: over, more: make(chan struct{}, 1)}
+	go func() {
+		for {
+			err := k.awaitInput(nil)
+			k.mu.Lock()
+			if err != nil {
+				k.closed = true
+			}
+			k.take()
+			closed := k.closed
+			k.mu.Unlock()
+			select {
+			case k.more <- struct{}{}:
+			default:
+			}
+			if closed {
+				return
+			}
+		}
+	}()
+	return k
+}
+
+// awaitInput waits until a read of the terminal does not block.
+func (k *keys) awaitInput(limit *unix.Timeval) error {
+	fd := int(k.in.Fd())
+	for {
+		var set unix.FdSet
+		set.Set(fd)
+		n, err := unix.Select(fd+1, &set, nil, nil, limit)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return err
+		case n == 0:
+			return os.ErrDeadlineExceeded
+		default:
+			return nil
+		}
+	}
+}
+
+// take reads what the terminal holds, without waiting.
+func (k *keys) take() {
+	buffer := make([]byte, 256)
+	for !k.closed && k.awaitInput(&unix.Timeval{}) == nil {
+		n, err := k.in.Read(buffer)
+		for _, key := range buffer[:max(n, 0)] {
+			k.typed = append(k.typed, keyPress{key, k.drawn})
+		}
+		k.closed = err != nil
+	}
+}
+
+// draw tells what was typed until now from what is typed in view of what the
+// terminal shows now, and returns the least keyPress.drawn of the latter.
+func (k *keys) draw() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.take()
+	k.drawn++
+	return k.drawn
+}
+
+// next returns the next key that was typed. ended reports that none will come.
+func (k *keys) next() (key keyPress, ok, ended bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.typed) == 0 {
+		return key, false, k.closed
+	}
+	key, k.typed = k.typed[0], k.typed[1:]
+	return key, true, false
+}
+
+// later keeps a key for the next line.
+func (k *keys) later(key byte) { k.ahead = append(k.ahead, key) }
+
+// inLine reports whether a line that is typed ahead is not yet ended.
+func (k *keys) inLine() bool { return len(k.ahead) > 0 && !isEnter(k.ahead[len(k.ahead)-1]) }
+
+// ended reports whether the agent has ended.
+func (k *keys) ended() bool {
+	select {
+	case <-k.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Read reads one key of a line. Ctrl-C gives the line up: it becomes what empties
+// and ends a line. A second one is the end.
+func (k *keys) Read(p []byte) (int, error) {
+	key, err := k.read()
+	if err != nil {
+		return 0, err
+	}
+	if key != ctrlC {
+		k.interrupted = false
+		p[0] = key
+		return 1, nil
+	}
+	if k.interrupted {
+		return 0, io.EOF
+	}
+	k.interrupted = true
+	const toTheEnd = 5
+	return copy(p, []byte{toTheEnd, ctrlU, '\r'}), nil
+}
+
+func (k *keys) read() (key byte, err error) {
+	if len(k.ahead) > 0 {
+		key, k.ahead = k.ahead[0], k.ahead[1:]
+		return key, nil
+	}
+	for {
+		key, ok, ended := k.next()
+		switch {
+		case ok:
+			return key.key, nil
+		case ended:
+			return 0, io.EOF
+		}
+		select {
+		case <-k.more:
+		case <-k.canceled:
+			return 0, io.EOF
+		case <-k.over:
+			return 0, io.EOF
+		}
+	}
+}
+
+// crlf writes to a raw terminal, where a line break alone does not return to the
+// first column.
+type crlf struct{ to io.Writer }
+
+func (w crlf) Write(b []byte) (int, error) {
+	if _, err := w.to.Write(bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

@@ -1,0 +1,90 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/jsonline"
+	"github.com/busdk/bus-agent/session/control"
+)
+
+// recordPrinter writes the records of a session as readable text.
+type recordPrinter struct {
+	*cmdline.Conversation
+	handle   string // of the session
+	messages bool   // write what was said to the agent, too
+}
+
+func newRecordPrinter(prog *cmdline.Program, to io.Writer, entry control.Entry) *recordPrinter {
+	return &recordPrinter{Conversation: prog.NewConversation(to, entry.Runtime), handle: entry.Label()}
+}
+
+func (p *recordPrinter) print(r *control.Record) error {
+	switch {
+	case r.Event != nil:
+		if err := p.Event(r.Event); err != nil {
+			return err
+		}
+		if r.Event.ApprovalID != "" && !r.Event.Failed {
+			id := cmdline.ShellWord(r.Event.ApprovalID)
+			return p.Line("[question " + id + "] answer it with: " + cmdline.Name + " session approve " + p.handle + " " + id + " accept")
+		}
+	case r.Message != "" && p.messages:
+		return p.Line("> " + r.Message)
+	case r.Answered != nil:
+		return p.Line(fmt.Sprintf("[answer to %s] %s", r.Answered.Approval, r.Answered.Decision))
+	case r.Warning != "":
+		return p.Line("[warning] " + r.Warning)
+	case r.Stopped != "":
+		return p.Line("[session ended] " + r.Stopped)
+	case r.Ended != nil && r.Ended.Failure != nil && p.messages:
+		return p.Line(fmt.Sprintf("[turn %d failed] %s", r.Turn, r.Ended.Failure.Text))
+	}
+	return nil
+}
+
+// missed says how much is not shown.
+func (p *recordPrinter) missed(n int64) error {
+	return p.Line(fmt.Sprintf("[%d records are missing: they came faster than they were read]", n))
+}
+
+// events returns a watcher that prints events in JSON, a line each.
+func eventWatcher(prog *cmdline.Program) control.Watcher {
+	var buffer []byte
+	return control.Watcher{
+		Record: func(r *control.Record) error {
+			if r.Event == nil {
+				return nil
+			}
+			buffer = formatters.JSON().Append(buffer[:0], r.Event)
+			_, err := prog.Out.Write(buffer)
+			return err
+		},
+		Missed: warnMissed(prog),
+	}
+}
+
+// recordWatcher returns a watcher that prints records in JSON, a line each.
+func recordWatcher(prog *cmdline.Program) control.Watcher {
+	return control.Watcher{
+		Record: func(r *control.Record) error {
+			line, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			_, err = prog.Out.Write(append(jsonline.EscapeControls(line, 0), '\n'))
+			return err
+		},
+		Missed: warnMissed(prog),
+	}
+}
+
+func warnMissed(prog *cmdline.Program) func(int64) error {
+	return func(n int64) error {
+		prog.Screen.Warn(fmt.Sprintf("%d records are missing: they came faster than they were read", n))
+		return nil
+	}
+}
