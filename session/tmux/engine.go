@@ -28,7 +28,7 @@ type paneEngine struct {
 
 	mu      lock // held while keys are pressed and while a turn is judged
 	current *turn
-	asked   question
+	request request
 	known   string // the ID of the session, once open by the watching goroutine alone
 	closing sync.Once
 }
@@ -112,6 +112,7 @@ func (e *paneEngine) Send(ctx context.Context, text string) error {
 		return err
 	}
 	e.current = newTurn(d)
+	e.request.before = d.before
 	select {
 	case e.turns <- e.current:
 	case <-e.ended:

@@ -24,8 +24,8 @@ func inBubble(t *testing.T, f *fakeCLI, terminal engine.Terminal, test func(t *t
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer s.Stop(context.Background(), "the test is over")
 		test(t, s)
-		s.Stop(t.Context(), "the test is over")
 	})
 }
 

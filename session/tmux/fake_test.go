@@ -141,11 +141,14 @@ func (f *fakeCLI) enter() {
 
 // later changes the CLI after a time.
 func (f *fakeCLI) later(d time.Duration, change func()) {
-	time.AfterFunc(d, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		change()
-	})
+	time.AfterFunc(d, func() { f.now(change) })
+}
+
+// now changes the CLI.
+func (f *fakeCLI) now(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
 }
 
 func (f *fakeCLI) pressed() []string {

@@ -77,7 +77,7 @@ func (e *paneEngine) judge(ctx context.Context, t *turn) (func(), bool) {
 	if err != nil {
 		return func() {}, false
 	}
-	tell := e.asking(s, time.Now())
+	tell := e.observe(ctx, s, time.Now())
 	quiet := t.over(&e.terminal, s, time.Now())
 	if !quiet && (t.still < looksInRow || !t.worked || len(e.terminal.Finished) == 0) {
 		return tell, false

@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,120 @@ func TestQuestionThatIsAnsweredElsewhere(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// An answer reaches the request that was reported, or none: not one that took its
+// place between two looks at the screen.
+func TestReplacedRequestIsNotAnswered(t *testing.T) {
+	for name, back := range map[string]bool{"replaced": false, "replaced and shown again": true} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeCLI{prompt: "❯ ", work: time.Minute, lag: time.Second}
+			inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
+				s.Send(session.Message{Text: "one"})
+				show := func(file string) {
+					f.now(func() { f.dialog = "delete " + file + "\nAllow this?" })
+				}
+				time.Sleep(20 * time.Second)
+				show("a")
+				time.Sleep(poll * 4)
+				first := s.Approvals()
+				if len(first) != 1 || !strings.Contains(first[0].Reason, "delete a") {
+					t.Fatalf("%+v", first)
+				}
+				want, typed := "delete b", len(f.pressed())
+				show("b")
+				if err := s.Answer(t.Context(), first[0].ID, engine.Accept); !errors.Is(err, engine.ErrTooLate) || len(f.pressed()) > typed {
+					t.Fatalf("%v, keys %q", err, f.pressed()[typed:])
+				}
+				if back {
+					want = "delete a"
+					show("a")
+				}
+				time.Sleep(poll * 4)
+				second := s.Approvals()
+				if len(second) != 1 || second[0].ID == first[0].ID || !strings.Contains(second[0].Reason, want) {
+					t.Fatalf("%+v", second)
+				}
+				if err := s.Answer(t.Context(), second[0].ID, engine.Accept); err != nil || len(f.pressed()) == typed {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A request is reported again when another takes its place unanswered.
+func TestReplacedRequestIsReported(t *testing.T) {
+	f := &fakeCLI{prompt: "❯ ", work: time.Minute, lag: time.Second}
+	inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
+		s.Send(session.Message{Text: "one"})
+		for _, file := range []string{"a", "b"} {
+			f.later(20*time.Second, func() { f.dialog = "delete " + file + "\nAllow this?" })
+			time.Sleep(25 * time.Second)
+			if open := s.Approvals(); len(open) != 1 || !strings.Contains(open[0].Reason, "delete "+file) {
+				t.Errorf("%+v", open)
+			}
+		}
+	})
+}
+
+// What a CLI animates does not change a request.
+func TestAnimationIsNotANewRequest(t *testing.T) {
+	f := &fakeCLI{prompt: "❯ ", work: time.Minute, lag: time.Second}
+	inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
+		s.Send(session.Message{Text: "one"})
+		for i := range 400 {
+			f.later(10*time.Second+time.Duration(i)*100*time.Millisecond, func() {
+				f.dialog = fmt.Sprintf("%c Working (%dm %ds)\ndelete a\nAllow this?", []rune("⠋⠙⠹✻✽✶·")[i%7], i/600, i/10)
+			})
+		}
+		time.Sleep(15 * time.Second)
+		open := s.Approvals()
+		time.Sleep(20 * time.Second)
+		if later := s.Approvals(); len(open) != 1 || len(later) != 1 || open[0].ID != later[0].ID {
+			t.Fatalf("%+v, then %+v", open, later)
+		}
+		if err := s.Answer(t.Context(), open[0].ID, engine.Decline); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A request that is drawn piece by piece is reported whole.
+func TestRequestThatIsBeingDrawn(t *testing.T) {
+	f := &fakeCLI{prompt: "❯ ", work: time.Minute, lag: time.Second}
+	inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
+		s.Send(session.Message{Text: "one"})
+		for i := range 6 {
+			f.later(10*time.Second+time.Duration(i)*150*time.Millisecond, func() {
+				f.dialog = strings.Repeat("line\n", i) + "Allow this?"
+			})
+		}
+		time.Sleep(15 * time.Second)
+		if open := s.Approvals(); len(open) != 1 || open[0].ID != "question-1" || strings.Count(open[0].Reason, "line") != 5 {
+			t.Errorf("%+v", open)
+		}
+	})
+}
+
+func TestSteadyPartOfALine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"⠋ Working (3s)", "⠙ Working (1m 4s)", true},
+		{"✻ Thinking… (3.2s · esc)", "· Thinking… (4s · esc)", true},
+		{"⠋ Working", "⠙ Waiting", false},
+		{"⠋ delete 1", "⠙ delete 2", false},
+		{"│ sleep 5s", "│ sleep 6s", false},
+		{" $ sleep 5s", " $ sleep 6s", false},
+		{"⠋ 5s", "$ 5s", false},
+	} {
+		if same := steady(c.a) == steady(c.b); same != c.same {
+			t.Errorf("%q and %q: same %t", c.a, c.b, same)
+		}
+	}
 }
 
 // No message is typed into a question, and no Enter that was meant for one answers
