@@ -60,6 +60,8 @@ func (s *server) newPane(ctx context.Context, dir, path string, args []string, w
 		set("remain-on-exit", "on"), // to see how it ended
 		set("remain-on-exit-format", ""),
 		set("status", "off"),
+		set("set-clipboard", "off"),
+		set("allow-passthrough", "off"),
 		set("default-terminal", "screen-256color"),
 		append([]string{"new-session", "-d", "-P", "-F", "#{pane_id}",
 			"-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "--", path}, args...),

@@ -221,6 +221,16 @@ func (s *stub) work(text string) {
 		}
 	case "wait":
 		s.await(rest)
+	case "print":
+		raw, err := strconv.Unquote(rest)
+		must(err)
+		fmt.Print(raw + "\r\n")
+	case "ask":
+		// A request of so many lines, and what is pressed.
+		n, err := strconv.Atoi(rest)
+		must(err)
+		fmt.Print("delete everything\r\n" + strings.Repeat("# harmless\r\n", n) + "Allow this?")
+		fmt.Printf("\r\x1b[2Kpressed %q\r\n", <-s.keys)
 	default:
 		fmt.Printf("got %s\r\n", fingerprint(text))
 	}
