@@ -56,10 +56,12 @@
 // alternate screen only what was on it at the end. Lines that are wider than the
 // terminal and that the CLI breaks itself stay broken.
 //
-// A question of Terminal.Questions that stands at the end of the screen during a
-// turn is one of the session; its reason is what the screen shows. Accept, also for
-// the session, presses its keys for yes, decline and cancel those for no, which end
-// the turn of many CLIs. While it stands there no message is typed and no Enter
-// pressed, so nothing else answers it, except a person who is attached. Questions
-// that are not known are text like any other. The interrupt keys are pressed once, because a second time ends many CLIs.
+// A text of Terminal.Questions in the last lines of the screen during a turn is an
+// approval request of the session. Its reason is what the terminal has gained since
+// it showed none, 20 lines at least and 400 at most. Accept, also for the session,
+// presses the keys for yes; decline and cancel press those for no, which end the turn
+// of many CLIs. An answer to a request that the screen no longer shows as it was
+// reported is session.ErrTooLate. While a request is shown no message is typed and no
+// Enter pressed, so only an answer or a person who is attached answers it. Other
+// requests are text. The interrupt keys are pressed once: a second time ends many CLIs.
 package tmux
