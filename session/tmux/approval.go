@@ -23,8 +23,8 @@ const maxShown = 400
 type request struct {
 	number   int
 	kind     *engine.Question // nil while none is shown
-	shown    screen            // when it was reported
-	answered time.Time         // zero while it is open
+	shown    screen           // when it was reported
+	answered time.Time        // zero while it is open
 
 	before  screen    // the last screen without a request
 	pending screen    // shows a request that is not reported yet

@@ -61,7 +61,7 @@
 // it showed none, 20 lines at least and 400 at most. Accept, also for the session,
 // presses the keys for yes; decline and cancel press those for no, which end the turn
 // of many CLIs. An answer to a request that the screen no longer shows as it was
-// reported is session.ErrTooLate. While a request is shown no message is typed and no
+// reported is engine.ErrTooLate. While a request is shown no message is typed and no
 // Enter pressed, so only an answer or a person who is attached answers it. Other
 // requests are text. The interrupt keys are pressed once: a second time ends many CLIs.
 package tmux

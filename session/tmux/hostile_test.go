@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // print has the agent write raw bytes to its terminal.
@@ -112,7 +113,7 @@ func TestRequestLongerThanTheScreen(t *testing.T) {
 			if !strings.Contains(a.Reason, "delete everything") || !strings.HasSuffix(a.Reason, "Allow this?") {
 				t.Errorf("%d bytes: %q", len(a.Reason), a.Reason)
 			}
-			if err := r.Answer(t.Context(), a.ID, session.Decline); err != nil {
+			if err := r.Answer(t.Context(), a.ID, engine.Decline); err != nil {
 				t.Error(err)
 			}
 			if result, err := r.wait(turn); err != nil || !strings.Contains(result.Text, `pressed "\x1b"`) {

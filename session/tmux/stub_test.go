@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/session"
-	"github.com/busdk/bus-agent/session/engine"
 )
 
 // The test binary is also the agent of the tests, and a program that is killed.
