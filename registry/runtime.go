@@ -49,15 +49,10 @@ type Runtime struct {
 	// without them.
 	NestedEnv []string
 
-	// LoginFiles returns where its CLI keeps a login for the environment that
-	// getenv reads, as absolute paths; any of them can be there. Nil where files
-	// do not tell.
-	LoginFiles func(getenv func(string) string) []string
-
-	// HomeEnv names the variable that says where its CLI keeps its state. A CLI
-	// that is only asked for its version gets a folder of its own there, which is
-	// removed. Empty where it has none.
-	HomeEnv string
+	// Home is where its CLI keeps its state and logins for a user. A CLI that is only
+	// asked for its version gets a temporary folder instead, by Home.Env; a session
+	// can be given the folder of another account.
+	Home Home
 
 	// TestedVersion is the version of its CLI that it was tested with, as
 	// --version prints it.

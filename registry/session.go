@@ -18,10 +18,6 @@ type Session struct {
 	// Delivery is how messages get to the agent. Empty means DeliverStdin.
 	Delivery engine.Delivery
 
-	// AccountEnv names the variable that moves the folder with the account and
-	// the settings of its CLI; empty where there is none.
-	AccountEnv string
-
 	// SessionEnv names the variable by which tools of the agent know the session;
 	// empty where there is none.
 	SessionEnv string

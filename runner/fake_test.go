@@ -148,7 +148,7 @@ func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
 func fakeRuntime(id string) registry.Runtime {
 	return registry.Runtime{
 		ID: id, Name: "Fake " + id, Executables: []string{id}, InstallURL: "https://example.com/" + id,
-		Variants: []string{"local"}, Provider: "acme", HomeEnv: "FAKE_HOME",
+		Variants: []string{"local"}, Provider: "acme", Home: registry.Home{Env: "FAKE_HOME"},
 		Run: registry.Use{
 			Options: registry.Options{
 				Model: true, Efforts: []agent.ReasoningEffort{agent.EffortLow}, Access: agent.Accesses(),

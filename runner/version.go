@@ -23,7 +23,7 @@ var versionNumber = sync.OnceValue(func() *regexp.Regexp {
 
 // Version asks the CLI of rt at path, absolute, for its version by --version, in an
 // empty directory, and returns the number in its answer. It gives up after 10
-// seconds. What the CLI writes below its HomeEnv is removed.
+// seconds. What the CLI writes below its Home.Env is removed.
 func Version(ctx context.Context, rt registry.Runtime, path string, environ []string) (string, error) {
 	dir, claim, err := makeTempDir(environ)
 	if err == nil && dir == "" {
@@ -41,8 +41,8 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
 	own := []string{"TMPDIR=" + dir, "PWD=" + dir}
-	if rt.HomeEnv != "" {
-		own = append(own, rt.HomeEnv+"="+dir)
+	if rt.Home.Env != "" {
+		own = append(own, rt.Home.Env+"="+dir)
 	}
 	said := &beginning{limit: 4 << 10}
 	exit, err := process.Run(ctx, process.Spec{

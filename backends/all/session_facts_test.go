@@ -12,26 +12,26 @@ import (
 // where there is none.
 func TestLoginFilesAreOfTheAccount(t *testing.T) {
 	t.Parallel()
-	looked := 0
+	found := 0
 	for _, rt := range registry.Default().All() {
-		if rt.LoginFiles == nil || rt.Session == nil {
+		if rt.Home.Env == "" {
 			continue
 		}
-		for folder, variable := range map[string]string{"/home/u": "HOME", "/accounts/1": rt.Session.AccountEnv} {
+		for folder, variable := range map[string]string{"/home/u": "HOME", "/accounts/1": rt.Home.Env} {
 			environ := map[string]string{"HOME": "/home/u", variable: folder}
-			for _, file := range rt.LoginFiles(func(name string) string { return environ[name] }) {
-				looked++
+			for _, file := range rt.Home.LoginFiles(func(name string) string { return environ[name] }) {
+				found++
 				if !strings.HasPrefix(file, folder+"/") {
 					t.Errorf("%s: %s, with %s", rt.ID, file, variable)
 				}
 			}
 		}
-		if files := rt.LoginFiles(func(string) string { return "" }); len(files) > 0 {
+		if files := rt.Home.LoginFiles(func(string) string { return "" }); len(files) > 0 {
 			t.Errorf("%s without a home: %s", rt.ID, files)
 		}
 	}
-	if looked < 4 {
-		t.Errorf("only %d files", looked)
+	if found < 4 {
+		t.Errorf("only %d files", found)
 	}
 }
 

@@ -42,7 +42,6 @@ func conversation() *registry.Session {
 		},
 		Protocol:   "streamjson",
 		Delivery:   engine.DeliverStdin,
-		AccountEnv: homeEnv,
 		SessionEnv: "CLAUDE_SESSION_ID",
 	}
 }

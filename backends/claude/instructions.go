@@ -25,6 +25,9 @@ var executed = []string{".claude/settings.json", ".claude/settings.local.json", 
 // prepare puts the instructions of the repository into one system prompt file.
 // Nothing is written.
 func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	if err := inv.RefuseHome(userHome); err != nil {
+		return registry.Setup{}, err
+	}
 	var setup registry.Setup
 	chain := w.Chain()
 	tree, err := openTree(chain)
@@ -45,7 +48,7 @@ func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Works
 	} else {
 		prompt = tree.appendMemory(prompt, userMemory(inv), &setup)
 		if left := tree.present(executed); len(left) > 0 {
-			setup.Warnings = append(setup.Warnings, fmt.Sprintf("the repository's %s left out; trust the workspace to let what they name run", listed(left)))
+			setup.Warnings = append(setup.Warnings, fmt.Sprintf("the repository's %s left out; use --trust-workspace to let what they name run", listed(left)))
 		}
 	}
 	if prompt == "" {
@@ -71,37 +74,22 @@ func listed(names []string) string {
 // logins.
 const homeEnv = "CLAUDE_CONFIG_DIR"
 
-// homeFolder returns the folder of the settings and logins; "" where there is no
-// home.
-func homeFolder(getenv func(string) string) string {
-	if dir := getenv(homeEnv); dir != "" {
-		return dir
-	}
-	if home := getenv("HOME"); home != "" {
-		return filepath.Join(home, ".claude")
-	}
-	return ""
-}
+// userHome is the folder of Claude Code's settings and logins.
+var userHome = registry.Home{Env: homeEnv, Folder: ".claude", Logins: logins()}
 
-// loginFiles returns where Claude Code keeps its login, but on macOS, where it is
-// in the keychain.
-func loginFiles(getenv func(string) string) []string {
-	dir := homeFolder(getenv)
-	if dir == "" || runtime.GOOS == "darwin" {
+// logins returns the files with the login, but on macOS, where it is in the keychain.
+func logins() []string {
+	if runtime.GOOS == "darwin" {
 		return nil
 	}
-	return []string{filepath.Join(dir, ".credentials.json")}
+	return []string{".credentials.json"}
 }
 
 // userMemory returns the path of the user's own CLAUDE.md, which Claude Code
 // always reads itself; "" when there is no home.
 func userMemory(inv registry.Invocation) string {
-	dir := homeFolder(inv.Getenv)
-	if dir == "" {
-		return ""
+	if dir := inv.UserHome(userHome); dir != "" {
+		return filepath.Join(dir, "CLAUDE.md")
 	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(inv.Workdir, dir)
-	}
-	return filepath.Join(dir, "CLAUDE.md")
+	return ""
 }

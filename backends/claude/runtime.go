@@ -56,7 +56,8 @@
 //
 // The user's own (~/.claude or CLAUDE_CONFIG_DIR), as it is. Sessions are kept
 // there too, so Request.Resume works for any session of the user and
-// Request.Continue takes the latest of the workdir.
+// Request.Continue takes the latest of the workdir. One inside the repository refuses
+// the run, unless Request.TrustWorkspace.
 //
 // # Errors
 //
@@ -89,11 +90,10 @@ func Runtime() registry.Runtime {
 		Name:          "Claude Code",
 		Executables:   []string{"claude"},
 		InstallURL:    "https://github.com/anthropics/claude-code?tab=readme-ov-file#get-started",
-		HomeEnv:       homeEnv,
 		Provider:      "anthropic",
 		TokenEnv:      []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
 		NestedEnv:     []string{"CLAUDECODE"},
-		LoginFiles:    loginFiles,
+		Home:          userHome,
 		TestedVersion: "2.1.329",
 		Run: registry.Use{
 			Options: registry.Options{

@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,9 +34,8 @@ func conversation() *registry.Session {
 		Engine: func(registry.Invocation) engine.Engine {
 			return &appserver.Engine{Info: appserver.ClientInfo{Name: "bus_agent", Title: "bus-agent", Version: "1"}}
 		},
-		Protocol:   "appserver",
-		Delivery:   engine.DeliverRPC,
-		AccountEnv: homeEnv,
+		Protocol: "appserver",
+		Delivery: engine.DeliverRPC,
 	}
 }
 
@@ -69,7 +69,7 @@ func prepareTalk(ctx context.Context, inv registry.Invocation, w *instructions.W
 	}
 	setup, err := prepareOwnHome(inv)
 	if err == nil && setup.Args != nil {
-		err = agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or trust the workspace", ID, homeEnv)
+		err = agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or use --trust-workspace", ID, homeEnv)
 	}
 	if err != nil {
 		return registry.Setup{}, err
@@ -119,6 +119,14 @@ func trust(inv registry.Invocation) []string {
 		}
 	}
 	return []string{"-c", "projects={" + strings.Join(projects, ",") + "}"}
+}
+
+// physical returns file without symlinks where that can be told.
+func physical(file string) string {
+	if resolved, err := filepath.EvalSymlinks(file); err == nil {
+		return resolved
+	}
+	return file
 }
 
 // quoted returns text as a string of TOML.

@@ -22,6 +22,8 @@ const homeParent = ".codex/bus"
 // homeEnv names the variable that moves Codex's home.
 const homeEnv = "CODEX_HOME"
 
+var userHome = registry.Home{Env: homeEnv, Folder: ".codex", Logins: []string{"auth.json"}}
+
 // Codex keeps its sessions in a tree of days below its home; bus-agent keeps
 // that tree under another name.
 const (
@@ -29,8 +31,25 @@ const (
 	keptTree    = "rollouts"
 )
 
-// loginFile is where Codex keeps its login below its home.
-const loginFile = "auth.json"
+var privateHome = registry.PrivateHome{
+	Home:     userHome,
+	Parent:   homeParent,
+	Tree:     sessionTree,
+	Kept:     keptTree,
+	Patterns: []string{"*"},
+	// Codex finds a session by the ID at the end of its file name.
+	IsSession: func(kept, id string) bool {
+		if !strings.HasPrefix(kept, keptTree+"/") || path.Ext(kept) != ".jsonl" {
+			return false
+		}
+		found := sessionID(kept)
+		return found != "" && (id == "" || id == found)
+	},
+	Restored: func(_ *instructions.Home, kept string, _ registry.Invocation, setup *registry.Setup) error {
+		setup.Resume = sessionID(kept)
+		return nil
+	},
+}
 
 // trustFlag lets the repository's settings count in a run.
 const trustFlag = "--trust"
@@ -51,47 +70,21 @@ func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspa
 
 // prepareHome gives the run its home, to which deliver adds the instructions.
 func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver delivery) (registry.Setup, error) {
-	home, warning, err := w.RunHome(homeParent, inv.TempDir, inv.Resume != "" || inv.Continue)
-	if err != nil {
-		return registry.Setup{}, err
-	}
-	setup := registry.Setup{
-		Env: []string{homeEnv + "=" + home.Path()},
-	}
-	if warning != "" {
-		setup.Warnings = []string{warning}
-	}
-	if inv.TrustWorkspace {
-		// Codex saves the trust in its home: it ends with the run.
-		setup.Args = []string{trustFlag}
-	} else {
-		setup.Args = ignoreConfig()
-		setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
-	}
-	setup.Complete = func(result *agent.Result) { complete(home, result) }
-	setup.Close = func(context.Context) []string { return closeHome(home) }
-	fail := func(err error) (registry.Setup, error) {
-		return registry.Setup{}, errors.Join(err, home.Remove())
-	}
-	if err := home.KeepIfStale(sessionTree, keptTree, "*"); err != nil {
-		return fail(err)
-	}
-	if err := linkLogin(inv, home, &setup); err != nil {
-		return fail(err)
-	}
-	if err := restoreSession(inv, home, &setup); err != nil {
-		return fail(err)
-	}
-	if err := deliver(inv, w, home, &setup); err != nil {
-		return fail(err)
-	}
-	if inv.Schema != nil {
-		if err := home.WriteFile(schemaFile, registry.BareSchema(inv.Schema), 0o600); err != nil {
-			return fail(err)
+	return privateHome.Prepare(inv, w, func(home *instructions.Home, setup *registry.Setup) error {
+		if inv.TrustWorkspace {
+			// Codex saves the trust in its home: it ends with the run.
+			setup.Args = []string{trustFlag}
+		} else {
+			setup.Args = ignoreConfig()
+			setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
+		}
+		setup.Complete = func(result *agent.Result) { complete(home, result) }
+		if err := deliver(inv, w, home, setup); err != nil || inv.Schema == nil {
+			return err
 		}
 		setup.Args = append(setup.Args, "--output-schema", filepath.Join(home.Path(), schemaFile))
-	}
-	return setup, nil
+		return home.WriteFile(schemaFile, registry.BareSchema(inv.Schema), 0o600)
+	})
 }
 
 // prepareOwnHome runs with a home the caller chose. It is used as it is, but
@@ -106,9 +99,9 @@ func prepareOwnHome(inv registry.Invocation) (registry.Setup, error) {
 	if inv.Continue {
 		return setup, agent.Usagef("the latest session cannot be found in a %s of your own; resume it by its ID", homeEnv)
 	}
-	if !inv.TrustWorkspace && instructions.Touches(inv.Root, home) {
+	if inv.Untrusted(home) {
 		if _, err := os.Lstat(filepath.Join(home, ".env")); err == nil {
-			return setup, agent.Usagef("%s is inside the repository, and Codex would run what %s says; remove the file or trust the workspace", homeEnv, filepath.Join(home, ".env"))
+			return setup, agent.Usagef("%s is inside the repository, and Codex would run what %s says; remove the file or use --trust-workspace", homeEnv, filepath.Join(home, ".env"))
 		}
 		setup.Args = ignoreConfig()
 		setup.Warnings = []string{homeEnv + " is inside the repository; its settings and rules are left out"}
@@ -133,82 +126,10 @@ func leftOut(chain instructions.Chain) []string {
 			if rel, err := filepath.Rel(chain.Root, file); err == nil {
 				file = rel
 			}
-			warnings = append(warnings, fmt.Sprintf("the repository's %s is left out; trust the workspace to let it count", filepath.ToSlash(file)))
+			warnings = append(warnings, fmt.Sprintf("the repository's %s is left out; use --trust-workspace to let it count", filepath.ToSlash(file)))
 		}
 	}
 	return warnings
-}
-
-// loginFiles returns where Codex keeps its login.
-func loginFiles(getenv func(string) string) []string {
-	if home := getenv(homeEnv); home != "" {
-		return []string{filepath.Join(home, loginFile)}
-	}
-	if home := getenv("HOME"); home != "" {
-		return []string{filepath.Join(home, ".codex", loginFile)}
-	}
-	return nil
-}
-
-// physical returns file without symlinks where that can be told.
-func physical(file string) string {
-	if resolved, err := filepath.EvalSymlinks(file); err == nil {
-		return resolved
-	}
-	return file
-}
-
-// linkLogin links the user's login into the home, where there is one. A login
-// that came with the repository would send the prompts to somebody else; one in
-// a user's home that is a repository itself is the user's.
-func linkLogin(inv registry.Invocation, home *instructions.Home, setup *registry.Setup) error {
-	user, ofUser := inv.Getenv(homeEnv), false
-	if user == "" {
-		base := inv.Getenv("HOME")
-		if base == "" {
-			return nil
-		}
-		user = filepath.Join(base, ".codex")
-		ofUser = physical(base) == physical(inv.Root)
-	}
-	if !filepath.IsAbs(user) {
-		user = filepath.Join(inv.Workdir, user)
-	}
-	login := filepath.Join(user, loginFile)
-	if info, err := os.Stat(login); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	if instructions.Touches(inv.Root, login) && !ofUser && !inv.TrustWorkspace {
-		setup.Warnings = append(setup.Warnings, fmt.Sprintf("the login %s is inside the repository and left out; trust the workspace to use it", login))
-		return nil
-	}
-	return home.Link(login, loginFile)
-}
-
-// restoreSession copies the session that is to be continued into the home.
-// Codex finds a session by the ID at the end of its file name.
-func restoreSession(inv registry.Invocation, home *instructions.Home, setup *registry.Setup) error {
-	if inv.Resume == "" && !inv.Continue {
-		return nil
-	}
-	kept, err := home.FindKept(func(rel string) bool {
-		if !strings.HasPrefix(rel, keptTree+"/") || path.Ext(rel) != ".jsonl" {
-			return false
-		}
-		id := sessionID(rel)
-		return id != "" && (inv.Continue || id == inv.Resume)
-	})
-	if err != nil {
-		return fmt.Errorf("kept sessions cannot be read: %w", err)
-	}
-	if kept == "" {
-		if inv.Continue {
-			return agent.Usagef("no session is kept in %s/sessions; nothing to continue", homeParent)
-		}
-		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", inv.Resume, homeParent)
-	}
-	setup.Resume = sessionID(kept)
-	return home.CopyIn(kept, sessionTree+strings.TrimPrefix(kept, keptTree))
 }
 
 // sessionID returns the ID in the name of a session file, rollout-<time>-<uuid>.jsonl,
@@ -349,21 +270,4 @@ func rootMarkers(chain instructions.Chain) []string {
 		return []string{}
 	}
 	return []string{filepath.ToSlash(filepath.Join("..", filepath.Base(chain.Root), rel))}
-}
-
-// closeHome removes the home and, where asked to, keeps the run's session files.
-func closeHome(home *instructions.Home) []string {
-	var warnings []string
-	if err := home.Keep(sessionTree, keptTree); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		warnings = append(warnings, fmt.Sprintf("the session cannot be kept for resume: %v", err))
-	}
-	var except []string
-	if home.LinkReplaced(loginFile) {
-		except = append(except, loginFile)
-		warnings = append(warnings, fmt.Sprintf("Codex replaced the link to its login; the new login was left in %s, move it to your own CODEX_HOME", filepath.Join(home.Path(), loginFile)))
-	}
-	if err := home.Remove(except...); err != nil {
-		warnings = append(warnings, fmt.Sprintf("the private home %s was not removed: %v", home.Path(), err))
-	}
-	return warnings
 }

@@ -95,11 +95,10 @@ func Runtime() registry.Runtime {
 		Variants:      []string{VariantLocal},
 		Executables:   []string{"codex"},
 		InstallURL:    "https://developers.openai.com/codex/cli/",
-		HomeEnv:       homeEnv,
 		Provider:      "openai",
 		TokenEnv:      []string{"CODEX_API_KEY"},
 		ProviderEnv:   []string{"OPENAI_API_KEY", "OPENAI_ORG_ID"},
-		LoginFiles:    loginFiles,
+		Home:          userHome,
 		TestedVersion: "0.169.0",
 		Run: registry.Use{
 			Options: registry.Options{

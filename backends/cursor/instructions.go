@@ -20,11 +20,12 @@ import (
 // the CLI reads AGENTS.md itself.
 func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	chain := w.Chain()
-	if !inv.TrustWorkspace {
-		if file := executed(chain); file != "" {
-			return registry.Setup{}, agent.Usagef("cursor would run what %s names and cannot be told not to; "+
-				"nothing was started; trust the workspace to let it, or remove the file", file)
-		}
+	if err := inv.RefuseHome(userHome); err != nil {
+		return registry.Setup{}, err
+	}
+	if file := executed(inv, chain); file != "" && !inv.TrustWorkspace {
+		return registry.Setup{}, agent.Usagef("cursor would run what %s names and cannot be told not to; "+
+			"nothing was started; use --trust-workspace to let it, or remove the file", file)
 	}
 	var setup registry.Setup
 	if !chain.WithinLimit(instructions.MaxBytes) {
@@ -34,10 +35,16 @@ func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspa
 	return setup, nil
 }
 
+// userHome is the folder of the CLI's settings.
+var userHome = registry.Home{Folder: ".cursor"}
+
 // executed returns the path of a file of the repository that names what the CLI
 // runs, relative to the root; "" where there is none.
-func executed(chain instructions.Chain) string {
+func executed(inv registry.Invocation, chain instructions.Chain) string {
 	for _, dir := range chain.Dirs() {
+		if inv.IsHome(registry.Home{}, dir) {
+			continue
+		}
 		for _, name := range []string{".cursor/hooks.json", ".cursor/mcp.json"} {
 			file := filepath.Join(dir, name)
 			if _, err := os.Lstat(file); !isAbsent(err) {

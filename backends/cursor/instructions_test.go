@@ -93,7 +93,7 @@ func TestPrepareRefusesLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := executed(chain); got != ".cursor/hooks.json" {
+	if got := executed(registry.Invocation{Root: root}, chain); got != ".cursor/hooks.json" {
 		t.Errorf("executed = %q: the link can be made whole at any time", got)
 	}
 }

@@ -56,7 +56,8 @@
 // # Home and login
 //
 // The user's own, as it is: the login of `cursor-agent login`, or
-// CURSOR_API_KEY.
+// CURSOR_API_KEY. A HOME inside the repository refuses the run, unless
+// Request.TrustWorkspace.
 //
 // # Errors
 //
@@ -83,6 +84,7 @@ func Runtime() registry.Runtime {
 		Name:        "Cursor CLI",
 		Executables: []string{"cursor-agent", "agent"},
 		InstallURL:  "https://cursor.com/docs/cli/overview",
+		Home:        userHome,
 		TokenEnv:    []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"},
 		Run: registry.Use{
 			Options: registry.Options{

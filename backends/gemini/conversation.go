@@ -28,7 +28,6 @@ func conversation() *registry.Session {
 		Engine:     newEngine,
 		Protocol:   "acp",
 		Delivery:   engine.DeliverRPC,
-		AccountEnv: homeEnv,
 		SessionEnv: "GEMINI_SESSION_ID",
 	}
 }

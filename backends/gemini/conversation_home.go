@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,22 +17,6 @@ import (
 // prepareSession gives a session its home.
 func prepareSession(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	return arrange(inv, w, !inv.TrustWorkspace)
-}
-
-// linkVariables links the user's variables to where Gemini CLI looks for them in
-// a folder that is not trusted; it takes those for its login alone.
-func (u user) linkVariables(home *instructions.Home) error {
-	for _, name := range []string{".gemini/.env", ".env"} {
-		target := filepath.Join(u.home, filepath.FromSlash(name))
-		if info, err := os.Stat(target); u.home == "" || err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		if name == ".env" {
-			return nil // linked already
-		}
-		return home.Link(target, ".env")
-	}
-	return nil
 }
 
 // deliverInMessage puts the AGENTS.md files at the head of the first message,

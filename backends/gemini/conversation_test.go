@@ -121,6 +121,7 @@ func TestSessionWithoutTrust(t *testing.T) {
 	p := newPlace(t, map[string]string{
 		"AGENTS.md": "Rules of the house.\n", ".gemini/settings.json": "{}",
 		"~/.gemini/.env":          "GEMINI_API_KEY=x\n",
+		"~/.env":                  "GEMINI_API_KEY=y\n",
 		"~/.gemini/settings.json": `{"security":{"folderTrust":{"enabled":false}}}`,
 	})
 	p.req.Access = agent.AccessFull

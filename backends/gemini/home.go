@@ -1,11 +1,10 @@
 package gemini
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,115 +20,54 @@ const (
 	homeEnv = "GEMINI_CLI_HOME"
 )
 
-// logins are where Gemini CLI keeps its login below its home.
-var logins = []string{".gemini/oauth_creds.json", accountsFile, ".gemini/gemini-credentials.json"}
-
-const accountsFile = ".gemini/google_accounts.json"
+// userHome is the folder that has the .gemini of the user's.
+var userHome = registry.Home{Env: homeEnv, Folder: ".", Logins: []string{".gemini/oauth_creds.json", ".gemini/gemini-credentials.json"}}
 
 // shared are further files of the user's that a private home has.
-var shared = []string{".gemini/.env", ".env", ".gemini/policies"}
+var shared = []string{".gemini/google_accounts.json", ".gemini/.env", ".env", ".gemini/policies"}
 
-// A user is whoever the agent runs for, as far as Gemini CLI knows them.
-type user struct {
-	home     string // "" when there is none that can be used
-	warnings []string
+var privateHome = registry.PrivateHome{
+	Home:      userHome,
+	Parent:    homeParent,
+	Tree:      ".gemini",
+	Kept:      ".",
+	Patterns:  []string{"tmp/*/chats", "tmp/*/" + projectRoot, projectList},
+	IsSession: isSession,
+	Restored:  restored,
+	Tidy:      func(home *instructions.Home) error { return tidyChats(home, time.Now()) },
 }
 
-// findUser finds the user's home. One inside the repository could have been
-// filled by it and counts only in a trusted workspace; a repository that is the
-// home is the user's.
-func findUser(inv registry.Invocation) user {
-	home := homeOf(inv, homeEnv)
-	if home == "" {
-		home = homeOf(inv, "HOME")
+// homeOfUser returns the user's home; "" where there is none that can be used. One
+// inside the repository could have been filled by it.
+func homeOfUser(inv registry.Invocation) string {
+	if home := inv.UserHome(userHome); home != "" && !inv.Untrusted(home) {
+		return home
 	}
-	if home != "" && ofRepository(inv, home) && !inv.TrustWorkspace {
-		return user{warnings: []string{"the home of Gemini CLI is inside the repository; its settings and logins are left out"}}
-	}
-	return user{home: home}
+	return ""
 }
 
-// loginFiles returns where Gemini CLI keeps its login.
-func loginFiles(getenv func(string) string) (files []string) {
-	home := getenv(homeEnv)
-	if home == "" {
-		home = getenv("HOME")
-	}
-	if home == "" {
+// linkShared links what is the user's into a private home: environment, policies and
+// the global context files. In a folder that is not trusted Gemini CLI looks for the
+// user's variables in .env alone, and takes those for its login.
+func linkShared(inv registry.Invocation, home *instructions.Home, contextNames []string, distrusted bool) error {
+	user := homeOfUser(inv)
+	if user == "" {
 		return nil
 	}
-	for _, name := range logins {
-		if name != accountsFile { // which accounts there are is no login
-			files = append(files, filepath.Join(home, filepath.FromSlash(name)))
-		}
-	}
-	return files
-}
-
-// homeOf returns the home that a variable names, absolute, or "".
-func homeOf(inv registry.Invocation, name string) string {
-	home := inv.Getenv(name)
-	if home != "" && !filepath.IsAbs(home) {
-		home = filepath.Join(inv.Workdir, home)
-	}
-	return home
-}
-
-// isHome reports whether dir is a home of the user's that the repository cannot
-// have filled.
-func isHome(inv registry.Invocation, dir string) bool {
-	there, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	for _, name := range []string{homeEnv, "HOME"} {
-		home := homeOf(inv, name)
-		if home == "" || ofRepository(inv, home) {
-			continue
-		}
-		if info, err := os.Stat(home); err == nil && os.SameFile(info, there) {
-			return true
-		}
-	}
-	return false
-}
-
-// ofRepository reports whether the repository can have filled a home. One that is
-// the root of the repository is the user's.
-func ofRepository(inv registry.Invocation, home string) bool {
-	if !instructions.Touches(inv.Root, home) {
-		return false
-	}
-	root, err := os.Stat(inv.Root)
-	if err != nil {
-		return true
-	}
-	info, err := os.Lstat(home)
-	return err != nil || !os.SameFile(root, info)
-}
-
-// linkInto links what is the user's into a private home, as far as it is there:
-// logins, environment, policies and the global context files.
-func (u user) linkInto(home *instructions.Home, contextNames []string) error {
-	if u.home == "" {
-		return nil
-	}
-	names := append(append([]string(nil), logins...), shared...)
+	names := slices.Clone(shared)
 	for _, name := range contextNames {
 		if filepath.IsLocal(name) && path.Base(name) == name {
 			names = append(names, ".gemini/"+name)
 		}
 	}
-	for _, name := range names {
-		target := filepath.Join(u.home, filepath.FromSlash(name))
-		if info, err := os.Stat(target); err != nil || !info.Mode().IsRegular() && !info.IsDir() {
-			continue
-		}
-		if err := home.Link(target, name); err != nil {
+	variables := filepath.Join(user, ".gemini", ".env")
+	if info, err := os.Stat(variables); distrusted && err == nil && info.Mode().IsRegular() && !inv.Untrusted(variables) {
+		names = without(names, ".env")
+		if err := home.Link(variables, ".env"); err != nil {
 			return err
 		}
 	}
-	return nil
+	return registry.Link(inv, home, user, names...)
 }
 
 // prepareOwnHome runs with a home the caller chose. It is used as it is, so
@@ -139,8 +77,8 @@ func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace) (registr
 	switch {
 	case err != nil:
 		return registry.Setup{}, err
-	case ofRepository(inv, home) && !inv.TrustWorkspace:
-		return registry.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or trust the workspace", homeEnv)
+	case inv.Untrusted(home):
+		return registry.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or use --trust-workspace", homeEnv)
 	case inv.Access != agent.AccessFull:
 		return registry.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", inv.Access, homeEnv)
 	case w.Chain().Unchecked && !inv.TrustWorkspace:
@@ -164,35 +102,22 @@ func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace) (registr
 // latest is Gemini CLI's word for the session that was changed last.
 const latest = "latest"
 
-// restoreSession copies the session that is to be continued into the home. A
-// file has the time and the first eight characters of the session's ID in its
-// name.
-func restoreSession(inv registry.Invocation, home *instructions.Home, setup *registry.Setup) error {
-	const id = 8
-	if inv.Resume == "" && !inv.Continue {
-		return nil
+// isSession reports whether a kept file is that of a session: its name has the time
+// and the first eight characters of the session's ID.
+func isSession(kept, id string) bool {
+	const known = 8
+	name, ok := strings.CutSuffix(path.Base(kept), ".jsonl")
+	if !ok || path.Base(path.Dir(kept)) != "chats" || !strings.HasPrefix(kept, "tmp/") {
+		return false
 	}
-	kept, err := home.FindKept(func(rel string) bool {
-		name, isSession := strings.CutSuffix(path.Base(rel), ".jsonl")
-		if !isSession || path.Base(path.Dir(rel)) != "chats" || !strings.HasPrefix(rel, "tmp/") {
-			return false
-		}
-		return inv.Continue || len(inv.Resume) >= id && strings.HasSuffix(name, "-"+inv.Resume[:id])
-	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("kept sessions cannot be read: %w", err)
-	case kept == "" && inv.Continue:
-		return agent.Usagef("no session is kept in %s/sessions; nothing to continue", homeParent)
-	case kept == "":
-		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", inv.Resume, homeParent)
-	}
+	return id == "" || len(id) >= known && strings.HasSuffix(name, "-"+id[:known])
+}
+
+// restored copies what belongs to a session besides its file.
+func restored(home *instructions.Home, kept string, inv registry.Invocation, setup *registry.Setup) error {
 	setup.SessionCreated = createdAt(path.Base(kept))
 	if inv.Continue {
 		setup.Resume = latest // of one
-	}
-	if err := home.CopyIn(kept, ".gemini/"+kept); err != nil {
-		return err
 	}
 	project := path.Join(path.Dir(path.Dir(kept)), projectRoot)
 	for _, name := range []string{project, projectList} {
@@ -208,42 +133,3 @@ const (
 	projectRoot = ".project_root"
 	projectList = "projects.json"
 )
-
-// closeHome keeps the run's session files and removes the home.
-func closeHome(home *instructions.Home) []string {
-	var warnings []string
-	if err := keepSessions(home); err != nil {
-		warnings = append(warnings, fmt.Sprintf("the session cannot be kept for resume: %v", err))
-	}
-	var except []string
-	for _, login := range logins {
-		if home.LinkReplaced(login) {
-			except = append(except, login)
-			warnings = append(warnings, fmt.Sprintf("Gemini CLI replaced the link to its login; the new login was left in %s, move it to your own home", filepath.Join(home.Path(), login)))
-		}
-	}
-	if err := home.Remove(except...); err != nil {
-		warnings = append(warnings, err.Error())
-	}
-	return warnings
-}
-
-func keepSessions(home *instructions.Home) error {
-	if err := tidyChats(home, time.Now()); err != nil {
-		return err
-	}
-	chats, err := home.Glob(".gemini/tmp/*/chats")
-	if err != nil || len(chats) == 0 {
-		return err
-	}
-	names := []string{".gemini/" + projectList}
-	for _, dir := range chats {
-		names = append(names, dir, path.Join(path.Dir(dir), projectRoot))
-	}
-	for _, name := range names {
-		if keepErr := home.Keep(name, strings.TrimPrefix(name, ".gemini/")); !notThere(keepErr) {
-			err = errors.Join(err, keepErr)
-		}
-	}
-	return err
-}

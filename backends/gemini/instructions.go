@@ -47,52 +47,30 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 		}
 		return setup, err
 	}
-	u := findUser(inv)
-	settings, err := u.readSettings(inv)
+	settings, err := readSettings(inv)
 	if err == nil && distrusted {
 		err = settings.distrust()
 	}
 	if err != nil {
 		return registry.Setup{}, err
 	}
-	home, warning, err := w.RunHome(homeParent, inv.TempDir, inv.Resume != "" || inv.Continue)
-	if err != nil {
-		return registry.Setup{}, err
-	}
-	setup := registry.Setup{Env: []string{homeEnv + "=" + home.Path()}, Warnings: u.warnings}
-	if warning != "" {
-		setup.Warnings = append(setup.Warnings, warning)
-	}
-	setup.Close = func(context.Context) []string { return closeHome(home) }
-	err = func() error {
-		if err := home.KeepIfStale(".gemini", ".", projectList, "tmp/*/chats", "tmp/*/"+projectRoot); err != nil {
-			return err
-		}
-		if err := u.linkInto(home, settings.names); err != nil {
-			return err
-		}
-		if err := restoreSession(inv, home, &setup); err != nil {
+	return privateHome.Prepare(inv, w, func(home *instructions.Home, setup *registry.Setup) error {
+		if err := linkShared(inv, home, settings.names, distrusted); err != nil {
 			return err
 		}
 		if distrusted {
-			err = errors.Join(u.linkVariables(home), deliverInMessage(inv, w, &setup, home))
+			err = deliverInMessage(inv, w, setup, home)
 		} else {
-			err = deliver(inv, w, home, &settings, &setup)
+			err = deliver(inv, w, home, &settings, setup)
 		}
 		if err != nil {
 			return err
 		}
-		return settings.write(home)
-	}()
-	if err != nil {
-		return registry.Setup{}, errors.Join(err, home.Remove())
-	}
-	if !inv.TrustWorkspace {
-		if _, err := os.Lstat(filepath.Join(inv.Workdir, settingsPath)); err == nil {
-			setup.Warnings = append(setup.Warnings, "the repository's "+settingsPath+" is left out; trust the workspace to let what it names run")
+		if _, err := os.Lstat(filepath.Join(inv.Workdir, settingsPath)); err == nil && !inv.TrustWorkspace {
+			setup.Warnings = append(setup.Warnings, "the repository's "+settingsPath+" is left out; use --trust-workspace to let what it names run")
 		}
-	}
-	return setup, nil
+		return settings.write(home)
+	})
 }
 
 // deliver arranges that each AGENTS.md of the chain reaches the model once.

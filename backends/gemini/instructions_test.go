@@ -120,7 +120,7 @@ type homeSettings struct {
 	} `json:"security"`
 }
 
-func readSettings(t *testing.T, setup registry.Setup) homeSettings {
+func settingsOf(t *testing.T, setup registry.Setup) homeSettings {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(homeIn(t, setup), settingsPath))
 	if err != nil {
@@ -155,7 +155,7 @@ func TestPrivateHome(t *testing.T) {
 	if filepath.Dir(home) != filepath.Join(p.root, "sub/.gemini/bus") {
 		t.Errorf("home %s", home)
 	}
-	s := readSettings(t, setup)
+	s := settingsOf(t, setup)
 	if diff := cmp.Diff([]string{"CONTEXT.md", "AGENTS.md"}, s.Context.FileName); diff != "" {
 		t.Error(diff)
 	}
@@ -188,7 +188,7 @@ func TestKeyIsSelectedBesideABaseURL(t *testing.T) {
 	p.req.Environ = append(p.req.Environ, "GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1")
 	setup := p.mustPrepare(t, "")
 	defer closeSetup(t, setup)
-	if got := readSettings(t, setup).Security.Auth.Type; got != "gemini-api-key" {
+	if got := settingsOf(t, setup).Security.Auth.Type; got != "gemini-api-key" {
 		t.Errorf("login %q", got)
 	}
 }
@@ -220,7 +220,7 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 			p := newPlace(t, test.files)
 			setup := p.mustPrepare(t, "sub/deep")
 			defer closeSetup(t, setup)
-			names := readSettings(t, setup).Context.FileName
+			names := settingsOf(t, setup).Context.FileName
 			for _, marker := range []string{"ROOT", "SUB", "DEEP"} {
 				want := 0
 				if slices.Contains(test.after, marker) {
@@ -267,7 +267,7 @@ func TestAHomeInsideTheRepositoryIsNotTrusted(t *testing.T) {
 	p.req.Environ = []string{"HOME=" + filepath.Join(p.root, "h")}
 	setup := p.mustPrepare(t, "")
 	defer closeSetup(t, setup)
-	if s := readSettings(t, setup); s.Model.Name != "" || len(setup.Warnings) != 1 {
+	if s := settingsOf(t, setup); s.Model.Name != "" || len(setup.Warnings) != 1 {
 		t.Errorf("settings %+v, warnings %q", s, setup.Warnings)
 	}
 	if _, err := os.Lstat(filepath.Join(homeIn(t, setup), ".gemini/oauth_creds.json")); err == nil {
@@ -300,7 +300,7 @@ func TestTrustedWorkspace(t *testing.T) {
 
 	p.req.TrustWorkspace = true
 	setup = p.mustPrepare(t, "")
-	if s := readSettings(t, setup); s.Advanced.IgnoreLocalEnv || len(setup.Warnings) != 0 {
+	if s := settingsOf(t, setup); s.Advanced.IgnoreLocalEnv || len(setup.Warnings) != 0 {
 		t.Errorf("settings %+v, warnings %q", s, setup.Warnings)
 	}
 	closeSetup(t, setup)
@@ -461,7 +461,7 @@ func TestAccessIsHeldByTheSettings(t *testing.T) {
 	} {
 		p.req.Access = access
 		setup := p.mustPrepare(t, "")
-		s := readSettings(t, setup)
+		s := settingsOf(t, setup)
 		if diff := cmp.Diff(want, s.Tools.Exclude); diff != "" || s.General.MaxAttempts != 7 {
 			t.Errorf("%s: %d attempts, excluded:\n%s", access, s.General.MaxAttempts, diff)
 		}
@@ -470,7 +470,7 @@ func TestAccessIsHeldByTheSettings(t *testing.T) {
 	p = newPlace(t, nil)
 	setup := p.mustPrepare(t, "")
 	defer closeSetup(t, setup)
-	if s := readSettings(t, setup); s.General.MaxAttempts != 3 || len(s.Tools.Exclude) != 2 {
+	if s := settingsOf(t, setup); s.General.MaxAttempts != 3 || len(s.Tools.Exclude) != 2 {
 		t.Errorf("settings without any of the user's: %+v", s)
 	}
 	p.req.Env = []string{homeEnv + "=" + p.home}
@@ -502,7 +502,7 @@ func TestUncheckedFoldersAreNotRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names := readSettings(t, setup).Context.FileName
+		names := settingsOf(t, setup).Context.FileName
 		if known := slices.Contains(names, "GEMINI.md") || slices.Contains(names, "AGENTS.md"); known != trusted || len(names) == 0 {
 			t.Errorf("trusted %t: it reads %q", trusted, names)
 		}

@@ -20,7 +20,7 @@ func reads(inv registry.Invocation) []instructions.Read {
 		all = append(all, instructions.Read{Name: name, Trusted: true})
 	}
 	all = append(all, instructions.Read{Name: instructions.FileName, Where: instructions.Downward, Imports: true})
-	settings, err := findUser(inv).readSettings(inv)
+	settings, err := readSettings(inv)
 	if err != nil {
 		return all // which prepare reports
 	}

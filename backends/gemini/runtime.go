@@ -97,10 +97,9 @@ func Runtime() registry.Runtime {
 		Name:          "Gemini CLI",
 		Executables:   []string{"gemini"},
 		InstallURL:    "https://geminicli.com/",
-		HomeEnv:       homeEnv,
 		Provider:      "gcp.gen_ai",
 		TokenEnv:      []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		LoginFiles:    loginFiles,
+		Home:          userHome,
 		TestedVersion: "0.61.0",
 		Run: registry.Use{
 			Options: registry.Options{

@@ -34,10 +34,11 @@ type settings struct {
 }
 
 // readSettings reads the user's settings and adds what the run needs.
-func (u user) readSettings(inv registry.Invocation) (settings, error) {
+func readSettings(inv registry.Invocation) (settings, error) {
 	s := settings{all: object{}}
-	file := filepath.Join(u.home, filepath.FromSlash(settingsPath))
-	if u.home != "" {
+	home := homeOfUser(inv)
+	file := filepath.Join(home, filepath.FromSlash(settingsPath))
+	if home != "" {
 		var err error
 		if s.all, err = readObject(file); err != nil {
 			return s, &agent.Error{Kind: agent.ErrUsage, Err: fmt.Errorf("the settings in %s cannot be used: %w", file, err)}

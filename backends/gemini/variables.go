@@ -26,8 +26,8 @@ func refuseVariables(inv registry.Invocation, workdir string, distrusted bool) e
 func refuseEnvFile(inv registry.Invocation, workdir, name string) error {
 	for dir := workdir; ; dir = filepath.Dir(dir) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if _, err := os.Lstat(file); err == nil && !isHome(inv, dir) {
-			return agent.Usagef("the environment would be set from %s; remove the file or trust the workspace", file)
+		if _, err := os.Lstat(file); err == nil && !inv.IsHome(userHome, dir) {
+			return agent.Usagef("the environment would be set from %s; remove the file or use --trust-workspace", file)
 		}
 		if dir == filepath.Dir(dir) {
 			return nil
@@ -42,7 +42,7 @@ func refuseEnvFile(inv registry.Invocation, workdir, name string) error {
 // on, and it reads the settings again when it takes more than ten seconds to
 // start, which a repository can bring about (0.61.0).
 func refuseEnvSetting(inv registry.Invocation, workdir string) error {
-	if isHome(inv, workdir) {
+	if inv.IsHome(userHome, workdir) {
 		return nil
 	}
 	file := filepath.Join(workdir, filepath.FromSlash(settingsPath))
@@ -51,10 +51,10 @@ func refuseEnvSetting(inv registry.Invocation, workdir string) error {
 	}
 	settings, err := readObject(file)
 	if err != nil {
-		return agent.Usagef("whether %s sets the environment cannot be known: %w; correct the file or trust the workspace", file, err)
+		return agent.Usagef("whether %s sets the environment cannot be known: %w; correct the file or use --trust-workspace", file, err)
 	}
 	if !settings.ignoresEnv(true) {
-		return agent.Usagef("the environment could be set from a .env, as %s says with advanced.ignoreLocalEnv; remove that or trust the workspace", file)
+		return agent.Usagef("the environment could be set from a .env, as %s says with advanced.ignoreLocalEnv; remove that or use --trust-workspace", file)
 	}
 	return nil
 }

@@ -311,7 +311,7 @@ func (d *Definition) prepare(_ context.Context, inv registry.Invocation, w *inst
 	if !inv.TrustWorkspace {
 		if file := d.executed(inv, chain); file != "" {
 			return setup, agent.Usagef("%s would run what %s names and cannot be told not to; "+
-				"nothing was started; trust the workspace to let it, or remove the file", d.Name, file)
+				"nothing was started; use --trust-workspace to let it, or remove the file", d.Name, file)
 		}
 	}
 	switch {
@@ -343,32 +343,22 @@ func (d *Definition) prefix(setup *registry.Setup, inv registry.Invocation, chai
 	return setup.PrependInstructions(chain, room)
 }
 
-// executed returns the path of a file that the CLI runs, relative to the root
-// where it is below; "" where there is none. The home of the user holds what is
-// the user's own, unless it is in the repository.
+// executed returns the path of a file that the CLI runs, in the workdir or above it,
+// relative to the root where it is below; "" where there is none. The home of the user
+// holds what is the user's.
 func (d *Definition) executed(inv registry.Invocation, chain instructions.Chain) string {
-	if len(d.Executed) == 0 {
-		return ""
-	}
-	home, _ := os.Stat(inv.Getenv("HOME")) // without one nothing is the same
-	for _, dir := range chain.Dirs() {
-		if name := d.executedIn(dir); name != "" {
-			if rel, err := filepath.Rel(chain.Root, filepath.Join(dir, name)); err == nil {
+	for dir := chain.Workdir; ; dir = filepath.Dir(dir) {
+		if name := d.executedIn(dir); name != "" && !inv.IsHome(registry.Home{}, dir) {
+			file := filepath.Join(dir, name)
+			if rel, err := filepath.Rel(chain.Root, file); err == nil && filepath.IsLocal(rel) {
 				return rel
 			}
-			return filepath.Join(dir, name)
+			return file
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
 		}
 	}
-	for dir := chain.Root; dir != filepath.Dir(dir); {
-		dir = filepath.Dir(dir)
-		if here, err := os.Stat(dir); err == nil && home != nil && os.SameFile(here, home) {
-			continue
-		}
-		if name := d.executedIn(dir); name != "" {
-			return filepath.Join(dir, name)
-		}
-	}
-	return ""
 }
 
 // executedIn returns the name of a file in dir that the CLI runs.

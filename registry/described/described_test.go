@@ -236,7 +236,7 @@ func prepareIn(t *testing.T, rt registry.Runtime, dir string, req registry.Invoc
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	req.Workdir = chain.Workdir
+	req.Workdir, req.Root = chain.Workdir, chain.Root
 	return rt.Run.Prepare(t.Context(), req, w)
 }
 

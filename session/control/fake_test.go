@@ -204,8 +204,9 @@ func talker(id string) registry.Runtime {
 				},
 			},
 			Engine:     func(registry.Invocation) engine.Engine { return new(talkEngine) },
-			AccountEnv: "TALKER_HOME", SessionEnv: "TALKER_SESSION_ID",
+			SessionEnv: "TALKER_SESSION_ID",
 		},
+		Home: registry.Home{Env: "TALKER_HOME"},
 		Terminal: &registry.Terminal{
 			Use:    registry.Use{Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 			Resume: registry.ResumeFlag,

@@ -142,7 +142,7 @@ func (p *plan) setAccount(dir string, environ []string) (string, error) {
 	if dir == "" {
 		return "", nil
 	}
-	if p.runtime.Session == nil || p.runtime.Session.AccountEnv == "" {
+	if p.runtime.Session == nil || p.runtime.Home.Env == "" {
 		return "", agent.Usagef("%s cannot be given the folder of an account; nothing was started", p.runtime.Name)
 	}
 	abs, err := filepath.Abs(dir)
@@ -152,7 +152,7 @@ func (p *plan) setAccount(dir string, environ []string) (string, error) {
 	if err != nil {
 		return "", agent.Usagef("account folder %q: %w", dir, err)
 	}
-	name := p.runtime.Session.AccountEnv
+	name := p.runtime.Home.Env
 	p.runner.Environ = append(slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		return strings.HasPrefix(entry, name+"=")
 	}), name+"="+abs)

@@ -138,10 +138,7 @@ func checkLogin(prog *cmdline.Program, rt registry.Runtime, h *runtimeHealth) {
 			return
 		}
 	}
-	var files []string
-	if rt.LoginFiles != nil {
-		files = rt.LoginFiles(prog.Env.Getenv)
-	}
+	files := rt.Home.LoginFiles(prog.Env.Getenv)
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 			h.add("login", checkOK, "%s", file)

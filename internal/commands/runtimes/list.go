@@ -168,6 +168,6 @@ func sessionOf(rt registry.Runtime) *listedSession {
 		return nil
 	}
 	return &listedSession{
-		Protocol: s.Protocol, Delivery: string(s.Delivers()), Resume: s.Options.Resume, AccountEnv: s.AccountEnv, SessionEnv: s.SessionEnv,
+		Protocol: s.Protocol, Delivery: string(s.Delivers()), Resume: s.Options.Resume, AccountEnv: rt.Home.Env, SessionEnv: s.SessionEnv,
 	}
 }

@@ -1,0 +1,261 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+)
+
+// A Home is the folder in which a CLI keeps its settings, logins and sessions for
+// a user. The zero Home is that of a CLI whose folder is unknown.
+type Home struct {
+	// Env names the variable that moves the folder; empty where there is none.
+	Env string
+
+	// Folder is the folder below HOME that counts where Env is not set,
+	// slash-separated; "." is HOME itself.
+	Folder string
+
+	// Logins are the files below the folder that can hold a login,
+	// slash-separated.
+	Logins []string
+}
+
+// Dir returns the folder in the environment that getenv reads: the value of Env
+// as it is, or Folder below HOME. It is empty where neither variable is set.
+func (h Home) Dir(getenv func(string) string) string {
+	if h.Env != "" {
+		if dir := getenv(h.Env); dir != "" {
+			return dir
+		}
+	}
+	if home := getenv("HOME"); home != "" && h.Folder != "" {
+		return filepath.Join(home, filepath.FromSlash(h.Folder))
+	}
+	return ""
+}
+
+// LoginFiles returns the paths of the logins in the environment that getenv reads.
+func (h Home) LoginFiles(getenv func(string) string) (files []string) {
+	dir := h.Dir(getenv)
+	if dir == "" {
+		return nil
+	}
+	for _, name := range h.Logins {
+		files = append(files, filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	return files
+}
+
+// UserHome returns the absolute path of the folder in which the CLI described by h
+// keeps what is the user's; "" where there is none.
+func (inv *Invocation) UserHome(h Home) string { return inv.abs(h.Dir(inv.Getenv)) }
+
+// abs returns a path relative to the workdir as an absolute one.
+func (inv *Invocation) abs(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(inv.Workdir, name)
+}
+
+// Untrusted reports whether the repository decides what the absolute path name
+// leads to, see [instructions.Touches], and the workspace is not trusted. A CLI
+// must not run, or log in with, what is there. A repository that is the user's
+// HOME is the user's own; one that another variable names as a home is not.
+func (inv *Invocation) Untrusted(name string) bool {
+	return !inv.TrustWorkspace && instructions.Touches(inv.Root, name) && !inv.rootIsHome()
+}
+
+// rootIsHome reports whether HOME names the root of the repository by a path that
+// does not lead through the repository.
+func (inv *Invocation) rootIsHome() bool {
+	home := inv.Getenv("HOME")
+	return filepath.IsAbs(home) && sameFile(home, inv.Root) && !instructions.Touches(inv.Root, filepath.Dir(home))
+}
+
+// IsHome reports whether dir is HOME, or the folder of h, and what a CLI finds there
+// is the user's: it is not [Invocation.Untrusted].
+func (inv *Invocation) IsHome(h Home, dir string) bool {
+	for _, home := range []string{inv.abs(inv.Getenv("HOME")), inv.UserHome(h)} {
+		if home != "" && sameFile(home, dir) && !inv.Untrusted(home) {
+			return true
+		}
+	}
+	return false
+}
+
+// RefuseHome returns an error of kind agent.ErrUsage where the user's home is
+// [Invocation.Untrusted]. It is for a CLI that cannot be given another one.
+func (inv *Invocation) RefuseHome(h Home) error {
+	dir := inv.UserHome(h)
+	if _, err := os.Lstat(dir); dir == "" || err != nil || !inv.Untrusted(dir) {
+		return nil
+	}
+	name := h.Env
+	if name == "" || inv.Getenv(name) == "" {
+		name = "HOME"
+	}
+	return agent.Usagef("%s is inside the repository, and what the settings in %s name would run; choose another or use --trust-workspace", name, dir)
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// A PrivateHome describes the home that a CLI is given for one start in place of
+// the user's: a fresh one, see [instructions.Home], with the user's logins linked
+// in. Session files are kept beside it, so that a later start can resume them.
+type PrivateHome struct {
+	// Home is the user's. Home.Env is set to the private one.
+	Home
+
+	// Parent is the folder of private homes, relative to the workdir, such as
+	// ".codex/bus".
+	Parent string
+
+	// Tree is the folder of a private home that has the session files, Kept the
+	// name it has among the kept files, "." for the kept files themselves. Patterns,
+	// those of path.Match, name the files and folders below Tree that are kept.
+	// Nothing is kept where the first of them matches nothing.
+	Tree, Kept string
+	Patterns   []string
+
+	// IsSession reports whether the kept file is that of the session with this ID,
+	// or of any session where the ID is empty.
+	IsSession func(kept, id string) bool
+
+	// Restored completes the setup of a start that resumes the session in a kept
+	// file, which is in the home already.
+	Restored func(home *instructions.Home, kept string, inv Invocation, setup *Setup) error
+
+	// Tidy, where it is not nil, is called at the end before session files are
+	// kept.
+	Tidy func(home *instructions.Home) error
+}
+
+// Prepare makes the home, puts into it what p describes, and calls fill for the
+// rest. After an error nothing is left.
+func (p *PrivateHome) Prepare(inv Invocation, w *instructions.Workspace, fill func(*instructions.Home, *Setup) error) (Setup, error) {
+	home, warning, err := w.RunHome(p.Parent, inv.TempDir, inv.Resume != "" || inv.Continue)
+	if err != nil {
+		return Setup{}, err
+	}
+	setup := Setup{
+		Env:   []string{p.Env + "=" + home.Path()},
+		Close: func(context.Context) []string { return p.close(home) },
+	}
+	if warning != "" {
+		setup.Warnings = []string{warning}
+	}
+	for _, step := range []func() error{
+		func() error { return home.KeepIfStale(p.Tree, p.Kept, p.Patterns...) },
+		func() error { return p.linkLogins(inv, home, &setup) },
+		func() error { return p.restore(inv, home, &setup) },
+		func() error { return fill(home, &setup) },
+	} {
+		if err := step(); err != nil {
+			return Setup{}, errors.Join(err, home.Remove())
+		}
+	}
+	return setup, nil
+}
+
+// linkLogins links the user's logins. A login of the repository's would send the
+// prompts to another account.
+func (p *PrivateHome) linkLogins(inv Invocation, home *instructions.Home, setup *Setup) error {
+	dir := inv.UserHome(p.Home)
+	if _, err := os.Lstat(dir); dir == "" || err != nil {
+		return nil
+	}
+	if inv.Untrusted(dir) {
+		setup.Warnings = append(setup.Warnings, fmt.Sprintf("%s is inside the repository; its logins and settings are left out; use --trust-workspace to use them", dir))
+		return nil
+	}
+	return Link(inv, home, dir, p.Logins...)
+}
+
+// Link links the files and folders of dir that exist into home under the same
+// names, but those that are [Invocation.Untrusted].
+func Link(inv Invocation, home *instructions.Home, dir string, names ...string) error {
+	for _, name := range names {
+		target := filepath.Join(dir, filepath.FromSlash(name))
+		if info, err := os.Stat(target); err != nil || !info.Mode().IsRegular() && !info.IsDir() || inv.Untrusted(target) {
+			continue
+		}
+		if err := home.Link(target, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore copies the session to resume into the home.
+func (p *PrivateHome) restore(inv Invocation, home *instructions.Home, setup *Setup) error {
+	if inv.Resume == "" && !inv.Continue {
+		return nil
+	}
+	kept, err := home.FindKept(func(rel string) bool { return p.IsSession(rel, inv.Resume) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("kept sessions cannot be read: %w", err)
+	case kept == "" && inv.Continue:
+		return agent.Usagef("no session is kept in %s/sessions; nothing to continue", p.Parent)
+	case kept == "":
+		return agent.Usagef("session %q is not kept in %s/sessions; start it in this workdir first", inv.Resume, p.Parent)
+	}
+	if err := home.CopyIn(kept, path.Join(p.Tree, strings.TrimPrefix(kept, p.Kept+"/"))); err != nil {
+		return err
+	}
+	return p.Restored(home, kept, inv, setup)
+}
+
+// close keeps the session files and removes the home, but for logins that the CLI
+// has replaced.
+func (p *PrivateHome) close(home *instructions.Home) (warnings []string) {
+	if err := p.keep(home); err != nil {
+		warnings = append(warnings, fmt.Sprintf("the session cannot be kept for resume: %v", err))
+	}
+	var replaced []string
+	for _, login := range p.Logins {
+		if home.LinkReplaced(login) {
+			replaced = append(replaced, login)
+			warnings = append(warnings, fmt.Sprintf("the link to the login was replaced; the new login is left in %s, move it to your own home", filepath.Join(home.Path(), filepath.FromSlash(login))))
+		}
+	}
+	if err := home.Remove(replaced...); err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	return warnings
+}
+
+func (p *PrivateHome) keep(home *instructions.Home) (err error) {
+	if p.Tidy != nil {
+		if err := p.Tidy(home); err != nil {
+			return err
+		}
+	}
+	for i, pattern := range p.Patterns {
+		names, globErr := home.Glob(path.Join(p.Tree, pattern))
+		if i == 0 && len(names) == 0 {
+			return globErr
+		}
+		err = errors.Join(err, globErr)
+		for _, name := range names {
+			err = errors.Join(err, home.Keep(name, path.Join(p.Kept, strings.TrimPrefix(name, p.Tree+"/"))))
+		}
+	}
+	return err
+}
