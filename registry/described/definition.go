@@ -101,8 +101,10 @@ type Definition struct {
 	// are always checked, AGENTS.md where Instructions is "native".
 	Reads []string `json:"reads,omitempty"`
 
-	// Env holds variables to set for the agent; null removes one. It is no
-	// place for secrets: it is shown with the settings.
+	// Env holds variables to set for the agent; null removes one. Secrets do not
+	// belong here: it is shown with the settings. Entries of PATH and of the search
+	// paths of loaders are left out where they are relative or in the repository;
+	// HOME, BASH_ENV and their like must be absolute paths.
 	Env map[string]*string `json:"env,omitempty"`
 }
 

@@ -40,6 +40,13 @@ const (
 // bytes: 128 KiB with the NUL at its end.
 const maxArgument = 128<<10 - 1
 
+// maxName bounds the name of a runtime, in bytes: it is a column of tables.
+const maxName = 64
+
+// startupFiles are variables that name a file or folder with what programs run when
+// they start. Those with lists, such as PATH and LD_PRELOAD, the runner cleans.
+var startupFiles = []string{"HOME", "BASH_ENV", "ENV", "ZDOTDIR", "XDG_CONFIG_HOME", "PYTHONSTARTUP", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"}
+
 // runVariable tags the processes of a run, so that none is left behind.
 const runVariable = "BUS_AGENT_RUN"
 
@@ -61,9 +68,18 @@ func Runtime(id string, definition []byte, known *registry.Registry) (registry.R
 	}
 	rt, err := newRuntime(id, definition, known)
 	if err != nil {
-		return registry.Runtime{}, agent.Usagef("definition of runtime %s: %w", id, err)
+		return registry.Runtime{}, agent.Usagef("definition of runtime %s: %s", id, shortened(err.Error()))
 	}
 	return rt, nil
+}
+
+// shortened returns a text that can quote much of a definition as one line to read.
+func shortened(text string) string {
+	const limit = 400
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit*3/4]+" ... "+text[len(text)-limit/4:], "")
 }
 
 func newRuntime(id string, definition []byte, known *registry.Registry) (registry.Runtime, error) {
@@ -135,8 +151,8 @@ func (d *Definition) checkWords() error {
 
 // checkNames checks what people are shown and what is looked for.
 func (d *Definition) checkNames() error {
-	if !printable(d.Name) {
-		return fmt.Errorf("name: %q has a character that is not printable", d.Name)
+	if !printable(d.Name) || len(d.Name) > maxName {
+		return fmt.Errorf("name: %q has a character that is not printable, or more than %d bytes", d.Name, maxName)
 	}
 	if len(d.Executables) == 0 {
 		return errors.New(`"executables" is missing: a list of the names of its program`)
@@ -175,6 +191,8 @@ func (d *Definition) checkNames() error {
 			return fmt.Errorf("env: %s is how a run finds its processes again", name)
 		case value != nil && strings.ContainsRune(*value, 0):
 			return fmt.Errorf("env: the value of %s has a NUL character", name)
+		case value != nil && *value != "" && !filepath.IsAbs(*value) && slices.Contains(startupFiles, name):
+			return fmt.Errorf("env: the value of %s must be an absolute path: the agent runs in the repository, which would decide what a relative one leads to", name)
 		}
 	}
 	return nil

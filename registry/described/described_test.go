@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -141,6 +142,11 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"name":null`), `"name" is not a string`},
 		{minimal(`"name":7`), `"name" is not a string`},
 		{minimal(`"name":"\u001b[2J"`), "not printable"},
+		{minimal(`"name":"` + strings.Repeat("n", 65) + `"`), "more than 64 bytes"},
+		{minimal(`"` + strings.Repeat("n", 60000) + `":1`), `unknown member "nnn`},
+		{minimal(`"executed":["/` + strings.Repeat("n/", 30000) + `"]`), `executed[0]: "/n/n`},
+		{minimal(`"args":` + strings.Repeat("[", 30000) + strings.Repeat("]", 30000)), "max depth"},
+		{minimal(`"args":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000)), `"args" is not a list`},
 		{minimal(`"args":"x"`), `"args" is not a list`},
 		{minimal(`"args":[null]`), `"args" is not a list`},
 		{minimal(`"args":[[]]`), `"args" is not a list`},
@@ -181,6 +187,8 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"env":{"A B":"1"}`), `env: "A B" is not the name`},
 		{minimal(`"env":{"BUS_AGENT_RUN":null}`), "env: BUS_AGENT_RUN is how a run"},
 		{minimal(`"env":{"A":1}`), `"env" is not an object`},
+		{minimal(`"env":{"HOME":"home"}`), "env: the value of HOME must be an absolute path"},
+		{minimal(`"env":{"BASH_ENV":"./x"}`), "env: the value of BASH_ENV must be"},
 		{minimal(`"env":{"SECRET":"hidden\u0000"}`), "env: the value of SECRET has a NUL"},
 		{`{"executables":["/bin/sh"],"install_url":"https://x"}`, "executables[0]: \"/bin/sh\" must be a plain name"},
 		{`{"executables":[".."],"install_url":"https://x"}`, "executables[0]"},
@@ -192,6 +200,9 @@ func TestDescribeRefuses(t *testing.T) {
 		_, err := Runtime("mine", []byte(c.description), known(t))
 		if !errors.Is(err, agent.ErrUsage) || !strings.HasPrefix(err.Error(), "definition of runtime mine: ") || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("Runtime(%.80s) = %v, want a usage error with %q", c.description, err, c.text)
+		}
+		if err != nil && (len(err.Error()) > 512 || strings.ContainsFunc(err.Error(), unicode.IsControl)) {
+			t.Errorf("the error is not one short line: %d bytes", len(err.Error()))
 		}
 		if err != nil && strings.Contains(err.Error(), "hidden") {
 			t.Errorf("the error shows the value of a variable: %v", err)
