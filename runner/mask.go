@@ -28,34 +28,29 @@ func Mask(environ []string, text string) string { return NewMasker(environ).Text
 // hex, base64 of base64 or with line breaks, and compression.
 //
 // A Masker is immutable, so it may be used concurrently. A nil one masks nothing.
-type Masker struct{ finder }
+type Masker struct {
+	finder func() *finder // made when the first text is masked
+}
 
 // NewMasker returns a Masker for the secrets in environ, nil for none.
 func NewMasker(environ []string) *Masker {
-	var needles []string
-	seen := map[string]bool{}
+	var secrets []string
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if value = strings.TrimSpace(value); len(value) < minSecret || !isSecretName(name) || seen[value] {
-			continue
+		if value = strings.TrimSpace(value); len(value) >= minSecret && isSecretName(name) {
+			secrets = append(secrets, value)
 		}
-		seen[value] = true
-		needles = append(needles, value)
 	}
-	if len(needles) == 0 {
+	if len(secrets) == 0 {
 		return nil
 	}
-	for _, value := range needles {
-		for _, form := range base64Forms(value) {
-			if !seen[form] {
-				seen[form] = true
-				needles = append(needles, form)
-			}
+	return &Masker{sync.OnceValue(func() *finder {
+		needles := secrets
+		for _, secret := range secrets {
+			needles = append(needles, base64Forms(secret)...)
 		}
-	}
-	m := &Masker{}
-	m.prepare(needles)
-	return m
+		return newFinder(needles)
+	})}
 }
 
 // minSecret is the length from which a value is long enough to be a secret and
@@ -72,7 +67,7 @@ func (m *Masker) Text(text string) string {
 	if m == nil {
 		return text
 	}
-	s := scan{finder: &m.finder}
+	s := scan{finder: m.finder()}
 	s.run(text, true)
 	if len(s.found) == 0 {
 		return text
@@ -97,20 +92,16 @@ func masked(w *strings.Builder, text string, found []span) {
 }
 
 // Writer returns a MaskWriter that writes to out.
-func (m *Masker) Writer(out io.Writer) *MaskWriter {
-	w := &MaskWriter{out: out}
-	if m != nil {
-		w.scan.finder = &m.finder
-	}
-	return w
-}
+func (m *Masker) Writer(out io.Writer) *MaskWriter { return &MaskWriter{masker: m, out: out} }
 
 // A MaskWriter passes text on as [Mask] returns it, also where a secret comes in
 // several writes. It holds back only what may be the beginning of a secret, until
 // Flush. Its methods may be called concurrently.
 type MaskWriter struct {
+	masker *Masker
+	out    io.Writer
+
 	mu   sync.Mutex
-	out  io.Writer
 	scan scan
 	held []byte
 }
@@ -124,9 +115,10 @@ func NewMaskWriter(out io.Writer, environ []string) *MaskWriter {
 func (w *MaskWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.scan.finder == nil {
+	if w.masker == nil {
 		return w.out.Write(b)
 	}
+	w.scan.finder = w.masker.finder()
 	w.held = append(w.held, b...)
 	w.scan.run(w.text(), false)
 	return len(b), w.pass(w.scan.settled())
@@ -136,12 +128,11 @@ func (w *MaskWriter) Write(b []byte) (int, error) {
 func (w *MaskWriter) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.scan.finder == nil {
-		return nil
+	if len(w.held) > 0 {
+		w.scan.run(w.text(), true)
 	}
-	w.scan.run(w.text(), true)
 	err := w.pass(len(w.held))
-	w.scan = scan{finder: w.scan.finder}
+	w.scan = scan{}
 	return err
 }
 

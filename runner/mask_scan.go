@@ -1,7 +1,5 @@
 package runner
 
-import "strings"
-
 // A scan looks for the needles of a finder in a text that may grow, and follows every
 // way to read it: each byte as it is and as the beginning of each escape it can be.
 // Ways that have come to the same beginning of needles are one from there on. So a byte
@@ -33,17 +31,9 @@ const near = 32
 // run looks through what is new in text. Where it is not final, it stops at an escape
 // that more text can make another.
 func (s *scan) run(text string, final bool) {
-	tail := len(text) // from here on nothing can be skipped
-	if !final {
-		tail = s.reach(text, s.pos)
-	}
-	next := ahead{-1, escape{-1, -1}, escape{-1, -1}, 0}
-	for until := 0; s.pos < len(text); s.pos++ {
-		if s.open == 0 && s.pos >= until && s.pos < tail {
-			s.pos, until = next.look(s.finder, text, s.pos)
-			if s.pos = min(s.pos, tail); s.pos == len(text) {
-				return
-			}
+	for ; s.pos < len(text); s.pos++ {
+		if s.open == 0 {
+			s.pos = s.skip(text, s.pos)
 		}
 		if !s.step(text, final) {
 			return
@@ -57,8 +47,8 @@ func (s *scan) step(text string, final bool) bool {
 	c := text[s.pos]
 	var buf [1 + maxMeanings]meaning
 	meanings := append(buf[:0], meaning{[4]byte{c}, 1, s.pos + 1})
-	begins := s.pos+1 == len(text) || text[s.pos+1] == '\\' || text[s.pos+1] == '%' || s.pairs[pair(c, text[s.pos+1])]
-	if c == '\\' || c == '%' {
+	begins := s.may(text, s.pos)
+	if isEscape(c) {
 		var open bool
 		if meanings, open = decode(meanings, text, s.pos); open && !final {
 			return false
@@ -172,71 +162,4 @@ func (s *scan) drop(n int) {
 		}
 	}
 	s.found = kept
-}
-
-// ahead is where needles may begin next, each kind searched for once.
-type ahead struct {
-	plain          int    // as they are
-	slash, percent escape // with an escape
-	run            int    // the end of the backslashes that slash is in
-}
-
-// An escape is the first one of a needle at at, which may begin at from.
-type escape struct{ from, at int }
-
-// look returns where a needle may begin, at pos or behind it, len(text) for nowhere,
-// and up to where ways have to be followed to know.
-func (a *ahead) look(f *finder, text string, pos int) (from, until int) {
-	if a.plain < pos {
-		a.plain = f.plain(text, pos)
-	}
-	if a.slash.at < pos {
-		a.slash = a.findSlash(f, text, pos)
-	}
-	if a.percent.at < pos {
-		a.percent = a.findPercent(f, text, pos)
-	}
-	next := a.slash
-	if a.percent.from < next.from {
-		next = a.percent
-	}
-	if a.plain < next.from {
-		return a.plain, a.plain + 1
-	}
-	return max(next.from, pos), next.at + 1
-}
-
-func (a *ahead) findSlash(f *finder, text string, e int) escape {
-	for {
-		if a.run <= e {
-			next := strings.IndexByte(text[e:], '\\')
-			if next < 0 {
-				return escape{len(text), len(text)}
-			}
-			e += next
-			for a.run = e + 1; a.run < len(text) && text[a.run] == '\\'; a.run++ {
-			}
-		}
-		if a.run < len(text) && f.meant[text[a.run]] || a.run-e > 1 && f.meant['\\'] {
-			for ; e < a.run; e++ {
-				if from := f.before(text, e); from >= 0 {
-					return escape{from, e}
-				}
-			}
-		}
-		e = a.run
-	}
-}
-
-func (a *ahead) findPercent(f *finder, text string, e int) escape {
-	for ; ; e++ {
-		next := strings.IndexByte(text[e:], '%')
-		if next < 0 {
-			return escape{len(text), len(text)}
-		}
-		e += next
-		if from := f.before(text, e); from >= 0 {
-			return escape{from, e}
-		}
-	}
 }
