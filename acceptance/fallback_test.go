@@ -100,8 +100,8 @@ func (w *world) providers() map[string]int {
 	return counts
 }
 
-// Claude Code has no quota left: Codex answers. Then Claude Code rests and is not
-// asked, until it is woken.
+// Claude Code has no quota left: Codex answers. Then Claude Code is in cooldown and not
+// asked, until it the cooldown is cleared.
 func TestFallbackFromClaudeToCodex(t *testing.T) {
 	t.Parallel()
 	w := newFallback(t, exhausted("anthropic"), nil)
@@ -114,7 +114,7 @@ func TestFallbackFromClaudeToCodex(t *testing.T) {
 	if got := w.providers(); asked == 0 || got["openai"] != 1 || got["gemini"] != 0 {
 		t.Errorf("asked %v", got)
 	}
-	if o := w.bus("", "doctor", "claude"); !strings.Contains(o.stdout, "claude           note: rests until ") || !strings.Contains(o.stdout, "no quota left") {
+	if o := w.bus("", "doctor", "claude"); !strings.Contains(o.stdout, "claude           note: in cooldown until ") || !strings.Contains(o.stdout, "no quota left") {
 		t.Errorf("doctor: %v", o)
 	}
 	r, o = w.fallBack("claude", "codex")

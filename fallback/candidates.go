@@ -24,13 +24,13 @@ type candidate struct {
 type candidates []candidate
 
 // next returns the index of the candidate to try after that at i, -1 when none is
-// left, and what is to be said of those between. One that rests is left out as long
-// as another does not. The first is tried even if it cannot be started, to hear
-// from the runner why.
+// left, and a warning for each one skipped. A candidate in cooldown is skipped while
+// another is ready. The first is tried even if it cannot be started, because the
+// runner's error says why.
 func (all candidates) next(i int) (next int, skipped []string) {
-	awake := all.ready()
+	ready := all.ready()
 	for i++; i < len(all); i++ {
-		why := all[i].skipped(awake)
+		why := all[i].skipped(ready)
 		if why == "" || i == 0 && all[i].problem != "" {
 			return i, skipped
 		}
@@ -39,7 +39,7 @@ func (all candidates) next(i int) (next int, skipped []string) {
 	return -1, skipped
 }
 
-// awake reports whether there is one that can be started and does not rest.
+// ready reports whether one can be started and is not in cooldown.
 func (all candidates) ready() bool {
 	for _, c := range all {
 		if c.problem == "" && c.cooldown == nil {
@@ -49,19 +49,20 @@ func (all candidates) ready() bool {
 	return false
 }
 
-// skipped returns why the candidate is not tried when others are awake or not.
-func (c *candidate) skipped(othersAwake bool) string {
+// skipped returns why the candidate is not tried, "" if it is; othersReady is the
+// result of candidates.ready.
+func (c *candidate) skipped(othersReady bool) string {
 	switch {
 	case c.problem != "":
 		return oneLine(c.problem)
-	case c.cooldown != nil && othersAwake:
-		return c.cooldown.String()
+	case c.cooldown != nil && othersReady:
+		return "is " + c.cooldown.String()
 	}
 	return ""
 }
 
-// candidates settles what may be tried for req, the request's own runtime first. It
-// finds all that is wrong with the request before anything is started.
+// candidates returns what may be tried for req, the request's own runtime first. It
+// reports every error of the request before anything is started.
 func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Setting[[]string]) (candidates, error) {
 	first := candidate{token: req.Runtime, runner: c.loud, req: req}
 	plan, err := c.quiet.DryRun(ctx, req)
@@ -98,8 +99,8 @@ func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Se
 	return all, nil
 }
 
-// plan looks at whether the candidate can do what it is asked for. What a default
-// asks of it, and is not possible, is its problem; what the call asks for is an error.
+// plan checks that the candidate can do what the request wants. Where it cannot, a
+// candidate that a default named gets a problem; one that the call named is an error.
 func (c *call) plan(ctx context.Context, next *candidate, source string) error {
 	quiet := *next.runner
 	quiet.Warn = c.quiet.Warn
@@ -121,9 +122,9 @@ func (c *call) plan(ctx context.Context, next *candidate, source string) error {
 	return nil
 }
 
-// exactly returns a runner that runs what it is told and selects nothing else. Of
-// the models that are set somewhere it takes only what is set for a runtime: the
-// others were meant for the first.
+// exactly returns a runner that runs the runtime of the request and selects no other.
+// Of the default models it takes only those set for one runtime: the others were
+// meant for the first candidate.
 func exactly(r *runner.Runner) *runner.Runner {
 	sources := runner.BusAgent()
 	if r.Sources != nil {
@@ -141,7 +142,7 @@ func exactly(r *runner.Runner) *runner.Runner {
 	return &exact
 }
 
-// cause returns the text of err without the runtime that it begins with.
+// cause returns the text of err without the runtime before it.
 func cause(err error) string {
 	if e, ok := errors.AsType[*agent.Error](err); ok {
 		return e.Err.Error()
@@ -152,7 +153,7 @@ func cause(err error) string {
 // maxReason bounds what is quoted of an error, in bytes.
 const maxReason = 300
 
-// reason returns why a run failed, in one line that is not too long.
+// reason returns why a run failed, in one short line.
 func reason(err error) string {
 	text := oneLine(cause(err))
 	if len(text) > maxReason {
@@ -161,7 +162,7 @@ func reason(err error) string {
 	return text
 }
 
-// describe returns what a run failed with: its runtime, kind and reason.
+// describe returns the runtime, kind and reason of a failed run.
 func describe(err error) string {
 	e, ok := errors.AsType[*agent.Error](err)
 	switch {
@@ -173,7 +174,7 @@ func describe(err error) string {
 	return fmt.Sprintf("%s: %s (%s)", e.Runtime, agent.KindOf(err), reason(err))
 }
 
-// oneLine returns text as it may be printed as one line.
+// oneLine returns text as one printable line.
 func oneLine(text string) string {
 	return strings.ReplaceAll(formatters.SanitizeString(text), "\n", " ")
 }

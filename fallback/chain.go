@@ -14,30 +14,31 @@ import (
 )
 
 // A Chain runs agents with fallback. Its methods may be called by several
-// goroutines at once as long as nobody changes its fields.
+// goroutines at once while its fields do not change. Its zero value tries the
+// runtimes that variables and preferences name.
 type Chain struct {
 	// Runner makes the runs. Nil is the zero runner.Runner.
 	Runner *runner.Runner
 
 	// Runtimes are the tokens of the runtimes that are tried, in order and each
-	// once, after the one that the request names or that is selected without a
-	// name. Nil asks runner.Runner.Fallback: the variable, then the preference.
+	// once, after the one that the request names or the runner selects. Nil is the
+	// list of runner.Runner.Fallback: the variable, then the preference.
 	//
-	// A runtime listed here that cannot do what the request asks for is an
+	// A runtime listed here that cannot do what the request wants is an
 	// agent.ErrUsage error, before anything is started; one that a variable or
 	// preference lists is skipped. Either is skipped when it is not installed or
 	// disabled.
 	Runtimes []string
 
-	// AfterChanges lets another runtime be tried also when the one before it may
-	// have changed something.
+	// AfterChanges tries another runtime even if the one before it may have
+	// changed something.
 	AfterChanges bool
 
-	// Cooldown is how long a runtime is left out: zero means QuotaCooldown and
-	// AuthenticationCooldown, a negative duration not at all.
+	// Cooldown is how long a runtime is left out, MaxCooldown at most: zero means
+	// QuotaCooldown and AuthenticationCooldown, a negative duration not at all.
 	Cooldown time.Duration
 
-	// Store remembers what rests; nil is the one in DefaultDir.
+	// Cooldowns stores the cooldowns; nil are those in DefaultDir.
 	Cooldowns *Cooldowns
 
 	// Warn receives each warning as one line, like runner.Runner.Warn, which it
@@ -48,17 +49,17 @@ type Chain struct {
 	run func(context.Context, *runner.Runner, agent.Request, agent.Output) (agent.Result, error) // set by tests
 }
 
-// Run runs one agent to its end, as runner.Runner.Run does, and another one where
-// that could not work. The result and the error are those of the last run; what
-// was tried before is in Result.Attempts, and the warnings of all of them in
-// Result.Warnings. The context and Request.Timeout bound all runs together.
+// Run runs one agent to its end, as runner.Runner.Run does, and another one if that
+// runtime could not work. Result and error are those of the last run; Result.Attempts
+// has the runs before it and Result.Warnings the warnings of all. The context and
+// Request.Timeout bound all runs together.
 //
-// Started is called for each run; Events, Stdout, Stderr and Text go on with what
-// the next agent says. Request.Labels.Previous of each run is the ID of the one
+// Started is called for each run; Events, Stdout, Stderr and Text continue with the
+// output of the next agent. Request.Labels.Previous of each run is the ID of the one
 // before.
 //
-// A request with Resume or Continue, and one with Args, is for one runtime: it is
-// run without fallback.
+// A request with Resume, Continue or Args is for one runtime and runs without
+// fallback.
 func (f *Chain) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	c := f.newCall()
 	all, err := c.settle(ctx, req)
@@ -77,8 +78,8 @@ func (f *Chain) Run(ctx context.Context, req agent.Request, out agent.Output) (a
 	return c.finish(result), err
 }
 
-// settle returns what may be tried for req; nil where it is run without fallback.
-// All that can be wrong with req is found here.
+// settle returns what may be tried for req; nil if it runs without fallback. It
+// reports every error of the request.
 func (c *call) settle(ctx context.Context, req agent.Request) (candidates, error) {
 	list, err := c.quiet.Fallback(ctx, c.f.Runtimes)
 	if err != nil || len(list.Value) == 0 {
@@ -91,7 +92,7 @@ func (c *call) settle(ctx context.Context, req agent.Request) (candidates, error
 	if err != nil {
 		return nil, err
 	}
-	c.readRests(all)
+	c.readCooldowns(all)
 	return all, nil
 }
 
@@ -108,11 +109,11 @@ func tied(req agent.Request) string {
 
 // call is one call of Run.
 type call struct {
-	f     *Chain
-	loud  *runner.Runner // as it was given
-	quiet *runner.Runner // for looking ahead
-	store *Cooldowns     // nil: nothing rests
-	tied  string         // why the request is for one runtime
+	f         *Chain
+	loud      *runner.Runner // as it was given
+	quiet     *runner.Runner // for looking ahead
+	cooldowns *Cooldowns     // nil: they are off
+	tied      string         // why the request is for one runtime
 
 	begun    time.Time
 	limit    time.Duration // of all runs together
@@ -126,7 +127,7 @@ func (f *Chain) newCall() *call {
 		c.loud = new(runner.Runner)
 	}
 	quiet := *c.loud
-	quiet.Warn = func(string) {} // what is wrong is said when it is run
+	quiet.Warn = func(string) {} // the run warns
 	c.quiet = &quiet
 	c.begun = c.now()
 	return c
@@ -151,7 +152,7 @@ func (c *call) fallsBack(err error) bool {
 	return errors.Is(err, agent.ErrQuota) || errors.Is(err, agent.ErrAuthentication) || c.missing(err)
 }
 
-// missing reports whether err says that nothing was there to be started.
+// missing reports whether err means that there was no CLI to start.
 func (c *call) missing(err error) bool {
 	return errors.Is(err, agent.ErrNotInstalled) ||
 		errors.Is(err, agent.ErrNoneAvailable) && !c.loud.RequireConfigured // which wants one to be named
@@ -178,7 +179,7 @@ func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (ag
 		result, err := c.start(ctx, now.runner, req, watched)
 		c.warnings = append(c.warnings, result.Warnings...)
 		c.remember(now.token, err)
-		if !c.goesOn(ctx, err, &w, all, next, skipped) {
+		if !c.continues(ctx, err, &w, all, next, skipped) {
 			return c.finish(result), err
 		}
 		c.attempts = append(c.attempts, agent.Attempt{
@@ -191,7 +192,7 @@ func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (ag
 	}
 }
 
-// leaveOut notes the candidates that are not tried although it is their turn.
+// leaveOut records the candidates that were skipped.
 func (c *call) leaveOut(list candidates) {
 	for _, one := range list {
 		kind := agent.KindOf(agent.ErrNotInstalled)
@@ -202,9 +203,9 @@ func (c *call) leaveOut(list candidates) {
 	}
 }
 
-// goesOn reports whether the candidate at next is to be tried after a run that
-// ended with err, and says why or why not.
-func (c *call) goesOn(ctx context.Context, err error, w *watch, all candidates, next int, skipped []string) bool {
+// continues reports whether the candidate at next is to be tried after a run that
+// ended with err, and warns why or why not.
+func (c *call) continues(ctx context.Context, err error, w *watch, all candidates, next int, skipped []string) bool {
 	switch {
 	case err == nil || !c.fallsBack(err) || context.Cause(ctx) != nil:
 		return false
@@ -215,19 +216,19 @@ func (c *call) goesOn(ctx context.Context, err error, w *watch, all candidates, 
 		c.warn(fmt.Sprintf("no other runtime is tried, because the agent may have changed something (%s)", w.changed))
 		return false
 	case c.left() <= 0:
-		c.warn(fmt.Sprintf("no other runtime is tried, because nothing is left of the %v", c.limit))
+		c.warn(fmt.Sprintf("no other runtime is tried, because the timeout of %v is used up", c.limit))
 		return false
 	}
-	c.warn(fmt.Sprintf("%s; going on with %s", describe(err), all[next].token))
+	c.warn(fmt.Sprintf("%s; trying %s", describe(err), all[next].token))
 	c.warnAll(skipped)
 	return true
 }
 
-// left returns how much is left of the time of all runs.
+// left returns the time left for all runs.
 func (c *call) left() time.Duration {
 	left := c.limit - c.now().Sub(c.begun)
 	if left > time.Second {
-		left = left.Truncate(100 * time.Millisecond) // errors say it
+		left = left.Truncate(100 * time.Millisecond) // it is in errors
 	}
 	return left
 }
@@ -243,7 +244,7 @@ func (c *call) finish(result agent.Result) agent.Result {
 	return result
 }
 
-// warn says one line.
+// warn gives one line to the caller and to Result.Warnings.
 func (c *call) warn(line string) {
 	line = oneLine(line)
 	c.warnings = append(c.warnings, line)

@@ -58,7 +58,7 @@ func TestWhichErrorsFallBack(t *testing.T) {
 			if err != nil || result.Text != "answer of beta" {
 				t.Errorf("%q, %v", result.Text, err)
 			}
-			w.warned("alpha: " + kind.Error() + " (no luck); going on with beta")
+			w.warned("alpha: " + kind.Error() + " (no luck); trying beta")
 		})
 	}
 }
@@ -87,8 +87,8 @@ func TestFallsBack(t *testing.T) {
 			{Runtime: "beta", Model: "auto", Kind: "authentication", Error: "beta: no luck", RunID: "run-2", Usage: &agent.Usage{Input: 7}, Duration: time.Second},
 		},
 		Warnings: []string{
-			"warning of alpha", "alpha: quota (no luck); going on with beta",
-			"warning of beta", "beta: authentication (no luck); going on with gamma",
+			"warning of alpha", "alpha: quota (no luck); trying beta",
+			"warning of beta", "beta: authentication (no luck); trying gamma",
 			"warning of gamma",
 		},
 	}
@@ -124,8 +124,8 @@ func TestNoListIsAPlainRun(t *testing.T) {
 		}
 		w.warned()
 	}
-	if rests, err := w.Cooldowns.List(w.clock); len(rests) != 0 || err != nil {
-		t.Errorf("%v rest, %v", rests, err)
+	if list, err := w.Cooldowns.List(w.clock); len(list) != 0 || err != nil {
+		t.Errorf("%v c, %v", list, err)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestAllFail(t *testing.T) {
 	if result.Runtime != "beta" || len(result.Attempts) != 1 || result.Attempts[0].Runtime != "alpha" {
 		t.Errorf("result %+v", result)
 	}
-	w.warned("going on with beta", "gamma cannot be started: Fake gamma is not installed")
+	w.warned("trying beta", "gamma cannot be started: Fake gamma is not installed")
 }
 
 func TestStartsWhereTheFirstIsMissing(t *testing.T) {
@@ -187,7 +187,7 @@ func TestSkipsTheDisabled(t *testing.T) {
 	if _, err := w.runs(w.request("alpha"), "alpha", "gamma:local"); err != nil {
 		t.Error(err)
 	}
-	w.warned("going on with gamma:local", "beta is disabled; it is skipped")
+	w.warned("trying gamma:local", "beta is disabled; it is skipped")
 }
 
 func TestNothingIsTriedAfterAChange(t *testing.T) {
@@ -309,7 +309,7 @@ func TestTimeLimitsAllRunsTogether(t *testing.T) {
 	if !errors.Is(err, agent.ErrQuota) {
 		t.Error(err)
 	}
-	w.warned("nothing is left of the 2m0s")
+	w.warned("the timeout of 2m0s is used up")
 }
 
 func TestCancelEndsAll(t *testing.T) {
@@ -395,7 +395,7 @@ func TestADefaultThatDoesNotFitIsSkipped(t *testing.T) {
 	if _, err := w.runs(req, "alpha", "beta"); err != nil {
 		t.Error(err)
 	}
-	w.warned("going on with beta", "gamma cannot take this run over: Fake gamma cannot limit its turns; it is skipped")
+	w.warned("trying beta", "gamma cannot take this run over: Fake gamma cannot limit its turns; it is skipped")
 }
 
 // A model that is set for one runtime counts for it, also in a fallback.
@@ -455,9 +455,9 @@ func TestPlan(t *testing.T) {
 	if err := w.Cooldowns.Put(Cooldown{Runtime: "alpha", Kind: "quota", Since: w.clock, Until: w.clock.Add(time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
-	plan("alpha", "beta", Candidate{"alpha", "rests until 12:01:00 (quota)"}, Candidate{"gamma", "is disabled"}, Candidate{Runtime: "beta"})
+	plan("alpha", "beta", Candidate{"alpha", "is in cooldown until 12:01:00 (quota)"}, Candidate{"gamma", "is disabled"}, Candidate{Runtime: "beta"})
 	w.Runtimes = []string{"alpha"}
-	plan("beta", "beta", Candidate{Runtime: "beta"}, Candidate{"alpha", "rests until 12:01:00 (quota)"})
+	plan("beta", "beta", Candidate{Runtime: "beta"}, Candidate{"alpha", "is in cooldown until 12:01:00 (quota)"})
 	w.Chain.Runner.Disable = nil
 	missing := "cannot be started: Fake gamma is not installed: no gamma in PATH; get it at https://example.com/gamma"
 	plan("gamma", "alpha", Candidate{"gamma", missing}, Candidate{Runtime: "alpha"})

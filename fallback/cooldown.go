@@ -15,61 +15,61 @@ import (
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
-// How long a runtime rests unless it is said.
+// How long a cooldown lasts by default, and at most.
 const (
 	QuotaCooldown          = 15 * time.Minute
 	AuthenticationCooldown = 5 * time.Minute
+	MaxCooldown            = 30 * 24 * time.Hour
 )
 
-// A Rest says that runs with fallback leave a runtime out as long as they have
-// another one.
+// A Cooldown is the time for which runs with fallback leave a runtime out while
+// they have another one.
 type Cooldown struct {
 	Runtime string    `json:"runtime"` // token
-	Kind    string    `json:"kind"`    // of the error, as agent.KindOf says it
-	Reason  string    `json:"reason"`  // the error in words
+	Kind    string    `json:"kind"`    // of the error; see agent.KindOf
+	Reason  string    `json:"reason"`  // text of the error
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until"`
 }
 
-// lasts reports whether the runtime rests at the given time. A clock that was set
-// back ends it.
-func (r Cooldown) active(now time.Time) bool { return !now.Before(r.Since) && now.Before(r.Until) }
+// active reports whether the cooldown lasts at the given time. It does not before
+// Since: the clock was set back then.
+func (c Cooldown) active(now time.Time) bool { return !now.Before(c.Since) && now.Before(c.Until) }
 
-// String says of the runtime until when it rests and why, in local time.
-func (r Cooldown) String() string {
+// String returns the end and the kind of the cooldown, in local time, for example
+// "in cooldown until 15:04:05 (quota)".
+func (c Cooldown) String() string {
 	layout := "15:04:05"
-	if !sameDay(r.Since, r.Until) {
-		layout = "2006-01-02 15:04:05"
+	since, until := c.Since.Local(), c.Until.Local()
+	if since.Format(time.DateOnly) != until.Format(time.DateOnly) {
+		layout = time.DateTime
 	}
-	return fmt.Sprintf("rests until %s (%s)", r.Until.Local().Format(layout), r.Kind)
+	return fmt.Sprintf("in cooldown until %s (%s)", until.Format(layout), c.Kind)
 }
 
-func sameDay(a, b time.Time) bool {
-	return a.Local().Format(time.DateOnly) == b.Local().Format(time.DateOnly)
-}
-
-// A Store keeps what rests in a folder, one file a runtime, for all processes of
-// the user. The last writer wins. Its methods may be called by several goroutines
-// at once.
+// Cooldowns keeps the cooldowns of a user's runtimes in a folder, one file for each.
+// The last writer wins. Its methods may be called by several goroutines and
+// processes at once.
 type Cooldowns struct{ dir string }
 
-// DefaultDir returns the folder of the state of rests: resting below
+// DefaultDir returns the folder of the user described by environ: resting below
 // $XDG_STATE_HOME/bus-agent, or below ~/.local/state/bus-agent.
 func DefaultDir(environ []string) (string, error) {
 	return agent.StateDir(environ, "resting")
 }
 
-// NewStore returns a store over a directory, absolute, which is made when something
-// is written.
+// NewCooldowns returns the cooldowns in a folder, an absolute path. The first write
+// creates it.
 func NewCooldowns(dir string) *Cooldowns { return &Cooldowns{dir} }
 
-// Load returns the rest of the runtime with the given token, as long as it lasts.
-func (s *Cooldowns) Get(token string, now time.Time) (rest Cooldown, ok bool, err error) {
+// Get returns the cooldown of the runtime with the given token; ok reports whether
+// it has one at the given time.
+func (s *Cooldowns) Get(token string, now time.Time) (c Cooldown, ok bool, err error) {
 	path, err := s.path(token)
 	if err != nil {
 		return Cooldown{}, false, err
 	}
-	text, err := statefile.Read(path, maxCooldown)
+	text, err := statefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Cooldown{}, false, nil
 	}
@@ -77,16 +77,16 @@ func (s *Cooldowns) Get(token string, now time.Time) (rest Cooldown, ok bool, er
 		err = s.checkDir()
 	}
 	if err == nil {
-		rest, err = parseCooldown(text, token)
+		c, err = parseCooldown(text, token)
 	}
 	if err != nil {
 		return Cooldown{}, false, fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
-	return rest, rest.active(now), nil
+	return c, c.active(now), nil
 }
 
-// List returns all that rests, by token. An error says what could not be read; what
-// could is returned with it.
+// List returns the cooldowns at the given time, by token. An error reports what
+// could not be read; the list holds the others.
 func (s *Cooldowns) List(now time.Time) ([]Cooldown, error) {
 	dir, err := statefile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,35 +96,35 @@ func (s *Cooldowns) List(now time.Time) ([]Cooldown, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	entries, more, err := dir.Entries(maxCooldowns)
+	entries, more, err := dir.Entries(maxFiles)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	var list []Cooldown
 	errs := []error{err}
 	if more {
-		errs = append(errs, fmt.Errorf("%s has more than %d files; those beyond are not read", s.dir, maxCooldowns))
+		errs = append(errs, fmt.Errorf("%s has more than %d files; only as many are read", s.dir, maxFiles))
 	}
 	for _, entry := range entries {
 		token, ok := strings.CutSuffix(entry.Name(), suffix)
 		if !ok {
 			continue
 		}
-		rest, ok, err := s.Get(token, now)
+		c, ok, err := s.Get(token, now)
 		if err != nil {
 			errs = append(errs, err)
 		} else if ok {
-			list = append(list, rest)
+			list = append(list, c)
 		}
 	}
 	return list, errors.Join(errs...)
 }
 
-// Put lets a runtime rest.
-func (s *Cooldowns) Put(rest Cooldown) error {
-	path, err := s.path(rest.Runtime)
+// Put stores the cooldown of a runtime in place of the one before.
+func (s *Cooldowns) Put(c Cooldown) error {
+	path, err := s.path(c.Runtime)
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(cooldownFile{cooldownVersion, rest}, "", "  ")
+	text, err := json.MarshalIndent(cooldownFile{fileVersion, c}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Cooldowns) Put(rest Cooldown) error {
 	return statefile.Replace(path, append(text, '\n'))
 }
 
-// Wake ends the rest of a runtime and reports whether there was one.
+// Clear removes the cooldown of a runtime and reports whether there was one.
 func (s *Cooldowns) Clear(token string) (bool, error) {
 	path, err := s.path(token)
 	if err != nil {
@@ -150,59 +150,58 @@ func (s *Cooldowns) Clear(token string) (bool, error) {
 	return err == nil, err
 }
 
-// checkDir refuses a folder that others can write to: what is in it decides what
-// runs.
+// checkDir refuses a folder that others can write to: its files decide what runs.
 func (s *Cooldowns) checkDir() error {
 	info, err := os.Stat(s.dir)
 	if err == nil && info.Mode().Perm()&0o022 != 0 {
-		err = fmt.Errorf("others can write to %s; take that right away: chmod go-w", s.dir)
+		err = fmt.Errorf("others can write to %s; run chmod go-w on it", s.dir)
 	}
 	return err
 }
 
-const suffix = ".json"
+const (
+	suffix      = ".json"
+	fileVersion = 1
+	maxFile     = 64 << 10 // bytes; a written file is far smaller
+	maxFiles    = 10_000   // that List reads
+)
 
 // path returns the file of a runtime.
 func (s *Cooldowns) path(token string) (string, error) {
 	if token == "" || strings.Trim(token, "abcdefghijklmnopqrstuvwxyz0123456789-:") != "" {
-		return "", fmt.Errorf("%q is no name of a runtime", token)
+		return "", fmt.Errorf("%q is not a runtime token", token)
 	}
 	return filepath.Join(s.dir, token+suffix), nil
 }
 
-// restVersion is the version of the form of files.
-const cooldownVersion = 1
-
-// restFile is the form of a rest in a file.
+// cooldownFile is the content of a file.
 type cooldownFile struct {
 	Version int `json:"version"`
 	Cooldown
 }
 
-// maxRest is the longest file, in bytes; what is written is far below it. maxRests
-// is how many files of the folder are read.
-const maxCooldown, maxCooldowns = 64 << 10, 10_000
-
-// parseRest reads the rest of a runtime from its file.
+// parseCooldown reads the file of a runtime.
 func parseCooldown(text []byte, token string) (Cooldown, error) {
 	var f cooldownFile
 	if err := json.Unmarshal(text, &f); err != nil {
-		return Cooldown{}, fmt.Errorf("it says of no runtime that it rests: %w", err)
+		return Cooldown{}, fmt.Errorf("not a cooldown: %w", err)
 	}
 	switch {
-	case f.Version != cooldownVersion:
-		return Cooldown{}, fmt.Errorf("it has version %d, this program knows %d", f.Version, cooldownVersion)
+	case f.Version != fileVersion:
+		return Cooldown{}, fmt.Errorf("version %d; this program reads version %d", f.Version, fileVersion)
 	case f.Runtime != token:
 		return Cooldown{}, fmt.Errorf("it is about runtime %q", f.Runtime)
 	case f.Kind != agent.KindOf(agent.ErrQuota) && f.Kind != agent.KindOf(agent.ErrAuthentication):
-		return Cooldown{}, fmt.Errorf("%q is no reason to rest", f.Kind)
+		return Cooldown{}, fmt.Errorf("an error of kind %q starts no cooldown", f.Kind)
 	case !f.Since.Before(f.Until):
 		return Cooldown{}, errors.New("it ends before it begins")
+	case f.Until.Sub(f.Since) > MaxCooldown:
+		return Cooldown{}, fmt.Errorf("it lasts longer than %d days", MaxCooldown/(24*time.Hour))
 	}
 	return f.Cooldown, nil
 }
 
-// withoutPath strips operation and path, which stand before it already.
+// withoutPath removes operation and path from an error.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

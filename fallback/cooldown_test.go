@@ -25,21 +25,21 @@ func TestQuotaOrLoginErrorStartsACooldown(t *testing.T) {
 		want := []Cooldown{{Runtime: "alpha", Kind: agent.KindOf(kind), Reason: "no luck", Since: w.clock.UTC(), Until: w.clock.Add(length).UTC()}}
 		got, err := w.Cooldowns.List(w.clock)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%v: rests (-want +got):\n%s%v", kind, diff, err)
+			t.Errorf("%v: cooldowns (-want +got):\n%s%v", kind, diff, err)
 		}
 
-		// It is left out as long as that lasts, and then tried again.
+		// It is left out while that lasts, and then tried again.
 		w.clock = w.clock.Add(length - time.Second)
 		result, err := w.runs(w.request("alpha"), "beta")
 		if err != nil || len(result.Attempts) != 1 || result.Attempts[0].Runtime != "alpha" || result.Attempts[0].Kind != agent.KindOf(kind) ||
-			!strings.Contains(result.Attempts[0].Error, "rests until") || result.Model != "auto" {
+			!strings.Contains(result.Attempts[0].Error, "in cooldown until") || result.Model != "auto" {
 			t.Errorf("%v, %+v", err, result)
 		}
-		w.warned("alpha rests until " + want[0].Until.Local().Format("15:04:05") + " (" + agent.KindOf(kind) + "); it is skipped")
+		w.warned("alpha is in cooldown until " + want[0].Until.Local().Format("15:04:05") + " (" + agent.KindOf(kind) + "); it is skipped")
 		w.clock = w.clock.Add(time.Second)
 		w.runs(w.request("alpha"), "alpha", "beta")
 
-		// A success ends its rest: all rest, so all are tried in order.
+		// A success clears it: all are in cooldown, so all are tried in order.
 		w.steps["beta"] = step{err: kind}
 		w.runs(w.request("beta"), "beta")
 		w.steps["alpha"] = step{}
@@ -52,7 +52,7 @@ func TestQuotaOrLoginErrorStartsACooldown(t *testing.T) {
 	}
 }
 
-// When all rest they are tried nevertheless, and those that are not there do not
+// When all are in cooldown they are tried nevertheless, and those that are not there do not
 // count.
 func TestAllInCooldown(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestLengthOfACooldown(t *testing.T) {
 	w.steps["alpha"] = step{err: agent.ErrAuthentication}
 	w.runs(w.request("alpha"), "alpha", "beta")
 	w.runs(w.request("alpha"), "beta")
-	w.warned("alpha rests until " + w.clock.Add(30*time.Hour).Format("2006-01-02 15:04:05"))
+	w.warned("alpha is in cooldown until " + w.clock.Add(30*time.Hour).Format("2006-01-02 15:04:05"))
 
 	w.Cooldown = -1 // then nothing is read or written
 	before, err := w.Cooldowns.List(w.clock)
@@ -81,11 +81,11 @@ func TestLengthOfACooldown(t *testing.T) {
 	w.runs(w.request("alpha"), "alpha", "beta")
 	after, _ := w.Cooldowns.List(w.clock)
 	if diff := cmp.Diff(before, after); diff != "" || err != nil {
-		t.Errorf("rests (-want +got):\n%s%v", diff, err)
+		t.Errorf("cooldowns (-want +got):\n%s%v", diff, err)
 	}
 }
 
-// Other failures let nobody rest.
+// Other failures start no cooldown.
 func TestOtherErrorsStartNoCooldown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "beta")
@@ -104,9 +104,9 @@ func TestCooldownFiles(t *testing.T) {
 	if list, err := s.List(now); list != nil || err != nil {
 		t.Errorf("%v, %v", list, err)
 	}
-	rest := Cooldown{Runtime: "alpha:local", Kind: "quota", Reason: "x", Since: now, Until: now.Add(time.Minute)}
+	c := Cooldown{Runtime: "alpha:local", Kind: "quota", Reason: "x", Since: now, Until: now.Add(time.Minute)}
 	for range 2 {
-		if err := s.Put(rest); err != nil {
+		if err := s.Put(c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,19 +121,19 @@ func TestCooldownFiles(t *testing.T) {
 	}
 	for at, want := range map[time.Duration]bool{-time.Second: false, 0: true, 59 * time.Second: true, time.Minute: false} {
 		if _, ok, err := s.Get("alpha:local", now.Add(at)); ok != want || err != nil {
-			t.Errorf("after %v: rests %v, want %v; %v", at, ok, want, err)
+			t.Errorf("after %v: cooldown %v, want %v; %v", at, ok, want, err)
 		}
 	}
 	for _, want := range []bool{true, false} {
-		if woken, err := s.Clear("alpha:local"); woken != want || err != nil {
-			t.Errorf("woken %v, %v", woken, err)
+		if cleared, err := s.Clear("alpha:local"); cleared != want || err != nil {
+			t.Errorf("cleared %v, %v", cleared, err)
 		}
 	}
 	for _, token := range []string{"", "../x", "A", "a/b", "a\x00"} {
-		rest.Runtime = token
-		_, _, loadErr := s.Get(token, now)
-		_, wakeErr := s.Clear(token)
-		if err := s.Put(rest); err == nil || loadErr == nil || wakeErr == nil {
+		c.Runtime = token
+		_, _, getErr := s.Get(token, now)
+		_, clearErr := s.Clear(token)
+		if err := s.Put(c); err == nil || getErr == nil || clearErr == nil {
 			t.Errorf("%q is taken for a runtime", token)
 		}
 	}
@@ -144,12 +144,12 @@ func TestBadFiles(t *testing.T) {
 	t.Parallel()
 	good := `{"version":1,"runtime":"alpha","kind":"quota","reason":"x","since":"2030-01-02T00:00:00Z","until":"2040-01-02T00:00:00Z"}`
 	for want, write := range map[string]func(path string) error{
-		"says of no runtime":      func(p string) error { return os.WriteFile(p, []byte("{"), 0o600) },
-		"has version 2":           func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "1", "2", 1)), 0o600) },
+		"not a cooldown":          func(p string) error { return os.WriteFile(p, []byte("{"), 0o600) },
+		"version 2;":              func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "1", "2", 1)), 0o600) },
 		`is about runtime "beta"`: func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "alpha", "beta", 1)), 0o600) },
-		"no reason to rest":       func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "quota", "whim", 1)), 0o600) },
+		"starts no cooldown":      func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "quota", "whim", 1)), 0o600) },
 		"ends before it begins":   func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "2040", "2020", 1)), 0o600) },
-		"more than 65536 bytes":   func(p string) error { return os.WriteFile(p, []byte(good+strings.Repeat(" ", maxCooldown)), 0o600) },
+		"more than 65536 bytes":   func(p string) error { return os.WriteFile(p, []byte(good+strings.Repeat(" ", maxFile)), 0o600) },
 		"not a regular file":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
 		"symbolic link": func(p string) error {
 			elsewhere := filepath.Join(filepath.Dir(p), "elsewhere")
@@ -169,7 +169,7 @@ func TestBadFiles(t *testing.T) {
 		}
 		w.steps["alpha"] = step{err: agent.ErrTimeout}
 		w.runs(w.request("alpha"), "alpha")
-		w.warned("alpha is taken for awake: ")
+		w.warned("cooldown file of alpha unreadable; ignoring it: ")
 		if want != "symbolic link" && !strings.Contains(w.warnings[0], want) {
 			t.Errorf("warning %q lacks %q", w.warnings[0], want)
 		}
@@ -179,7 +179,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// A state folder that cannot be used stands in no run's way.
+// A state folder that cannot be used fails no run.
 func TestNoStateFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
@@ -191,12 +191,12 @@ func TestNoStateFolder(t *testing.T) {
 	}
 	w.Cooldowns = NewCooldowns(filepath.Join(blocked, "resting"))
 	w.runs(w.request("alpha"), "alpha", "beta")
-	w.warned("alpha is taken for awake", "beta is taken for awake", "alpha does not rest: ", "going on with beta", "beta goes on resting")
+	w.warned("cooldown file of alpha unreadable; ignoring it", "cooldown file of beta unreadable; ignoring it", "cannot store the cooldown of alpha: ", "trying beta", "cannot clear the cooldown of beta")
 
 	w.Cooldowns = nil
 	w.Chain.Runner.Environ = append(w.Chain.Runner.Environ, "HOME=nowhere")
 	w.runs(w.request("alpha"), "alpha", "beta")
-	w.warned("no runtime rests: ", "going on with beta")
+	w.warned("cannot read cooldowns; ignoring them: ", "trying beta")
 }
 
 func TestDefaultDir(t *testing.T) {
@@ -213,7 +213,7 @@ func TestDefaultDir(t *testing.T) {
 	}
 }
 
-// Of several writers one wins, and nobody reads half a file.
+// The last writer wins, and readers see whole files.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	s := NewCooldowns(filepath.Join(t.TempDir(), "resting"))
@@ -222,8 +222,8 @@ func TestConcurrentWriters(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 15 {
-				rest := Cooldown{Runtime: "alpha", Kind: "quota", Reason: strings.Repeat("x", 5000), Since: now, Until: now.Add(time.Hour)}
-				if err := s.Put(rest); err != nil {
+				c := Cooldown{Runtime: "alpha", Kind: "quota", Reason: strings.Repeat("x", 5000), Since: now, Until: now.Add(time.Hour)}
+				if err := s.Put(c); err != nil {
 					t.Error(err)
 				}
 				if _, _, err := s.Get("alpha", now); err != nil {
@@ -244,28 +244,28 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// FuzzRest reads any file: it is a rest of the runtime or an error.
-func FuzzRest(f *testing.F) {
+// FuzzCooldown reads any file: a cooldown of the runtime or an error.
+func FuzzCooldown(f *testing.F) {
 	f.Add([]byte(`{"version":1,"runtime":"alpha","kind":"quota","reason":"x","since":"2030-01-02T00:00:00Z","until":"2030-01-02T01:00:00Z"}`))
 	f.Add([]byte(`{"version":1,"runtime":"alpha","kind":"authentication","since":"2030-01-02T00:00:00+01:00","until":"9999-12-31T23:59:59Z"}`))
 	f.Add([]byte(`{"version":1,"runtime":"beta"}`))
 	f.Add([]byte(`null`))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, text []byte) {
-		rest, err := parseCooldown(text, "alpha")
+		c, err := parseCooldown(text, "alpha")
 		if err != nil {
 			return
 		}
-		if rest.Runtime != "alpha" || !rest.Until.After(rest.Since) || rest.String() == "" || rest.active(rest.Until) || !rest.active(rest.Since) {
-			t.Errorf("%q is read as %+v", text, rest)
+		if c.Runtime != "alpha" || !c.Until.After(c.Since) || c.String() == "" || c.active(c.Until) || !c.active(c.Since) {
+			t.Errorf("%q is read as %+v", text, c)
 		}
 		s := NewCooldowns(filepath.Join(t.TempDir(), "resting"))
-		if err := s.Put(rest); err != nil {
+		if err := s.Put(c); err != nil {
 			t.Fatal(err)
 		}
-		again, ok, err := s.Get("alpha", rest.Since)
-		if err != nil || !ok || !again.Until.Equal(rest.Until) || again.Kind != rest.Kind {
-			t.Errorf("%+v is read again as %+v, %v, %v", rest, again, ok, err)
+		again, ok, err := s.Get("alpha", c.Since)
+		if err != nil || !ok || !again.Until.Equal(c.Until) || again.Kind != c.Kind {
+			t.Errorf("%+v is read again as %+v, %v, %v", c, again, ok, err)
 		}
 	})
 }

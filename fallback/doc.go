@@ -1,22 +1,19 @@
 // Package fallback runs an agent and, where its runtime cannot work just now,
-// another one: a decorator of [runner.Runner] with the same Run.
+// another one. [Chain.Run] has the signature of runner.Runner.Run.
 //
-// Another runtime is tried only when the one before it ended with
-// agent.ErrQuota or agent.ErrAuthentication, or is not installed, and never when
-// it may have changed something by then, unless [Chain.AfterChanges] says so. It
-// gets the request that the caller gave, in a fresh session, and its own default
-// model: the name of a model means nothing to another runtime.
+// Another runtime is tried only after agent.ErrQuota, agent.ErrAuthentication or
+// agent.ErrNotInstalled, and only if the runtime before it changed nothing, unless
+// [Chain.AfterChanges] is set. It gets the caller's request in a new session, with
+// its own default model: a model name means nothing to another runtime.
 //
 // A runtime may have changed something when it reported a changed file or called a
-// tool that is none of its registry.Runtime.ReadingTools. With agent.AccessRead it
-// cannot, except by what the request itself lets loose: Args, AllowCommands and
-// TrustWorkspace. What a runtime does without telling is not seen.
+// tool that is not among its registry.Runtime.ReadingTools. With agent.AccessRead it
+// cannot, unless the request sets Args, AllowCommands or TrustWorkspace. Changes
+// that a runtime does not report are not seen.
 //
-// A runtime that ended in one of the two ways rests: for some time runs with
-// fallback leave it out as long as there is another one. See [Cooldowns].
+// After agent.ErrQuota or agent.ErrAuthentication a runtime is in cooldown: for some
+// time, runs with fallback leave it out while they have another one. See [Cooldowns].
 //
-// To watch an agent, its events are read while another runtime is left to try. That
-// takes away what runner.Runner does for callers who want no events, no text and no
-// copy of them: leaving the lines that matter to nobody undecoded. It costs about
-// half a millisecond a megabyte of output.
+// While another runtime is left to try, the events of the agent are decoded even for
+// callers that want none. That takes about half a millisecond per megabyte of output.
 package fallback

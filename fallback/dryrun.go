@@ -9,14 +9,14 @@ import (
 
 // A Candidate is a runtime that Run may try.
 type Candidate struct {
-	Runtime string `json:"runtime"` // token; empty for a first one where none is available
-	// Skipped says why Run would not try it now; empty where it would.
+	Runtime string `json:"runtime"` // token; empty for the first one if none is available
+	// Skipped is why Run would not try it now; empty if it would.
 	Skipped string `json:"skipped,omitempty"`
 }
 
 // DryRun does everything Run does before it writes a file or starts a process, and
-// returns what the first run would be and what may be tried in all, in order. There
-// are no candidates where Run would be a plain one. The errors are those of Run.
+// returns the first run and all candidates in order. Without fallback there are no
+// candidates. The errors are those of Run.
 func (f *Chain) DryRun(ctx context.Context, req agent.Request) (runner.DryRun, []Candidate, error) {
 	c := f.newCall()
 	all, err := c.settle(ctx, req)
@@ -34,9 +34,9 @@ func (f *Chain) DryRun(ctx context.Context, req agent.Request) (runner.DryRun, [
 		}
 	}
 	var list []Candidate
-	awake := all.ready()
+	ready := all.ready()
 	for i := range all {
-		list = append(list, Candidate{all[i].token, all[i].skipped(awake)})
+		list = append(list, Candidate{all[i].token, all[i].skipped(ready)})
 	}
 	plan, err := all[at].runner.DryRun(ctx, all[at].req)
 	return plan, list, err

@@ -11,7 +11,7 @@ import (
 )
 
 // Codex answers where Claude Code has no quota left, and Gemini where Codex has none.
-func ExampleRunner() {
+func ExampleChain() {
 	r := &fallback.Chain{
 		Runner:   new(runner.Runner),
 		Runtimes: []string{"codex", "gemini"},

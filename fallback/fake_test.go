@@ -41,7 +41,7 @@ type step struct {
 	warnings []string // instead of one of its own
 }
 
-// world is a Runner over fake runtimes, none of which is started.
+// world is a Chain over fake runtimes, none of which is started.
 type world struct {
 	Chain
 	t        *testing.T

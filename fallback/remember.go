@@ -9,47 +9,48 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// readRests notes which candidates rest.
-func (c *call) readRests(all candidates) {
+// readCooldowns sets the cooldowns of the candidates. What cannot be read is a
+// warning.
+func (c *call) readCooldowns(all candidates) {
 	if c.f.Cooldown < 0 {
 		return
 	}
-	c.store = c.f.Cooldowns
-	if c.store == nil {
+	c.cooldowns = c.f.Cooldowns
+	if c.cooldowns == nil {
 		environ := c.loud.Environ
 		if environ == nil {
 			environ = os.Environ()
 		}
 		dir, err := DefaultDir(environ)
 		if err != nil {
-			c.warn(fmt.Sprintf("no runtime rests: %v", err))
+			c.warn(fmt.Sprintf("cannot read cooldowns; ignoring them: %v", err))
 			return
 		}
-		c.store = NewCooldowns(dir)
+		c.cooldowns = NewCooldowns(dir)
 	}
 	now := c.now()
 	for i := range all {
-		rest, ok, err := c.store.Get(all[i].token, now)
+		cooldown, ok, err := c.cooldowns.Get(all[i].token, now)
 		if err != nil {
-			c.warn(fmt.Sprintf("%s is taken for awake: %v", all[i].token, err))
+			c.warn(fmt.Sprintf("cooldown file of %s unreadable; ignoring it: %v", all[i].token, err))
 		}
 		if ok {
-			all[i].cooldown = &rest
+			all[i].cooldown = &cooldown
 		}
 	}
 }
 
-// remember lets a runtime rest after a run that ended with err, or ends its rest.
-// What cannot be written is a warning.
+// remember starts the cooldown of a runtime after a run that ended with err, or
+// clears it after a success. What cannot be written is a warning.
 func (c *call) remember(token string, err error) {
-	if c.store == nil || token == "" {
+	if c.cooldowns == nil || token == "" {
 		return
 	}
 	length := time.Duration(0)
 	switch {
 	case err == nil:
-		if _, err := c.store.Clear(token); err != nil {
-			c.warn(fmt.Sprintf("%s goes on resting: %v", token, err))
+		if _, err := c.cooldowns.Clear(token); err != nil {
+			c.warn(fmt.Sprintf("cannot clear the cooldown of %s: %v", token, err))
 		}
 		return
 	case errors.Is(err, agent.ErrQuota):
@@ -60,11 +61,11 @@ func (c *call) remember(token string, err error) {
 		return
 	}
 	if c.f.Cooldown > 0 {
-		length = c.f.Cooldown
+		length = min(c.f.Cooldown, MaxCooldown)
 	}
-	now := c.now().UTC().Round(0) // without the clock that other processes do not have
-	rest := Cooldown{Runtime: token, Kind: agent.KindOf(err), Reason: reason(err), Since: now, Until: now.Add(length)}
-	if err := c.store.Put(rest); err != nil {
-		c.warn(fmt.Sprintf("%s does not rest: %v", token, err))
+	now := c.now().UTC().Round(0) // without the monotonic clock, which is of this process
+	cooldown := Cooldown{Runtime: token, Kind: agent.KindOf(err), Reason: reason(err), Since: now, Until: now.Add(length)}
+	if err := c.cooldowns.Put(cooldown); err != nil {
+		c.warn(fmt.Sprintf("cannot store the cooldown of %s: %v", token, err))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// watch looks at the events of a run for the first that may be a change.
+// watch finds the first event of a run that may be a change.
 type watch struct {
 	reading []string
 	next    func(*agent.Event) error
@@ -24,7 +24,7 @@ func (w *watch) event(e *agent.Event) error {
 	return w.next(e)
 }
 
-// change returns what in e may have changed something.
+// change returns what e may have changed, "" for nothing.
 func (w *watch) change(e *agent.Event) string {
 	switch e.Kind {
 	case agent.KindFileChange:

@@ -49,7 +49,7 @@ func (r *Runner) lookup(ctx context.Context, warn func(string)) *lookup {
 // unreadable goes on as if there were no preferences.
 func (l *lookup) unreadable(err error) {
 	l.prefs = nil
-	l.warn(fmt.Sprintf("preferences cannot be read, going on without them: %v", err))
+	l.warn(fmt.Sprintf("preferences cannot be read; ignoring them: %v", err))
 }
 
 // env returns the value of a variable; an empty one is not set.

@@ -62,7 +62,7 @@ func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 		}
 		d := pick(detected, rt.ID)
 		if d.Disabled {
-			l.warn(fmt.Sprintf("runtime %s (%s) is disabled; going on with the next source", name, source))
+			l.warn(fmt.Sprintf("runtime %s (%s) is disabled; trying the next source", name, source))
 			continue
 		}
 		if d.Path == "" {

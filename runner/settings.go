@@ -102,14 +102,14 @@ func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Optio
 	req.ReasoningEffort = s.ReasoningEffort.Value
 	if e := req.ReasoningEffort; e != "" && !slices.Contains(o.Efforts, e) {
 		if s.ReasoningEffort.Source == SourceCall {
-			warn(fmt.Sprintf("%s does not take model reasoning effort %q; going on without it", rt.ID, e))
+			warn(fmt.Sprintf("%s does not take model reasoning effort %q; ignoring it", rt.ID, e))
 		}
 		req.ReasoningEffort = ""
 	}
 	req.Verbosity = s.Verbosity.Value
 	if v := req.Verbosity; v != "" && !slices.Contains(o.Verbosity, v) {
 		if s.Verbosity.Source == SourceCall {
-			warn(fmt.Sprintf("%s does not take model verbosity %q; going on without it", rt.ID, v))
+			warn(fmt.Sprintf("%s does not take model verbosity %q; ignoring it", rt.ID, v))
 		}
 		req.Verbosity = ""
 	}

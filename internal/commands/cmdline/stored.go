@@ -38,7 +38,7 @@ func readStored(ctx context.Context, env *Env) Stored {
 	var err error
 	if s.Preferences, err = source.Snapshot(ctx); err != nil {
 		s.Preferences = nil
-		s.Warnings = []string{fmt.Sprintf("preferences cannot be read, going on without them: %v", err)}
+		s.Warnings = []string{fmt.Sprintf("preferences cannot be read; ignoring them: %v", err)}
 		return s
 	}
 	if d, ok := s.Preferences.(describer); ok {
