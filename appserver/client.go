@@ -1,18 +1,23 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/busdk/bus-agent/session/engine"
+	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
 // A Client is one connection to an App Server. Its methods may be called
 // concurrently. A request that the server refuses for overload is tried again for
-// about ten seconds; any other refusal is an [*RPCError].
+// about ten seconds; any other refusal is a [*jsonrpc.Error].
 type Client struct {
-	conn *conn
+	conn *jsonrpc.Conn
 	done chan struct{}
 	err  error
 }
@@ -30,14 +35,14 @@ type Notification struct {
 	Params json.RawMessage
 }
 
-// A Request is a question of the server.
+// A Request is an approval request of the server.
 type Request struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 }
 
-// Methods of the server's questions for permission.
+// Methods of the server's approval requests.
 const (
 	CommandApproval    = "item/commandExecution/requestApproval"
 	FileChangeApproval = "item/fileChange/requestApproval"
@@ -48,13 +53,12 @@ const (
 type Callbacks struct {
 	// Notification may be nil.
 	Notification func(Notification)
-	// Approval takes a question for permission, which is answered with
-	// [Client.Answer], then or later. Nil declines all. Other questions are
-	// refused.
+	// Approval takes an approval request, which is answered with [Client.Answer],
+	// then or later. Nil declines all. Other requests are refused.
 	Approval func(Request)
-	// Unknown takes a line that is no message; of one over 16 MiB its head, with
-	// its size. A question in it is declined, and a request that it answers gets
-	// what its head says or an error. It may be nil.
+	// Unknown takes a line that is not a message; of one over 16 MiB its head, with
+	// its size. An approval request in it is declined, and a request that it answers
+	// gets what its head says or an error. It may be nil.
 	Unknown func(line []byte, truncated bool, size int64)
 }
 
@@ -63,13 +67,41 @@ func Connect(t engine.Transport, callbacks Callbacks) *Client { return connect(t
 
 // connect takes how long a line may be, in bytes; zero is 16 MiB.
 func connect(t engine.Transport, callbacks Callbacks, maxLine int) *Client {
-	c := &Client{conn: newConn(t.Input), done: make(chan struct{})}
-	c.conn.maxLine = maxLine
+	c := &Client{conn: jsonrpc.New(t.Input, ""), done: make(chan struct{})}
+	handler := jsonrpc.Handler{
+		Notification: func(m *jsonrpc.Message, _ []byte) {
+			if callbacks.Notification != nil {
+				callbacks.Notification(Notification{m.Method, m.Params})
+			}
+		},
+		Request: func(m *jsonrpc.Message, _ []byte) {
+			if callbacks.Approval == nil || m.Method != CommandApproval && m.Method != FileChangeApproval {
+				c.decline(m.ID, m.Method)
+				return
+			}
+			callbacks.Approval(Request{m.ID, m.Method, m.Params})
+		},
+		Decline: c.decline,
+		Unknown: func(line []byte, truncated bool, size int64) {
+			if callbacks.Unknown != nil {
+				callbacks.Unknown(line, truncated, size)
+			}
+		},
+	}
 	go func() {
 		defer close(c.done)
-		c.err = c.conn.read(t.Output, &dispatcher{c, callbacks})
+		c.err = c.conn.Read(t.Output, maxLine, handler)
 	}()
 	return c
+}
+
+// decline answers a request of the server without asking the user.
+func (c *Client) decline(id json.RawMessage, method string) {
+	if method == CommandApproval || method == FileChangeApproval {
+		c.conn.Reply(id, decision(engine.Decline))
+		return
+	}
+	c.conn.Refuse(id, jsonrpc.CodeMethodNotFound, "not supported by this client: "+method)
 }
 
 // Done returns a channel that is closed when the server's output has ended.
@@ -82,70 +114,40 @@ func (c *Client) Err() error {
 }
 
 // Close tells the server that nothing more will come.
-func (c *Client) Close() error { return c.conn.input.Close() }
-
-// dispatcher hands what the server says to the callbacks.
-type dispatcher struct {
-	client    *Client
-	callbacks Callbacks
-}
-
-func (d *dispatcher) notification(method string, params json.RawMessage) {
-	if d.callbacks.Notification != nil {
-		d.callbacks.Notification(Notification{method, params})
-	}
-}
-
-func (d *dispatcher) request(id json.RawMessage, method string, params json.RawMessage) {
-	switch {
-	case d.callbacks.Approval != nil && (method == CommandApproval || method == FileChangeApproval):
-		d.callbacks.Approval(Request{id, method, params})
-	default:
-		d.decline(id, method)
-	}
-}
-
-func (d *dispatcher) decline(id json.RawMessage, method string) {
-	if method != CommandApproval && method != FileChangeApproval {
-		d.client.conn.refuse(id, method)
-		return
-	}
-	d.client.conn.post(message{ID: id, Result: decision(engine.Decline)})
-}
-
-func (d *dispatcher) unknown(line []byte, truncated bool, size int64) {
-	if d.callbacks.Unknown != nil {
-		d.callbacks.Unknown(line, truncated, size)
-	}
-}
+func (c *Client) Close() error { return c.conn.Close() }
 
 // Call sends any request and returns its result, which must be whole.
 func (c *Client) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	answer, err := c.conn.call(ctx, method, params, nil)
-	if err != nil {
-		return nil, err
-	}
-	if answer.cut {
-		return nil, errCut
-	}
-	return answer.Result, nil
+	return call[json.RawMessage](ctx, c, method, params, nil)
 }
 
-// call sends a request with params, which encoding/json can write, and reads the
-// result into result.
-func call[P, R any](ctx context.Context, c *Client, method string, params P) (result R, err error) {
-	encoded, err := json.Marshal(params)
-	if err != nil {
-		return result, err
+// Bounds of the retries of a request while the server is overloaded.
+const (
+	codeOverloaded = -32001
+	maxAttempts    = 8
+	firstPause     = 50 * time.Millisecond
+)
+
+// call sends a request and returns its result, which read, if not nil, gets first: see
+// [jsonrpc.Call].
+func call[R any](ctx context.Context, c *Client, method string, params any, read func(R)) (R, error) {
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		result, err := jsonrpc.Call(ctx, c.conn, method, params, read)
+		refused, ok := errors.AsType[*jsonrpc.Error](err)
+		switch {
+		case err == nil:
+			return result, nil
+		case !ok || refused.Code != codeOverloaded || attempt == maxAttempts:
+			return result, fmt.Errorf("%s: %w", method, err)
+		}
+		select {
+		case <-ctx.Done():
+			return result, fmt.Errorf("%s: %w", method, context.Cause(ctx))
+		case <-time.After(pause + rand.N(pause)): // not all at the same time
+		}
+		pause *= 2
 	}
-	answer, err := c.conn.call(ctx, method, encoded, nil)
-	if err != nil {
-		return result, fmt.Errorf("%s: %w", method, err)
-	}
-	if err := json.Unmarshal(answer.Result, &result); err != nil {
-		return result, fmt.Errorf("%s: the answer is not understood: %w", method, err)
-	}
-	return result, nil
 }
 
 // Initialize does the handshake, which comes before everything else.
@@ -153,10 +155,10 @@ func (c *Client) Initialize(ctx context.Context, info ClientInfo) error {
 	type params struct {
 		ClientInfo ClientInfo `json:"clientInfo"`
 	}
-	if _, err := call[params, json.RawMessage](ctx, c, "initialize", params{info}); err != nil {
+	if _, err := call[any](ctx, c, "initialize", params{info}, nil); err != nil {
 		return err
 	}
-	return c.conn.notify(ctx, "initialized")
+	return c.conn.Notify(ctx, "initialized", nil)
 }
 
 // ThreadParams say how a thread works. What is empty is the server's default.
@@ -188,10 +190,7 @@ type threadReply struct {
 }
 
 func (r threadReply) thread(method string) (Thread, error) {
-	t := Thread{ID: r.Thread.ID, Model: r.Model}
-	if t.ID == "" {
-		t.ID = r.ThreadID
-	}
+	t := Thread{ID: cmp.Or(r.Thread.ID, r.ThreadID), Model: r.Model}
 	if t.ID == "" {
 		return t, fmt.Errorf("%s: the answer names no thread", method)
 	}
@@ -200,14 +199,14 @@ func (r threadReply) thread(method string) (Thread, error) {
 
 // StartThread starts a new thread.
 func (c *Client) StartThread(ctx context.Context, p ThreadParams) (Thread, error) {
-	reply, err := call[ThreadParams, threadReply](ctx, c, "thread/start", p)
+	reply, err := call[threadReply](ctx, c, "thread/start", p, nil)
 	if err != nil {
 		return Thread{}, err
 	}
 	return reply.thread("thread/start")
 }
 
-// ResumeThread goes on with a thread that is stored on disk.
+// ResumeThread continues a thread that is stored on disk.
 func (c *Client) ResumeThread(ctx context.Context, id string, p ThreadParams) (Thread, error) {
 	type params struct {
 		ThreadID string `json:"threadId"`
@@ -215,7 +214,7 @@ func (c *Client) ResumeThread(ctx context.Context, id string, p ThreadParams) (T
 		ExcludeTurns bool `json:"excludeTurns"`
 		ThreadParams
 	}
-	reply, err := call[params, threadReply](ctx, c, "thread/resume", params{id, true, p})
+	reply, err := call[threadReply](ctx, c, "thread/resume", params{id, true, p}, nil)
 	if err != nil {
 		return Thread{}, err
 	}
@@ -239,12 +238,7 @@ type turnReply struct {
 	TurnID string `json:"turnId"`
 }
 
-func (r turnReply) id() string {
-	if r.Turn.ID != "" {
-		return r.Turn.ID
-	}
-	return r.TurnID
-}
+func (r turnReply) id() string { return cmp.Or(r.Turn.ID, r.TurnID) }
 
 // StartTurn sends a message to a thread and returns the ID of the turn that it
 // begins.
@@ -255,42 +249,30 @@ func (c *Client) StartTurn(ctx context.Context, threadID, text string) (turnID s
 // startTurn gives the ID of the turn to first as soon as it is read, also when
 // the caller has given up.
 func (c *Client) startTurn(ctx context.Context, threadID, text string, first func(turnID string)) (turnID string, err error) {
-	const method = "turn/start"
-	params, err := json.Marshal(struct {
+	type params struct {
 		ThreadID string      `json:"threadId"`
 		Input    []textInput `json:"input"`
-	}{threadID, textInputs(text)})
-	if err != nil {
-		return "", err
 	}
-	answer, err := c.conn.call(ctx, method, params, func(result json.RawMessage) {
-		var reply turnReply
-		if first != nil && json.Unmarshal(result, &reply) == nil && reply.id() != "" {
+	reply, err := call(ctx, c, "turn/start", params{threadID, textInputs(text)}, func(reply turnReply) {
+		if first != nil && reply.id() != "" {
 			first(reply.id())
 		}
 	})
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", method, err)
+	if err == nil && reply.id() == "" {
+		err = errors.New("turn/start: the answer names no turn")
 	}
-	var reply turnReply
-	if err := json.Unmarshal(answer.Result, &reply); err != nil {
-		return "", fmt.Errorf("%s: the answer is not understood: %w", method, err)
-	}
-	if reply.id() == "" {
-		return "", fmt.Errorf("%s: the answer names no turn", method)
-	}
-	return reply.id(), nil
+	return reply.id(), err
 }
 
 // SteerTurn adds a message to a turn, which the server refuses with an
-// [*RPCError] when another turn is running, or none.
+// [*jsonrpc.Error] when another turn is running, or none.
 func (c *Client) SteerTurn(ctx context.Context, threadID, turnID, text string) error {
 	type params struct {
 		ThreadID       string      `json:"threadId"`
 		Input          []textInput `json:"input"`
 		ExpectedTurnID string      `json:"expectedTurnId"`
 	}
-	_, err := call[params, json.RawMessage](ctx, c, "turn/steer", params{threadID, textInputs(text), turnID})
+	_, err := call[any](ctx, c, "turn/steer", params{threadID, textInputs(text), turnID}, nil)
 	return err
 }
 
@@ -302,25 +284,16 @@ type turnParams struct {
 
 const interruptMethod = "turn/interrupt"
 
-// InterruptTurn ends a turn. A command that it has started goes on, as of codex
+// InterruptTurn ends a turn. A command that it has started continues, as of codex
 // 0.169.0.
 func (c *Client) InterruptTurn(ctx context.Context, threadID, turnID string) error {
-	_, err := call[turnParams, json.RawMessage](ctx, c, interruptMethod, turnParams{threadID, turnID})
+	_, err := call[any](ctx, c, interruptMethod, turnParams{threadID, turnID}, nil)
 	return err
 }
 
-// abandonTurn ends a turn that nobody wants, without waiting.
-func (c *Client) abandonTurn(threadID, turnID string) {
-	params, err := json.Marshal(turnParams{threadID, turnID})
-	if err != nil {
-		return
-	}
-	c.conn.post(message{ID: c.conn.nextID(), Method: interruptMethod, Params: params})
-}
-
-// Answer answers a question for permission.
+// Answer answers an approval request.
 func (c *Client) Answer(ctx context.Context, id json.RawMessage, d engine.Decision) error {
-	return c.conn.reply(ctx, id, decision(d))
+	return c.conn.Answer(ctx, id, decision(d))
 }
 
 func decision(d engine.Decision) json.RawMessage {

@@ -14,6 +14,7 @@ import (
 	"github.com/busdk/bus-agent/appserver"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
+	"github.com/busdk/bus-agent/session/jsonrpc"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -79,7 +80,7 @@ func TestUninitialized(t *testing.T) {
 	peer := sessiontest.Start(transcript(t, "uninitialized"))
 	client := appserver.Connect(peer.Transport(), appserver.Callbacks{})
 	_, err := client.StartThread(t.Context(), appserver.ThreadParams{})
-	refused, ok := errors.AsType[*appserver.RPCError](err)
+	refused, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || refused.Code != -32600 || err.Error() != "thread/start: Not initialized (-32600)" {
 		t.Errorf("%v", err)
 	}
@@ -99,7 +100,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"no thread":           {`{"id":1,"result":{}}`, "thread/start: the answer names no thread"},
 		"another type":        {`{"id":1,"result":{"thread":7}}`, "thread/start: the answer is not understood: "},
 		"an error of no form": {`{"id":1,"error":"no"}`, `thread/start: "no" (0)`},
-		"the end":             {"", "thread/start: the server's output has ended"},
+		"the end":             {"", "thread/start: the agent's output has ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -100,7 +100,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	}{
 		"with the ID":    {long(`{"id":2,"result":{"thread":{"id":"t","turns":["`, `"]}}}`), ""},
 		"without the ID": {long(`{"id":2,"result":{"thread":{"turns":["`, `"],"id":"t"}}}`), "test: the session cannot be opened: thread/resume: the answer names no thread"},
-		"of no shape":    {long(`{"id":2,"longer":"`, `","result":{"thread":{"id":"t"}}}`), "test: the session cannot be opened: thread/resume: the server's answer is too long to be read"},
+		"of no shape":    {long(`{"id":2,"longer":"`, `","result":{"thread":{"id":"t"}}}`), "test: the session cannot be opened: thread/resume: the agent's answer cannot be read"},
 		"cut":            {say(`{"id":2,"result":{"thread":{"id":"t","tur`), ""},
 		"error":          {long(`{"id":2,"error":{"code":7,"message":"no","data":"`, `"}}`), "test: the session cannot be opened: thread/resume: no (7)"},
 	} {
@@ -133,7 +133,7 @@ func TestCallsReturnWhatIsWhole(t *testing.T) {
 				heads++
 			}
 		}}, maxLine)
-		if _, err := client.Call(t.Context(), "list", json.RawMessage(`{}`)); err == nil || err.Error() != "the server's answer is too long to be read" || heads != 1 {
+		if _, err := client.Call(t.Context(), "list", json.RawMessage(`{}`)); err == nil || err.Error() != "list: the agent's answer cannot be read" || heads != 1 {
 			t.Errorf("%v, %d heads", err, heads)
 		}
 		if err := client.Close(); err != nil || client.Err() != nil {

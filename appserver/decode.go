@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
 // decoder turns notifications into events.
@@ -212,7 +213,7 @@ func (d *decoder) reset() {
 }
 
 func raw(n Notification) []agent.Event {
-	line, err := json.Marshal(message{Method: n.Method, Params: n.Params})
+	line, err := json.Marshal(jsonrpc.Message{Method: n.Method, Params: n.Params})
 	if err != nil {
 		line = []byte(n.Method)
 	}

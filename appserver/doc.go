@@ -3,7 +3,7 @@
 // caller has made.
 //
 // [Client] is the protocol: the handshake, threads, turns, steering, interrupting
-// and the server's questions for permission. [Engine] is a engine.Engine on top
+// and the server's approval requests. [Engine] is an engine.Engine on top
 // of it, for package session and the runtimes that have such a server.
 //
 // Facts are from codex 0.169.0, seen by running `codex app-server`; replies of the

@@ -10,9 +10,10 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/engine"
+	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
-// An Engine is a engine.Engine for one thread of an App Server. Sandbox and the
+// An Engine is an engine.Engine for one thread of an App Server. Sandbox and the
 // approval policy follow the access that the request asks for. The server's sandbox
 // keeps what it runs unasked inside the workdir; the engine itself accepts nothing
 // unasked.
@@ -28,7 +29,7 @@ type Engine struct {
 	turns     turns
 	maxLine   int // zero is that of the client
 
-	questions engine.Questions[json.RawMessage] // the server's IDs
+	approvals engine.Approvals[json.RawMessage] // the server's IDs
 
 	mu     sync.Mutex
 	thread string
@@ -82,7 +83,7 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 	b := e.turns.begin(func() { time.AfterFunc(answerGrace, cancel) })
 	_, err := e.client.startTurn(ctx, e.threadID(), text, func(turnID string) {
 		if e.turns.answered(b, turnID) {
-			e.client.abandonTurn(e.threadID(), turnID)
+			e.client.conn.Send(interruptMethod, turnParams{e.threadID(), turnID}) // which nothing waits for
 		}
 	})
 	if e.turns.begun(b, err) {
@@ -98,7 +99,7 @@ func (e *Engine) Steer(ctx context.Context, text string) error {
 		return engine.ErrTooLate
 	}
 	err := e.client.SteerTurn(ctx, e.threadID(), turn, text)
-	if _, ok := errors.AsType[*RPCError](err); ok {
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return engine.ErrTooLate
 	}
 	return err
@@ -115,7 +116,7 @@ func (e *Engine) Interrupt(ctx context.Context) error {
 		if e.transport.EndTools != nil {
 			e.transport.EndTools()
 		}
-		_, refused := errors.AsType[*RPCError](err)
+		_, refused := errors.AsType[*jsonrpc.Error](err)
 		switch {
 		case refused && e.turns.current() != turn:
 			return nil // it has ended by itself
@@ -135,9 +136,9 @@ func (e *Engine) threadID() string {
 	return e.thread
 }
 
-// Answer answers a question for permission.
+// Answer answers an approval request.
 func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decision) error {
-	id, open := e.questions.Take(approvalID)
+	id, open := e.approvals.Take(approvalID)
 	if !open {
 		return engine.ErrTooLate
 	}
@@ -152,13 +153,13 @@ func (e *Engine) Close() error {
 	return e.client.Close()
 }
 
-// approval passes a question on.
-func (e *Engine) approval(q Request) {
-	event := e.decoder.approval(q, e.workdir)
-	id, asked, _ := e.questions.Open(string(q.ID), slices.Clone(q.ID))
-	if reason := asked.Denied(); reason != "" {
-		e.client.conn.post(message{ID: q.ID, Result: decision(engine.Decline)})
-		event.Failed, event.Text = true, reason
+// approval passes an approval request on.
+func (e *Engine) approval(r Request) {
+	event := e.decoder.approval(r, e.workdir)
+	id, denied, _ := e.approvals.Open(string(r.ID), slices.Clone(r.ID))
+	if denied != "" {
+		e.client.conn.Reply(r.ID, decision(engine.Decline))
+		event.Failed, event.Text = true, denied
 		e.sink.Event(&event)
 		e.sink.Answered(id)
 		return
@@ -172,22 +173,22 @@ func (e *Engine) notification(n Notification) { e.note(n, nil) }
 // note takes a notification, or what the head of one says that was cut.
 func (e *Engine) note(n Notification, cut *engine.Head) {
 	var about about
-	_ = json.Unmarshal(n.Params, &about) // what is not there is empty
+	_ = json.Unmarshal(n.Params, &about) // what is missing is empty
 	thread := e.threadID()
 	main := about.ThreadID == "" || thread == "" || about.ThreadID == thread
 	switch {
 	case n.Method == "serverRequest/resolved":
-		if id, open := e.questions.Withdraw(string(about.RequestID)); open {
+		if id, open := e.approvals.Withdraw(string(about.RequestID)); open {
 			e.sink.Answered(id)
 		}
 	case n.Method == "turn/started" && main:
 		e.turns.started(about.id())
 	case n.Method == completedMethod && main:
 		if !e.turns.completed(about.id()) {
-			e.sink.Event(&agent.Event{Kind: agent.KindHeartbeat}) // a turn that nobody waits for
+			e.sink.Event(&agent.Event{Kind: agent.KindHeartbeat}) // of a turn that was given up
 			return
 		}
-		e.questions.Clear() // they went with the turn
+		e.approvals.Clear() // they went with the turn
 	}
 	subagent := ""
 	if !main {
@@ -208,10 +209,10 @@ type about struct {
 	turnReply
 }
 
-// unknown takes a line that is no message, or the head of one.
+// unknown takes a line that is not a message, or the head of one.
 func (e *Engine) unknown(line []byte, truncated bool, size int64) {
 	cut := &engine.Head{Line: line, Long: truncated, Size: size}
-	if m, ok := mended(line); ok && m.Method != "" && m.ID == nil {
+	if m, ok := jsonrpc.Parse(line, false); ok && m.Method != "" && m.ID == nil {
 		e.note(Notification{m.Method, m.Params}, cut)
 		return
 	}

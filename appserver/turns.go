@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
 // maxPast is how many turns that are over are remembered.
@@ -48,7 +50,7 @@ func (t *turns) begun(b *beginning, err error) bool {
 	if t.beginning == b {
 		t.beginning = nil
 	}
-	if _, refused := errors.AsType[*RPCError](err); refused {
+	if _, refused := errors.AsType[*jsonrpc.Error](err); refused {
 		return false // what was seen is another turn
 	}
 	b.gaveUp = err != nil && !b.seen
@@ -146,7 +148,7 @@ func (t *turns) waitBegun(ctx context.Context, closed <-chan struct{}, id string
 		select {
 		case <-changed:
 		case <-closed:
-			return errClosed
+			return jsonrpc.ErrClosed
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -87,7 +87,7 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 	if d == Cancel {
 		s.mu.Lock()
 		if s.current != nil {
-			s.current.interrupted = true
+			s.current.interrupts++
 		}
 		s.mu.Unlock()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -12,94 +11,6 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/engine"
 )
-
-// Defaults of [Options].
-const (
-	// DefaultApprovalTimeout is how long a question for permission is open.
-	DefaultApprovalTimeout = 5 * time.Minute
-	// DefaultCloseGrace is how long an agent may take to end by itself.
-	DefaultCloseGrace = 2 * time.Second
-	// TurnGrace is how long an agent may take to end a turn that was interrupted
-	// because it took too long.
-	TurnGrace = 10 * time.Second
-)
-
-// Options say how a session behaves. The zero value is usable.
-type Options struct {
-	// Mode is how the agent is run. Empty means ModeMinimal. It is package runner
-	// that starts agents and heeds it.
-	Mode Mode
-
-	// Started is called once, after everything is settled and immediately before
-	// the agent process starts.
-	Started func(agent.Start)
-
-	// Stderr receives the agent's standard error, on one goroutine. A write error
-	// stops the agent. A terminal has none.
-	Stderr io.Writer
-
-	// Events receives every event in order, on one goroutine, valid during the
-	// call. A call that blocks stops the agent's output, and loses nothing. A
-	// returned error ends the session, which [Session.Err] reports; Events is not
-	// called again.
-	Events func(*agent.Event) error
-
-	// Delivered is called when the agent has got a message, with the turn that it
-	// is part of, and Over when a turn has ended. The calls come in the order in
-	// which things happen: a turn's own message, those added to it, its end, and
-	// then the next turn. A turn whose message the agent never got is only over.
-	// They must not call the session, and hold it up while they last.
-	Delivered func(t *Turn, m Message)
-	Over      func(t *Turn)
-
-	// Closed is called once when all that the agent has said was read and every
-	// turn has ended, before [Session.Ended] is closed, with what [Session.Err]
-	// returns. It may call the session, but for Stop.
-	Closed func(err error)
-
-	// Approve answers questions for permission, each on a goroutine of its own.
-	// Its context ends when the question needs no answer any more. Nil leaves
-	// them to [Session.Answer].
-	Approve func(ctx context.Context, a Approval) Decision
-
-	// ApprovalTimeout is how long a question waits for its answer before it is
-	// declined. Zero means DefaultApprovalTimeout; less declines at once.
-	ApprovalTimeout time.Duration
-
-	// TurnTimeout bounds each turn whose message sets no bound; see
-	// [Message.TurnTimeout]. Zero means no limit.
-	TurnTimeout time.Duration
-
-	// Created is when the session that is resumed is known to have existed; see
-	// [engine.Start].
-	Created time.Time
-
-	// CloseGrace is how long the agent may take to end by itself when the session
-	// is stopped, before it is ended. Zero means DefaultCloseGrace.
-	CloseGrace time.Duration
-}
-
-// An Approval is a question for permission.
-type Approval struct {
-	ID     string      `json:"id"`
-	Tool   *agent.Tool `json:"tool,omitempty"`   // what for; nil where the agent does not tell
-	Reason string      `json:"reason,omitempty"` // why the agent asks, where it tells
-}
-
-// A Message is what is said to an agent.
-type Message struct {
-	Text string
-	// Timeout bounds the time until the agent has got the message, waiting for
-	// earlier turns included. Zero means no limit.
-	Timeout time.Duration
-	// TurnTimeout bounds the turn from its beginning to its end, the time that
-	// approval requests wait included. A turn that takes longer is interrupted; when
-	// the agent has not ended it within [TurnGrace], the session ends. Either way
-	// the error of the turn is of kind agent.ErrTimeout. Zero means that of
-	// [Options], a negative value no limit. It has no effect on a message that is
-	// added to a running turn.
-	TurnTimeout time.Duration
-}
 
 // ErrStopped is the error of a session that takes no more messages.
 var ErrStopped = errors.New("the session has ended")
@@ -399,30 +310,37 @@ func (s *Session) Interrupt(ctx context.Context) error {
 
 // interrupt ends the turn t, nil for the one that is running or comes next.
 func (s *Session) interrupt(ctx context.Context, t *Turn) error {
-	running, err := s.beginInterrupt(ctx, t)
-	if err != nil || !running {
+	t, err := s.beginInterrupt(ctx, t)
+	if err != nil || t == nil {
 		return err
 	}
-	defer s.endInterrupt()
-	return s.engine.Interrupt(ctx)
+	err = s.engine.Interrupt(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		t.interrupts--
+	}
+	s.interrupts--
+	s.awake()
+	return err
 }
 
-// beginInterrupt reports whether there is a running turn to interrupt, and keeps the
-// next one, which is not meant, from being begun.
-func (s *Session) beginInterrupt(ctx context.Context, t *Turn) (bool, error) {
+// beginInterrupt returns the running turn, which is to be interrupted, nil for none,
+// and keeps the next one from being begun meanwhile.
+func (s *Session) beginInterrupt(ctx context.Context, t *Turn) (*Turn, error) {
 	if err := s.lock(ctx); err != nil { // a turn that begins has begun
-		return false, err
+		return nil, err
 	}
 	defer s.unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t != nil && s.current != t {
-		return false, nil
+		return nil, nil
 	}
 	if s.current != nil {
-		s.current.interrupted = true
+		s.current.interrupts++
 		s.interrupts++
-		return true, nil
+		return s.current, nil
 	}
 	if s.interrupts == 0 { // else what waits comes after the turn that was interrupted
 		for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
@@ -430,18 +348,11 @@ func (s *Session) beginInterrupt(ctx context.Context, t *Turn) (bool, error) {
 				t := (*list)[0]
 				*list = (*list)[1:]
 				s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrCanceled, errInterrupted))
-				return false, nil
+				return nil, nil
 			}
 		}
 	}
-	return false, ErrTooLate
-}
-
-func (s *Session) endInterrupt() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.interrupts--
-	s.awake()
+	return nil, ErrTooLate
 }
 
 // State returns what the session is doing.
@@ -481,14 +392,32 @@ func (s *Session) Turns() (last, open int) {
 	return s.turns, open
 }
 
-// IsReady reports whether a message would begin a turn at once.
-func (s *Session) IsReady() bool { return s.State() == StateReady }
-
 // Info returns what is known of the session by now.
 func (s *Session) Info() engine.Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info
+}
+
+// PID returns the ID of the agent's process, 0 where it is not known. It belongs
+// to the agent until Done is closed.
+func (s *Session) PID() int {
+	if p, ok := s.process.(interface{ PID() int }); ok {
+		return p.PID()
+	}
+	return 0
+}
+
+// Ended returns a channel that is closed when all that the agent has said was read
+// and every turn has ended. The agent may still be about to exit.
+func (s *Session) Ended() <-chan struct{} { return s.closed }
+
+// Err returns what was wrong with the end of the agent, nil while it runs or when
+// it has ended as it should.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
 }
 
 // Done returns a channel that is closed when the agent has ended and nothing of

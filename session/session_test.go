@@ -187,7 +187,7 @@ func TestMessagesAreAnsweredInOrder(t *testing.T) {
 				t.Errorf("message %d is %q", i, got)
 			}
 			synctest.Wait()
-			if len(p.sent) > 0 || s.State() != session.StateRunning || s.IsReady() {
+			if len(p.sent) > 0 || s.State() != session.StateRunning {
 				t.Errorf("another message is sent while a turn runs; %s", s.State())
 			}
 			p.say("before a tool")
@@ -204,8 +204,8 @@ func TestMessagesAreAnsweredInOrder(t *testing.T) {
 				t.Errorf("turn %d: %+v, %v", i, result, err)
 			}
 		}
-		if !s.IsReady() {
-			t.Error("the session is not ready")
+		if s.State() != session.StateReady {
+			t.Errorf("the session is %s", s.State())
 		}
 		p.finish() // of a turn that nobody asked for
 		s.Stop(t.Context(), "")
@@ -328,6 +328,28 @@ func TestApprovalCallback(t *testing.T) {
 			t.Errorf("answered %s, withdrawn %v", got, withdrawn)
 		}
 		s.Stop(t.Context(), "")
+	})
+}
+
+// An interrupt that is given up leaves the turn as it was: what fails later is not
+// reported as interrupted.
+func TestInterruptThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{interrupt: func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }}
+		s := open(t, p, session.Options{})
+		defer s.Stop(context.Background(), "")
+		turn := s.Send(session.Message{Text: "go"})
+		<-p.sent
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Interrupt(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		p.sink.Event(&agent.Event{Kind: agent.KindResult, Failed: true, Text: "disk full"})
+		if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrAgent) || err.Error() != "test: disk full" {
+			t.Error(err)
+		}
 	})
 }
 

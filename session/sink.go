@@ -89,7 +89,7 @@ func (s *Session) verdict(t *Turn, e *agent.Event) error {
 	}
 	kind, text := agent.ErrAgent, e.Text
 	switch {
-	case e.Interrupted || t.interrupted:
+	case e.Interrupted || t.interrupts > 0:
 		kind = agent.ErrCanceled
 		if text == "" || !e.Interrupted { // what the agent makes of it is no reason
 			text = "the turn was interrupted"

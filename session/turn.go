@@ -18,15 +18,15 @@ type Turn struct {
 	done      chan struct{}
 
 	// Guarded by the session until done is closed.
-	begun       time.Time
-	got         bool // by the agent: delivered is closed
-	interrupted bool
-	overdue     error       // it took too long
-	timer       *time.Timer // of its limit; nil for none
-	answer      capture.Answer
-	before      agent.Usage // of the session, when the turn began
-	result      agent.Result
-	err         error
+	begun      time.Time
+	got        bool        // by the agent: delivered is closed
+	interrupts int         // that were not given up
+	overdue    error       // it took too long
+	timer      *time.Timer // of its limit; nil for none
+	answer     capture.Answer
+	before     agent.Usage // of the session, when the turn began
+	result     agent.Result
+	err        error
 }
 
 func newTurn(m Message) *Turn {
@@ -37,6 +37,10 @@ func newTurn(m Message) *Turn {
 // in which messages were accepted. A message that a running turn takes has its
 // number.
 func (t *Turn) Number() int { return t.number }
+
+// Delivered returns a channel that is closed when the agent has got the message,
+// before Done is. The turn of a message that it never gets ends without.
+func (t *Turn) Delivered() <-chan struct{} { return t.delivered }
 
 // Done returns a channel that is closed when the turn is over.
 func (t *Turn) Done() <-chan struct{} { return t.done }
@@ -105,4 +109,27 @@ func (t *Turn) end(runtime string, result agent.Result, err error) {
 	}
 	t.result, t.err = result, err
 	close(t.done)
+}
+
+// delivered takes note that the agent has got the message of t; s.mu is held.
+func (s *Session) delivered(t *Turn) {
+	if !t.got {
+		t.got = true
+		close(t.delivered)
+		s.tell(t, t.message)
+	}
+}
+
+func (s *Session) tell(t *Turn, m Message) {
+	if s.options.Delivered != nil {
+		s.options.Delivered(t, m)
+	}
+}
+
+// end ends a turn; s.mu is held.
+func (s *Session) end(t *Turn, result agent.Result, err error) {
+	t.end(s.runtime, result, err)
+	if s.options.Over != nil {
+		s.options.Over(t)
+	}
 }

@@ -48,7 +48,7 @@ func TestTerminalsSayHowTheyWork(t *testing.T) {
 		}
 		// A question that takes Enter for a yes must not be answered by a dialog.
 		for _, d := range terminal.Dialogs {
-			for _, q := range terminal.Questions {
+			for _, q := range terminal.Approvals {
 				if strings.Contains(q.Contains, d.Contains) || strings.Contains(d.Contains, q.Contains) {
 					t.Errorf("%s answers %q itself", rt.ID, q.Contains)
 				}

@@ -21,7 +21,7 @@ func interactive() *registry.Terminal {
 			Prompt:    "❯ ",
 			Busy:      []string{"esc to interrupt"},
 			WarmUp:    10 * time.Second,
-			Questions: []engine.Question{{Contains: "Esc to cancel", Accept: []string{"1"}, Decline: []string{"Escape"}}},
+			Approvals: []engine.ApprovalDialog{{Contains: "Esc to cancel", Accept: []string{"1"}, Decline: []string{"Escape"}}},
 			Commands:  "/!#",
 			SpaceLast: true,
 		},

@@ -30,7 +30,7 @@ func interactive() *registry.Terminal {
 				// That of a newer model than the one that was asked for.
 				{Contains: "Use existing model", Keys: []string{"Down", "Enter"}},
 			},
-			Questions: []engine.Question{{Contains: "enter to confirm or esc to cancel", Accept: []string{"y"}, Decline: []string{"Escape"}}},
+			Approvals: []engine.ApprovalDialog{{Contains: "enter to confirm or esc to cancel", Accept: []string{"y"}, Decline: []string{"Escape"}}},
 			SpaceLast: true,
 		},
 		Use: registry.Use{

@@ -24,7 +24,7 @@ func interactive() *registry.Terminal {
 			WarmUp:      5 * time.Second,
 			// "Do not enable".
 			Dialogs:   []engine.Dialog{{Contains: "New Agents Discovered", Keys: []string{"Down", "Enter"}}},
-			Questions: []engine.Question{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},
+			Approvals: []engine.ApprovalDialog{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},
 			Commands:  "/!$",
 			SpaceLast: true,
 		},

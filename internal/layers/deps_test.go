@@ -20,9 +20,9 @@ var everyProgram = strings.Fields(`
 // brings lists what each backend adds: itself and what it speaks.
 var brings = map[string][]string{
 	"backends/claude":     {"session/streamjson"},
-	"backends/codex":      {"appserver"},
-	"backends/cursor":     {"session/acp", "github.com/coder/acp-go-sdk"},
-	"backends/gemini":     {"session/acp", "github.com/coder/acp-go-sdk"},
+	"backends/codex":      {"appserver", "session/jsonrpc"},
+	"backends/cursor":     {"session/acp", "session/jsonrpc"},
+	"backends/gemini":     {"session/acp", "session/jsonrpc"},
 	"backends/openai":     {"backends/rest"},
 	"backends/perplexity": {"backends/rest"},
 	"backends/xai":        {"backends/rest"},

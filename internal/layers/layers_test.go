@@ -24,6 +24,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"render", "internal/capture", "internal/process", "internal/statefile", "internal/tree"}},
 	{packages: []string{"formatters", "instructions", "internal/gitenv"}},
 	{packages: []string{"session/engine"}},
+	{packages: []string{"session/jsonrpc"}},
 	{packages: []string{"session", "session/acp", "session/streamjson", "session/tmux", "appserver"}},
 	{packages: []string{"session/sessiontest"}},
 	{packages: []string{"registry"}},

@@ -128,14 +128,14 @@ func TestEndsOfTurns(t *testing.T) {
 		`{"stopReason":"refusal"}`:           "result failed the agent refuses to answer",
 		`{"stopReason":"boredom"}`:           "result failed the turn has ended: boredom",
 		`{}`:                                 "result failed the agent gives no reason for the end of the turn",
-		`7`:                                  "result failed Internal error: json: cannot unmarshal number into Go value of type acp.promptResult (-32603)",
+		`7`:                                  "result failed the answer is not understood: json: cannot unmarshal number into Go value of type acp.promptResult",
 		`error 429`:                          "result failed quota text (429)",
 		`error 403`:                          "result failed authentication text (403)",
 		`error -32000`:                       "result failed authentication text (-32000)",
 		`error -32603,"data":{"details":"disk full"}`:                        "result failed text: disk full (-32603)",
-		`line {"jsonrpc":"2.0","id":3,"error":"boom"}`:                       "raw {\"jsonrpc\":\"2.0\",\"id\":3,\"error\":\"boom\"}\nresult failed the agent's answer cannot be read (-32700)",
+		`line {"jsonrpc":"2.0","id":3,"error":"boom"}`:                       "result failed \"boom\" (0)",
 		`line {"jsonrpc":"2.0","id":3.0,"result":{"stopReason":"end_turn"}}`: "result",
-		`line {"id":3,"result":"` + strings.Repeat("x", 9<<20) + `"}`:        "raw {\"id\":3,\"result\":\"" + strings.Repeat("x", 42) + "\nresult failed the agent's answer cannot be read (-32700)",
+		`line {"id":3,"result":"` + strings.Repeat("x", 17<<20) + `"}`:       "raw {\"id\":3,\"result\":\"" + strings.Repeat("x", 42) + "\nresult failed the answer is not understood: json: cannot unmarshal string into Go value of type acp.promptResult",
 	} {
 		t.Run(answer[:min(len(answer), 40)], func(t *testing.T) {
 			t.Parallel()
@@ -369,8 +369,8 @@ func TestMessagesAreSentInPieces(t *testing.T) {
 		guard func(string) []string
 		want  string
 	}{
-		"one": {nil, `[{"text":"/help","type":"text"}]`},
-		"two": {func(text string) []string { return []string{"Message:", text} }, `[{"text":"Message:","type":"text"},{"text":"/help","type":"text"}]`},
+		"one": {nil, `[{"type":"text","text":"/help"}]`},
+		"two": {func(text string) []string { return []string{"Message:", text} }, `[{"type":"text","text":"Message:"},{"type":"text","text":"/help"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		`"result":{"stopReason":"cancelled","_meta":{"text":"`:        "result failed interrupted",
 		`"result":{"_meta":{"text":"`:                                 "result failed the agent gives no reason for the end of the turn",
 		`"error":{"code":429,"message":"no more","data":{"details":"`: "result failed quota no more",
-		`"more":{"text":"`: "result failed the agent's answer cannot be read (-32700)",
+		`"more":{"text":"`: "result failed the agent's answer cannot be read",
 	} {
 		for name, rest := range map[string]string{"cut": "", "long": strings.Repeat("x", maxLine) + `"},"stopReason":"end_turn"}}`} {
 			t.Run(name+" "+head, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestQuestionsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for head, want := range map[string]message{
 		`"id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"`: {Result: []byte(cancelled)},
-		`"method":"fs/write_text_file","id":"7","params":{"content":{"text":"`:                                          {Error: []byte(`{"code":-32700,"message":"the question cannot be read"}`)},
+		`"method":"fs/write_text_file","id":"7","params":{"content":{"text":"`:                                          {Error: []byte(`{"code":-32601,"message":"not supported by this client: fs/write_text_file"}`)},
 	} {
 		for name, rest := range map[string]string{"cut": "", "long": strings.Repeat("x", maxLine) + `"}}}`} {
 			t.Run(name+" "+head, func(t *testing.T) {

@@ -2,23 +2,22 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"sync"
 	"time"
 
-	sdk "github.com/coder/acp-go-sdk"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/engine"
+	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
 // An Engine is a engine.Engine for one session of an agent process. The zero
 // value is usable.
 type Engine struct {
 	// Info is how the engine introduces itself, by nothing without a name.
-	Info sdk.Implementation
+	Info ClientInfo
 
 	// AuthMethod is the ID of the way to log in that is asked for before a
 	// session is opened. Empty asks for none.
@@ -57,28 +56,26 @@ type Engine struct {
 	maxLine    int // in tests
 	start      engine.Start
 	sink       engine.Sink
-	connection *sdk.Connection
-	wire       *wire
+	conn       *jsonrpc.Conn
 	closeInput func() error
-	inbound    *inbound // the message of the agent that is dealt with
-	decoder    decoder  // of what the agent says in a turn
-	questions  engine.Questions[*question]
-	speaking   sync.Mutex // held during a call of the sink
+	decoder    decoder     // of what the agent says in a turn
+	usage      agent.Usage // up to now
+	approvals  engine.Approvals[*approval]
+	speaking   sync.Mutex     // held during a call of the sink
+	background sync.WaitGroup // the approval requests that are open
 
 	lateCancel <-chan struct{} // closed when a late turn is cancelled, nil without one
-	background sync.WaitGroup  // the turn, and the questions that are open
 
 	mu          sync.Mutex
-	closed      bool
+	access      agent.Access
+	models      bool // the agent has models to choose from
 	sessionID   string
 	running     bool            // a turn is
 	interrupted bool            // and was asked to end
+	unwanted    int             // turns to come of messages that were given up
 	loading     bool            // what the agent says is of earlier turns
 	dropped     int             // of that
 	accepted    map[string]bool // edits, for the session
-	usage       agent.Usage     // up to now
-	models      bool            // the agent has models to choose from
-	access      agent.Access
 }
 
 var (
@@ -88,8 +85,11 @@ var (
 
 // Open greets the agent, begins or loads the session and sets model and mode.
 func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
-	e.start = start
-	e.connect(t, sink)
+	e.start, e.sink, e.access = start, sink, start.Access
+	e.accepted = map[string]bool{}
+	e.conn = jsonrpc.New(t.Input, "2.0")
+	e.closeInput = sync.OnceValue(e.conn.Close)
+	go e.read(t.Output)
 	info, err := e.open(ctx, start)
 	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.failure() == agent.FailureAuthentication {
 		err = &agent.Error{Kind: agent.ErrAuthentication, Err: err}
@@ -97,16 +97,72 @@ func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Star
 	return info, err
 }
 
-// connect puts the SDK on the transport and begins to read.
-func (e *Engine) connect(t engine.Transport, sink engine.Sink) {
-	lines, toSDK := io.Pipe()
-	e.sink = sink
-	e.closeInput = sync.OnceValue(t.Input.Close)
-	e.accepted = map[string]bool{}
-	e.wire = &wire{input: engine.NewLineWriter(t.Input), lines: toSDK, open: map[int64]*request{}}
-	e.connection = sdk.NewConnection(e.handle, e.wire, lines)
-	e.connection.SetLogger(slog.New(slog.DiscardHandler)) // before there is anything to log
-	go e.read(t.Output)
+// read reads what the agent says until its output ends.
+func (e *Engine) read(output io.Reader) {
+	err := e.conn.Read(output, e.maxLine, jsonrpc.Handler{
+		Notification: e.notification, Request: e.request, Decline: e.decline,
+		Unknown: func(line []byte, truncated bool, size int64) {
+			head := engine.Head{Line: line, Long: truncated, Size: size}
+			e.emit(head.Raw())
+		},
+	})
+	_ = e.closeInput() // the agent does not read it any more
+	e.withdraw()
+	e.background.Wait()
+	e.sink.Closed(err)
+}
+
+// notification takes what the agent says by itself.
+func (e *Engine) notification(m *jsonrpc.Message, line []byte) {
+	switch m.Method {
+	case methodCancelRequest:
+		var params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		_ = json.Unmarshal(m.Params, &params) // then none is open with that ID
+		if id, ok := e.approvals.Withdraw(string(params.RequestID)); ok {
+			e.conn.Refuse(params.RequestID, codeCancelled, "the request was cancelled")
+			e.answered(id)
+		}
+		return
+	case methodUpdate:
+		if e.update(m.Params) {
+			return
+		}
+	}
+	e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(line)})
+}
+
+// request takes a request of the agent.
+func (e *Engine) request(m *jsonrpc.Message, line []byte) {
+	code, text := jsonrpc.CodeMethodNotFound, "not supported by this client: "+m.Method
+	if m.Method == methodPermission {
+		var p permission
+		err := json.Unmarshal(m.Params, &p)
+		if err == nil {
+			e.permission(m.ID, p)
+			return
+		}
+		code, text = jsonrpc.CodeInvalidParams, err.Error()
+	}
+	e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(line)})
+	e.conn.Refuse(m.ID, code, text)
+}
+
+// decline answers a request that cannot be read.
+func (e *Engine) decline(id json.RawMessage, method string) {
+	if method == methodPermission {
+		e.conn.Reply(id, cancelled())
+		return
+	}
+	e.conn.Refuse(id, jsonrpc.CodeMethodNotFound, "not supported by this client: "+method)
+}
+
+// emit passes an event on.
+func (e *Engine) emit(event *agent.Event) {
+	e.speaking.Lock()
+	defer e.speaking.Unlock()
+	e.sink.Event(event)
 }
 
 // Send begins a turn. It returns when the message is written: the agent says
@@ -119,39 +175,43 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 			return context.Cause(ctx)
 		}
 	}
-	r := newRequest(ctx)
-	r.turn = true
 	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return errClosed
-	}
 	e.running, e.interrupted = true, false
-	params := sdk.PromptRequest{SessionId: sdk.SessionId(e.sessionID), Prompt: e.blocks(text)}
-	e.background.Add(1)
+	params := promptParams{e.sessionID, e.blocks(text)}
 	e.mu.Unlock()
-	go func() {
-		defer e.background.Done()
-		defer r.settle()
-		result, err := call[promptResult](context.Background(), e, r, sdk.AgentMethodSessionPrompt, params)
-		e.finish(r, result, err)
-	}()
-	<-r.sent
-	if r.err != nil {
-		<-r.settled
+	turn := &turn{}
+	_, begun, err := e.conn.Start(ctx, methodPrompt, params, func(m *jsonrpc.Message) { e.finish(turn, m) })
+	if err == nil {
+		return nil
 	}
-	return r.err
+	e.mu.Lock()
+	e.running = false
+	turn.late = begun && ctx.Err() != nil && !turn.over
+	if turn.late {
+		e.unwanted++
+	}
+	e.mu.Unlock()
+	if turn.late {
+		e.cancelLate()
+	}
+	return err
+}
+
+// turn is a message to the agent; it is guarded by the mutex of its engine.
+type turn struct {
+	over bool // the agent has answered
+	late bool // it was given up while it was written: the agent can still get it
 }
 
 // blocks returns a message as the protocol has it.
-func (e *Engine) blocks(text string) []sdk.ContentBlock {
+func (e *Engine) blocks(text string) []textBlock {
 	pieces := []string{text}
 	if e.Guard != nil {
 		pieces = e.Guard(text)
 	}
-	blocks := make([]sdk.ContentBlock, len(pieces))
+	blocks := make([]textBlock, len(pieces))
 	for i, piece := range pieces {
-		blocks[i] = sdk.TextBlock(piece)
+		blocks[i] = textBlock{"text", piece}
 	}
 	return blocks
 }
@@ -167,9 +227,9 @@ func (e *Engine) Interrupt(ctx context.Context) error {
 		return nil
 	}
 	e.interrupted = true
-	params := sdk.CancelNotification{SessionId: sdk.SessionId(e.sessionID)}
+	params := cancelParams{e.sessionID}
 	e.mu.Unlock()
-	err := e.notify(ctx, sdk.AgentMethodSessionCancel, params)
+	err := e.conn.Notify(ctx, methodCancel, params)
 	e.withdraw()
 	return err
 }

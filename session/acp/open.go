@@ -2,47 +2,14 @@ package acp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	sdk "github.com/coder/acp-go-sdk"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/engine"
+	"github.com/busdk/bus-agent/session/jsonrpc"
 )
-
-// greeting is what an engine needs of the agent's answer to initialize. What else
-// is in it may be of any shape.
-type greeting struct {
-	ProtocolVersion   int `json:"protocolVersion"`
-	AgentCapabilities struct {
-		LoadSession bool `json:"loadSession"`
-	} `json:"agentCapabilities"`
-}
-
-// introduction greets the agent. The SDK's own leaves out what is false, which is
-// not what agents were seen to understand.
-type introduction struct {
-	ProtocolVersion int `json:"protocolVersion"`
-	Capabilities    struct {
-		Files struct {
-			Read  bool `json:"readTextFile"`
-			Write bool `json:"writeTextFile"`
-		} `json:"fs"`
-		Terminal bool `json:"terminal"`
-	} `json:"clientCapabilities"` // none
-	Info *sdk.Implementation `json:"clientInfo,omitempty"`
-}
-
-// opened is what an engine needs of the answer to a session that is begun or
-// loaded.
-type opened struct {
-	SessionID string                 `json:"sessionId"`
-	Modes     *sdk.SessionModeState  `json:"modes"`
-	Models    *sdk.SessionModelState `json:"models"`
-}
 
 func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, error) {
 	agentIs, err := e.initialize(ctx)
@@ -50,7 +17,7 @@ func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, err
 		return engine.Info{}, err
 	}
 	if e.AuthMethod != "" {
-		if err := e.order(ctx, sdk.AgentMethodAuthenticate, sdk.AuthenticateRequest{MethodId: e.AuthMethod}); err != nil {
+		if err := e.order(ctx, methodAuthenticate, map[string]string{"methodId": e.AuthMethod}); err != nil {
 			return engine.Info{}, fmt.Errorf("log in: %w", err)
 		}
 	}
@@ -68,42 +35,46 @@ func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, err
 	return e.settings(ctx, got, start)
 }
 
+// call sends a request and returns the result, which read, if not nil, gets before the
+// agent's next line is read.
+func call[T any](ctx context.Context, e *Engine, method string, params any, read func(T)) (T, error) {
+	result, err := jsonrpc.Call(ctx, e.conn, method, params, read)
+	return result, refused(err)
+}
+
+// order sends a request whose result is of no interest.
+func (e *Engine) order(ctx context.Context, method string, params map[string]string) error {
+	_, err := call[any](ctx, e, method, params, nil)
+	return err
+}
+
 func (e *Engine) initialize(ctx context.Context) (greeting, error) {
-	r := newRequest(ctx)
-	defer r.settle()
-	params := introduction{ProtocolVersion: sdk.ProtocolVersionNumber}
+	params := introduction{ProtocolVersion: protocolVersion}
 	if e.Info.Name != "" {
 		params.Info = &e.Info
 	}
-	got, err := call[greeting](ctx, e, r, sdk.AgentMethodInitialize, params)
+	got, err := call[greeting](ctx, e, methodInitialize, params, nil)
 	if err != nil {
 		return got, fmt.Errorf("greet: %w", err)
 	}
-	if got.ProtocolVersion != sdk.ProtocolVersionNumber {
-		return got, fmt.Errorf("the agent speaks version %d of the protocol, not %d", got.ProtocolVersion, sdk.ProtocolVersionNumber)
+	if got.ProtocolVersion != protocolVersion {
+		return got, fmt.Errorf("the agent speaks version %d of the protocol, not %d", got.ProtocolVersion, protocolVersion)
 	}
 	return got, nil
 }
 
-// order sends a request whose answer says nothing but that it was done.
-func (e *Engine) order(ctx context.Context, method string, params any) error {
-	r := newRequest(ctx)
-	defer r.settle()
-	_, err := call[json.RawMessage](ctx, e, r, method, params)
-	return err
-}
-
 func (e *Engine) newSession(ctx context.Context, start engine.Start) (opened, error) {
-	r := newRequest(ctx)
-	defer r.settle()
-	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionNew, sdk.NewSessionRequest{Cwd: start.Workdir, McpServers: []sdk.McpServer{}})
+	got, err := call(ctx, e, methodNew, sessionParams{Workdir: start.Workdir, MCPServers: []struct{}{}}, func(got opened) {
+		if got.SessionID != "" {
+			e.begun(got)
+		}
+	})
 	if err == nil && got.SessionID == "" {
 		err = errors.New("the agent gives no session ID")
 	}
 	if err != nil {
 		return got, fmt.Errorf("begin a session: %w", err)
 	}
-	e.begun(got)
 	return got, nil
 }
 
@@ -136,44 +107,51 @@ func (e *Engine) loadSession(ctx context.Context, start engine.Start) (opened, e
 }
 
 func (e *Engine) load(ctx context.Context, start engine.Start) (opened, error) {
-	r := newRequest(ctx)
-	defer r.settle()
-	got, err := call[opened](ctx, e, r, sdk.AgentMethodSessionLoad,
-		sdk.LoadSessionRequest{SessionId: sdk.SessionId(start.Resume), Cwd: start.Workdir, McpServers: []sdk.McpServer{}})
-	if err != nil {
-		return got, err
-	}
+	params := sessionParams{SessionID: start.Resume, Workdir: start.Workdir, MCPServers: []struct{}{}}
+	got, err := call(ctx, e, methodLoad, params, func(got opened) {
+		got.SessionID = start.Resume
+		e.begun(got)
+	})
 	got.SessionID = start.Resume
-	e.begun(got)
-	return got, nil
+	return got, err
 }
 
-// methodNothing is a request that no agent knows, so its refusal changes nothing.
-const methodNothing = "_bus-agent/nothing"
-
-// quiet reports whether the agent said nothing of earlier turns before it
-// answered a start. It does not go on with them when it has done so: it sends
-// each update when the one before is written.
+// quiet reports whether the agent said nothing of earlier turns before it answered a
+// request. It says nothing more of them then: it sends each update when the one before
+// is written.
 func (e *Engine) quiet(ctx context.Context) (bool, error) {
-	r := newRequest(ctx)
-	defer r.settle()
 	e.mu.Lock()
 	before := e.dropped
 	e.mu.Unlock()
-	_, err := call[json.RawMessage](ctx, e, r, methodNothing, struct{}{})
-	if !r.answered.Load() {
-		return true, err // it will not
+	over := make(chan bool, 1)
+	_, _, err := e.conn.Start(ctx, methodNothing, struct{}{}, func(m *jsonrpc.Message) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		quiet := m != nil && e.dropped == before
+		if quiet {
+			e.loading = false // before anything else of the agent is read
+		}
+		if m == nil {
+			close(over)
+			return
+		}
+		over <- quiet
+	})
+	if err != nil {
+		return true, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.dropped != before {
-		return false, nil
+	select {
+	case quiet, ok := <-over:
+		if !ok {
+			return true, jsonrpc.ErrClosed
+		}
+		return quiet, nil
+	case <-ctx.Done():
+		return true, context.Cause(ctx)
 	}
-	e.loading = false // before anything else of the agent is read
-	return true, nil
 }
 
-// begun takes note of the session before the agent says more about it.
+// begun makes got the session, before the agent says more about it.
 func (e *Engine) begun(got opened) {
 	e.mu.Lock()
 	e.sessionID, e.models = got.SessionID, got.Models != nil
@@ -181,26 +159,11 @@ func (e *Engine) begun(got opened) {
 	e.emit(&agent.Event{Kind: agent.KindSessionStarted, SessionID: got.SessionID, Model: got.model()})
 }
 
-func (o opened) model() string {
-	if o.Models == nil {
-		return ""
-	}
-	return string(o.Models.CurrentModelId)
-}
-
-func (o opened) mode() string {
-	if o.Modes == nil {
-		return ""
-	}
-	return string(o.Modes.CurrentModeId)
-}
-
-// settings sets what start asks for and the agent does not have already.
-// An agent without models has got its model by its command line, or cannot.
+// settings sets the mode and the model that start names, unless the agent has them
+// already. An agent without models has got its model by its command line, or cannot.
 func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (engine.Info, error) {
 	info := engine.Info{SessionID: got.SessionID, Model: got.model()}
-	e.grant(start.Access)
-	if mode := e.Modes[start.Access]; mode != "" && mode != got.mode() {
+	if mode := e.Modes[start.Access]; mode != "" && mode != got.Modes.Current {
 		if err := e.SetAccess(ctx, start.Access); err != nil {
 			return info, err
 		}
@@ -217,13 +180,12 @@ func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (
 // SetModel sets the model of the turns to come.
 func (e *Engine) SetModel(ctx context.Context, model string) error {
 	e.mu.Lock()
-	id, able := e.sessionID, e.models
+	able := e.models
 	e.mu.Unlock()
 	if !able {
 		return engine.ErrUnsupported
 	}
-	params := sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(id), ModelId: sdk.UnstableModelId(model)}
-	return setting("model "+model, e.order(ctx, sdk.AgentMethodSessionSetModel, params))
+	return e.set(ctx, methodSetModel, "model", model)
 }
 
 // SetAccess sets the mode for what the agent may do from now on.
@@ -232,29 +194,26 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	if mode == "" {
 		return engine.ErrUnsupported
 	}
-	e.mu.Lock()
-	id := e.sessionID
-	e.mu.Unlock()
-	params := sdk.SetSessionModeRequest{SessionId: sdk.SessionId(id), ModeId: sdk.SessionModeId(mode)}
-	err := setting("mode "+mode, e.order(ctx, sdk.AgentMethodSessionSetMode, params))
+	err := e.set(ctx, methodSetMode, "mode", mode)
 	if err == nil {
-		e.grant(access)
+		e.mu.Lock()
+		e.access = access
+		e.mu.Unlock()
 	}
 	return err
 }
 
-func (e *Engine) grant(access agent.Access) {
+// set sets what, the model or the mode, to the one with an ID.
+func (e *Engine) set(ctx context.Context, method, what, id string) error {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.access = access
-}
-
-func setting(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.code == codeMethodNotFound {
+	sessionID := e.sessionID
+	e.mu.Unlock()
+	err := e.order(ctx, method, map[string]string{"sessionId": sessionID, what + "Id": id})
+	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.code == jsonrpc.CodeMethodNotFound {
 		return engine.ErrUnsupported
 	}
-	return fmt.Errorf("set %s: %w", what, err)
+	if err != nil {
+		return fmt.Errorf("set %s %s: %w", what, id, err)
+	}
+	return nil
 }

@@ -113,9 +113,8 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 	// act does what the recorded message came of.
 	act := func(m message) {
 		var params struct {
-			Prompt          []struct{ Text string }
-			Cwd             string
-			ModeID, ModelID string
+			Prompt  []struct{ Text string }
+			ModelID string
 		}
 		var result struct{ Outcome struct{ OptionID string } }
 		_, _ = json.Unmarshal(m.Params, &params), json.Unmarshal(m.Result, &result)

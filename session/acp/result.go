@@ -7,53 +7,44 @@ import (
 	"fmt"
 	"math"
 
-	sdk "github.com/coder/acp-go-sdk"
-
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
-// promptResult is what an engine needs of the answer to a prompt.
-type promptResult struct {
-	StopReason sdk.StopReason `json:"stopReason"`
-	Meta       struct {
-		Quota struct {
-			Tokens struct {
-				Input  int64 `json:"input_tokens"`
-				Output int64 `json:"output_tokens"`
-			} `json:"token_count"`
-		} `json:"quota"`
-	} `json:"_meta"`
-}
-
 // reasons are how turns end that have no whole answer.
-var reasons = map[sdk.StopReason]string{
-	sdk.StopReasonMaxTokens:       "the answer has reached the limit of tokens",
-	sdk.StopReasonMaxTurnRequests: "the turn has reached the limit of requests to the model",
-	sdk.StopReasonRefusal:         "the agent refuses to answer",
-	"":                            "the agent gives no reason for the end of the turn",
+var reasons = map[string]string{
+	"max_tokens":        "the answer has reached the limit of tokens",
+	"max_turn_requests": "the turn has reached the limit of requests to the model",
+	"refusal":           "the agent refuses to answer",
+	"":                  "the agent gives no reason for the end of the turn",
 }
 
-// finish reports the end of a turn. A turn whose message was not sent, or that
-// the agent did not end, has no result.
-func (e *Engine) finish(r *request, result promptResult, err error) {
+// finish reports the end of a turn, m, which is nil when the agent did not end it. One
+// that is late has no result.
+func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
+	var result promptResult
+	err := refused(m.Decode(&result))
 	e.mu.Lock()
+	t.over = true
+	if t.late {
+		e.unwanted--
+		e.mu.Unlock()
+		return
+	}
 	interrupted := e.interrupted
 	e.running = false
+	e.mu.Unlock()
+	e.withdraw()
+	if m == nil {
+		return
+	}
 	tokens := result.Meta.Quota.Tokens
 	e.usage.Input = sum(e.usage.Input, tokens.Input)
 	e.usage.Output = sum(e.usage.Output, tokens.Output)
-	usage := e.usage
-	e.mu.Unlock()
-	e.withdraw()
-	if err != nil && r.err != nil && e.wire.late() {
-		e.cancelLate()
-	}
-	if !r.answered.Load() || err != nil && r.err != nil {
-		return
-	}
 	silent := !e.decoder.spoken
 	e.decoder.reset()
 	if tokens.Input > 0 || tokens.Output > 0 {
+		usage := e.usage
 		e.emit(&agent.Event{Kind: agent.KindUsage, Usage: &usage})
 	}
 	event := agent.Event{Kind: agent.KindResult}
@@ -63,15 +54,15 @@ func (e *Engine) finish(r *request, result promptResult, err error) {
 		if refusal, ok := errors.AsType[*refusal](err); ok {
 			event.Failure = refusal.failure()
 		}
-	case result.StopReason == sdk.StopReasonEndTurn && e.SilenceFails && silent && tokens.Input == 0 && tokens.Output == 0:
+	case result.StopReason == "end_turn" && e.SilenceFails && silent && tokens.Input == 0 && tokens.Output == 0:
 		event.Failed, event.Text = true, "the model has not answered"
-	case result.StopReason == sdk.StopReasonEndTurn:
-	case result.StopReason == sdk.StopReasonCancelled:
+	case result.StopReason == "end_turn":
+	case result.StopReason == "cancelled":
 		event.Failed, event.Interrupted = true, true
 	default:
 		event.Failed, event.Text = true, reasons[result.StopReason]
 		if event.Text == "" {
-			event.Text = "the turn has ended: " + string(result.StopReason)
+			event.Text = "the turn has ended: " + result.StopReason
 		}
 	}
 	e.emit(&event)
@@ -85,24 +76,14 @@ func sum(total, more int64) int64 {
 	return total + more
 }
 
-// cancelLate cancels the turn of a message that was given up while it was written:
-// the agent can still get it. The next message waits for that, or it would be the
-// one that is cancelled.
+// cancelLate cancels the turn of a message that was given up while it was written. The
+// next message waits for that, or it would be the one that is cancelled.
 func (e *Engine) cancelLate() {
-	cancel := struct {
-		Version string                 `json:"jsonrpc"`
-		Method  string                 `json:"method"`
-		Params  sdk.CancelNotification `json:"params"`
-	}{"2.0", sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(e.sessionID)}}
-	line, err := json.Marshal(cancel)
-	if err != nil {
-		return
-	}
 	written := make(chan struct{})
 	e.lateCancel = written
 	go func() {
 		defer close(written)
-		_, _ = e.wire.input.Write(context.Background(), line) // an agent that is gone needs none
+		_ = e.conn.Notify(context.Background(), methodCancel, cancelParams{e.sessionID}) // an agent that has ended needs none
 	}()
 }
 
@@ -116,8 +97,8 @@ func (r *refusal) Error() string { return fmt.Sprintf("%s (%d)", r.text, r.code)
 
 // Codes of errors. Agents also use the status of the model's answer, as it is.
 const (
-	codeMethodNotFound = -32601
-	codeAuthRequired   = -32000
+	codeCancelled    = -32800
+	codeAuthRequired = -32000
 )
 
 func (r *refusal) failure() agent.Failure {
@@ -130,9 +111,9 @@ func (r *refusal) failure() agent.Failure {
 	return ""
 }
 
-// refused makes the SDK's error one that people can read.
+// refused makes a refusal one that the user can read. Other errors stay as they are.
 func refused(err error) error {
-	answer, ok := errors.AsType[*sdk.RequestError](err)
+	answer, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
 		return err
 	}
@@ -145,12 +126,12 @@ func refused(err error) error {
 	if json.Unmarshal([]byte(text), &inner) == nil && inner.Error.Message != "" { // the model's answer
 		text = inner.Error.Message
 	}
-	if data, ok := answer.Data.(map[string]any); ok {
-		for _, member := range []string{"details", "error"} {
-			if detail, ok := data[member].(string); ok && detail != "" {
-				text += ": " + detail
-				break
-			}
+	var data map[string]any
+	_ = json.Unmarshal(answer.Data, &data) // or it has no details
+	for _, member := range []string{"details", "error"} {
+		if detail, ok := data[member].(string); ok && detail != "" {
+			text += ": " + detail
+			break
 		}
 	}
 	return &refusal{answer.Code, text}

@@ -107,10 +107,10 @@ func TestHistory(t *testing.T) {
 		"no answer": {func(p *peer) {
 			p.expect("_bus-agent/nothing")
 			p.chunk("history")
-			p.expect("$/cancel_request")
 		}, 5 * time.Second},
 		"no end": {func(p *peer) {
-			for m := p.expect("_bus-agent/nothing"); m.Method != "$/cancel_request"; m, _ = p.next() {
+			for range 4 {
+				m := p.expect("_bus-agent/nothing")
 				p.chunk("history")
 				time.Sleep(1500 * time.Millisecond)
 				p.refuse(m, -32601, "unknown")

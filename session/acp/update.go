@@ -1,37 +1,39 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
-	sdk "github.com/coder/acp-go-sdk"
-
 	"github.com/busdk/bus-agent/agent"
 )
 
-// notification is what an engine needs of an update. The SDK's own types refuse
-// one as a whole for any part that they do not know.
+// notification is what an engine needs of an update. A part that is
+// not read may be of any shape.
 type notification struct {
 	SessionID string `json:"sessionId"`
 	Update    struct {
-		Kind      string          `json:"sessionUpdate"`
-		MessageID string          `json:"messageId"`
-		Entries   []sdk.PlanEntry `json:"entries"`
+		Kind      string `json:"sessionUpdate"`
+		MessageID string `json:"messageId"`
+		Entries   []struct {
+			Content string `json:"content"`
+			Status  string `json:"status"`
+		} `json:"entries"`
 		toolCall
 	} `json:"update"`
 }
 
 // toolCall is a tool call, or what is new of one.
 type toolCall struct {
-	ID        string             `json:"toolCallId"`
-	Title     string             `json:"title"`
-	Kind      string             `json:"kind"`
-	Status    sdk.ToolCallStatus `json:"status"`
-	RawInput  json.RawMessage    `json:"rawInput"`
-	RawOutput json.RawMessage    `json:"rawOutput"`
-	Content   json.RawMessage    `json:"content"` // of a message too
+	ID        string          `json:"toolCallId"`
+	Title     string          `json:"title"`
+	Kind      string          `json:"kind"`
+	Status    string          `json:"status"`
+	RawInput  json.RawMessage `json:"rawInput"`
+	RawOutput json.RawMessage `json:"rawOutput"`
+	Content   json.RawMessage `json:"content"` // of a message too
 	Locations []struct {
 		Path string `json:"path"`
 	} `json:"locations"`
@@ -48,14 +50,7 @@ type block struct {
 	} `json:"resource"`
 }
 
-func (b block) String() string {
-	for _, text := range []string{b.Text, b.Resource.Text, b.URI, b.Resource.URI} {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
+func (b block) String() string { return cmp.Or(b.Text, b.Resource.Text, b.URI, b.Resource.URI) }
 
 // piece is a piece of what a tool has given.
 type piece struct {
@@ -75,9 +70,8 @@ func (e *Engine) update(params json.RawMessage) bool {
 	if json.Unmarshal(params, &n) != nil {
 		return false
 	}
-	late := e.wire.late()
 	e.mu.Lock()
-	ours, drop := n.SessionID == e.sessionID, e.loading || late
+	ours, drop := n.SessionID == e.sessionID, e.loading || e.unwanted > 0
 	if drop {
 		e.dropped++
 	}
@@ -145,7 +139,7 @@ func (d *decoder) events(n *notification, notices []string) ([]agent.Event, bool
 	case "plan":
 		plan := make([]agent.PlanStep, len(u.Entries))
 		for i, entry := range u.Entries {
-			plan[i] = agent.PlanStep{Text: entry.Content, Status: string(entry.Status)}
+			plan[i] = agent.PlanStep{Text: entry.Content, Status: entry.Status}
 		}
 		return []agent.Event{{Kind: agent.KindPlan, Plan: plan}}, true
 	case "user_message_chunk", "available_commands_update", "current_mode_update",
@@ -202,7 +196,7 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 			t.pieces = pieces
 		}
 	}
-	t.Title, t.Kind = or(c.Title, t.Title), or(c.Kind, t.Kind)
+	t.Title, t.Kind = cmp.Or(c.Title, t.Title), cmp.Or(c.Kind, t.Kind)
 	if len(c.Locations) > 0 {
 		t.Locations = c.Locations
 	}
@@ -224,13 +218,6 @@ func (c *toolCall) size() int {
 	return n
 }
 
-func or(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
-}
-
 // tool returns the events of a tool call or of what is new of it. One that had to
 // be permitted comes without its beginning.
 func (d *decoder) tool(c *toolCall) ([]agent.Event, bool) {
@@ -243,14 +230,14 @@ func (d *decoder) tool(c *toolCall) ([]agent.Event, bool) {
 		t.called = true
 		events = append(events, agent.Event{Kind: agent.KindToolCall, Tool: t.call()})
 	}
-	over := c.Status == sdk.ToolCallStatusCompleted || c.Status == sdk.ToolCallStatusFailed
+	over := c.Status == "completed" || c.Status == "failed"
 	if over && !t.done {
 		t.done = true
-		if changes := t.changes(); len(changes) > 0 && c.Status == sdk.ToolCallStatusCompleted {
+		if changes := t.changes(); len(changes) > 0 && c.Status == "completed" {
 			events = append(events, agent.Event{Kind: agent.KindFileChange, Changes: changes})
 		}
 		events = append(events, agent.Event{
-			Kind: agent.KindToolResult, Failed: c.Status == sdk.ToolCallStatusFailed,
+			Kind: agent.KindToolResult, Failed: c.Status == "failed",
 			Tool: &agent.Tool{ID: t.ID, Name: t.name(), Output: agent.Plain(t.output())},
 		})
 		d.held -= min(d.held, len(t.RawInput)+len(t.RawOutput))
@@ -298,10 +285,10 @@ func (t *tool) call() *agent.Tool {
 
 // name returns what kind of tool it is; the protocol has no names of tools.
 func (t *tool) name() string {
-	if t.Kind != "" && t.Kind != string(sdk.ToolKindOther) {
+	if t.Kind != "" && t.Kind != "other" {
 		return t.Kind
 	}
-	return or(t.Title, t.Kind)
+	return cmp.Or(t.Title, t.Kind)
 }
 
 // input returns the tool's input, or what the agent reports about it instead, with

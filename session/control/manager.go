@@ -390,7 +390,7 @@ func (m *Manager) IsReady(ctx context.Context, handle SessionHandle) (bool, erro
 	case err != nil:
 		return false, err
 	case h != nil:
-		return h.s.IsReady(), nil
+		return h.s.State() == session.StateReady, nil
 	case e.Served():
 		st, err := m.client().Show(ctx, e)
 		return st.State == session.StateReady, err

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -136,3 +138,31 @@ const (
 	Decline          Decision = "decline"            // the turn goes on without it
 	Cancel           Decision = "cancel"             // the turn ends
 )
+
+// A Delivery is the way by which messages get to an agent.
+type Delivery string
+
+// The ways of delivery.
+const (
+	DeliverStdin Delivery = "stdin" // lines on its standard input
+	DeliverRPC   Delivery = "rpc"   // requests that it answers
+	DeliverTmux  Delivery = "tmux"  // keys of its terminal
+)
+
+// ParseDelivery returns the way of delivery that word names.
+func ParseDelivery(word string) (Delivery, error) {
+	switch d := Delivery(word); d {
+	case DeliverStdin, DeliverRPC, DeliverTmux:
+		return d, nil
+	}
+	return "", agent.Usagef("%q is no way of delivery; it is stdin, rpc or tmux", word)
+}
+
+// NewUUID returns a random UUID (version 4), which is what runtimes take for the ID
+// of a session where they let it be chosen.
+func NewUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -33,8 +33,8 @@ type Terminal struct {
 	StartTimeout time.Duration
 	// Dialogs are what the CLI may ask when it starts.
 	Dialogs []Dialog
-	// Questions are what the CLI may ask for permission during a turn.
-	Questions []Question
+	// Approvals are the approval requests of the CLI during a turn.
+	Approvals []ApprovalDialog
 
 	// Keys types messages as keys, in pieces, for CLIs that do not take pasted
 	// text for what it is.
@@ -78,8 +78,8 @@ type Dialog struct {
 	Keys     []string // the answer
 }
 
-// A Question is one for permission, which somebody has to answer.
-type Question struct {
+// An ApprovalDialog is an approval request, which the user has to answer.
+type ApprovalDialog struct {
 	Contains        string // what its text contains, near its end
 	Accept, Decline []string
 }

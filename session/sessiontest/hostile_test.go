@@ -240,13 +240,13 @@ func TestFloodOfQuestions(t *testing.T) {
 				}})
 				sent := s.Send(session.Message{Text: "go"})
 				time.Sleep(time.Second)
-				if n := len(s.Approvals()); n != engine.MaxQuestions {
+				if n := len(s.Approvals()); n != engine.MaxApprovals {
 					t.Errorf("%d questions are open", n)
 				}
 				if n := runtime.NumGoroutine(); n > 20_000 {
 					t.Errorf("%d goroutines", n)
 				}
-				if _, err := sent.Wait(t.Context()); err != nil || denied != many-engine.MaxQuestions {
+				if _, err := sent.Wait(t.Context()); err != nil || denied != many-engine.MaxApprovals {
 					t.Errorf("%d are denied; %v", denied, err)
 				}
 			})

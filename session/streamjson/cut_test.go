@@ -77,7 +77,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 func TestQuestionsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const head = `{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"content":"x`
-	const want = `{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{"behavior":"deny","message":"The question is too long to be read."}}}`
+	const want = `{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{"behavior":"deny","message":"The approval request cannot be read."}}}`
 	for name, line := range map[string]string{"cut": head, "long": head + strings.Repeat("x", maxLine) + `"}}}`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,8 +2,8 @@
 // on their standard input and answer with the lines that they print in a run, as
 // `claude -p --input-format stream-json --output-format stream-json` does.
 //
-// Beside messages both sides send control requests: to interrupt, to change the
-// model or the access, and to ask for permission. Facts are from Claude Code
+// Besides messages both sides send control requests: to interrupt, to change the
+// model or the access, and for approval. Facts are from Claude Code
 // 2.1.329, seen by running it. A message that is sent during a turn is queued by
 // the agent and answered in a turn of its own, so there is nothing to steer with.
 package streamjson
@@ -24,14 +24,14 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// An Engine is a engine.Engine for one agent process.
+// An Engine is an engine.Engine for one agent process.
 type Engine struct {
 	// Decoder makes the decoder of the agent's lines. Required.
 	Decoder func() formatters.Decoder
-	// Modes are the agent's words for access, for SetAccess.
+	// Modes are the agent's names of modes for access, for SetAccess.
 	Modes map[agent.Access]string
-	// Subject returns what of a tool's input makes two questions for permission
-	// ask for the same. Nil means all of it.
+	// Subject returns the part of a tool's input by which two approval requests
+	// are for the same. Nil means all of it.
 	Subject func(tool string, input json.RawMessage) string
 	// Edits returns the files that the call of a tool changes, nil for a tool that
 	// does anything else. The engine accepts the agent's request for it unasked
@@ -51,8 +51,8 @@ type Engine struct {
 	access    agent.Access
 	last      int
 	waiting   map[string]chan<- *response // by request ID; nil means that there is no answer any more
-	questions engine.Questions[question]
-	accepted  map[string]bool // for the session, by question.subject
+	approvals engine.Approvals[approval]
+	accepted  map[string]bool // for the session, by approval.subject
 	closed    bool
 	opened    bool
 	failure   string // what the agent says of its end while it is not opened
@@ -97,8 +97,8 @@ var (
 	_ engine.Adjuster = (*Engine)(nil)
 )
 
-// question is a question for permission that is open.
-type question struct {
+// approval is an approval request that is open.
+type approval struct {
 	requestID   string
 	subject     string
 	input       json.RawMessage
@@ -151,14 +151,7 @@ func (r *agentRequest) suggestions() []suggestion {
 	return list
 }
 
-// clientRequest is what the agent is asked.
-type clientRequest struct {
-	Subtype string `json:"subtype"`
-	Model   string `json:"model,omitempty"`
-	Mode    string `json:"mode,omitempty"`
-}
-
-// errClosed is the error of requests that the agent does not answer any more.
+// errClosed is the error of requests that the agent has not answered at its end.
 var errClosed = errors.New("the agent's output has ended")
 
 // Open waits until the agent is there. The ID of a new session comes with its
@@ -230,7 +223,7 @@ func (e *Engine) event(event *agent.Event) {
 		case unwanted:
 			e.unwanted--
 		}
-		e.questions.Clear() // they went with the turn
+		e.approvals.Clear() // they went with the turn
 		e.mu.Unlock()
 		if unwanted {
 			event = &agent.Event{Kind: agent.KindHeartbeat}
@@ -258,7 +251,7 @@ func (e *Engine) control(line []byte) bool {
 			reply <- &c.Response
 		}
 	case "control_cancel_request":
-		if id, open := e.questions.Withdraw(c.RequestID); open {
+		if id, open := e.approvals.Withdraw(c.RequestID); open {
 			e.sink.Answered(id)
 		}
 	case "control_request":
@@ -285,35 +278,35 @@ func (e *Engine) asked(c *control) {
 		return
 	}
 	if e.cut != nil { // what cannot be read cannot be allowed
-		e.reply(c.RequestID, answer{Behavior: "deny", Message: "The question is too long to be read."})
+		e.reply(c.RequestID, answer{Behavior: "deny", Message: "The approval request cannot be read."})
 		return
 	}
-	q := question{c.RequestID, c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
+	a := approval{c.RequestID, c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
 	event := agent.Event{
 		Kind: agent.KindApproval, Text: c.Request.Reason,
 		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
 	}
-	id, asked, _ := e.questions.Open(c.RequestID, q)
-	if reason := asked.Denied(); reason != "" {
-		e.reply(c.RequestID, answer{Behavior: "deny", Message: reason})
-		event.Failed, event.Text = true, reason
+	id, denied, _ := e.approvals.Open(c.RequestID, a)
+	if denied != "" {
+		e.reply(c.RequestID, answer{Behavior: "deny", Message: denied})
+		event.Failed, event.Text = true, denied
 		e.sink.Event(&event)
 		e.sink.Answered(id)
 		return
 	}
 	e.mu.Lock()
-	accepted := e.accepted[q.subject] || e.includes(&c.Request)
+	accepted := e.accepted[a.subject] || e.includes(&c.Request)
 	e.mu.Unlock()
 	if accepted {
-		e.questions.Take(id)
-		e.reply(c.RequestID, q.answer(engine.Accept))
+		e.approvals.Take(id)
+		e.reply(c.RequestID, a.answer(engine.Accept))
 		return
 	}
 	event.ApprovalID = id
 	e.sink.Event(&event)
 }
 
-// includes reports whether write access includes what is asked. e.mu is held.
+// includes reports whether write access includes what is requested. e.mu is held.
 func (e *Engine) includes(r *agentRequest) bool {
 	return e.access == agent.AccessWrite && e.Edits != nil && e.start.MayEdit(e.access, e.Edits(r.ToolName, r.Input))
 }
@@ -325,7 +318,7 @@ func (e *Engine) subject(r *agentRequest) string {
 	return string(r.Input)
 }
 
-// reply answers a question without waiting.
+// reply answers an approval request without waiting.
 func (e *Engine) reply(id string, a answer) {
 	if line, err := a.line(id); err == nil {
 		_ = e.input.Post(line) // an agent that does not read goes without
@@ -351,6 +344,12 @@ type controlRequest struct {
 	Type      string        `json:"type"`
 	RequestID string        `json:"request_id"`
 	Request   clientRequest `json:"request"`
+}
+
+type clientRequest struct {
+	Subtype string `json:"subtype"`
+	Model   string `json:"model,omitempty"`
+	Mode    string `json:"mode,omitempty"`
 }
 
 // request sends a control request and returns its answer.
@@ -507,18 +506,18 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	return err
 }
 
-// Answer answers a question for permission.
+// Answer answers an approval request.
 func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decision) error {
-	q, open := e.questions.Take(approvalID)
+	a, open := e.approvals.Take(approvalID)
 	if !open {
 		return engine.ErrTooLate
 	}
 	if d == engine.AcceptForSession {
 		e.mu.Lock()
-		e.accepted[q.subject] = true
+		e.accepted[a.subject] = true
 		e.mu.Unlock()
 	}
-	line, err := q.answer(d).line(q.requestID)
+	line, err := a.answer(d).line(a.requestID)
 	if err != nil {
 		return err
 	}
@@ -526,7 +525,7 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decisio
 	return err
 }
 
-// answer is what the agent is told.
+// answer answers an approval request.
 type answer struct {
 	Behavior  string          `json:"behavior"`
 	Input     json.RawMessage `json:"updatedInput,omitempty"`
@@ -535,25 +534,25 @@ type answer struct {
 	Interrupt bool            `json:"interrupt,omitempty"`
 }
 
-// line is the answer to a question as the agent reads it.
-func (a answer) line(questionID string) ([]byte, error) {
+// line returns the line with the answer to a request.
+func (a answer) line(requestID string) ([]byte, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: questionID, Response: text}})
+	return json.Marshal(controlResponse{"control_response", response{Subtype: "success", RequestID: requestID, Response: text}})
 }
 
-func (q question) answer(d engine.Decision) answer {
+func (p approval) answer(d engine.Decision) answer {
 	switch d {
 	case engine.Accept:
-		return answer{Behavior: "allow", Input: q.input}
+		return answer{Behavior: "allow", Input: p.input}
 	case engine.AcceptForSession:
-		a := answer{Behavior: "allow", Input: q.input}
-		for _, s := range q.suggestions {
-			// Others change more than what was asked for: what they would
-			// spare the user, the engine does by itself for what is the same.
-			// Where the agent would write them is no business of a session.
+		a := answer{Behavior: "allow", Input: p.input}
+		for _, s := range p.suggestions {
+			// Others change more than what the request is for; the engine accepts
+			// the same request again by itself. The destination is always the
+			// session, whatever the agent proposes.
 			if s.Type == "addRules" && s.Behavior == "allow" {
 				s.Destination = "session"
 				a.Changes = append(a.Changes, s)

@@ -22,9 +22,9 @@ const maxShown = 400
 // showed last.
 type request struct {
 	number   int
-	kind     *engine.Question // nil while none is shown
-	shown    screen           // when it was reported
-	answered time.Time        // zero while it is open
+	kind     *engine.ApprovalDialog // nil while none is shown
+	shown    screen                 // when it was reported
+	answered time.Time              // zero while it is open
 
 	before  screen    // the last screen without a request
 	pending screen    // shows a request that is not reported yet

@@ -17,7 +17,7 @@ import (
 // asking is a terminal whose questions begin like its prompt does.
 var asking = engine.Terminal{
 	Prompt: "❯ ", Busy: []string{"esc to interrupt"},
-	Questions: []engine.Question{{Contains: "Allow this?", Accept: []string{"Enter"}, Decline: []string{"Escape"}}},
+	Approvals: []engine.ApprovalDialog{{Contains: "Allow this?", Accept: []string{"Enter"}, Decline: []string{"Escape"}}},
 }
 
 func TestQuestionsAreOfTheSession(t *testing.T) {

@@ -56,7 +56,7 @@
 // alternate screen only what was on it at the end. Lines that are wider than the
 // terminal and that the CLI breaks itself stay broken.
 //
-// A text of Terminal.Questions in the last lines of the screen during a turn is an
+// A text of Terminal.Approvals in the last lines of the screen during a turn is an
 // approval request of the session. Its reason is what the terminal has gained since
 // it showed none, 20 lines at least and 400 at most. Accept, also for the session,
 // presses the keys for yes; decline and cancel press those for no, which end the turn

@@ -104,7 +104,7 @@ func TestRequestLongerThanTheScreen(t *testing.T) {
 		t.Run(strconv.Itoa(lines), func(t *testing.T) {
 			t.Parallel()
 			o := options(stub{})
-			o.Terminal.Questions = asking.Questions
+			o.Terminal.Approvals = asking.Approvals
 			r := openReal(t, o, t.TempDir())
 			r.print(strings.Repeat("before\r\n", 70))
 			turn := r.Send(session.Message{Text: "ask " + strconv.Itoa(lines)})
@@ -128,7 +128,7 @@ func TestRequestLongerThanTheScreen(t *testing.T) {
 func TestImitatedReadyScreen(t *testing.T) {
 	t.Parallel()
 	o := options(stub{})
-	o.Terminal.Questions = asking.Questions
+	o.Terminal.Approvals = asking.Approvals
 	r := openReal(t, o, t.TempDir())
 	if text := r.print("❯ \r\nAllow\u00a0this?\r\n❯ \r\n"); !strings.Contains(text, "Allow") || len(r.Approvals()) > 0 {
 		t.Errorf("%q, %+v", text, r.Approvals())

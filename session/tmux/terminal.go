@@ -77,11 +77,11 @@ func (t *terminal) holds(s screen) bool {
 const questionLines = 2
 
 // question returns the question that s asks, nil where it asks none.
-func (t *terminal) question(s screen) *engine.Question {
+func (t *terminal) question(s screen) *engine.ApprovalDialog {
 	end := screen{lines: s.lines[max(0, len(s.lines)-questionLines):]}
-	for i, q := range t.Questions {
+	for i, q := range t.Approvals {
 		if end.contains(q.Contains) {
-			return &t.Questions[i]
+			return &t.Approvals[i]
 		}
 	}
 	return nil

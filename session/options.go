@@ -1,0 +1,121 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+// Defaults of [Options].
+const (
+	// DefaultApprovalTimeout is how long a question for permission is open.
+	DefaultApprovalTimeout = 5 * time.Minute
+	// DefaultCloseGrace is how long an agent may take to end by itself.
+	DefaultCloseGrace = 2 * time.Second
+	// TurnGrace is how long an agent may take to end a turn that was interrupted
+	// because it took too long.
+	TurnGrace = 10 * time.Second
+)
+
+// Options say how a session behaves. The zero value is usable.
+type Options struct {
+	// Mode is how the agent is run. Empty means ModeMinimal. It is package runner
+	// that starts agents and heeds it.
+	Mode Mode
+
+	// Started is called once, after everything is settled and immediately before
+	// the agent process starts.
+	Started func(agent.Start)
+
+	// Stderr receives the agent's standard error, on one goroutine. A write error
+	// stops the agent. A terminal has none.
+	Stderr io.Writer
+
+	// Events receives every event in order, on one goroutine, valid during the
+	// call. A call that blocks stops the agent's output, and loses nothing. A
+	// returned error ends the session, which [Session.Err] reports; Events is not
+	// called again.
+	Events func(*agent.Event) error
+
+	// Delivered is called when the agent has got a message, with the turn that it
+	// is part of, and Over when a turn has ended. The calls come in the order in
+	// which things happen: a turn's own message, those added to it, its end, and
+	// then the next turn. A turn whose message the agent never got is only over.
+	// They must not call the session, and hold it up while they last.
+	Delivered func(t *Turn, m Message)
+	Over      func(t *Turn)
+
+	// Closed is called once when all that the agent has said was read and every
+	// turn has ended, before [Session.Ended] is closed, with what [Session.Err]
+	// returns. It may call the session, but for Stop.
+	Closed func(err error)
+
+	// Approve answers questions for permission, each on a goroutine of its own.
+	// Its context ends when the question needs no answer any more. Nil leaves
+	// them to [Session.Answer].
+	Approve func(ctx context.Context, a Approval) Decision
+
+	// ApprovalTimeout is how long a question waits for its answer before it is
+	// declined. Zero means DefaultApprovalTimeout; less declines at once.
+	ApprovalTimeout time.Duration
+
+	// TurnTimeout bounds each turn whose message sets no bound; see
+	// [Message.TurnTimeout]. Zero means no limit.
+	TurnTimeout time.Duration
+
+	// Created is when the session that is resumed is known to have existed; see
+	// [engine.Start].
+	Created time.Time
+
+	// CloseGrace is how long the agent may take to end by itself when the session
+	// is stopped, before it is ended. Zero means DefaultCloseGrace.
+	CloseGrace time.Duration
+}
+
+// An Approval is a question for permission.
+type Approval struct {
+	ID     string      `json:"id"`
+	Tool   *agent.Tool `json:"tool,omitempty"`   // what for; nil where the agent does not tell
+	Reason string      `json:"reason,omitempty"` // why the agent asks, where it tells
+}
+
+// A Message is what is said to an agent.
+type Message struct {
+	Text string
+	// Timeout bounds the time until the agent has got the message, waiting for
+	// earlier turns included. Zero means no limit.
+	Timeout time.Duration
+	// TurnTimeout bounds the turn from its beginning to its end, the time that
+	// approval requests wait included. A turn that takes longer is interrupted; when
+	// the agent has not ended it within [TurnGrace], the session ends. Either way
+	// the error of the turn is of kind agent.ErrTimeout. Zero means that of
+	// [Options], a negative value no limit. It has no effect on a message that is
+	// added to a running turn.
+	TurnTimeout time.Duration
+}
+
+// A Mode is how an agent is run in a session.
+type Mode string
+
+// The modes.
+const (
+	ModeMinimal Mode = "minimal" // by its protocol; the default
+	ModeTmux    Mode = "tmux"    // as people use it, in a terminal of tmux
+)
+
+// ParseMode returns the mode that word names; the empty word is ModeMinimal.
+func ParseMode(word string) (Mode, error) {
+	switch m := Mode(word); m {
+	case "":
+		return ModeMinimal, nil
+	case ModeMinimal, ModeTmux:
+		return m, nil
+	}
+	return "", agent.Usagef("%q is no mode; it is minimal or tmux", word)
+}
+
+// ErrNoTerminals says that nothing here can hold a CLI in a terminal.
+var ErrNoTerminals = errors.New(`mode tmux is not built in: import _ "github.com/busdk/bus-agent/session/tmux" or set Runner.OpenTerminal`)
