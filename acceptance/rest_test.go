@@ -111,12 +111,12 @@ func TestRESTFailures(t *testing.T) {
 	proveFailures(t, newREST, map[string]failure{
 		"401":               {reply: status(http.StatusUnauthorized, "the key sk-acceptance is no good"), kind: "authentication", says: "the key *** is no good", asked: 1, took: 20},
 		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "400 Bad Request: what is this?", asked: 1, took: 20},
-		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down (asked 6 times)", asked: 6, took: 20},
-		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "boom (asked 6 times)", asked: 6, took: 20},
+		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down (6 attempts)", asked: 6, took: 20},
+		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "boom (6 attempts)", asked: 6, took: 20},
 		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "cut off", asked: 1, took: 20, text: "half an ans"},
 		"error of a stream": {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Fail{Code: "server_error", Message: "boom"}}, kind: "agent", says: "boom", asked: 1, took: 20, text: "half"},
 		"empty answer":      {reply: nil, kind: "agent", says: "the answer is empty", asked: 1, took: 20},
-		"a tool":            {reply: modeltest.Reply{modeltest.ToolCall{Name: "shell", Arguments: "{}"}}, kind: "agent", says: "asked for a tool", asked: 1, took: 20},
+		"a tool":            {reply: modeltest.Reply{modeltest.ToolCall{Name: "shell", Arguments: "{}"}}, kind: "agent", says: "called a tool", asked: 1, took: 20},
 		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--timeout", "3s"}, kind: "timeout", says: "within 3s", asked: 1, took: 30},
 		"silent stream":     {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Silence{}}, args: []string{"--idle-timeout", "3s"}, kind: "idle_timeout", says: "no progress for 3s", asked: 1, took: 30, text: "half"},
 	})

@@ -14,47 +14,48 @@ import (
 const (
 	// maxEvent bounds one event of a stream, in bytes.
 	maxEvent = 4 << 20
-	// maxAnswer bounds the text of an answer, and the document it comes in, in bytes.
+	// maxAnswer bounds the text of an answer, and a response that is not a stream, in
+	// bytes.
 	maxAnswer = 16 << 20
-	// repeatedSize bounds the text that the result repeats.
-	repeatedSize = 1 << 20
+	// maxResult bounds the text of the result line, in bytes.
+	maxResult = 1 << 20
 )
 
-// An answer is what the server says to one request. It is written as it comes.
+// An answer is the response to one request. It is written as it arrives.
 type answer struct {
 	out        *output
-	limit      int // of its text
+	limit      int // of text, in bytes
 	cumulative bool
-	over       func() // called once the server has said that it is over; may be nil
+	finishing  func() // called when only the usage may follow; may be nil
 
-	named     bool // the server has said which model it is
-	thought   bool
-	text      strings.Builder
-	repeats   repeats
-	citations []string
-	tokens    *Tokens
-	finish    string // why it is over; empty as long as it is not
-	done      bool   // the stream has said that it is
+	identified   bool // the answer line was written
+	thought      bool
+	text         strings.Builder
+	repeats      repeats
+	citations    []string
+	usage        *Usage
+	finishReason string // "" until the end of the answer
+	done         bool   // the stream sent [DONE]
 }
 
-// begun reports whether anything of it has been written that would stand there
-// twice after another request.
+// begun reports whether part of the answer was written, so that a retry would
+// repeat it.
 func (a *answer) begun() bool { return a.thought || a.text.Len() > 0 }
 
-// readStream reads an answer that comes as events.
+// readStream reads an answer from server-sent events.
 func (a *answer) readStream(r io.Reader) *failure {
-	var garbled *failure
-	// A last event without an empty line after it counts.
+	var malformed *failure
+	// Complete the last event, whose empty line may be missing.
 	whole := io.MultiReader(r, strings.NewReader("\n\n"))
 	for event, err := range sse.Read(whole, &sse.ReadConfig{MaxEventSize: maxEvent}) {
 		if err != nil {
-			if a.finish != "" { // which is all that mattered
+			if a.finishReason != "" { // the text is complete
 				break
 			}
 			return a.broken(err)
 		}
-		if garbled != nil {
-			return garbled
+		if malformed != nil {
+			return malformed
 		}
 		data := strings.TrimSpace(event.Data)
 		if data == "" {
@@ -68,26 +69,26 @@ func (a *answer) readStream(r io.Reader) *failure {
 		}
 		var c chunk
 		if json.Unmarshal([]byte(data), &c) != nil {
-			// If it is the last, the stream was cut.
-			garbled = &failure{text: "the server sends an event that is not understood: " + a.out.clip(data)}
+			// As the last event it is a stream cut off, which may be retried.
+			malformed = &failure{text: "invalid event from the server: " + a.out.clip(data)}
 			continue
 		}
-		if f := a.take(&c, []byte(data)); f != nil {
+		if f := a.addChunk(&c, []byte(data)); f != nil {
 			return f
 		}
 		if a.out.err != nil {
-			return &failure{text: "the answer cannot be written"}
+			return &failure{text: "cannot write the answer"}
 		}
 	}
-	a.add(a.repeats.rest(a.text.Len()))
-	if !a.done && a.finish == "" {
+	a.add(a.repeats.flush(a.text.Len()))
+	if !a.done && a.finishReason == "" {
 		return a.cut()
 	}
-	return a.judge()
+	return a.verdict()
 }
 
-// readDocument reads an answer that comes as one document.
-func (a *answer) readDocument(r io.Reader, kind string) *failure {
+// readDocument reads an answer from a single JSON document.
+func (a *answer) readDocument(r io.Reader, mediaType string) *failure {
 	text, err := io.ReadAll(io.LimitReader(r, int64(a.limit)+1))
 	switch {
 	case err != nil:
@@ -97,28 +98,28 @@ func (a *answer) readDocument(r io.Reader, kind string) *failure {
 	}
 	var c chunk
 	if json.Unmarshal(text, &c) != nil {
-		explained, _ := explain(text, kind, a.out)
-		return &failure{text: fmt.Sprintf("the server answers with neither a stream nor JSON, but %q: %s", a.out.clip(kind), explained)}
+		explained, _ := explain(text, mediaType, a.out)
+		return &failure{text: fmt.Sprintf("the response is neither a stream nor JSON, but %q: %s", a.out.clip(mediaType), explained)}
 	}
-	if f := a.take(&c, text); f != nil {
+	if f := a.addChunk(&c, text); f != nil {
 		return f
 	}
-	a.add(a.repeats.rest(a.text.Len()))
+	a.add(a.repeats.flush(a.text.Len()))
 	if len(c.Choices) == 0 {
-		explained, _ := explain(text, kind, a.out)
-		return &failure{text: "the server answers with JSON that holds no answer: " + explained}
+		explained, _ := explain(text, mediaType, a.out)
+		return &failure{text: "the response contains no answer: " + explained}
 	}
-	return a.judge()
+	return a.verdict()
 }
 
 func (a *answer) tooLarge() *failure {
-	return &failure{text: fmt.Sprintf("the answer has more than %d KiB", a.limit>>10)}
+	return &failure{text: fmt.Sprintf("the answer is larger than %d KiB", a.limit>>10)}
 }
 
-// broken returns the failure of a body that cannot be read to its end.
+// broken returns the failure of a body whose reading failed with err.
 func (a *answer) broken(err error) *failure {
 	if errors.Is(err, bufio.ErrTooLong) {
-		return &failure{text: fmt.Sprintf("the server sends an event of more than %d KiB", maxEvent>>10)}
+		return &failure{text: fmt.Sprintf("an event of the server is larger than %d KiB", maxEvent>>10)}
 	}
 	f := a.cut()
 	f.text += ": " + a.out.clip(err.Error())
@@ -126,74 +127,74 @@ func (a *answer) broken(err error) *failure {
 }
 
 func (a *answer) cut() *failure {
-	return &failure{text: "the answer was cut off: the connection ended before the server said that it is over", again: true, after: notNamed}
+	return &failure{text: "the answer was cut off: the connection closed early", transient: true, after: useBackoff}
 }
 
-// take takes in one chunk.
-func (a *answer) take(c *chunk, data []byte) *failure {
+// addChunk adds c, decoded from data.
+func (a *answer) addChunk(c *chunk, data []byte) *failure {
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return a.reported(data)
 	}
-	if !a.named && (c.ID != "" || c.Model != "") {
-		a.named = true
+	if !a.identified && (c.ID != "" || c.Model != "") {
+		a.identified = true
 		a.out.write(&line{Type: "answer", ID: a.out.clip(string(c.ID)), Model: a.out.clip(string(c.Model))})
 	}
 	if list := c.sources(); len(list) > 0 {
 		for i := range list {
-			list[i] = a.out.clipSaid(list[i])
+			list[i] = a.out.clipAnswer(list[i])
 		}
 		a.citations = list
 	}
-	if t := c.cost(); t != nil {
-		a.tokens = t
+	if u := c.usage(); u != nil {
+		a.usage = u
 	}
 	if len(c.Choices) == 0 {
 		return nil
 	}
 	first := &c.Choices[0]
-	a.think(first)
-	a.add(a.news(first))
+	a.addThinking(first)
+	a.add(a.newText(first))
 	if a.text.Len()+a.repeats.size > a.limit {
 		return a.tooLarge()
 	}
-	if first.Finish != "" && a.finish == "" {
-		a.finish = first.Finish
-		if a.over != nil {
-			a.over()
+	if first.FinishReason != "" && a.finishReason == "" {
+		a.finishReason = first.FinishReason
+		if a.finishing != nil {
+			a.finishing()
 		}
 	}
 	return nil
 }
 
-// reported returns the failure that the server reports instead of an answer.
+// reported returns the failure that the server reports in data.
 func (a *answer) reported(data []byte) *failure {
 	text, code := readError(data, a.out)
 	if text == "" {
 		text = a.out.clip(string(data))
 	}
-	f := &failure{text: "the server reports an error: " + text, class: classify(0, code, text), after: notNamed}
+	f := &failure{text: "the server reported an error: " + text, class: classify(0, code, text), after: useBackoff}
 	switch code {
 	case "429", "500", "502", "503", "504", "rate_limit_exceeded", "rate_limit_error", "server_error", "overloaded_error":
-		f.again = !isSpent(code, text)
+		f.transient = !isExhausted(code, text)
 	}
 	return f
 }
 
-func (a *answer) think(c *choice) {
+func (a *answer) addThinking(c *choice) {
 	text := c.Delta.thinking()
 	if text == "" && c.Delta.Content == "" && !a.thought {
 		text = c.Message.thinking()
 	}
 	a.thought = a.thought || text != ""
-	a.out.say("thinking", text)
+	a.out.writeText("thinking", text)
 }
 
-// news returns what a choice adds to the answer. Its message is the whole so far,
-// its delta what comes next, or with some servers the whole as well.
-func (a *answer) news(c *choice) string {
+// newText returns what a choice adds to the answer. Its message is the whole answer
+// so far, and its delta the next part, or, from some servers, the whole as well.
+func (a *answer) newText(c *choice) string {
 	whole, delta := string(c.Message.Content), string(c.Delta.Content)
 	if more, ok := strings.CutPrefix(whole, a.text.String()); ok && more != "" {
-		a.repeats.settled()
+		a.repeats = repeats{mode: increments} // the message decides
 		return more
 	}
 	switch {
@@ -209,20 +210,20 @@ func (a *answer) news(c *choice) string {
 
 func (a *answer) add(text string) {
 	a.text.WriteString(text)
-	a.out.say("text", text)
+	a.out.writeText("text", text)
 }
 
-// judge decides what an answer that is over came to.
-func (a *answer) judge() *failure {
-	switch a.finish {
+// verdict returns the failure of a complete answer, or nil.
+func (a *answer) verdict() *failure {
+	switch a.finishReason {
 	case "length", "max_tokens":
-		return &failure{text: fmt.Sprintf("the answer was cut at a limit of tokens (finish_reason %q)", a.finish)}
+		return &failure{text: fmt.Sprintf("the answer was cut off at a token limit (finish_reason %q)", a.finishReason)}
 	case "content_filter":
-		return &failure{text: "the answer was cut by the server's filter (finish_reason \"content_filter\")"}
+		return &failure{text: `the answer was cut off by the server's filter (finish_reason "content_filter")`}
 	case "tool_calls", "function_call":
-		return &failure{text: "the model asked for a tool, of which there is none"}
+		return &failure{text: "the model called a tool, but there are none"}
 	case "error":
-		return &failure{text: "the server ended the answer with an error (finish_reason \"error\")"}
+		return &failure{text: `the server ended the answer with an error (finish_reason "error")`}
 	}
 	if strings.TrimSpace(a.text.String()) == "" {
 		return &failure{text: "the answer is empty"}
@@ -230,8 +231,8 @@ func (a *answer) judge() *failure {
 	return nil
 }
 
-// end writes what comes after a good answer.
-func (a *answer) end() {
+// finish writes the sources, the usage and the result of a successful answer.
+func (a *answer) finish() {
 	if len(a.citations) > 0 {
 		var list strings.Builder
 		list.WriteString("\n\nSources:\n")
@@ -240,11 +241,11 @@ func (a *answer) end() {
 		}
 		a.add(list.String())
 	}
-	if a.tokens != nil {
-		a.out.write(&line{Type: "usage", Tokens: a.tokens})
+	if a.usage != nil {
+		a.out.write(&line{Type: "usage", Usage: a.usage})
 	}
-	result := line{Type: "result", Citations: a.citations, FinishReason: a.out.clipSaid(a.finish)}
-	if a.text.Len() <= repeatedSize {
+	result := line{Type: "result", Citations: a.citations, FinishReason: a.out.clipAnswer(a.finishReason)}
+	if a.text.Len() <= maxResult {
 		result.Text = a.text.String()
 	}
 	a.out.write(&result)

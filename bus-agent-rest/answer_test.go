@@ -13,7 +13,7 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	for _, provider := range []string{"openai", "xai", "perplexity"} {
 		w := serve(t, stream(delta("hi"), stop, "[DONE]"))
-		converse(t, w, "--provider", provider).answers(t, "hi")
+		ask(t, w, "--provider", provider).wantAnswer(t, "hi")
 		r := w.requests[0]
 		path := "/v1/chat/completions"
 		if provider == "perplexity" {
@@ -43,13 +43,13 @@ func TestStream(t *testing.T) {
 		`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}`,
 		"[DONE]",
 	))
-	p := converse(t, w)
-	p.answers(t, "hahahaha ü<b> ")
+	p := ask(t, w)
+	p.wantAnswer(t, "hahahaha ü<b> ")
 	if !strings.Contains(p.raw, `"haha ü<b> "`) {
-		t.Errorf("the text is written otherwise than it need be:\n%s", p.raw)
+		t.Errorf("HTML characters are escaped:\n%s", p.raw)
 	}
 	if got := p.text("thinking"); got != "hm, yes" {
-		t.Errorf("it thinks %q", got)
+		t.Errorf("thinking is %q", got)
 	}
 	var kinds []string
 	for _, l := range p.lines {
@@ -61,7 +61,7 @@ func TestStream(t *testing.T) {
 	if a := p.of("answer")[0]; a.ID != "c-1" || a.Model != "m-0709" {
 		t.Errorf("%+v", a)
 	}
-	if u := p.of("usage")[0].Tokens; !reflect.DeepEqual(u, &Tokens{Input: 7, Cached: 3, Output: 5, Reasoning: 2}) {
+	if u := p.of("usage")[0].Usage; !reflect.DeepEqual(u, &Usage{Input: 7, Cached: 3, Output: 5, Reasoning: 2}) {
 		t.Errorf("%+v", u)
 	}
 	if s := p.of("start")[0]; s.Provider != "openai" || s.Model != "m" || s.Access != "write" || s.Endpoint != w.URL+"/v1/chat/completions" {
@@ -69,8 +69,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// What servers send that is a whole answer all the same.
-func TestOddAnswers(t *testing.T) {
+// Unusual responses that are complete answers.
+func TestUnusualAnswers(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
 		"no [DONE]":              stream(delta("hi"), stop),
@@ -82,10 +82,10 @@ func TestOddAnswers(t *testing.T) {
 		"lines of one event":     raw("text/event-stream", "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n"),
 		"a byte order mark":      raw("text/event-stream", "\ufeffdata: "+delta("hi")+"\n\ndata: [DONE]\n\n"),
 		"null and no choices":    stream(`{"choices":null}`, `{"choices":[]}`, `{"choices":[{"delta":{"content":null},"message":null}]}`, delta("hi"), stop),
-		"words after the end":    stream(delta("hi"), stop, "[DONE]", "{"),
+		"text after the end":     stream(delta("hi"), stop, "[DONE]", "{"),
 		"a number for an ID":     stream(`{"id":7,"model":null,"choices":[{"delta":{"content":"hi"}}]}`, stop),
 		"a list of parts":        stream(`{"choices":[{"delta":{"content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}}]}`, stop),
-		"an error that is none":  stream(`{"error":null,"choices":[{"delta":{"content":"hi"}}]}`, stop),
+		"a null error":           stream(`{"error":null,"choices":[{"delta":{"content":"hi"}}]}`, stop),
 		"text":                   stream(`{"choices":[{"text":"hi","finish_reason":"stop"}]}`),
 		"two choices":            stream(`{"choices":[{"delta":{"content":"hi"}},{"delta":{"content":"ho"}}]}`, stop),
 		"a document":             raw("application/json", `{"id":"x","model":"y","choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`),
@@ -94,12 +94,11 @@ func TestOddAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			converse(t, serve(t, handler)).answers(t, "hi")
+			ask(t, serve(t, handler)).wantAnswer(t, "hi")
 		})
 	}
 }
 
-// What is no whole answer, and what is none at all.
 func TestFailedAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -110,33 +109,33 @@ func TestFailedAnswers(t *testing.T) {
 		"cut off":                 {stream(delta("half of")), "", "cut off"},
 		"cut off in an event":     {raw("text/event-stream", "data: "+delta("half of")+"\n\ndata: {\"choices\":[{\"del"), "", "cut off"},
 		"cut off in a body":       {hangUp(delta("half of")), "", "cut off"},
-		"no JSON":                 {stream(delta("x"), "{oops", delta("y"), stop), "", "not understood: {oops"},
-		"no object":               {stream("[1]", stop), "", "not understood"},
-		"a text that is a number": {stream(`{"choices":[{"delta":{"content":7}}]}`, stop), "", "not understood"},
+		"invalid JSON":            {stream(delta("x"), "{oops", delta("y"), stop), "", "invalid event from the server: {oops"},
+		"not an object":           {stream("[1]", stop), "", "invalid event"},
+		"a text that is a number": {stream(`{"choices":[{"delta":{"content":7}}]}`, stop), "", "invalid event"},
 		"empty":                   {stream(stop, "[DONE]"), "", "empty"},
 		"blanks":                  {stream(delta(" \n"), stop), "", "empty"},
 		"an empty document":       {raw("application/json", `{"choices":[{"message":{"content":""}}]}`), "", "empty"},
 		"an error":                {stream(delta("x"), `{"error":{"message":"the model is on fire","type":"server_error"}}`), "", "the model is on fire"},
-		"an error in words":       {stream(delta("x"), `{"error":"on fire"}`), "", "on fire"},
+		"an error string":         {stream(delta("x"), `{"error":"on fire"}`), "", "on fire"},
 		"an event called error":   {raw("text/event-stream", "event: error\ndata: it burns\n\n"), "", "it burns"},
-		"an error without quota":  {stream(`{"error":{"message":"pay","code":"insufficient_quota"}}`), quota, "pay"},
-		"an error of the key":     {stream(`{"error":{"message":"no","code":401}}`), authentication, "no"},
+		"exhausted quota":         {stream(`{"error":{"message":"pay","code":"insufficient_quota"}}`), quota, "pay"},
+		"an invalid key":          {stream(`{"error":{"message":"no","code":401}}`), authentication, "no"},
 		"finish_reason error":     {stream(delta("x"), `{"choices":[{"finish_reason":"error"}]}`), "", "with an error"},
-		"finish_reason length":    {stream(delta("x"), `{"choices":[{"finish_reason":"length"}]}`), "", "limit of tokens"},
+		"finish_reason length":    {stream(delta("x"), `{"choices":[{"finish_reason":"length"}]}`), "", "token limit"},
 		"a filter":                {stream(delta("x"), `{"choices":[{"finish_reason":"content_filter"}]}`), "", "filter"},
 		"a tool":                  {stream(`{"choices":[{"delta":{"tool_calls":[{}]},"finish_reason":"tool_calls"}]}`), "", "tool"},
 		"a document with error":   {raw("application/json", `{"error":{"message":"broken"}}`), "", "broken"},
 		"a document cut short":    {raw("application/json", `{"choices":[{"message":{"con`), "", "neither a stream nor JSON"},
-		"another document":        {raw("application/json", `{"message":"welcome"}`), "", "holds no answer: welcome"},
-		"a page":                  {raw("text/html", `<html>log in to the café</html>`), "", "a page of HTML"},
+		"another document":        {raw("application/json", `{"message":"welcome"}`), "", "contains no answer: welcome"},
+		"a page":                  {raw("text/html", `<html>log in to the café</html>`), "", "an HTML page"},
 		"no content":              {refuse(http.StatusNoContent, ""), "", "204 No Content"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := converse(t, serve(t, c.handler), "--retries", "0")
-			p.fails(t, c.kind, c.words)
+			p := ask(t, serve(t, c.handler), "--retries", "0")
+			p.wantFailure(t, c.kind, c.words)
 			if strings.Contains(name, "cut off") && p.text("text") != "half of" {
-				t.Errorf("what came is not passed on: %s", p.raw)
+				t.Errorf("the text before the cut is missing: %s", p.raw)
 			}
 		})
 	}
@@ -161,7 +160,7 @@ func TestSources(t *testing.T) {
 		"search results": {[]string{delta("Hello"), `{"search_results":[{"title":"B","url":"https://b.example"},{"title":"?"}]}`, stop}, "[1] https://b.example\n[2] \n"},
 		"both": {[]string{delta("Hello"), `{"citations":["https://a.example","https://a.example"],"search_results":[{"url":"https://b.example"}]}`, stop},
 			"[1] https://a.example\n[2] https://a.example\n"},
-		"the last that are named": {[]string{`{"citations":["https://a.example"],"choices":[{"delta":{"content":"Hello"}}]}`,
+		"the last": {[]string{`{"citations":["https://a.example"],"choices":[{"delta":{"content":"Hello"}}]}`,
 			`{"citations":["https://a.example","https://b.example"],"choices":[]}`, `{"citations":[],"choices":[]}`, stop}, "[1] https://a.example\n[2] https://b.example\n"},
 		"objects":     {[]string{delta("Hello"), `{"citations":[{"url":"https://a.example"}]}`, stop}, "[1] https://a.example\n"},
 		"after it":    {[]string{delta("Hello"), stop, `{"citations":["https://a.example"]}`, "[DONE]"}, "[1] https://a.example\n"},
@@ -169,22 +168,22 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := converse(t, serve(t, stream(c.events...)), "--provider", "perplexity")
-			p.answers(t, "Hello\n\nSources:\n"+c.want)
+			p := ask(t, serve(t, stream(c.events...)), "--provider", "perplexity")
+			p.wantAnswer(t, "Hello\n\nSources:\n"+c.want)
 			if n := len(p.result(t).Citations); n != strings.Count(c.want, "\n") {
 				t.Errorf("the result names %d", n)
 			}
 		})
 	}
 	for _, list := range []string{`null`, `7`, `"x"`, `{}`, `[]`} {
-		converse(t, serve(t, stream(`{"citations":`+list+`}`, delta("Hello"), stop))).answers(t, "Hello")
+		ask(t, serve(t, stream(`{"citations":`+list+`}`, delta("Hello"), stop))).wantAnswer(t, "Hello")
 	}
 }
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	cost := 0.25
-	for usage, want := range map[string]*Tokens{
+	for usage, want := range map[string]*Usage{
 		`null`: nil, `7`: nil,
 		`{"prompt_tokens":3,"completion_tokens":4}`: {Input: 3, Output: 4},
 		`{"prompt_tokens":3,"completion_tokens":4,"total_tokens":16,"completion_tokens_details":{"reasoning_tokens":9}}`: {Input: 3, Output: 13, Reasoning: 9},
@@ -193,29 +192,28 @@ func TestUsage(t *testing.T) {
 		`{"prompt_tokens":3,"completion_tokens":4,"cost":0.25}`:                                                          {Input: 3, Output: 4, CostUSD: &cost},
 		`{"prompt_tokens":3,"completion_tokens":4,"cost":"much"}`:                                                        {Input: 3, Output: 4},
 	} {
-		c := chunk{Usage: json.RawMessage(usage)}
-		if got := c.cost(); !reflect.DeepEqual(got, want) {
+		c := chunk{Tokens: json.RawMessage(usage)}
+		if got := c.usage(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %+v, want %+v", usage, got, want)
 		}
 	}
 }
 
-// Chunks that repeat the whole answer, and those that only look like it.
 func TestRepeatedChunks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		chunks []string
 		want   string
 	}{
-		"all repeat":             {[]string{"He", "Hello", "Hello, world", "Hello, world"}, "Hello, world"},
-		"two":                    {[]string{"Hello", "Hello world"}, "Hello world"},
-		"the same again":         {[]string{"Hello", "Hello"}, "Hello"},
-		"none repeats":           {[]string{"He", "llo", ", ", "world"}, "Hello, world"},
-		"looks like it":          {[]string{"1", "10", "5", "10"}, "110510"},
-		"the same, and goes on":  {[]string{"ha", "ha", "ha", " that"}, "hahaha that"},
-		"repeats, then goes on":  {[]string{"a", "ab", "abc", "d"}, "abcd"},
-		"repeats what was there": {[]string{"a", "ab", "abc", "ab", "abcd"}, "abcd"},
-		"one":                    {[]string{"Hello"}, "Hello"},
+		"all repeat":          {[]string{"He", "Hello", "Hello, world", "Hello, world"}, "Hello, world"},
+		"two":                 {[]string{"Hello", "Hello world"}, "Hello world"},
+		"the same again":      {[]string{"Hello", "Hello"}, "Hello"},
+		"none repeats":        {[]string{"He", "llo", ", ", "world"}, "Hello, world"},
+		"looks like it":       {[]string{"1", "10", "5", "10"}, "110510"},
+		"the same, then more": {[]string{"ha", "ha", "ha", " that"}, "hahaha that"},
+		"repeats, then adds":  {[]string{"a", "ab", "abc", "d"}, "abcd"},
+		"repeats a part":      {[]string{"a", "ab", "abc", "ab", "abcd"}, "abcd"},
+		"one":                 {[]string{"Hello"}, "Hello"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -223,15 +221,14 @@ func TestRepeatedChunks(t *testing.T) {
 			for _, text := range c.chunks {
 				events = append(events, delta(text))
 			}
-			converse(t, serve(t, stream(append(events, stop)...)), "--provider", "perplexity").answers(t, c.want)
-			// Elsewhere a delta is a delta.
-			converse(t, serve(t, stream(append(events, stop)...)), "--provider", "xai").answers(t, strings.Join(c.chunks, ""))
+			ask(t, serve(t, stream(append(events, stop)...)), "--provider", "perplexity").wantAnswer(t, c.want)
+			// Other providers send increments only.
+			ask(t, serve(t, stream(append(events, stop)...)), "--provider", "xai").wantAnswer(t, strings.Join(c.chunks, ""))
 		})
 	}
 }
 
-// What is held back takes no more memory when it comes again.
-func TestRepeatedChunksAreHeldOnce(t *testing.T) {
+func TestRepeatedChunksAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	var r repeats
 	for _, chunk := range []string{"x", "xy"} {
@@ -249,32 +246,31 @@ func TestRepeatedChunksAreHeldOnce(t *testing.T) {
 	}
 }
 
-// A message beside the delta says what the whole is.
-func TestMessagesAreTheWhole(t *testing.T) {
+// A message next to a delta holds the whole answer.
+func TestMessageIsWholeAnswer(t *testing.T) {
 	t.Parallel()
 	both := func(delta, whole string) string {
 		return fmt.Sprintf(`{"choices":[{"delta":{"content":%q},"message":{"content":%q}}]}`, delta, whole)
 	}
 	for name, events := range map[string][]string{
-		"beside deltas":     {both("1", "1"), both("10", "110"), both("1", "1101"), both("", "1101")},
-		"without deltas":    {both("", "11"), both("", "1101"), both("", "1101"), both("", "11")},
-		"one late":          {both("1", ""), both("10", "1"), both("1", "110"), both("", "1101")},
-		"at the end":        {delta("11"), delta("01"), both("", "1101")},
-		"while it was held": {delta("1"), delta("110"), both("", "1101")},
+		"with deltas":     {both("1", "1"), both("10", "110"), both("1", "1101"), both("", "1101")},
+		"without deltas":  {both("", "11"), both("", "1101"), both("", "1101"), both("", "11")},
+		"one late":        {both("1", ""), both("10", "1"), both("1", "110"), both("", "1101")},
+		"at the end":      {delta("11"), delta("01"), both("", "1101")},
+		"while held back": {delta("1"), delta("110"), both("", "1101")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			converse(t, serve(t, stream(append(events, stop)...)), "--provider", "perplexity").answers(t, "1101")
+			ask(t, serve(t, stream(append(events, stop)...)), "--provider", "perplexity").wantAnswer(t, "1101")
 		})
 	}
 }
 
-// More than any answer has is refused in bounded memory, and what is long is
-// passed on in lines that no reader finds too long.
+// Answers over the limit fail, and long text is split over several lines.
 func TestLargeAnswers(t *testing.T) {
 	t.Parallel()
 	long := "x" + strings.Repeat("ü", 600_000)
-	p := converse(t, serve(t, raw("application/json", `{"choices":[{"message":{"content":"`+long+long+`"}}]}`)))
+	p := ask(t, serve(t, raw("application/json", `{"choices":[{"message":{"content":"`+long+long+`"}}]}`)))
 	if last := p.result(t); last.Error != "" || last.Text != "" {
 		t.Errorf("the result is %q %.20q", last.Error, last.Text)
 	}
@@ -282,17 +278,17 @@ func TestLargeAnswers(t *testing.T) {
 		t.Errorf("%d bytes of %d", len(got), 2*len(long))
 	}
 	for _, l := range p.of("text") {
-		if len(l.Text) > pieceSize {
+		if len(l.Text) > maxText {
 			t.Errorf("a line has %d bytes", len(l.Text))
 		}
 	}
 	for name, c := range map[string]struct {
 		kind, begin, more, words string
 	}{
-		"the same":   {"text/event-stream", "", "data: " + delta(strings.Repeat("x", 1<<10)) + "\n\n", "more than 100 KiB"},
-		"an event":   {"text/event-stream", "data: ", strings.Repeat("x", 1<<16), "an event of more than 4096 KiB"},
-		"a stream":   {"text/event-stream", "", "data: " + delta(strings.Repeat("x", 1<<10)) + "\n\n", "more than 100 KiB"},
-		"a document": {"application/json", `{"choices":[{"message":{"content":"`, strings.Repeat("x", 1<<10), "more than 100 KiB"},
+		"the same":   {"text/event-stream", "", "data: " + delta(strings.Repeat("x", 1<<10)) + "\n\n", "larger than 100 KiB"},
+		"an event":   {"text/event-stream", "data: ", strings.Repeat("x", 1<<16), "larger than 4096 KiB"},
+		"a stream":   {"text/event-stream", "", "data: " + delta(strings.Repeat("x", 1<<10)) + "\n\n", "larger than 100 KiB"},
+		"a document": {"application/json", `{"choices":[{"message":{"content":"`, strings.Repeat("x", 1<<10), "larger than 100 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -307,9 +303,9 @@ func TestLargeAnswers(t *testing.T) {
 			limit := func(c *conversation) { c.maxAnswer = 100 << 10 }
 			provider := "openai"
 			if name == "the same" {
-				provider = "perplexity" // where the first of them may be the whole
+				provider = "perplexity" // which may hold back repeated chunks
 			}
-			converseWith(t, w, nil, limit, "--retries", "0", "--provider", provider).fails(t, "", c.words)
+			askWith(t, w, nil, limit, "--retries", "0", "--provider", provider).wantFailure(t, "", c.words)
 		})
 	}
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
 
-// A chunk is one event of a stream, or the answer as one document.
+// A chunk is one event of a stream, or a document with the whole answer.
 type chunk struct {
-	ID      loose           `json:"id"`
-	Model   loose           `json:"model"`
+	ID      anyText         `json:"id"`
+	Model   anyText         `json:"model"`
 	Choices []choice        `json:"choices"`
-	Usage   json.RawMessage `json:"usage"`
+	Tokens  json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 
 	Citations     json.RawMessage `json:"citations"`
@@ -18,36 +19,31 @@ type chunk struct {
 }
 
 type choice struct {
-	Delta   said    `json:"delta"`
-	Message said    `json:"message"`
-	Text    content `json:"text"`
-	Finish  string  `json:"finish_reason"`
+	Delta        part    `json:"delta"`
+	Message      part    `json:"message"`
+	Text         content `json:"text"`
+	FinishReason string  `json:"finish_reason"`
 }
 
-// said is a part of an answer or all of it. Servers disagree about what to call
-// what the model thinks.
-type said struct {
+// A part is the text and thinking of an answer or of its next part. The member with
+// the thinking depends on the server.
+type part struct {
 	Content          content `json:"content"`
 	ReasoningContent content `json:"reasoning_content"`
 	Reasoning        content `json:"reasoning"`
 }
 
-func (s *said) thinking() string {
-	if s.ReasoningContent != "" {
-		return string(s.ReasoningContent)
-	}
-	return string(s.Reasoning)
-}
+func (p *part) thinking() string { return string(cmp.Or(p.ReasoningContent, p.Reasoning)) }
 
-// loose is a text that does not matter enough to refuse what is none.
-type loose string
+// anyText is a text that accepts any JSON value.
+type anyText string
 
-func (l *loose) UnmarshalJSON(raw []byte) error {
-	*l = loose(word(raw))
+func (t *anyText) UnmarshalJSON(raw []byte) error {
+	*t = anyText(toText(raw))
 	return nil
 }
 
-// content is a text, or the texts of a list of parts.
+// content is a text, or a list of objects with the parts of one.
 type content string
 
 func (c *content) UnmarshalJSON(raw []byte) error {
@@ -68,7 +64,7 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// sources returns the addresses that the answer rests on.
+// sources returns the addresses of the sources of the answer.
 func (c *chunk) sources() []string {
 	if list := addresses(c.Citations); len(list) > 0 {
 		return list
@@ -76,8 +72,8 @@ func (c *chunk) sources() []string {
 	return addresses(c.SearchResults)
 }
 
-// addresses reads a list of addresses, or of objects with one. Each keeps its
-// place: the answer refers to it by number.
+// addresses returns the addresses in a list of strings or of objects with a "url".
+// It skips none: the answer refers to them by number.
 func addresses(raw json.RawMessage) []string {
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
@@ -89,7 +85,7 @@ func addresses(raw json.RawMessage) []string {
 			URL string `json:"url"`
 		}
 		var address string
-		if json.Unmarshal(item, &address) != nil && readable(json.Unmarshal(item, &object)) {
+		if json.Unmarshal(item, &address) != nil && isUsable(json.Unmarshal(item, &object)) {
 			address = object.URL
 		}
 		list = append(list, address)
@@ -97,37 +93,39 @@ func addresses(raw json.RawMessage) []string {
 	return list
 }
 
-// cost returns what the answer cost; nil where the server does not say.
-func (c *chunk) cost() *Tokens {
-	var u *struct {
+// usage returns the reported usage, or nil.
+func (c *chunk) usage() *Usage {
+	var t *struct {
 		Prompt     int64 `json:"prompt_tokens"`
 		Completion int64 `json:"completion_tokens"`
 		Total      int64 `json:"total_tokens"`
 		Reasoning  int64 `json:"reasoning_tokens"`
-		Details    struct {
+		Input      struct {
 			Cached int64 `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
-		More struct {
+		Output struct {
 			Reasoning int64 `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
 		Cost json.RawMessage `json:"cost"`
 	}
-	if !readable(json.Unmarshal(c.Usage, &u)) || u == nil {
+	if !isUsable(json.Unmarshal(c.Tokens, &t)) || t == nil {
 		return nil
 	}
-	t := &Tokens{Input: u.Prompt, Cached: u.Details.Cached, Output: u.Completion, Reasoning: max(u.Reasoning, u.More.Reasoning)}
-	if t.Reasoning > 0 && u.Total == u.Prompt+u.Completion+t.Reasoning {
-		t.Output += t.Reasoning // this server counts them apart
+	u := &Usage{
+		Input: t.Prompt, Cached: t.Input.Cached, Output: t.Completion,
+		Reasoning: max(t.Reasoning, t.Output.Reasoning), CostUSD: dollars(t.Cost),
 	}
-	t.CostUSD = dollars(u.Cost)
-	return t
+	if u.Reasoning > 0 && t.Total == t.Prompt+t.Completion+u.Reasoning {
+		u.Output += u.Reasoning // some servers count them separately
+	}
+	return u
 }
 
-// dollars reads a cost: a number, or an object with the sum.
+// dollars returns the cost in a number, or in an object with a total.
 func dollars(raw json.RawMessage) *float64 {
-	var sum *float64
-	if json.Unmarshal(raw, &sum) == nil {
-		return sum
+	var total *float64
+	if json.Unmarshal(raw, &total) == nil {
+		return total
 	}
 	var parts struct {
 		Total *float64 `json:"total_cost"`

@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Why a conversation ends before its answer.
+// The causes of a canceled request other than a signal.
 var (
-	errIdle  = errors.New("the server was silent for too long")
-	errTotal = errors.New("there was no whole answer in time")
+	errIdle  = errors.New("the server sent nothing for too long")
+	errTotal = errors.New("the answer was not complete in time")
 )
 
 // A conversation is one prompt and its answer.
@@ -25,44 +25,44 @@ type conversation struct {
 	client *http.Client
 	clock  clock
 
-	maxAnswer int
-	asksUsage bool // until a server refuses to be asked
+	maxAnswer    int
+	requestUsage bool // cleared if the server rejects it
 }
 
 func newConversation(s *settings, out *output) *conversation {
-	return &conversation{settings: s, out: out, client: newClient(), clock: realClock(), maxAnswer: maxAnswer, asksUsage: s.provider.asksUsage}
+	return &conversation{settings: s, out: out, client: newClient(), clock: realClock(), maxAnswer: maxAnswer, requestUsage: s.provider.requestUsage}
 }
 
-// hold asks until there is an answer, and reports whether there is none.
-func (c *conversation) hold(ctx context.Context, prompt string) (failed bool) {
+// run writes the answer to prompt, or the reason why there is none, and reports
+// which of the two.
+func (c *conversation) run(ctx context.Context, prompt string) (ok bool) {
 	c.out.write(&line{
 		Type: "start", Agent: "bus-agent-rest", Provider: c.provider.name,
-		Model: c.model, Access: c.access, Endpoint: shown(c.endpoint),
+		Model: c.model, Access: c.access, Endpoint: withoutQuery(c.endpoint),
 	})
 	if c.token != "" && c.endpoint.Scheme == "http" && !isLoopback(c.endpoint) {
-		c.out.write(&line{Type: "warning", Text: "the token goes to " + c.endpoint.Host + " in the clear; https would hide it"})
+		c.out.write(&line{Type: "warning", Text: "the token is sent to " + c.endpoint.Host + " unencrypted; use https"})
 	}
 	if !utf8.ValidString(prompt) {
-		c.out.write(&line{Type: "warning", Text: "the prompt has bytes that are no UTF-8, which JSON cannot hold; U+FFFD is sent in their place"})
+		c.out.write(&line{Type: "warning", Text: "the prompt is not valid UTF-8; U+FFFD is sent for each invalid byte"})
 	}
 	if c.total > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.total, errTotal)
 		defer cancel()
 	}
-	a, f := c.try(ctx, prompt)
+	a, f := c.askWithRetries(ctx, prompt)
 	if f != nil {
 		c.out.write(&line{Type: "result", Error: f.text, Failure: f.class, Status: f.status})
-		return true
+		return false
 	}
-	a.end()
-	return false
+	a.finish()
+	return true
 }
 
-// try asks, and asks again while that makes sense.
-func (c *conversation) try(ctx context.Context, prompt string) (*answer, *failure) {
+func (c *conversation) askWithRetries(ctx context.Context, prompt string) (*answer, *failure) {
 	if c.token == "" && c.isDefaultHost() {
-		return nil, &failure{class: authentication, text: c.noToken()}
+		return nil, c.noToken()
 	}
 	for attempt := 1; ; attempt++ {
 		a := &answer{out: c.out, limit: c.maxAnswer, cumulative: c.provider.cumulative}
@@ -72,15 +72,15 @@ func (c *conversation) try(ctx context.Context, prompt string) (*answer, *failur
 			return a, nil
 		case ctx.Err() != nil:
 			return nil, c.stopped(ctx)
-		case c.asksUsage && f.status >= 400 && f.status < 500 && strings.Contains(f.text, "stream_options"):
-			c.asksUsage = false
+		case c.requestUsage && f.status >= 400 && f.status < 500 && strings.Contains(f.text, "stream_options"):
+			c.requestUsage = false
 			attempt--
 			continue
-		case !f.again || a.begun():
+		case !f.transient || a.begun():
 			return nil, f
 		case attempt > c.retries:
 			if c.retries > 0 {
-				f.text += fmt.Sprintf(" (asked %d times)", attempt)
+				f.text += fmt.Sprintf(" (%d attempts)", attempt)
 			}
 			return nil, f
 		}
@@ -90,23 +90,24 @@ func (c *conversation) try(ctx context.Context, prompt string) (*answer, *failur
 	}
 }
 
-func (c *conversation) noToken() string {
-	if c.tokenEnv == "" {
-		return "there is no token, and none was to be used"
+func (c *conversation) noToken() *failure {
+	text := "no token: --token-env is empty"
+	if c.tokenEnv != "" {
+		text = "no token: " + c.tokenEnv + " is not set"
 	}
-	return "there is no token; put it into " + c.tokenEnv
+	return &failure{class: authentication, text: text}
 }
 
-// wait waits before the next attempt. It returns the failure if there shall be
-// none.
+// wait waits for the time of the next attempt after f. It returns a failure if
+// there must not be one.
 func (c *conversation) wait(ctx context.Context, attempt int, f *failure) *failure {
 	d := f.after
-	if d == notNamed {
+	if d == useBackoff {
 		d = c.clock.backoff(attempt)
 	}
 	deadline, limited := ctx.Deadline()
-	if d > longestWait || limited && c.clock.now().Add(d).After(deadline) {
-		f.text += fmt.Sprintf(" (to be asked again in %v, which is too long to wait)", d.Round(time.Second))
+	if d > maxRetryAfter || limited && c.clock.now().Add(d).After(deadline) {
+		f.text += fmt.Sprintf(" (retry after %v is too long to wait)", d.Round(time.Second))
 		return f
 	}
 	seconds := d.Seconds()
@@ -120,7 +121,7 @@ func (c *conversation) wait(ctx context.Context, attempt int, f *failure) *failu
 	return nil
 }
 
-// stopped returns why ctx has ended.
+// stopped returns the failure of a canceled ctx.
 func (c *conversation) stopped(ctx context.Context) *failure {
 	if cause := context.Cause(ctx); errors.Is(cause, errTotal) {
 		return &failure{text: fmt.Sprintf("%v: the limit is %v", errTotal, c.total)}
@@ -128,93 +129,89 @@ func (c *conversation) stopped(ctx context.Context) *failure {
 	return &failure{text: "stopped by a signal"}
 }
 
-// ask sends one request and reads what comes into a.
+// ask sends one request and reads the response into a.
 func (c *conversation) ask(parent context.Context, prompt string, a *answer) *failure {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	silence := newSilence(c.idle, func() { cancel(errIdle) })
-	defer silence.stop()
-	a.over = silence.expectEnd
+	idle := newIdleTimer(c.idle, func() { cancel(errIdle) })
+	defer idle.stop()
+	a.finishing = idle.shorten
 	request, err := c.newRequest(ctx, prompt)
 	if err != nil {
-		return &failure{text: "the request cannot be made: " + c.out.clip(err.Error())}
+		return &failure{text: "cannot create the request: " + c.out.clip(err.Error())}
 	}
-	response, err := c.client.Do(request)
-	if err == nil {
+	var f *failure
+	if response, err := c.client.Do(request); err != nil {
+		f = unreachable(err, c.out)
+	} else {
 		defer response.Body.Close()
-		silence.broken()
-		response.Body = &watched{response.Body, silence}
-		f := c.read(response, a)
-		if f == nil || !errors.Is(context.Cause(ctx), errIdle) {
-			return f
-		}
-	} else if !errors.Is(context.Cause(ctx), errIdle) {
-		return unreachable(err, c.out)
+		idle.reset()
+		response.Body = &timedBody{response.Body, idle}
+		f = c.read(response, a)
 	}
-	return &failure{text: fmt.Sprintf("%v: the limit is %v", errIdle, c.idle)}
+	if f != nil && errors.Is(context.Cause(ctx), errIdle) {
+		return &failure{text: fmt.Sprintf("%v: the limit is %v", errIdle, c.idle)}
+	}
+	return f
 }
 
-// read reads a response.
 func (c *conversation) read(response *http.Response, a *answer) *failure {
 	if response.StatusCode != http.StatusOK {
 		return refused(response, c.clock.now(), c.out)
 	}
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if kind == "text/event-stream" {
+	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if mediaType == "text/event-stream" {
 		return a.readStream(response.Body)
 	}
-	return a.readDocument(response.Body, kind)
+	return a.readDocument(response.Body, mediaType)
 }
 
-// A silence ends what it watches when nothing is heard for a while.
-type silence struct {
+// An idleTimer calls a function if it is not reset for a while.
+type idleTimer struct {
 	limit time.Duration
-	timer *time.Timer // nil: there is no limit
+	timer *time.Timer // nil if there is no limit
 }
 
-func newSilence(limit time.Duration, end func()) *silence {
-	s := &silence{limit: limit}
+func newIdleTimer(limit time.Duration, expired func()) *idleTimer {
+	t := &idleTimer{limit: limit}
 	if limit > 0 {
-		s.timer = time.AfterFunc(limit, end)
+		t.timer = time.AfterFunc(limit, expired)
 	}
-	return s
+	return t
 }
 
-// broken takes note that something was heard.
-func (s *silence) broken() {
-	if s.timer != nil {
-		s.timer.Reset(s.limit)
-	}
-}
-
-// lastWords is how long a server that has said that the answer is over is given
-// to say what it cost.
-const lastWords = 5 * time.Second
-
-// expectEnd takes note that little more is to be heard.
-func (s *silence) expectEnd() {
-	if s.timer != nil {
-		s.limit = min(s.limit, lastWords)
-		s.timer.Reset(s.limit)
+func (t *idleTimer) reset() {
+	if t.timer != nil {
+		t.timer.Reset(t.limit)
 	}
 }
 
-func (s *silence) stop() {
-	if s.timer != nil {
-		s.timer.Stop()
+// trailerLimit is the idle limit after the end of the text of an answer, when only
+// its usage may follow.
+const trailerLimit = 5 * time.Second
+
+// shorten lowers the limit to trailerLimit.
+func (t *idleTimer) shorten() {
+	t.limit = min(t.limit, trailerLimit)
+	t.reset()
+}
+
+func (t *idleTimer) stop() {
+	if t.timer != nil {
+		t.timer.Stop()
 	}
 }
 
-// watched is a body that breaks the silence.
-type watched struct {
+// timedBody is a response body that resets a timer at each read.
+type timedBody struct {
 	io.ReadCloser
-	silence *silence
+	idle *idleTimer
 }
 
-func (w *watched) Read(p []byte) (int, error) {
-	n, err := w.ReadCloser.Read(p)
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		w.silence.broken()
+		b.idle.reset()
 	}
 	return n, err
 }

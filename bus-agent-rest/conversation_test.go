@@ -33,38 +33,38 @@ func TestRetries(t *testing.T) {
 		kind     class
 		words    string // of the failure; empty is success
 	}{
-		"429, then well":             {handlers: []http.HandlerFunc{refuse(429, ""), good}, slept: seconds(1.25)},
-		"longer each time":           {handlers: []http.HandlerFunc{refuse(500, ""), refuse(502, ""), refuse(503, ""), refuse(504, ""), refuse(529, ""), good}, slept: seconds(1.25, 2.5, 5, 10, 20)},
-		"never more than 32 seconds": {handlers: []http.HandlerFunc{refuse(500, "")}, args: []string{"--retries", "8"}, slept: seconds(1.25, 2.5, 5, 10, 20, 40, 40, 40), words: "500 Internal Server Error (asked 9 times)"},
-		"five times, as a rule":      {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"slow down"}}`)}, slept: seconds(1.25, 2.5, 5, 10, 20), kind: quota, words: "429 Too Many Requests: slow down (asked 6 times)"},
-		"none":                       {handlers: []http.HandlerFunc{refuse(503, ""), good}, args: []string{"--retries", "0"}, words: "503 Service Unavailable"},
-		"Retry-After in seconds":     {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "7"), refuse(503, "", "Retry-After", "0"), good}, slept: seconds(7, 0)},
-		"Retry-After as a date":      {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", now.Add(30*time.Second).Format(http.TimeFormat)), refuse(429, "", "Retry-After", now.Add(-time.Hour).Format(http.TimeFormat)), good}, slept: seconds(30, 0)},
-		"Retry-After as nonsense":    {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "soon"), good}, slept: seconds(1.25)},
-		"Retry-After too long":       {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "3600"), good}, kind: quota, words: "asked again in 1h0m0s"},
-		"Retry-After for ever":       {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "1e300"), good}, kind: quota, words: "too long to wait"},
-		"a timeout of the server":    {handlers: []http.HandlerFunc{refuse(408, ""), good}, slept: seconds(1.25)},
-		"a broken connection":        {handlers: []http.HandlerFunc{abort, good}, slept: seconds(1.25)},
-		"cut off before its answer":  {handlers: []http.HandlerFunc{hangUp(`{"id":"1","choices":[{"delta":{"role":"assistant"}}]}`), good}, slept: seconds(1.25)},
-		"cut off in its answer":      {handlers: []http.HandlerFunc{hangUp(delta("hal")), good}, words: "cut off"},
-		"cut off in its thoughts":    {handlers: []http.HandlerFunc{hangUp(`{"choices":[{"delta":{"reasoning":"hm"}}]}`), good}, words: "cut off"},
-		"an error of the stream":     {handlers: []http.HandlerFunc{stream(`{"error":{"message":"busy","code":503}}`), good}, slept: seconds(1.25)},
-		"a limit of the stream":      {handlers: []http.HandlerFunc{stream(`{"error":{"message":"slow down","code":"429"}}`), good}, slept: seconds(1.25)},
-		"one in its answer":          {handlers: []http.HandlerFunc{stream(delta("x"), `{"error":{"message":"busy","code":503}}`), good}, words: "busy"},
-		"a quota that is used up":    {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"pay","code":"insufficient_quota"}}`), good}, kind: quota, words: "pay"},
-		"what it cannot do":          {handlers: []http.HandlerFunc{refuse(501, ""), good}, words: "501 Not Implemented"},
+		"429, then success":         {handlers: []http.HandlerFunc{refuse(429, ""), good}, slept: seconds(1.25)},
+		"exponential backoff":       {handlers: []http.HandlerFunc{refuse(500, ""), refuse(502, ""), refuse(503, ""), refuse(504, ""), refuse(529, ""), good}, slept: seconds(1.25, 2.5, 5, 10, 20)},
+		"at most 32 seconds":        {handlers: []http.HandlerFunc{refuse(500, "")}, args: []string{"--retries", "8"}, slept: seconds(1.25, 2.5, 5, 10, 20, 40, 40, 40), words: "500 Internal Server Error (9 attempts)"},
+		"five by default":           {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"slow down"}}`)}, slept: seconds(1.25, 2.5, 5, 10, 20), kind: quota, words: "429 Too Many Requests: slow down (6 attempts)"},
+		"none":                      {handlers: []http.HandlerFunc{refuse(503, ""), good}, args: []string{"--retries", "0"}, words: "503 Service Unavailable"},
+		"Retry-After in seconds":    {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "7"), refuse(503, "", "Retry-After", "0"), good}, slept: seconds(7, 0)},
+		"Retry-After as a date":     {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", now.Add(30*time.Second).Format(http.TimeFormat)), refuse(429, "", "Retry-After", now.Add(-time.Hour).Format(http.TimeFormat)), good}, slept: seconds(30, 0)},
+		"Retry-After as nonsense":   {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "soon"), good}, slept: seconds(1.25)},
+		"Retry-After too long":      {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "3600"), good}, kind: quota, words: "retry after 1h0m0s"},
+		"Retry-After overflow":      {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "1e300"), good}, kind: quota, words: "too long to wait"},
+		"a timeout of the server":   {handlers: []http.HandlerFunc{refuse(408, ""), good}, slept: seconds(1.25)},
+		"a broken connection":       {handlers: []http.HandlerFunc{abort, good}, slept: seconds(1.25)},
+		"cut off before its answer": {handlers: []http.HandlerFunc{hangUp(`{"id":"1","choices":[{"delta":{"role":"assistant"}}]}`), good}, slept: seconds(1.25)},
+		"cut off in its answer":     {handlers: []http.HandlerFunc{hangUp(delta("hal")), good}, words: "cut off"},
+		"cut off in thinking":       {handlers: []http.HandlerFunc{hangUp(`{"choices":[{"delta":{"reasoning":"hm"}}]}`), good}, words: "cut off"},
+		"an error of the stream":    {handlers: []http.HandlerFunc{stream(`{"error":{"message":"busy","code":503}}`), good}, slept: seconds(1.25)},
+		"a limit of the stream":     {handlers: []http.HandlerFunc{stream(`{"error":{"message":"slow down","code":"429"}}`), good}, slept: seconds(1.25)},
+		"one in its answer":         {handlers: []http.HandlerFunc{stream(delta("x"), `{"error":{"message":"busy","code":503}}`), good}, words: "busy"},
+		"exhausted quota":           {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"pay","code":"insufficient_quota"}}`), good}, kind: quota, words: "pay"},
+		"501":                       {handlers: []http.HandlerFunc{refuse(501, ""), good}, words: "501 Not Implemented"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := serve(t, c.handlers...)
-			p := converse(t, w, c.args...)
+			p := ask(t, w, c.args...)
 			if c.words == "" {
-				p.answers(t, "hi")
+				p.wantAnswer(t, "hi")
 			} else {
-				p.fails(t, c.kind, c.words)
+				p.wantFailure(t, c.kind, c.words)
 			}
-			if !slices.Equal(p.slept, c.slept) || w.asked() != len(c.slept)+1 {
-				t.Errorf("it waited %v and asked %d times, want %v", p.slept, w.asked(), c.slept)
+			if !slices.Equal(p.slept, c.slept) || w.count() != len(c.slept)+1 {
+				t.Errorf("it waited %v and sent %d requests, want waits of %v", p.slept, w.count(), c.slept)
 			}
 			for i, l := range p.of("retry") {
 				if l.Attempt != i+1 || l.MaxAttempts < l.Attempt || l.Text == "" || l.WaitSeconds == nil || *l.WaitSeconds != c.slept[i].Seconds() {
@@ -72,7 +72,7 @@ func TestRetries(t *testing.T) {
 				}
 			}
 			if n := len(p.of("retry")); n != len(c.slept) {
-				t.Errorf("%d lines of retries", n)
+				t.Errorf("%d retry lines", n)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestRetries(t *testing.T) {
 
 func abort(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-func TestJitterIsHalfAtMost(t *testing.T) {
+func TestJitterIsAtMostHalf(t *testing.T) {
 	t.Parallel()
 	c := realClock()
 	for range 100 {
@@ -90,7 +90,7 @@ func TestJitterIsHalfAtMost(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrorStatus(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status int
@@ -98,32 +98,31 @@ func TestRefusals(t *testing.T) {
 		kind   class
 		words  string
 	}{
-		"no key":                 {401, `{"error":{"message":"Invalid API key","type":"invalid_request_error","code":"invalid_api_key"}}`, authentication, "401 Unauthorized: Invalid API key"},
-		"forbidden":              {403, `{"detail":"not for you"}`, authentication, "403 Forbidden: not for you"},
-		"no credits":             {403, `{"code":"denied","error":"Your team has no credits"}`, quota, "no credits"},
-		"to be paid":             {402, ``, quota, "402 Payment Required"},
-		"a wrong key as a fault": {400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xx"}`, authentication, "Incorrect API key"},
-		"another fault":          {400, `{"error":{"message":"no such model","code":400}}`, "", "400 Bad Request: no such model"},
-		"nowhere":                {404, `page not found`, "", "404 Not Found: page not found"},
-		"words at the top":       {422, `{"object":"error","message":"too long","code":42}`, "", "too long"},
-		"a list":                 {422, `{"detail":[{"msg":"missing"}]}`, "", `[{"msg":"missing"}]`},
-		"numbers":                {418, `[1, 2]`, "", "[1, 2]"},
-		"control characters":     {400, "a\x1b[31mb\r\nc\u202e", "", "a [31mb c"},
-		"a long text":            {400, strings.Repeat("ü", 100_000), "", "ü …"},
+		"no key":               {401, `{"error":{"message":"Invalid API key","type":"invalid_request_error","code":"invalid_api_key"}}`, authentication, "401 Unauthorized: Invalid API key"},
+		"forbidden":            {403, `{"detail":"not for you"}`, authentication, "403 Forbidden: not for you"},
+		"no credits":           {403, `{"code":"denied","error":"Your team has no credits"}`, quota, "no credits"},
+		"payment":              {402, ``, quota, "402 Payment Required"},
+		"invalid key with 400": {400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xx"}`, authentication, "Incorrect API key"},
+		"other error":          {400, `{"error":{"message":"no such model","code":400}}`, "", "400 Bad Request: no such model"},
+		"not found":            {404, `page not found`, "", "404 Not Found: page not found"},
+		"top-level message":    {422, `{"object":"error","message":"too long","code":42}`, "", "too long"},
+		"a list":               {422, `{"detail":[{"msg":"missing"}]}`, "", `[{"msg":"missing"}]`},
+		"numbers":              {418, `[1, 2]`, "", "[1, 2]"},
+		"control characters":   {400, "a\x1b[31mb\r\nc\u202e", "", "a [31mb c"},
+		"a long text":          {400, strings.Repeat("ü", 100_000), "", "ü …"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := serve(t, refuse(c.status, c.body))
-			last := converse(t, w).fails(t, c.kind, c.words)
-			if last.Status != c.status || w.asked() != 1 || len(last.Error) > 2*clipSize {
-				t.Errorf("status %d after %d requests in %d bytes", last.Status, w.asked(), len(last.Error))
+			last := ask(t, w).wantFailure(t, c.kind, c.words)
+			if last.Status != c.status || w.count() != 1 || len(last.Error) > 2*clipSize {
+				t.Errorf("status %d after %d requests in %d bytes", last.Status, w.count(), len(last.Error))
 			}
 		})
 	}
 }
 
-// Of a refusal without end a part is read.
-func TestRefusalWithoutEnd(t *testing.T) {
+func TestEndlessErrorBody(t *testing.T) {
 	t.Parallel()
 	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		refuse(400, "no such ")(w, r)
@@ -133,16 +132,15 @@ func TestRefusalWithoutEnd(t *testing.T) {
 			}
 		}
 	})
-	converse(t, w, "--timeout", "1m").fails(t, "", "400 Bad Request: no such model")
+	ask(t, w, "--timeout", "1m").wantFailure(t, "", "400 Bad Request: no such model")
 }
 
-// A server that does not know what it is asked for about usage is asked without.
-func TestUsageIsNotInsistedOn(t *testing.T) {
+func TestUsageRequestIsDroppedIfRejected(t *testing.T) {
 	t.Parallel()
 	w := serve(t, refuse(400, `{"error":{"message":"Unrecognized request argument supplied: stream_options"}}`), stream(delta("hi"), stop))
-	p := converse(t, w, "--retries", "0")
-	p.answers(t, "hi")
-	if w.asked() != 2 || strings.Contains(w.bodies[1], "stream_options") || len(p.of("retry")) > 0 {
+	p := ask(t, w, "--retries", "0")
+	p.wantAnswer(t, "hi")
+	if w.count() != 2 || strings.Contains(w.bodies[1], "stream_options") || len(p.of("retry")) > 0 {
 		t.Errorf("%q", w.bodies)
 	}
 }
@@ -150,58 +148,58 @@ func TestUsageIsNotInsistedOn(t *testing.T) {
 func TestNoToken(t *testing.T) {
 	t.Parallel()
 	for _, p := range providers {
-		s, err := settle([]string{"--provider", p.name}, func(string) string { return "" })
+		s, err := parseSettings([]string{"--provider", p.name}, func(string) string { return "" })
 		if err != nil {
 			t.Fatal(err)
 		}
 		var text strings.Builder
 		c := newConversation(s, &output{to: &text})
 		c.client.Transport = nowhere{}
-		failed := c.hold(t.Context(), "hello")
-		if last := readLines(t, text.String())[1]; !failed || last.Failure != authentication || !strings.Contains(last.Error, p.tokenEnv) {
+		ok := c.run(t.Context(), "hello")
+		if last := readLines(t, text.String())[1]; ok || last.Failure != authentication || !strings.Contains(last.Error, p.tokenEnv) {
 			t.Errorf("%s: %s", p.name, text.String())
 		}
 	}
-	// One's own server needs none.
+	// Other hosts need no token.
 	w := serve(t, stream(delta("hi"), stop))
-	converseWith(t, w, map[string]string{"OPENAI_API_KEY": ""}, nil).answers(t, "hi")
+	askWith(t, w, map[string]string{"OPENAI_API_KEY": ""}, nil).wantAnswer(t, "hi")
 	if _, ok := w.requests[0].Header["Authorization"]; ok {
-		t.Error("something is sent for a token")
+		t.Error("an Authorization header was sent")
 	}
-	// One of another name.
-	converseWith(t, w, map[string]string{"MINE": "  my-own-token\n"}, nil, "--token-env", "MINE").answers(t, "hi")
+	// From another variable.
+	askWith(t, w, map[string]string{"MINE": "  my-own-token\n"}, nil, "--token-env", "MINE").wantAnswer(t, "hi")
 	if got := w.requests[1].Header.Get("Authorization"); got != "Bearer my-own-token" {
-		t.Errorf("%q is sent for the token", got)
+		t.Errorf("Authorization is %q", got)
 	}
-	converseWith(t, w, nil, nil, "--token-env", "").answers(t, "hi")
+	askWith(t, w, nil, nil, "--token-env", "").wantAnswer(t, "hi")
 	if got := w.requests[2].Header.Get("Authorization"); got != "" {
-		t.Errorf("%q is sent for no token", got)
+		t.Errorf("Authorization is %q, want none", got)
 	}
 }
 
-// nowhere is a network that must not be asked.
+// nowhere is a transport that fails.
 type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("a request was sent")
 }
 
-// The token is in no output, whatever a server sends back.
-func TestTokenIsNeverPrinted(t *testing.T) {
+// The server sends the token back.
+func TestTokenIsMasked(t *testing.T) {
 	t.Parallel()
 	echo := func(r *http.Request) string { return r.Header.Get("Authorization") }
 	for name, handler := range map[string]http.HandlerFunc{
-		"a refusal":  func(w http.ResponseWriter, r *http.Request) { http.Error(w, echo(r), 400) },
-		"a retry":    func(w http.ResponseWriter, r *http.Request) { http.Error(w, echo(r), 500) },
-		"JSON":       func(w http.ResponseWriter, r *http.Request) { refuse(401, `{"error":{"message":"`+echo(r)+`"}}`)(w, r) },
-		"an error":   func(w http.ResponseWriter, r *http.Request) { stream(`{"error":{"message":"`+echo(r)+`"}}`)(w, r) },
-		"no JSON":    func(w http.ResponseWriter, r *http.Request) { stream(echo(r), echo(r))(w, r) },
-		"a page":     func(w http.ResponseWriter, r *http.Request) { raw("x/"+echo(r), echo(r))(w, r) },
-		"the answer": func(w http.ResponseWriter, r *http.Request) { stream(delta(echo(r)), stop)(w, r) },
+		"a refusal":    func(w http.ResponseWriter, r *http.Request) { http.Error(w, echo(r), 400) },
+		"a retry":      func(w http.ResponseWriter, r *http.Request) { http.Error(w, echo(r), 500) },
+		"JSON":         func(w http.ResponseWriter, r *http.Request) { refuse(401, `{"error":{"message":"`+echo(r)+`"}}`)(w, r) },
+		"an error":     func(w http.ResponseWriter, r *http.Request) { stream(`{"error":{"message":"`+echo(r)+`"}}`)(w, r) },
+		"invalid JSON": func(w http.ResponseWriter, r *http.Request) { stream(echo(r), echo(r))(w, r) },
+		"a page":       func(w http.ResponseWriter, r *http.Request) { raw("x/"+echo(r), echo(r))(w, r) },
+		"the answer":   func(w http.ResponseWriter, r *http.Request) { stream(delta(echo(r)), stop)(w, r) },
 		"the model": func(w http.ResponseWriter, r *http.Request) {
 			stream(`{"model":"`+echo(r)+`"}`, delta("x"), stop)(w, r)
 		},
-		"thoughts": func(w http.ResponseWriter, r *http.Request) {
+		"thinking": func(w http.ResponseWriter, r *http.Request) {
 			stream(`{"choices":[{"delta":{"reasoning":"`+echo(r)+`"}}]}`, delta("x"), stop)(w, r)
 		},
 		"the sources": func(w http.ResponseWriter, r *http.Request) {
@@ -210,13 +208,13 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 		"the reason": func(w http.ResponseWriter, r *http.Request) {
 			stream(delta("x"), `{"choices":[{"finish_reason":"`+echo(r)+`"}]}`)(w, r)
 		},
-		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://elsewhere.invalid/"+token, http.StatusTemporaryRedirect)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := converse(t, serve(t, handler), "--retries", "1")
+			p := ask(t, serve(t, handler), "--retries", "1")
 			p.result(t)
 			if strings.Contains(p.raw, token) || !strings.Contains(p.raw, "***") {
 				t.Errorf("the output is\n%s", p.raw)
@@ -225,8 +223,8 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 	}
 }
 
-// Where a long text is cut, no part of the token is left, wherever it is cut.
-func TestNoPartOfATokenIsPrinted(t *testing.T) {
+// The text is truncated within the token.
+func TestTruncatedTokenIsMasked(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", clipSize-len(token)/2)
 	for name, handler := range map[string]http.HandlerFunc{
@@ -234,18 +232,18 @@ func TestNoPartOfATokenIsPrinted(t *testing.T) {
 		"a refusal in JSON": refuse(400, `{"error":{"message":"`+long+token+`"}}`),
 		"an error":          stream(`{"error":{"message":"` + long + token + `"}}`),
 		"an event":          raw("text/event-stream", "event: error\ndata: "+long+token+"\n\n"),
-		"no JSON":           stream(long+token, stop),
+		"invalid JSON":      stream(long+token, stop),
 		"a document":        raw("application/json", long+token),
 		"another document":  raw("application/json", `{"message":"`+long+token+`"}`),
-		"a kind":            raw(long+token, "x"),
+		"the type":          raw(long+token, "x"),
 		"the model":         stream(`{"id":"`+long+token+`","model":"`+long+token+`"}`, delta("x"), stop),
 		"the sources":       stream(`{"citations":["`+long+token+`"]}`, delta("x"), stop),
 		"the reason":        stream(delta("x"), `{"choices":[{"finish_reason":"`+long+token+`"}]}`),
-		"elsewhere":         refuse(307, "", "Location", "http://elsewhere.invalid/"+long[:clipSize-len(token)/2-len("to http://elsewhere.invalid/")]+token),
+		"a redirect":        refuse(307, "", "Location", "http://elsewhere.invalid/"+long[:clipSize-len(token)/2-len("to http://elsewhere.invalid/")]+token),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := converse(t, serve(t, handler), "--retries", "0")
+			p := ask(t, serve(t, handler), "--retries", "0")
 			p.result(t)
 			if strings.Contains(p.raw, token[:4]) || !strings.Contains(p.raw, "x***") {
 				t.Errorf("the output is\n%s", p.raw)
@@ -254,18 +252,18 @@ func TestNoPartOfATokenIsPrinted(t *testing.T) {
 	}
 }
 
-// A key can be in the query of an address, which no text shows.
-func TestQueryIsSentButNotShown(t *testing.T) {
+// A query can contain a key.
+func TestQueryIsSentButNotPrinted(t *testing.T) {
 	t.Parallel()
 	w := serve(t, stream(delta("hi"), stop))
-	p := converse(t, w, "--base-url", w.URL+"/openai/deployments/d?api-version=1&key=0123456789")
-	p.answers(t, "hi")
+	p := ask(t, w, "--base-url", w.URL+"/openai/deployments/d?api-version=1&key=0123456789")
+	p.wantAnswer(t, "hi")
 	if r := w.requests[0]; r.URL.Path != "/openai/deployments/d/chat/completions" || r.URL.Query().Get("key") != "0123456789" {
-		t.Errorf("%s was asked", r.URL)
+		t.Errorf("the request went to %s", r.URL)
 	}
 	w.Close()
-	gone := converse(t, w, "--base-url", w.URL+"/?key=0123456789", "--retries", "1")
-	gone.fails(t, "", "cannot be reached", "(asked 2 times)")
+	gone := ask(t, w, "--base-url", w.URL+"/?key=0123456789", "--retries", "1")
+	gone.wantFailure(t, "", "cannot reach the server", "(2 attempts)")
 	for _, text := range []string{p.raw, gone.raw} {
 		if strings.Contains(text, "0123456789") {
 			t.Errorf("the output is\n%s", text)
@@ -273,7 +271,7 @@ func TestQueryIsSentButNotShown(t *testing.T) {
 	}
 }
 
-func TestRedirections(t *testing.T) {
+func TestRedirects(t *testing.T) {
 	t.Parallel()
 	other := serve(t, stream(delta("stolen"), stop))
 	to := func(address string, status int) http.HandlerFunc {
@@ -285,46 +283,46 @@ func TestRedirections(t *testing.T) {
 		words    string
 	}{
 		"on the same host":     {[]http.HandlerFunc{to("/elsewhere", 307), to("/further", 308), good}, ""},
-		"to another port":      {[]http.HandlerFunc{to(other.URL+"/?secret=1", 307), good}, other.URL + "/, where neither prompt nor token is sent"},
+		"to another port":      {[]http.HandlerFunc{to(other.URL+"/?secret=1", 307), good}, other.URL + "/, which gets neither prompt nor token"},
 		"as another method":    {[]http.HandlerFunc{to("/elsewhere", 302), good}, "without the prompt"},
 		"to another host, 301": {[]http.HandlerFunc{to(other.URL, 301), good}, "neither prompt nor token"},
 		"by another scheme": {[]http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://"+r.Host+"/", http.StatusTemporaryRedirect)
 		}, good}, "neither prompt nor token"},
-		"for ever":              {[]http.HandlerFunc{to("/again", 307)}, "more than 5 addresses"},
-		"without saying where":  {[]http.HandlerFunc{refuse(307, "")}, "307"},
-		"to what is no address": {[]http.HandlerFunc{refuse(307, "", "Location", "http://[")}, ""},
+		"endless":               {[]http.HandlerFunc{to("/again", 307)}, "more than 5 times"},
+		"without an address":    {[]http.HandlerFunc{refuse(307, "")}, "307"},
+		"to an invalid address": {[]http.HandlerFunc{refuse(307, "", "Location", "http://[")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := serve(t, c.handlers...)
-			p := converse(t, w, "--retries", "0")
+			p := ask(t, w, "--retries", "0")
 			switch {
-			case name == "to what is no address":
-				p.fails(t, "")
+			case name == "to an invalid address":
+				p.wantFailure(t, "")
 			case c.words == "":
-				p.answers(t, "hi")
+				p.wantAnswer(t, "hi")
 				last := len(w.requests) - 1
 				if got := w.requests[last].Header.Get("Authorization"); got != "Bearer "+token || w.bodies[last] != w.bodies[0] {
-					t.Errorf("%q and %q arrive", got, w.bodies[last])
+					t.Errorf("the server got the token %q and the body %q", got, w.bodies[last])
 				}
 			default:
-				p.fails(t, "", c.words)
+				p.wantFailure(t, "", c.words)
 			}
 		})
 	}
 	t.Cleanup(func() {
-		if other.asked() > 0 {
-			t.Error("another host was asked")
+		if other.count() > 0 {
+			t.Error("another host got a request")
 		}
 	})
 }
 
-func TestSilence(t *testing.T) {
+func TestIdleTimeout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		begin string
-		ready bool // the headers are sent
+		ready bool // send the headers
 		want  string
 	}{
 		"before the headers": {"", false, ""},
@@ -340,17 +338,17 @@ func TestSilence(t *testing.T) {
 				}
 				<-r.Context().Done()
 			})
-			p := converse(t, w, "--idle-timeout", "100ms")
-			p.fails(t, "", "silent for too long", "100ms")
-			if w.asked() != 1 || p.text("text") != c.want {
-				t.Errorf("asked %d times, the answer is %q", w.asked(), p.text("text"))
+			p := ask(t, w, "--idle-timeout", "100ms")
+			p.wantFailure(t, "", "sent nothing for too long", "100ms")
+			if w.count() != 1 || p.text("text") != c.want {
+				t.Errorf("%d requests, the answer is %q", w.count(), p.text("text"))
 			}
 		})
 	}
 }
 
-// The limit in all holds, whatever is heard.
-func TestLimitInAll(t *testing.T) {
+// The server sends data all the time.
+func TestTimeout(t *testing.T) {
 	t.Parallel()
 	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -360,18 +358,17 @@ func TestLimitInAll(t *testing.T) {
 			<-tick.C
 		}
 	})
-	converse(t, w, "--timeout", "300ms", "--idle-timeout", "1m").fails(t, "", "no whole answer in time", "300ms")
-	// Nor is there a wait that ends after it.
+	ask(t, w, "--timeout", "300ms", "--idle-timeout", "1m").wantFailure(t, "", "not complete in time", "300ms")
+	// A wait that would end after the timeout is not begun.
 	busy := serve(t, refuse(503, "", "Retry-After", "60"))
-	p := converseWith(t, busy, nil, func(c *conversation) { c.clock.now = time.Now }, "--timeout", "30s")
-	p.fails(t, "", "too long to wait")
+	p := askWith(t, busy, nil, func(c *conversation) { c.clock.now = time.Now }, "--timeout", "30s")
+	p.wantFailure(t, "", "too long to wait")
 	if len(p.slept) > 0 {
 		t.Errorf("it waited %v", p.slept)
 	}
 }
 
-// The limit counts while the next attempt is waited for.
-func TestSleepEnds(t *testing.T) {
+func TestSleepIsCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errTotal)
@@ -383,62 +380,62 @@ func TestSleepEnds(t *testing.T) {
 	}
 }
 
-func TestTokenInTheClear(t *testing.T) {
+func TestUnencryptedTokenWarns(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{
 		"http://192.168.1.7:8080/v1": true, "http://models.example": true, "https://models.example": false,
 		"http://127.0.0.1:1": false, "http://[::1]:1": false, "http://localhost:1": false,
 	} {
-		s, err := settle([]string{"--base-url", address, "--retries", "0"}, func(string) string { return token })
+		s, err := parseSettings([]string{"--base-url", address, "--retries", "0"}, func(string) string { return token })
 		if err != nil {
 			t.Fatal(err)
 		}
 		var text strings.Builder
 		c := newConversation(s, &output{to: &text})
 		c.client.Transport = nowhere{}
-		c.hold(t.Context(), "hello")
+		c.run(t.Context(), "hello")
 		if got := strings.Contains(text.String(), `"type":"warning"`); got != want {
 			t.Errorf("%s: %s", address, text.String())
 		}
 	}
 }
 
-// A proxy of the environment counts; a certificate that is not trusted is no
-// reason to try again.
+// The environment configures the proxy, and an untrusted certificate is not
+// retried.
 func TestProxyAndCertificates(t *testing.T) {
 	t.Parallel()
 	if c := newClient(); c.Transport.(*http.Transport).Proxy == nil {
-		t.Error("no proxy is asked for")
+		t.Error("the client uses no proxy")
 	}
 	server := httptest.NewUnstartedServer(stream(delta("hi"), stop))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	defer server.Close()
-	w := &world{Server: server}
-	p := converse(t, w)
-	p.fails(t, "", "cannot be reached", "certificate")
+	w := &testServer{Server: server}
+	p := ask(t, w)
+	p.wantFailure(t, "", "cannot reach the server", "certificate")
 	if len(p.slept) > 0 {
 		t.Errorf("it waited %v", p.slept)
 	}
 }
 
-func TestPromptThatIsNoUTF8(t *testing.T) {
+func TestInvalidUTF8InPrompt(t *testing.T) {
 	t.Parallel()
 	w := serve(t, stream(delta("hi"), stop))
-	s, err := settle([]string{"--base-url", w.URL}, func(string) string { return "" })
+	s, err := parseSettings([]string{"--base-url", w.URL}, func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if newConversation(s, &output{to: &text}).hold(t.Context(), "a\xffb") || !strings.Contains(text.String(), `"warning"`) {
+	if !newConversation(s, &output{to: &text}).run(t.Context(), "a\xffb") || !strings.Contains(text.String(), `"warning"`) {
 		t.Error(text.String())
 	}
 	if !strings.Contains(w.bodies[0], `"a\ufffdb"`) {
-		t.Errorf("%s is sent", w.bodies[0])
+		t.Errorf("the body is %s", w.bodies[0])
 	}
 }
 
-func TestNoSuchHost(t *testing.T) {
+func TestIsTransient(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		&net.DNSError{IsNotFound: true}:  false,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"unicode"
 )
 
-// class is what kind of failure it was; empty is any other.
+// class is the class of a failure; "" is any other.
 type class string
 
 const (
@@ -21,40 +22,39 @@ const (
 	quota          class = "quota"
 )
 
-// A failure says why there is no answer.
+// A failure is the reason why there is no answer.
 type failure struct {
 	text   string
 	class  class
-	status int // of HTTP, where that says it
-	// again says that the same request can succeed later, after at least the
-	// time in after.
-	again bool
-	after time.Duration
+	status int // of the HTTP response, if it is the failure
+	// transient: the same request may succeed later, after at least the time in
+	// after, or useBackoff.
+	transient bool
+	after     time.Duration
 }
 
-// errorBodySize is as much of the body of a refusal as is read, in bytes.
-const errorBodySize = 16 << 10
+// maxErrorBody is how much of the body of an error response is read, in bytes.
+const maxErrorBody = 16 << 10
 
-// refused returns the failure that a response which is no answer stands for.
+// refused returns the failure of a response with an error status.
 func refused(response *http.Response, now time.Time, out *output) *failure {
-	body, _ := io.ReadAll(io.LimitReader(response.Body, errorBodySize)) // what there is of it is enough
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // part of it is enough
 	text, code := explain(body, response.Header.Get("Content-Type"), out)
 	status := response.StatusCode
 	f := &failure{
-		text:   fmt.Sprintf("the server answers %d %s", status, http.StatusText(status)),
-		status: status,
-		class:  classify(status, code, text),
+		text:      strings.TrimSpace(fmt.Sprintf("the server returned %d %s", status, http.StatusText(status))),
+		status:    status,
+		class:     classify(status, code, text),
+		transient: isTemporary(status) && !isExhausted(code, text),
+		after:     retryAfter(response.Header.Get("Retry-After"), now),
 	}
-	f.text = strings.TrimSpace(f.text)
 	if text != "" {
 		f.text += ": " + text
 	}
-	f.again = isTemporary(status) && !isSpent(code, text)
-	f.after = retryAfter(response.Header.Get("Retry-After"), now)
 	return f
 }
 
-// isTemporary reports whether a request with this answer can succeed later.
+// isTemporary reports whether a request with this status may succeed later.
 func isTemporary(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -65,13 +65,13 @@ func isTemporary(status int) bool {
 	return status >= 500 && status < 600
 }
 
-// isSpent reports whether what is used up does not come back by waiting.
-func isSpent(code, text string) bool {
+// isExhausted reports whether the error is a quota that waiting does not renew.
+func isExhausted(code, text string) bool {
 	return code == "insufficient_quota" || strings.Contains(strings.ToLower(text), "billing")
 }
 
-// classify reads the class of a failure from its status, which is 0 where there is
-// none, its code and its text.
+// classify returns the class of an error with an HTTP status, or 0, and the code and
+// text of the server.
 func classify(status int, code, text string) class {
 	text = strings.ToLower(text)
 	has := func(words ...string) bool {
@@ -98,22 +98,22 @@ func classify(status int, code, text string) class {
 	return ""
 }
 
-// clipSize bounds what is quoted of a server, in bytes.
+// clipSize bounds a quotation of the server, in bytes.
 const clipSize = 1000
 
-// explain returns what a body says went wrong, on one line, and the word for it.
+// explain returns the error in the body of a response as one line, and its code.
 func explain(body []byte, contentType string, out *output) (text, code string) {
 	if text, code = readError(body, out); text != "" || code != "" {
 		return text, code
 	}
 	if kind, _, _ := mime.ParseMediaType(contentType); kind == "text/html" {
-		return "a page of HTML", ""
+		return "an HTML page", ""
 	}
 	return out.clip(string(body)), ""
 }
 
-// readError reads the forms in which servers say that something went wrong: an
-// object or a text in "error", or the words at the top.
+// readError returns the error in a JSON body: an object or string in "error", or
+// members of the body itself.
 func readError(body []byte, out *output) (text, code string) {
 	var e struct {
 		Error   json.RawMessage `json:"error"`
@@ -121,7 +121,7 @@ func readError(body []byte, out *output) (text, code string) {
 		Detail  json.RawMessage `json:"detail"`
 		Code    json.RawMessage `json:"code"`
 	}
-	if !readable(json.Unmarshal(body, &e)) {
+	if !isUsable(json.Unmarshal(body, &e)) {
 		return "", ""
 	}
 	var inner struct {
@@ -129,48 +129,31 @@ func readError(body []byte, out *output) (text, code string) {
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
 	}
-	if json.Unmarshal(e.Error, &text) != nil && readable(json.Unmarshal(e.Error, &inner)) {
-		text, code = inner.Message, word(inner.Code)
-		if code == "" {
-			code = inner.Type
-		}
+	if json.Unmarshal(e.Error, &text) != nil && isUsable(json.Unmarshal(e.Error, &inner)) {
+		text, code = inner.Message, cmp.Or(toText(inner.Code), inner.Type)
 	}
-	if code == "" {
-		code = word(e.Code)
-	}
-	if text == "" {
-		text = e.Message
-	}
-	if text == "" {
-		text = word(e.Detail)
-	}
-	if text == "" {
-		text = code
-	}
+	code = cmp.Or(code, toText(e.Code))
+	text = cmp.Or(text, e.Message, toText(e.Detail), code)
 	return out.clip(text), out.clip(code)
 }
 
-// readable reports whether err is nil or says of a member alone that it is not
-// what it should be; the others have been read then.
-func readable(err error) bool {
-	var wrong *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &wrong) && wrong.Field != ""
+// isUsable reports whether err, of json.Unmarshal, is nil or concerns the type of
+// single members only. The other members are set then.
+func isUsable(err error) bool {
+	var mismatch *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &mismatch) && mismatch.Field != ""
 }
 
-// word returns a text or number as text.
-func word(raw json.RawMessage) string {
+// toText returns a JSON string unquoted and any other value as it is, null as "".
+func toText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text
 	}
-	if text = string(raw); text == "null" {
-		return ""
-	}
-	return text
+	return string(raw)
 }
 
-// clip returns text on one line, without what is not for the eye, and cut where
-// it is long.
+// clip returns text as one line of printable characters, truncated at clipSize.
 func clip(text string) string {
 	cut := len(text) > clipSize
 	if cut {
@@ -183,14 +166,14 @@ func clip(text string) string {
 	return text
 }
 
-// unreachable returns the failure that an error of a request stands for.
+// unreachable returns the failure of a request that got no response.
 func unreachable(err error, out *output) *failure {
-	var sent *url.Error
-	if errors.As(err, &sent) {
-		err = sent.Err // its own text has the whole address
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err // without the address, which may contain a key
 	}
-	if elsewhere := (*redirection)(nil); errors.As(err, &elsewhere) {
-		return &failure{text: "the server redirects the request: it leads " + out.clip(elsewhere.to) + elsewhere.words}
+	if redirect := (*redirectError)(nil); errors.As(err, &redirect) {
+		return &failure{text: "the server redirects the request " + out.clip(redirect.to) + redirect.reason}
 	}
-	return &failure{text: "the server cannot be reached: " + out.clip(err.Error()), again: isTransient(err), after: notNamed}
+	return &failure{text: "cannot reach the server: " + out.clip(err.Error()), transient: isTransient(err), after: useBackoff}
 }

@@ -15,9 +15,9 @@ func decode(t *testing.T, text string, to any) {
 	}
 }
 
-// FuzzStream holds the reader to what it promises of any stream: it ends, what
-// it writes is lines of JSON, the answer is what was said line by line, it does
-// not matter how the stream is cut into reads, and an answer was said to be over.
+// FuzzStream checks for any stream that reading ends, that the output is lines of
+// JSON, that their text is the answer, that the sizes of reads do not matter, and
+// that a success had an end marker.
 func FuzzStream(f *testing.F) {
 	for _, seed := range []string{
 		"data: " + delta("hi") + "\n\ndata: " + stop + "\n\ndata: [DONE]\n\n",
@@ -34,7 +34,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, cumulative bool) {
 		if len(text) > 4<<10 {
-			t.Skip("what is long is as good in pieces")
+			t.Skip("too long")
 		}
 		read := func(byByte bool) (string, *failure) {
 			var out bytes.Buffer
@@ -47,9 +47,9 @@ func FuzzStream(f *testing.F) {
 				failed = a.readStream(r)
 			}
 			if failed == nil {
-				a.end()
-				if !a.done && a.finish == "" {
-					t.Error("an answer that was not said to be over is a success")
+				a.finish()
+				if !a.done && a.finishReason == "" {
+					t.Error("success without an end marker")
 				}
 			}
 			var said strings.Builder
@@ -60,10 +60,10 @@ func FuzzStream(f *testing.F) {
 				}
 			}
 			if said.String() != strings.ToValidUTF8(a.text.String(), "\ufffd") {
-				t.Errorf("%q was said of %q", said.String(), a.text.String())
+				t.Errorf("the lines have %q, the answer is %q", said.String(), a.text.String())
 			}
 			if failed == nil && lines[len(lines)-1].Text != said.String() {
-				t.Errorf("the result is %q of %q", lines[len(lines)-1].Text, said.String())
+				t.Errorf("the result is %q, want %q", lines[len(lines)-1].Text, said.String())
 			}
 			return out.String(), failed
 		}

@@ -1,70 +1,71 @@
-// Command bus-agent-rest is an agent for a model behind an HTTP interface: it
-// reads a prompt from standard input, asks an OpenAI-compatible chat/completions
-// endpoint, and writes what comes as lines of JSON on standard output. It has no
-// tools: it reads no file and runs nothing.
+// Command bus-agent-rest sends a prompt to an OpenAI-compatible chat/completions
+// endpoint and streams the answer as lines of JSON. It reads the prompt from
+// standard input and writes to standard output. It has no tools: it reads no files
+// and runs no programs.
 //
-//	bus-agent-rest --provider perplexity|xai|openai [flags] < prompt
+//	bus-agent-rest [--provider openai|perplexity|xai] [flags] < prompt
 //
-// openai stands for any endpoint of that kind, a model server on this machine
-// included. The flags:
+// The provider openai covers any compatible endpoint, such as a model server on
+// the local machine. The flags:
 //
-//	--provider NAME      perplexity, xai or openai, which is the default
-//	--base-url URL       the endpoint, or the address it is at
+//	--provider NAME      openai (default), perplexity or xai
+//	--base-url URL       the endpoint, its parent path or its host
 //	--model NAME         the model
-//	--token-env NAME     the variable that holds the token; empty is no token
-//	--idle-timeout TIME  the longest silence of the server; 0 is any
-//	--timeout TIME       the longest time in all; 0 is any
-//	--retries N          how often a request is tried again
-//	--access WORD        what the caller allows, read or write; only written down
+//	--token-env NAME     the variable that holds the token; empty sends none
+//	--idle-timeout TIME  how long the server may send nothing; 0 is no limit
+//	--timeout TIME       how long the whole run may take; 0 is no limit
+//	--retries N          how often to repeat a failed request, 0 to 100 (default 5)
+//	--access ACCESS      read or write (default); reported in the output only
 //	--version, --help
 //
 // # Environment
 //
-// The token comes from the environment alone, never from a flag or file:
-// PERPLEXITY_API_KEY, XAI_API_KEY or OPENAI_API_KEY. A local server needs none.
-// What no flag says is taken from the first of these that is set:
+// The token is read from the environment only: PERPLEXITY_API_KEY, XAI_API_KEY or
+// OPENAI_API_KEY. It is optional, except at the provider's default host. Without
+// the flag, the base URL and the model come from the first of these that is set:
 //
+//	openai      OPENAI_BASE_URL, OPENAI_API_BASE; OPENAI_MODEL
 //	perplexity  PERPLEXITY_BASE_URL; PERPLEXITY_MODEL
 //	xai         XAI_API_ENDPOINT, XAI_BASE_URL, XAI_API_BASE; XAI_MODEL
-//	openai      OPENAI_BASE_URL, OPENAI_API_BASE; OPENAI_MODEL
 //
-// HTTPS_PROXY, HTTP_PROXY and NO_PROXY count as usual.
+// HTTPS_PROXY, HTTP_PROXY and NO_PROXY have their usual meaning.
 //
 // # Output
 //
-// Each line is an object with a "type". Members that have nothing to say are left
-// out, and a reader ignores types and members it does not know.
+// Each line is a JSON object with a "type". Empty members are omitted. Readers
+// should ignore unknown types and members.
 //
 //	{"type":"start","agent":"bus-agent-rest","provider":P,"model":M,"access":A,"endpoint":URL}
-//	{"type":"answer","id":ID,"model":M}          the server answers; M is the model it names
-//	{"type":"thinking","text":T}                 T continues what the model thinks
-//	{"type":"text","text":T}                     T continues the answer
+//	{"type":"answer","id":ID,"model":M}          the server began to answer with model M
+//	{"type":"thinking","text":T}                 the next part of the model's thinking
+//	{"type":"text","text":T}                     the next part of the answer
 //	{"type":"retry","text":WHY,"attempt":N,"max_attempts":N,"wait_seconds":S,"status":N,"failure":F}
 //	{"type":"warning","text":T}
 //	{"type":"usage","input":N,"cached":N,"output":N,"reasoning":N,"cost_usd":X}
 //	{"type":"result","text":T,"citations":[URL],"finish_reason":R}
 //	{"type":"result","error":WHY,"failure":F,"status":N}
 //
-// start is the first line and result the last. A result with "error" is a failure
-// and any other a success; F is "authentication", "quota" or left out. The text of
-// a result is the whole answer, unless that has more than 1 MiB. Where the server
-// names its sources, the answer ends with a list of them, numbered from 1.
+// The first line is start and the last is result. A result with "error" is a
+// failure, any other is a success; F is "authentication", "quota" or omitted. The
+// text of a result is the whole answer; it is omitted if longer than 1 MiB. If the
+// server names its sources, the answer ends with a list of them, numbered from 1.
 //
-// The exit code is 0 after a success, 1 after a failure, and 2 with a message on
-// standard error, without any line, when the flags, the environment or the prompt
-// are wrong.
+// The exit code is 0 on success and 1 on failure. It is 2 if the flags, the
+// environment or the prompt are invalid; then standard error has the reason, and
+// standard output is empty.
 //
 // # Failures
 //
-// A stream that ends before the server says that the answer is over, and an
-// answer that was cut by a limit of tokens or by a filter, are failures. 408, 429,
-// 5xx and a broken connection are tried again until something of the answer has
-// arrived, after the time that Retry-After names, else after 1, 2, 4 … 32 seconds
-// and up to half as much again. A redirection is followed to the same host only,
-// so that prompt and token go nowhere else.
+// A stream that ends without an end marker is a failure, and so is an answer cut
+// by a token limit or a content filter. Status 408, 429, 5xx and network errors
+// are retried until part of the answer has arrived, after the time in Retry-After
+// or else 1, 2, 4 … 32 seconds plus up to 50% jitter. A Retry-After of more than
+// two minutes is a failure. Redirects are followed within the same host only, so
+// prompt and token are never sent to another one.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -89,36 +90,32 @@ const (
 var version string
 
 func main() {
-	// Until the prompt is read nothing is lost by a signal.
-	prompt := func() (string, error) {
-		text, err := io.ReadAll(os.Stdin)
-		return string(text), err
-	}
-	os.Exit(run(untilSignal, os.Args[1:], os.Getenv, prompt, os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// patience is how long a reader of standard output may hold up the end.
-const patience = time.Second
+// exitGrace is how long the program may take to write its last lines after a signal.
+const exitGrace = time.Second
 
-// untilSignal returns a context that ends at a signal, and the program soon after
-// it, whatever it waits for.
+// untilSignal returns a context that is canceled by SIGTERM, SIGINT or SIGHUP. The
+// program exits within exitGrace of the signal, even if standard output is blocked.
 func untilSignal() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	context.AfterFunc(ctx, func() {
 		stop()
-		time.AfterFunc(patience, func() { os.Exit(exitFailure) })
+		time.AfterFunc(exitGrace, func() { os.Exit(exitFailure) })
 	})
 	return ctx, stop
 }
 
-// run is the program.
-func run(begin func() (context.Context, context.CancelFunc), args []string, getenv func(string) string,
-	readPrompt func() (string, error), stdout, stderr io.Writer) int {
-	wrong := func(err error) int {
+// run is main with its environment as arguments. It calls newContext once the
+// prompt has been read: until then, a signal simply kills the program.
+func run(newContext func() (context.Context, context.CancelFunc), args []string, getenv func(string) string,
+	stdin io.Reader, stdout, stderr io.Writer) int {
+	usageError := func(err error) int {
 		fmt.Fprintf(stderr, "bus-agent-rest: %v; nothing was sent\n", err)
 		return exitUsage
 	}
-	s, err := settle(args, getenv)
+	s, err := parseSettings(args, getenv)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, usage())
@@ -127,26 +124,25 @@ func run(begin func() (context.Context, context.CancelFunc), args []string, gete
 		fmt.Fprintln(stdout, "bus-agent-rest", programVersion())
 		return exitSuccess
 	case err != nil:
-		return wrong(err)
+		return usageError(err)
 	}
-	prompt, err := readPrompt()
+	prompt, err := io.ReadAll(stdin)
 	switch {
 	case err != nil:
-		return wrong(fmt.Errorf("standard input cannot be read: %w", err))
-	case strings.TrimSpace(prompt) == "":
-		return wrong(errors.New("standard input holds no prompt"))
+		return usageError(fmt.Errorf("cannot read standard input: %w", err))
+	case len(bytes.TrimSpace(prompt)) == 0:
+		return usageError(errors.New("standard input contains no prompt"))
 	}
-	ctx, stop := begin()
+	ctx, stop := newContext()
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &output{to: stdout, token: s.token, fail: cancel}
-	failed := newConversation(s, out).hold(ctx, prompt)
+	ok := newConversation(s, out).run(ctx, string(prompt))
 	if out.err != nil {
-		fmt.Fprintf(stderr, "bus-agent-rest: standard output cannot be written: %v\n", out.err)
-		return exitFailure
+		fmt.Fprintf(stderr, "bus-agent-rest: cannot write standard output: %v\n", out.err)
 	}
-	if failed {
+	if !ok || out.err != nil {
 		return exitFailure
 	}
 	return exitSuccess

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A line is one line of output. The package comment says which members a type
-// has.
+// A line is one line of output. The package comment lists the members of each type.
 type line struct {
 	Type string `json:"type"`
 
@@ -29,15 +28,16 @@ type line struct {
 	MaxAttempts int      `json:"max_attempts,omitempty"`
 	WaitSeconds *float64 `json:"wait_seconds,omitempty"`
 
-	*Tokens
+	*Usage
 
 	Error   string `json:"error,omitempty"`
 	Failure class  `json:"failure,omitempty"`
 	Status  int    `json:"status,omitempty"`
 }
 
-// Tokens is what an answer cost.
-type Tokens struct {
+// Usage is the consumption of an answer. It is exported because encoding/json
+// requires that of an embedded pointer.
+type Usage struct {
 	Input     int64    `json:"input"`
 	Cached    int64    `json:"cached"`
 	Output    int64    `json:"output"`
@@ -45,15 +45,15 @@ type Tokens struct {
 	CostUSD   *float64 `json:"cost_usd,omitempty"`
 }
 
-// output writes lines, each with one write. It is used by one goroutine.
+// An output writes lines, each in one call of Write. It is not safe for concurrent
+// use.
 type output struct {
 	to    io.Writer
 	token string
-	// fail is told when a line cannot be written; then none is any more.
+	// fail is called with the first error; later lines are discarded.
 	fail context.CancelCauseFunc
 	err  error
-	// buffer is reused.
-	buffer bytes.Buffer
+	buf  bytes.Buffer // reused
 }
 
 func (o *output) write(l *line) {
@@ -61,42 +61,41 @@ func (o *output) write(l *line) {
 		return
 	}
 	o.mask(l)
-	o.buffer.Reset()
-	encoder := json.NewEncoder(&o.buffer)
+	o.buf.Reset()
+	encoder := json.NewEncoder(&o.buf)
 	encoder.SetEscapeHTML(false)
 	if o.err = encoder.Encode(l); o.err == nil {
-		_, o.err = o.to.Write(o.buffer.Bytes())
+		_, o.err = o.to.Write(o.buf.Bytes())
 	}
 	if o.err != nil {
 		o.fail(o.err)
 	}
 }
 
-// What is shorter is a word that local servers want in place of a token, which an
-// answer may well hold.
+// A token of fewer bytes is not masked: it is a placeholder for a local server, and
+// may well occur in a text. Answers may contain longer ones than errors do.
 const (
-	secretSize = 8
-	answerSize = 16
+	minToken         = 8
+	minTokenInAnswer = 16
 )
 
-// mask takes the token out of what a server may have sent back.
+// mask masks the token in l: a server may have sent it back.
 func (o *output) mask(l *line) {
-	if len(o.token) < secretSize {
-		return
+	size := minToken
+	switch l.Type {
+	case "text", "thinking", "result":
+		size = minTokenInAnswer
 	}
-	hide := func(s *string) { *s = o.hide(*s, secretSize) }
-	hide(&l.Error)
-	if len(o.token) >= answerSize || l.Type != "text" && l.Type != "thinking" && l.Type != "result" {
-		for _, s := range []*string{&l.Text, &l.ID, &l.Model, &l.Endpoint, &l.FinishReason} {
-			hide(s)
-		}
-		for i := range l.Citations {
-			hide(&l.Citations[i])
-		}
+	l.Error = o.hide(l.Error, minToken)
+	for _, s := range []*string{&l.Text, &l.ID, &l.Model, &l.Endpoint, &l.FinishReason} {
+		*s = o.hide(*s, size)
+	}
+	for i, s := range l.Citations {
+		l.Citations[i] = o.hide(s, size)
 	}
 }
 
-// hide returns text without the token, when that has so many bytes.
+// hide masks a token of at least size bytes in text.
 func (o *output) hide(text string, size int) string {
 	if len(o.token) < size {
 		return text
@@ -104,28 +103,27 @@ func (o *output) hide(text string, size int) string {
 	return strings.ReplaceAll(text, o.token, "***")
 }
 
-// clip returns a text for a line, as [clip] does. The token is taken out first: of
-// one that is cut, a part would remain.
-func (o *output) clip(text string) string { return clip(o.hide(text, secretSize)) }
+// clip is [clip] for the text of a server. It masks the token first, because part
+// of a truncated token would remain.
+func (o *output) clip(text string) string { return clip(o.hide(text, minToken)) }
 
-// clipSaid is clip for what belongs to the answer; see answerSize.
-func (o *output) clipSaid(text string) string { return clip(o.hide(text, answerSize)) }
+// clipAnswer is clip for part of an answer.
+func (o *output) clipAnswer(text string) string { return clip(o.hide(text, minTokenInAnswer)) }
 
-// pieceSize bounds the text of one line, in bytes, so that no reader finds a line
-// too long.
-const pieceSize = 1 << 20
+// maxText is the length of the text of one line, in bytes.
+const maxText = 1 << 20
 
-// say writes a text of any length.
-func (o *output) say(kind, text string) {
+// writeText writes text in lines of type kind.
+func (o *output) writeText(kind, text string) {
 	for len(text) > 0 {
-		piece := text
-		if len(piece) > pieceSize {
-			piece = piece[:pieceSize]
-			for len(piece) > pieceSize-utf8.UTFMax && !utf8.RuneStart(text[len(piece)]) {
-				piece = piece[:len(piece)-1]
+		n := len(text)
+		if n > maxText {
+			n = maxText
+			for n > maxText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+				n--
 			}
 		}
-		text = text[len(piece):]
-		o.write(&line{Type: kind, Text: piece})
+		o.write(&line{Type: kind, Text: text[:n]})
+		text = text[n:]
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// program returns the command that runs the program with the server.
-func program(t *testing.T, w *world, prompt string, args ...string) *exec.Cmd {
+// program returns a command that runs the program against w.
+func program(t *testing.T, w *testServer, prompt string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), self, args...)
-	c.Env = []string{play + "=1", "GORACE=atexit_sleep_ms=0", "XAI_API_KEY=" + token, "XAI_BASE_URL=" + w.URL}
+	c.Env = []string{runMain + "=1", "GORACE=atexit_sleep_ms=0", "XAI_API_KEY=" + token, "XAI_BASE_URL=" + w.URL}
 	c.Stdin = strings.NewReader(prompt)
 	return c
 }
@@ -51,8 +51,8 @@ func TestProgram(t *testing.T) {
 		out, errOut  string
 	}{
 		{"an answer", prompt, []string{"--provider=xai"}, exitSuccess, `{"type":"result","text":"hi","finish_reason":"stop"}` + "\n", ""},
-		{"a failure", "hi", []string{"--provider=xai"}, exitFailure, `{"type":"result","error":"the server answers 401 Unauthorized: no","failure":"authentication","status":401}` + "\n", ""},
-		{"no prompt", " \n", []string{"--provider=xai"}, exitUsage, "", "no prompt; nothing was sent"},
+		{"a failure", "hi", []string{"--provider=xai"}, exitFailure, `{"type":"result","error":"the server returned 401 Unauthorized: no","failure":"authentication","status":401}` + "\n", ""},
+		{"no prompt", " \n", []string{"--provider=xai"}, exitUsage, "", "contains no prompt; nothing was sent"},
 		{"a wrong flag", "hi", []string{"--provider=x"}, exitUsage, "", "unknown provider"},
 		{"help", "", []string{"--help"}, exitSuccess, "XAI_API_KEY", ""},
 		{"version", "", []string{"--version"}, exitSuccess, "bus-agent-rest 0.0.0-devel\n", ""},
@@ -66,19 +66,19 @@ func TestProgram(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s\n%s", c.name, code, out, stderr.String())
 		}
 	}
-	if w.asked() != 2 {
-		t.Errorf("the server was asked %d times", w.asked())
+	if w.count() != 2 {
+		t.Errorf("the server got %d requests", w.count())
 	}
 	var sent struct{ Messages []message }
 	decode(t, w.bodies[0], &sent)
 	if len(sent.Messages) != 1 || sent.Messages[0].Content != prompt {
-		t.Errorf("%d messages arrive, %.80q", len(sent.Messages), sent.Messages[0].Content)
+		t.Errorf("the server got %d messages, %.80q", len(sent.Messages), sent.Messages[0].Content)
 	}
 }
 
-// A signal ends it at once, while it waits for a server and while nobody reads
-// what it writes.
-func TestSignalEndsIt(t *testing.T) {
+// A signal ends the program while it waits for a server and while standard output
+// is blocked.
+func TestSignal(t *testing.T) {
 	t.Parallel()
 	full := strings.Repeat("x", 1<<20)
 	for name, c := range map[string]struct {
@@ -86,11 +86,11 @@ func TestSignalEndsIt(t *testing.T) {
 		event  string // before it hangs
 		unread bool
 	}{
-		"SIGTERM while it waits":    {syscall.SIGTERM, delta("hal"), false},
-		"SIGINT while it waits":     {syscall.SIGINT, delta("hal"), false},
-		"SIGTERM while none reads":  {syscall.SIGTERM, delta(full), true},
-		"SIGTERM before an answer":  {syscall.SIGTERM, "", false},
-		"SIGTERM between two tries": {syscall.SIGTERM, "503", false},
+		"SIGTERM in an answer":            {syscall.SIGTERM, delta("hal"), false},
+		"SIGINT in an answer":             {syscall.SIGINT, delta("hal"), false},
+		"SIGTERM while output is blocked": {syscall.SIGTERM, delta(full), true},
+		"SIGTERM before an answer":        {syscall.SIGTERM, "", false},
+		"SIGTERM between attempts":        {syscall.SIGTERM, "503", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestSignalEndsIt(t *testing.T) {
 			}
 			<-asked
 			if c.unread {
-				// What follows does not fit into the pipe.
+				// The rest does not fit into the pipe.
 				if _, err := io.ReadFull(out, make([]byte, 1000)); err != nil {
 					t.Fatal(err)
 				}
@@ -147,8 +147,7 @@ func TestSignalEndsIt(t *testing.T) {
 	}
 }
 
-// What cannot be written is no success.
-func TestOutputThatCannotBeWritten(t *testing.T) {
+func TestWriteErrorFails(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrNotExist) && runtime.GOOS != "linux" {
@@ -162,7 +161,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	cmd := program(t, w, "hi", "--provider=xai")
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = full, &stderr
-	if code := exitCode(t, cmd.Run()); code != exitFailure || !strings.Contains(stderr.String(), "cannot be written") {
+	if code := exitCode(t, cmd.Run()); code != exitFailure || !strings.Contains(stderr.String(), "cannot write standard output") {
 		t.Errorf("exit code %d, %s", code, stderr.String())
 	}
 }

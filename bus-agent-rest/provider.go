@@ -14,32 +14,32 @@ import (
 type provider struct {
 	name     string
 	baseURL  string
-	baseEnv  []string // the first that is set counts
-	path     string   // of the endpoint, where the address has none
-	model    string   // empty leaves the choice to the server
+	baseEnv  []string // variables with a base URL; the first that is set is used
+	path     string   // path of the endpoint, for a base URL without one
+	model    string   // default model; "" for the server's
 	modelEnv []string
 	tokenEnv string
 
-	// cumulative says that each chunk may repeat the whole answer so far.
+	// cumulative: a chunk may repeat the whole answer so far.
 	cumulative bool
-	// asksUsage says that the server counts tokens only when it is asked to.
-	asksUsage bool
+	// requestUsage: the server reports tokens on request only.
+	requestUsage bool
 
 	idle  time.Duration
 	total time.Duration
 }
 
-// providers lists them; the first is the default.
+// providers are the known providers; the first is the default.
 var providers = []provider{
 	{
-		name:      "openai",
-		baseURL:   "https://api.openai.com",
-		baseEnv:   []string{"OPENAI_BASE_URL", "OPENAI_API_BASE"},
-		path:      "/v1/chat/completions",
-		modelEnv:  []string{"OPENAI_MODEL"},
-		tokenEnv:  "OPENAI_API_KEY",
-		asksUsage: true,
-		// A server without much of a processor reads a long prompt in silence.
+		name:         "openai",
+		baseURL:      "https://api.openai.com",
+		baseEnv:      []string{"OPENAI_BASE_URL", "OPENAI_API_BASE"},
+		path:         "/v1/chat/completions",
+		modelEnv:     []string{"OPENAI_MODEL"},
+		tokenEnv:     "OPENAI_API_KEY",
+		requestUsage: true,
+		// A slow local server sends nothing while it reads a long prompt.
 		idle:  5 * time.Minute,
 		total: time.Hour,
 	},
@@ -71,7 +71,7 @@ var providers = []provider{
 func findProvider(name string) (provider, error) {
 	i := slices.IndexFunc(providers, func(p provider) bool { return p.name == name })
 	if i < 0 {
-		return provider{}, fmt.Errorf("unknown provider %q; there are %s", name, providerNames())
+		return provider{}, fmt.Errorf("unknown provider %q; use one of %s", name, providerNames())
 	}
 	return providers[i], nil
 }
@@ -84,24 +84,23 @@ func providerNames() string {
 	return strings.Join(names, ", ")
 }
 
-// endpointPath is what every endpoint ends with.
+// endpointPath is the end of the path of every endpoint.
 const endpointPath = "/chat/completions"
 
-// endpoint returns the endpoint that base means: itself when it is one, the
-// provider's path at an address without a path, else the path with what endpoints
-// end with, as the base URLs of other clients mean it. Nothing of base that could
-// be a secret is in an error.
+// endpoint returns the endpoint of a base URL. A path that ends in endpointPath is
+// kept, any other path is extended by it, and an empty one becomes the provider's.
+// Errors do not quote base, which may contain a secret.
 func (p *provider) endpoint(base string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
-		return nil, errors.New("the base URL cannot be read")
+		return nil, errors.New("the base URL is not a valid URL")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Hostname() == "":
 		return nil, errors.New("the base URL must begin with https:// or http:// and a host")
 	case u.User != nil:
-		return nil, errors.New("the base URL holds a login; the token comes from the environment alone")
+		return nil, errors.New("the base URL contains a login; use --token-env")
 	case u.Fragment != "":
-		return nil, errors.New("the base URL has a part after #, which is never sent")
+		return nil, errors.New("the base URL contains a fragment (#)")
 	}
 	switch path := strings.TrimRight(u.Path, "/"); {
 	case path == "":
@@ -115,12 +114,12 @@ func (p *provider) endpoint(base string) (*url.URL, error) {
 	return u, nil
 }
 
-// shown returns an address as it may be printed: a query can hold a key.
-func shown(u *url.URL) string {
+// withoutQuery returns u in a form that may be printed: a query can contain a key.
+func withoutQuery(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// isLoopback reports whether what is sent to u stays on this machine.
+// isLoopback reports whether the host of u is the local machine.
 func isLoopback(u *url.URL) bool {
 	host := u.Hostname()
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

@@ -2,19 +2,18 @@ package main
 
 import "strings"
 
-// repeats tells apart two ways of sending an answer: each chunk adds to the last,
-// or each repeats all of it and goes on. One chunk does not tell, and even two may
-// look alike ("1", "10"), so the second and what looks like it are held back until
-// the next one decides.
+// repeats extracts the new text from the chunks of an answer, whether they hold
+// increments or the whole answer so far. The first chunks can look like either
+// ("1", "10"), so all but the first are held back until one of them decides.
 type repeats struct {
 	mode mode
-	held []stretch
-	size int // of what is held, in bytes
+	held []heldChunk
+	size int // of held, in bytes
 }
 
-// A stretch is a chunk that came several times, one after the other.
-type stretch struct {
-	chunk string
+// A heldChunk is a chunk that arrived several times in a row.
+type heldChunk struct {
+	text  string
 	times int
 }
 
@@ -22,55 +21,56 @@ type mode int
 
 const (
 	undecided mode = iota
-	adding
-	repeating
+	increments
+	cumulative
 )
 
-// next takes a chunk and returns what it adds to text.
+// next returns what chunk adds to text, the answer so far.
 func (r *repeats) next(text, chunk string) string {
 	switch {
-	case r.mode == adding || text == "":
+	case r.mode == increments || text == "":
 		return chunk
-	case r.mode == repeating:
+	case r.mode == cumulative:
 		return r.cut(text, chunk)
 	}
 	last := text
 	if n := len(r.held); n > 0 {
-		last = r.held[n-1].chunk
+		last = r.held[n-1].text
 	}
 	switch grown := last != text; {
 	case !strings.HasPrefix(chunk, last):
 		all := r.all()
-		*r = repeats{mode: adding}
+		*r = repeats{mode: increments}
 		return all + chunk
 	case grown && len(chunk) > len(last):
-		*r = repeats{mode: repeating}
+		*r = repeats{mode: cumulative}
 		return chunk[len(text):]
 	}
 	r.hold(chunk)
 	return ""
 }
 
-// hold holds a chunk back. A server can send the same one without end.
+// hold holds chunk back. It counts repetitions, since a server can send the same
+// chunk any number of times.
 func (r *repeats) hold(chunk string) {
 	r.size += len(chunk)
-	if n := len(r.held); n > 0 && r.held[n-1].chunk == chunk {
+	if n := len(r.held); n > 0 && r.held[n-1].text == chunk {
 		r.held[n-1].times++
 		return
 	}
-	r.held = append(r.held, stretch{chunk, 1})
+	r.held = append(r.held, heldChunk{chunk, 1})
 }
 
-// all returns all that is held back.
+// all returns the chunks that are held back, as increments.
 func (r *repeats) all() string {
 	var all strings.Builder
 	for _, h := range r.held {
-		all.WriteString(strings.Repeat(h.chunk, h.times))
+		all.WriteString(strings.Repeat(h.text, h.times))
 	}
 	return all.String()
 }
 
-// cut returns what chunk, which repeats the answer, adds to text.
+// cut returns what chunk, the whole answer, adds to text.
 func (r *repeats) cut(text, chunk string) string {
 	if more, ok := strings.CutPrefix(chunk, text); ok {
 		return more
@@ -81,16 +81,13 @@ func (r *repeats) cut(text, chunk string) string {
 	return chunk
 }
 
-// settled takes note that the server itself says what the whole is.
-func (r *repeats) settled() { *r = repeats{mode: adding} }
-
-// rest returns what is still held back when the answer is over; the text so far
-// has size bytes. All of it repeats that text, or nothing would be held.
-func (r *repeats) rest(size int) string {
+// flush returns what the held chunks add at the end of an answer that has size
+// bytes so far. All of them begin with that answer.
+func (r *repeats) flush(size int) string {
 	if len(r.held) == 0 {
 		return ""
 	}
-	last := r.held[len(r.held)-1].chunk
+	last := r.held[len(r.held)-1].text
 	r.held, r.size = nil, 0
 	return last[size:]
 }

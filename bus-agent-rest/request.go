@@ -8,16 +8,16 @@ import (
 	"net/http"
 )
 
-// maxRedirections is how many addresses of one host a request is led through.
-const maxRedirections = 5
+// maxRedirects is how many redirects of one request are followed.
+const maxRedirects = 5
 
-// A redirection is one that is not followed.
-type redirection struct{ to, words string }
+// A redirectError is the reason a redirect was not followed. It quotes the address
+// separately, because that is untrusted.
+type redirectError struct{ to, reason string }
 
-func (r *redirection) Error() string { return r.to + r.words }
+func (r *redirectError) Error() string { return r.to + r.reason }
 
-// newClient returns a client that takes prompt and token to one host only. A
-// proxy of the environment counts.
+// newClient returns a client that follows redirects within one host only.
 func newClient() *http.Client {
 	return &http.Client{
 		Transport: http.DefaultTransport.(*http.Transport).Clone(),
@@ -25,18 +25,18 @@ func newClient() *http.Client {
 			from := via[0].URL
 			switch {
 			case r.URL.Scheme != from.Scheme || r.URL.Host != from.Host:
-				return &redirection{"to " + shown(r.URL), ", where neither prompt nor token is sent; if it is right, make it the base URL"}
+				return &redirectError{"to " + withoutQuery(r.URL), ", which gets neither prompt nor token; if it is right, make it the base URL"}
 			case r.Method != http.MethodPost:
-				return &redirection{"to " + shown(r.URL), " without the prompt; if it is right, make it the base URL"}
-			case len(via) > maxRedirections:
-				return &redirection{words: fmt.Sprintf("through more than %d addresses", maxRedirections)}
+				return &redirectError{"to " + withoutQuery(r.URL), " without the prompt; if it is right, make it the base URL"}
+			case len(via) > maxRedirects:
+				return &redirectError{reason: fmt.Sprintf("more than %d times", maxRedirects)}
 			}
 			return nil
 		},
 	}
 }
 
-// body is what is sent.
+// body is the body of a request.
 type body struct {
 	Model         string         `json:"model,omitempty"`
 	Messages      []message      `json:"messages"`
@@ -56,7 +56,7 @@ type streamOptions struct {
 // newRequest returns the request for an answer to prompt.
 func (c *conversation) newRequest(ctx context.Context, prompt string) (*http.Request, error) {
 	b := body{Model: c.model, Messages: []message{{Role: "user", Content: prompt}}, Stream: true}
-	if c.asksUsage {
+	if c.requestUsage {
 		b.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	text, err := json.Marshal(b)

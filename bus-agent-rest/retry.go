@@ -14,15 +14,13 @@ import (
 )
 
 const (
-	// longestStep is the longest wait between two requests when the server names
-	// none, before up to half of it is added.
-	longestStep = 32 * time.Second
-	// longestWait is the longest wait that a server can ask for. One that wants
-	// more has said that this is over for now.
-	longestWait = 2 * time.Minute
+	// maxBackoff is the longest wait if the server names none, without jitter.
+	maxBackoff = 32 * time.Second
+	// maxRetryAfter is the longest Retry-After that is waited for.
+	maxRetryAfter = 2 * time.Minute
 )
 
-// A clock is what time there is; tests bring their own.
+// A clock is the source of time, replaced in tests.
 type clock struct {
 	now    func() time.Time
 	sleep  func(context.Context, time.Duration) error
@@ -44,20 +42,20 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// backoff returns how long to wait before the given attempt, 1 being the first
-// after a failure.
+// backoff returns how long to wait after the given attempt, the first being 1.
 func (c clock) backoff(attempt int) time.Duration {
-	step := longestStep
+	step := maxBackoff
 	if attempt <= 5 {
 		step = time.Second << (attempt - 1)
 	}
 	return step + time.Duration(c.jitter()*float64(step)/2)
 }
 
-// notNamed is what retryAfter returns where no time is named.
-const notNamed = time.Duration(-1)
+// useBackoff is the value of retryAfter for a header without a time.
+const useBackoff = time.Duration(-1)
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter returns the time to wait in a Retry-After header, which holds seconds
+// or a date.
 func retryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	if seconds, err := strconv.ParseFloat(header, 64); err == nil && !math.IsNaN(seconds) {
@@ -66,19 +64,19 @@ func retryAfter(header string, now time.Time) time.Duration {
 	if date, err := http.ParseTime(header); err == nil {
 		return max(0, date.Sub(now))
 	}
-	return notNamed
+	return useBackoff
 }
 
-// isTransient reports whether a connection that failed with err can be had later.
+// isTransient reports whether a connection that failed with err may succeed later.
 func isTransient(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	var name *net.DNSError
+	var untrusted *tls.CertificateVerificationError
+	var lookup *net.DNSError
 	var notTLS tls.RecordHeaderError
 	switch {
-	case errors.As(err, &certificate), errors.As(err, &notTLS):
+	case errors.As(err, &untrusted), errors.As(err, &notTLS):
 		return false
-	case errors.As(err, &name):
-		return !name.IsNotFound
+	case errors.As(err, &lookup):
+		return !lookup.IsNotFound
 	}
 	return true
 }

@@ -7,137 +7,129 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
 )
 
-// settings say how one conversation is held.
+// settings are the settings of a conversation.
 type settings struct {
 	provider provider
 	endpoint *url.URL
 	model    string
 	access   string
 	token    string
-	tokenEnv string // where the token is expected; empty for none
+	tokenEnv string // the variable that holds the token; "" if none is to be sent
 	idle     time.Duration
 	total    time.Duration
 	retries  int
 }
 
-// accesses are the words of access that make sense of a program without tools.
-var accesses = []string{"read", "write"}
-
-// errVersion is asked for by --version.
+// errVersion is returned by parseSettings for --version.
 var errVersion = errors.New("version")
 
-// flags are what the command line says.
+// flags are the values of the command line.
 type flags struct {
-	provider string
+	settings // without provider, endpoint and token
+	name     string
 	baseURL  string
-	model    string
-	tokenEnv string
-	access   string
-	idle     time.Duration
-	total    time.Duration
-	retries  int
 	version  bool
 }
 
 func (f *flags) set() *flag.FlagSet {
 	s := flag.NewFlagSet("bus-agent-rest", flag.ContinueOnError)
 	s.SetOutput(io.Discard)
-	s.StringVar(&f.provider, "provider", providers[0].name, "`NAME` of the provider: "+providerNames()+" (any endpoint of that kind)")
-	s.StringVar(&f.baseURL, "base-url", "", "the endpoint, or the address it is at; a `URL`")
+	s.StringVar(&f.name, "provider", providers[0].name, "`NAME` of the provider: "+providerNames()+"; openai is any compatible endpoint")
+	s.StringVar(&f.baseURL, "base-url", "", "`URL` of the endpoint, its parent path or its host")
 	s.StringVar(&f.model, "model", "", "`NAME` of the model")
-	s.StringVar(&f.tokenEnv, "token-env", "", "`NAME` of the variable that holds the token; empty is no token")
-	s.StringVar(&f.access, "access", "write", "`WORD` of what the caller allows, read or write; only written down")
-	s.DurationVar(&f.idle, "idle-timeout", 0, "the longest silence of the server, a `TIME` such as 60s; 0 is any")
-	s.DurationVar(&f.total, "timeout", 0, "the longest `TIME` in all; 0 is any")
-	s.IntVar(&f.retries, "retries", 5, "a request is tried again `N` times at most")
+	s.StringVar(&f.tokenEnv, "token-env", "", "`NAME` of the variable that holds the token; empty sends none")
+	s.StringVar(&f.access, "access", "write", "`ACCESS` of the caller, read or write; reported in the output only")
+	s.DurationVar(&f.idle, "idle-timeout", 0, "how long the server may send nothing, a `TIME` such as 60s; 0 is no limit")
+	s.DurationVar(&f.total, "timeout", 0, "`TIME` the whole run may take; 0 is no limit")
+	s.IntVar(&f.retries, "retries", 5, "repeat a failed request up to `N` times")
 	s.BoolVar(&f.version, "version", false, "print the version")
 	return s
 }
 
-// usage is the text of --help.
+// usage returns the text of --help.
 func usage() string {
 	var b strings.Builder
-	b.WriteString("usage: bus-agent-rest [flags] < prompt\n\nAsks a model over HTTP and writes its answer as lines of JSON.\n\n")
+	b.WriteString("usage: bus-agent-rest [flags] < prompt\n\nSends the prompt to a model over HTTP and writes the answer as lines of JSON.\n\n")
 	set := new(flags).set()
 	set.SetOutput(&b)
 	set.PrintDefaults()
-	b.WriteString("\nThe providers, with the variable of the token, the model, and the limits of silence and time:\n")
+	b.WriteString("\nProviders, with the variable of the token, and the defaults of --model, --idle-timeout and --timeout:\n")
 	for _, p := range providers {
 		fmt.Fprintf(&b, "  %-10s  %-18s  %-15s  %v, %v\n", p.name, p.tokenEnv, cmp.Or(p.model, "the server's"), p.idle, p.total)
 	}
 	return b.String()
 }
 
-// settle reads the command line and the environment.
-func settle(args []string, getenv func(string) string) (*settings, error) {
+// parseSettings returns the settings in the command line and the environment.
+func parseSettings(args []string, getenv func(string) string) (*settings, error) {
 	var f flags
 	set := f.set()
 	if err := set.Parse(args); err != nil {
 		return nil, err
 	}
-	given := map[string]bool{}
-	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	p, err := findProvider(f.provider)
+	p, err := findProvider(f.name)
 	switch {
 	case f.version:
 		return nil, errVersion
 	case set.NArg() > 0:
-		return nil, errors.New("there are arguments that are no flags; the prompt comes through standard input")
+		return nil, fmt.Errorf("unexpected argument %q; pass the prompt on standard input", set.Arg(0))
 	case err != nil:
 		return nil, err
-	case f.idle < 0 || f.total < 0:
-		return nil, errors.New("a time is negative")
+	case f.idle < 0:
+		return nil, errors.New("--idle-timeout is negative")
+	case f.total < 0:
+		return nil, errors.New("--timeout is negative")
 	case f.retries < 0 || f.retries > maxRetries:
-		return nil, fmt.Errorf("the number of retries must be from 0 to %d", maxRetries)
-	case !slices.Contains(accesses, f.access):
-		return nil, fmt.Errorf("unknown access %q; there are %s", f.access, strings.Join(accesses, ", "))
-	case given["model"] && f.model == "":
-		return nil, errors.New("the name of the model is empty")
+		return nil, fmt.Errorf("--retries must be from 0 to %d", maxRetries)
+	case f.access != "read" && f.access != "write":
+		return nil, fmt.Errorf("unknown access %q; use read or write", f.access)
 	}
-	s := &settings{provider: p, access: f.access, retries: f.retries, idle: p.idle, total: p.total, tokenEnv: p.tokenEnv}
-	if given["idle-timeout"] {
-		s.idle = f.idle
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	s := &f.settings
+	if given["model"] && s.model == "" {
+		return nil, errors.New("--model is empty")
 	}
-	if given["timeout"] {
-		s.total = f.total
+	s.provider = p
+	if !given["idle-timeout"] {
+		s.idle = p.idle
 	}
-	if given["token-env"] {
-		s.tokenEnv = f.tokenEnv
+	if !given["timeout"] {
+		s.total = p.total
+	}
+	if !given["token-env"] {
+		s.tokenEnv = p.tokenEnv
 	}
 	if s.tokenEnv != "" {
 		s.token = strings.TrimSpace(getenv(s.tokenEnv))
 	}
 	if strings.ContainsFunc(s.token, unicode.IsControl) {
-		return nil, fmt.Errorf("the value of %s has a character that no token has", s.tokenEnv)
+		return nil, fmt.Errorf("the value of %s contains a control character", s.tokenEnv)
 	}
-	s.model = first(f.model, p.modelEnv, getenv, p.model)
-	s.endpoint, err = p.endpoint(first(f.baseURL, p.baseEnv, getenv, p.baseURL))
+	s.model = cmp.Or(s.model, firstSet(getenv, p.modelEnv), p.model)
+	s.endpoint, err = p.endpoint(cmp.Or(f.baseURL, firstSet(getenv, p.baseEnv), p.baseURL))
 	return s, err
 }
 
-// maxRetries bounds what can be asked for.
+// maxRetries is the largest value of --retries.
 const maxRetries = 100
 
-// first returns value, or else the first variable that is set, or else standard.
-func first(value string, names []string, getenv func(string) string, standard string) string {
-	if value != "" {
-		return value
-	}
+// firstSet returns the value of the first variable in names that is not blank.
+func firstSet(getenv func(string) string, names []string) string {
 	for _, name := range names {
 		if v := strings.TrimSpace(getenv(name)); v != "" {
 			return v
 		}
 	}
-	return standard
+	return ""
 }
 
-// isDefaultHost reports whether the endpoint is the provider's own.
+// isDefaultHost reports whether the endpoint is on the provider's default host.
 func (s *settings) isDefaultHost() bool {
 	u, err := url.Parse(s.provider.baseURL)
 	return err == nil && strings.EqualFold(u.Host, s.endpoint.Host)

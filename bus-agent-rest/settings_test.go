@@ -64,7 +64,7 @@ func TestSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := settle(strings.Fields(c.args), func(name string) string { return c.environ[name] })
+			s, err := parseSettings(strings.Fields(c.args), func(name string) string { return c.environ[name] })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestWrongSettings(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	t.Parallel()
 	for args, words := range map[string]string{
 		"--provider=bing":            "unknown provider",
@@ -92,11 +92,11 @@ func TestWrongSettings(t *testing.T) {
 		"--base-url=127.0.0.1:1":     "base URL",
 		"--base-url=http://u:p@host": "login",
 	} {
-		if _, err := settle([]string{args}, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), words) {
+		if _, err := parseSettings([]string{args}, func(string) string { return "" }); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
-	_, err := settle(nil, func(string) string { return "secret\nX-Other: header" })
+	_, err := parseSettings(nil, func(string) string { return "secret\nX-Other: header" })
 	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "OPENAI_API_KEY") {
 		t.Error(err)
 	}

@@ -15,32 +15,32 @@ import (
 	"time"
 )
 
-// play makes the test binary the program.
-const play = "BUS_AGENT_REST_PLAY"
+// runMain is the variable that makes the test binary run main.
+const runMain = "BUS_AGENT_REST_RUN_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(play) != "" {
+	if os.Getenv(runMain) != "" {
 		main()
 	}
 	os.Exit(m.Run())
 }
 
-// token is one that looks like a real one and occurs nowhere by accident.
+// token looks like a real token.
 const token = "pplx-5f1e07c2d9a84b63"
 
-// A world is a server and what was asked of it.
-type world struct {
+// A testServer is a model server that records its requests.
+type testServer struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []*http.Request
 	bodies   []string
 }
 
-// serve starts a server that gives each handler to one request, and the last to
-// all that follow.
-func serve(t *testing.T, handlers ...http.HandlerFunc) *world {
+// serve starts a server that answers each request with the next handler, and
+// further ones with the last.
+func serve(t *testing.T, handlers ...http.HandlerFunc) *testServer {
 	t.Helper()
-	w := new(world)
+	w := new(testServer)
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -56,14 +56,14 @@ func serve(t *testing.T, handlers ...http.HandlerFunc) *world {
 	return w
 }
 
-// asked returns how often the server was asked.
-func (w *world) asked() int {
+// count returns the number of requests.
+func (w *testServer) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.requests)
 }
 
-// stream answers with the data of events.
+// stream returns a handler that sends events with the given data.
 func stream(events ...string) http.HandlerFunc {
 	var text strings.Builder
 	for _, e := range events {
@@ -72,7 +72,7 @@ func stream(events ...string) http.HandlerFunc {
 	return raw("text/event-stream", text.String())
 }
 
-// raw answers with a text as it is.
+// raw returns a handler that sends text.
 func raw(contentType, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -80,7 +80,7 @@ func raw(contentType, text string) http.HandlerFunc {
 	}
 }
 
-// refuse answers with a status.
+// refuse returns a handler that sends an error status.
 func refuse(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -92,45 +92,45 @@ func refuse(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// delta is an event that adds text.
+// delta returns the data of an event that adds text.
 func delta(text string) string {
 	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":%q},"finish_reason":null}]}`, text)
 }
 
-// stop is the event that ends an answer.
+// stop is the data of the event that ends an answer.
 const stop = `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
 
-// A played conversation.
-type played struct {
-	raw    string
-	lines  []line
-	failed bool
-	slept  []time.Duration
+// A transcript is the output of a conversation.
+type transcript struct {
+	raw   string
+	lines []line
+	ok    bool
+	slept []time.Duration
 }
 
 // now is the time in every test.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// converse asks the server "hello", with the provider's token in the environment.
-func converse(t *testing.T, w *world, args ...string) *played {
+// ask sends "hello" to the server, with the token in the environment.
+func ask(t *testing.T, w *testServer, args ...string) *transcript {
 	t.Helper()
-	return converseWith(t, w, nil, nil, args...)
+	return askWith(t, w, nil, nil, args...)
 }
 
-func converseWith(t *testing.T, w *world, environ map[string]string, change func(*conversation), args ...string) *played {
+func askWith(t *testing.T, w *testServer, environ map[string]string, change func(*conversation), args ...string) *transcript {
 	t.Helper()
 	env := map[string]string{"OPENAI_API_KEY": token, "XAI_API_KEY": token, "PERPLEXITY_API_KEY": token}
 	for name, value := range environ {
 		env[name] = value
 	}
-	s, err := settle(append([]string{"--base-url", w.URL, "--model", "m"}, args...), func(name string) string { return env[name] })
+	s, err := parseSettings(append([]string{"--base-url", w.URL, "--model", "m"}, args...), func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var text bytes.Buffer
-	p := new(played)
+	p := new(transcript)
 	c := newConversation(s, &output{to: &text, token: s.token, fail: cancel})
 	c.clock = clock{
 		now:    func() time.Time { return now },
@@ -143,7 +143,7 @@ func converseWith(t *testing.T, w *world, environ map[string]string, change func
 	if change != nil {
 		change(c)
 	}
-	p.failed = c.hold(ctx, "hello")
+	p.ok = c.run(ctx, "hello")
 	p.raw = text.String()
 	p.lines = readLines(t, p.raw)
 	return p
@@ -164,8 +164,8 @@ func readLines(t *testing.T, text string) []line {
 	return lines
 }
 
-// text returns what was said in lines of a type.
-func (p *played) text(kind string) string {
+// text returns the joined text of the lines of a type.
+func (p *transcript) text(kind string) string {
 	var all strings.Builder
 	for _, l := range p.of(kind) {
 		all.WriteString(l.Text)
@@ -173,7 +173,7 @@ func (p *played) text(kind string) string {
 	return all.String()
 }
 
-func (p *played) of(kind string) (list []line) {
+func (p *transcript) of(kind string) (list []line) {
 	for _, l := range p.lines {
 		if l.Type == kind {
 			list = append(list, l)
@@ -183,7 +183,7 @@ func (p *played) of(kind string) (list []line) {
 }
 
 // result returns the last line.
-func (p *played) result(t *testing.T) line {
+func (p *transcript) result(t *testing.T) line {
 	t.Helper()
 	last := p.lines[len(p.lines)-1]
 	if last.Type != "result" || p.lines[0].Type != "start" {
@@ -192,26 +192,26 @@ func (p *played) result(t *testing.T) line {
 	if n := len(p.of("result")); n != 1 {
 		t.Fatalf("there are %d results", n)
 	}
-	if p.failed != (last.Error != "") {
-		t.Fatalf("failed is %t, the result %+v", p.failed, last)
+	if p.ok == (last.Error != "") {
+		t.Fatalf("ok is %t, the result %+v", p.ok, last)
 	}
 	return last
 }
 
-// answers checks that the conversation came to an answer.
-func (p *played) answers(t *testing.T, want string) {
+// wantAnswer checks that the conversation succeeded with an answer.
+func (p *transcript) wantAnswer(t *testing.T, want string) {
 	t.Helper()
 	last := p.result(t)
 	if last.Error != "" {
 		t.Fatalf("failed: %s", last.Error)
 	}
 	if got := p.text("text"); got != want || last.Text != want {
-		t.Errorf("the answer is %q and again %q, want %q", got, last.Text, want)
+		t.Errorf("the text is %q and the result %q, want %q", got, last.Text, want)
 	}
 }
 
-// fails checks that it failed with words.
-func (p *played) fails(t *testing.T, kind class, words ...string) line {
+// wantFailure checks that the conversation failed with an error that contains words.
+func (p *transcript) wantFailure(t *testing.T, kind class, words ...string) line {
 	t.Helper()
 	last := p.result(t)
 	if last.Failure != kind {
