@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -29,6 +30,7 @@ type Client struct {
 	Report func(Report)
 
 	stopLimit time.Duration // set by tests; 0 means the constant
+	anyPeer   bool          // set by tests, which answer for the process that holds a session
 }
 
 // A Watcher takes what happens in a session. An error of one of its functions ends
@@ -47,6 +49,10 @@ var errLost = errors.New("the process that holds the session has ended without a
 // protocol.
 var errVersion = errors.New("another version of the protocol")
 
+// errForeign is in the error of a call to a socket at which another process listens
+// than the one that holds the session: an agent can replace the file.
+var errForeign = errors.New("another process listens at its socket")
+
 // call calls the process that holds a session and returns the last line of its
 // answer.
 func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last reply, err error) {
@@ -59,8 +65,11 @@ func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last 
 		return reply{}, &unreachable{e, err}
 	}
 	defer conn.Close()
-	if !isOwnPeer(conn) {
+	switch p, ok := peerOf(conn); {
+	case !ok || p.uid != os.Geteuid():
 		return reply{}, fmt.Errorf("session %s cannot be reached: its socket is another user's", e.Label())
+	case p.pid != 0 && p.pid != e.OwnerPID && !c.anyPeer:
+		return reply{}, &unreachable{e, fmt.Errorf("%w: process %d", errForeign, p.pid)}
 	}
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	defer func() {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,11 +67,55 @@ func answering(t *testing.T, b *bench, e control.Entry, reply func() string) {
 			if err != nil {
 				return
 			}
-			_, _ = bufio.NewReader(conn).ReadString('\n')
-			_, _ = io.WriteString(conn, reply())
+			if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
+				_, _ = io.WriteString(conn, reply())
+			}
 			conn.Close()
 		}
 	}()
+}
+
+// clientForAnswers returns a client that lets the test answer for the process that
+// holds a session.
+func clientForAnswers(b *bench) *control.Client {
+	c := &control.Client{Store: b.Store}
+	c.AllowAnyPeer()
+	return c
+}
+
+// A process that an agent has started takes over the socket of the session. It gets
+// no call, and the session can be stopped all the same.
+func TestSocketThatAnotherProcessHasTakenOver(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]func() string{
+		"it claims that all is done": func() string { return fmt.Sprintf(`{"v":%d,"last":true}`+"\n", control.ProtocolVersion) },
+		"it never answers":           func() string { <-t.Context().Done(); return "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			e, end := heldBy(t, b, session.StateReady)
+			var calls atomic.Int32
+			answering(t, b, e, func() string { calls.Add(1); return reply() })
+			client := &control.Client{Store: b.Store}
+			if _, err := client.Send(t.Context(), e, control.Message{Text: "a secret"}); !errors.Is(err, control.ErrUnreachable) ||
+				!strings.Contains(err.Error(), fmt.Sprintf("another process listens at its socket: process %d", os.Getpid())) {
+				t.Error(err)
+			}
+			if err := client.Stop(t.Context(), e, ""); !errors.Is(err, control.ErrUnreachable) {
+				t.Error(err)
+			}
+			go end() // it ends by a signal, or like this
+			if err := client.Terminate(t.Context(), e); err != nil {
+				t.Error(err)
+			}
+			if now, err := b.Store.Get(e.SessionID); err != nil || now.State != session.StateStopped {
+				t.Errorf("%s, %v", now.State, err)
+			}
+			if n := calls.Load(); n > 0 {
+				t.Errorf("it got %d calls", n)
+			}
+		})
+	}
 }
 
 // Whatever is known of the end of a session, what promises its end returns only
@@ -91,7 +136,7 @@ func TestEndOfTheHolderIsWaitedFor(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			e, end := heldBy(t, b, c.state)
-			client := &control.Client{Store: b.Store}
+			client := clientForAnswers(b)
 			client.SetStopLimit(50 * time.Millisecond) // the holder ends when it is told, not before
 			if c.reply != nil {
 				answering(t, b, e, c.reply)
@@ -132,7 +177,7 @@ func TestCrashDuringStop(t *testing.T) {
 	b := newBench(t)
 	e, end := heldBy(t, b, session.StateReady)
 	answering(t, b, e, func() string { end(); return "" })
-	if err := (&control.Client{Store: b.Store}).Stop(t.Context(), e, ""); err != nil {
+	if err := clientForAnswers(b).Stop(t.Context(), e, ""); err != nil {
 		t.Error(err)
 	}
 	if now, err := b.Store.Get(e.SessionID); err != nil || now.State != session.StateStopped || now.Reason != "crashed" {
@@ -230,7 +275,7 @@ func TestInterruptHasALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	client := &control.Client{Store: b.Store}
+	client := clientForAnswers(b)
 	const want = `session one: the agent did not respond to the interrupt; "session stop one" ends it`
 	if _, err := client.Interrupt(t.Context(), e, 50*time.Millisecond); err == nil || err.Error() != want || errors.Is(err, agent.ErrTimeout) {
 		t.Errorf("%v, want %s", err, want)
@@ -262,7 +307,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 			_, err = conn.Write(junk)
 		}
 	}()
-	client := &control.Client{Store: b.Store}
+	client := clientForAnswers(b)
 	if _, err := client.Send(t.Context(), e, control.Message{Text: "hi"}); err == nil || !strings.Contains(err.Error(), "a line of more than") {
 		t.Error(err)
 	}
@@ -277,7 +322,7 @@ func TestHolderOfAnotherVersion(t *testing.T) {
 	answering(t, b, e, func() string {
 		return `{"v":1,"failure":{"kind":"usage","text":"this session speaks version 1 of the protocol, not 2"},"last":true}` + "\n"
 	})
-	client := &control.Client{Store: b.Store}
+	client := clientForAnswers(b)
 	if _, err := client.Send(t.Context(), e, control.Message{Text: "hi"}); err == nil || !strings.Contains(err.Error(), "session one: this session speaks version 1") {
 		t.Error(err)
 	}

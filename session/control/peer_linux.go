@@ -2,12 +2,10 @@ package control
 
 import "golang.org/x/sys/unix"
 
-// peerUser returns the user of the process at the other end of a socket, as it was
-// when the connection was made.
-func peerUser(socket int) (uid int, err error) {
+func socketPeer(socket int) (peer, error) {
 	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return 0, err
+		return peer{}, err
 	}
-	return int(cred.Uid), nil
+	return peer{uid: int(cred.Uid), pid: int(cred.Pid)}, nil
 }

@@ -29,12 +29,13 @@ func (u *unreachable) Error() string {
 
 func (u *unreachable) Unwrap() error { return u.cause }
 
-// Is reports whether nothing listens at the socket, where something did.
+// Is reports whether the process that holds the session does not listen at the
+// socket any more, or speaks another version.
 func (u *unreachable) Is(target error) bool {
 	if target != ErrUnreachable || u.entry.State == session.StateStarting {
 		return false
 	}
-	for _, gone := range []error{errVersion, unix.ENOENT, unix.ECONNREFUSED, unix.ENOTSOCK} {
+	for _, gone := range []error{errVersion, errForeign, unix.ENOENT, unix.ECONNREFUSED, unix.ENOTSOCK} {
 		if errors.Is(u.cause, gone) {
 			return true
 		}
