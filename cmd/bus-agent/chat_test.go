@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,10 +30,15 @@ type typist struct {
 // startChat starts a conversation with the fake agent in a terminal.
 func startChat(t *testing.T, args ...string) *typist {
 	t.Helper()
+	return startChatWith(t, nil, args...)
+}
+
+func startChatWith(t *testing.T, attr *syscall.SysProcAttr, args ...string) *typist {
+	t.Helper()
 	s := newSandbox(t, "claude", "converse\n")
 	term := openTerminal(t)
 	cmd := s.command(append([]string{"chat", "--agent", "claude", "--no-color"}, args...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.tty, term.tty, term.tty
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = term.tty, term.tty, term.tty, attr
 	s.start(cmd)
 	term.tty.Close()
 	return &typist{t: t, pty: term, cmd: cmd, home: s.path("home")}
@@ -200,6 +206,56 @@ func TestTypingAheadAnswersNoQuestion(t *testing.T) {
 	}
 }
 
+// modes returns the modes of the terminal that are off in raw mode.
+func (p *typist) modes() uint32 {
+	p.t.Helper()
+	var modes syscall.Termios
+	controls(p.t, p.pty.pty, syscall.TCGETS, unsafe.Pointer(&modes))
+	return modes.Lflag & (syscall.ICANON | syscall.ECHO | syscall.ISIG)
+}
+
+// While the program is stopped its terminal is in its ordinary mode.
+func TestChatThatIsStopped(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(p *typist){
+		"Ctrl-Z while a line is typed": func(p *typist) { p.types("half\x1a") },
+		"Ctrl-Z during a turn":         func(p *typist) { p.types("work\r"); p.sees("working"); p.types("\x1a") },
+		"SIGTSTP": func(p *typist) {
+			if err := p.cmd.Process.Signal(syscall.SIGTSTP); err != nil {
+				p.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startChatWith(t, &syscall.SysProcAttr{Setpgid: true})
+			p.sees("> ")
+			if p.modes() != 0 {
+				t.Fatalf("before: modes %#x", p.modes())
+			}
+			stop(p)
+			reached(t, "the stop", func() bool {
+				text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/stat")
+				_, state, _ := strings.Cut(string(text), ") ")
+				return strings.HasPrefix(state, "T")
+			})
+			if p.modes() != syscall.ICANON|syscall.ECHO|syscall.ISIG {
+				t.Errorf("while it is stopped: modes %#x", p.modes())
+			}
+			if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			reached(t, "raw mode", func() bool { return p.modes() == 0 })
+			p.types("\x03\x03\x04")
+			_, _ = io.Copy(&p.all, p.pty.pty)
+			_ = p.cmd.Wait()
+			if p.modes() != syscall.ICANON|syscall.ECHO|syscall.ISIG {
+				t.Errorf("at its end: modes %#x", p.modes())
+			}
+		})
+	}
+}
+
 // However a conversation ends, its terminal is as it was.
 func TestChatRestoresItsTerminal(t *testing.T) {
 	t.Parallel()
@@ -220,10 +276,8 @@ func TestChatRestoresItsTerminal(t *testing.T) {
 				}
 				_, _ = io.Copy(&p.all, p.pty.pty)
 				_ = p.cmd.Wait()
-				var modes syscall.Termios
-				controls(t, p.pty.pty, syscall.TCGETS, unsafe.Pointer(&modes))
-				if modes.Lflag&syscall.ICANON == 0 || modes.Lflag&syscall.ECHO == 0 || modes.Lflag&syscall.ISIG == 0 {
-					t.Errorf("the terminal is left in modes %#x", modes.Lflag)
+				if p.modes() != syscall.ICANON|syscall.ECHO|syscall.ISIG {
+					t.Errorf("the terminal is left in modes %#x", p.modes())
 				}
 			})
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -38,7 +37,8 @@ func ChatCommand(prog *cmdline.Program) *urfave.Command {
 press Enter, and what the agent says and does is shown as it happens. When it asks
 for permission, y and Enter allows, a allows for the whole conversation, n declines and
 c ends the turn; what you typed before the question was shown does not answer it.
-Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D.`,
+Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D. Ctrl-Z stops
+bus-agent as in a shell; the agent keeps running.`,
 		Flags: append(flags, cmdline.Option("resume", "continue the session `ID` of the runtime", &o.Resume)),
 		UsageText: cmdline.UsageText(`# talk with one
 bus-agent chat --agent RUNTIME`,
@@ -69,7 +69,7 @@ type chat struct {
 	session   *session.Session
 	keys      *keys
 	screen    *cmdline.Screen
-	raw       atomic.Bool // the terminal is in raw mode
+	terminal  rawTerminal
 	questions chan chatQuestion
 }
 
@@ -98,6 +98,7 @@ func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions,
 		},
 		Approve: c.approve,
 		Events: func(e *agent.Event) error {
+			defer c.terminal.restoreInPanic()
 			if printer == nil {
 				printer = newRecordPrinter(prog, c.screen, control.Entry{Settings: control.Settings{Runtime: runtime}})
 			}
@@ -122,19 +123,14 @@ func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions,
 	}
 	defer func() { _ = c.manager.Stop(context.WithoutCancel(ctx), c.handle, "the conversation has ended") }() // or it has ended
 	_, _ = store.Prune(ctx, time.Now().Add(-keptChats))                                                       // or the next one does
-	before, err := term.MakeRaw(int(in.Fd()))
-	if err != nil {
+	if err := c.terminal.begin(in); err != nil {
 		return &cmdline.Failure{Text: "the terminal cannot be used", Err: err}
 	}
-	c.raw.Store(true)
+	defer c.terminal.restore() // also in a panic
 	c.keys = newKeys(in, ctx.Done(), c.session.Done())
-	cook := func() {
-		term.Restore(int(in.Fd()), before)
-		c.raw.Store(false)
-	}
-	defer context.AfterFunc(ctx, cook)() // at once: after a signal the program may not get further
+	defer context.AfterFunc(ctx, c.terminal.restore)() // at once: after a signal the program may not get further
 	err = c.talk(ctx, out)
-	cook()
+	c.terminal.restore()
 	if id := c.session.Info().SessionID; id != "" && err == nil {
 		prog.Screen.Info(fmt.Sprintf("%s chat --agent %s --resume %s continues it", cmdline.Name, runtime, cmdline.ShellWord(id)))
 	}
@@ -143,7 +139,7 @@ func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions,
 
 // warn says what went another way than asked for.
 func (c *chat) warn(line string) {
-	if c.raw.Load() && !c.prog.Global.Quiet {
+	if c.terminal.raw() && !c.prog.Global.Quiet {
 		c.screen.Warn(line)
 	} else {
 		c.prog.Screen.Warn(line)
@@ -337,6 +333,7 @@ func decisionFor(line string) session.Decision {
 
 // approve is the callback of the session.
 func (c *chat) approve(ctx context.Context, a session.Approval) session.Decision {
+	defer c.terminal.restoreInPanic()
 	answer := make(chan session.Decision, 1)
 	select {
 	case c.questions <- chatQuestion{a, ctx.Done(), answer}:

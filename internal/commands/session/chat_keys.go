@@ -13,6 +13,7 @@ const (
 	ctrlC     = 3
 	backspace = 8
 	ctrlU     = 21
+	ctrlZ     = 26
 	del       = 127
 )
 
@@ -90,6 +91,10 @@ func (k *keys) take() {
 	for !k.closed && k.awaitInput(&unix.Timeval{}) == nil {
 		n, err := k.in.Read(buffer)
 		for _, key := range buffer[:max(n, 0)] {
+			if key == ctrlZ {
+				suspend()
+				continue
+			}
 			k.typed = append(k.typed, keyPress{key, k.drawn})
 		}
 		k.closed = err != nil
