@@ -189,7 +189,7 @@ func TestSchemaNotFollowed(t *testing.T) {
 			t.Parallel()
 			w := structuredWorld(t, begin, answer(`["A"]`), answer(`["B"]`))
 			r, o := w.run("Name one.", "--schema", "open.json")
-			if o.code != 1 || r.Kind != "agent" || r.Text != `["B"]`+w.closing || !strings.Contains(r.Error, "not after it was repaired either: /items: pattern:") {
+			if o.code != 1 || r.Kind != "agent" || r.Text != `["B"]`+w.closing || !strings.Contains(r.Error, "still invalid after one retry: /items: pattern:") {
 				t.Errorf("got %+v\n%v", r, o)
 			}
 			w.asked(2)

@@ -16,12 +16,11 @@ import (
 // Bounds of one check of an answer.
 const (
 	maxCheck = 30 * time.Second
-	// minCheck is for an answer that came when its time was all but over.
-	minCheck = time.Second
+	minCheck = time.Second // for an answer that came at the last moment
 )
 
-// An inspection checks the answers of one run, within bounds of time: the validator knows
-// none.
+// An inspection checks the answers of one run within a time limit, which the validator
+// does not have.
 type inspection struct {
 	schema *Schema
 	mask   func(string) string
@@ -29,7 +28,7 @@ type inspection struct {
 	limit  time.Duration // of the run with its checks; 0 when there is none
 }
 
-// mask returns what hides the secrets of a run.
+// mask returns the function that hides the secrets of a run.
 func (r *Enforcer) mask(req *agent.Request) func(string) string {
 	environ := r.Environ
 	if environ == nil {
@@ -39,17 +38,17 @@ func (r *Enforcer) mask(req *agent.Request) func(string) string {
 	return runner.NewMasker(environ).Text
 }
 
-// answer puts the value of the answer in its place, or says what is wrong with it.
-// The error says why that could not be told.
+// answer replaces the answer by its value, or returns its mistake. The error says why
+// the check did not end.
 func (i *inspection) answer(ctx context.Context, result *agent.Result) (*InvalidError, error) {
 	if result.TextTruncated {
-		return &InvalidError{Words: "it is too long, its middle is missing"}, nil
+		return &InvalidError{Words: "it is too long: its middle is missing"}, nil
 	}
 	type verdict struct {
 		value json.RawMessage
 		err   error
 	}
-	done := make(chan verdict, 1) // nobody may be there to take it
+	done := make(chan verdict, 1) // the check may end after this function
 	text := result.Text
 	go func() {
 		value, err := i.schema.check(text, i.mask)
@@ -69,17 +68,17 @@ func (i *inspection) answer(ctx context.Context, result *agent.Result) (*Invalid
 		result.Text = string(v.value)
 		return nil, nil
 	case <-over.C:
-		words := "the agent has answered, but its answer could not be checked with the schema within %v"
+		words := "the agent answered, but the check of its answer took longer than %v"
 		if bound < maxCheck {
-			return stop(agent.ErrTimeout, fmt.Errorf(words+", what was left of %v", bound.Round(time.Millisecond), i.limit))
+			return stop(agent.ErrTimeout, fmt.Errorf(words+", the rest of the timeout of %v", bound.Round(time.Millisecond), i.limit))
 		}
-		return stop(agent.ErrTimeout, fmt.Errorf(words+", which is the most that a check has", bound))
+		return stop(agent.ErrTimeout, fmt.Errorf(words+", the limit of a check", bound))
 	case <-ctx.Done():
 		kind, cause := agent.ErrCanceled, context.Cause(ctx)
 		if errors.Is(cause, context.DeadlineExceeded) {
 			kind = agent.ErrTimeout
 		}
-		return stop(kind, fmt.Errorf("stopped while the answer was checked with the schema: %w", cause))
+		return stop(kind, fmt.Errorf("stopped during the check of the answer: %w", cause))
 	}
 }
 

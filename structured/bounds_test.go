@@ -43,7 +43,7 @@ func TestContextEndsTheCheck(t *testing.T) {
 	if !errors.Is(err, agent.ErrCanceled) || !errors.Is(err, cause) || result.Text != good {
 		t.Errorf("canceled: %v, %+v", err, result)
 	}
-	if want := "fake: stopped while the answer was checked with the schema: a signal"; err == nil || err.Error() != want {
+	if want := "fake: stopped during the check of the answer: a signal"; err == nil || err.Error() != want {
 		t.Errorf("it says %q, want %q", err, want)
 	}
 	ctx, end := context.WithDeadline(t.Context(), time.Now())
@@ -61,11 +61,11 @@ func TestTimeEndsTheCheck(t *testing.T) {
 		request, own, turn, want time.Duration
 		says                     string
 	}{
-		"of the request":     {10 * time.Second, time.Hour, 4 * time.Second, 6 * time.Second, "within 6s, what was left of 10s"},
-		"of the runner":      {0, 10 * time.Second, 4 * time.Second, 6 * time.Second, "within 6s, what was left of 10s"},
-		"none":               {0, 0, time.Hour, maxCheck, "within 30s, which is the most that a check has"},
-		"much":               {time.Hour, 0, time.Minute, maxCheck, "within 30s, which is the most that a check has"},
-		"at the last moment": {time.Minute, 0, time.Minute - 1, minCheck, "within 1s, what was left of 1m0s"},
+		"of the request":     {10 * time.Second, time.Hour, 4 * time.Second, 6 * time.Second, "longer than 6s, the rest of the timeout of 10s"},
+		"of the runner":      {0, 10 * time.Second, 4 * time.Second, 6 * time.Second, "longer than 6s, the rest of the timeout of 10s"},
+		"none":               {0, 0, time.Hour, maxCheck, "longer than 30s, the limit of a check"},
+		"much":               {time.Hour, 0, time.Minute, maxCheck, "longer than 30s, the limit of a check"},
+		"at the last moment": {time.Minute, 0, time.Minute - 1, minCheck, "longer than 1s, the rest of the timeout of 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,124 +6,87 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-const (
-	// maxWork bounds the steps that a value takes: the parts of a schema that apply to
-	// it, those that a $ref stands for included, and what is large in them.
-	maxWork = 1000
-	// perStep is how many comparisons with a member of an enum, names that are looked
-	// for and instructions of a regular expression, at one byte, take about as long as
-	// a part.
-	perStep = 5
-)
+// maxWork bounds the subschemas that apply to one value, through every $ref: with
+// each $ref their number can double.
+const maxWork = 1000
 
-// drafts are what $schema may say.
+// drafts are the values of $schema.
 var drafts = []string{
 	"https://json-schema.org/draft/2020-12/schema",
 	"http://json-schema.org/draft-07/schema#",
 	"https://json-schema.org/draft-07/schema#",
 }
 
-// Keywords by what their values are.
+// Keywords by the kind of their values.
 var (
 	oneSchema = []string{
 		"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
 		"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 	}
-	listOfSchemas  = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	namedSchemas   = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-	counts         = []string{"maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties"}
-	numbers        = []string{"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"}
-	texts          = []string{"$comment", "$id", "$ref", "$schema", "description", "format", "pattern", "title"}
-	listsOfTexts   = []string{"required"}
-	booleans       = []string{"deprecated", "readOnly", "uniqueItems", "writeOnly"}
-	refused        = []string{"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
-	typeNames      = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
-	sameValue      = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas"}
-	errNotSchema   = errors.New("a schema is an object, true or false")
-	errOwnIDInside = errors.New("$id is for the top of the schema alone")
+	listOfSchemas = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+	namedSchemas  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+	counts        = []string{"maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties"}
+	numbers       = []string{"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"}
+	texts         = []string{"$comment", "$id", "$ref", "$schema", "description", "format", "pattern", "title"}
+	listsOfTexts  = []string{"required"}
+	booleans      = []string{"deprecated", "readOnly", "uniqueItems", "writeOnly"}
+	refused       = []string{"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
+	typeNames     = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+	sameValue     = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas"}
 )
 
-// A checker looks at a schema before the validator does, which takes much of what
-// is wrong for something it does not know.
+// A checker checks a schema before the validator does: that ignores many mistakes as
+// keywords it does not know, and follows a $ref that leads to itself without end.
 type checker struct {
-	newest bool // the draft is 2020-12
-	// work is what applies to one value, by part of the schema; 0 while it is being
-	// counted, so that a schema that refers to itself is found.
-	work map[*part]int
-	// parts are the subschemas by their pointer.
-	parts map[string]*part
+	newest bool             // the draft is 2020-12
+	parts  map[string]*part // by pointer
 }
 
-// A part is a schema in the schema.
+// A part is a subschema.
 type part struct {
-	at     string
-	object map[string]any // nil: true or false
-	same   []string       // pointers of the parts that apply to the same value
-	member []string       // pointers of those that may all apply to the same member of it
-	small  int            // comparisons, names and instructions; see perStep
+	at   string
+	same []string // pointers of the parts that apply to the same value
+	work int      // parts that apply to one value, this one included; 0: not counted yet
+	busy bool     // being counted
 }
 
-// check returns what is wrong with a schema, and where.
+// check returns the first mistake of a schema with its pointer.
 func check(v any) error {
 	root, ok := v.(map[string]any)
 	if !ok {
 		return errors.New("it is not a JSON object")
 	}
 	draft, named := root["$schema"]
-	c := &checker{newest: !named || draft == drafts[0], work: map[*part]int{}, parts: map[string]*part{}}
+	c := &checker{newest: !named || draft == drafts[0], parts: map[string]*part{}}
 	if err := c.schema(v, "#"); err != nil {
 		return err
 	}
 	for _, at := range slices.Sorted(maps.Keys(c.parts)) {
-		p := c.parts[at]
-		n, err := c.count(p)
+		n, err := c.count(c.parts[at])
 		if err != nil {
 			return err
 		}
 		if n > maxWork {
-			return tooMuch(p.at)
-		}
-	}
-	for _, at := range slices.Sorted(maps.Keys(c.parts)) {
-		n := 0
-		for _, member := range c.parts[at].member {
-			n += c.work[c.parts[member]]
-		}
-		if n > maxWork {
-			return tooMuch(at + "/patternProperties")
+			return fmt.Errorf("at %s: more than %d schemas apply to one value", at, maxWork)
 		}
 	}
 	return nil
 }
 
-func tooMuch(at string) error {
-	return fmt.Errorf("at %s: it takes more than %d steps to check one value", at, maxWork)
-}
-
 func (c *checker) schema(v any, at string) error {
 	p := &part{at: at}
 	c.parts[at] = p
-	switch v := v.(type) {
-	case bool:
-		return nil
-	case map[string]any:
-		p.object = v
-	default:
-		return fmt.Errorf("at %s: %w", at, errNotSchema)
+	object, ok := v.(map[string]any)
+	if _, isBool := v.(bool); !ok && !isBool {
+		return fmt.Errorf("at %s: a schema is an object, true or false", at)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.object)) {
-		small := smallSteps(name, p.object[name])
-		if small/perStep >= maxWork {
-			return tooMuch(at + "/" + escape(name))
-		}
-		p.small += small
-		if err := c.keyword(p, name, p.object[name], at+"/"+escape(name)); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if err := c.keyword(p, name, object[name], at+"/"+escape(name)); err != nil {
 			return err
 		}
 	}
@@ -131,7 +94,7 @@ func (c *checker) schema(v any, at string) error {
 }
 
 func (c *checker) keyword(p *part, name string, v any, at string) error {
-	wrong := func(want string) error { return fmt.Errorf("at %s: it is not %s", at, want) }
+	wrong := func(want string) error { return fmt.Errorf("at %s: not %s", at, want) }
 	list, isList := v.([]any)
 	object, isObject := v.(map[string]any)
 	same := func(at string) {
@@ -166,14 +129,11 @@ func (c *checker) keyword(p *part, name string, v any, at string) error {
 			below := at + "/" + escape(key)
 			if names, ok := object[key].([]any); ok && name == "dependencies" {
 				if !allTexts(names) {
-					return fmt.Errorf("at %s: it is not a list of names", below)
+					return fmt.Errorf("at %s: not a list of names", below)
 				}
 				continue
 			}
 			same(below)
-			if name == "patternProperties" {
-				p.member = append(p.member, below)
-			}
 			if err := c.schema(object[key], below); err != nil {
 				return err
 			}
@@ -190,9 +150,9 @@ func (c *checker) keyword(p *part, name string, v any, at string) error {
 			return wrong("a number")
 		}
 	case name == "multipleOf" && (!isCount(v) || v == json.Number("0")):
-		// The validator divides floating point numbers, and 19.99 is no multiple of
+		// The validator divides floating point numbers: 19.99 is not a multiple of
 		// 0.01 then.
-		return wrong("a whole number above 0; no other is supported")
+		return wrong("a whole number above 0; only those are supported")
 	case slices.Contains(listsOfTexts, name) && (!isList || !allTexts(list)):
 		return wrong("a list of names")
 	case slices.Contains(texts, name):
@@ -209,20 +169,20 @@ func (c *checker) keyword(p *part, name string, v any, at string) error {
 	return nil
 }
 
-// text checks a keyword that is a text and more than words.
+// text checks the keywords whose text has a meaning.
 func (p *part) text(name, text, at string) error {
 	switch name {
 	case "$schema":
 		if p.at != "#" || !slices.Contains(drafts, text) {
-			return fmt.Errorf("at %s: %q is none of the drafts that are known: %s and %s", at, shorten(text, 100), drafts[0], drafts[1])
+			return fmt.Errorf("at %s: %q is not a supported draft; write %s or %s", at, shorten(text, 100), drafts[0], drafts[1])
 		}
 	case "$id":
 		if p.at != "#" {
-			return fmt.Errorf("at %s: %w", at, errOwnIDInside)
+			return fmt.Errorf("at %s: $id is allowed only at the top of the schema", at)
 		}
 	case "$ref":
 		if text != "#" && !strings.HasPrefix(text, "#/") {
-			return fmt.Errorf("at %s: %q is outside of the schema, and nothing outside is read; write # or #/", at, shorten(text, 100))
+			return fmt.Errorf("at %s: %q is outside the schema, and nothing outside is read; write # or #/", at, shorten(text, 100))
 		}
 		if way, err := url.PathUnescape(text); err == nil {
 			text = way
@@ -232,70 +192,16 @@ func (p *part) text(name, text, at string) error {
 	return nil
 }
 
-// smallSteps returns how many comparisons, names and instructions a keyword takes.
-func smallSteps(name string, v any) (n int) {
-	list, _ := v.([]any)
-	object, _ := v.(map[string]any)
-	text, _ := v.(string)
-	switch name {
-	case "enum", "const":
-		return size(v)
-	case "required":
-		return len(list)
-	case "properties":
-		return len(object)
-	case "pattern":
-		return instructions(text)
-	case "patternProperties":
-		for pattern := range object {
-			if n += instructions(pattern); n/perStep >= maxWork {
-				break
-			}
-		}
-	}
-	return n
-}
-
-// size returns how many values v is, those in it included.
-func size(v any) int {
-	n := 1
-	switch v := v.(type) {
-	case map[string]any:
-		for _, member := range v {
-			n += size(member)
-		}
-	case []any:
-		for _, item := range v {
-			n += size(item)
-		}
-	}
-	return n
-}
-
-// instructions returns how many a regular expression has; 0 when it is none, which
-// the validator says.
-func instructions(pattern string) int {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0
-	}
-	return len(program.Inst)
-}
-
-// count returns how many steps a value takes that p applies to.
+// count returns how many parts apply to a value that p applies to, maxWork+1 at most.
 func (c *checker) count(p *part) (int, error) {
-	if n, begun := c.work[p]; begun {
-		if n == 0 {
-			return 0, fmt.Errorf("at %s: it refers to itself without end", p.at)
-		}
-		return n, nil
+	switch {
+	case p.busy:
+		return 0, fmt.Errorf("at %s: the schema refers to itself without end", p.at)
+	case p.work > 0:
+		return p.work, nil
 	}
-	c.work[p] = 0
-	n := 1 + p.small/perStep
+	p.busy = true
+	n := 1
 	for _, at := range p.same {
 		other, ok := c.parts[at]
 		if !ok {
@@ -307,7 +213,7 @@ func (c *checker) count(p *part) (int, error) {
 		}
 		n = min(n+m, maxWork+1)
 	}
-	c.work[p] = n
+	p.work, p.busy = n, false
 	return n, nil
 }
 
@@ -319,7 +225,7 @@ func checkType(v any, at string) error {
 	for _, name := range names {
 		if text, ok := name.(string); !ok || !slices.Contains(typeNames, text) {
 			said, _ := json.Marshal(name)
-			return fmt.Errorf("at %s: %s is no type; there are %s", at, shorten(string(said), 40), strings.Join(typeNames, ", "))
+			return fmt.Errorf("at %s: %s is not a type; write one of %s", at, shorten(string(said), 40), strings.Join(typeNames, ", "))
 		}
 	}
 	if len(names) == 0 {
@@ -341,7 +247,7 @@ func isCount(v any) bool {
 	return err == nil && i >= 0
 }
 
-// escape returns name as it stands in a JSON pointer.
+// escape returns name as a segment of a JSON pointer.
 func escape(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

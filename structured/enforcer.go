@@ -13,8 +13,9 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// An Enforcer runs agents whose answers follow a schema. Its methods may be called by
-// several goroutines at once as long as nobody changes its fields.
+// An Enforcer runs agents whose answers follow a schema. Next and Schema are required.
+// Its methods may be called by several goroutines at once while its fields do not
+// change.
 type Enforcer struct {
 	// Next makes the runs: a *runner.Runner, or a *fallback.Chain to try other
 	// runtimes.
@@ -22,55 +23,51 @@ type Enforcer struct {
 		Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error)
 	}
 
-	// Schema is what answers have to follow.
+	// Schema is the schema of the answers.
 	Schema *Schema
 
-	// Timeout bounds the first turn, the one that repairs its answer, and the checks
-	// of both, together where Request.Timeout is zero. When it is zero too, each turn
-	// has the configured default, and each check 30 seconds, which no check exceeds
-	// anyway. An answer that came at the last moment is checked for a second.
+	// Timeout bounds both turns and the checks of both answers together if
+	// Request.Timeout is zero. If both are zero, each turn has the configured
+	// default. A check never takes more than 30 seconds, and always gets one.
 	Timeout time.Duration
 
-	// Environ is the environment whose secrets are masked in the words of the
-	// validator, which quote the answer, besides those of Request.Env; nil is that
-	// of this process. See runner.Mask.
+	// Environ is the environment whose secrets are masked in the validator's
+	// messages, which quote the answer, together with those of Request.Env. Nil is
+	// the environment of this process. See runner.Mask.
 	Environ []string
 
-	// Warn receives one line when an answer does not follow the schema and the
-	// agent is about to be asked again. It is in Result.Warnings too. Warn may be nil.
+	// Warn, if not nil, receives one line before the agent is asked again. The line
+	// is in Result.Warnings too.
 	Warn func(string)
 }
 
 // An InvalidError says why an answer does not follow the schema.
 type InvalidError struct {
-	// Words are those of the validator, one line.
-	Words string
-	// Repaired says that the agent was asked again and this is its second answer.
-	Repaired bool
+	Words    string // the validator's message, one line
+	Repaired bool   // the answer is the second one
 }
 
 func (e *InvalidError) Error() string {
 	if e.Repaired {
-		return "the answer does not follow the schema, not after it was repaired either: " + e.Words
+		return "the answer does not follow the schema, still invalid after one retry: " + e.Words
 	}
 	return "the answer does not follow the schema: " + e.Words
 }
 
-// Run runs one agent to its end, as Next does, and checks its answer; see the
-// documentation of the package. Request.Schema is empty or the same
-// as Schema.
+// Run runs one agent to its end, as Next does, checks its answer and asks once more
+// if that is invalid; see the package documentation. Request.Schema is empty or equal
+// to Schema.
 //
-// Result.Text is the JSON value alone. Where no answer follows the schema the error
-// is an [*InvalidError] in an agent.ErrAgent, and Result.Text is what the agent
-// answered last. Usage, Duration and Warnings are those of both turns, everything
-// else is of the last. A check that ctx or the time ends is an agent.ErrCanceled or
-// an agent.ErrTimeout, Result.Text is the answer then; what computes goes on in its
-// goroutine until it is done. Started is called for each turn; Events, Stdout, Stderr and
-// Text go on with what the agent says in the second. Request.Labels.Previous of the
-// second is the ID of the first.
+// Result.Text is the JSON value alone. If no answer follows the schema, the error is
+// an [*InvalidError] in an agent.ErrAgent, and Result.Text is the last answer. Usage,
+// Duration and Warnings cover both turns; all other fields are those of the last one.
+// A check that ctx or the time limit ends is an agent.ErrCanceled or agent.ErrTimeout
+// error with the answer in Result.Text; its goroutine continues until the validator
+// returns. Started is called for each turn; Events, Stdout, Stderr and Text continue
+// with the second one, whose Request.Labels.Previous is the ID of the first.
 func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	if len(req.Schema) > 0 && !bytes.Equal(req.Schema, r.Schema.JSON()) {
-		err := agent.Usagef("Request.Schema is another schema than that of the Runner; nothing was started")
+		err := agent.Usagef("Request.Schema is not the schema of the Enforcer; nothing was started")
 		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
 	}
 	req.Schema = r.Schema.JSON()
@@ -86,7 +83,7 @@ func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output)
 	}
 	if limit > 0 {
 		if limit -= time.Since(i.begun); limit <= 0 {
-			return result, failed(&result, fmt.Errorf("%w; no time was left to ask again", invalid))
+			return result, failed(&result, fmt.Errorf("%w; no time left to ask again", invalid))
 		}
 		req.Timeout = limit
 	}
@@ -113,20 +110,20 @@ func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output)
 	return second, err
 }
 
-// repair asks the agent again, in the session of the first run where that can be
-// resumed.
+// repair asks the agent again, in the session of the first turn if the runtime can
+// resume it.
 func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Output, result *agent.Result, invalid *InvalidError) (agent.Result, error) {
 	req := first
 	req.Runtime = cmp.Or(result.Runtime, first.Runtime)
 	if len(result.Attempts) > 0 {
-		req.Model = runner.DefaultModel // the other was for the runtime which was to be first
+		req.Model = runner.DefaultModel // the model of req was for another runtime
 	}
 	req.Template, req.Vars, req.Continue = "", nil, false
 	req.Labels.Previous = cmp.Or(result.RunID, first.Labels.Previous)
 	if result.SessionID != "" {
 		req.Resume, req.Prompt = result.SessionID, again(invalid)
 		second, err := r.Next.Run(ctx, req, out)
-		// The runtime cannot resume this session, and nothing was started.
+		// A usage error: the runtime cannot resume this session; nothing was started.
 		if !errors.Is(err, agent.ErrUsage) {
 			return second, err
 		}
@@ -139,13 +136,13 @@ func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Ou
 	return r.Next.Run(ctx, req, out)
 }
 
-// failed returns err as the failure of a run whose agent did not fail.
+// failed returns err as the error of a run whose agent succeeded.
 func failed(result *agent.Result, err error) error {
 	return &agent.Error{Kind: agent.ErrAgent, Runtime: result.Runtime, Err: err}
 }
 
-// repairFailed returns the failure of a second turn with the reason for it. One
-// that nothing was started for is a failure of the agent too: the first has run.
+// repairFailed returns the error of a second turn with the reason for that turn. A
+// usage error becomes an agent.ErrAgent: the first turn has run.
 func repairFailed(err error, invalid *InvalidError) error {
 	e, ok := errors.AsType[*agent.Error](err)
 	if !ok {
@@ -158,7 +155,7 @@ func repairFailed(err error, invalid *InvalidError) error {
 	return &agent.Error{Kind: kind, Runtime: e.Runtime, Err: &repairError{invalid: invalid, cause: cause}}
 }
 
-// A repairError is a second turn that failed. It matches what both turns ended with.
+// A repairError is the error of a second turn. It matches the errors of both turns.
 type repairError struct {
 	invalid *InvalidError
 	cause   error
@@ -170,7 +167,7 @@ func (e *repairError) Error() string {
 
 func (e *repairError) Unwrap() []error { return []error{e.invalid, e.cause} }
 
-// merge adds to the result of the second turn what the first one was.
+// merge adds the result of the first turn to that of the second.
 func merge(second, first *agent.Result, req agent.Request) {
 	second.Usage = sum(first, second, req.Resume == "" && !req.Continue)
 	second.Duration += first.Duration
@@ -187,9 +184,9 @@ func merge(second, first *agent.Result, req agent.Request) {
 	second.Warnings = warnings
 }
 
-// sum returns what both turns consumed. Numbers of the second turn that cover its
-// whole session hold those of the first. fresh says that the session began with
-// the first turn.
+// sum returns the usage of both turns. A cumulative usage of the second turn includes
+// the first if both have one session. Fresh means that the session began with the
+// first turn.
 func sum(first, second *agent.Result, fresh bool) *agent.Usage {
 	a, b := first.Usage, second.Usage
 	switch {

@@ -203,7 +203,7 @@ func TestRunTimeout(t *testing.T) {
 		t.Errorf("timeouts %v and %v", first, second)
 	}
 	next, _, err = run(t, agent.Request{Timeout: 1}, says(wrong), says(good))
-	if !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "no time was left") || len(next.requests) != 1 {
+	if !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "no time left") || len(next.requests) != 1 {
 		t.Errorf("without time: %v after %d runs", err, len(next.requests))
 	}
 	schema, err := Compile([]byte(weather))

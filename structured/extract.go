@@ -14,15 +14,13 @@ type answer struct {
 	flaw  error // see parser.flaw
 }
 
-// extract returns the one JSON value of text. It is, in this order, and the first
-// of these that there is counts:
+// extract returns the one JSON value of text, the first that exists of
 //
 //   - the whole text
-//   - the whole content of a fenced code block; there must not be two such blocks
-//   - an object or an array among words; there must not be two of them, those in
-//     another one aside
+//   - the whole content of the only fenced code block that is JSON
+//   - the only object or array among words, not counting those inside another
 //
-// A text that ends inside of an object or an array has none.
+// A text that ends inside an object or an array has none.
 func extract(text string) (answer, error) {
 	if !utf8.ValidString(text) {
 		return answer{}, errors.New("the answer is not valid UTF-8")
@@ -55,7 +53,7 @@ func whole(text string) (answer, error) {
 	return answer{strings.Trim(text, " \t\r\n"), v, p.flaw}, err
 }
 
-// enough is how many values of an answer are looked for.
+// enough is how many values are searched for.
 const enough = 2
 
 // inFences returns the fenced code blocks of text that are JSON.
@@ -74,8 +72,8 @@ func inFences(text string) (found []answer, err error) {
 	return found, nil
 }
 
-// among returns the objects and arrays among the words of text. What is broken is
-// passed over up to where it breaks, so that each byte is read once.
+// among returns the objects and arrays among the words of text. It skips a broken one
+// up to the error, so that each byte is read once.
 func among(text string) (found []answer, err error) {
 	p := &parser{text: text}
 	for len(found) < enough {

@@ -45,8 +45,8 @@ func TestExtract(t *testing.T) {
 		"a zero before a number":    {`[01]`, "", "holds no JSON value"},
 		"not UTF-8":                 {"{\"a\":\"\xff\"}", "", "UTF-8"},
 		"a mark before":             {"\ufeff{}", "{}", ""},
-		"too deep":                  {strings.Repeat("[", 300) + strings.Repeat("]", 300), "", "in each other"},
-		"too deep, fenced":          {"x\n```\n" + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "\n```", "", "in each other"},
+		"too deep":                  {strings.Repeat("[", 300) + strings.Repeat("]", 300), "", "nested more than"},
+		"too deep, fenced":          {"x\n```\n" + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "\n```", "", "nested more than"},
 		"as deep as it may be":      {strings.Repeat("[", 200) + strings.Repeat("]", 200), strings.Repeat("[", 200) + strings.Repeat("]", 200), ""},
 		"a name twice is no syntax": {`So: {"a":1,"a":2}`, `{"a":1,"a":2}`, ""},
 	} {

@@ -5,16 +5,16 @@ import (
 	"github.com/busdk/bus-agent/render"
 )
 
-// maxQuoted bounds the wrong answer in a prompt, in bytes.
+// maxQuoted bounds the invalid answer in a prompt, in bytes.
 const maxQuoted = 64 << 10
 
-// again returns the prompt for an agent that knows what it was asked and answered.
+// again returns the prompt for the session of the first turn.
 func again(invalid *InvalidError) string {
 	return "Your answer does not follow the JSON Schema it has to follow: " + invalid.Words +
 		"\n\nThe work itself is done: do not do it again. Give the same answer as one JSON value that follows the schema."
 }
 
-// anew returns the prompt for an agent that knows nothing of the first turn.
+// anew returns the prompt for a new session.
 func anew(first agent.Request, answer string, invalid *InvalidError) (string, error) {
 	prompt := first.Prompt
 	if prompt == "" {

@@ -19,17 +19,16 @@ import (
 // MaxSchema is the longest schema [Compile] takes, in bytes.
 const MaxSchema = 1 << 20
 
-// A Schema is a JSON Schema that answers are checked with. It may be used by
-// several goroutines at once.
+// A Schema is a compiled JSON Schema. It may be used by several goroutines at once.
 type Schema struct {
 	source   json.RawMessage
 	validate func(value any) error
 }
 
 // Compile reads a JSON Schema of the draft that its $schema names, 2020-12 or
-// draft-07; without $schema it is 2020-12. It is an object, and nothing outside of
-// it is ever read: a $ref is "#" or "#/" and a way through it. A schema that cannot
-// be used is an agent.ErrUsage error that says why and where.
+// draft-07; the default is 2020-12. The schema is an object, and nothing outside it
+// is read: a $ref is "#", or "#/" and a path in it. A schema that cannot be used is
+// an agent.ErrUsage error with the reason and the position.
 func Compile(schema []byte) (*Schema, error) {
 	switch {
 	case len(schema) > MaxSchema:
@@ -61,12 +60,13 @@ func Compile(schema []byte) (*Schema, error) {
 	return &Schema{source: append(json.RawMessage(nil), schema...), validate: resolved.Validate}, nil
 }
 
-// loadNothing keeps a schema from naming files and addresses that are then read.
+// loadNothing keeps the validator from reading files and addresses that a schema
+// names.
 func loadNothing(uri *url.URL) (*jsonschema.Schema, error) {
-	return nil, fmt.Errorf("%s is outside of the schema, and nothing outside is read", uri)
+	return nil, fmt.Errorf("%s is outside the schema, and nothing outside is read", uri)
 }
 
-// position returns where at is in text, for people.
+// position returns the line and column of an offset.
 func position(text string, at int) string {
 	before := text[:min(at, len(text))]
 	line := strings.Count(before, "\n")
@@ -76,16 +76,14 @@ func position(text string, at int) string {
 // JSON returns the schema as it was compiled.
 func (s *Schema) JSON() json.RawMessage { return s.source }
 
-// Check returns the JSON value that an agent's answer holds, byte by byte as the
-// agent wrote it, when it follows the schema. Which text of an answer is its value
-// is told in the documentation of the package. It takes as long as the check takes;
-// that of an [Enforcer] has bounds.
+// Check returns the JSON value of an agent's answer, as the agent wrote it, if it
+// follows the schema. The package documentation defines the value of an answer.
+// Check has no time limit; an [Enforcer] has one.
 func (s *Schema) Check(text string) (json.RawMessage, error) {
 	return s.check(text, func(words string) string { return words })
 }
 
-// check is Check with words in which mask has hidden what nobody may read, before
-// they are cut.
+// check is Check with an error that mask has removed secrets from before it is cut.
 func (s *Schema) check(text string, mask func(string) string) (json.RawMessage, error) {
 	a, err := extract(text)
 	if err == nil {
@@ -100,11 +98,10 @@ func (s *Schema) check(text string, mask func(string) string) (json.RawMessage, 
 	return json.RawMessage(a.text), nil
 }
 
-// maxWords bounds what is quoted of the validator, in bytes.
+// maxWords bounds the validator's message, in bytes.
 const maxWords = 600
 
-// words returns what the validator says as one printable line: where in the schema
-// and what.
+// words returns the validator's message as one printable line.
 func words(text string) string {
 	text = strings.Join(strings.Fields(formatters.SanitizeString(shorten(text, 8*maxWords))), " ")
 	for _, noise := range []string{"validating root: ", "validating ", "jsonschema.Schema: ", "jsonschema: ", "<anonymous schema>: "} {
@@ -115,5 +112,5 @@ func words(text string) string {
 	return shorten(text, maxWords)
 }
 
-// wayThere matches the places on the way to the one that is meant.
+// wayThere matches the pointers before the last one.
 var wayThere = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:/\S*: )+(/\S*: )`) })

@@ -24,35 +24,27 @@ func TestCompileRefuses(t *testing.T) {
 			Replace(`,"dI":{"allOf":[{"$ref":"#/$defs/dJ"},{"$ref":"#/$defs/dJ"}]}`))
 	}
 	wide.WriteString("}}")
-	many := func(n int, each, between string) string { return strings.Repeat(each+between, n-1) + each }
-	patterns := func(n int, name, value string) string {
-		var b strings.Builder
-		for i := range n {
-			b.WriteString(`,"` + name + itoa(i) + `":` + value)
-		}
-		return "{" + b.String()[1:] + "}"
-	}
 	for name, c := range map[string]struct{ schema, says string }{
 		"nothing":                 {"", "line 1, column 1"},
-		"no JSON":                 {"{\n  \"type\": object}", "line 2, column 11: this is no JSON"},
+		"no JSON":                 {"{\n  \"type\": object}", "line 2, column 11: not JSON"},
 		"two values":              {"{} {}", "line 1, column 4"},
-		"the same name twice":     {`{"properties":{"a":{"type":"string","type":"null"}}}`, `at /properties/a/type: the name "type" is there twice`},
+		"the same name twice":     {`{"properties":{"a":{"type":"string","type":"null"}}}`, `at /properties/a/type: the name "type" occurs twice`},
 		"not UTF-8":               {"{\"a\":\"\xff\"}", "UTF-8"},
 		"a list":                  {`[]`, "not a JSON object"},
 		"true":                    {`true`, "not a JSON object"},
 		"too long":                {`{"title":"` + strings.Repeat("x", MaxSchema) + `"}`, "more than 1048576"},
 		"too deep":                {deep, "more than 200"},
 		"a huge number":           {`{"minimum":1e999}`, "too large"},
-		"an unknown type":         {`{"properties":{"a":{"type":"str"}}}`, `at #/properties/a/type: "str" is no type`},
+		"an unknown type":         {`{"properties":{"a":{"type":"str"}}}`, `at #/properties/a/type: "str" is not a type`},
 		"no types":                {`{"type":[]}`, "at #/type: the list is empty"},
-		"a keyword's value":       {`{"items":{"minLength":"3"}}`, "at #/items/minLength: it is not a whole number"},
-		"a list of schemas":       {`{"anyOf":{}}`, "at #/anyOf: it is not a list of schemas"},
+		"a keyword's value":       {`{"items":{"minLength":"3"}}`, "at #/items/minLength: not a whole number"},
+		"a list of schemas":       {`{"anyOf":{}}`, "at #/anyOf: not a list of schemas"},
 		"a schema":                {`{"properties":{"a":[]}}`, "at #/properties/a: a schema is an object, true or false"},
-		"names":                   {`{"required":["a",1]}`, "at #/required: it is not a list of names"},
-		"a dependency":            {`{"dependencies":{"a":[1]}}`, "at #/dependencies/a: it is not a list of names"},
+		"names":                   {`{"required":["a",1]}`, "at #/required: not a list of names"},
+		"a dependency":            {`{"dependencies":{"a":[1]}}`, "at #/dependencies/a: not a list of names"},
 		"tuples of another draft": {`{"items":[{}]}`, "write prefixItems"},
-		"a fraction":              {`{"multipleOf":0.01}`, "at #/multipleOf: it is not a whole number above 0"},
-		"an unknown draft":        {`{"$schema":"http://json-schema.org/draft-04/schema#"}`, "none of the drafts that are known"},
+		"a fraction":              {`{"multipleOf":0.01}`, "at #/multipleOf: not a whole number above 0"},
+		"an unknown draft":        {`{"$schema":"http://json-schema.org/draft-04/schema#"}`, "not a supported draft"},
 		"a draft further down":    {`{"not":{"$schema":"https://json-schema.org/draft/2020-12/schema"}}`, "at #/not/$schema"},
 		"a pattern":               {`{"properties":{"a":{"pattern":"(?=x)"}}}`, "invalid or unsupported Perl syntax"},
 		"a pattern of names":      {`{"patternProperties":{"(":{}}}`, "missing closing )"},
@@ -63,18 +55,10 @@ func TestCompileRefuses(t *testing.T) {
 		"another place":           {`{"items":{"$ref":"https://example.com/a.json#/b"}}`, "at #/items/$ref"},
 		"an anchor":               {`{"$anchor":"a"}`, "$anchor is not supported"},
 		"a dynamic reference":     {`{"$dynamicRef":"#a"}`, "$dynamicRef is not supported"},
-		"an ID further down":      {`{"$defs":{"a":{"$id":"https://example.com/a"}}}`, "$id is for the top"},
+		"an ID further down":      {`{"$defs":{"a":{"$id":"https://example.com/a"}}}`, "$id is allowed only at the top"},
 		"itself":                  {`{"$ref":"#"}`, "refers to itself without end"},
 		"itself in a circle":      {`{"$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"if":{"$ref":"#/$defs/a"}}}}`, "refers to itself without end"},
-		"too much work":           {wide.String(), "takes more than 1000 steps"},
-		"a huge enum":             {`{"items":{"enum":[` + many(5000, `"x"`, ",") + `]}}`, "at #/items/enum: it takes more than 1000 steps to check one value"},
-		"an enum of objects":      {`{"enum":[` + many(1000, `{"a":[1,2,3]}`, ",") + `]}`, "at #/enum: it takes more than 1000 steps"},
-		"enums together":          {`{"$defs":{"a":{"enum":[` + many(2000, `"x"`, ",") + `]}},"allOf":[` + many(3, `{"$ref":"#/$defs/a"}`, ",") + `]}`, "at #: it takes more than 1000 steps"},
-		"a slow pattern":          {`{"pattern":"^` + many(3, `(x{0,1000})*`, "") + `$"}`, "at #/pattern: it takes more than 1000 steps"},
-		"slow patterns of names":  {`{"patternProperties":` + patterns(200, "^[a-z]{0,20}", "{}") + `}`, "at #/patternProperties: it takes more than 1000 steps"},
-		"many schemas of a name":  {`{"patternProperties":` + patterns(100, "x", `{"allOf":[`+many(10, "{}", ",")+`]}`) + `}`, "at #/patternProperties: it takes more than 1000 steps"},
-		"many properties":         {`{"properties":` + patterns(5000, "x", "{}") + `}`, "at #/properties: it takes more than 1000 steps"},
-		"many required":           {`{"required":[` + many(5000, `"x"`, ",") + `]}`, "at #/required: it takes more than 1000 steps"},
+		"too much work":           {wide.String(), "more than 1000 schemas apply to one value"},
 	} {
 		_, err := Compile([]byte(c.schema))
 		said := false
@@ -161,7 +145,7 @@ func TestCheck(t *testing.T) {
 		"missing":           {weather, `{"city":"Turku"}`, "", `missing properties: ["degrees"]`},
 		"one too many":      {weather, `{"degrees":3,"city":"Turku","sky":"blue"}`, "", `additional properties ["sky"]`},
 		"in a list":         {`{"type":"array","items":` + weather + `}`, `[{"city":"a","degrees":1},{"city":1,"degrees":1}]`, "", `/items/properties/city: type: 1 has type "integer", want "string"`},
-		"a name twice":      {weather, `{"degrees":3,"city":"Turku","degrees":4}`, "", `at /degrees: the name "degrees" is there twice`},
+		"a name twice":      {weather, `{"degrees":3,"city":"Turku","degrees":4}`, "", `at /degrees: the name "degrees" occurs twice`},
 		"NaN":               {weather, `{"degrees":NaN,"city":"Turku"}`, "", `no JSON value`},
 		"a huge number":     {`{"type":"number"}`, `1e400`, "", `the number 1e400 is too large`},
 		"a big integer":     {`{"type":"integer"}`, `123456789012345678901234567890`, `123456789012345678901234567890`, ""},

@@ -9,32 +9,32 @@ import (
 	"strings"
 )
 
-// Bounds of the JSON that is read. What is beyond them is refused, so that no
-// answer and no schema can use up time or memory.
+// Bounds of the JSON that is read, so that no answer and no schema can use up time or
+// memory.
 const (
 	maxDepth  = 200  // of arrays and objects in each other
 	maxNumber = 1000 // length of a number, in bytes
 )
 
-// Why a text is no JSON value.
+// Why a text is not a JSON value.
 var (
 	errEnds   = errors.New("the text ends before the JSON value does")
-	errDeep   = fmt.Errorf("more than %d arrays and objects are in each other", maxDepth)
-	errSyntax = errors.New("this is no JSON")
+	errDeep   = fmt.Errorf("arrays and objects are nested more than %d deep", maxDepth)
+	errSyntax = errors.New("not JSON")
 )
 
 // A parser reads one JSON value, strictly and once from left to right.
 type parser struct {
 	text string
-	at   int // of what is read next; after an error, of what is wrong
-	// flaw is the first thing that is wrong with what is JSON nevertheless: a name
-	// that an object has twice, a number that no program can take.
+	at   int // where to read next; after an error, where the error is
+	// flaw is the first mistake in a text that is JSON nevertheless: a name that an
+	// object has twice, or a number out of range.
 	flaw error
 	path []string
 }
 
-// parse reads text, which is one JSON value and nothing else but white space. The
-// numbers of the value are json.Number.
+// parse reads text, which is one JSON value and white space. The numbers of the value
+// are json.Number.
 func parse(text string) (any, *parser, error) {
 	p := &parser{text: text}
 	p.space()
@@ -63,7 +63,7 @@ func (p *parser) next() byte {
 	return p.text[p.at]
 }
 
-// wrong returns what is wrong where the parser stands.
+// wrong returns the error at the current position.
 func (p *parser) wrong() error {
 	if p.at >= len(p.text) {
 		return errEnds
@@ -123,7 +123,7 @@ func (p *parser) object(depth int) (any, error) {
 		}
 		p.path = append(p.path, name)
 		if _, twice := members[name]; twice {
-			p.note("the name %q is there twice", name)
+			p.note("the name %q occurs twice", name)
 		}
 		value, err := p.value(depth + 1)
 		if err != nil {
@@ -230,7 +230,7 @@ func pointer(path []string) string {
 	}
 	var b strings.Builder
 	for _, name := range path {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		b.WriteString("/" + escape(name))
 	}
 	return shorten(b.String(), 200)
 }
@@ -243,8 +243,8 @@ func shorten(text string, size int) string {
 	return strings.ToValidUTF8(text[:size], "") + "…"
 }
 
-// native returns v with numbers that the validator knows: integers where they fit
-// into 64 bits, floating point for the others.
+// native returns v with the numbers of the validator: integers if they fit into 64
+// bits, floating point otherwise.
 func native(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
