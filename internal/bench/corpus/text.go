@@ -2,21 +2,36 @@ package corpus
 
 import (
 	"bytes"
+	"embed"
 	"encoding/json"
 	"strings"
 )
 
+// texts are what tools print and models say. Two characters, ^[, stand for the
+// escape character and the bracket after it.
+//
+//go:embed text
+var texts embed.FS
+
+func text(name string) string {
+	data, err := texts.ReadFile("text/" + name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(data)
+}
+
 // Texts as they stand in JSON strings, line by line.
 var (
-	goCode         = escaped(goSource)
-	scriptCode     = escaped(scriptSource)
-	testLog        = escaped(testOutput)
-	diff           = escaped(diffOutput)
-	configuration  = escaped(configurationFile)
-	prose          = escaped(sentences)
-	words          = pieces(sentences)
-	fileNames      = strings.Fields(paths)
-	shellCommands  = escaped(commands)
+	goCode         = escaped(text("store.go.txt"))
+	scriptCode     = escaped(text("list.tsx.txt"))
+	testLog        = escaped(text("test.log.txt"))
+	diff           = escaped(text("diff.txt"))
+	configuration  = escaped(text("package.json.txt"))
+	prose          = escaped(text("prose.txt"))
+	words          = pieces(text("prose.txt"))
+	fileNames      = strings.Fields(text("paths.txt"))
+	shellCommands  = escaped(text("commands.txt"))
 	newline        = `\n`
 	outputsOfTools = [][]string{goCode, goCode, scriptCode, testLog, diff, configuration}
 )
@@ -75,7 +90,7 @@ func (g *generator) output(size int) {
 	}
 }
 
-// say adds n sentences.
+// say adds n text("prose.txt").
 func (g *generator) say(n int) {
 	for i := range n {
 		if i > 0 {
