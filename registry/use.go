@@ -6,6 +6,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // A Use is one way of using a CLI: for a run, for a session or in a terminal. Its
@@ -81,6 +82,17 @@ type Setup struct {
 	// Close takes back what was arranged. The runner calls it once, after the
 	// last process is gone. It returns further warnings; it may be nil.
 	Close func(context.Context) []string
+}
+
+// BeginSession gives a session that inv does not resume an ID by --session-id, for
+// CLIs that take one.
+func (s *Setup) BeginSession(inv Invocation) {
+	if inv.Resume != "" {
+		return
+	}
+	id := engine.NewUUID()
+	s.Args = append(s.Args, "--session-id="+id)
+	s.SessionID = func() string { return id }
 }
 
 // PrependInstructions is a [Use.Prepare] for runtimes that take project

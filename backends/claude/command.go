@@ -26,12 +26,7 @@ func checkAs(inv registry.Invocation, root bool) error {
 	if inv.Access == agent.AccessFull && root && inv.Getenv("IS_SANDBOX") != "1" {
 		return agent.Usagef("access full is refused to root; run as another user, or set IS_SANDBOX=1 where this machine is a sandbox")
 	}
-	for _, pattern := range inv.AllowCommands {
-		if strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00") {
-			return agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
-		}
-	}
-	return nil
+	return registry.CheckCommandPatterns(inv.AllowCommands)
 }
 
 // options returns the options that runs and sessions have in common. write is the

@@ -3,18 +3,13 @@ package claude
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/tailscale/hujson"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
@@ -145,10 +140,9 @@ func (t *tree) rules(ctx context.Context, dir string) (names []string, err error
 // callerSettings returns what the caller passes with --settings: JSON, or the
 // name of a file.
 func callerSettings(inv registry.Invocation) (map[string]json.RawMessage, error) {
-	settings := map[string]json.RawMessage{}
 	value, found := settingsArg(inv.Args)
 	if !found {
-		return settings, nil
+		return map[string]json.RawMessage{}, nil
 	}
 	text := []byte(value)
 	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
@@ -157,32 +151,13 @@ func callerSettings(inv registry.Invocation) (map[string]json.RawMessage, error)
 			file = filepath.Join(inv.Workdir, file)
 		}
 		var err error
-		if text, err = readSettings(file); err != nil {
+		if text, err = registry.ReadFile(file, maxSettings); err != nil {
 			return nil, &agent.Error{Kind: agent.ErrUsage, Err: fmt.Errorf("your --settings cannot be read: %w", err)}
 		}
 	}
-	text, err := hujson.Standardize(text)
-	if err == nil {
-		err = json.Unmarshal(text, &settings)
-	}
-	if err != nil || settings == nil {
-		return nil, agent.Usagef("your --settings are no JSON object")
+	settings, err := registry.ParseObject(text)
+	if err != nil {
+		return nil, agent.Usagef("your --settings are not a JSON object")
 	}
 	return settings, nil
-}
-
-func readSettings(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have been replaced by a pipe
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSettings+1))
 }

@@ -69,11 +69,7 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 	if err := addSettings(inv, &setup); err != nil {
 		return registry.Setup{}, err
 	}
-	if inv.Resume == "" {
-		id := engine.NewUUID()
-		setup.Args = append(setup.Args, "--session-id="+id)
-		setup.SessionID = func() string { return id }
-	}
+	setup.BeginSession(inv)
 	return setup, nil
 }
 

@@ -2,6 +2,9 @@ package cursor
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -15,8 +18,6 @@ type decoder struct {
 	// partial is set once text came in pieces, which the CLI does with
 	// --stream-partial-output. It then says the whole again, more than once.
 	partial bool
-
-	line line // reused
 }
 
 var _ formatters.Decoder = (*decoder)(nil)
@@ -29,26 +30,26 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	if raw[0] != '{' {
 		return append(events, bare(raw))
 	}
-	l := &d.line
-	if !l.read(raw) {
+	var l line
+	if json.Unmarshal(raw, &l) != nil {
 		return append(events, unknown(raw))
 	}
-	switch string(l.kind.Bytes()) {
+	switch l.Type {
 	case "system":
-		if l.subtype.Is("init") {
-			return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: l.sessionID.String(), Model: l.model.String()})
+		if l.Subtype == "init" {
+			return append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: l.SessionID, Model: l.Model})
 		}
 	case "user":
 		return append(events, heartbeat) // the prompt
 	case "assistant":
-		if l.hasMessage {
-			return append(events, d.assistant(l))
+		if l.Message != nil {
+			return append(events, d.assistant(&l))
 		}
 	case "thinking":
-		switch {
-		case l.subtype.Is("delta"):
-			return append(events, agent.Event{Kind: agent.KindThinking, Text: l.text.String(), Delta: true})
-		case l.subtype.Is("completed"):
+		switch l.Subtype {
+		case "delta":
+			return append(events, agent.Event{Kind: agent.KindThinking, Text: l.Text, Delta: true})
+		case "completed":
 			return append(events, heartbeat)
 		}
 	case "tool_call":
@@ -56,7 +57,7 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 			return extended
 		}
 	case "result":
-		return d.result(l, events)
+		return d.result(&l, events)
 	}
 	return append(events, unknown(raw))
 }
@@ -77,30 +78,28 @@ func bare(raw []byte) agent.Event {
 }
 
 func (d *decoder) assistant(l *line) agent.Event {
-	delta := l.timestamp != 0 && l.modelCallID.IsEmpty()
-	if d.partial && !delta || l.said == "" {
+	delta := l.Timestamp != 0 && l.ModelCallID == ""
+	text := l.Message.text()
+	if d.partial && !delta || text == "" {
 		return heartbeat
 	}
 	d.said, d.partial = true, d.partial || delta
-	return agent.Event{Kind: agent.KindText, Text: l.said, Delta: delta}
+	return agent.Event{Kind: agent.KindText, Text: text, Delta: delta}
 }
 
 func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
-	if l.usage != nil {
-		events = append(events, agent.Event{Kind: agent.KindUsage, Usage: l.usage})
+	if usage := l.tokens(); usage != nil {
+		events = append(events, agent.Event{Kind: agent.KindUsage, Usage: usage})
 	}
-	e := agent.Event{Kind: agent.KindResult, Failed: l.isError || !l.subtype.Is("success")}
+	e := agent.Event{Kind: agent.KindResult, Failed: l.IsError || l.Subtype != "success"}
 	switch {
 	case e.Failed:
-		e.Text = l.result.String()
-		e.Failure = classify(e.Text)
-		if e.Text == "" {
-			e.Text = strings.ReplaceAll(l.subtype.String(), "_", " ")
-		}
+		e.Text = cmp.Or(l.Result, strings.ReplaceAll(l.Subtype, "_", " "))
+		e.Failure = classify(l.Result)
 	case !d.said:
 		// Otherwise it is all the agent said, one after the other, and so not
 		// its answer.
-		e.Text = l.result.String()
+		e.Text = l.Result
 	}
 	return append(events, e)
 }
@@ -109,12 +108,7 @@ func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
 func classify(text string) agent.Failure {
 	text = strings.ToLower(text)
 	has := func(words ...string) bool {
-		for _, word := range words {
-			if strings.Contains(text, word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 	}
 	switch {
 	case has("not authenticated", "authentication required", "not logged in", "unauthenticated", "invalid api key"):
@@ -129,16 +123,16 @@ func classify(text string) agent.Failure {
 // from and the shape of tool calls.
 func recognize(raw []byte) bool {
 	var l line
-	if !l.read(raw) || l.sessionID.IsEmpty() || l.hasUUID {
+	if json.Unmarshal(raw, &l) != nil || l.SessionID == "" || l.UUID != "" {
 		return false
 	}
-	switch string(l.kind.Bytes()) {
+	switch l.Type {
 	case "system":
-		return l.subtype.Is("init") && l.hasKeySource
+		return l.Subtype == "init" && isString(l.APIKeySource)
 	case "tool_call":
-		return l.toolCall != nil
+		return l.ToolCall != nil
 	case "result":
-		return l.hasRequestID
+		return isString(l.RequestID)
 	}
 	return false
 }

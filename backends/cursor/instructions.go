@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -77,21 +76,9 @@ const settingsLimit = 1 << 20
 // mayHaveHooks reports whether settings of Claude Code have hooks, or cannot be
 // understood.
 func mayHaveHooks(file string) bool {
-	info, err := os.Stat(file)
+	data, err := registry.ReadFile(file, settingsLimit)
 	if err != nil {
 		return !isAbsent(err)
-	}
-	if !info.Mode().IsRegular() {
-		return true
-	}
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return true
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, settingsLimit+1))
-	if err != nil || len(data) > settingsLimit {
-		return true
 	}
 	var settings struct {
 		Hooks json.RawMessage `json:"hooks"`

@@ -34,13 +34,13 @@ type outcome struct {
 // tool appends the events of a tool call. It reports false for one of a shape it
 // does not know.
 func (l *line) tool(events []agent.Event) ([]agent.Event, bool) {
-	name, c, ok := parseCall(l.toolCall)
+	name, c, ok := parseCall(l.ToolCall)
 	if !ok {
 		return events, false
 	}
-	switch string(l.subtype.Bytes()) {
+	switch l.Subtype {
 	case "started":
-		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: l.callID.String(), Name: name, Input: c.Args}}), true
+		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: l.CallID, Name: name, Input: c.Args}}), true
 	case "completed":
 		return l.completed(name, c, events), true
 	}
@@ -77,12 +77,12 @@ func parseCall(raw json.RawMessage) (name string, c call, ok bool) {
 }
 
 func (l *line) completed(name string, c call, events []agent.Event) []agent.Event {
-	tool := &agent.Tool{ID: l.callID.String(), Name: name}
+	tool := &agent.Tool{ID: l.CallID, Name: name}
 	success, succeeded := c.Result["success"]
 	if rejected, ok := c.Result["rejected"]; ok {
 		o := parseOutcome(rejected)
 		events = append(events, agent.Event{Kind: agent.KindApproval, Failed: true, Text: o.Reason, Tool: tool})
-		return append(events, agent.Event{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: l.callID.String(), Name: name, Output: agent.Plain(o.text())}})
+		return append(events, agent.Event{Kind: agent.KindToolResult, Failed: true, Tool: &agent.Tool{ID: l.CallID, Name: name, Output: agent.Plain(o.text())}})
 	}
 	result := success
 	if !succeeded {

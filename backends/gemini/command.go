@@ -63,9 +63,9 @@ func choices(inv registry.Invocation) (args []string) {
 
 // check returns what Gemini CLI cannot be asked for.
 func check(inv registry.Invocation) error {
-	for _, pattern := range inv.AllowCommands {
-		if inv.Access != agent.AccessFull && (strings.TrimSpace(pattern) == "" || strings.ContainsAny(pattern, "(),\r\n\x00")) {
-			return agent.Usagef("command pattern %q cannot be allowed: it is empty or has one of ( ) , or a line break", pattern)
+	if inv.Access != agent.AccessFull {
+		if err := registry.CheckCommandPatterns(inv.AllowCommands); err != nil {
+			return err
 		}
 	}
 	for _, dir := range inv.AddDirs {

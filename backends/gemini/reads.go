@@ -49,14 +49,9 @@ var literal = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
 
 // ignoreFiles returns the names of further ignore files of a workdir.
 func (s *settings) ignoreFiles() (names []string) {
-	context, err := s.all.part("context")
-	if err != nil {
-		return nil
+	value, err := s.all.get("context", "fileFiltering", "customIgnoreFilePaths")
+	if err == nil && value != nil {
+		_ = json.Unmarshal(value, &names) // the CLI reports what it cannot use
 	}
-	filtering, err := context.part("fileFiltering")
-	if err != nil {
-		return nil
-	}
-	_ = json.Unmarshal(filtering["customIgnoreFilePaths"], &names) // which the CLI reports
 	return names
 }

@@ -2,14 +2,10 @@ package gemini
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
-
-	"github.com/tailscale/hujson"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -53,175 +49,97 @@ func readSettings(inv registry.Invocation) (settings, error) {
 // readObject reads a settings file, which may have comments; an absent one is
 // empty.
 func readObject(file string) (object, error) {
-	info, err := os.Stat(file)
+	text, err := registry.ReadFile(file, maxSettings)
 	if notThere(err) {
 		return object{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, instructions.ErrNotRegular
-	}
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have been replaced by a pipe
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxSettings {
-		return nil, instructions.ErrTooLarge
-	}
-	if text, err = hujson.Standardize(text); err != nil {
-		return nil, instructions.ErrUnparsable
-	}
-	all := object{}
-	if json.Unmarshal(text, &all) != nil || all == nil {
-		return nil, instructions.ErrUnparsable
-	}
-	return all, nil
+	return registry.ParseObject(text)
 }
 
 func (s *settings) adapt(inv registry.Invocation) error {
-	context, err := s.all.part("context")
+	// The boundary of discovery is the repository, as for every runtime.
+	if err := s.all.set(nil, "context", "memoryBoundaryMarkers"); err != nil {
+		return err
+	}
+	fileName, err := s.all.get("context", "fileName")
 	if err != nil {
 		return err
 	}
-	// The boundary of discovery is the repository, as for every runtime.
-	delete(context, "memoryBoundaryMarkers")
-	s.all.set("context", context)
-	if s.names, err = contextNames(context["fileName"]); err != nil {
+	if s.names, err = contextNames(fileName); err != nil {
 		return err
 	}
-	if !inv.TrustWorkspace {
-		advanced, err := s.all.part("advanced")
-		if err != nil {
-			return err
-		}
-		set(advanced, "ignoreLocalEnv", true)
-		s.all.set("advanced", advanced)
+	// Gemini CLI would install newer versions of itself, in a terminal.
+	err = s.all.set(false, "general", "enableAutoUpdate")
+	if err == nil {
+		err = s.all.setDefault(maxAttempts, "general", "maxAttempts")
 	}
-	if inv.MaxTurns > 0 {
-		model, err := s.all.part("model")
-		if err != nil {
-			return err
-		}
-		set(model, "maxSessionTurns", inv.MaxTurns)
-		s.all.set("model", model)
+	if err == nil && !inv.TrustWorkspace {
+		err = s.all.set(true, "advanced", "ignoreLocalEnv")
 	}
-	if err := s.setGeneral(); err != nil {
-		return err
+	if err == nil && inv.MaxTurns > 0 {
+		err = s.all.set(inv.MaxTurns, "model", "maxSessionTurns")
 	}
-	if err := s.confine(inv); err != nil {
-		return err
+	if err == nil && inv.Access != agent.AccessFull {
+		err = s.excludePlanTools()
 	}
-	return s.selectKey(inv)
+	if err == nil && keyNeedsSelection(inv.Getenv) {
+		err = s.all.setDefault("gemini-api-key", "security", "auth", "selectedType")
+	}
+	return err
 }
 
 // maxAttempts is how often a model request is made unless the user's settings
-// say otherwise. Gemini CLI's own ten take four minutes and say nothing.
+// say otherwise. Gemini CLI's own ten take four minutes without output.
 const maxAttempts = 3
 
-// setGeneral limits the retries, and keeps Gemini CLI from installing newer
-// versions of itself, which it does in a terminal.
-func (s *settings) setGeneral() error {
-	general, err := s.all.part("general")
-	if err != nil {
-		return err
-	}
-	if _, chosen := general["maxAttempts"]; !chosen {
-		set(general, "maxAttempts", maxAttempts)
-	}
-	set(general, "enableAutoUpdate", false)
-	s.all.set("general", general)
-	return nil
-}
-
-// planTools change the approval mode. Where nobody can answer, a plan approves
-// itself and lets every tool call through (0.61.0).
+// planTools change the approval mode. In runs without a terminal 0.61.0 approves its
+// own plan and lets every tool call through.
 var planTools = []string{"enter_plan_mode", "exit_plan_mode"}
 
-// confine takes away the tools with which the model would leave its approval
-// mode.
-func (s *settings) confine(inv registry.Invocation) error {
-	if inv.Access == agent.AccessFull {
-		return nil
-	}
-	return s.excludePlanTools()
-}
-
+// excludePlanTools takes away the tools with which the model would leave its
+// approval mode.
 func (s *settings) excludePlanTools() error {
-	tools, err := s.all.part("tools")
+	value, err := s.all.get("tools", "exclude")
 	if err != nil {
 		return err
 	}
 	var excluded []string
-	if value, ok := tools["exclude"]; ok && json.Unmarshal(value, &excluded) != nil {
-		return fmt.Errorf("tools.exclude is no list of names")
+	if value != nil && json.Unmarshal(value, &excluded) != nil {
+		return errors.New("tools.exclude is not a list of names")
 	}
 	for _, name := range planTools {
 		if !slices.Contains(excluded, name) {
 			excluded = append(excluded, name)
 		}
 	}
-	set(tools, "exclude", excluded)
-	s.all.set("tools", tools)
-	return nil
+	return s.all.set(excluded, "tools", "exclude")
 }
 
 // distrust makes the settings those of a session without trust: whether the
 // folder is trusted counts for all that Gemini CLI reads, also for agents of the
 // repository, and there is no mode to go back to after a plan.
 func (s *settings) distrust() error {
-	security, err := s.all.part("security")
-	if err != nil {
+	if err := s.all.set(true, "security", "folderTrust", "enabled"); err != nil {
 		return err
 	}
-	folders, err := security.part("folderTrust")
-	if err != nil {
-		return err
-	}
-	set(folders, "enabled", true)
-	security.set("folderTrust", folders)
-	s.all.set("security", security)
 	return s.excludePlanTools()
 }
 
-// selectKey chooses the login by key where the user has chosen none: beside a
-// base URL of one's own Gemini CLI would not find the key.
-func (s *settings) selectKey(inv registry.Invocation) error {
-	env := inv.Getenv
-	if env("GEMINI_API_KEY") == "" || env("GOOGLE_GEMINI_BASE_URL") == "" ||
-		env("GOOGLE_GENAI_USE_VERTEXAI") == "true" || env("GOOGLE_GENAI_USE_GCA") == "true" {
-		return nil
-	}
-	security, err := s.all.part("security")
-	if err != nil {
-		return err
-	}
-	auth, err := security.part("auth")
-	if err != nil {
-		return err
-	}
-	if _, chosen := auth["selectedType"]; !chosen {
-		set(auth, "selectedType", "gemini-api-key")
-		security.set("auth", auth)
-		s.all.set("security", security)
-	}
-	return nil
+// keyNeedsSelection reports whether the settings must select the login by key: with
+// a base URL other than its own Gemini CLI does not find the key otherwise.
+func keyNeedsSelection(env func(string) string) bool {
+	return env("GEMINI_API_KEY") != "" && env("GOOGLE_GEMINI_BASE_URL") != "" &&
+		env("GOOGLE_GENAI_USE_VERTEXAI") != "true" && env("GOOGLE_GENAI_USE_GCA") != "true"
 }
 
 // write puts the settings into a private home.
 func (s *settings) write(home *instructions.Home) error {
-	context, err := s.all.part("context")
-	if err != nil {
+	if err := s.all.set(s.names, "context", "fileName"); err != nil {
 		return err
 	}
-	set(context, "fileName", s.names)
-	s.all.set("context", context)
 	return home.WriteFile(settingsPath, encode(s.all), 0o600)
 }
 
@@ -236,7 +154,7 @@ func contextNames(value json.RawMessage) ([]string, error) {
 	}
 	var names []string
 	if json.Unmarshal(value, &names) != nil {
-		return nil, fmt.Errorf("context.fileName is neither a name nor a list of names")
+		return nil, errors.New("context.fileName is neither a name nor a list of names")
 	}
 	return slices.Clip(names), nil
 }
@@ -246,18 +164,54 @@ func (o object) part(key string) (object, error) {
 	part := object{}
 	if value, ok := o[key]; ok {
 		if json.Unmarshal(value, &part) != nil || part == nil {
-			return nil, fmt.Errorf("%q is no object", key)
+			return nil, fmt.Errorf("%q is not an object", key)
 		}
 	}
 	return part, nil
 }
 
-func (o object) set(key string, part object) { o[key] = encode(part) }
+// get returns the value at a path of keys; nil where there is none.
+func (o object) get(path ...string) (json.RawMessage, error) {
+	for _, key := range path[:len(path)-1] {
+		var err error
+		if o, err = o.part(key); err != nil {
+			return nil, err
+		}
+	}
+	return o[path[len(path)-1]], nil
+}
 
-func set[T bool | int | string | []string](o object, key string, value T) { o[key] = encode(value) }
+// set sets the value at a path of keys, or removes it where value is nil.
+func (o object) set(value any, path ...string) error {
+	key := path[0]
+	if len(path) > 1 {
+		part, err := o.part(key)
+		if err != nil {
+			return err
+		}
+		if err := part.set(value, path[1:]...); err != nil {
+			return err
+		}
+		value = part
+	}
+	if value == nil {
+		delete(o, key)
+	} else {
+		o[key] = encode(value)
+	}
+	return nil
+}
 
-// encode returns value as JSON. These types cannot fail.
-func encode[T object | bool | int | string | []string](value T) json.RawMessage {
+// setDefault sets the value at a path of keys where there is none.
+func (o object) setDefault(value any, path ...string) error {
+	if old, err := o.get(path...); err != nil || old != nil {
+		return err
+	}
+	return o.set(value, path...)
+}
+
+// encode returns a value of these settings as JSON, which cannot fail.
+func encode(value any) json.RawMessage {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err)

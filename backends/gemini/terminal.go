@@ -59,11 +59,7 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 			return registry.Setup{}, err
 		}
 	}
-	if inv.Resume == "" {
-		id := engine.NewUUID()
-		setup.Args = append(setup.Args, "--session-id="+id)
-		setup.SessionID = func() string { return id }
-	}
+	setup.BeginSession(inv)
 	return setup, nil
 }
 
@@ -75,11 +71,8 @@ func withoutAgents(file string) error {
 	if err != nil {
 		return err
 	}
-	experimental, err := all.part("experimental")
-	if err != nil {
+	if err := all.set(false, "experimental", "enableAgents"); err != nil {
 		return err
 	}
-	set(experimental, "enableAgents", false)
-	all.set("experimental", experimental)
 	return os.WriteFile(file, encode(all), 0o600)
 }

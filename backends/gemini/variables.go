@@ -72,13 +72,9 @@ func refuseEnvOfHome(inv registry.Invocation, workdir, home string) error {
 // ignoresEnv reports whether settings keep .env files out, or leave that to
 // others with the answer unset.
 func (o object) ignoresEnv(unset bool) bool {
-	if _, ok := o["advanced"]; !ok {
-		return unset
-	}
-	advanced, err := o.part("advanced")
+	value, err := o.get("advanced", "ignoreLocalEnv")
 	if err != nil {
 		return false
 	}
-	value, ok := advanced["ignoreLocalEnv"]
-	return !ok && unset || string(value) == "true"
+	return value == nil && unset || string(value) == "true"
 }

@@ -2,79 +2,61 @@ package rest
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 )
 
 // decoder reads the lines of bus-agent-rest.
-type decoder struct {
-	line line // reused
-}
+type decoder struct{}
 
-var _ formatters.Decoder = (*decoder)(nil)
+var _ formatters.Decoder = decoder{}
 
 // messageID is that of the only message there is.
 const messageID = "answer"
 
-func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
+func (decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return events
 	}
-	l := &d.line
-	if !l.read(raw) {
-		return append(events, unknown(raw))
+	var l line
+	if json.Unmarshal(raw, &l) != nil {
+		l.Type = ""
 	}
-	switch string(l.kind.Bytes()) {
-	case "answer":
-		if l.model.IsEmpty() {
-			return append(events, agent.Event{Kind: agent.KindHeartbeat})
+	e := agent.Event{Kind: agent.KindRaw, Text: string(raw)}
+	switch l.Type {
+	case "answer", "start":
+		e = agent.Event{Kind: agent.KindSessionStarted, Model: l.Model}
+		if l.Model == "" && l.Type == "answer" {
+			e.Kind = agent.KindHeartbeat
 		}
-		return append(events, agent.Event{Kind: agent.KindSessionStarted, Model: l.model.String()})
-	case "start":
-		return append(events, agent.Event{Kind: agent.KindSessionStarted, Model: l.model.String()})
 	case "text":
-		return append(events, agent.Event{Kind: agent.KindText, MessageID: messageID, Delta: true, Text: l.text.String()})
+		e = agent.Event{Kind: agent.KindText, MessageID: messageID, Delta: true, Text: l.Text}
 	case "thinking":
-		return append(events, agent.Event{Kind: agent.KindThinking, MessageID: messageID, Delta: true, Text: l.text.String()})
+		e = agent.Event{Kind: agent.KindThinking, MessageID: messageID, Delta: true, Text: l.Text}
 	case "retry":
-		return append(events, agent.Event{
-			Kind: agent.KindRetry, Text: l.text.String(), Failure: l.class(),
-			Attempt: int(l.attempt), MaxAttempts: int(l.maxAttempts),
-		})
+		e = agent.Event{Kind: agent.KindRetry, Text: l.Text, Failure: l.class(), Attempt: l.Attempt, MaxAttempts: l.MaxAttempts}
 	case "warning":
-		return append(events, agent.Event{Kind: agent.KindWarning, Text: l.text.String()})
+		e = agent.Event{Kind: agent.KindWarning, Text: l.Text}
 	case "usage":
-		return append(events, agent.Event{Kind: agent.KindUsage, Usage: new(l.usage)})
+		e = agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{
+			Input: l.Input, Cached: l.Cached, Output: l.Output, Reasoning: l.Reasoning, CostUSD: l.CostUSD,
+		}}
 	case "result":
-		if !l.reason.IsEmpty() {
-			return append(events, agent.Event{Kind: agent.KindResult, Failed: true, Failure: l.class(), Text: l.reason.String()})
+		e = agent.Event{Kind: agent.KindResult, Text: l.Text}
+		if l.Error != "" {
+			e = agent.Event{Kind: agent.KindResult, Failed: true, Failure: l.class(), Text: l.Error}
 		}
-		return append(events, agent.Event{Kind: agent.KindResult, Text: l.text.String()})
 	}
-	return append(events, unknown(raw))
-}
-
-func unknown(raw []byte) agent.Event {
-	return agent.Event{Kind: agent.KindRaw, Text: string(raw)}
-}
-
-// class returns the class of a failure.
-func (l *line) class() agent.Failure {
-	switch {
-	case l.failure.Is("authentication"):
-		return agent.FailureAuthentication
-	case l.failure.Is("quota"):
-		return agent.FailureQuota
-	}
-	return ""
+	return append(events, e)
 }
 
 // recognize returns what knows the first line of a service.
 func recognize(id string) func([]byte) bool {
 	return func(raw []byte) bool {
 		var l line
-		return l.read(raw) && l.kind.Is("start") && l.agent.Is(executable) && l.provider.Is(id)
+		return json.Unmarshal(raw, &l) == nil && l.Type == "start" && l.Agent == executable && l.Provider == id
 	}
 }

@@ -83,7 +83,7 @@ func Runtime(s Service) registry.Runtime {
 			Prepare: registry.PrependInstructions,
 			Command: s.command,
 		},
-		Decoder:       func() formatters.Decoder { return new(decoder) },
+		Decoder:       func() formatters.Decoder { return decoder{} },
 		Recognize:     recognize(s.ID),
 		ReportsResult: true,
 		Instructions:  &registry.Instructions{MaxBytes: instructions.MaxBytes},
