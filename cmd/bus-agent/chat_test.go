@@ -119,8 +119,11 @@ func TestChatTellsHooks(t *testing.T) {
 	p.types("\x04")
 	p.sees("continues it\r\n")
 	p.ends(0)
-	if !strings.Contains(p.all.String(), "bus-agent: hook command false failed, which is said once: exit code 1\r\n") {
-		t.Errorf("the terminal shows %q", p.all.String())
+	// A line can be written while the terminal leaves raw mode: it has one "\r" more
+	// then, which a terminal does not show.
+	shown := strings.ReplaceAll(p.all.String(), "\r\r\n", "\r\n")
+	if !strings.Contains(shown, "bus-agent: hook command false failed, which is said once: exit code 1\r\n") {
+		t.Errorf("the terminal shows %q", shown)
 	}
 	text, err := os.ReadFile(told)
 	if err != nil {
