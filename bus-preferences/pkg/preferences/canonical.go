@@ -11,32 +11,31 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds how deep objects and arrays of a value are nested: indentation
-// grows with the square of the depth, and encoding/json stops at 10000.
+// maxDepth is the maximum nesting of a value. The size of an indented value grows
+// with the square of its depth.
 const maxDepth = 256
 
-// canonical returns the one JSON text in raw without white space, with sorted
-// keys and with strings in one spelling. Numbers keep their digits. It refuses
-// what would not survive that: repeated keys and text that is not Unicode, and
-// more than depth levels of nesting. Errors hold nothing of the text but single
-// characters and keys.
+// canonical returns the JSON value in raw without white space, with sorted keys and
+// with strings encoded uniformly. Numbers keep their digits. It returns an error for
+// repeated keys, text that is not Unicode and more than depth levels of nesting.
+// Errors quote only keys and single characters of raw.
 func canonical(raw []byte, depth int) (json.RawMessage, error) {
 	if err := json.Unmarshal(raw, new(json.RawMessage)); err != nil {
-		return nil, describe(raw, err)
+		return nil, withLine(raw, err)
 	}
 	if !utf8.Valid(raw) {
 		return nil, errors.New("not valid UTF-8")
 	}
 	if hasLoneSurrogate(raw) {
-		return nil, errors.New(`a \u escape holds half a surrogate pair`)
+		return nil, errors.New(`a \u escape holds half of a surrogate pair`)
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	return appendValue(nil, dec, depth)
 }
 
-// describe adds the place to a syntax error of raw.
-func describe(raw []byte, err error) error {
+// withLine adds the line number to a syntax error of raw.
+func withLine(raw []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
 		return err
@@ -46,8 +45,8 @@ func describe(raw []byte, err error) error {
 	return fmt.Errorf("line %d: %w", line, err)
 }
 
-// appendValue appends the next value of dec, which is valid JSON, to dst. The
-// value may have depth levels of nesting.
+// appendValue appends the next value of dec to dst. The value is valid JSON and may
+// have depth levels of nesting.
 func appendValue(dst []byte, dec *json.Decoder, depth int) ([]byte, error) {
 	token, err := dec.Token()
 	if err != nil {
@@ -57,7 +56,7 @@ func appendValue(dst []byte, dec *json.Decoder, depth int) ([]byte, error) {
 	case json.Delim:
 		switch {
 		case depth == 0:
-			return nil, errors.New("nested too deep")
+			return nil, errors.New("nested too deeply")
 		case t == '[':
 			return appendArray(dst, dec, depth-1)
 		default:
@@ -131,8 +130,7 @@ func appendString(dst []byte, s string) ([]byte, error) {
 	return append(dst, raw...), err
 }
 
-// encodeString returns s as a JSON string without the escapes that are for HTML
-// alone.
+// encodeString returns s as a JSON string without escaping HTML.
 func encodeString(s string) (json.RawMessage, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New("not valid UTF-8")
@@ -146,11 +144,11 @@ func encodeString(s string) (json.RawMessage, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// hasLoneSurrogate reports whether a \u escape in raw, which is valid JSON,
-// names half a surrogate pair; encoding/json would replace it silently.
+// hasLoneSurrogate reports whether a \u escape in raw, which is valid JSON, is half
+// of a surrogate pair. encoding/json replaces it silently.
 func hasLoneSurrogate(raw []byte) bool {
 	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' { // a backslash stands in strings alone
+		if raw[i] != '\\' { // occurs within strings only
 			continue
 		}
 		i++

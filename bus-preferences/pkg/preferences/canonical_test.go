@@ -14,12 +14,12 @@ func TestCanonical(t *testing.T) {
 	for _, test := range []struct{ name, raw, want string }{
 		{"keys are sorted at every level", `{"b":[{"d":1,"c":2}],"a":{"z":0,"y":0}}`, `{"a":{"y":0,"z":0},"b":[{"c":2,"d":1}]}`},
 		{"keys are sorted by bytes", `{"é":1,"z":1,"Z":1,"":1}`, `{"":1,"Z":1,"z":1,"é":1}`},
-		{"white space goes", " [ 1 ,\n\t{ } , [ ] ]\r\n", `[1,{},[]]`},
+		{"white space is removed", " [ 1 ,\n\t{ } , [ ] ]\r\n", `[1,{},[]]`},
 		{"numbers keep their digits", `[1.0,1e5,1E400,-0,12345678901234567890.10]`, `[1.0,1e5,1E400,-0,12345678901234567890.10]`},
-		{"strings have one spelling", `"\u0041\/<>&\u00e9\ud83d\ude00\n"`, `"A/<>&é😀\n"`},
+		{"strings are encoded uniformly", `"\u0041\/<>&\u00e9\ud83d\ude00\n"`, `"A/<>&é😀\n"`},
 		{"control characters stay escaped", `"\u0000\u001b"`, `"\u0000\u001b"`},
-		{"words", `[true,false,null]`, `[true,false,null]`},
-		{"null alone", `null`, `null`},
+		{"literals", `[true,false,null]`, `[true,false,null]`},
+		{"null", `null`, `null`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -34,20 +34,20 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-func TestCanonicalRefuses(t *testing.T) {
+func TestCanonicalErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, raw, want string }{
-		{"nothing", "", "unexpected end"},
+		{"empty", "", "unexpected end"},
 		{"two values", "1 2", "line 1"},
 		{"a syntax error, with its line", "{\n\n\"a\":,}", "line 3"},
 		{"a repeated key", `{"a":1,"b":2,"a":1}`, `"a" appears twice`},
-		{"a repeated key below", `[{"x":{"k":1,"k":2}}]`, `"k" appears twice`},
-		{"a key repeated in another spelling", `{"a":1,"\u0061":1}`, `"a" appears twice`},
+		{"a repeated key in a nested object", `[{"x":{"k":1,"k":2}}]`, `"k" appears twice`},
+		{"a repeated key with an escape", `{"a":1,"\u0061":1}`, `"a" appears twice`},
 		{"bytes that are not UTF-8", "\"\xff\"", "UTF-8"},
-		{"the first half of a pair alone", `"\ud83d"`, "surrogate"},
-		{"the first half and something else", `"\ud83d\u0041"`, "surrogate"},
-		{"the second half alone", `"\ude00"`, "surrogate"},
-		{"half a pair after a whole one", `"\\ud83d\ud83d\ude00\ud83d"`, "surrogate"},
+		{"lone high surrogate", `"\ud83d"`, "surrogate"},
+		{"high surrogate before a character", `"\ud83d\u0041"`, "surrogate"},
+		{"lone low surrogate", `"\ude00"`, "surrogate"},
+		{"lone surrogate after a pair", `"\\ud83d\ud83d\ude00\ud83d"`, "surrogate"},
 		{"too deep", strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), "too deep"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,8 +60,7 @@ func TestCanonicalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzCanonical checks that the canonical form means the same and is a fixed
-// point.
+// FuzzCanonical checks that canonical preserves the value and is idempotent.
 func FuzzCanonical(f *testing.F) {
 	for _, seed := range []string{
 		`{"b":1,"a":[1.0,{"d":null,"c":"\u0041"}]}`, `"\ud83d\ude00"`, `"\ud83d"`, `{"a":1,"a":1}`, `[[[]]]`, `1e400`, `"\\ud83d"`, "", " ",
@@ -75,16 +74,16 @@ func FuzzCanonical(f *testing.F) {
 		}
 		twice, err := canonical(once, maxDepth)
 		if err != nil || !bytes.Equal(once, twice) {
-			t.Fatalf("canonical(%q) = %q, and of that %q, %v", raw, once, twice, err)
+			t.Fatalf("canonical(%q) = %q, whose canonical form is %q, %v", raw, once, twice, err)
 		}
 		if a, b := decode(t, raw), decode(t, once); !reflect.DeepEqual(a, b) {
-			t.Fatalf("canonical(%q) = %q means something else", raw, once)
+			t.Fatalf("canonical(%q) = %q, a different value", raw, once)
 		}
 	})
 }
 
-// FuzzDocument checks that a file that can be read can be written without loss,
-// and that everything else is refused as malformed or of another version.
+// FuzzDocument checks that a file either can be read and written without loss, or is
+// malformed or of another version.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", `{}`, `{"version":1,"values":{"a.b":1}}`, `{"version":2}`, `{"version":"1"}`, `{"values":[]}`, `null`,

@@ -1,6 +1,6 @@
 // Package preferences stores the user's preferences for all BusDK modules in
-// one file. A preference is a JSON value under a dotted key; the first segment
-// of a key is the module that owns it:
+// one file. A preference is a JSON value under a dotted key. The first segment
+// of a key names the module that owns it:
 //
 //	bus-agent.runtime = "codex"
 //
@@ -11,41 +11,43 @@
 //
 // # Location
 //
-// The first of these that applies names the file. A variable that is empty or
-// blank is not set.
+// The first of these variables that is set names the file. A blank variable
+// counts as unset.
 //
-//  1. BUS_PREFERENCES_PATH, the file itself
-//  2. BUS_CONFIG_DIR, with preferences.json in it
-//  3. on Windows APPDATA, with Bus\preferences.json in it
-//  4. elsewhere XDG_CONFIG_HOME, with bus/preferences.json in it; a relative
-//     path there is ignored, as the XDG specification asks
-//  5. elsewhere HOME, with .config/bus/preferences.json in it
+//  1. $BUS_PREFERENCES_PATH
+//  2. $BUS_CONFIG_DIR/preferences.json
+//  3. %APPDATA%\Bus\preferences.json, on Windows only
+//  4. $XDG_CONFIG_HOME/bus/preferences.json, not on Windows; a relative path is
+//     ignored, as the XDG specification requires
+//  5. $HOME/.config/bus/preferences.json, not on Windows
 //
-// Earlier versions kept the file in a folder "busdk" (on Windows "BusDK") in
-// the places of 3 to 5. When the file does not exist and such a file does, that
-// one is moved to the new place by the first access; BUS_PREFERENCES_PATH turns
-// this off. Where it cannot be moved it is read where it is, and writing fails.
+// Earlier versions used a directory "busdk" ("BusDK" on Windows) in 3 to 5. If
+// only the old file exists, the first access moves it to the new location. If it
+// cannot be moved, it is read in the old location and writing fails.
+// BUS_PREFERENCES_PATH disables the move.
 //
 // # File
 //
 // The file is a JSON object with "version" 1 and "values", a flat object from
 // whole keys to values. A missing or empty file holds no preferences. It is
 // written in canonical form: object keys sorted at every level, two spaces of
-// indentation, a final line break, numbers with the digits they came with.
-// Members and keys that this package does not know are kept.
+// indentation, a final newline, numbers with their original digits. Unknown
+// members and keys are preserved.
 //
 // # Concurrency
 //
-// Every function may be called by any number of goroutines and processes at
-// once. Writers take turns through a lock on "<file>.lock", so no write is
-// lost, and replace the file as a whole, so that readers, which take no lock,
-// and crashes at any moment see the file before or after a write. A preferences
-// file that is a symbolic link stays one: its target is replaced.
+// All functions are safe for concurrent use by goroutines and processes. Writers
+// hold a lock on "<file>.lock", so writes are never lost, and replace the file
+// atomically, so readers, which take no lock, never see a partial write, even
+// after a crash. If the file is a symbolic link, its target is replaced.
 //
 // # Errors
 //
-// [ErrInvalidKey] and [ErrInvalidJSON] are mistakes of the caller. All others
-// concern the file and name it. No error holds a value. A context that ends
-// while a function waits for its turn ends the wait with the context's error
-// and nothing written.
+// [ErrInvalidKey], [ErrInvalidJSON] and [ErrNotString] concern an argument or a
+// value and name its key. All other errors concern the file and name it. Errors
+// never contain a value.
+//
+// If the context of a call is done while it waits for the lock, the call writes
+// nothing and returns an error that wraps that of the context. It also fails if
+// another program holds the lock for more than ten seconds.
 package preferences

@@ -11,16 +11,15 @@ import (
 
 const currentVersion = 1
 
-// A document is the content of a preferences file. All raw values are canonical.
+// A document is the content of a preferences file. All values are canonical.
 type document struct {
 	version int
 	values  map[string]json.RawMessage
-	others  map[string]json.RawMessage // top-level members but version and values
+	others  map[string]json.RawMessage // other top-level members
 }
 
-// parseDocument returns the document in data; nothing but white space is an
-// empty one, so that a file made by mktemp can be used. Its errors are
-// [ErrMalformed].
+// parseDocument parses the content of a file. An empty file, such as one made by
+// mktemp, is an empty document. All errors wrap [ErrMalformed].
 func parseDocument(data []byte) (*document, error) {
 	doc := &document{version: currentVersion, values: make(map[string]json.RawMessage)}
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -31,7 +30,7 @@ func parseDocument(data []byte) (*document, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if doc.others, err = members(raw); err != nil {
-		return nil, fmt.Errorf("%w: it %w", ErrMalformed, err)
+		return nil, fmt.Errorf("%w: the file %w", ErrMalformed, err)
 	}
 	if version, ok := doc.others["version"]; ok {
 		if doc.version, err = strconv.Atoi(string(version)); err != nil {
@@ -57,10 +56,10 @@ func members(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return m, err
 }
 
-// encode returns the file of d. Its version must be the current one.
+// encode returns the content of the file, whose version must be the current one.
 func (d *document) encode() ([]byte, error) {
 	if d.version != currentVersion {
-		return nil, fmt.Errorf("%w: it has version %d and this program knows %d; update the program",
+		return nil, fmt.Errorf("%w: it is %d, and this program supports %d; update the program",
 			ErrUnknownVersion, d.version, currentVersion)
 	}
 	values, err := appendMembers(nil, d.values)

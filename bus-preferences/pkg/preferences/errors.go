@@ -2,21 +2,22 @@ package preferences
 
 import "errors"
 
-// The errors callers can tell apart with errors.Is.
+// Errors to be tested for with errors.Is.
 var (
-	// ErrInvalidKey: a key or prefix does not follow the grammar.
+	// ErrInvalidKey means that a key or prefix is not valid.
 	ErrInvalidKey = errors.New("invalid preference key")
-	// ErrInvalidJSON: a value to be set is not one valid JSON text in UTF-8, or
-	// repeats a key within an object.
+	// ErrInvalidJSON means that a value to be set is not a single JSON value in
+	// valid UTF-8, repeats a key within an object, or is nested too deeply.
 	ErrInvalidJSON = errors.New("invalid JSON value")
-	// ErrNotString: the value is JSON of another type than string.
+	// ErrNotString means that a value is not a JSON string.
 	ErrNotString = errors.New("preference is not a string")
-	// ErrMalformed: the file is not a preferences file. It is left as it is.
+	// ErrMalformed means that the file is not a preferences file. It is not
+	// modified.
 	ErrMalformed = errors.New("malformed preferences file")
-	// ErrUnknownVersion: the file was written by a newer version of the
-	// library. It can be read but is not written.
+	// ErrUnknownVersion means that a newer version of the library wrote the file.
+	// It can be read but not written.
 	ErrUnknownVersion = errors.New("unknown version of the preferences file")
-	// ErrNoLocation: no variable says where the file is. Reading then finds
-	// nothing and only writing fails.
+	// ErrNoLocation means that no variable names the file. Only writing fails;
+	// reading finds no preferences.
 	ErrNoLocation = errors.New("no location for the preferences file")
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/busdk/bus-preferences/pkg/preferences"
 )
 
-// useTemp makes the examples keep their preferences in a file of their own.
+// useTemp makes an example use a temporary preferences file.
 func useTemp() (remove func()) {
 	dir, err := os.MkdirTemp("", "preferences")
 	if err != nil {

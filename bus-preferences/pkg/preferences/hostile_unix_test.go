@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hostile puts what another program can leave in the place of a file of state.
+// hostile are functions that create files which are not preferences files.
 var hostile = map[string]func(path, foreign string) error{
 	"link":        func(path, foreign string) error { return os.Symlink(foreign, path) },
 	"named pipe":  func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
@@ -36,10 +36,9 @@ var hostile = map[string]func(path, foreign string) error{
 	},
 }
 
-// What cannot be a preferences file or its lock is never waited for, and an error
-// names it. A link in the place of the file is the user's and followed; no other
-// is.
-func TestHostileFilesAreBounded(t *testing.T) {
+// The package must not block on such a file, and the error must name it. It follows a
+// link only in place of the preferences file.
+func TestHostileFilesDoNotBlock(t *testing.T) {
 	t.Parallel()
 	for _, suffix := range []string{"", ".lock", ".tmp"} {
 		for name, plant := range hostile {
@@ -50,15 +49,15 @@ func TestHostileFilesAreBounded(t *testing.T) {
 				foreign := filepath.Join(dir, "foreign")
 				check(t, os.WriteFile(foreign, []byte(`{}`), 0o600))
 				if err := plant(s.path+suffix, foreign); err != nil {
-					t.Skip(err) // a file system without such files
+					t.Skip(err) // not supported by the file system
 				}
-				ended := make(chan error, 1)
+				done := make(chan error, 1)
 				go func() {
 					_, _, err := s.getString(t.Context(), "bus-agent.runtime")
-					ended <- errors.Join(err, s.setString(t.Context(), "bus-agent.runtime", "one"))
+					done <- errors.Join(err, s.setString(t.Context(), "bus-agent.runtime", "one"))
 				}()
 				select {
-				case err := <-ended:
+				case err := <-done:
 					irregular := name == "named pipe" || name == "directory" || name == "device link" && suffix != ".tmp" || name == "link" && suffix == ".lock"
 					if suffix == ".tmp" {
 						irregular = name == "directory" // the others are replaced
@@ -67,7 +66,7 @@ func TestHostileFilesAreBounded(t *testing.T) {
 						t.Errorf("error %v", err)
 					}
 				case <-time.After(time.Minute):
-					t.Fatal("it does not end")
+					t.Fatal("blocked")
 				}
 				if text, err := os.ReadFile(foreign); err != nil || string(text) != `{}` && !(suffix == "" && name == "link") {
 					t.Errorf("the foreign file is %q, %v", text, err)
@@ -77,7 +76,7 @@ func TestHostileFilesAreBounded(t *testing.T) {
 	}
 }
 
-func TestHeldLockIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestWaitForLockIsBounded(t *testing.T) {
 	t.Parallel()
 	s := store{path: filepath.Join(t.TempDir(), "preferences.json")}
 	unlock, err := lock(t.Context(), s.path)

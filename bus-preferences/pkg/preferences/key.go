@@ -7,7 +7,7 @@ import (
 
 const segmentChars = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// checkKey returns an error unless key is segments joined by dots.
+// checkKey returns an error if key is not valid.
 func checkKey(key string) error {
 	if isKey(key) {
 		return nil
@@ -24,7 +24,7 @@ func isKey(s string) bool {
 	return true
 }
 
-// hasSegments reports whether the first segments of key are those of prefix.
+// hasSegments reports whether key begins with the segments of prefix.
 func hasSegments(key, prefix string) bool {
 	rest, ok := strings.CutPrefix(key, prefix)
 	return ok && (prefix == "" || rest == "" || rest[0] == '.')

@@ -40,7 +40,7 @@ func TestHasSegments(t *testing.T) {
 	}
 }
 
-// FuzzKey compares the grammar with a regular expression of it.
+// FuzzKey compares checkKey with a regular expression.
 func FuzzKey(f *testing.F) {
 	for _, seed := range []string{"", "a", "a.b", ".a", "a.", "a..b", "A", "bus-agent.model_verbosity", "ä", "a\n"} {
 		f.Add(seed)

@@ -9,13 +9,13 @@ import (
 
 const fileName = "preferences.json"
 
-// A store is one preferences file. Its zero value has no location.
+// A store is a preferences file. The zero value has no location.
 type store struct {
 	path string
-	old  []string // where earlier versions kept the file, first to last
+	old  []string // locations of earlier versions, in order of preference
 }
 
-// userStore returns the store that the environment names at this moment.
+// userStore returns the store that the environment names.
 func userStore() store { return locate(os.Getenv, runtime.GOOS == "windows") }
 
 func locate(getenv func(string) string, windows bool) store {

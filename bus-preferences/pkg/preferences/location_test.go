@@ -60,7 +60,7 @@ func TestLocate(t *testing.T) {
 			old:     []string{"/a/BusDK/preferences.json"},
 		},
 		{name: "nothing is set"},
-		{name: "a relative HOME is no place", env: env{"HOME": "h"}},
+		{name: "a relative HOME", env: env{"HOME": "h"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// errLocked is what tryLock returns while another holds the lock.
+// errLocked is the error of tryLock if another process holds the lock.
 var errLocked = errors.New("locked")
 
-// lockWait bounds how long a lock is waited for. Writers hold it for milliseconds.
+// lockWait is the longest wait for a lock. Writers hold it for milliseconds.
 const lockWait = 10 * time.Second
 
-// errWaited is why waiting for a lock ends before the caller's context.
-var errWaited = errors.New("waited for a lock")
+// errWaited is the cause of a wait that ended after lockWait.
+var errWaited = errors.New("lock wait expired")
 
-// lock takes the lock that all writers of path share and returns what releases
-// it. It waits until the lock is free, ctx ends or lockWait has passed. The lock is
-// on a file next to path because path itself is replaced by every write; that file
-// stays, because a lock on a removed file excludes no other process. The system
-// releases the lock of a process that dies.
+// lock acquires the lock of the writers of path and returns a function that releases
+// it. It waits until the lock is free, ctx is done or lockWait has passed. It locks a
+// separate file, because every write replaces path, and does not remove that file,
+// because a lock on a removed file excludes no other process. The system releases
+// the lock when the process dies.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, notWritten(path, err)
@@ -35,7 +35,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 	}
 	if err != nil {
-		return nil, notWritten(path, explain(name, err))
+		return nil, notWritten(path, explainOpen(name, err))
 	}
 	ownAsDir(f)
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait, errWaited)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// findOld returns the first file of an earlier version that exists, or "".
+// findOld returns the first existing file of an earlier version, or "".
 func (s store) findOld() string {
 	for _, old := range s.old {
 		if _, err := os.Lstat(old); err == nil && old != s.path {
@@ -19,8 +19,8 @@ func (s store) findOld() string {
 	return ""
 }
 
-// migrate moves the file of an earlier version to its place, if there is one
-// and the place is free. Any number of processes may try at once.
+// migrate moves the file of an earlier version to s.path, if there is one and
+// s.path does not exist. Several processes may call it at once.
 func (s store) migrate(ctx context.Context) error {
 	if exists(s.path) || s.findOld() == "" {
 		return nil
@@ -40,15 +40,15 @@ func (s store) migrate(ctx context.Context) error {
 	return nil
 }
 
-// exists reports whether something is at path, be it a link to nowhere.
+// exists reports whether there is a file at path, which may be a dangling link.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// moveFile moves the file at from to the free path to: by rename where that is
-// possible, else as a copy. At every moment one of the two is whole. The caller
-// holds the lock of to.
+// moveFile moves the file at from to the path to, which does not exist. It renames
+// the file or, if that fails, copies it. One of the two is complete at any time. The
+// caller holds the lock of to.
 func moveFile(from, to string, rename func(from, to string) error) error {
 	info, err := os.Lstat(from)
 	if err != nil {
@@ -68,25 +68,15 @@ func moveFile(from, to string, rename func(from, to string) error) error {
 	if err != nil {
 		return err
 	}
-	temp := tempName(to)
-	if err := writeTemp(temp, data, info); err != nil {
-		os.Remove(temp)
+	if err := replaceFile(to, data, info); err != nil {
 		return err
 	}
-	if err := os.Rename(temp, to); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	if err := syncDir(filepath.Dir(to)); err != nil {
-		return err
-	}
-	// An old file that cannot be removed does no harm: the new one wins.
-	os.Remove(from)
+	os.Remove(from) // an old file next to a new one is ignored
 	return nil
 }
 
-// moveLink moves a symbolic link. A relative one would lead elsewhere from its
-// new place, so the new one is absolute.
+// moveLink moves a symbolic link and makes it absolute, because a relative one would
+// have another target in the new location.
 func moveLink(from, to string) error {
 	target, err := followLinks(from)
 	if err != nil {

@@ -24,14 +24,14 @@ func oldStore(t *testing.T) store {
 	return s
 }
 
-func gone(t *testing.T, path string) {
+func wantNoFile(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is still there: %v", path, err)
+		t.Errorf("%s exists: %v", path, err)
 	}
 }
 
-func TestFirstAccessMovesTheOldFile(t *testing.T) {
+func TestFirstAccessMovesOldFile(t *testing.T) {
 	t.Parallel()
 	t.Run("reading", func(t *testing.T) {
 		t.Parallel()
@@ -42,7 +42,7 @@ func TestFirstAccessMovesTheOldFile(t *testing.T) {
 		if got := content(t, s.path); got != `{"values":{"a":"old"}}` {
 			t.Errorf("the file is %s", got)
 		}
-		gone(t, s.old[1])
+		wantNoFile(t, s.old[1])
 	})
 	t.Run("writing", func(t *testing.T) {
 		t.Parallel()
@@ -51,11 +51,11 @@ func TestFirstAccessMovesTheOldFile(t *testing.T) {
 		if got, _, err := s.getString(t.Context(), "a"); got != "old" || err != nil {
 			t.Errorf("getString = %q, %v", got, err)
 		}
-		gone(t, s.old[1])
+		wantNoFile(t, s.old[1])
 	})
 }
 
-func TestAnExistingFileWins(t *testing.T) {
+func TestExistingFileIsNotReplacedByOldOne(t *testing.T) {
 	t.Parallel()
 	s := oldStore(t)
 	writeFile(t, s.path, `{"values":{"a":"new"}}`)
@@ -68,7 +68,7 @@ func TestAnExistingFileWins(t *testing.T) {
 	}
 }
 
-func TestALinkToNowhereIsAnExistingFile(t *testing.T) {
+func TestDanglingLinkIsAnExistingFile(t *testing.T) {
 	t.Parallel()
 	s := oldStore(t)
 	check(t, os.MkdirAll(filepath.Dir(s.path), 0o700))
@@ -83,7 +83,7 @@ func TestALinkToNowhereIsAnExistingFile(t *testing.T) {
 	content(t, s.old[1])
 }
 
-func TestOldFileThatCannotBeMovedIsReadWhereItIs(t *testing.T) {
+func TestOldFileThatCannotBeMovedIsRead(t *testing.T) {
 	t.Parallel()
 	s := oldStore(t)
 	check(t, os.MkdirAll(s.path+".lock", 0o700)) // stops the superuser too
@@ -93,11 +93,11 @@ func TestOldFileThatCannotBeMovedIsReadWhereItIs(t *testing.T) {
 	if err := s.setString(t.Context(), "b", "x"); err == nil {
 		t.Error("setString succeeded; the old preferences would be lost")
 	}
-	gone(t, s.path)
+	wantNoFile(t, s.path)
 	content(t, s.old[1])
 }
 
-func TestNothingIsWrittenWhereTheMoveFails(t *testing.T) {
+func TestWriteFailsIfMoveFails(t *testing.T) {
 	t.Parallel()
 	s := oldStore(t)
 	check(t, os.Remove(s.old[1]))
@@ -105,27 +105,27 @@ func TestNothingIsWrittenWhereTheMoveFails(t *testing.T) {
 	if err := s.setString(t.Context(), "b", "x"); err == nil {
 		t.Error("setString succeeded; the old preferences would be lost")
 	}
-	gone(t, s.path)
+	wantNoFile(t, s.path)
 }
 
-// waiting is a context that tells when a function begins to wait for its end.
-type waiting struct {
+// waitContext is a context that calls a function when it is waited for.
+type waitContext struct {
 	context.Context
-	begun func()
+	waiting func()
 }
 
-func (w waiting) Done() <-chan struct{} {
-	w.begun()
+func (w waitContext) Done() <-chan struct{} {
+	w.waiting()
 	return w.Context.Done()
 }
 
-func TestFileMadeWhileWaitingToMoveWins(t *testing.T) {
+func TestFileCreatedWhileWaitingToMoveIsKept(t *testing.T) {
 	t.Parallel()
 	s := oldStore(t)
 	unlock, err := lock(t.Context(), s.path)
 	check(t, err)
 	begun := make(chan struct{})
-	ctx := waiting{t.Context(), sync.OnceFunc(func() { close(begun) })}
+	ctx := waitContext{t.Context(), sync.OnceFunc(func() { close(begun) })}
 	moved := make(chan error)
 	go func() { moved <- s.migrate(ctx) }()
 	<-begun
@@ -152,20 +152,20 @@ func TestMoveAcrossDevices(t *testing.T) {
 	if got := info.Mode().Perm(); got != 0o640 && runtime.GOOS != "windows" {
 		t.Errorf("mode = %o, want 640", got)
 	}
-	gone(t, s.old[1])
+	wantNoFile(t, s.old[1])
 	if got := files(t, filepath.Dir(s.path)); got != fileName {
 		t.Errorf("files = %s", got)
 	}
 }
 
-func TestMoveOfALinkKeepsItsTarget(t *testing.T) {
+func TestMovedLinkKeepsItsTarget(t *testing.T) {
 	t.Parallel()
 	s := oldStore(t)
 	target := filepath.Join(filepath.Dir(filepath.Dir(s.path)), "dotfiles", "prefs.json")
 	check(t, os.MkdirAll(filepath.Dir(target), 0o700))
 	check(t, os.Rename(s.old[1], target))
 	check(t, os.Symlink("../dotfiles/prefs.json", s.old[1]))
-	// One level deeper, so that the relative link would lead elsewhere.
+	// One level deeper, where the relative link would have another target.
 	s.path = filepath.Join(filepath.Dir(s.path), "deeper", fileName)
 
 	check(t, s.setString(t.Context(), "b", "x"))
@@ -173,16 +173,16 @@ func TestMoveOfALinkKeepsItsTarget(t *testing.T) {
 		t.Errorf("getString = %q, %v", got, err)
 	}
 	if got, err := os.Readlink(s.path); got != target || err != nil {
-		t.Errorf("the link leads to %q, %v, want %q", got, err, target)
+		t.Errorf("the link points to %q, %v, want %q", got, err, target)
 	}
 	direct := store{path: target}
 	if got, _, err := direct.getString(t.Context(), "b"); got != "x" || err != nil {
 		t.Errorf("the target holds %q, %v", got, err)
 	}
-	gone(t, s.old[1])
+	wantNoFile(t, s.old[1])
 }
 
-func TestManyMigrateAtOnce(t *testing.T) {
+func TestConcurrentMigration(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		s := oldStore(t)
@@ -205,6 +205,6 @@ func TestManyMigrateAtOnce(t *testing.T) {
 		if len(items) != 3 {
 			t.Fatalf("items = %v, want 3", items)
 		}
-		gone(t, s.old[1])
+		wantNoFile(t, s.old[1])
 	}
 }

@@ -14,14 +14,14 @@ type Item struct {
 	Value json.RawMessage
 }
 
-// Get returns the value of key in canonical form on one line, and whether it is
-// set. The value belongs to the caller.
+// Get returns the value of key, in canonical form on one line, and reports
+// whether it is set. The caller may modify the value.
 func Get(ctx context.Context, key string) (value json.RawMessage, ok bool, err error) {
 	return userStore().get(ctx, key)
 }
 
-// GetString returns the value of key as text, and whether it is set. A value
-// that is not a JSON string is an [ErrNotString] error beside ok true.
+// GetString returns the value of key, a JSON string, and reports whether it is
+// set. For a value of another type, ok is true and the error is [ErrNotString].
 func GetString(ctx context.Context, key string) (value string, ok bool, err error) {
 	return userStore().getString(ctx, key)
 }
@@ -31,23 +31,22 @@ func SetString(ctx context.Context, key, value string) error {
 	return userStore().setString(ctx, key, value)
 }
 
-// SetJSON sets key to raw, one JSON text of any type with at most 256 levels of
-// nesting; it is stored in canonical form. The file and its directory are created where they do not exist, for the
-// user alone.
+// SetJSON sets key to raw, a JSON value of any type with at most 256 levels of
+// nesting. It creates the file, and its directory, if they do not exist, with
+// access for the user only. The file may have up to 4 MiB.
 func SetJSON(ctx context.Context, key string, raw json.RawMessage) error {
 	return userStore().setJSON(ctx, key, raw)
 }
 
-// Unset removes key. A key that is not set is no error, and then nothing is
-// written.
+// Unset removes key. It does nothing if key is not set.
 func Unset(ctx context.Context, key string) error {
 	return userStore().unset(ctx, key)
 }
 
-// List returns the preferences whose first segments are those of prefix, sorted
-// by key; all of them for an empty prefix. "bus-agent" matches
-// "bus-agent.model" and not "bus-agents.model". Keys in the file that do not
-// follow the grammar are left out.
+// List returns the preferences under prefix, sorted by key. The prefix matches
+// whole segments: "bus-agent" matches "bus-agent.model" but not
+// "bus-agents.model". The empty prefix matches all keys. Invalid keys in the
+// file are skipped.
 func List(ctx context.Context, prefix string) (items []Item, err error) {
 	return userStore().list(ctx, prefix)
 }
@@ -78,9 +77,6 @@ func (s store) getString(ctx context.Context, key string) (string, bool, error) 
 }
 
 func (s store) setString(ctx context.Context, key, value string) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
 	raw, err := encodeString(value)
 	if err != nil {
 		return fmt.Errorf("%w for %s: %w", ErrInvalidJSON, key, err)

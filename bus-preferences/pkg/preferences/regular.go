@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// checkRegular returns why an open file is not one to read or lock: anything but a
-// regular file, or the null device, can be waited for without end.
+// checkRegular returns an error if f is neither a regular file nor the null device.
+// Reading or locking other files may block.
 func checkRegular(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Mode().IsRegular() {
@@ -17,29 +17,30 @@ func checkRegular(f *os.File) error {
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
 		return nil
 	}
-	return fmt.Errorf("%s %w", f.Name(), kind(info.Mode()))
+	return fmt.Errorf("%s %w", f.Name(), wrongType(info.Mode()))
 }
 
-// explain returns what has the name of a file, where that is why it was not opened.
-func explain(name string, err error) error {
+// explainOpen returns an error that describes the file called name, if it is not a
+// regular file, or else err, the error of opening it.
+func explainOpen(name string, err error) error {
 	info, statErr := os.Lstat(name)
 	if statErr != nil || info.Mode().IsRegular() {
 		return err
 	}
-	return fmt.Errorf("%s %w", name, kind(info.Mode()))
+	return fmt.Errorf("%s %w", name, wrongType(info.Mode()))
 }
 
-func kind(mode fs.FileMode) error {
-	is := "device"
+func wrongType(mode fs.FileMode) error {
+	kind := "device"
 	switch {
 	case mode.IsDir():
-		is = "directory"
+		kind = "directory"
 	case mode&fs.ModeSymlink != 0:
-		is = "symbolic link"
+		kind = "symbolic link"
 	case mode&fs.ModeNamedPipe != 0:
-		is = "named pipe"
+		kind = "named pipe"
 	case mode&fs.ModeSocket != 0:
-		is = "socket"
+		kind = "socket"
 	}
-	return errors.New("is a " + is + ", not a regular file; remove it")
+	return errors.New("is a " + kind + ", not a regular file; remove it")
 }

@@ -8,17 +8,12 @@ import (
 	"path/filepath"
 )
 
-// replaceFile replaces or creates the file at path, which is no symbolic link,
-// as a whole. The caller holds the lock of path.
-func replaceFile(path string, data []byte) error {
-	like, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		like, err = nil, nil
-	}
+// replaceFile atomically replaces or creates the file at path, which is not a
+// symbolic link, with the mode and owner of like. If like is nil, only the owner of
+// the directory has access. The caller holds the lock of path.
+func replaceFile(path string, data []byte, like fs.FileInfo) error {
 	temp := tempName(path)
-	if err == nil {
-		err = writeTemp(temp, data, like)
-	}
+	err := writeTemp(temp, data, like)
 	if err == nil {
 		err = os.Rename(temp, path)
 	}
@@ -32,18 +27,18 @@ func replaceFile(path string, data []byte) error {
 	return nil
 }
 
-// notWritten says that the file at path is as it was. The cause alone would name
-// a file that the user does not know.
+// notWritten returns the error of a failed write. The cause alone would name a file
+// unknown to the user.
 func notWritten(path string, err error) error {
 	return fmt.Errorf("%s was not written: %w", path, err)
 }
 
-// tempName returns the one temporary file that writers of path use. The lock
-// makes one name enough, and so a killed writer leaves no more than one behind.
+// tempName returns the path of the temporary file of the writers of path. One is
+// enough because of the lock, and killed writers leave at most one.
 func tempName(path string) string { return path + ".tmp" }
 
-// writeTemp creates temp with data, safe on disk, with the mode and owner of
-// like; when that is nil, for the owner of the directory alone.
+// writeTemp creates temp with data, and the mode and owner of like as in
+// replaceFile, and flushes it to disk.
 func writeTemp(temp string, data []byte, like fs.FileInfo) error {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-func TestWhatIsCreatedIsForTheUserAlone(t *testing.T) {
+func TestCreatedFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no such modes")
+		t.Skip("Windows has no file modes")
 	}
 	s := store{path: filepath.Join(t.TempDir(), "new", "bus", fileName)}
 	check(t, s.setString(t.Context(), "a", "x"))
@@ -34,7 +34,7 @@ func TestWhatIsCreatedIsForTheUserAlone(t *testing.T) {
 func TestModeIsKept(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no such modes")
+		t.Skip("Windows has no file modes")
 	}
 	s := newStore(t)
 	writeFile(t, s.path, "{}")
@@ -51,13 +51,13 @@ func TestLinksAreFollowed(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
-		target string // of the link, seen from the folder it stands in
-		file   string // where that is, seen from the root
+		target string // of the link
+		file   string // the target, relative to the root
 		exists bool
 	}{
 		{"absolute", "", "dotfiles/prefs.json", true},
 		{"relative", "../dotfiles/prefs.json", "dotfiles/prefs.json", true},
-		{"to nothing yet", "../dotfiles/prefs.json", "dotfiles/prefs.json", false},
+		{"to a missing file", "../dotfiles/prefs.json", "dotfiles/prefs.json", false},
 		{"to another link", "../links/other", "dotfiles/prefs.json", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLinksAreFollowed(t *testing.T) {
 			for _, dir := range []string{"real/bus", "dotfiles", "real/links", "real/dotfiles"} {
 				check(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 			}
-			// The folder of the link is reached by a link: ".." is that of the real one.
+			// The parent of the link is a link too, so ".." is relative to its target.
 			check(t, os.Symlink("real/bus", filepath.Join(root, "bus")))
 			check(t, os.Remove(filepath.Join(root, "real/dotfiles")))
 			check(t, os.Symlink("../dotfiles", filepath.Join(root, "real/dotfiles")))
@@ -84,7 +84,7 @@ func TestLinksAreFollowed(t *testing.T) {
 
 			check(t, s.setString(ctx, "a", "x"))
 			if got, err := os.Readlink(s.path); got != target || err != nil {
-				t.Errorf("the link leads to %q, %v, want %q", got, err, target)
+				t.Errorf("the link points to %q, %v, want %q", got, err, target)
 			}
 			if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("the target is %v, %v", info, err)
@@ -100,7 +100,7 @@ func TestLinksAreFollowed(t *testing.T) {
 	}
 }
 
-func TestLinksInACircleAreAnError(t *testing.T) {
+func TestLinkCycleFails(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	check(t, os.MkdirAll(filepath.Dir(s.path), 0o700))
@@ -113,7 +113,7 @@ func TestLinksInACircleAreAnError(t *testing.T) {
 	}
 }
 
-func TestOnlyARegularFileIsReplaced(t *testing.T) {
+func TestOnlyRegularFileIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	check(t, os.MkdirAll(s.path, 0o700))
@@ -128,7 +128,6 @@ func TestOnlyARegularFileIsReplaced(t *testing.T) {
 	if _, ok, err := device.get(t.Context(), "a"); ok || err != nil {
 		t.Errorf("get of the null device = %v, %v, want nothing", ok, err)
 	}
-	// Through a link, so that even a mistake leaves the device alone.
 	link := store{path: filepath.Join(t.TempDir(), fileName)}
 	check(t, os.Symlink(s.path, link.path))
 	if err := link.setString(t.Context(), "a", "x"); err == nil {
@@ -139,7 +138,7 @@ func TestOnlyARegularFileIsReplaced(t *testing.T) {
 	}
 }
 
-func TestLeftOverTemporaryFileIsReplaced(t *testing.T) {
+func TestStaleTemporaryFileIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	writeFile(t, s.path, "{}")
@@ -148,14 +147,14 @@ func TestLeftOverTemporaryFileIsReplaced(t *testing.T) {
 	check(t, os.Symlink(victim, tempName(s.path)))
 	check(t, s.setString(t.Context(), "a", "x"))
 	if got := content(t, victim); got != "kept" {
-		t.Errorf("a planted link was written through: %q", got)
+		t.Errorf("the target of a link was written: %q", got)
 	}
 	if got := files(t, filepath.Dir(s.path)); got != "preferences.json preferences.json.lock" {
 		t.Errorf("files = %s", got)
 	}
 }
 
-func TestNothingToChangeWritesNothing(t *testing.T) {
+func TestUnchangedFileIsNotWritten(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newStore(t)
 	check(t, s.setString(ctx, "a", "x"))
@@ -170,9 +169,8 @@ func TestNothingToChangeWritesNothing(t *testing.T) {
 	}
 }
 
-// The directory cannot be written, and the superuser, whom modes do not bind,
-// finds that nothing was made in it.
-func TestReadingNeedsNoWritableDirectory(t *testing.T) {
+// Reading creates no files, which also holds for the superuser.
+func TestReadingFromReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newStore(t)
 	writeFile(t, s.path, `{"values":{"a":"x"}}`)

@@ -11,12 +11,11 @@ import (
 	"path/filepath"
 )
 
-// maxFileSize bounds what is read or written, so that a wrong path cannot fill
-// the memory.
+// maxFileSize is the maximum size of the file, in bytes.
 const maxFileSize = 4 << 20
 
-// read returns the document of s. It takes no lock, and it writes nothing but
-// the move of a file of an earlier version, where that is possible.
+// read returns the document of s. It takes no lock, except to move the file of an
+// earlier version.
 func (s store) read(ctx context.Context) (*document, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -31,8 +30,8 @@ func (s store) read(ctx context.Context) (*document, error) {
 	return parseFile(path, data)
 }
 
-// find returns the content of the file and where it was found, no data where
-// there is none.
+// find returns the content of the file and its path, or no data if it does not
+// exist.
 func (s store) find(ctx context.Context) (path string, data []byte, err error) {
 	if data, err := readFile(s.path); !errors.Is(err, fs.ErrNotExist) {
 		return s.path, data, err
@@ -40,14 +39,13 @@ func (s store) find(ctx context.Context) (path string, data []byte, err error) {
 	if err := s.migrate(ctx); err != nil && ctx.Err() != nil {
 		return "", nil, err
 	}
-	// Where the move was impossible the file is read in its old place. Others
-	// may be moving it at this moment; as it only ever goes from the old place
-	// to the new, one of these finds it.
-	places := append([]string{s.path}, s.old...)
-	if exists(s.path) { // a link to nowhere: an empty file, as for writers
-		places = nil
+	// If the file cannot be moved, read it in its old location. Another process may
+	// be moving it meanwhile, so look in the new location before and after.
+	paths := append([]string{s.path}, s.old...)
+	if exists(s.path) { // a dangling link, which counts as an empty file
+		paths = nil
 	}
-	for _, path := range append(places, s.path) {
+	for _, path := range append(paths, s.path) {
 		if data, err := readFile(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, data, err
 		}
@@ -55,8 +53,8 @@ func (s store) find(ctx context.Context) (path string, data []byte, err error) {
 	return s.path, nil, nil
 }
 
-// update changes the document of s under the lock. Nothing is written when the
-// change leaves the file as it is.
+// update changes the document of s, holding the lock. It writes the file only if its
+// content changes.
 func (s store) update(ctx context.Context, change func(*document)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -94,21 +92,25 @@ func (s store) update(ctx context.Context, change func(*document)) error {
 		return fmt.Errorf("%s: %w", s.path, err)
 	}
 	if len(after) > maxFileSize {
-		return fmt.Errorf("%s: the preferences would take more than %d bytes; nothing was written", s.path, maxFileSize)
+		return fmt.Errorf("%s: the preferences would be larger than %d bytes; nothing was written", s.path, maxFileSize)
 	}
 	if bytes.Equal(before, after) {
 		return nil
 	}
+	like, err := os.Stat(target)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return notWritten(target, err)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return replaceFile(target, after)
+	return replaceFile(target, after, like)
 }
 
 func parseFile(path string, data []byte) (*document, error) {
 	doc, err := parseDocument(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; repair the file or move it away", path, err)
+		return nil, fmt.Errorf("%s: %w; repair or remove the file", path, err)
 	}
 	return doc, nil
 }
@@ -129,19 +131,18 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// followLinks returns the path that is written for path: itself, or where it
-// leads as a symbolic link. Unlike filepath.EvalSymlinks it allows the target
-// not to exist yet.
+// followLinks returns the target of path if it is a symbolic link, or else path.
+// Unlike with filepath.EvalSymlinks, the target need not exist.
 func followLinks(path string) (string, error) {
 	start := path
 	for range 40 {
 		link, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // not a link; whatever else is wrong shows when it is opened
+			return path, nil // not a link; opening it reports other errors
 		}
 		if !filepath.IsAbs(link) {
-			// The parent may be a link itself, so the two must not be joined
-			// as text before it is resolved.
+			// Resolve the parent first: it may be a link too, and link may begin
+			// with "..".
 			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 			if err != nil {
 				return "", err

@@ -124,7 +124,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestNoFileIsEmptyAndReadingMakesNone(t *testing.T) {
+func TestMissingFileIsEmptyAndNotCreated(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newStore(t)
 	if _, ok, err := s.get(ctx, "a"); ok || err != nil {
@@ -135,7 +135,7 @@ func TestNoFileIsEmptyAndReadingMakesNone(t *testing.T) {
 	}
 	check(t, s.unset(ctx, "a"))
 	if _, err := os.Lstat(filepath.Dir(s.path)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the directory was made: %v", err)
+		t.Errorf("the directory was created: %v", err)
 	}
 }
 
@@ -160,42 +160,42 @@ func TestNoLocation(t *testing.T) {
 	}
 }
 
-func TestMistakesOfTheCallerWriteNothing(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newStore(t)
-	key := func(err error) {
+	wantInvalidKey := func(err error) {
 		t.Helper()
 		if !errors.Is(err, ErrInvalidKey) {
 			t.Errorf("error = %v, want ErrInvalidKey", err)
 		}
 	}
 	_, _, err := s.get(ctx, "A")
-	key(err)
+	wantInvalidKey(err)
 	_, _, err = s.getString(ctx, "a..b")
-	key(err)
+	wantInvalidKey(err)
 	_, err = s.list(ctx, "a.")
-	key(err)
-	key(s.unset(ctx, ""))
-	key(s.setString(ctx, "a b", "x"))
-	key(s.setJSON(ctx, "a:b", json.RawMessage("1")))
+	wantInvalidKey(err)
+	wantInvalidKey(s.unset(ctx, ""))
+	wantInvalidKey(s.setString(ctx, "a b", "x"))
+	wantInvalidKey(s.setJSON(ctx, "a:b", json.RawMessage("1")))
 
 	for _, raw := range []string{"", "{", "1 1", `{"a":1,"a":2}`, "\"\xff\"", "secret"} {
 		err := s.setJSON(ctx, "a", json.RawMessage(raw))
 		if !errors.Is(err, ErrInvalidJSON) {
 			t.Errorf("setJSON(%q) = %v, want ErrInvalidJSON", raw, err)
 		} else if raw == "secret" && strings.Contains(err.Error(), raw) {
-			t.Errorf("the error holds the value: %v", err)
+			t.Errorf("the error contains the value: %v", err)
 		}
 	}
 	if err := s.setString(ctx, "a", "\xff"); !errors.Is(err, ErrInvalidJSON) {
 		t.Errorf("setString = %v, want ErrInvalidJSON", err)
 	}
 	if _, err := os.Lstat(filepath.Dir(s.path)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("something was written: %v", err)
+		t.Errorf("a file was written: %v", err)
 	}
 }
 
-func TestMalformedFileIsRefusedAndKept(t *testing.T) {
+func TestMalformedFileIsNotModified(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{
 		"{", "null", "[]", `{"values":null}`, `{"values":[]}`, `{"version":"1"}`, `{"version":1.5}`, `{"version":null}`,
@@ -217,7 +217,7 @@ func TestMalformedFileIsRefusedAndKept(t *testing.T) {
 	}
 }
 
-func TestNewerVersionIsReadAndNotWritten(t *testing.T) {
+func TestNewerVersionIsReadOnly(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2", "0", "-1"} {
 		ctx, s := t.Context(), newStore(t)
@@ -237,7 +237,7 @@ func TestNewerVersionIsReadAndNotWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnknownIsKept(t *testing.T) {
+func TestUnknownMembersAreKept(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newStore(t)
 	writeFile(t, s.path, `{"zzz":[1.10],"values":{"Not A Key":{"b":1,"a":2}},"$schema":"s"}`)
@@ -262,7 +262,7 @@ func TestWhatIsUnknownIsKept(t *testing.T) {
 	}
 }
 
-func TestDepthOfAValueSurvivesTheFile(t *testing.T) {
+func TestDeepestValue(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newStore(t)
 	raw := strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth)
@@ -272,13 +272,13 @@ func TestDepthOfAValueSurvivesTheFile(t *testing.T) {
 	}
 }
 
-func TestTooLargeIsRefused(t *testing.T) {
+func TestFileSizeIsLimited(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), newStore(t)
 	check(t, s.setString(ctx, "a", "x"))
 	before := content(t, s.path)
 	if err := s.setString(ctx, "b", strings.Repeat("x", maxFileSize)); err == nil {
-		t.Error("setString of that size succeeded; the file could not be read again")
+		t.Error("setString succeeded")
 	}
 	if content(t, s.path) != before {
 		t.Error("the file was changed")

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// openWithoutWaiting opens a named pipe without waiting for its other end,
-// openNoLink does not follow a symbolic link.
+// openWithoutWaiting opens a named pipe without waiting for its other end.
+// openNoLink fails to open a symbolic link.
 const openWithoutWaiting, openNoLink = syscall.O_NONBLOCK, syscall.O_NOFOLLOW
 
 // tryLock locks f until it is closed.
@@ -28,12 +28,12 @@ func tryLock(f *os.File) error {
 	}
 }
 
-// syncDir makes a rename in dir last. File systems that cannot do that say so
-// with EINVAL or ENOTSUP; there is nothing better to do then.
+// syncDir flushes a rename in dir to disk. EINVAL and ENOTSUP mean that the file
+// system cannot do that.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return nil // the directory can be written but not read
+		return nil // dir may be writable but not readable
 	}
 	defer d.Close()
 	err = d.Sync()
@@ -43,8 +43,8 @@ func syncDir(dir string) error {
 	return err
 }
 
-// setOwner gives f the owner of like where that is allowed: what the superuser
-// writes for a user stays theirs.
+// setOwner gives f the owner of like, if permitted, so that a file written by the
+// superuser for a user still belongs to the user.
 func setOwner(f *os.File, like fs.FileInfo) {
 	if stat, ok := like.Sys().(*syscall.Stat_t); ok {
 		_ = f.Chown(int(stat.Uid), int(stat.Gid))

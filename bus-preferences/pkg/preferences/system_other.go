@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// openWithoutWaiting and openNoLink are not known here.
+// openWithoutWaiting and openNoLink are not available.
 const openWithoutWaiting, openNoLink = 0, 0
 
-// tryLock fails: without a lock a write could undo another.
+// tryLock fails: without a lock, a write could undo another one.
 func tryLock(*os.File) error { return errors.ErrUnsupported }
 
 func syncDir(string) error { return nil }

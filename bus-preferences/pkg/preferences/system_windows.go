@@ -17,7 +17,7 @@ const (
 	errorLockViolation = syscall.Errno(33)
 )
 
-// openWithoutWaiting and openNoLink: what is waited for is not among the files here.
+// openWithoutWaiting and openNoLink are not needed: opening a file does not block.
 const openWithoutWaiting, openNoLink = 0, 0
 
 // tryLock locks f until it is closed.

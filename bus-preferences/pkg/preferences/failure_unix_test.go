@@ -14,12 +14,13 @@ import (
 )
 
 func init() {
-	jobs["small"] = report(smallFiles)
-	jobs["read only"] = report(readOnlyDirectory)
+	jobs["small"] = onUserStore(smallFiles)
+	jobs["read only"] = onUserStore(readOnlyDirectory)
 }
 
-// report runs a job on the user's file and tells what it found.
-func report(job func(store) error) func() {
+// onUserStore returns a function that runs job on the user's file and prints its
+// error.
+func onUserStore(job func(store) error) func() {
 	return func() {
 		if err := job(userStore()); err != nil {
 			fmt.Println(err)
@@ -35,8 +36,7 @@ func runJob(t *testing.T, s store, job string) {
 	}
 }
 
-// smallFiles lets no file grow beyond a few KiB, as a full disk does: a write
-// is cut short in the middle.
+// smallFiles limits the size of files, so that a write fails in the middle.
 func smallFiles(s store) error {
 	if err := s.setString(context.Background(), "a", "old"); err != nil {
 		return err
@@ -45,22 +45,22 @@ func smallFiles(s store) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := refused(s, syscall.EFBIG); err != nil {
+	if err := wantWriteError(s, syscall.EFBIG); err != nil {
 		return err
 	}
 	return s.setString(context.Background(), "c", "small")
 }
 
-func TestFileThatCannotGrow(t *testing.T) {
+func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	runJob(t, s, "small")
 	if value, _, err := s.getString(t.Context(), "c"); value != "small" || err != nil {
-		t.Errorf("the write after it: %q, %v", value, err)
+		t.Errorf("the next write: %q, %v", value, err)
 	}
 }
 
-// readOnlyDirectory is nobody where it was the superuser, whom modes do not bind.
+// readOnlyDirectory drops the rights of the superuser, who may write anywhere.
 func readOnlyDirectory(s store) error {
 	if os.Geteuid() == 0 {
 		const nobody = 65534
@@ -68,10 +68,10 @@ func readOnlyDirectory(s store) error {
 			return err
 		}
 	}
-	if err := refused(s, syscall.EACCES); err != nil {
+	if err := wantWriteError(s, syscall.EACCES); err != nil {
 		return err
 	}
-	// Reading and what changes nothing go on.
+	// Reading and writing without a change still succeed.
 	return s.unset(context.Background(), "none")
 }
 
@@ -80,7 +80,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	s := newStore(t)
 	check(t, s.setString(t.Context(), "a", "old"))
 	dir := filepath.Dir(s.path)
-	// Without a lock file, one would have to be made.
+	// Writing would create the lock file.
 	check(t, os.Remove(s.path+".lock"))
 	check(t, os.Chmod(dir, 0o555))
 	t.Cleanup(func() { os.Chmod(dir, 0o700) })

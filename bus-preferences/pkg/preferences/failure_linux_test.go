@@ -12,12 +12,12 @@ import (
 )
 
 func init() {
-	jobs["full"] = report(fullDisk)
-	jobs["read-only mount"] = report(readOnlyMount)
+	jobs["full"] = onUserStore(fullDisk)
+	jobs["read-only mount"] = onUserStore(readOnlyMount)
 }
 
-// mount mounts a small file system, empty and for this process alone, where the
-// file is to be. It prints "no mount" where that is not allowed.
+// mount mounts a small empty file system, visible to this process only, at the
+// directory of s. If that is not permitted, it prints noMount and exits.
 func mount(s store) string {
 	dir := filepath.Dir(s.path)
 	err := os.MkdirAll(dir, 0o700)
@@ -52,7 +52,7 @@ func fullDisk(s store) error {
 		}
 		f.Close()
 	}
-	if err := refused(s, syscall.ENOSPC); err != nil {
+	if err := wantWriteError(s, syscall.ENOSPC); err != nil {
 		return err
 	}
 	if err := os.Remove(filler); err != nil {
@@ -69,14 +69,14 @@ func readOnlyMount(s store) error {
 	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		return err
 	}
-	return refused(s, syscall.EROFS)
+	return wantWriteError(s, syscall.EROFS)
 }
 
 func TestFullDisk(t *testing.T)      { testMounted(t, "full") }
 func TestReadOnlyMount(t *testing.T) { testMounted(t, "read-only mount") }
 
-// testMounted does a job in a mount namespace of its own, where the system lets
-// it have one.
+// testMounted runs a job in a new mount namespace, or skips the test if the system
+// does not permit one.
 func testMounted(t *testing.T, job string) {
 	t.Parallel()
 	s := newStore(t)

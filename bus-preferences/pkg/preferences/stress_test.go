@@ -22,10 +22,9 @@ const (
 	crowdHere       = 100
 )
 
-// crowd writes from several goroutines, once all of the crowd is there: its
-// standard input ends then.
+// crowd writes from several goroutines once its standard input is closed.
 func crowd() {
-	fmt.Println("here")
+	fmt.Println("ready")
 	_, _ = io.ReadAll(os.Stdin)
 	var wait sync.WaitGroup
 	for g := range crowdGoroutines {
@@ -39,9 +38,8 @@ func crowd() {
 	wait.Wait()
 }
 
-// Two hundred writers, goroutines here and in other processes, each with a key
-// of its own.
-func TestTwoHundredWritersAtOnce(t *testing.T) {
+// The writers are goroutines of several processes, and each sets a different key.
+func TestTwoHundredConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	start := make(chan struct{})
@@ -57,13 +55,13 @@ func TestTwoHundredWritersAtOnce(t *testing.T) {
 		check(t, cmd.Start())
 		arrived.Add(1)
 		wait.Go(func() {
-			_, _ = stdout.Read(make([]byte, 5))
+			_, _ = stdout.Read(make([]byte, 6))
 			arrived.Done()
 			<-start
 			stdin.Close()
 			_, _ = io.Copy(io.Discard, stdout)
 			if err := cmd.Wait(); err != nil {
-				t.Errorf("a process: %v: %s", err, stderr.String())
+				t.Errorf("child process: %v: %s", err, stderr.String())
 			}
 		})
 	}
@@ -80,15 +78,15 @@ func TestTwoHundredWritersAtOnce(t *testing.T) {
 	wait.Wait()
 	items, err := s.list(t.Context(), "")
 	if want := crowdProcesses*crowdGoroutines + crowdHere; err != nil || len(items) != want {
-		t.Errorf("%d preferences of %d are left, %v", len(items), want, err)
+		t.Errorf("%d preferences, want %d; %v", len(items), want, err)
 	}
 	if got := files(t, filepath.Dir(s.path)); got != "preferences.json preferences.json.lock" {
 		t.Errorf("files = %s", got)
 	}
 }
 
-// count sets one key to 1, 2, 3 … for ever, each with a long tail, and says each
-// number before and after it is written.
+// count sets one key to 1, 2, 3 …, each followed by a long text, until it is killed.
+// It prints each number before and after writing it.
 func count() {
 	for i := 1; ; i++ {
 		fmt.Println(i)
@@ -104,15 +102,14 @@ func numbered(i int) string {
 	return strconv.Itoa(i) + strings.Repeat(" "+strconv.Itoa(i), 5000)
 }
 
-// A writer that is killed at any moment leaves the value it was replacing or the
-// one it was writing, whole, and nothing that piles up.
-func TestWriterKilledAtAnyMoment(t *testing.T) {
+// A writer killed at any time leaves the old or the new value, releases the lock and
+// leaves at most one temporary file.
+func TestKilledWriter(t *testing.T) {
 	t.Parallel()
 	for round := range killRounds {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
-			// Others' values must survive too.
 			check(t, s.setString(t.Context(), "other", "kept"))
 			for range 2 {
 				killedWriter(t, s)
@@ -136,16 +133,16 @@ func killedWriter(t *testing.T, s store) {
 	check(t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
 	if !lines.Scan() {
-		t.Fatal("the writer ended by itself")
+		t.Fatal("the writer exited")
 	}
-	// A write takes some milliseconds, so this lands in any part of one.
+	// A write takes some milliseconds, so this may hit any part of one.
 	time.AfterFunc(rand.N(12*time.Millisecond), func() { _ = cmd.Process.Kill() })
-	said := []string{lines.Text()}
+	printed := []string{lines.Text()}
 	for lines.Scan() {
-		said = append(said, lines.Text())
+		printed = append(printed, lines.Text())
 	}
 	_ = cmd.Wait()
-	last, err := strconv.Atoi(said[len(said)-1])
+	last, err := strconv.Atoi(printed[len(printed)-1])
 	check(t, err)
 
 	value, ok, err := s.getString(t.Context(), "number")
@@ -154,27 +151,27 @@ func killedWriter(t *testing.T, s store) {
 	}
 	number, err := strconv.Atoi(strings.SplitN(value+" ", " ", 2)[0])
 	if err != nil && ok {
-		t.Fatalf("the value is torn: %.40q", value)
+		t.Fatalf("partial value: %.40q", value)
 	}
 	switch {
 	case ok && value != numbered(number):
-		t.Fatalf("the value of %d is torn: %.40q", number, value)
-	case len(said)%2 == 1 && last == 1:
-		// The first write of this process was not confirmed: what the one before
-		// it left, or nothing, may still be there.
-	case len(said)%2 == 1 && number != last && number != last-1:
-		t.Fatalf("%d is there while %d was being written", number, last)
-	case len(said)%2 == 0 && number != last && number != last+1:
-		t.Fatalf("%d is there after %d was written", number, last)
+		t.Fatalf("the value of %d is partial: %.40q", number, value)
+	case len(printed)%2 == 1 && last == 1:
+		// The first write of this process may be incomplete. The value, if any, is
+		// from the process before.
+	case len(printed)%2 == 1 && number != last && number != last-1:
+		t.Fatalf("the value is %d, while %d was written", number, last)
+	case len(printed)%2 == 0 && number != last && number != last+1:
+		t.Fatalf("the value is %d, after %d was written", number, last)
 	}
 	if other, _, err := s.getString(t.Context(), "other"); other != "kept" || err != nil {
 		t.Fatalf("another key is %q, %v", other, err)
 	}
 }
 
-// refused checks that a write failed with an error that says which file was not
-// written and that it changed nothing.
-func refused(s store, cause error) error {
+// wantWriteError checks that writing fails with cause, names the file and changes
+// nothing.
+func wantWriteError(s store, cause error) error {
 	ctx := context.Background()
 	before, err := os.ReadFile(s.path)
 	if err != nil {
@@ -191,13 +188,13 @@ func refused(s store, cause error) error {
 	}
 	after, err := os.ReadFile(s.path)
 	if err != nil || string(after) != string(before) {
-		return fmt.Errorf("the file was %d bytes and is %d, %v", len(before), len(after), err)
+		return fmt.Errorf("the file had %d bytes and has %d, %v", len(before), len(after), err)
 	}
 	if value, _, err := s.getString(ctx, "a"); value != "old" || err != nil {
 		return fmt.Errorf("the value is %.20q, %v", value, err)
 	}
 	if _, err := os.Lstat(tempName(s.path)); err == nil {
-		return errors.New("a temporary file is left")
+		return errors.New("a temporary file remains")
 	}
 	return nil
 }
