@@ -2,7 +2,7 @@ package telemetry
 
 import "go.opentelemetry.io/otel/attribute"
 
-// Attributes that the conventions have no name for.
+// Attributes that are not in the conventions.
 const (
 	keyAccess      = attribute.Key("bus_agent.access")
 	keyProject     = attribute.Key("bus_agent.project")
@@ -11,13 +11,13 @@ const (
 	keyParentRun   = attribute.Key("bus_agent.run.parent_id")
 	keyPreviousRun = attribute.Key("bus_agent.run.previous_id")
 	keyCost        = attribute.Key("bus_agent.cost_usd")
-	// keyCumulative: the numbers of tokens cover the whole session.
+	// keyCumulative: the token counts are those of the whole session.
 	keyCumulative = attribute.Key("bus_agent.usage.cumulative")
 	// keyInterrupted: the turn was interrupted.
 	keyInterrupted = attribute.Key("bus_agent.interrupted")
-	// keyUnfinished: the tool gave no result before the agent ended.
+	// keyUnfinished: the agent ended before the tool returned a result.
 	keyUnfinished = attribute.Key("bus_agent.tool.unfinished")
-	// keyUntraced: how many tool calls have no span, since too many were open.
+	// keyUntraced: the number of tool calls without a span, because too many were open.
 	keyUntraced = attribute.Key("bus_agent.tool.untraced_calls")
 	keyAttempt  = attribute.Key("bus_agent.retry.attempt")
 	keyFailure  = attribute.Key("bus_agent.retry.failure")

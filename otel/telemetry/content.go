@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// maxWord is the length of a name, an ID or another word in bytes.
-	maxWord = 256
-	// maxContent is the length of a text of the user, the agent or a tool.
+	// maxName is the maximum length of a name or ID, in bytes.
+	maxName = 256
+	// maxContent is the maximum length of a text, in bytes.
 	maxContent = 64 << 10
 )
 
-// A masker makes texts fit to be sent.
+// A masker masks and truncates texts.
 type masker struct{ secrets *runner.Masker }
 
-// newMasker returns a masker for the secrets in environ, those in the headers of
-// the exporters included.
+// newMasker returns a masker for the secrets in environ, including those in the
+// headers of the exporters.
 func newMasker(environ []string) *masker {
 	all := environ[:len(environ):len(environ)]
 	for _, entry := range environ {
@@ -40,8 +40,8 @@ func newMasker(environ []string) *masker {
 	return &masker{runner.NewMasker(all)}
 }
 
-// appendHeader makes the value of a header a secret, as it is written and as it is
-// sent, with and without its scheme.
+// appendHeader adds the value of a header as a secret, escaped and unescaped, with and
+// without its scheme.
 func appendHeader(environ []string, value string) []string {
 	values := []string{value}
 	if plain, err := url.PathUnescape(value); err == nil && plain != value {
@@ -56,33 +56,28 @@ func appendHeader(environ []string, value string) []string {
 	return environ
 }
 
-// word returns s as a word.
-func (m *masker) word(s string) string { return m.upTo(maxWord, s) }
+func (m *masker) name(s string) string { return m.upTo(maxName, s) }
 
-// text returns s as content.
 func (m *masker) text(s string) string { return m.upTo(maxContent, s) }
 
 func (m *masker) payload(p agent.Payload) string {
-	head, _, _ := p.Excerpt(6*maxContent+64, 0) // a byte can be written as six, and one more shows that it was cut
+	head, _, _ := p.Excerpt(6*maxContent+64, 0) // JSON may encode a byte as six, and masking needs more than maxContent
 	return m.text(head.String())
 }
 
-// upTo returns the beginning of s with what is secret masked.
+// upTo returns the beginning of s with secrets masked.
 func (m *masker) upTo(limit int, s string) string {
 	if len(s) <= limit {
 		return clip(m.secrets.Text(s), limit)
 	}
 	var beginning strings.Builder
 	w := m.secrets.Writer(&beginning)
-	_, _ = w.Write([]byte(s[:limit])) // a Builder takes everything
-	// Not flushed: what may be the beginning of a secret is left out.
+	_, _ = w.Write([]byte(s[:limit])) // a Builder returns no error
+	// Do not flush w: it holds back what may be the beginning of a secret.
 	return clip(beginning.String(), limit)
 }
 
-// json returns the input of a tool without secrets.
-func (m *masker) json(input json.RawMessage) string { return m.text(string(input)) }
-
-// encode returns value as JSON; its types can be nothing else.
+// encode returns value as JSON, or "" if its type cannot be encoded.
 func encode(value any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -93,7 +88,7 @@ func encode(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// clip returns s as valid text of at most limit bytes.
+// clip returns valid UTF-8 from s, truncated at limit bytes.
 func clip(s string, limit int) string {
 	if len(s) > limit {
 		for limit > 0 && !utf8.RuneStart(s[limit]) {
@@ -104,7 +99,7 @@ func clip(s string, limit int) string {
 	return strings.ToValidUTF8(s, "\ufffd")
 }
 
-// A chatMessage is an element of gen_ai.input.messages or gen_ai.output.messages.
+// A chatMessage is an element of gen_ai.input.messages and gen_ai.output.messages.
 type chatMessage struct {
 	Role         string     `json:"role"`
 	Parts        []chatPart `json:"parts"`
@@ -120,15 +115,14 @@ func textMessage(role, text, finish string) string {
 	return encode([]chatMessage{{Role: role, Parts: []chatPart{{Type: "text", Content: text}}, FinishReason: finish}})
 }
 
-// input records what the agent is asked.
+// input records the prompt.
 func (i *invocation) input(r *recording, prompt string) {
 	if r.content && prompt != "" && i.span.IsRecording() {
 		i.span.SetAttributes(semconv.GenAIInputMessagesKey.String(textMessage("user", r.mask.text(prompt), "")))
 	}
 }
 
-// output records the agent's answer; kind is empty for an invocation that
-// succeeded.
+// output records the answer; kind is the error type, or empty on success.
 func (i *invocation) output(r *recording, text, kind string) {
 	if !r.content || text == "" || !i.span.IsRecording() {
 		return
@@ -140,19 +134,19 @@ func (i *invocation) output(r *recording, text, kind string) {
 	i.span.SetAttributes(semconv.GenAIOutputMessagesKey.String(textMessage("assistant", r.mask.text(text), finish)))
 }
 
-// An answer is the last message of the agent, up to a limit.
+// An answer is the last message of the agent, truncated.
 type answer struct {
 	id   string
 	text strings.Builder
 }
 
-// add takes in a text event, or a result with its text.
+// add adds a text event, or the text of a result.
 func (a *answer) add(e *agent.Event) {
 	if e.MessageID != a.id || !e.Delta {
 		a.clear()
 		a.id = e.MessageID
 	}
-	// One byte more than is recorded shows that it was cut.
+	// Keep one byte more than is recorded, so that masking knows of the truncation.
 	if room := maxContent + 1 - a.text.Len(); room > 0 {
 		a.text.WriteString(e.Text[:min(room, len(e.Text))])
 	}

@@ -11,23 +11,23 @@ import (
 	"github.com/busdk/bus-agent/otel/telemetry"
 )
 
-// talk is a run in which everything that is said is told.
-func talk(b *bench, prompt, input, output, text, reason string) {
+// recordTexts records a run whose events contain the given texts.
+func recordTexts(b *recorder, prompt, input, output, text, reason string) {
 	run := recordable()
 	run.Request.Prompt = prompt
 	run.Environ = append(run.Environ, `QUOTED_TOKEN=a"b\c<d>é8`, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20collector-pass,x-tenant=tenant-pass")
 	r := b.record(b.t.Context(), run)
-	b.tell(r, agent.Event{Kind: agent.KindText, Text: text}, agent.Event{Kind: agent.KindThinking, Text: text},
+	b.send(r, agent.Event{Kind: agent.KindText, Text: text}, agent.Event{Kind: agent.KindThinking, Text: text},
 		call("c", "shell", input), result("c", output),
 		agent.Event{Kind: agent.KindRetry, Text: text}, agent.Event{Kind: agent.KindWarning, Text: text},
 		agent.Event{Kind: agent.KindApproval, Failed: true, Text: text})
 	b.end(r, agent.Result{Text: text}, &agent.Error{Kind: agent.ErrAgent, Err: errors.New(reason)})
 }
 
-func TestContentStaysOut(t *testing.T) {
+func TestWithoutContent(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	talk(b, "PROMPT", `{"command":"INPUT"}`, "OUTPUT", "TEXT", "REASON")
+	b := newRecorder(t)
+	recordTexts(b, "PROMPT", `{"command":"INPUT"}`, "OUTPUT", "TEXT", "REASON")
 	all := b.everything()
 	for _, word := range []string{"PROMPT", "INPUT", "OUTPUT", "TEXT", "REASON"} {
 		if strings.Contains(all, word) {
@@ -36,10 +36,10 @@ func TestContentStaysOut(t *testing.T) {
 	}
 }
 
-func TestContentWhereItIsAskedFor(t *testing.T) {
+func TestWithContent(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, telemetry.WithContent(true))
-	talk(b, "a <prompt>", `{"command":"ls"}`, "x\ny", `"text"`, "the reason")
+	b := newRecorder(t, telemetry.WithContent(true))
+	recordTexts(b, "a <prompt>", `{"command":"ls"}`, "x\ny", `"text"`, "the reason")
 	run := b.span("invoke_agent parrot")
 	b.want(run, map[string]string{
 		"gen_ai.input.messages":  `[{"role":"user","parts":[{"type":"text","content":"a <prompt>"}]}]`,
@@ -53,7 +53,7 @@ func TestContentWhereItIsAskedFor(t *testing.T) {
 	})
 }
 
-// No way of writing a secret in JSON brings it through.
+// The secrets are masked in any JSON encoding.
 func TestSecretsAreMasked(t *testing.T) {
 	t.Parallel()
 	secrets := []string{"sk-very-secret", `a"b\c<d>é8`, "collector-pass", "tenant-pass"}
@@ -61,20 +61,20 @@ func TestSecretsAreMasked(t *testing.T) {
 		for _, secret := range secrets {
 			t.Run(fmt.Sprint(content, secret), func(t *testing.T) {
 				t.Parallel()
-				b := newBench(t, telemetry.WithContent(content))
+				b := newRecorder(t, telemetry.WithContent(content))
 				escaped := ""
 				for _, r := range secret {
 					escaped += fmt.Sprintf(`\u%04x`, r)
 				}
 				text := "it is " + secret + "."
-				talk(b, text, `{"list":["`+escaped+`"],"`+escaped+`":1,"n":{"m":"`+escaped+`"}}`, text, text, text)
+				recordTexts(b, text, `{"list":["`+escaped+`"],"`+escaped+`":1,"n":{"m":"`+escaped+`"}}`, text, text, text)
 				r := b.record(t.Context(), agent.Recordable{
 					Start:    agent.Start{Runtime: "r-" + secret, Model: "m-" + secret},
 					Request:  agent.Request{Labels: agent.Labels{Project: secret, Task: secret, Parent: secret, Previous: secret}, Access: agent.Access(secret)},
 					Environ:  []string{"MY_API_KEY=sk-very-secret", `QUOTED_TOKEN=a"b\c<d>é8`, "OTEL_EXPORTER_OTLP_TRACES_HEADERS=authorization=Bearer collector-pass, x-tenant=tenant-pass"},
 					Provider: secret,
 				})
-				b.tell(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: secret, Model: secret}, call("c-"+secret, secret, secret), result("c-"+secret, secret))
+				b.send(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: secret, Model: secret}, call("c-"+secret, secret, secret), result("c-"+secret, secret))
 				b.end(r, agent.Result{RunID: secret, SessionID: secret}, nil)
 
 				all := b.everything()
@@ -92,14 +92,14 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
-// What is too long is cut, and a secret where it is cut does not begin there.
-func TestLongContentIsCut(t *testing.T) {
+// A secret at the limit is removed, not truncated.
+func TestLongContentIsTruncated(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
-	b := newBench(t, telemetry.WithContent(true))
+	b := newRecorder(t, telemetry.WithContent(true))
 	for shift := range 20 {
 		text := strings.Repeat("x", limit-shift) + "sk-very-secret" + strings.Repeat("y", limit)
-		talk(b, text, text, text, text, text)
+		recordTexts(b, text, text, text, text, text)
 	}
 	all := b.everything()
 	if i := strings.Index(all, "sk-"); i >= 0 {

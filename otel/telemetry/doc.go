@@ -1,20 +1,19 @@
-// Package telemetry tells OpenTelemetry of agent runs: a span for each run and
-// for each tool call of it, and metrics of tokens, durations and cost.
+// Package telemetry exports agent runs to OpenTelemetry: a span for each run, for
+// each turn of a session and for each tool call, and metrics of tokens, durations
+// and cost.
 //
-//	shutdown, err := telemetry.Setup(ctx) // OTEL_EXPORTER_OTLP_ENDPOINT and its like
+//	shutdown, err := telemetry.Setup(ctx) // configured by OTEL_ variables
 //	defer shutdown(ctx)
 //	r := runner.Runner{Recorder: telemetry.New()}
 //
 // Names follow the GenAI semantic conventions of OpenTelemetry 1.41.0, the last
-// release that holds them; README.md lists what is used. What they have no name
-// for begins with "bus_agent.".
+// release that contains them. Other names begin with "bus_agent.". README.md lists
+// all of them.
 //
-// Telemetry never fails a run and never holds it up: spans and metrics are sent
-// in the background and dropped where that does not keep pace, and the functions
-// of a recording return no error.
+// Telemetry never fails or delays a run: spans and metrics are sent in the
+// background and dropped if the queue is full.
 //
-// Prompts, answers, the input and output of tools and what the agent says of its
-// failures stay out unless they are asked for, see [WithContent]. Whatever is
-// recorded is masked as runner.Mask does it, with the headers of the OTLP
-// variables as further secrets.
+// Prompts, answers, tool input and output, and error texts are not recorded, unless
+// enabled with [WithContent]. All recorded text is masked as by runner.Mask, and
+// the values in OTEL_EXPORTER_OTLP_HEADERS are masked too.
 package telemetry

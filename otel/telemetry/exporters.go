@@ -23,12 +23,11 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// The exporters read the other OTEL_EXPORTER_OTLP_ variables themselves. Those of
-// contrib/exporters/autoexport are not used: what they write to the console goes
-// to standard output, which is for results, and they send metrics also of a
-// program that has none.
+// The exporters read most OTEL_EXPORTER_OTLP_ variables themselves. Package
+// contrib/exporters/autoexport is not used, because its console exporters write to
+// standard output, which is for results, and because it sends empty metrics.
 
-// newSpanExporter returns the exporter that the variables ask for.
+// newSpanExporter returns the exporter that the variables select.
 func newSpanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	switch protocol, err := protocolOf("TRACES"); {
 	case err != nil:
@@ -41,7 +40,7 @@ func newSpanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
 	return otlptracehttp.New(ctx, otlptracehttp.WithProxy(proxy))
 }
 
-// newMetricExporter returns the exporter that the variables ask for.
+// newMetricExporter returns the exporter that the variables select.
 func newMetricExporter(ctx context.Context) (sdkmetric.Exporter, error) {
 	switch protocol, err := protocolOf("METRICS"); {
 	case err != nil:
@@ -54,17 +53,16 @@ func newMetricExporter(ctx context.Context) (sdkmetric.Exporter, error) {
 	return otlpmetrichttp.New(ctx, otlpmetrichttp.WithProxy(proxy))
 }
 
-// proxy is http.ProxyFromEnvironment for the requests of exporters, and refuses
-// redirections: Go would send the headers that OTEL_EXPORTER_OTLP_HEADERS names, with
-// their keys, to any other host.
+// proxy is http.ProxyFromEnvironment, except that it refuses redirects: package
+// net/http would send the headers in OTEL_EXPORTER_OTLP_HEADERS to another host.
 func proxy(r *http.Request) (*url.URL, error) {
 	if r.Response != nil {
-		return nil, errors.New("the collector redirects, which is not followed; name the address that it leads to")
+		return nil, errors.New("the collector redirects the request; use the final address as the endpoint")
 	}
 	return http.ProxyFromEnvironment(r)
 }
 
-// printable passes JSON on with escapes in the place of what drives a terminal.
+// printable writes JSON with control characters escaped.
 type printable struct{ w io.Writer }
 
 func (p printable) Write(b []byte) (int, error) {
@@ -72,11 +70,10 @@ func (p printable) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// maxPEM bounds a file of keys or certificates, in bytes. The exporters read them
-// whole.
+// maxPEM bounds a key or certificate file, in bytes. The exporters read it whole.
 const maxPEM = 1 << 20
 
-// checkFiles checks the files that the exporters read for signal.
+// checkFiles checks the key and certificate files of signal.
 func checkFiles(signal string) error {
 	for _, kind := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
 		for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_" + signal + "_"} {
@@ -96,14 +93,14 @@ func checkFiles(signal string) error {
 	return nil
 }
 
-// How a signal leaves the program.
+// The ways to export a signal.
 const (
 	console  = "console"
 	overGRPC = "grpc"
 	overHTTP = "http/protobuf"
 )
 
-// protocolOf returns how signal is to be exported.
+// protocolOf returns the way to export signal.
 func protocolOf(signal string) (string, error) {
 	name := "OTEL_" + signal + "_EXPORTER"
 	switch exporter := cmp.Or(os.Getenv(name), "otlp"); exporter {
@@ -111,7 +108,7 @@ func protocolOf(signal string) (string, error) {
 	case console:
 		return console, nil
 	default:
-		return "", fmt.Errorf("%s is %q, which is none of otlp, console and none; it is not exported", name, exporter)
+		return "", fmt.Errorf("%s: unknown exporter %q, use otlp, console or none; %s are not exported", name, exporter, signal)
 	}
 	name = "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"
 	if os.Getenv(name) == "" {
@@ -121,12 +118,12 @@ func protocolOf(signal string) (string, error) {
 	case overGRPC, overHTTP:
 		return protocol, checkFiles(signal)
 	default:
-		return "", fmt.Errorf("%s is %q, which is none of grpc and http/protobuf; it is not exported", name, protocol)
+		return "", fmt.Errorf("%s: unknown protocol %q, use grpc or http/protobuf; %s are not exported", name, protocol, signal)
 	}
 }
 
-// recordedMetrics leaves out what has no metric in it: a program that runs no agent
-// sends nothing.
+// recordedMetrics skips empty exports, so that a program that runs no agent sends
+// nothing.
 type recordedMetrics struct {
 	sdkmetric.Exporter
 }

@@ -13,19 +13,18 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// tokenBounds are those of the conventions.
+// tokenBounds are the buckets of the conventions.
 var tokenBounds = []float64{
 	1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
 }
 
-// durationBounds are those of the conventions, up to 81.92, and the next of the
-// same series: a run can take hours.
+// durationBounds are the buckets of the conventions, up to 81.92 seconds, and further
+// ones, because a run can take hours.
 var durationBounds = []float64{
 	0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 	163.84, 327.68, 655.36, 1310.72, 2621.44, 5242.88, 10485.76,
 }
 
-// instruments are the metrics.
 type instruments struct {
 	tokens   metric.Int64Histogram
 	duration metric.Float64Histogram
@@ -37,12 +36,12 @@ func newInstruments(meter metric.Meter) *instruments {
 	handle(err)
 	duration, err := genaiconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(durationBounds...))
 	handle(err)
-	cost, err := meter.Float64Counter("bus_agent.cost", metric.WithUnit("{USD}"), metric.WithDescription("What runs cost, where the runtime tells."))
+	cost, err := meter.Float64Counter("bus_agent.cost", metric.WithUnit("{USD}"), metric.WithDescription("Cost of runs, if reported by the runtime."))
 	handle(err)
 	return &instruments{tokens: tokens.Inst(), duration: duration.Inst(), cost: cost}
 }
 
-// handle passes on the error of an instrument, which works nevertheless.
+// handle reports the error of an instrument, which is usable nevertheless.
 func handle(err error) {
 	if err != nil {
 		otel.Handle(err)
@@ -53,11 +52,13 @@ func (i *instruments) enabled(ctx context.Context) bool {
 	return i.tokens.Enabled(ctx) || i.duration.Enabled(ctx) || i.cost.Enabled(ctx)
 }
 
-func (i *instruments) recordDuration(ctx context.Context, d time.Duration, labels []attribute.KeyValue) {
+func (i *instruments) recordDuration(ctx context.Context, d time.Duration, labels []attribute.KeyValue, errorType string) {
+	if errorType != "" {
+		labels = append(labels[:len(labels):len(labels)], semconv.ErrorTypeKey.String(errorType))
+	}
 	i.duration.Record(ctx, d.Seconds(), metric.WithAttributes(labels...))
 }
 
-// recordUsage counts what an invocation consumed.
 func (i *instruments) recordUsage(ctx context.Context, u *agent.Usage, labels []attribute.KeyValue) {
 	set := metric.WithAttributes(labels...)
 	i.tokens.Record(ctx, u.Input, set, metric.WithAttributes(semconv.GenAITokenTypeInput))

@@ -10,8 +10,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// withParent returns ctx with the span that environ names as its parent, unless
-// it has one already.
+// withParent returns ctx with the span in environ as its parent, unless it has one.
 func withParent(ctx context.Context, environ []string) context.Context {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
@@ -19,19 +18,19 @@ func withParent(ctx context.Context, environ []string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, &environment{vars: environ})
 }
 
-// propagated returns the variables that make the span of ctx the parent of what a
-// process does that has environ otherwise.
+// propagated returns the variables to add to environ, so that the span of ctx becomes
+// the parent of the spans of a process.
 func propagated(ctx context.Context, environ []string) []string {
 	var vars environment
 	propagation.TraceContext{}.Inject(ctx, &vars)
 	if _, stale := agent.LookupEnv(environ, "TRACESTATE"); stale && vars.Get("tracestate") == "" {
-		vars.vars = append(vars.vars, "TRACESTATE") // it belongs to another parent
+		vars.vars = append(vars.vars, "TRACESTATE") // unset that of another parent
 	}
 	return vars.vars
 }
 
-// environment is the carrier that OpenTelemetry specifies for processes: the
-// fields of a propagator, in capitals, as "NAME=value".
+// environment is the carrier that OpenTelemetry specifies for processes: "NAME=value"
+// entries, with the names of the fields in upper case.
 type environment struct {
 	vars []string
 }

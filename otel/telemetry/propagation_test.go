@@ -21,7 +21,7 @@ const (
 	caller  = "4bf92f3577b34da6a3ce929d0e0e4737"
 )
 
-func TestTraceGoesOn(t *testing.T) {
+func TestTraceContext(t *testing.T) {
 	t.Parallel()
 	id, err := trace.TraceIDFromHex(caller)
 	if err != nil {
@@ -35,17 +35,17 @@ func TestTraceGoesOn(t *testing.T) {
 		wantTrace string // "" for a new one
 		wantState []string
 	}{
-		"nothing before":         {ctx: t.Context()},
-		"the environment":        {ctx: t.Context(), environ: []string{"TRACEPARENT=" + outside, "TRACESTATE=a=b"}, wantTrace: "4bf92f3577b34da6a3ce929d0e0e4736", wantState: []string{"TRACESTATE=a=b"}},
-		"a broken one":           {ctx: t.Context(), environ: []string{"TRACEPARENT=00-junk", "TRACESTATE=a=b"}, wantState: []string{"TRACESTATE"}},
-		"the caller":             {ctx: within, wantTrace: caller},
-		"the caller comes first": {ctx: within, environ: []string{"TRACEPARENT=" + outside, "TRACESTATE=a=b"}, wantTrace: caller, wantState: []string{"TRACESTATE"}},
-		"off":                    {ctx: t.Context(), environ: []string{"TRACEPARENT=" + outside}, off: true},
-		"off, within the caller": {ctx: within, off: true, wantTrace: caller},
+		"no parent":                 {ctx: t.Context()},
+		"the environment":           {ctx: t.Context(), environ: []string{"TRACEPARENT=" + outside, "TRACESTATE=a=b"}, wantTrace: "4bf92f3577b34da6a3ce929d0e0e4736", wantState: []string{"TRACESTATE=a=b"}},
+		"invalid":                   {ctx: t.Context(), environ: []string{"TRACEPARENT=00-junk", "TRACESTATE=a=b"}, wantState: []string{"TRACESTATE"}},
+		"the caller":                {ctx: within, wantTrace: caller},
+		"the caller has precedence": {ctx: within, environ: []string{"TRACEPARENT=" + outside, "TRACESTATE=a=b"}, wantTrace: caller, wantState: []string{"TRACESTATE"}},
+		"off":                       {ctx: t.Context(), environ: []string{"TRACEPARENT=" + outside}, off: true},
+		"off, within the caller":    {ctx: within, off: true, wantTrace: caller},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, telemetry.WithPropagation(!c.off))
+			b := newRecorder(t, telemetry.WithPropagation(!c.off))
 			run := recordable()
 			run.Environ = append(run.Environ, c.environ...)
 			r := b.record(c.ctx, run)
@@ -54,7 +54,7 @@ func TestTraceGoesOn(t *testing.T) {
 			got := s.SpanContext.TraceID().String()
 			if c.wantTrace == "" {
 				if s.Parent.IsValid() {
-					t.Errorf("the run is below %v, want nothing", s.Parent)
+					t.Errorf("the parent of the run is %v, want none", s.Parent)
 				}
 			} else if got != c.wantTrace {
 				t.Errorf("the trace is %s, want %s", got, c.wantTrace)
@@ -71,13 +71,13 @@ func TestTraceGoesOn(t *testing.T) {
 	}
 }
 
-// A run that is not sampled says so to its agent, and is counted.
-func TestRunThatIsNotSampled(t *testing.T) {
+// The agent of a run that is not sampled is not sampled either, but the run is counted.
+func TestUnsampledRun(t *testing.T) {
 	t.Parallel()
 	traces := tracetest.NewInMemoryExporter()
-	b := newBench(t, telemetry.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(traces), sdktrace.WithSampler(sdktrace.NeverSample()))), telemetry.WithContent(true))
+	b := newRecorder(t, telemetry.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(traces), sdktrace.WithSampler(sdktrace.NeverSample()))), telemetry.WithContent(true))
 	r := b.record(t.Context(), recordable())
-	b.tell(r, call("c", "look", "{}"), result("c", "x"))
+	b.send(r, call("c", "look", "{}"), result("c", "x"))
 	b.end(r, agent.Result{Text: "done", Usage: &agent.Usage{Input: 5}}, nil)
 	if len(r.Env) != 1 || !strings.HasPrefix(r.Env[0], "TRACEPARENT=00-") || !strings.HasSuffix(r.Env[0], "-00") {
 		t.Errorf("the agent gets %q, want a parent that is not sampled", r.Env)
@@ -90,8 +90,7 @@ func TestRunThatIsNotSampled(t *testing.T) {
 	}
 }
 
-// Without an SDK the run is not even looked at.
-func TestNothingWithoutSDK(t *testing.T) {
+func TestWithoutSDK(t *testing.T) {
 	t.Parallel()
 	off := telemetry.New(telemetry.WithTracerProvider(tracenoop.NewTracerProvider()), telemetry.WithMeterProvider(metricnoop.NewMeterProvider()), telemetry.WithPropagation(true))
 	run := recordable()
@@ -100,7 +99,7 @@ func TestNothingWithoutSDK(t *testing.T) {
 		run.Session = session
 		r, err := off.Record(t.Context(), run)
 		if err != nil || r.Events != nil || r.End != nil || r.Message != nil || r.Env != nil || r.Prompt != "" {
-			t.Errorf("the recording wants %+v, %v; want nothing", r, err)
+			t.Errorf("the recording is %+v, %v; want none", r, err)
 		}
 	}
 }

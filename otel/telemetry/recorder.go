@@ -17,7 +17,7 @@ import (
 // scope is the instrumentation scope of all spans and metrics.
 const scope = "github.com/busdk/bus-agent/otel"
 
-// An Option changes what [New] returns.
+// An Option configures a [Recorder].
 type Option func(*settings)
 
 type settings struct {
@@ -27,41 +27,39 @@ type settings struct {
 	propagate bool
 }
 
-// WithTracerProvider makes spans with p instead of the global provider. Nil is the
-// global one.
+// WithTracerProvider sets the provider of spans. The default, and nil, is the global
+// provider.
 func WithTracerProvider(p trace.TracerProvider) Option {
 	return func(s *settings) { s.tracers = p }
 }
 
-// WithMeterProvider makes metrics with p instead of the global provider. Nil is
-// the global one.
+// WithMeterProvider sets the provider of metrics. The default, and nil, is the global
+// provider.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(s *settings) { s.meters = p }
 }
 
-// WithContent says whether prompts, answers, the input and output of tools and
-// the agent's words for a failure are recorded, each up to 64 KiB. The default is
-// what the variable OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT of the
-// process says, "true" or a mode that has content in spans; no, when it is unset.
-func WithContent(record bool) Option {
-	return func(s *settings) { s.content = record }
+// WithContent sets whether prompts, answers, tool input and output, and error texts
+// are recorded, each up to 64 KiB. By default they are recorded if the environment
+// variable OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT is "true", "1",
+// "SPAN_ONLY" or "SPAN_AND_EVENT".
+func WithContent(enabled bool) Option {
+	return func(s *settings) { s.content = enabled }
 }
 
-// WithPropagation says whether a trace goes on through the process: whether
-// TRACEPARENT and TRACESTATE in the agent's environment are the parent of a run
-// whose context has none, and whether the agent is started with those of its run.
-// Agents that have an exporter of their own, and programs they start, then join
-// the trace; the others do not look at the variables. The default is what the
-// variable OTEL_PROPAGATORS of the process says; yes, when it is unset, as
-// "tracecontext" is in its default.
-func WithPropagation(propagate bool) Option {
-	return func(s *settings) { s.propagate = propagate }
+// WithPropagation sets whether traces cross processes. If enabled, TRACEPARENT and
+// TRACESTATE in the environment of a run are its parent, unless its context has one,
+// and the agent is started with the TRACEPARENT and TRACESTATE of its run, so that
+// spans of the agent and of programs it starts join the trace. By default it is
+// enabled if the environment variable OTEL_PROPAGATORS is unset or contains
+// "tracecontext".
+func WithPropagation(enabled bool) Option {
+	return func(s *settings) { s.propagate = enabled }
 }
 
-// A Recorder is an agent.Recorder that makes spans and metrics. It is for
-// runner.Runner and command.WithRecorder, beside others through
-// agent.Recorders. It names no run and refuses none. Its method may be called by
-// several goroutines at once.
+// A Recorder is an agent.Recorder that creates spans and metrics, for runner.Runner
+// and command.WithRecorder. Combine it with other recorders with agent.Recorders. Use
+// [New] to create one. It is safe for concurrent use.
 type Recorder struct {
 	tracer      trace.Tracer
 	instruments *instruments
@@ -69,8 +67,8 @@ type Recorder struct {
 	propagate   bool
 }
 
-// New returns a Recorder. Without an SDK behind the providers, see [Setup], it
-// does nothing.
+// New returns a Recorder. It records nothing unless an SDK is installed, for example
+// by [Setup].
 func New(options ...Option) *Recorder {
 	s := settings{content: contentWanted(os.Getenv(contentVariable)), propagate: traceContextWanted(os.Getenv("OTEL_PROPAGATORS"))}
 	for _, option := range options {
@@ -90,7 +88,8 @@ func New(options ...Option) *Recorder {
 	}
 }
 
-// Record starts the span of the run or session. The error is always nil.
+// Record starts the span of a run or session. It sets no run ID, and the error is
+// always nil.
 func (r *Recorder) Record(ctx context.Context, run agent.Recordable) (agent.Recording, error) {
 	ctx = context.WithoutCancel(ctx)
 	if r.propagate {
@@ -116,11 +115,10 @@ func (r *Recorder) Record(ctx context.Context, run agent.Recordable) (agent.Reco
 	return recording, nil
 }
 
-// contentVariable is the variable that GenAI instrumentations of OpenTelemetry
-// have for this.
+// contentVariable is the variable of the GenAI instrumentations of OpenTelemetry.
 const contentVariable = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
-// contentWanted reports whether value asks for content in spans.
+// contentWanted reports whether value enables content in spans.
 func contentWanted(value string) bool {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "true", "1", "span_only", "span_and_event":
@@ -129,8 +127,8 @@ func contentWanted(value string) bool {
 	return false
 }
 
-// traceContextWanted reports whether the list of propagators has that of W3C trace
-// contexts.
+// traceContextWanted reports whether a list of propagators contains that of W3C trace
+// contexts, as the default list does.
 func traceContextWanted(list string) bool {
 	if strings.TrimSpace(list) == "" {
 		return true

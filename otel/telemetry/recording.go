@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -18,35 +19,33 @@ type recording struct {
 	*Recorder
 	runtime string
 	session bool
-	resumed bool // an earlier session goes on
+	resumed bool // continues an earlier session
 	mask    *masker
 
-	// whole is the run or the session.
-	whole *invocation
+	whole *invocation // the run or the session
 
-	// labels are on every span and metric, start on every span of an invocation
-	// from its beginning.
+	// labels are attributes of all spans and metrics, start of the spans of
+	// invocations.
 	labels []attribute.KeyValue
 	start  []attribute.KeyValue
 
-	mu sync.Mutex // a message of a session can come while an event does
+	mu sync.Mutex // messages and events of a session arrive concurrently
 
-	// turn is the current turn of a session, unsaid when a turn ended whose message
-	// was not told.
-	turn   *turn
-	unsaid time.Time
+	turn *turn // current turn of a session
+	// missed is the end of the last turn, if its message had not arrived.
+	missed time.Time
 
 	model        string // as the agent reported it
 	conversation string
 	tools        toolCalls
 	answer       answer
-	usage        agent.Usage // of the session up to now
-	before       agent.Usage // what of it earlier turns consumed
+	usage        agent.Usage // of the session
+	before       agent.Usage // of the session, before the current turn
 }
 
-// An invocation is a span that tool calls belong to: a run, a session or a turn.
+// An invocation is the span of a run, session, turn or tool call.
 type invocation struct {
-	ctx   context.Context // holds the span
+	ctx   context.Context // contains span
 	span  trace.Span
 	begun time.Time
 }
@@ -59,16 +58,16 @@ func (r *Recorder) begin(ctx context.Context, run agent.Recordable) *recording {
 		conversation: run.Request.Resume,
 	}
 	rec.tools.init()
-	rec.runtime = rec.mask.word(run.Start.Runtime)
+	rec.runtime = rec.mask.name(run.Start.Runtime)
 	provider := run.Provider
 	if provider == "" {
-		provider = rec.runtime // a value of ours, as the conventions allow
+		provider = rec.runtime // the conventions permit custom values
 	}
-	rec.labels = []attribute.KeyValue{semconv.GenAIAgentName(rec.runtime), semconv.GenAIProviderNameKey.String(rec.mask.word(provider))}
+	rec.labels = []attribute.KeyValue{semconv.GenAIAgentName(rec.runtime), semconv.GenAIProviderNameKey.String(rec.mask.name(provider))}
 	rec.labels = rec.with(rec.labels, semconv.GenAIRequestModelKey, run.Start.Model)
 	rec.labels = rec.with(rec.labels, keyProject, run.Request.Labels.Project)
 
-	rec.start = []attribute.KeyValue{keyAccess.String(rec.mask.word(string(access(run.Request))))}
+	rec.start = []attribute.KeyValue{keyAccess.String(rec.mask.name(string(access(run.Request))))}
 	rec.start = rec.with(rec.start, keyTask, run.Request.Labels.Task)
 	rec.start = rec.with(rec.start, keyParentRun, run.Request.Labels.Parent)
 	rec.start = rec.with(rec.start, keyPreviousRun, run.Request.Labels.Previous)
@@ -92,8 +91,8 @@ func access(req agent.Request) agent.Access {
 	return req.Access
 }
 
-// invokeAgent starts the span of a run or turn. The agent is another process,
-// hence the kind.
+// invokeAgent starts the span of a run or turn. The kind is client because the agent
+// is another process.
 func (r *recording) invokeAgent(ctx context.Context) *invocation {
 	name := semconv.GenAIOperationNameInvokeAgent
 	return r.invoke(ctx, name.Value.AsString()+" "+r.runtime, trace.SpanKindClient, name)
@@ -106,15 +105,15 @@ func (r *recording) invoke(ctx context.Context, name string, kind trace.SpanKind
 	return i
 }
 
-// with returns list with value under key, unless it is empty.
+// with appends an attribute to list, unless value is empty.
 func (r *recording) with(list []attribute.KeyValue, key attribute.Key, value string) []attribute.KeyValue {
 	if value == "" {
 		return list
 	}
-	return append(list, key.String(r.mask.word(value)))
+	return append(list, key.String(r.mask.name(value)))
 }
 
-// current is what the agent's doings belong to.
+// current returns the invocation of new events.
 func (r *recording) current() *invocation {
 	if r.turn != nil {
 		return r.turn.invocation
@@ -122,7 +121,7 @@ func (r *recording) current() *invocation {
 	return r.whole
 }
 
-// event takes in what the agent reported. It keeps no more of e than strings.
+// event records e and does not retain it.
 func (r *recording) event(e *agent.Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +131,8 @@ func (r *recording) event(e *agent.Event) error {
 	switch e.Kind {
 	case agent.KindSessionStarted:
 		if e.Subagent == "" {
-			r.note(e)
+			r.model = cmp.Or(e.Model, r.model)
+			r.conversation = cmp.Or(e.SessionID, r.conversation)
 		}
 	case agent.KindToolCall:
 		r.toolCall(e)
@@ -155,28 +155,17 @@ func (r *recording) event(e *agent.Event) error {
 		}
 	case agent.KindResult:
 		if r.session && e.Subagent == "" {
-			r.turnOver(e)
+			r.turnResult(e)
 		}
 	}
 	return nil
 }
 
-func (r *recording) note(e *agent.Event) {
-	if e.Model != "" {
-		r.model = e.Model
-	}
-	if e.SessionID != "" {
-		r.conversation = e.SessionID
-	}
-}
-
-// end closes every span with what the run came to.
+// end records the result and ends all spans.
 func (r *recording) end(_ context.Context, result agent.Result, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if result.SessionID != "" {
-		r.conversation = result.SessionID
-	}
+	r.conversation = cmp.Or(result.SessionID, r.conversation)
 	if r.turn != nil {
 		if err == nil {
 			r.turn.span.SetAttributes(keyInterrupted.Bool(true))
@@ -185,7 +174,7 @@ func (r *recording) end(_ context.Context, result agent.Result, err error) error
 	}
 	r.endTools()
 	w := r.whole
-	w.span.SetAttributes(r.known()...)
+	w.span.SetAttributes(r.reported()...)
 	w.span.SetAttributes(r.with(nil, keyRun, result.RunID)...)
 	if result.ExitCode >= 0 {
 		w.span.SetAttributes(semconv.ProcessExitCode(result.ExitCode))
@@ -204,34 +193,31 @@ func (r *recording) end(_ context.Context, result agent.Result, err error) error
 	w.output(r, result.Text, kind)
 	d := w.finish(kind, description)
 	if r.session {
-		return nil // its turns are counted
+		return nil // the turns were counted
 	}
 	r.count(w.ctx, d, kind, result.Usage)
 	return nil
 }
 
-// known returns what the agent has told of itself.
-func (r *recording) known() []attribute.KeyValue {
+// reported returns the attributes that the agent reported.
+func (r *recording) reported() []attribute.KeyValue {
 	list := r.with(nil, semconv.GenAIResponseModelKey, r.model)
 	return r.with(list, semconv.GenAIConversationIDKey, r.conversation)
 }
 
-// count records the metrics of an invocation. Usage of a whole session that went
-// on cannot be told apart from what was counted before.
+// count records the metrics of a run or turn. It skips the cumulative usage of a
+// resumed session, part of which was counted before.
 func (r *recording) count(ctx context.Context, d time.Duration, kind string, usage *agent.Usage) {
 	labels := append(r.labels[:len(r.labels):len(r.labels)], semconv.GenAIOperationNameInvokeAgent)
 	labels = r.with(labels, semconv.GenAIResponseModelKey, r.model)
 	if usage != nil && !(usage.Cumulative && r.resumed) {
 		r.instruments.recordUsage(ctx, usage, labels)
 	}
-	if kind != "" {
-		labels = append(labels, semconv.ErrorTypeKey.String(kind))
-	}
-	r.instruments.recordDuration(ctx, d, labels)
+	r.instruments.recordDuration(ctx, d, labels, kind)
 }
 
-// finish ends the span, as failed when kind is not empty, and returns how long it
-// took.
+// finish ends the span and returns its duration. The span failed if kind, its error
+// type, is not empty.
 func (i *invocation) finish(kind, description string) time.Duration {
 	if kind != "" {
 		i.span.SetAttributes(semconv.ErrorTypeKey.String(kind))
@@ -242,8 +228,8 @@ func (i *invocation) finish(kind, description string) time.Duration {
 	return now.Sub(i.begun)
 }
 
-// errorType returns err as a word of agent.KindOf, or the word of the conventions
-// for what has none.
+// errorType returns the error type of err: its kind, or that of the conventions for
+// other errors.
 func errorType(err error) string {
 	kind := agent.KindOf(err)
 	if kind == "error" {

@@ -14,14 +14,14 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-func TestRunIsASpan(t *testing.T) {
+func TestRun(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newRecorder(t)
 	r := b.record(t.Context(), recordable())
 	code, cost := 3, 0.25
 	failed := result("c2", "no")
 	failed.Failed, failed.Tool.ExitCode = true, &code
-	b.tell(r,
+	b.send(r,
 		agent.Event{Kind: agent.KindSessionStarted, SessionID: "s-1", Model: "m-large-2"},
 		call("c1", "look", `{"path":"x"}`), result("c1", "found"),
 		agent.Event{Kind: agent.KindRetry, Attempt: 2, Failure: agent.FailureQuota},
@@ -44,7 +44,7 @@ func TestRunIsASpan(t *testing.T) {
 		"bus_agent.usage.cumulative": "", "gen_ai.output.type": "",
 	})
 	if run.SpanKind != trace.SpanKindClient || run.Status.Code != codes.Unset || run.Parent.IsValid() {
-		t.Errorf("the run is %v, %v, below %v; want a client, unset, below nothing", run.SpanKind, run.Status, run.Parent)
+		t.Errorf("the run is %v, %v, parent %v; want client, unset, no parent", run.SpanKind, run.Status, run.Parent)
 	}
 	if len(run.Events) != 1 || run.Events[0].Name != "bus_agent.retry" {
 		t.Errorf("the run has the events %v, want one retry", run.Events)
@@ -65,7 +65,7 @@ func TestRunIsASpan(t *testing.T) {
 		tool := b.span(name)
 		b.want(tool, want)
 		if tool.Parent.SpanID() != run.SpanContext.SpanID() || tool.SpanContext.TraceID() != run.SpanContext.TraceID() {
-			t.Errorf("%s is not below the run", name)
+			t.Errorf("the parent of %s is not the run", name)
 		}
 		if tool.SpanKind != trace.SpanKindInternal || tool.EndTime.Before(tool.StartTime) || tool.EndTime.After(run.EndTime) {
 			t.Errorf("%s is %v from %v to %v, of a run until %v", name, tool.SpanKind, tool.StartTime, tool.EndTime, run.EndTime)
@@ -82,13 +82,13 @@ func TestRunIsASpan(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newRecorder(t)
 	cost := 0.5
 	for _, err := range []error{nil, &agent.Error{Kind: agent.ErrQuota, Err: errors.New("used up")}} {
 		r := b.record(t.Context(), recordable())
 		failed := result("b", "")
 		failed.Failed = true
-		b.tell(r, call("a", "look", ""), result("a", ""), call("b", "look", ""), failed, call("c", "look", ""))
+		b.send(r, call("a", "look", ""), result("a", ""), call("b", "look", ""), failed, call("c", "look", ""))
 		b.end(r, agent.Result{Usage: &agent.Usage{Input: 100, Output: 20, CostUSD: &cost}}, err)
 	}
 	all := b.metrics()
@@ -100,7 +100,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("tokens in %s: %v, want %v", tokens.Unit, got, want)
 	}
 	if p := tokens.Data.(metricdata.Histogram[int64]).DataPoints[0]; len(p.Bounds) != 14 || p.Bounds[0] != 1 || p.Bounds[13] != 67108864 {
-		t.Errorf("the bounds of tokens are %v", p.Bounds)
+		t.Errorf("the buckets of tokens are %v", p.Bounds)
 	}
 
 	duration := all["gen_ai.client.operation.duration"]
@@ -112,11 +112,11 @@ func TestMetrics(t *testing.T) {
 		"invoke_agent": 1, "invoke_agent quota": 1, "execute_tool look": 2, "execute_tool look tool_failed": 2,
 	}
 	if duration.Unit != "s" || fmt.Sprint(counts) != fmt.Sprint(wantCounts) {
-		t.Errorf("durations in %s: %v, want %v: a tool without result has none", duration.Unit, counts, wantCounts)
+		t.Errorf("durations in %s: %v, want %v: a tool without result is not counted", duration.Unit, counts, wantCounts)
 	}
 	conventions := []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	if p := duration.Data.(metricdata.Histogram[float64]).DataPoints[0]; !slices.Equal(p.Bounds[:14], conventions) || p.Bounds[len(p.Bounds)-1] < 7200 {
-		t.Errorf("the bounds of durations are %v, want those of the conventions and hours", p.Bounds)
+		t.Errorf("the buckets of durations are %v, want those of the conventions and longer ones", p.Bounds)
 	}
 
 	if got := points(all["bus_agent.cost"], "gen_ai.agent.name"); fmt.Sprint(got) != fmt.Sprint(map[string]value{"parrot": {1, 1}}) {
@@ -124,19 +124,19 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A session that goes on has tokens of earlier runs in its numbers.
-func TestTokensOfEarlierRunsAreNotCountedAgain(t *testing.T) {
+// The cumulative usage of a resumed session includes earlier runs.
+func TestTokensAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		resume     string
 		cumulative bool
 		want       uint64
 	}{
-		"resumed": {"s-0", true, 0}, "fresh": {"", true, 1}, "resumed, told apart": {"s-0", false, 1},
+		"resumed": {"s-0", true, 0}, "fresh": {"", true, 1}, "resumed, not cumulative": {"s-0", false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t)
+			b := newRecorder(t)
 			run := recordable()
 			run.Request.Resume = c.resume
 			b.end(b.record(t.Context(), run), agent.Result{Usage: &agent.Usage{Input: 1, Cumulative: c.cumulative}}, nil)
@@ -148,7 +148,7 @@ func TestTokensOfEarlierRunsAreNotCountedAgain(t *testing.T) {
 	}
 }
 
-func TestFailuresHaveATypeAndNoWords(t *testing.T) {
+func TestErrorType(t *testing.T) {
 	t.Parallel()
 	for kind, err := range map[string]error{
 		"usage": agent.ErrUsage, "not_installed": agent.ErrNotInstalled, "authentication": agent.ErrAuthentication,
@@ -157,24 +157,24 @@ func TestFailuresHaveATypeAndNoWords(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t)
-			b.end(b.record(t.Context(), recordable()), agent.Result{ExitCode: -1}, fmt.Errorf("the words: %w", err))
+			b := newRecorder(t)
+			b.end(b.record(t.Context(), recordable()), agent.Result{ExitCode: -1}, fmt.Errorf("text: %w", err))
 			run := b.span("invoke_agent parrot")
 			b.want(run, map[string]string{"error.type": kind, "process.exit.code": ""})
 			if run.Status.Code != codes.Error || run.Status.Description != "" {
-				t.Errorf("the status is %v, want an error without words", run.Status)
+				t.Errorf("the status is %v, want an error without a description", run.Status)
 			}
 		})
 	}
 }
 
-// What a subagent does belongs to the call that started it, also when that call
-// has returned and the subagent goes on in the background.
-func TestSubagentsAreBelowTheirCall(t *testing.T) {
+// The parent of the calls of a subagent is the call that started it, even if that call
+// has ended.
+func TestCallsOfSubagents(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newRecorder(t)
 	r := b.record(t.Context(), recordable())
-	b.tell(r, call("task", "delegate", ""), by("task", call("inner", "delegate-more", "")),
+	b.send(r, call("task", "delegate", ""), by("task", call("inner", "delegate-more", "")),
 		by("inner", call("innermost", "look", "")), by("inner", result("innermost", "")),
 		result("inner", ""), result("task", ""),
 		by("task", call("late", "look-again", "")), result("late", ""),
@@ -187,7 +187,7 @@ func TestSubagentsAreBelowTheirCall(t *testing.T) {
 	}
 	for child, parent := range parents {
 		if b.span(child).Parent.SpanID() != b.span(parent).SpanContext.SpanID() {
-			t.Errorf("%q is not below %q", child, parent)
+			t.Errorf("%q is not a child of %q", child, parent)
 		}
 	}
 	if n := len(b.traces.GetSpans()); n != len(parents)+1 {
@@ -195,46 +195,45 @@ func TestSubagentsAreBelowTheirCall(t *testing.T) {
 	}
 }
 
-// A call that is told again is one call.
-func TestCallIsToldAgain(t *testing.T) {
+func TestRepeatedCallIsOneSpan(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newRecorder(t)
 	r := b.record(t.Context(), recordable())
-	b.tell(r, call("c", "look", ""), call("c", "look-again", ""), result("c", ""), result("c", ""))
+	b.send(r, call("c", "look", ""), call("c", "look-again", ""), result("c", ""), result("c", ""))
 	b.end(r, agent.Result{}, nil)
 	if got := b.names(); !slices.Equal(got, []string{"execute_tool look", "invoke_agent parrot"}) {
 		t.Errorf("the spans are %q, want one call", got)
 	}
 }
 
-// An agent can open calls without end, and have IDs and names of any length.
+// The number of open calls and the lengths of IDs and names are not limited by agents.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newRecorder(t)
 	r := b.record(t.Context(), recordable())
 	long := strings.Repeat("é", 1<<20)
 	for i := range 3000 {
-		b.tell(r, call(fmt.Sprintf("open-%d", i), "wait", ""))
+		b.send(r, call(fmt.Sprintf("open-%d", i), "wait", ""))
 	}
 	for i := range 1000 {
-		b.tell(r, result(fmt.Sprintf("open-%d", i), ""))
+		b.send(r, result(fmt.Sprintf("open-%d", i), ""))
 	}
-	b.tell(r, call(long, long, ""), call(long, "again", ""), result(long, ""))
+	b.send(r, call(long, long, ""), call(long, "again", ""), result(long, ""))
 	for i := range 3000 {
 		id := fmt.Sprintf("more-%d", i)
-		b.tell(r, call(id, "more", ""), result(id, ""))
+		b.send(r, call(id, "more", ""), result(id, ""))
 	}
-	// The last thousand are remembered.
-	b.tell(r, by("more-0", call("old", "below-nothing", "")), by("more-2999", call("new", "below-more", "")))
+	// The last thousand ended calls are kept.
+	b.send(r, by("more-0", call("old", "below-nothing", "")), by("more-2999", call("new", "below-more", "")))
 	b.end(r, agent.Result{}, nil)
 
 	run := b.span("invoke_agent parrot")
 	b.want(run, map[string]string{"bus_agent.tool.untraced_calls": "2000"})
 	if n := len(b.spans("execute_tool wait")); n != 1000 {
-		t.Errorf("%d spans of calls that were open at once, want 1000", n)
+		t.Errorf("%d spans of open calls, want 1000", n)
 	}
 	if b.span("execute_tool below-nothing").Parent.SpanID() != run.SpanContext.SpanID() || b.span("execute_tool below-more").Parent.SpanID() == run.SpanContext.SpanID() {
-		t.Error("the last thousand calls are not what is remembered")
+		t.Error("the last thousand ended calls were not kept")
 	}
 	for _, s := range b.traces.GetSpans() {
 		for key, text := range attributesOf(s.Attributes) {

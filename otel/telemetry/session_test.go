@@ -26,27 +26,27 @@ func say(t *testing.T, r agent.Recording, text string) {
 
 func TestSessionHasTurns(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, telemetry.WithContent(true))
+	b := newRecorder(t, telemetry.WithContent(true))
 	run := recordable()
 	run.Session = true
 	r := b.record(t.Context(), run)
 	used := func(in, out int64, cost float64) agent.Event {
 		return agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: in, Output: out, CostUSD: &cost}}
 	}
-	b.tell(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: "s-1", Model: "m-2"}, agent.Event{Kind: agent.KindHeartbeat},
+	b.send(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: "s-1", Model: "m-2"}, agent.Event{Kind: agent.KindHeartbeat},
 		by("task", call("setup", "prepare", "")), result("setup", ""))
 
 	say(t, r, "first")
-	b.tell(r, agent.Event{Kind: agent.KindText, Text: "I will look."}, call("c1", "look", ""), result("c1", ""),
+	b.send(r, agent.Event{Kind: agent.KindText, Text: "I will look."}, call("c1", "look", ""), result("c1", ""),
 		agent.Event{Kind: agent.KindText, MessageID: "m", Text: "It is ", Delta: true})
 	say(t, r, "added")
-	b.tell(r, agent.Event{Kind: agent.KindText, MessageID: "m", Text: "so.", Delta: true}, by("task", agent.Event{Kind: agent.KindText, Text: "aside"}),
+	b.send(r, agent.Event{Kind: agent.KindText, MessageID: "m", Text: "so.", Delta: true}, by("task", agent.Event{Kind: agent.KindText, Text: "aside"}),
 		by("task", agent.Event{Kind: agent.KindResult}), used(10, 2, 0.5), agent.Event{Kind: agent.KindResult})
 
 	say(t, r, "second")
-	b.tell(r, used(25, 5, 0.75), agent.Event{Kind: agent.KindResult, Failed: true, Failure: agent.FailureQuota, Text: "used up"})
+	b.send(r, used(25, 5, 0.75), agent.Event{Kind: agent.KindResult, Failed: true, Failure: agent.FailureQuota, Text: "used up"})
 	say(t, r, "third")
-	b.tell(r, agent.Event{Kind: agent.KindResult, Failed: true, Interrupted: true})
+	b.send(r, agent.Event{Kind: agent.KindResult, Failed: true, Interrupted: true})
 
 	say(t, r, "fourth")
 	b.end(r, agent.Result{ExitCode: -1, SessionID: "s-1", RunID: "run-1"}, &agent.Error{Kind: agent.ErrAgent, Err: errors.New("it died")})
@@ -75,7 +75,7 @@ func TestSessionHasTurns(t *testing.T) {
 	} {
 		b.want(turns[i], want)
 		if turns[i].Parent.SpanID() != session.SpanContext.SpanID() || turns[i].EndTime.After(session.EndTime) {
-			t.Errorf("turn %d is not within the session", i)
+			t.Errorf("the parent of turn %d is not the session", i)
 		}
 		if _, failed := want["error.type"]; failed && (want["error.type"] != "") != (turns[i].Status.Code == codes.Error) {
 			t.Errorf("turn %d has the status %v", i, turns[i].Status)
@@ -85,10 +85,10 @@ func TestSessionHasTurns(t *testing.T) {
 		t.Errorf("the first turn has the events %v, want the added message", events)
 	}
 	if b.span("execute_tool look").Parent.SpanID() != turns[0].SpanContext.SpanID() {
-		t.Error("the call is not below its turn")
+		t.Error("the parent of the call is not its turn")
 	}
 	if b.span("execute_tool prepare").Parent.SpanID() != session.SpanContext.SpanID() {
-		t.Error("the call before any turn is not below the session")
+		t.Error("the parent of the call before any turn is not the session")
 	}
 
 	all := b.metrics()
@@ -97,7 +97,7 @@ func TestSessionHasTurns(t *testing.T) {
 		counts[name] = v.count
 	}
 	if want := map[string]uint64{"invoke_agent": 2, "invoke_agent quota": 1, "invoke_agent agent": 1, "execute_tool": 2}; fmt.Sprint(counts) != fmt.Sprint(want) {
-		t.Errorf("durations: %v, want %v: a session is no invocation", counts, want)
+		t.Errorf("durations: %v, want %v: sessions are not counted", counts, want)
 	}
 	got := points(all["gen_ai.client.token.usage"], "gen_ai.token.type")
 	if want := map[string]value{"input": {2, 25}, "output": {2, 5}}; fmt.Sprint(got) != fmt.Sprint(want) {
@@ -105,16 +105,16 @@ func TestSessionHasTurns(t *testing.T) {
 	}
 }
 
-// The first turn of a session that goes on cannot be told from what was before.
+// Its cumulative usage includes earlier runs.
 func TestFirstTurnOfResumedSession(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newRecorder(t)
 	run := recordable()
 	run.Session, run.Request.Resume = true, "s-0"
 	r := b.record(t.Context(), run)
 	for _, total := range []int64{1000, 1010} {
 		say(t, r, "go on")
-		b.tell(r, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: total, Cumulative: true}}, agent.Event{Kind: agent.KindResult})
+		b.send(r, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: total, Cumulative: true}}, agent.Event{Kind: agent.KindResult})
 	}
 	b.end(r, agent.Result{}, nil)
 	if got, want := points(b.metrics()["gen_ai.client.token.usage"], "gen_ai.token.type")["input"], (value{1, 10}); got != want {
@@ -122,37 +122,37 @@ func TestFirstTurnOfResumedSession(t *testing.T) {
 	}
 }
 
-// The message of a turn is told by another goroutine than what the agent does in
-// it, so it can come late, also when the turn is over.
-func TestMessageComesLate(t *testing.T) {
+// Another goroutine records messages, so a message may arrive after events of its turn,
+// or even after the turn.
+func TestLateMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, telemetry.WithContent(true))
+		b := newRecorder(t, telemetry.WithContent(true))
 		run := recordable()
 		run.Session = true
 		r := b.record(t.Context(), run)
 		over, failed := agent.Event{Kind: agent.KindResult}, agent.Event{Kind: agent.KindResult, Failed: true}
 		words := agent.Event{Kind: agent.KindText, Text: "answer"}
 
-		b.tell(r, words)
+		b.send(r, words)
 		say(t, r, "during")
-		b.tell(r, over)
+		b.send(r, over)
 
-		b.tell(r, words, over)
+		b.send(r, words, over)
 		say(t, r, "after")
 
-		b.tell(r, failed)
+		b.send(r, failed)
 		say(t, r, "after a failure")
 
-		b.tell(r, over)
+		b.send(r, over)
 		say(t, r, "after nothing")
 
-		b.tell(r, words, over) // of its own accord
+		b.send(r, words, over) // a turn without a message
 		time.Sleep(2 * time.Second)
 		say(t, r, "new")
-		b.tell(r, words, over)
+		b.send(r, words, over)
 		say(t, r, "last")
-		b.tell(r, words, over)
+		b.send(r, words, over)
 		b.end(r, agent.Result{}, nil)
 
 		var got []string
@@ -171,9 +171,9 @@ func TestMessageComesLate(t *testing.T) {
 	})
 }
 
-func TestMessageComesWhileAnEventDoes(t *testing.T) {
+func TestConcurrentMessagesAndEvents(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, telemetry.WithContent(true))
+	b := newRecorder(t, telemetry.WithContent(true))
 	run := recordable()
 	run.Session = true
 	r := b.record(t.Context(), run)
@@ -181,7 +181,7 @@ func TestMessageComesWhileAnEventDoes(t *testing.T) {
 	both.Go(func() {
 		for i := range 200 {
 			id := fmt.Sprint(i)
-			b.tell(r, agent.Event{Kind: agent.KindText, Text: "words"}, call(id, "look", "{}"), result(id, "x"), agent.Event{Kind: agent.KindResult})
+			b.send(r, agent.Event{Kind: agent.KindText, Text: "words"}, call(id, "look", "{}"), result(id, "x"), agent.Event{Kind: agent.KindResult})
 		}
 	})
 	both.Go(func() {
@@ -196,10 +196,9 @@ func TestMessageComesWhileAnEventDoes(t *testing.T) {
 	}
 }
 
-// A session that is stopped during a turn interrupts it.
 func TestSessionIsStoppedDuringATurn(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newRecorder(t)
 	run := recordable()
 	run.Session = true
 	r := b.record(t.Context(), run)

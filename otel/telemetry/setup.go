@@ -21,22 +21,23 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// FlushLimit is how long the function that [Setup] returns takes at most to send
-// what is left.
+// FlushLimit is the maximum duration of the function that [Setup] returns.
 const FlushLimit = 3 * time.Second
 
-// Setup makes an SDK as the OTEL_ variables of the process say and makes it the
-// global one, which [New] takes. Unlike what OpenTelemetry specifies, a signal is
-// exported only when a variable asks for it: OTEL_TRACES_EXPORTER or
-// OTEL_METRICS_EXPORTER, or an OTLP endpoint for both or for that signal. Without
-// any, and with OTEL_SDK_DISABLED=true, Setup does nothing. The service is called
-// "bus-agent" unless it is named, and the exporter "console" writes to standard
-// error.
+// Setup installs the global providers, which [New] uses by default, as configured by
+// the OTEL_ environment variables. Unlike the OpenTelemetry specification, it exports
+// a signal only if OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER or an OTLP endpoint
+// for both or for that signal is set. Otherwise, and if OTEL_SDK_DISABLED is "true",
+// it does nothing. The default service name is "bus-agent", and the exporter
+// "console" writes to standard error.
 //
-// The returned function sends what is left, within [FlushLimit] also when ctx lasts
-// longer, and ends the SDK. Its error, and that of Setup, is for a warning: it says
-// what could not be sent, or which variable is wrong. The function is never nil,
-// and what can be exported is exported also beside an error.
+// The returned function, which is never nil, sends the remaining telemetry and shuts
+// the providers down. It returns after at most [FlushLimit], or earlier if its
+// context is done.
+//
+// Errors are meant for a warning: they report an invalid variable or telemetry that
+// was not sent, on one line and without secrets. If Setup returns an error, signals
+// with a valid configuration are still exported.
 func Setup(ctx context.Context) (shutdown func(context.Context) error, err error) {
 	wanted := func(signal string) bool { return exports(os.Getenv, signal) }
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || !wanted("TRACES") && !wanted("METRICS") {
@@ -60,22 +61,22 @@ func Setup(ctx context.Context) (shutdown func(context.Context) error, err error
 	return s.shutdown, errors.New(line("telemetry: ", problems...))
 }
 
-// recovered returns the error of f, or its panic: the SDK panics at some values of
-// its variables.
+// recovered returns the error of f, or its panic as an error: the SDK panics on some
+// values of its variables.
 func recovered(signal string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s are not exported, because of a value of an OTEL_ variable: %v", signal, p)
+			err = fmt.Errorf("invalid OTEL_ variable; %s are not exported: %v", signal, p)
 		}
 	}()
 	return f()
 }
 
-// maxProblem bounds one problem, in bytes. A collector can answer with megabytes.
+// maxProblem bounds the text of an error, in bytes. A collector can return megabytes.
 const maxProblem = 1000
 
-// line returns problems as one printable line without secrets.
-func line(what string, problems ...error) string {
+// line joins problems to one printable line without secrets, beginning with prefix.
+func line(prefix string, problems ...error) string {
 	m := newMasker(os.Environ())
 	texts := make([]string, len(problems))
 	for i, problem := range problems {
@@ -85,11 +86,11 @@ func line(what string, problems ...error) string {
 		}
 		texts[i] = text
 	}
-	return what + strings.Join(texts, "; ")
+	return prefix + strings.Join(texts, "; ")
 }
 
-// A silentLog is the log of the SDK. It passes errors on without the values that
-// are logged with them, which can be secrets, such as headers.
+// A silentLog is the log of the SDK. It forwards errors without the values logged
+// with them, which may be secrets such as headers.
 type silentLog struct{ problems *sdk }
 
 func (silentLog) Init(logr.RuntimeInfo)            {}
@@ -101,7 +102,7 @@ func (l silentLog) Error(err error, msg string, _ ...any) {
 	l.problems.Handle(fmt.Errorf("%s: %w", msg, err))
 }
 
-// exports reports whether the variables ask for signal.
+// exports reports whether the variables enable the export of signal.
 func exports(getenv func(string) string, signal string) bool {
 	if exporter := getenv("OTEL_" + signal + "_EXPORTER"); exporter != "" {
 		return exporter != "none"
@@ -109,21 +110,20 @@ func exports(getenv func(string) string, signal string) bool {
 	return getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
 }
 
-// describe returns what the telemetry comes from. Nothing of the machine or of the
-// command line is in it. The instance keeps the metrics of programs apart that run
-// at once.
+// describe returns the resource: no data of the machine or the command line, and an
+// instance ID, which separates the metrics of concurrent processes.
 func describe(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("bus-agent"), semconv.ServiceInstanceID(engine.NewUUID())),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 }
 
-// An sdk is what was set up, and what went wrong with it.
+// An sdk holds the providers and their errors.
 type sdk struct {
-	ends []func(context.Context) error
+	shutdowns []func(context.Context) error
 
 	mu       sync.Mutex
-	problems []error // different ones
+	problems []error // without duplicates
 }
 
 func (s *sdk) exportTraces(ctx context.Context, res *resource.Resource) error {
@@ -133,7 +133,7 @@ func (s *sdk) exportTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
 	otel.SetTracerProvider(provider)
-	s.ends = append(s.ends, provider.Shutdown)
+	s.shutdowns = append(s.shutdowns, provider.Shutdown)
 	return nil
 }
 
@@ -145,15 +145,14 @@ func (s *sdk) exportMetrics(ctx context.Context, res *resource.Resource) error {
 	reader := sdkmetric.NewPeriodicReader(recordedMetrics{exporter})
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(res))
 	otel.SetMeterProvider(provider)
-	s.ends = append(s.ends, provider.Shutdown)
+	s.shutdowns = append(s.shutdowns, provider.Shutdown)
 	return nil
 }
 
-// maxProblems is how many different problems are told.
+// maxProblems is how many different errors are reported.
 const maxProblems = 5
 
-// Handle takes in what goes wrong in the background, where nobody must be
-// disturbed by it.
+// Handle is the global error handler. It keeps errors for shutdown to return.
 func (s *sdk) Handle(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,19 +164,19 @@ func (s *sdk) Handle(err error) {
 func (s *sdk) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, FlushLimit)
 	defer cancel()
-	var ended sync.WaitGroup
-	for _, end := range s.ends {
-		ended.Go(func() {
-			if err := end(ctx); err != nil {
+	var group sync.WaitGroup
+	for _, shutdown := range s.shutdowns {
+		group.Go(func() {
+			if err := shutdown(ctx); err != nil {
 				s.Handle(err)
 			}
 		})
 	}
-	ended.Wait()
+	group.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.problems) == 0 {
 		return nil
 	}
-	return errors.New(line("telemetry could not be sent, or not all of it: ", s.problems...))
+	return errors.New(line("not all telemetry was sent: ", s.problems...))
 }

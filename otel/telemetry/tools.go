@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// maxOpenCalls is how many tool calls may be without a result at once; those
-	// beyond get no span.
+	// maxOpenCalls is the maximum number of open tool calls. Further ones get no
+	// span.
 	maxOpenCalls = 1000
-	// maxEndedCalls is how many calls that have a result are remembered. What they
-	// started in the background still belongs to them.
+	// maxEndedCalls is how many ended calls are kept, as the parents of calls by
+	// subagents that they started in the background.
 	maxEndedCalls = 1000
 )
 
@@ -26,7 +26,7 @@ const toolFailed = "tool_failed"
 type toolCalls struct {
 	open     map[string]*toolCall
 	ended    map[string]trace.SpanContext
-	order    []string // of ended; the oldest is at next once it is full
+	order    []string // ring buffer of the keys of ended, the oldest at next
 	next     int
 	untraced int
 }
@@ -40,8 +40,7 @@ func (t *toolCalls) init() {
 	t.open, t.ended = map[string]*toolCall{}, map[string]trace.SpanContext{}
 }
 
-// toolCall starts the span of a call, below that of the call that started the
-// subagent which makes it.
+// toolCall starts the span of a tool call.
 func (r *recording) toolCall(e *agent.Event) {
 	if e.Tool == nil {
 		return
@@ -49,7 +48,7 @@ func (r *recording) toolCall(e *agent.Event) {
 	if e.Subagent == "" {
 		r.answer.clear()
 	}
-	id := clip(e.Tool.ID, maxWord)
+	id := clip(e.Tool.ID, maxName)
 	if _, again := r.tools.open[id]; again {
 		return
 	}
@@ -57,29 +56,30 @@ func (r *recording) toolCall(e *agent.Event) {
 		r.tools.untraced++
 		return
 	}
-	c := &toolCall{name: r.mask.word(e.Tool.Name)}
+	c := &toolCall{name: r.mask.name(e.Tool.Name)}
 	if c.name == "" {
 		c.name = "unknown"
 	}
 	c.begun = time.Now()
 	operation := semconv.GenAIOperationNameExecuteTool
 	c.ctx, c.span = r.tracer.Start(r.callerOf(e), operation.Value.AsString()+" "+c.name, trace.WithTimestamp(c.begun), trace.WithAttributes(
-		operation, semconv.GenAIToolName(c.name), semconv.GenAIToolType("function"), semconv.GenAIToolCallID(r.mask.word(e.Tool.ID)),
+		operation, semconv.GenAIToolName(c.name), semconv.GenAIToolType("function"), semconv.GenAIToolCallID(r.mask.name(e.Tool.ID)),
 		semconv.GenAIAgentName(r.runtime),
 	))
 	if r.content && c.span.IsRecording() && len(e.Tool.Input) > 0 {
-		c.span.SetAttributes(semconv.GenAIToolCallArgumentsKey.String(r.mask.json(e.Tool.Input)))
+		c.span.SetAttributes(semconv.GenAIToolCallArgumentsKey.String(r.mask.text(string(e.Tool.Input))))
 	}
 	r.tools.open[id] = c
 }
 
-// callerOf returns the context of what e happened in.
+// callerOf returns the context of the parent of e: the call that started its
+// subagent, or the current invocation.
 func (r *recording) callerOf(e *agent.Event) context.Context {
 	current := r.current().ctx
 	if e.Subagent == "" {
 		return current
 	}
-	id := clip(e.Subagent, maxWord)
+	id := clip(e.Subagent, maxName)
 	if c := r.tools.open[id]; c != nil {
 		return c.ctx
 	}
@@ -89,12 +89,12 @@ func (r *recording) callerOf(e *agent.Event) context.Context {
 	return current
 }
 
-// toolResult ends the span of the call that e is the result of.
+// toolResult ends the span of the call whose result is e.
 func (r *recording) toolResult(e *agent.Event) {
 	if e.Tool == nil {
 		return
 	}
-	id := clip(e.Tool.ID, maxWord)
+	id := clip(e.Tool.ID, maxName)
 	c := r.tools.open[id]
 	if c == nil {
 		return
@@ -113,13 +113,11 @@ func (r *recording) toolResult(e *agent.Event) {
 	}
 	d := c.finish(kind, "")
 	labels := append(r.labels[:len(r.labels):len(r.labels)], semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(c.name))
-	if kind != "" {
-		labels = append(labels, semconv.ErrorTypeKey.String(kind))
-	}
-	r.instruments.recordDuration(c.ctx, d, labels)
+	r.instruments.recordDuration(c.ctx, d, labels, kind)
 }
 
-// remember keeps the span of a call that has ended, in place of the oldest.
+// remember stores the span of an ended call, replacing the oldest if there are too
+// many.
 func (t *toolCalls) remember(id string, span trace.SpanContext) {
 	if _, again := t.ended[id]; !again {
 		if len(t.order) < maxEndedCalls {
@@ -133,7 +131,8 @@ func (t *toolCalls) remember(id string, span trace.SpanContext) {
 	t.ended[id] = span
 }
 
-// endTools ends the calls that got no result. How long they took is not known.
+// endTools ends the spans of calls without a result. It records no duration, which is
+// unknown.
 func (r *recording) endTools() {
 	now := time.Now()
 	for id, c := range r.tools.open {
@@ -143,11 +142,11 @@ func (r *recording) endTools() {
 	}
 }
 
-// denied marks what the agent was not permitted.
+// denied records a denied approval request.
 func (r *recording) denied(e *agent.Event) {
 	span := r.current().span
 	if e.Tool != nil {
-		if c := r.tools.open[clip(e.Tool.ID, maxWord)]; c != nil {
+		if c := r.tools.open[clip(e.Tool.ID, maxName)]; c != nil {
 			span = c.span
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	_ "github.com/busdk/bus-agent/backends/all"
 )
 
-// What real agents have printed makes a span of every call, ended by its result.
+// Every call in the recorded output of real agents becomes a span that its result ends.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -28,7 +28,7 @@ func TestTranscripts(t *testing.T) {
 		}
 	}
 	if calls < 8 {
-		t.Errorf("all transcripts together have %d calls", calls)
+		t.Errorf("the transcripts have %d calls", calls)
 	}
 }
 
@@ -38,7 +38,7 @@ func replay(t *testing.T, rt registry.Runtime, file string) (calls int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(t)
+	b := newRecorder(t)
 	r := b.record(t.Context(), agent.Recordable{Start: agent.Start{Runtime: rt.ID}, Provider: rt.Provider})
 	ended := map[string]bool{} // by call, whether it failed
 	open := map[string]bool{}
@@ -65,7 +65,7 @@ func replay(t *testing.T, rt registry.Runtime, file string) (calls int) {
 	name := filepath.Base(file)
 	spans := b.traces.GetSpans()
 	if len(spans) != len(ended)+len(open)+1 {
-		t.Errorf("%s: spans %v, want the run, %d calls and %d without result", name, b.names(), len(ended), len(open))
+		t.Errorf("%s: spans %v, want the run, %d ended calls and %d open ones", name, b.names(), len(ended), len(open))
 	}
 	for _, s := range spans {
 		if s.Name == "invoke_agent "+rt.ID {
@@ -75,7 +75,7 @@ func replay(t *testing.T, rt registry.Runtime, file string) (calls int) {
 		id := attributes["gen_ai.tool.call.id"]
 		failed, over := ended[id]
 		if over == (attributes["bus_agent.tool.unfinished"] == "true") || failed != (s.Status.Code == codes.Error) {
-			t.Errorf("%s: %s has %v, %v; want over %t, failed %t", name, s.Name, attributes, s.Status, over, failed)
+			t.Errorf("%s: %s has %v, %v; want ended %t, failed %t", name, s.Name, attributes, s.Status, over, failed)
 		}
 	}
 	got := points(b.metrics()["gen_ai.client.token.usage"], "gen_ai.token.type")

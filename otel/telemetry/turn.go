@@ -6,33 +6,32 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// lateMessage is how long after the end of a turn its message can come. It is told
-// by another goroutine than what the agent does.
+// lateMessage is how long after the end of a turn its message may arrive. Messages
+// and events are recorded by different goroutines.
 const lateMessage = time.Second
 
-// A turn begins with its message, or with the first thing that the agent does
-// before that message is told.
+// A turn of a session begins with its message or with the first event of the agent,
+// whichever is recorded first.
 type turn struct {
 	*invocation
-	said bool // the message was told
+	hasMessage bool
 }
 
-// message begins a turn of a session, or belongs to the one that is under way or
-// has just ended.
+// message begins a turn, or is part of the current turn or the one that just ended.
 func (r *recording) message(text string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.turn == nil && time.Since(r.unsaid) < lateMessage:
-		r.unsaid = time.Time{}
+	case r.turn == nil && time.Since(r.missed) < lateMessage:
+		r.missed = time.Time{}
 		return nil
 	case r.turn == nil:
 		r.beginTurn()
-	case r.turn.said:
+	case r.turn.hasMessage:
 		r.turn.span.AddEvent("bus_agent.message")
 		return nil
 	}
-	r.turn.said = true
+	r.turn.hasMessage = true
 	r.turn.input(r, text)
 	return nil
 }
@@ -42,7 +41,7 @@ func (r *recording) beginTurn() {
 	r.answer.clear()
 }
 
-// beginsTurn reports whether e is a doing of the agent.
+// beginsTurn reports whether e is an activity of the agent.
 func beginsTurn(e *agent.Event) bool {
 	switch e.Kind {
 	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindPlan, agent.KindRetry:
@@ -53,10 +52,10 @@ func beginsTurn(e *agent.Event) bool {
 	return false
 }
 
-// turnOver ends the turn as e says.
-func (r *recording) turnOver(e *agent.Event) {
+// turnResult ends the turn with the result e.
+func (r *recording) turnResult(e *agent.Event) {
 	if r.turn == nil {
-		r.unsaid = time.Now()
+		r.missed = time.Now()
 		return
 	}
 	if r.content && e.Text != "" && !e.Failed {
@@ -80,21 +79,21 @@ func (r *recording) turnOver(e *agent.Event) {
 
 func (r *recording) endTurn(kind, description string) {
 	t := r.turn
-	t.span.SetAttributes(r.known()...)
+	t.span.SetAttributes(r.reported()...)
 	usage := r.usageOfTurn()
 	if usage != nil {
 		t.span.SetAttributes(usageAttributes(usage)...)
 	}
 	t.output(r, r.answer.String(), kind)
 	r.count(t.ctx, t.finish(kind, description), kind, usage)
-	r.turn, r.before, r.unsaid = nil, r.usage, time.Time{}
-	if !t.said {
-		r.unsaid = time.Now()
+	r.turn, r.before, r.missed = nil, r.usage, time.Time{}
+	if !t.hasMessage {
+		r.missed = time.Now()
 	}
 }
 
-// usageOfTurn returns what the turn added to that of the session; nil where the
-// runtime has told of nothing.
+// usageOfTurn returns the usage of the current turn, or nil if the runtime reported
+// none.
 func (r *recording) usageOfTurn() *agent.Usage {
 	if r.usage == r.before {
 		return nil
@@ -102,7 +101,7 @@ func (r *recording) usageOfTurn() *agent.Usage {
 	u := agent.Usage{
 		Input: max(0, r.usage.Input-r.before.Input), Cached: max(0, r.usage.Cached-r.before.Cached),
 		Output: max(0, r.usage.Output-r.before.Output), Reasoning: max(0, r.usage.Reasoning-r.before.Reasoning),
-		// Of the first turn of a session that goes on, the rest is older.
+		// In the first turn of a resumed session, this includes earlier usage.
 		Cumulative: r.usage.Cumulative && r.resumed && r.before == (agent.Usage{}),
 	}
 	if r.usage.CostUSD != nil {

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A collector takes in what is exported by OTLP over HTTP.
+// A collector is an OTLP/HTTP server that records its requests.
 type collector struct {
 	*httptest.Server
 
@@ -29,7 +29,7 @@ type collector struct {
 	bodies    [][]byte
 	headers   []http.Header
 	problems  []error
-	arrived   chan struct{} // holds something after a request
+	arrived   chan struct{} // signaled by each request
 }
 
 func newCollector(t *testing.T) *collector {
@@ -38,7 +38,7 @@ func newCollector(t *testing.T) *collector {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
 		request := &collectortrace.ExportTraceServiceRequest{}
-		c.take(w, r, request, &collectortrace.ExportTraceServiceResponse{}, func() {
+		c.handle(w, r, request, &collectortrace.ExportTraceServiceResponse{}, func() {
 			for _, rs := range request.ResourceSpans {
 				c.resources = append(c.resources, rs.Resource)
 				for _, scope := range rs.ScopeSpans {
@@ -49,7 +49,7 @@ func newCollector(t *testing.T) *collector {
 	})
 	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, r *http.Request) {
 		request := &collectormetrics.ExportMetricsServiceRequest{}
-		c.take(w, r, request, &collectormetrics.ExportMetricsServiceResponse{}, func() {
+		c.handle(w, r, request, &collectormetrics.ExportMetricsServiceResponse{}, func() {
 			for _, rm := range request.ResourceMetrics {
 				c.resources = append(c.resources, rm.Resource)
 				for _, scope := range rm.ScopeMetrics {
@@ -65,8 +65,8 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// take decodes a request into message, lets note keep it and answers.
-func (c *collector) take(w http.ResponseWriter, r *http.Request, message, answer proto.Message, note func()) {
+// handle decodes a request into message, calls store and sends the answer.
+func (c *collector) handle(w http.ResponseWriter, r *http.Request, message, answer proto.Message, store func()) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = proto.Unmarshal(body, message)
@@ -79,7 +79,7 @@ func (c *collector) take(w http.ResponseWriter, r *http.Request, message, answer
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	note()
+	store()
 	select {
 	case c.arrived <- struct{}{}:
 	default:
@@ -89,10 +89,10 @@ func (c *collector) take(w http.ResponseWriter, r *http.Request, message, answer
 		c.problems = append(c.problems, err)
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	_, _ = w.Write(reply) // the client can be gone
+	_, _ = w.Write(reply) // the client may have disconnected
 }
 
-// wait returns when a span with that name has arrived.
+// wait waits for a span called name.
 func (c *collector) wait(t *testing.T, name string) {
 	t.Helper()
 	limit := time.After(time.Minute)
@@ -111,7 +111,7 @@ func (c *collector) wait(t *testing.T, name string) {
 	}
 }
 
-// span returns the only span with that name.
+// span returns the span called name, which must be the only one.
 func (c *collector) span(t *testing.T, name string) *trace.Span {
 	t.Helper()
 	var found []*trace.Span
@@ -126,7 +126,7 @@ func (c *collector) span(t *testing.T, name string) *trace.Span {
 	return found[0]
 }
 
-// attributes returns a list as texts, whole numbers included.
+// attributes returns the strings and integers in list as text.
 func attributes(list []*common.KeyValue) map[string]string {
 	all := map[string]string{}
 	for _, a := range list {

@@ -1,13 +1,12 @@
-// Command bus-agent-otel is bus-agent with OpenTelemetry: where the OTEL_
-// variables ask for it, it exports a span for each run and each tool call, and
-// metrics. See package telemetry.
+// Command bus-agent-otel is bus-agent with OpenTelemetry. It exports spans and metrics
+// of agent runs if enabled by the OTEL_ environment variables, as described in package
+// telemetry, and otherwise behaves like bus-agent.
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/busdk/bus-agent/command"
 	"github.com/busdk/bus-agent/otel/telemetry"
@@ -28,9 +27,9 @@ func run(ctx context.Context) int {
 	return command.Main(version, command.WithRecorder(telemetry.New()))
 }
 
-// warn says what is wrong with the telemetry, which is no failure of the program.
+// warn prints an error of the telemetry, which does not change the exit code.
 func warn(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "bus-agent: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintln(os.Stderr, "bus-agent: "+err.Error())
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// A copy of the test binary with the name of the program is the program, whatever
-// it is called by: the process that holds a session has another name.
+// A copy of the test binary called bus-agent-otel is the program. The file name decides,
+// because the background process of a session has another argv[0].
 func TestMain(m *testing.M) {
 	self, err := os.Executable()
 	if err != nil {
@@ -40,7 +40,7 @@ const (
 	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
 )
 
-// stubAgent calls a tool and says what it knows.
+// stubAgent calls a tool and prints its key and its parent span.
 const stubAgent = `#!/bin/sh
 while read -r line; do :; done
 echo '{"type":"thread.started","thread_id":"t-1"}'
@@ -70,28 +70,28 @@ while read -r line; do
 done
 `
 
-// An outcome is what came of a call of the program.
+// An outcome is the result of running the program.
 type outcome struct {
 	stdout, stderr string
 	code           int
 }
 
-// A place is where the program is, with stub agents beside it.
-type place struct {
+// An installation is the program with stub agents next to it.
+type installation struct {
 	t                    *testing.T
 	bin, home, directory string
 	environ              []string
 }
 
-func newPlace(t *testing.T, environ ...string) *place {
+func newInstallation(t *testing.T, environ ...string) *installation {
 	t.Helper()
-	p := &place{t: t, bin: t.TempDir(), home: t.TempDir(), directory: t.TempDir(), environ: environ}
+	p := &installation{t: t, bin: t.TempDir(), home: t.TempDir(), directory: t.TempDir(), environ: environ}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(p.bin, "bus-agent-otel")
-	if os.Link(self, program) != nil { // on another disk
+	if os.Link(self, program) != nil { // on another file system
 		if out, err := exec.Command("cp", self, program).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -104,8 +104,8 @@ func newPlace(t *testing.T, environ ...string) *place {
 	return p
 }
 
-// call runs the program.
-func (p *place) call(args ...string) outcome {
+// run runs the program.
+func (p *installation) run(args ...string) outcome {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -123,21 +123,21 @@ func (p *place) call(args ...string) outcome {
 
 var runAgent = []string{"run", "--agent", "codex", "--text", "the question"}
 
-func TestTelemetryArrives(t *testing.T) {
+func TestRunIsExported(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	got := newPlace(t,
+	got := newInstallation(t,
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20"+header,
 		"OTEL_RESOURCE_ATTRIBUTES=team=red", "TRACEPARENT="+parent,
 		"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true",
-	).call(runAgent...)
+	).run(runAgent...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	run := c.span(t, "invoke_agent codex")
 	id := hex.EncodeToString(run.SpanId)
 	if want := "Parent: 00-" + traceID + "-" + id + "-01.\n"; got.code != 0 || got.stdout != want {
-		t.Errorf("exit code %d, the agent says %q, want %q\n%s", got.code, got.stdout, want, got.stderr)
+		t.Errorf("exit code %d, the output is %q, want %q\n%s", got.code, got.stdout, want, got.stderr)
 	}
 	if hex.EncodeToString(run.TraceId) != traceID || hex.EncodeToString(run.ParentSpanId) != "00f067aa0ba902b7" {
 		t.Errorf("the run is not in the trace of the environment: %v", run)
@@ -169,11 +169,11 @@ func TestTelemetryArrives(t *testing.T) {
 	for i, body := range c.bodies {
 		for _, word := range []string{secret, header} {
 			if bytes.Contains(body, []byte(word)) {
-				t.Errorf("%q is sent in %q", word, body)
+				t.Errorf("%q occurs in %q", word, body)
 			}
 		}
 		if got := c.headers[i].Get("Authorization"); got != "Bearer "+header {
-			t.Errorf("the collector is told %q", got)
+			t.Errorf("the header is %q", got)
 		}
 	}
 	if len(c.resources) != 2 || len(c.problems) > 0 || strings.Contains(got.stderr, "telemetry") {
@@ -181,25 +181,25 @@ func TestTelemetryArrives(t *testing.T) {
 	}
 }
 
-// A collector that does not answer holds the program up for the limit and no more.
+// The program waits for a collector no longer than FlushLimit.
 func TestCollectorHangs(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(over) })
-	got := newPlace(t,
+	got := newInstallation(t,
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+header,
 		"OTEL_EXPORTER_OTLP_TIMEOUT=600000", "OTEL_BSP_EXPORT_TIMEOUT=600000", "OTEL_METRIC_EXPORT_TIMEOUT=600000",
-	).call(runAgent...)
-	expectRun(t, got, true)
+	).run(runAgent...)
+	wantRun(t, got, true)
 	if strings.Contains(got.stderr, header) {
-		t.Errorf("a secret is shown: %s", got.stderr)
+		t.Errorf("standard error has a secret: %s", got.stderr)
 	}
 }
 
-// A collector that is not there or refuses is a warning.
-func TestCollectorRefuses(t *testing.T) {
+// A collector that fails is a warning.
+func TestCollectorFails(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no, "+header, http.StatusForbidden)
@@ -207,36 +207,36 @@ func TestCollectorRefuses(t *testing.T) {
 	t.Cleanup(server.Close)
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	for name, url := range map[string]string{"refuses": server.URL, "is gone": gone.URL} {
+	for name, url := range map[string]string{"refuses": server.URL, "not running": gone.URL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+header).call(runAgent...)
-			expectRun(t, got, true)
+			got := newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+header).run(runAgent...)
+			wantRun(t, got, true)
 			if strings.Contains(got.stderr, header) {
-				t.Errorf("a secret is shown: %s", got.stderr)
+				t.Errorf("standard error has a secret: %s", got.stderr)
 			}
 		})
 	}
 }
 
-// What a collector answers is one bounded, printable warning.
+// The response of the collector becomes one short, printable warning.
 func TestHostileCollector(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
-		"controls in its answer": func(w http.ResponseWriter, _ *http.Request) {
+		"control characters": func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "\x1b[2J\x1b]0;title\x07\u009b31m\u202e\x7f\xff\nbus-agent: forged", http.StatusBadRequest)
 		},
-		"a long answer": func(w http.ResponseWriter, _ *http.Request) {
+		"a long response": func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, strings.Repeat("a", 1<<20), http.StatusBadRequest)
 		},
-		"an endless answer": func(w http.ResponseWriter, r *http.Request) {
+		"an endless response": func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
 					return
 				}
 			}
 		},
-		"a compressed answer of 1 GiB": func(w http.ResponseWriter, _ *http.Request) {
+		"a compressed response of 1 GiB": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
 			for range 1 << 10 {
@@ -251,23 +251,23 @@ func TestHostileCollector(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(answer)
 			t.Cleanup(server.Close)
-			got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL).call(runAgent...)
-			expectRun(t, got, true)
-			expectShown(t, got.stderr)
+			got := newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL).run(runAgent...)
+			wantRun(t, got, true)
+			wantPrintable(t, got.stderr)
 		})
 	}
 }
 
-// expectShown fails where text is not what can be shown: short and printable.
-func expectShown(t *testing.T, text string) {
+// wantPrintable checks that text is short and printable.
+func wantPrintable(t *testing.T, text string) {
 	t.Helper()
 	if len(text) > 10_000 || !utf8.ValidString(text) || strings.ContainsFunc(text, jsonline.IsControl) || strings.Contains(text, "\nbus-agent: forged") {
 		t.Errorf("standard error is %d bytes: %.2000q", len(text), text)
 	}
 }
 
-// A redirection would take the headers, which hold keys, to any host.
-func TestRedirectionOfACollectorIsNotFollowed(t *testing.T) {
+// A redirect would send the headers, which contain keys, to another host.
+func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
@@ -275,16 +275,15 @@ func TestRedirectionOfACollectorIsNotFollowed(t *testing.T) {
 	for _, code := range []int{http.StatusSeeOther, http.StatusTemporaryRedirect} {
 		server := httptest.NewServer(http.RedirectHandler(other.URL, code))
 		t.Cleanup(server.Close)
-		got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key="+header).call(runAgent...)
-		expectRun(t, got, true)
+		got := newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key="+header).run(runAgent...)
+		wantRun(t, got, true)
 		if reached.Load() || !strings.Contains(got.stderr, "redirects") {
 			t.Errorf("%d: the other host was reached: %t, %s", code, reached.Load(), got.stderr)
 		}
 	}
 }
 
-// A variable that the SDK cannot use is a warning, whatever it is, without its value
-// where that can be a secret.
+// An invalid variable is a warning, which does not contain secrets.
 func TestHostileVariables(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -303,16 +302,16 @@ func TestHostileVariables(t *testing.T) {
 	} {
 		t.Run(variable[:min(len(variable), 40)], func(t *testing.T) {
 			t.Parallel()
-			got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+gone.URL, variable).call(runAgent...)
+			got := newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+gone.URL, variable).run(runAgent...)
 			if got.code != 0 || !strings.Contains(got.stderr, "telemetry") || strings.Contains(got.stderr, header) {
 				t.Errorf("exit code %d: %s", got.code, got.stderr)
 			}
-			expectShown(t, got.stderr)
+			wantPrintable(t, got.stderr)
 		})
 	}
 }
 
-func TestNothingIsSentUnlessAskedFor(t *testing.T) {
+func TestExportIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
 	for name, environ := range map[string][]string{
@@ -322,15 +321,15 @@ func TestNothingIsSentUnlessAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := newPlace(t, environ...).call(runAgent...)
-			if trace := expectRun(t, got, false); trace != "" || strings.Contains(got.stderr, "OTEL_") {
+			got := newInstallation(t, environ...).run(runAgent...)
+			if trace := wantRun(t, got, false); trace != "" || strings.Contains(got.stderr, "OTEL_") {
 				t.Errorf("the agent is in the trace %q\n%s", trace, got.stderr)
 			}
 		})
 	}
 	t.Run("no agent runs", func(t *testing.T) {
 		t.Parallel()
-		got := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL).call("detect")
+		got := newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL).run("detect")
 		if got.code != 0 || got.stdout != "claude\ncodex\n" || got.stderr != "" {
 			t.Errorf("detect: %+v", got)
 		}
@@ -344,41 +343,40 @@ func TestNothingIsSentUnlessAskedFor(t *testing.T) {
 	})
 }
 
-// The variable of OpenTelemetry keeps traces apart.
-func TestPropagatorsAreHeeded(t *testing.T) {
+func TestPropagators(t *testing.T) {
 	t.Parallel()
-	for propagators, goesOn := range map[string]bool{"none": false, "baggage": false, "tracecontext,baggage": true} {
+	for propagators, propagated := range map[string]bool{"none": false, "baggage": false, "tracecontext,baggage": true} {
 		t.Run(propagators, func(t *testing.T) {
 			t.Parallel()
 			c := newCollector(t)
-			told := expectRun(t, newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_PROPAGATORS="+propagators, "TRACEPARENT="+parent).call(runAgent...), false)
+			told := wantRun(t, newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_PROPAGATORS="+propagators, "TRACEPARENT="+parent).run(runAgent...), false)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			id := hex.EncodeToString(c.span(t, "invoke_agent codex").TraceId)
-			if goesOn != (id == traceID) || goesOn != (told != parent) {
-				t.Errorf("the trace is %s, the agent's parent %s; want that it goes on: %t", id, told, goesOn)
+			if propagated != (id == traceID) || propagated != (agentParent != parent) {
+				t.Errorf("the trace is %s, the agent's parent %s; want propagated %t", id, agentParent, propagated)
 			}
 		})
 	}
 }
 
-// The process that holds a session tells of it when it ends.
-func TestSessionArrives(t *testing.T) {
+// The background process of a session exports it at the end.
+func TestSessionIsExported(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t)
-	p := newPlace(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_SERVICE_NAME=ours")
-	started := p.call("session", "start", "--agent", "claude")
+	p := newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_SERVICE_NAME=ours")
+	started := p.run("session", "start", "--agent", "claude")
 	id := strings.TrimSpace(started.stdout)
 	if started.code != 0 || id == "" {
 		t.Fatalf("session start: %+v", started)
 	}
-	t.Cleanup(func() { p.call("session", "stop", id) })
+	t.Cleanup(func() { p.run("session", "stop", id) })
 	for _, answer := range []string{"Answer 1.", "Answer 2."} {
-		if got := p.call("session", "send", id, "go on"); got.code != 0 || got.stdout != answer+"\n" {
+		if got := p.run("session", "send", id, "go on"); got.code != 0 || got.stdout != answer+"\n" {
 			t.Errorf("session send: %+v, want %q", got, answer)
 		}
 	}
-	if got := p.call("session", "stop", id); got.code != 0 {
+	if got := p.run("session", "stop", id); got.code != 0 {
 		t.Errorf("session stop: %+v", got)
 	}
 	c.wait(t, "session claude")
@@ -386,7 +384,7 @@ func TestSessionArrives(t *testing.T) {
 	defer c.mu.Unlock()
 	for _, r := range c.resources {
 		if name := attributes(r.Attributes)["service.name"]; name != "ours" {
-			t.Errorf("the service is %q, want the name it was given", name)
+			t.Errorf("the service is %q, want that of the variable", name)
 		}
 	}
 	session := c.span(t, "session claude")
@@ -410,20 +408,20 @@ func TestSessionArrives(t *testing.T) {
 	}
 }
 
-// A signal can be had alone, and one that is not known takes nothing with it.
-func TestSignalsAreApart(t *testing.T) {
+// Each signal can be exported alone, and an error in one does not affect the other.
+func TestSignalsAreIndependent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		environ        []string
 		traces, metric bool
 		warning        string
 	}{
-		"traces alone":         {environ: []string{"OTEL_METRICS_EXPORTER=none"}, traces: true},
-		"metrics alone":        {environ: []string{"OTEL_TRACES_EXPORTER=none"}, metric: true},
-		"an unknown exporter":  {environ: []string{"OTEL_TRACES_EXPORTER=carrier-pigeon"}, metric: true, warning: "OTEL_TRACES_EXPORTER"},
-		"an unknown protocol":  {environ: []string{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=smoke"}, traces: true, warning: "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"},
-		"one endpoint":         {environ: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=%s/v1/traces", "OTEL_EXPORTER_OTLP_ENDPOINT="}, traces: true},
-		"console is no result": {environ: []string{"OTEL_TRACES_EXPORTER=console"}, metric: true, warning: `"Name":"invoke_agent codex"`},
+		"traces only":         {environ: []string{"OTEL_METRICS_EXPORTER=none"}, traces: true},
+		"metrics only":        {environ: []string{"OTEL_TRACES_EXPORTER=none"}, metric: true},
+		"an unknown exporter": {environ: []string{"OTEL_TRACES_EXPORTER=carrier-pigeon"}, metric: true, warning: "OTEL_TRACES_EXPORTER"},
+		"an unknown protocol": {environ: []string{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=smoke"}, traces: true, warning: "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"},
+		"one endpoint":        {environ: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=%s/v1/traces", "OTEL_EXPORTER_OTLP_ENDPOINT="}, traces: true},
+		"console":             {environ: []string{"OTEL_TRACES_EXPORTER=console"}, metric: true, warning: `"Name":"invoke_agent codex"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -432,8 +430,8 @@ func TestSignalsAreApart(t *testing.T) {
 			for _, entry := range c.environ {
 				environ = append(environ, strings.ReplaceAll(entry, "%s", collector.URL))
 			}
-			got := newPlace(t, environ...).call(runAgent...)
-			expectRun(t, got, false)
+			got := newInstallation(t, environ...).run(runAgent...)
+			wantRun(t, got, false)
 			collector.mu.Lock()
 			defer collector.mu.Unlock()
 			if (len(collector.spans) > 0) != c.traces || (len(collector.metrics) > 0) != c.metric || !strings.Contains(got.stderr, c.warning) {
@@ -443,13 +441,13 @@ func TestSignalsAreApart(t *testing.T) {
 	}
 }
 
-// expectRun checks that the run is as without telemetry, but for a warning, and
-// returns the parent that the agent was told.
-func expectRun(t *testing.T, got outcome, warned bool) (parent string) {
+// wantRun checks that the run succeeded, with a warning or without, and returns the
+// parent span of the agent.
+func wantRun(t *testing.T, got outcome, warned bool) (parent string) {
 	t.Helper()
 	text, begins := strings.CutPrefix(got.stdout, "Parent: ")
 	parent, ends := strings.CutSuffix(text, ".\n")
-	if got.code != 0 || !begins || !ends || strings.Contains(got.stderr, "could not be sent") != warned {
+	if got.code != 0 || !begins || !ends || strings.Contains(got.stderr, "not all telemetry was sent") != warned {
 		t.Errorf("exit code %d, %q, want a warning %t\n%s", got.code, got.stdout, warned, got.stderr)
 	}
 	return parent

@@ -18,17 +18,17 @@ import (
 	"github.com/busdk/bus-agent/otel/telemetry"
 )
 
-// bench is a recorder whose telemetry stays in memory.
-type bench struct {
+// recorder is a Recorder with exporters in memory.
+type recorder struct {
 	*telemetry.Recorder
 	t      *testing.T
 	traces *tracetest.InMemoryExporter
 	reader *sdkmetric.ManualReader
 }
 
-func newBench(t *testing.T, options ...telemetry.Option) *bench {
+func newRecorder(t *testing.T, options ...telemetry.Option) *recorder {
 	t.Helper()
-	b := &bench{t: t, traces: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
+	b := &recorder{t: t, traces: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
 	b.Recorder = telemetry.New(slices.Concat([]telemetry.Option{
 		telemetry.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(b.traces))),
 		telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.reader))),
@@ -38,7 +38,7 @@ func newBench(t *testing.T, options ...telemetry.Option) *bench {
 }
 
 // record begins a run and returns its recording.
-func (b *bench) record(ctx context.Context, run agent.Recordable) agent.Recording {
+func (b *recorder) record(ctx context.Context, run agent.Recordable) agent.Recording {
 	b.t.Helper()
 	recording, err := b.Record(ctx, run)
 	if err != nil {
@@ -47,8 +47,8 @@ func (b *bench) record(ctx context.Context, run agent.Recordable) agent.Recordin
 	return recording
 }
 
-// tell hands events to the recording, and then spoils them, as a decoder does.
-func (b *bench) tell(recording agent.Recording, events ...agent.Event) {
+// send passes events to the recording and then overwrites them, as a decoder may.
+func (b *recorder) send(recording agent.Recording, events ...agent.Event) {
 	b.t.Helper()
 	for _, e := range events {
 		if err := recording.Events(&e); err != nil {
@@ -69,15 +69,15 @@ func (b *bench) tell(recording agent.Recording, events ...agent.Event) {
 	}
 }
 
-func (b *bench) end(recording agent.Recording, result agent.Result, err error) {
+func (b *recorder) end(recording agent.Recording, result agent.Result, err error) {
 	b.t.Helper()
 	if err := recording.End(b.t.Context(), result, err); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// span returns the only span with that name.
-func (b *bench) span(name string) tracetest.SpanStub {
+// span returns the span called name, which must be the only one.
+func (b *recorder) span(name string) tracetest.SpanStub {
 	b.t.Helper()
 	found := b.spans(name)
 	if len(found) != 1 {
@@ -86,11 +86,11 @@ func (b *bench) span(name string) tracetest.SpanStub {
 	return found[0]
 }
 
-func (b *bench) spans(name string) tracetest.SpanStubs {
+func (b *recorder) spans(name string) tracetest.SpanStubs {
 	return slices.DeleteFunc(b.traces.GetSpans(), func(s tracetest.SpanStub) bool { return s.Name != name })
 }
 
-func (b *bench) names() []string {
+func (b *recorder) names() []string {
 	var names []string
 	for _, s := range b.traces.GetSpans() {
 		names = append(names, s.Name)
@@ -98,8 +98,8 @@ func (b *bench) names() []string {
 	return names
 }
 
-// want compares attributes of the span: "key" to its value as text, "" for absent.
-func (b *bench) want(s tracetest.SpanStub, attributes map[string]string) {
+// want compares attributes of s with their values as text, "" if absent.
+func (b *recorder) want(s tracetest.SpanStub, attributes map[string]string) {
 	b.t.Helper()
 	got := attributesOf(s.Attributes)
 	for key, want := range attributes {
@@ -118,7 +118,7 @@ func attributesOf(list []attribute.KeyValue) map[string]string {
 }
 
 // metrics returns all metrics by name.
-func (b *bench) metrics() map[string]metricdata.Metrics {
+func (b *recorder) metrics() map[string]metricdata.Metrics {
 	b.t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := b.reader.Collect(context.Background(), &all); err != nil {
@@ -133,8 +133,8 @@ func (b *bench) metrics() map[string]metricdata.Metrics {
 	return found
 }
 
-// everything returns all that would be sent, as text.
-func (b *bench) everything() string {
+// everything returns all spans and metrics as text.
+func (b *recorder) everything() string {
 	b.t.Helper()
 	var all strings.Builder
 	for _, s := range b.traces.GetSpans() {
@@ -147,13 +147,13 @@ func (b *bench) everything() string {
 	return all.String() + string(text)
 }
 
-// value is what one point of a metric holds: how many values, and their sum.
+// value is a point of a metric: the number of values and their sum.
 type value struct {
 	count uint64
 	sum   float64
 }
 
-// points returns the values of a metric by the attributes of keys.
+// points returns the points of a metric by the values of the attributes keys.
 func points(m metricdata.Metrics, keys ...attribute.Key) map[string]value {
 	all := map[string]value{}
 	add := func(set attribute.Set, v value) {
