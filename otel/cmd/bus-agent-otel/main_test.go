@@ -349,7 +349,7 @@ func TestPropagators(t *testing.T) {
 		t.Run(propagators, func(t *testing.T) {
 			t.Parallel()
 			c := newCollector(t)
-			told := wantRun(t, newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_PROPAGATORS="+propagators, "TRACEPARENT="+parent).run(runAgent...), false)
+			agentParent := wantRun(t, newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_PROPAGATORS="+propagators, "TRACEPARENT="+parent).run(runAgent...), false)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			id := hex.EncodeToString(c.span(t, "invoke_agent codex").TraceId)
