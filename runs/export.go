@@ -13,16 +13,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // Export writes a tar file, compressed by gzip, with the records of runs and the
 // prompts and messages of their tasks, in the layout of a store: unpacked, it is
-// one. The same records give the same bytes. It has only regular files and folders,
-// of each record 10,000 on 16 levels, and no file of more than 64 MiB that is nearly
-// all holes; leftOut names what else there is.
+// one. The same records give the same bytes. It has only folders and regular files
+// with one name, of each record 10,000 on 16 levels: no file that cannot be read or
+// is sparse, and no name that means something else to another system. leftOut names
+// what else there is.
 func (s *Records) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []string, err error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Run) int { return strings.Compare(a.Dir, b.Dir) })
@@ -106,6 +110,10 @@ func (e *exporter) folder(root *os.Root, as string, stat fs.FileInfo, levels int
 		if isTransient(name) {
 			continue
 		}
+		if !isPortable(name) {
+			e.leftOut = append(e.leftOut, path.Join(as, name))
+			continue
+		}
 		stat, err := root.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -118,6 +126,10 @@ func (e *exporter) folder(root *os.Root, as string, stat fs.FileInfo, levels int
 			}
 		case err == nil:
 			err = e.entry(root, name, path.Join(as, name), stat)
+		}
+		if errors.Is(err, fs.ErrPermission) { // an agent can take it away
+			e.leftOut = append(e.leftOut, path.Join(as, name))
+			continue
 		}
 		if err != nil {
 			return err
@@ -156,6 +168,19 @@ func isTransient(name string) bool {
 		statefile.IsTemp(name) && (strings.HasPrefix(name, infoName+".") || strings.HasPrefix(name, promptName+".") || strings.HasPrefix(name, outputName+"."))
 }
 
+// isPortable reports whether a name is one part of a path wherever it is unpacked,
+// and can be shown.
+func isPortable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r == '\\' || r == ':' || !unicode.IsPrint(r) })
+}
+
+// hasOneName reports whether a file has no hard link. One that has can be a file of
+// the user from elsewhere.
+func hasOneName(stat fs.FileInfo) bool {
+	sys, ok := stat.Sys().(*syscall.Stat_t)
+	return ok && sys.Nlink == 1
+}
+
 // entry adds a file or a folder.
 func (e *exporter) entry(root *os.Root, name, as string, stat fs.FileInfo) error {
 	switch {
@@ -163,7 +188,7 @@ func (e *exporter) entry(root *os.Root, name, as string, stat fs.FileInfo) error
 		return e.ctx.Err()
 	case e.done[as]:
 		return nil
-	case !stat.Mode().IsRegular() && !stat.IsDir():
+	case !stat.IsDir() && (!stat.Mode().IsRegular() || !hasOneName(stat)):
 		e.leftOut = append(e.leftOut, as)
 		return nil
 	}

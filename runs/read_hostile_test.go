@@ -9,8 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/statefile"
@@ -101,6 +104,64 @@ func TestExportIsBounded(t *testing.T) {
 	}
 	if files != 3+maxExportedDepth { // its folder, run-info.yaml, output.md
 		t.Errorf("%d entries", files)
+	}
+}
+
+// An export has nothing that a record was linked to, nothing that leads elsewhere
+// where it is unpacked, and one file that cannot be read does not keep it from the
+// rest.
+func TestExportOfHostileNames(t *testing.T) {
+	t.Parallel()
+	store := &Records{Root: t.TempDir()}
+	dir, elsewhere := put(t, store.Root, exampleInfo(0)), filepath.Join(t.TempDir(), "id_rsa")
+	write(t, elsewhere, "a secret")
+	want := []string{"-rf", "~"}
+	for _, name := range want {
+		write(t, filepath.Join(dir, name), "text")
+	}
+	hostile := []string{"a\nb", "\x1b[31mred", "con\u202etxt", "\xff", `..\..\evil`, "C:evil", "link", "hard", "pipe", "closed", "unreadable"}
+	for _, name := range hostile {
+		path, err := filepath.Join(dir, name), error(nil)
+		switch name {
+		case "link":
+			err = os.Symlink(elsewhere, path)
+		case "hard":
+			err = os.Link(elsewhere, path)
+		case "pipe":
+			err = unix.Mkfifo(path, 0o600)
+		case "closed":
+			err = os.Mkdir(path, 0)
+		case "unreadable":
+			err = os.WriteFile(path, nil, 0)
+		default:
+			err = os.WriteFile(path, []byte("a secret"), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if os.Geteuid() == 0 { // who can read them
+		hostile = hostile[:len(hostile)-2]
+	}
+	var out bytes.Buffer
+	leftOut, err := store.Export(t.Context(), &out, mustList(t, store, Filter{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range leftOut {
+		leftOut[i] = filepath.Base(name)
+	}
+	slices.Sort(leftOut)
+	slices.Sort(hostile)
+	if !slices.Equal(leftOut, hostile) {
+		t.Errorf("left out are %q, want %q", leftOut, hostile)
+	}
+	into := t.TempDir()
+	names := strings.Join(unpack(t, &out, into), "\n")
+	for _, name := range want {
+		if !strings.Contains(names, "/"+name) {
+			t.Errorf("%q is not in it: %s", name, names)
+		}
 	}
 }
 

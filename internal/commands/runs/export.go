@@ -13,6 +13,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
 )
 
@@ -100,7 +101,7 @@ func exportRuns(prog *cmdline.Program, ctx context.Context, store *runs.Records,
 		return cmdline.CanceledBy(ctx, cmdline.OutputError(cmdline.Quote(path), err))
 	}
 	for _, name := range leftOut {
-		prog.Screen.Warn("left out, because it is not a regular file or too much: " + cmdline.OneWord(name))
+		prog.Screen.Warn("left out, because it is not an ordinary file or too much: " + runner.Mask(prog.Env.Environ, cmdline.OneWord(name)))
 	}
 	prog.Screen.Info(cmdline.Count(len(list), "run is", "runs are") + " in " + cmdline.Printable(path))
 	return nil
