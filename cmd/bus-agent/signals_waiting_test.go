@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,13 +52,19 @@ var waitingStates = map[string]busyState{
 	"removing the home of a killed run": {
 		play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: killedHome, code: 1, kept: true,
 	},
-	"removing its own home": {play: "fill 1000\n" + up + answered, args: []string{"run", "--text", "x"}, arrange: largeHome, late: true},
-	"recording without end": {play: up + endlessText, args: []string{"run", "--text", "x", "--record"}, code: 1},
-	"surveying":             {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: reading("work/many", "/bin/mkdir"), code: 1, late: true, kept: true},
-	"looking for hooks":     {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: reading("work/.git/hooks", "/usr/bin/touch"), code: 1, late: true, kept: true},
-	"listing records":       {args: []string{"runs", "list"}, arrange: reading(runsDir+"p", "/bin/mkdir"), code: 1, late: true},
-	"listing homes":         {args: []string{"doctor"}, arrange: reading("work/.codex/bus", "/bin/mkdir"), code: 1, late: true, kept: true},
-	"sweeping":              {args: []string{"doctor", "--sweep", "--owner"}, arrange: killedTemp, code: 1, late: true, kept: true},
+	"removing its own home":       {play: "fill 1000\n" + up + answered, args: []string{"run", "--text", "x"}, arrange: largeHome, late: true},
+	"recording without end":       {play: up + endlessText, args: []string{"run", "--text", "x", "--record"}, code: 1},
+	"surveying":                   {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: reading("work/many", "/bin/mkdir"), code: 1, late: true, kept: true},
+	"looking for hooks":           {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: reading("work/.git/hooks", "/usr/bin/touch"), code: 1, late: true, kept: true},
+	"listing records":             {args: []string{"runs", "list"}, arrange: reading(runsDir+"p", "/bin/mkdir"), code: 1, late: true},
+	"showing one of many records": {play: answered, args: []string{"runs", "show", "latest"}, arrange: recorded(reading(runsDir+"p", "/bin/mkdir")), code: 1, late: true},
+	"choosing records to remove":  {args: []string{"runs", "prune", "--status", "completed"}, arrange: reading(runsDir+"p", "/bin/mkdir"), code: 1, late: true},
+	"choosing records to export":  {args: []string{"runs", "export", "--project", "p", "--to", "../out.tar.gz"}, arrange: reading(runsDir+"p", "/bin/mkdir"), code: 1, late: true},
+	"reading many rules":          {agent: "claude", play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: manyRules, code: 1, late: true, kept: true},
+	"removing many stale homes":   {play: up + "hang\n", args: []string{"run", "--text", "x"}, arrange: manyHomes, code: 1, late: true, kept: true},
+	"recording into pipes":        {play: up + "wait $HOME/go\n" + endlessText, args: []string{"run", "--text", "x", "--record", "--project", "p", "--task", taskName}, arrange: pipesInRecord, code: 1, late: true},
+	"listing homes":               {args: []string{"doctor"}, arrange: reading("work/.codex/bus", "/bin/mkdir"), code: 1, late: true, kept: true},
+	"sweeping":                    {args: []string{"doctor", "--sweep", "--owner"}, arrange: killedTemp, code: 1, late: true, kept: true},
 }
 
 // reached waits for a condition.
@@ -248,6 +255,14 @@ func reading(dir, tool string) func(*testing.T, *sandbox, *exec.Cmd) func() {
 	}
 }
 
+// recorded makes a record before arrange.
+func recorded(arrange func(*testing.T, *sandbox, *exec.Cmd) func()) func(*testing.T, *sandbox, *exec.Cmd) func() {
+	return func(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
+		s.exits(0, "run", "--text", "x", "--record")
+		return arrange(t, s, cmd)
+	}
+}
+
 // killedHome makes the private home of a run that was killed, with sessions that are
 // to be kept, and waits until the first has been.
 func killedHome(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
@@ -258,6 +273,74 @@ func killedHome(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 	s.write(s.path(ownHomes+".gitignore"), "# bus-agent keeps private files of agent runs here and removes them.\n# made for it: .codex\n# made for it: .codex/bus\n*\n")
 	fill(t, filepath.Join(home, "sessions"), 1000, 0)
 	return func() { s.untilOne(ownHomes + "sessions/*") }
+}
+
+// manyRules makes files that Claude Code reads, and waits until the program does.
+func manyRules(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
+	s.makeDir("work/.claude/rules")
+	for i := range 3000 {
+		s.write(s.path("work/.claude/rules/"+strconv.Itoa(i)+".md"), "@"+strconv.Itoa(i+1)+".md\n")
+	}
+	return func() {
+		reached(t, "the rules", func() bool {
+			return opened(cmd, s.path("work/.claude/rules")) || hasEnded(cmd) || exists(s.path("home/up"))
+		})
+	}
+}
+
+// manyHomes makes private homes of a run that was killed, and waits until some have
+// been removed.
+func manyHomes(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
+	const homes = 500
+	first := s.path(ownHomes + "0000000000000000")
+	s.makeDir(ownHomes + "0000000000000000")
+	s.makeStale(first)
+	claim, err := os.ReadFile(filepath.Join(first, process.ClaimName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < homes; i++ {
+		home := ownHomes + fmt.Sprintf("%016x", i)
+		s.makeDir(home + "/sessions")
+		s.write(s.path(home+"/"+process.ClaimName), string(claim))
+	}
+	return func() {
+		reached(t, "removal", func() bool {
+			left, _ := filepath.Glob(s.path(ownHomes + "0*"))
+			return len(left) < homes || hasEnded(cmd)
+		})
+	}
+}
+
+// pipesInRecord puts pipes that are not read in the place of the files of a record
+// while the agent runs.
+func pipesInRecord(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
+	return func() {
+		s.await("home/up")
+		files, _ := filepath.Glob(s.path(runsDir + "p/" + taskName + "/runs/*/*"))
+		for _, name := range append(files, s.path(runsDir+"p/"+taskName+"/TASK-MESSAGE-BUS.md")) {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Mkfifo(name, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { r.Close() })
+		}
+		if err := keep(s.path("home/go"), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hasEnded reports whether a program has ended.
+func hasEnded(cmd *exec.Cmd) bool {
+	fds, err := filepath.Glob("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/fd/*")
+	return err != nil || len(fds) == 0
 }
 
 // largeHome waits until the home of the agent is being removed.
