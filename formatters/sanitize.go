@@ -123,24 +123,23 @@ func safeUntil[T ~string | ~[]byte](src T, i int) int {
 			}
 			i += 8
 		}
-		switch {
-		case i >= len(src):
+		if i >= len(src) {
 			return i
-		case printable(src[i]):
-			i++
-		case src[i] < utf8.RuneSelf:
-			return i
-		default:
-			n := safeRune(src, i)
-			if n == 0 {
+		}
+		r, n := rune(src[i]), 1
+		if r >= utf8.RuneSelf {
+			if r, n = utf8.DecodeRuneInString(string(src[i:min(i+utf8.UTFMax, len(src))])); n == 1 {
 				return i
 			}
-			i += n
 		}
+		if jsonline.IsControl(r) {
+			return i
+		}
+		i += n
 	}
 }
 
-// unsafeBytes returns a word with the highest bit of each byte set that is no
+// unsafeBytes returns a word with the highest bit of each byte set that is not
 // printable ASCII, tab or line feed.
 func unsafeBytes(w uint64) uint64 {
 	const (
@@ -154,39 +153,6 @@ func unsafeBytes(w uint64) uint64 {
 	feed, tab := w^ones*'\n', w^ones*'\t'
 	other := (feed&low7 + low7 | feed) & (tab&low7 + low7 | tab) // neither
 	return (w | deleted | control&other) & high
-}
-
-// safeRune returns the length of the character of several bytes at i if it is
-// whole and of a range that holds nothing unsafe, otherwise 0.
-func safeRune[T ~string | ~[]byte](src T, i int) int {
-	low, high, n := byte(0x80), byte(0xbf), 0
-	switch c := src[i]; {
-	case c >= 0xc3 && c <= 0xdf: // 0xc2 begins the C1 controls
-		n = 2
-	case c == 0xe0:
-		low, n = 0xa0, 3
-	case c == 0xe2: // 0xe2 0x80 and 0xe2 0x81 begin what reorders text
-		low, n = 0x82, 3
-	case c == 0xed: // surrogates follow
-		high, n = 0x9f, 3
-	case c > 0xe0 && c <= 0xef:
-		n = 3
-	case c == 0xf0:
-		low, n = 0x90, 4
-	case c == 0xf4:
-		high, n = 0x8f, 4
-	case c > 0xf0 && c < 0xf4:
-		n = 4
-	}
-	if n == 0 || i+n > len(src) || src[i+1] < low || src[i+1] > high {
-		return 0
-	}
-	for j := i + 2; j < i+n; j++ {
-		if src[j]&0xc0 != 0x80 {
-			return 0
-		}
-	}
-	return n
 }
 
 // complete takes the bytes of partial: one character, or an invalid beginning
