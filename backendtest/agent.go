@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// What an agent has beside its executable: its steps and its notes.
+// Files next to the executable of an agent: its steps and its notes.
 const (
 	playSuffix = ".play"
 	seenSuffix = ".seen"
@@ -296,7 +296,7 @@ func Exit(code int) Step { return Step{Do: "exit", N: code} }
 // holds lock, see [Locked], from before this step is over until it ends.
 func Fork(lock string, steps ...Step) Step { return Step{Do: "fork", Text: lock, Steps: steps} }
 
-// ForkSession is [Fork] in a session, and so in a process group, of its own.
+// ForkSession is [Fork] in a new session, and so in a new process group.
 func ForkSession(lock string, steps ...Step) Step {
 	return Step{Do: "fork", Text: lock, N: 1, Steps: steps}
 }

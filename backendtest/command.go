@@ -74,11 +74,11 @@ func (w *world) commandDirectly(req agent.Request) {
 	}
 	if check := w.Runtime.Run.Check; check != nil {
 		if err := check(inv); err != nil && !errors.Is(err, agent.ErrUsage) {
-			w.failf("Check fails with %v, which is no usage error", err)
+			w.failf("Check fails with %v, which is not a usage error", err)
 		}
 	}
 	if _, err := w.Runtime.Run.Command(inv); err != nil && !errors.Is(err, agent.ErrUsage) {
-		w.failf("Command fails with %v, which is no usage error", err)
+		w.failf("Command fails with %v, which is not a usage error", err)
 	}
 	for name, list := range map[string][]string{
 		"Args": req.Args, "AddDirs": req.AddDirs, "AllowCommands": req.AllowCommands, "Env": req.Env,
@@ -91,7 +91,7 @@ func (w *world) commandDirectly(req agent.Request) {
 	}
 }
 
-// guard stands behind the end of a slice, where an append would write.
+// guard is put after the end of a slice, where an append would write.
 const guard = "backendtest-guard"
 
 func guarded(list []string) []string {
@@ -169,7 +169,7 @@ func arguments(w *world) {
 	}
 }
 
-// containsRun reports whether part stands in list as it is.
+// containsRun reports whether list contains part as it is.
 func containsRun(list, part []string) bool {
 	for i := range list {
 		if len(list)-i >= len(part) && slices.Equal(list[i:i+len(part)], part) {
@@ -224,7 +224,7 @@ func secrets(w *world) {
 	check := func(what string, o *outcome) {
 		texts := slices.Clone(o.warnings)
 		if o.err == nil {
-			w.failf("%s is no failure", what)
+			w.failf("%s is not a failure", what)
 		} else {
 			texts = append(texts, o.err.Error())
 			if exit, ok := errors.AsType[*agent.ExitError](o.err); ok {

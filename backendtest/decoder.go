@@ -18,7 +18,7 @@ var decoderRules = []rule{
 	{name: "decoder-junk", test: decoderJunk,
 		text: "No line makes a decoder panic, whatever its members are; none that is not blank is lost, and each event has a kind and a JSON form."},
 	{name: "decoder-runs", test: decoderRuns, spoken: true,
-		text: "Each run has a decoder and a formatter of its own: runs that mix give what each gives alone."},
+		text: "Each run has its own decoder and formatter: runs that mix give what each gives alone."},
 }
 
 // decode returns the events of one line as JSON, which shares no memory.

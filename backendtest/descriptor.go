@@ -36,7 +36,7 @@ func descriptor(w *world) {
 		w.failf("the name %q cannot be printed", rt.Name)
 	}
 	if u, err := url.Parse(rt.InstallURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		w.failf("%q is no web address", rt.InstallURL)
+		w.failf("%q is not a web address", rt.InstallURL)
 	}
 	for _, name := range slices.Concat(rt.TokenEnv, rt.ProviderEnv, rt.NestedEnv) {
 		if name == "" || strings.ContainsAny(name, "=\x00 ") {
@@ -53,7 +53,7 @@ func descriptor(w *world) {
 	}
 	for _, name := range rt.EmptyDirs {
 		if !filepath.IsLocal(name) || name == "." {
-			w.failf("%q in EmptyDirs is no path below the workdir", name)
+			w.failf("%q in EmptyDirs is not a path below the workdir", name)
 		}
 	}
 	if rt.Instructions == nil {
@@ -61,7 +61,7 @@ func descriptor(w *world) {
 	}
 	for _, o := range rt.Instructions.Owned {
 		if o.Home != "" && (!filepath.IsLocal(o.Home) || o.Home == ".") {
-			w.failf("the home %q in Instructions.Owned is no path below the workdir", o.Home)
+			w.failf("the home %q in Instructions.Owned is not a path below the workdir", o.Home)
 		}
 	}
 	if rt.NewDecoder() == nil || rt.NewFormatter() == nil {

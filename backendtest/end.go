@@ -25,7 +25,7 @@ var endRules = []rule{
 		applies: func(h *Harness) bool { return h.Runtime.ReportsResult && h.Lines.Failure != "" },
 		text:    "Of several results the last counts."},
 	{name: "timeout", test: timeout,
-		text: "An agent that goes on beyond the timeout is ended, and the error is of that kind."},
+		text: "An agent that continues beyond the timeout is ended, and the error is of that kind."},
 	{name: "idle-timeout", test: idleTimeout,
 		text: "An agent that shows no progress is ended, and the error is of that kind."},
 	{name: "cancel", test: cancel,
@@ -45,7 +45,7 @@ func exitCode(w *world) {
 	code := 3
 	for w.Runtime.ExitFailure != nil && w.Runtime.ExitFailure(code) != "" {
 		if code++; code > 125 {
-			w.fatalf("every exit code has a meaning of its own")
+			w.fatalf("every exit code has a meaning")
 		}
 	}
 	steps := append(w.answer("fine"), PrintErr("first words\n"), PrintErr("\nbackendtest last words"), Exit(code))
@@ -56,7 +56,7 @@ func exitCode(w *world) {
 		w.fatalf("the error has no exit code: %v", o.err)
 	}
 	if exit.Code != code || o.result.ExitCode != code {
-		w.failf("exit code %d is told as %d and %d", code, exit.Code, o.result.ExitCode)
+		w.failf("exit code %d is reported as %d and %d", code, exit.Code, o.result.ExitCode)
 	}
 	if !strings.HasSuffix(exit.Stderr, "backendtest last words") {
 		w.failf("the last lines of standard error are %s", clip(exit.Stderr))

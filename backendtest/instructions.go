@@ -107,7 +107,7 @@ func instructionsLimit(w *world) {
 		w.fatalf("Instructions.MaxBytes is %d", limit)
 	}
 	sub := filepath.Join(w.work, "pkg")
-	line := "a rule of many words that stands in a long file of instructions\n"
+	line := "a rule of many words that is in a long file of instructions\n"
 	w.write(filepath.Join(w.work, "AGENTS.md"), strings.Repeat(line, limit/len(line)+1)+rootRule+"\n")
 	w.write(filepath.Join(sub, "AGENTS.md"), subRule+"\n")
 	req := w.request()

@@ -15,7 +15,7 @@ var outputRules = []rule{
 		text: "A line that the runtime does not know, an event of a version to come or no event at all, is kept and shown and ends nothing."},
 	{name: "retry", test: retry, spoken: true,
 		applies: func(h *Harness) bool { return h.Lines.Retry != "" },
-		text:    "A request that is tried again is reported and is no failure."},
+		text:    "A request that is tried again is reported and is not a failure."},
 	{name: "last-line", test: lastLine, spoken: true,
 		text: "A last line without a line break counts, and half a line is shown and ends nothing."},
 	{name: "long-line", test: longLine, spoken: true,
@@ -74,7 +74,7 @@ func events(w *world) {
 	}
 }
 
-// inOrder reports whether want stands in list in its order, among others.
+// inOrder reports whether list has the elements of want in their order, among others.
 func inOrder(list, want []agent.Kind) bool {
 	for _, kind := range list {
 		if len(want) > 0 && kind == want[0] {
@@ -85,7 +85,7 @@ func inOrder(list, want []agent.Kind) bool {
 }
 
 func unknownEvent(w *world) {
-	const words = "backendtest words that are no event"
+	const words = "backendtest words that are not an event"
 	s := w.script()
 	steps := s.say(s.lines.Session, "")
 	if unknown := s.lines.Unknown; unknown != "" {
@@ -104,7 +104,7 @@ func unknownEvent(w *world) {
 		kept = append(kept, e.Text)
 	}
 	if !strings.Contains(strings.Join(kept, "\n"), words) {
-		w.failf("no event has the words that are no event")
+		w.failf("no event has the words that are not an event")
 	}
 	if i := slices.IndexFunc(o.events, func(e agent.Event) bool { return e.Kind == agent.KindResult && e.Failed }); i >= 0 {
 		w.failf("the line %s is taken for the end", clip(o.events[i].Text))

@@ -10,10 +10,10 @@ var sessionRules = []rule{
 		text:    "A run reports the ID of its session."},
 	{name: "resume", test: resume, spoken: true,
 		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Resume },
-		text:    "A session is resumed by its ID, which the CLI is told; what is kept for that is named by Instructions.Owned and goes when it is cleaned."},
+		text:    "A session is resumed by its ID, which reaches the CLI; what is kept for that is named by Instructions.Owned and goes when it is cleaned."},
 	{name: "continue", test: continued, spoken: true,
 		applies: func(h *Harness) bool { return h.Runtime.Run.Options.Continue },
-		text:    "The latest session of the workdir is continued, of which the CLI is told."},
+		text:    "The latest session of the workdir is continued, and that reaches the CLI."},
 }
 
 // begin runs a session that can be resumed, and returns its ID.

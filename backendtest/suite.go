@@ -117,7 +117,7 @@ func check(h Harness, names ...string) error {
 // caseTime bounds one case. Nothing in it comes near, unless it hangs.
 const caseTime = 3 * time.Minute
 
-// check applies the rule to the runtime in a world of its own.
+// check applies the rule to the runtime in a new world.
 func (r rule) check(ctx context.Context, h *Harness) []*Failure {
 	ctx, cancel := context.WithTimeout(ctx, caseTime)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Decode returns the events of a whole output, each with memory of its own.
+// Decode returns the events of a whole output, which share no memory.
 func Decode(t testing.TB, rt registry.Runtime, output []byte) []agent.Event {
 	t.Helper()
 	var events []agent.Event
@@ -36,7 +36,7 @@ func Decode(t testing.TB, rt registry.Runtime, output []byte) []agent.Event {
 }
 
 // Transcripts compares what rt makes of each recorded output dir/*.ndjson with
-// two files beside it: NAME.events, one event in JSON a line, and NAME.txt, the
+// two files next to it: NAME.events, one event in JSON a line, and NAME.txt, the
 // readable text. The flag -update writes them. A line that the decoder does not
 // know fails the test, since a CLI really wrote it.
 func Transcripts(t *testing.T, rt registry.Runtime, dir string) {

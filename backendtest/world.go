@@ -117,7 +117,7 @@ func (w *world) runner(bin string, warn func(string)) *runner.Runner {
 	return &runner.Runner{Registry: w.registry(), Environ: append(env, w.Env...), Warn: warn}
 }
 
-// install installs the CLI of the runtime in a directory of its own.
+// install installs the CLI of the runtime in a new directory.
 func (w *world) install(steps ...Step) (bin string, a *Agent) {
 	w.mu.Lock()
 	w.agents++
@@ -206,7 +206,7 @@ func (w *world) runWith(ctx context.Context, req agent.Request, out agent.Output
 }
 
 // started is run for what only the start tells: whether the run succeeds does
-// not matter, as long as the CLI was started.
+// not matter if the CLI was started.
 func (w *world) started(req agent.Request) *outcome {
 	o := w.run(req, w.answer("fine")...)
 	if o.seen == nil {

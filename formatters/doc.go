@@ -21,7 +21,7 @@ type Decoder interface {
 }
 
 // A Skimmer is a Decoder of lines of JSON objects that can tell from the first
-// bytes of a line what it comes to for somebody who does not look at events: whose
+// bytes of a line what it means to a caller that does not read events: whose
 // output is passed on as it is, and who wants the result alone.
 type Skimmer interface {
 	Decoder

@@ -51,13 +51,13 @@ func endLine(text []byte) []byte {
 	return append(text, '\n')
 }
 
-// Raw returns the formatter that stands for the agent's own lines, unchanged.
-// Events do not hold them, so whoever feeds a formatter asks [IsRaw] first and
+// Raw returns the formatter that represents the agent's own lines, unchanged.
+// Events do not hold them, so the caller of a formatter asks [IsRaw] first and
 // then passes the bytes on itself, as the runner and [Format] do; fed with
 // events it renders nothing.
 func Raw() agent.Formatter { return raw{} }
 
-// IsRaw reports whether f stands for the agent's lines as they are: whether it
+// IsRaw reports whether f represents the agent's lines as they are: whether it
 // came from [Raw], or has a method Raw() bool that returns true.
 func IsRaw(f agent.Formatter) bool {
 	r, ok := f.(interface{ Raw() bool })
@@ -65,7 +65,7 @@ func IsRaw(f agent.Formatter) bool {
 }
 
 // JSON returns the renderer of the output format "events": each event as one
-// object of JSON on a line of its own, see agent.Event.AppendJSON.
+// object of JSON on one line, see agent.Event.AppendJSON.
 func JSON() agent.Formatter { return jsonLines{} }
 
 type jsonLines struct{}

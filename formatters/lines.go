@@ -12,14 +12,14 @@ const MaxLine = 16 << 20
 // headSize is how much of a line over the maximum is handed over.
 const headSize = 64 << 10
 
-// A buffer of more than ownBuffer bytes is no line splitter's own: it is shared
-// with others between two lines, unless it is larger than sharedBuffer.
+// A buffer of more than ownBuffer bytes is shared between line splitters: others
+// use it between two lines, unless it is larger than sharedBuffer.
 const (
 	ownBuffer    = 8 << 10
 	sharedBuffer = ownBuffer << len(buffers)
 )
 
-// buffers are those that nobody has a use for at the moment, of *[]byte: each pool
+// buffers are those not in use at the moment, of *[]byte: each pool
 // has those of one size, twice that of the one before.
 var buffers [8]sync.Pool
 
@@ -32,7 +32,7 @@ func sharedSize(n int) int { return bits.Len(uint(n-1)/ownBuffer) - 1 }
 // unfinished line.
 //
 // A line ends with a line feed; the line feed and one carriage return before it
-// are no part of it. Empty lines are lines. Close hands over what follows the
+// are not part of it. Empty lines are lines. Close hands over what follows the
 // last line feed.
 //
 // Lines is used by one goroutine at a time.

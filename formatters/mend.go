@@ -18,7 +18,7 @@ func Mend(head []byte) []byte {
 		return nil
 	}
 	var closing []byte // of what is open, innermost last
-	whole := 0         // what can stand before closing
+	whole := 0         // what can be kept before closing
 	named := false     // the next text is a name
 	for i := 0; i < len(head); {
 		switch c := head[i]; c {

@@ -44,7 +44,7 @@ type sanitizer struct {
 	n       int
 }
 
-// escape is where in an escape sequence a text stands.
+// escape is the position in an escape sequence.
 type escape uint8
 
 const (

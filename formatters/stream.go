@@ -33,8 +33,8 @@ func NewStream(d Decoder, events func(*agent.Event) error) *Stream {
 }
 
 // Skim makes the stream hand over nothing but the kind of events that do not matter
-// to a run's result, where its decoder is a [Skimmer]: output that nobody looks at
-// need not be decoded. That ends with the first result.
+// to a run's result, where its decoder is a [Skimmer]: output that is not
+// shown need not be decoded. That ends with the first result.
 func (s *Stream) Skim() {
 	skimmer, ok := s.decoder.(Skimmer)
 	if !ok {
@@ -98,7 +98,7 @@ func wholeRunes(text string) string {
 }
 
 // headType returns the JSON member "type" of an object of which only the head
-// is there, or "". It is a hint for people: a member of that name inside
+// is there, or "". It is a hint for the reader: a member of that name inside
 // another object can be taken for it.
 func headType(head string) string {
 	_, rest, ok := strings.Cut(head, `"type":`)

@@ -15,7 +15,7 @@ import (
 // indentation, and is safe to print (see [Sanitize]), also where a character or
 // an escape sequence is cut between two deltas.
 //
-// What the agent says stands for itself. Everything else begins with a mark at
+// What the agent says has no mark. Everything else begins with a mark at
 // the start of a line: [thinking], [tool] with name and essential input,
 // [result], [file], [plan], [approval], [denied], [retry], [warning], [failed].
 // A question that waits for an answer is shown with all of its input, as JSON.

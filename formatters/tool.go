@@ -153,8 +153,8 @@ var inputs = map[string]int{
 	"query": 9, "url": 10, "description": 11, "prompt": 12,
 }
 
-// readInput returns an empty one of what is no object, or holds one of the
-// members as something else than text.
+// readInput returns an empty one for what is not an object, or has one of the
+// members with another value than text.
 func readInput(input json.RawMessage) toolInput {
 	var in toolInput
 	commandRank, pathRank, otherRank := len(inputs), len(inputs), len(inputs)

@@ -1,5 +1,5 @@
 // Package jsonline reads one line of JSON once, from left to right, and copies
-// or unescapes nothing that nobody asks for. It is what the decoders of the
+// or unescapes only what is asked for. It is what the decoders of the
 // runtimes are made of: a line of an agent can be megabytes of which an event
 // needs a few words.
 //
@@ -22,8 +22,8 @@
 // # What is accepted
 //
 // Exactly what encoding/json accepts: all of the line is checked, also what is
-// skipped, up to a depth of 10,000. Bytes that are no UTF-8 and surrogates that
-// stand alone become U+FFFD. Names are compared as they are, upper and lower
+// skipped, up to a depth of 10,000. Bytes that are not UTF-8 and lone surrogates
+// become U+FFFD. Names are compared as they are, upper and lower
 // case are different. Of members with the same name the reader sees all, so an
 // assignment keeps the last. Null is every type's zero value.
 package jsonline

@@ -74,7 +74,7 @@ func (m *Members) plain() bool {
 	return true
 }
 
-// Name returns the name of the member, unescaped. Bytes in it that are no UTF-8
+// Name returns the name of the member, unescaped. Bytes in it that are not UTF-8
 // are left as they are.
 func (m *Members) Name() []byte { return m.name }
 

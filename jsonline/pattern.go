@@ -9,7 +9,7 @@ import (
 // alone, as the pieces of a message do, without reading them member by member. The
 // zero value matches nothing. It is used by one goroutine.
 type Pattern struct {
-	parts [][]byte // what stands before, between and after the strings
+	parts [][]byte // the bytes before, between and after the strings
 }
 
 // maxPattern bounds the lines that are learned, in bytes.

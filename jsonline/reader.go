@@ -61,7 +61,7 @@ func (r *Reader) space() byte {
 	return 0
 }
 
-// begin takes note that the value is being taken and returns its first byte, 0
+// begin marks the value as taken and returns its first byte, 0
 // where there is none.
 func (r *Reader) begin() byte {
 	if !r.value {
@@ -135,7 +135,7 @@ func (r *Reader) literal(word string) bool {
 	return true
 }
 
-// Text takes a string as it stands in the line.
+// Text takes a string as it is in the line.
 func (r *Reader) Text() Text {
 	if r.begin() != '"' {
 		r.null()
@@ -243,7 +243,7 @@ func (r *Reader) number() ([]byte, bool) {
 	return number, true
 }
 
-// Raw takes a value of any type as it stands in the line, nil at an error.
+// Raw takes a value of any type as it is in the line, nil at an error.
 func (r *Reader) Raw() []byte {
 	r.Kind() // to its first byte
 	start := r.pos

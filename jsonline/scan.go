@@ -53,7 +53,7 @@ func scanRest(b []byte, i int, escaped bool) (int, bool) {
 			return -1, escaped
 		}
 		for { // escapes often come one after the other
-			if i+1 < len(b) && stands[b[i+1]] != 0 {
+			if i+1 < len(b) && escapes[b[i+1]] != 0 {
 				i += 2
 			} else if i+5 < len(b) && b[i+1] == 'u' && hex4(b, i+2) >= 0 {
 				i += 6

@@ -10,7 +10,7 @@ var wide = cpu.X86.HasAVX2
 // wideSize is how many bytes scanWide looks at together.
 const wideSize = 32
 
-// scanWide goes on from i, which is in no escape, as long as there are 32 bytes
+// scanWide continues from i, which is not in an escape, while there are 32 bytes
 // left, and stops at the first of them that is a quote that is not escaped, a
 // control character, or a backslash that begins no escape of two characters. It
 // returns the index of that byte, or where fewer than 32 bytes are left, and

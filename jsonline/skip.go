@@ -119,7 +119,7 @@ func skipName(b []byte, i int) int {
 	return i + 1
 }
 
-// spaces returns the index of the first byte at i or after it that is no white
+// spaces returns the index of the first byte at i or after it that is not white
 // space.
 func spaces(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {

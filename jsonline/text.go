@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// A Text is a string of a line as it stands there, between its quotes. It is
-// part of the line and valid as long as that is not overwritten. The zero value
+// A Text is a string of a line as it is there, between its quotes. It is
+// part of the line and valid until that is overwritten. The zero value
 // is the empty string.
 type Text struct {
 	raw     []byte
@@ -25,11 +25,11 @@ func (t Text) Is(s string) bool {
 	return string(t.Bytes()) == s
 }
 
-// Raw returns the string as it stands in the line, without its quotes.
+// Raw returns the string as it is in the line, without its quotes.
 func (t Text) Raw() []byte { return t.raw }
 
 // Bytes returns the string, unescaped. It is part of the line unless the string
-// has escapes or bytes that are no UTF-8.
+// has escapes or bytes that are not UTF-8.
 func (t Text) Bytes() []byte {
 	if !t.escaped && utf8.Valid(t.raw) {
 		return t.raw
@@ -43,7 +43,7 @@ func (t Text) String() string {
 		return string(t.raw)
 	}
 	unescaped := t.AppendTo(make([]byte, 0, len(t.raw)+wordSize))
-	return unsafe.String(unsafe.SliceData(unescaped), len(unescaped)) // nobody else has it
+	return unsafe.String(unsafe.SliceData(unescaped), len(unescaped)) // it is not shared
 }
 
 // AppendTo appends the string, unescaped, to dst and returns the extended slice.
@@ -54,9 +54,9 @@ func (t Text) AppendTo(dst []byte) []byte {
 	return Unescape(dst, t.raw)
 }
 
-// Unescape appends to dst what the body of a JSON string stands for, which is
+// Unescape appends to dst the value of the body of a JSON string, which is
 // given without its quotes, and returns the extended slice. It takes any bytes:
-// a backslash that begins no escape stands for itself, and at the end of raw so
+// a backslash that begins no escape is kept, and at the end of raw so
 // does one that is cut off.
 func Unescape(dst, raw []byte) []byte {
 	if !utf8.Valid(raw) {
@@ -68,7 +68,7 @@ func Unescape(dst, raw []byte) []byte {
 // wordSize is how many bytes are copied at a time.
 const wordSize = 8
 
-// appendUnescaped appends raw, which is UTF-8. What an escape stands for is never
+// appendUnescaped appends raw, which is UTF-8. The value of an escape is never
 // longer than the escape, so words are copied as they are and overwritten from
 // where an escape begins.
 func appendUnescaped(dst, raw []byte) []byte {
@@ -101,11 +101,11 @@ func appendUnescaped(dst, raw []byte) []byte {
 	return out[:n]
 }
 
-// unescapeAt writes what the escape at i stands for to n, and returns where both
-// end. A backslash that begins none stands for itself.
+// unescapeAt writes the value of the escape at i to n, and returns where both
+// end. A backslash that begins none is kept.
 func unescapeAt(raw []byte, i int, out []byte, n int) (nextIn, nextOut int) {
 	if i+1 < len(raw) {
-		if c := stands[raw[i+1]]; c != 0 {
+		if c := escapes[raw[i+1]]; c != 0 {
 			out[n] = c
 			return i + 2, n + 1
 		}
@@ -117,7 +117,7 @@ func unescapeAt(raw []byte, i int, out []byte, n int) (nextIn, nextOut int) {
 	return i + 1, n + 1
 }
 
-// appendRepaired is appendUnescaped with each byte that is no UTF-8 made U+FFFD.
+// appendRepaired is appendUnescaped with each byte that is not UTF-8 made U+FFFD.
 func appendRepaired(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		if raw[0] == '\\' {
@@ -134,13 +134,13 @@ func appendRepaired(dst, raw []byte) []byte {
 	return dst
 }
 
-// appendEscape appends what the escape at the start of raw stands for and
+// appendEscape appends the value of the escape at the start of raw and
 // returns its length, 0 if there is none.
 func appendEscape(dst, raw []byte) ([]byte, int) {
 	if len(raw) < 2 {
 		return dst, 0
 	}
-	if c := stands[raw[1]]; c != 0 {
+	if c := escapes[raw[1]]; c != 0 {
 		return append(dst, c), 2
 	}
 	if raw[1] == 'u' {
@@ -149,8 +149,8 @@ func appendEscape(dst, raw []byte) ([]byte, int) {
 	return dst, 0
 }
 
-// stands holds what an escape of one character stands for, 0 where there is none.
-var stands = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// escapes holds the value of an escape of one character, 0 where there is none.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func appendHexEscape(dst, raw []byte) ([]byte, int) {
 	r := hex4(raw, 2)
@@ -171,7 +171,7 @@ func appendHexEscape(dst, raw []byte) ([]byte, int) {
 }
 
 // AppendPrintable appends the beginning of the string, unescaped, as far as it is
-// printable ASCII, tabs and line feeds, which stand there as they are or in an
+// printable ASCII, tabs and line feeds, which are there as they are or in an
 // escape of two characters. It returns the extended slice and the rest of the
 // string.
 func (t Text) AppendPrintable(dst []byte) ([]byte, Text) {
@@ -192,7 +192,7 @@ func (t Text) AppendPrintable(dst []byte) ([]byte, Text) {
 			i, n = i+before, n+before
 		}
 		for ; i+1 < len(raw) && raw[i] == '\\'; i, n = i+2, n+1 { // escapes often come one after the other
-			c := stands[raw[i+1]]
+			c := escapes[raw[i+1]]
 			if c < ' ' && c != '\n' && c != '\t' {
 				return out[:n], Text{raw: raw[i:], escaped: true}
 			}
@@ -227,7 +227,7 @@ func (t Text) Rune() (rune, Text) {
 	return r, Text{raw: raw[n:], escaped: t.escaped}
 }
 
-// Head returns the first at most n bytes of the string as they stand in the
+// Head returns the first at most n bytes of the string as they are in the
 // line, less what would be cut of a character or escape.
 func (t Text) Head(n int) Text {
 	if n >= len(t.raw) {
@@ -236,7 +236,7 @@ func (t Text) Head(n int) Text {
 	return Text{raw: t.raw[:boundary(t.raw, max(n, 0))], escaped: t.escaped}
 }
 
-// Tail returns the last n bytes of the string as they stand in the line, and
+// Tail returns the last n bytes of the string as they are in the line, and
 // where they begin inside a character or escape that whole.
 func (t Text) Tail(n int) Text {
 	if n >= len(t.raw) {

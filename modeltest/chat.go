@@ -35,7 +35,7 @@ type chatRequest struct {
 func (chat) parse(r *Request) (content, error) {
 	var req chatRequest
 	if err := json.Unmarshal(r.Body, &req); err != nil {
-		return content{}, fmt.Errorf("the body is no Chat Completions request: %w", err)
+		return content{}, fmt.Errorf("the body is not a Chat Completions request: %w", err)
 	}
 	c := content{model: req.Model, effort: req.Effort, verbosity: req.Verbosity, stream: req.Stream}
 	for _, t := range req.Tools {

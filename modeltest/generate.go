@@ -78,7 +78,7 @@ type functionResponse struct {
 func (generate) parse(r *Request) (content, error) {
 	var req generateRequest
 	if err := json.Unmarshal(r.Body, &req); err != nil {
-		return content{}, fmt.Errorf("the body is no generateContent request: %w", err)
+		return content{}, fmt.Errorf("the body is not a generateContent request: %w", err)
 	}
 	model, method := generateTarget(r)
 	c := content{model: model, effort: req.Config.Thinking.Level, stream: method == generateStream}

@@ -71,7 +71,7 @@ func (a *generateAnswer) tool(call ToolCall) {
 	a.part(generatePart{Call: &functionCall{ID: call.ID, Name: call.Name, Args: call.object()}})
 }
 
-// fail sends the error as a chunk of its own that is no event, as the service
+// fail sends the error as a separate chunk that is not an event, as the service
 // does.
 func (a *generateAnswer) fail(f Fail) {
 	code := http.StatusInternalServerError

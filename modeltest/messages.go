@@ -83,7 +83,7 @@ func (b *messageBlocks) UnmarshalJSON(data []byte) error {
 func (messages) parse(r *Request) (content, error) {
 	var req messagesRequest
 	if err := json.Unmarshal(r.Body, &req); err != nil {
-		return content{}, fmt.Errorf("the body is no Messages request: %w", err)
+		return content{}, fmt.Errorf("the body is not a Messages request: %w", err)
 	}
 	c := content{model: req.Model, effort: req.OutputConfig.Effort, stream: req.Stream}
 	if len(req.System) > 0 {
@@ -132,7 +132,7 @@ func (messages) refuse(w http.ResponseWriter, e HTTPError) {
 	sendError(w, e, body)
 }
 
-// messagesCode is Anthropic's word for a status.
+// messagesCode is Anthropic's name of a status.
 func messagesCode(status int) string {
 	switch status {
 	case http.StatusUnauthorized:

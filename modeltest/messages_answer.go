@@ -92,7 +92,7 @@ func (a *messagesAnswer) thinking(deltas []string) {
 	for _, delta := range deltas {
 		a.sendDelta(messagesDelta{Type: "thinking_delta", Thinking: &delta})
 	}
-	// Agents send it back with the text; nobody checks it here.
+	// Agents send it back with the text; it is not checked here.
 	signature := newID("signature")
 	a.sendDelta(messagesDelta{Type: "signature_delta", Signature: &signature})
 	a.open.Thinking, a.open.Signature = new(strings.Join(deltas, "")), &signature

@@ -88,7 +88,7 @@ func (c *contentParts) UnmarshalJSON(data []byte) error {
 func (responses) parse(r *Request) (content, error) {
 	var req responsesRequest
 	if err := json.Unmarshal(r.Body, &req); err != nil {
-		return content{}, fmt.Errorf("the body is no Responses request: %w", err)
+		return content{}, fmt.Errorf("the body is not a Responses request: %w", err)
 	}
 	c := content{model: req.Model, effort: req.Reasoning.Effort, verbosity: req.Text.Verbosity, stream: req.Stream}
 	if req.Instructions != "" {

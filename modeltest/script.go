@@ -48,7 +48,7 @@ type Reply []Step
 // [Wait], [Silence], [Fail], [Cut] or [HTTPError].
 type Step interface{ step() }
 
-// Text is one message of the model; each element is sent as a delta of its own.
+// Text is one message of the model; each element is sent as one delta.
 type Text []string
 
 // Thinking is one piece of visible reasoning; each element is sent as a delta
@@ -67,7 +67,7 @@ type ToolCall struct {
 }
 
 // Usage is what the answer is said to have cost, in tokens: Input includes
-// Cached, Output includes Reasoning. It may stand anywhere in a Reply; without
+// Cached, Output includes Reasoning. It may be anywhere in a Reply; without
 // it all numbers are zero.
 type Usage struct {
 	Input, Cached, Output, Reasoning int64
@@ -127,7 +127,7 @@ func (r Reply) usage() Usage {
 	return u
 }
 
-// object returns the arguments of a call as a JSON value: a text that is no JSON
+// object returns the arguments of a call as a JSON value: a text that is not JSON
 // becomes a string, which is what a confused model sends.
 func (c ToolCall) object() json.RawMessage {
 	if json.Valid([]byte(c.Arguments)) {

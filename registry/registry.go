@@ -37,7 +37,7 @@ type entry struct {
 var std Registry
 
 // Default returns the registry that the package-level [Register] fills. Using
-// it is optional: a Registry of one's own works the same.
+// it is optional: any other Registry works the same.
 func Default() *Registry { return &std }
 
 // Register adds rt to the default registry. Runtime packages call it in init.
@@ -78,7 +78,7 @@ func (r *Registry) Clone() *Registry {
 }
 
 // Refuse notes why the runtime with the given ID could not be registered.
-// [Registry.ParseToken] says so to whoever names it, unless one with that ID is
+// The error of [Registry.ParseToken] gives the reason, unless one with that ID is
 // registered after all.
 func (r *Registry) Refuse(id string, reason error) {
 	r.mu.Lock()

@@ -18,7 +18,7 @@ type Runtime struct {
 	// ID is the name users type: [a-z][a-z0-9-]*.
 	ID string
 
-	// Name is the name for people, for example "Codex CLI".
+	// Name is the name that users see, for example "Codex CLI".
 	Name string
 
 	// Variants are further ways to run it, selected as "ID:variant". A variant
@@ -31,9 +31,9 @@ type Runtime struct {
 	// InstallURL says where to get it.
 	InstallURL string
 
-	// Provider is who answers for its model unless it is told otherwise, in the
-	// words of the OpenTelemetry GenAI conventions, for example "openai". Empty
-	// where that cannot be said.
+	// Provider is the provider of its model unless the user's settings name another,
+	// as the OpenTelemetry GenAI conventions spell it, for example "openai". Empty
+	// where it is not known.
 	Provider string
 
 	// TokenEnv names the variables a credential for it can come from.
@@ -79,8 +79,8 @@ type Runtime struct {
 	// agent.KindResult event, so a run without one has failed.
 	ReportsResult bool
 
-	// ExitFailure classifies an exit code that has a meaning of its own. It is
-	// asked only when the run failed and no event said why.
+	// ExitFailure classifies an exit code that means a certain failure. It is
+	// called only when the run failed and no event gave the reason.
 	ExitFailure func(code int) agent.Failure
 
 	// ReadingTools names the tools of its events that never change anything. After
@@ -120,7 +120,7 @@ type Runtime struct {
 	// any other is refused: the CLI can take it for a path or for words to search.
 	SessionUUIDs bool
 
-	// PrivateTemp gives each run a TMPDIR of its own, removed at its end. It is
+	// PrivateTemp gives each run a private TMPDIR, removed at its end. It is
 	// for CLIs that leave files there, or whose sandbox lets tools write there.
 	PrivateTemp bool
 

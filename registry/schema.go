@@ -13,11 +13,11 @@ import (
 // has no $ref but "#" and "#/…", property names are up to 64 ASCII letters, digits
 // and "_.-", and format is one that is known widely.
 type SchemaRules struct {
-	// Keywords are those that may stand in it. $schema always may, and is left out
+	// Keywords are those that a schema may have. $schema is always allowed, and left out
 	// of what [BareSchema] returns.
 	Keywords []string
 
-	// NotAtTop are those of them that may not stand at its top.
+	// NotAtTop are those of them that the schema at the top may not have.
 	NotAtTop []string
 
 	// Closed asks each object to list all its properties as required and to allow
@@ -140,7 +140,7 @@ func asText(raw json.RawMessage) (text string, ok bool) {
 // BareSchema returns schema without $schema and white space, its members in their
 // order: models write the members of an object in the order of its schema. Schemas
 // that keep [SchemaRules] mean the same in all drafts, and CLIs refuse the name of
-// one they do not know. Nil when it is no JSON object.
+// one they do not know. Nil when it is not a JSON object.
 func BareSchema(schema json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(schema))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

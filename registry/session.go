@@ -12,7 +12,7 @@ type Session struct {
 	// Engine makes the engine of one session.
 	Engine func(inv Invocation) engine.Engine
 
-	// Protocol is the name of what the engine speaks, for people.
+	// Protocol is the name of the engine's protocol, as users see it.
 	Protocol string
 
 	// Delivery is how messages get to the agent. Empty means DeliverStdin.

@@ -13,7 +13,7 @@ type Terminal struct {
 	// message. Setup.SessionID says what session begins.
 	Use
 
-	// Resume says how Command tells the CLI which session to go on with.
+	// Resume says how Command names the session that the CLI resumes.
 	Resume ResumeStyle
 }
 
@@ -25,7 +25,7 @@ func (t *Terminal) Readiness() string {
 	return "warm-up"
 }
 
-// A ResumeStyle is how a CLI is told which session to go on with.
+// A ResumeStyle is how the session that a CLI resumes is named.
 type ResumeStyle string
 
 // The styles.

@@ -105,7 +105,7 @@ func accessArgs(write string, inv registry.Invocation) []string {
 	return append(args, "--allowedTools="+strings.Join(rules, ","))
 }
 
-// effort returns Claude Code's word for an effort; it has none for minimal.
+// effort returns Claude Code's name of an effort; it has no minimal.
 func effort(e agent.ReasoningEffort) string {
 	if e == agent.EffortMinimal {
 		return string(agent.EffortLow)

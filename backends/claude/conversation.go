@@ -78,7 +78,7 @@ func edits(tool string, input json.RawMessage) []string {
 }
 
 // subject is the file that a tool changes, or what else it is asked for. How the
-// model describes it is no part of that.
+// model describes it does not count.
 func subject(_ string, input json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {

@@ -17,7 +17,7 @@ type decoder struct {
 	// message said; results do not always tell the class.
 	failure agent.Failure
 	// streaming holds, by subagent, the message that came as deltas: its whole
-	// text follows and is no news.
+	// text follows and is ignored.
 	streaming map[string]string
 	// spent sums up the usage of the results of this process.
 	spent agent.Usage
@@ -195,7 +195,7 @@ func rateLimit(raw []byte) agent.Event {
 }
 
 // classify reads the class of a failure from an HTTP status, or where there is
-// none from the CLI's word for it.
+// none from the CLI's name of the error.
 func classify(status int, word string) agent.Failure {
 	switch {
 	case status == 401, status == 403, word == "authentication_failed", word == "oauth_org_not_allowed":
@@ -207,7 +207,7 @@ func classify(status int, word string) agent.Failure {
 }
 
 // recognize knows the lines no other runtime writes: all of them have an ID of
-// their own beside that of the session.
+// their own besides that of the session.
 func recognize(raw []byte) bool {
 	var l struct {
 		Type      string `json:"type"`

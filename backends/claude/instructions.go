@@ -62,7 +62,7 @@ func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Works
 	return setup, nil
 }
 
-// listed joins names as they stand in a sentence, with the verb.
+// listed joins names for a sentence, with the verb.
 func listed(names []string) string {
 	if len(names) == 1 {
 		return names[0] + " is"
@@ -86,7 +86,7 @@ func logins() []string {
 }
 
 // userMemory returns the path of the user's own CLAUDE.md, which Claude Code
-// always reads itself; "" when there is no home.
+// always reads itself; "" without a home.
 func userMemory(inv registry.Invocation) string {
 	if dir := inv.UserHome(userHome); dir != "" {
 		return filepath.Join(dir, "CLAUDE.md")

@@ -161,7 +161,7 @@ func (b *block) read(r *jsonline.Reader) {
 	}
 }
 
-// texts takes a text, or the texts of a list of blocks, each on lines of its own.
+// texts takes a text, or the texts of a list of blocks, each on a new line.
 func texts(r *jsonline.Reader) agent.Payload {
 	switch r.Kind() {
 	case jsonline.String:

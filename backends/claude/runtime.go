@@ -16,7 +16,7 @@
 // mode, in which 2.1.329 lets a model judge commands and runs those it finds
 // harmless, outside of the workdir too. write is acceptEdits: files in the workdir and the added
 // directories can be edited, and commands that only read run; Claude Code has no
-// sandbox of its own, so any other command runs only when a pattern of
+// sandbox, so any other command runs only when a pattern of
 // Request.AllowCommands lets it, for example "go test *". full is
 // bypassPermissions, which Claude Code refuses to root unless IS_SANDBOX=1 says
 // that the machine is one. What would ask for permission is denied.
@@ -31,7 +31,7 @@
 //
 // Claude Code takes a schema as one argument, lets the model answer with a tool of
 // its own, StructuredOutput, and asks up to five times. Numbers go through
-// JavaScript: integers beyond 2^53 lose their last digits. A schema that is no object,
+// JavaScript: integers beyond 2^53 lose their last digits. A schema that is not an object,
 // is longer than 64 KiB, or has keywords beyond the common ones goes with the prompt.
 //
 // # Project instructions

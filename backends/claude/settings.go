@@ -37,7 +37,7 @@ func exclude(ctx context.Context, inv registry.Invocation, t *tree, setup *regis
 	var excludes []string
 	if old, ok := settings[excludesKey]; ok {
 		if err := json.Unmarshal(old, &excludes); err != nil {
-			return agent.Usagef("%s of your --settings is no list of strings", excludesKey)
+			return agent.Usagef("%s of your --settings is not a list of strings", excludesKey)
 		}
 	}
 	copies, err := t.copies(ctx)
@@ -50,7 +50,7 @@ func exclude(ctx context.Context, inv registry.Invocation, t *tree, setup *regis
 	plugins := map[string]json.RawMessage{}
 	if old, ok := settings[pluginsKey]; ok {
 		if err := json.Unmarshal(old, &plugins); err != nil || plugins == nil {
-			return agent.Usagef("%s of your --settings is no object", pluginsKey)
+			return agent.Usagef("%s of your --settings is not an object", pluginsKey)
 		}
 	}
 	plugins[agentsPlugin] = json.RawMessage("false")

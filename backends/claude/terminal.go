@@ -38,7 +38,7 @@ func interactive() *registry.Terminal {
 // interactiveCommand builds the invocation of the interactive CLI. It asks whether
 // the folder is trusted and keeps the answer for all that the user does there
 // later; without settings of the repository there is nothing to ask, and with the
-// caller's trust it is answered, so it is told that it need not. It would also
+// caller's trust it is answered, so a variable switches the dialog off. It would also
 // install newer versions of itself.
 func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{

@@ -112,7 +112,7 @@ func (t *tree) appendMemory(text, userMemory string, setup *registry.Setup) stri
 			rel := path.Join(dir, name)
 			f, err := t.read(rel)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-				setup.Warnings = append(setup.Warnings, rel+" was left out: it is no regular file of the repository that can be read")
+				setup.Warnings = append(setup.Warnings, rel+" was left out: it is not a readable regular file of the repository")
 			}
 			if err != nil || ownErr == nil && os.SameFile(f.info, own) || f.same(delivered) {
 				continue
@@ -137,7 +137,7 @@ func (t *tree) appendMemory(text, userMemory string, setup *registry.Setup) stri
 }
 
 // cut returns whole lines of body and a line that says that it was cut, in at
-// most room bytes; "" when there is no room for anything.
+// most room bytes; "" without any room.
 func cut(body string, room int) string {
 	const mark = "[cut here]\n"
 	room -= len(mark)
@@ -169,7 +169,7 @@ func (t *tree) imports(f file, target string) bool {
 	return slices.ContainsFunc(t.agents, func(a file) bool { return a.rel == rel })
 }
 
-// withoutComments returns what text holds beside HTML comments and space.
+// withoutComments returns what text holds besides HTML comments and space.
 func withoutComments(text string) string {
 	var rest strings.Builder
 	for {

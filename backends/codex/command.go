@@ -14,7 +14,7 @@ var sandboxes = map[agent.Access]string{
 	agent.AccessFull:  "danger-full-access",
 }
 
-// command builds the argument list. Options stand before "resume", which takes
+// command builds the argument list. Options go before "resume", which takes
 // few of them; the prompt comes from standard input.
 func command(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"exec", "--json", "--skip-git-repo-check", "--color", "never", "-C", inv.Workdir, "-s", sandboxes[inv.Access]}
@@ -32,7 +32,7 @@ func command(inv registry.Invocation) (agent.Command, error) {
 // choices returns the options that runs and terminals have in common.
 func choices(inv registry.Invocation) (args []string) {
 	if inv.Access == agent.AccessWrite {
-		// The run has a TMPDIR of its own.
+		// The run has a private TMPDIR.
 		args = append(args, config("sandbox_workspace_write.exclude_slash_tmp", true)...)
 	}
 	if inv.Variant == VariantLocal {
@@ -47,7 +47,7 @@ func choices(inv registry.Invocation) (args []string) {
 	if inv.Verbosity != "" {
 		args = append(args, config("model_verbosity", string(inv.Verbosity))...)
 	}
-	// Without these every run asks servers of its own, and takes seconds longer
+	// Without these every run contacts servers of OpenAI, and takes seconds longer
 	// where it cannot reach them.
 	args = append(args, config("analytics.enabled", false)...)
 	return append(args, "--disable", "plugins")

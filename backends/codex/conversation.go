@@ -58,7 +58,7 @@ func prepareSession(ctx context.Context, inv registry.Invocation, w *instruction
 }
 
 // prepareTalk is prepare for the App Server, which gives the model no AGENTS.md
-// of a project that it is told not to trust.
+// of a project that its settings do not trust.
 func prepareTalk(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	_, ownHome := agent.LookupEnv(inv.Env, homeEnv)
 	switch {

@@ -68,7 +68,7 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 // Skim knows the lines of commands that have ended, which are most of what the CLI
 // prints.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
-	const beginning = 96 // where the type of the item stands
+	const beginning = 96 // within which the type of the item is
 	if !bytes.HasPrefix(line, []byte(`{"type":"item.completed","item":{"id":"`)) ||
 		!bytes.Contains(line[:min(len(line), beginning)], []byte(`","type":"command_execution"`)) {
 		return "", false
@@ -104,7 +104,7 @@ func (d *decoder) item(at stage, raw []byte, events []agent.Event) []agent.Event
 		}
 		return append(events, i.said(kind))
 	case "error":
-		// Codex calls its warnings so; the run goes on.
+		// Codex reports its warnings so; the run continues.
 		return append(events, agent.Event{Kind: agent.KindWarning, Text: i.message.String()})
 	case "todo_list":
 		return append(events, agent.Event{Kind: agent.KindPlan, Plan: i.plan})

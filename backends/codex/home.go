@@ -183,7 +183,7 @@ func wholeText(w *instructions.Workspace, setup *registry.Setup) (string, error)
 	return text, nil
 }
 
-// overrideName is the file that Codex reads in place of an AGENTS.md beside it.
+// overrideName is the file that Codex reads in place of an AGENTS.md in the same folder.
 const overrideName = "AGENTS.override.md"
 
 // overridden warns of each AGENTS.md that Codex does not read because of another

@@ -6,7 +6,7 @@ import (
 )
 
 // command builds the argument list. The ID of a session is joined to its option
-// with "=", because the option can also stand alone.
+// with "=", because the option's value is optional.
 func command(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"-p", "--output-format", "stream-json", "--trust"}
 	if inv.Root != "" {

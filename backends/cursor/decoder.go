@@ -68,7 +68,7 @@ func unknown(raw []byte) agent.Event {
 	return agent.Event{Kind: agent.KindRaw, Text: string(raw)}
 }
 
-// bare reads a line that is no JSON. With some refusals it is all there is.
+// bare reads a line that is not JSON. Some refusals print nothing else.
 func bare(raw []byte) agent.Event {
 	text := string(raw)
 	if failure := classify(text); failure == agent.FailureAuthentication || strings.Contains(text, "Workspace Trust Required") {

@@ -32,7 +32,7 @@
 // A session is a process of `cursor-agent acp`, which speaks the Agent Client
 // Protocol. read is the ask mode; write and full are the agent mode, in which
 // write passes on whatever the CLI asks for, file changes included, and full
-// permits it. --sandbox and --force are no part of that: what is not asked for is
+// permits it. --sandbox and --force do not apply: what is not asked for is
 // up to the settings of the CLI. The model is one of those that the CLI offers in
 // the session. A message that comes during a turn is answered next. The login has
 // to be there: without one the CLI was reported to wait for it without a word, so

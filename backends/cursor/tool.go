@@ -47,7 +47,7 @@ func (l *line) tool(events []agent.Event) ([]agent.Event, bool) {
 	return events, false
 }
 
-// parseCall finds the member that names the tool among those beside it: one
+// parseCall finds the member that names the tool among the others: one
 // like "readToolCall", or "function" for all others.
 func parseCall(raw json.RawMessage) (name string, c call, ok bool) {
 	var members map[string]json.RawMessage

@@ -188,7 +188,7 @@ func classify(kind, message string) agent.Failure {
 }
 
 // recognize knows the lines no other runtime writes: all of them have a time,
-// and none an ID of its own.
+// and no ID.
 func recognize(raw []byte) bool {
 	var l line
 	if !l.read(raw) || l.timestamp.IsEmpty() || !l.uuid.IsEmpty() {

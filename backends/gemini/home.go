@@ -99,7 +99,7 @@ func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace) (registr
 	return setup, err
 }
 
-// latest is Gemini CLI's word for the session that was changed last.
+// latest is what Gemini CLI calls the session that was changed last.
 const latest = "latest"
 
 // isSession reports whether a kept file is that of a session: its name has the time

@@ -95,7 +95,7 @@ func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructi
 		}
 		return nil
 	}
-	// What Gemini CLI reads by itself stands between the global context and the
+	// What Gemini CLI reads by itself goes between the global context and the
 	// prompt, so what is outside of it goes before and what is inside after.
 	outer, inner := chain, chain
 	outer.Files, inner.Files = nil, nil
@@ -234,7 +234,7 @@ func importsFile(text, dir, file string) bool {
 	return false
 }
 
-// withoutCode returns text without what stands between runs of backticks of the
+// withoutCode returns text without the text between runs of backticks of the
 // same length.
 func withoutCode(text string) string {
 	var rest strings.Builder

@@ -14,7 +14,7 @@
 // be edited; commands cannot be run, except those a pattern of
 // Request.AllowCommands begins with, for example "go test". full is yolo:
 // everything is allowed, and commands are not confined. Below full the tools that
-// enter and leave plan mode are excluded: where nobody can answer, 0.61.0
+// enter and leave plan mode are excluded: without a terminal 0.61.0
 // approves its own plan and then everything. The limit of turns is a setting of
 // the run's private home, and so is that a model request is made three times,
 // not ten, unless the user's settings say otherwise. Gemini CLI takes neither reasoning effort
@@ -27,8 +27,8 @@
 // Protocol, in a folder that the CLI does not trust. read is its plan mode; write
 // permits what edits files in the workdir and the added directories and passes
 // on what else the CLI asks; full permits all. A message that comes during a turn
-// is answered next. One that begins with "/" or "$" is sent behind a piece of text
-// of its own, "Message:", because the CLI would take it for a command. AGENTS.md
+// is answered next. One that begins with "/" or "$" is sent after a separate piece
+// of text, "Message:", because the CLI would take it for a command. AGENTS.md
 // goes before the first message; context files of the repository with other names
 // and the user's MCP servers are left out. With Request.TrustWorkspace modes,
 // instructions and settings are those of a run.
@@ -40,7 +40,7 @@
 // or above it, which cannot be switched off, refuses the run. So do settings of
 // the repository with advanced.ignoreLocalEnv other than true: the CLI takes them
 // for trusted when it starts slowly. AGENTS.md is found by the CLI itself, from
-// the repository root down to the workdir, beside the user's own context files
+// the repository root down to the workdir, along with the user's own context files
 // (context.fileName, GEMINI.md if none). Where that would not give each AGENTS.md
 // exactly once (over 256 KiB, a GEMINI.md that imports or repeats it, a false
 // repository root), bus-agent delivers the text through the private home instead;

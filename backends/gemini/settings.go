@@ -120,7 +120,7 @@ func (s *settings) excludePlanTools() error {
 
 // distrust makes the settings those of a session without trust: whether the
 // folder is trusted counts for all that Gemini CLI reads, also for agents of the
-// repository, and there is no mode to go back to after a plan.
+// repository, and without trust no mode follows a plan.
 func (s *settings) distrust() error {
 	if err := s.all.set(true, "security", "folderTrust", "enabled"); err != nil {
 		return err

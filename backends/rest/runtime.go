@@ -5,7 +5,7 @@
 //
 // # Executable
 //
-// bus-agent-rest, a module of its own, so that nothing it needs is in bus-agent:
+// bus-agent-rest, a separate module, so that bus-agent does not depend on what it needs:
 //
 //	go install github.com/busdk/bus-agent/bus-agent-rest@latest
 //
@@ -16,8 +16,8 @@
 //
 // Such a model has no tools: it reads no file, runs no command and changes
 // nothing. So read holds, and write, the default, permits nothing that it could
-// do; either word is written down in the first line of the output and makes no
-// other difference. full is refused: who asks for it by name wants an agent that
+// do; either is recorded in the first line of the output and makes no
+// other difference. full is refused: a caller that asks for it expects an agent that
 // acts. For the same reason there are no added directories and no allowed
 // commands.
 //
@@ -25,7 +25,7 @@
 // its usual model. Runs are not sessions: nothing is resumed.
 //
 // The run's own timeout is the limit of time. Request.IdleTimeout is the longest
-// silence of the server; without it bus-agent-rest has a limit of its own.
+// silence of the server; without it bus-agent-rest's default limit counts.
 //
 // # Project instructions
 //
@@ -58,7 +58,7 @@ const (
 type Service struct {
 	// ID is the runtime's ID and what --provider is given.
 	ID string
-	// Name is the name for people.
+	// Name is the name that users see.
 	Name string
 	// Provider is registry.Runtime.Provider.
 	Provider string
@@ -90,8 +90,8 @@ func Runtime(s Service) registry.Runtime {
 	}
 }
 
-// command builds the argument list. The program needs no limit of its own where the
-// runner has one.
+// command builds the argument list. The runner's limits replace those of the
+// program.
 func (s Service) command(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"--provider=" + s.ID, "--access=" + string(inv.Access), "--timeout=0"}
 	if inv.Model != "" {

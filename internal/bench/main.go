@@ -1,4 +1,4 @@
-// Command bench prints what bus-agent costs beside the limit it is measured
+// Command bench prints what bus-agent costs next to the limit it is measured
 // against, both measured in turn in the same run. It never fails on a figure:
 // machines differ.
 package main

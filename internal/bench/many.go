@@ -118,7 +118,7 @@ func (j job) many(run func(env []string, out io.Writer) error) (got cost, err er
 	if err != nil {
 		return got, err
 	}
-	// Where the stub waits: an agent that thinks stands between two lines.
+	// The stub waits between two lines, as an agent that thinks does.
 	middle := int64(len(data) / 2)
 	middle += int64(bytes.IndexByte(data[middle:], '\n')) + 1
 	env := []string{"BENCH_STREAM=" + j.File, "BENCH_GATE=" + gate}
@@ -131,14 +131,14 @@ func (j job) many(run func(env []string, out io.Writer) error) (got cost, err er
 			done.Go(func() {
 				w := &halfway{left: middle, reached: half.Done}
 				errs[i] = run(env, w)
-				if w.left > 0 { // it failed; nobody must wait for it
+				if w.left > 0 { // it failed, so half would wait for ever
 					half.Done()
 				}
 			})
 		}
 		half.Wait()
 		got.Heap = inUse() - before
-		// The descriptor is held by no child: Go opens all of its own so.
+		// Children do not inherit the descriptor: Go opens files with O_CLOEXEC.
 		if err := lock.Close(); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (t *table) add(r row) {
 	fmt.Fprintf(t.out, "%-74s %-44s %-40s %-18s %-30s %s\n", r.work, r.figure, r.limit, r.ratio, r.target, met)
 }
 
-// The lines of a page between which the table stands.
+// The lines of a page around the table.
 const (
 	pageBegin = "<!-- figures: make bench-page -->\n"
 	pageEnd   = "<!-- end of figures -->\n"

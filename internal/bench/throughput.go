@@ -64,7 +64,7 @@ type delivery struct {
 }
 
 // deliver compares a run whose events are all delivered and whose text is
-// rendered with a copy, both on one or two processors; the agent is beside them.
+// rendered with a copy, both on one or two processors besides that of the agent.
 func (b *bench) deliver(shape corpus.Shape, file string, size int64, lines, processors int) (delivery, error) {
 	j := job{Shape: shape, File: file}
 	costs, err := inTurn(b.rounds, 0, b.inChild(processors, j.as(rawPipe)), b.inChild(processors, j.as(delivered)))

@@ -102,7 +102,7 @@ func (r *reader) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// read reads from one piece and goes on to the next one at its end.
+// read reads from one piece and then from the next.
 func (r *reader) read(b []byte) (n int) {
 	part := &r.rest[0]
 	if r.ready == nil {

@@ -104,13 +104,13 @@ func (d *Definition) checkArgs() error {
 		for _, element := range a {
 			switch {
 			case element == endOfOptions && len(a) > 1:
-				return fmt.Errorf(`args[%d]: "--" must be an argument of its own`, i)
+				return fmt.Errorf(`args[%d]: "--" must be a separate argument`, i)
 			case element == endOfOptions:
 				afterOptions = true
 			case strings.Contains(element, holdAccess) && (len(a) > 1 || element != holdAccess || afterOptions):
-				return fmt.Errorf(`args[%d]: %s must be an argument of its own, before "--"`, i, holdAccess)
+				return fmt.Errorf(`args[%d]: %s must be a separate argument, before "--"`, i, holdAccess)
 			case strings.Contains(element, holdPrompt) && (len(a) > 1 || element != holdPrompt || !afterOptions):
-				return fmt.Errorf(`args[%d]: %s must be an argument of its own after "--", so that no prompt is taken for an option`, i, holdPrompt)
+				return fmt.Errorf(`args[%d]: %s must be a separate argument after "--", so that no prompt is taken for an option`, i, holdPrompt)
 			case strings.Contains(element, holdPromptFile) && !strings.HasSuffix(element, holdPromptFile):
 				return fmt.Errorf("args[%d]: %s must be the end of an element", i, holdPromptFile)
 			}

@@ -27,7 +27,7 @@ const MaxBytes = 64 << 10
 //	  "prompt": "argument"
 //	}
 type Definition struct {
-	// Name is the name for people. Empty means the ID.
+	// Name is the name that users see. Empty means the ID.
 	Name string `json:"name,omitempty"`
 
 	// Executables are tried in order; they are names, not paths.
@@ -44,16 +44,16 @@ type Definition struct {
 	//	{model}        the model, when one is asked for
 	//	{resume}       the ID of the session to resume, when one is
 	//	{workdir}      the workdir, absolute; the agent runs in it in any case
-	//	{prompt-file}  the path of a file with the prompt; an element of its own or the end of one
-	//	{prompt}       the prompt; an element of its own after an element "--"
-	//	{access}       Access of the word in effect; an argument of its own
+	//	{prompt-file}  the path of a file with the prompt; a separate element or the end of one
+	//	{prompt}       the prompt; a separate element after an element "--"
+	//	{access}       the arguments of Access for the access in effect; a separate argument
 	//
 	// An argument with a value that there is not in a run is left out, whole.
-	// Any other lower-case word in braces is an error, all other text stands
-	// for itself, and values are never expanded. Without {model} or {resume}
+	// Any other lower-case word in braces is an error, all other text is
+	// taken as it is, and values are never expanded. Without {model} or {resume}
 	// the runtime takes no model or resumes no session.
 	//
-	// Further arguments of a request stand before the first element "--", or
+	// Further arguments of a request go before the first element "--", or
 	// at the end where there is none.
 	Args []Argument `json:"args,omitempty"`
 
@@ -108,8 +108,8 @@ type Definition struct {
 	Env map[string]*string `json:"env,omitempty"`
 }
 
-// An Argument is one argument of a [Definition], or several that stand or fall
-// together, such as an option and its value. In JSON the former is a string,
+// An Argument is one argument of a [Definition], or several that are
+// used together, such as an option and its value. In JSON the former is a string,
 // the latter a list of strings.
 type Argument []string
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// texts are what tools print and models say. Two characters, ^[, stand for the
-// escape character and the bracket after it.
+// texts are what tools print and models say, with ^[ for the escape character and
+// the bracket after it.
 //
 //go:embed text
 var texts embed.FS
@@ -21,7 +21,7 @@ func text(name string) string {
 	return string(data)
 }
 
-// Texts as they stand in JSON strings, line by line.
+// Texts as the bodies of JSON strings, line by line.
 var (
 	goCode         = escaped(text("store.go.txt"))
 	scriptCode     = escaped(text("list.tsx.txt"))

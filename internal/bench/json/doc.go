@@ -2,7 +2,7 @@
 // decoders of the runtimes are made of. Its tests measure the candidates on
 // recorded and made lines, and say what each takes for JSON that is none.
 //
-// It is a module of its own, so that no candidate becomes a dependency of the
+// It is a separate module, so that no candidate becomes a dependency of the
 // project:
 //
 //	go test -bench . ./...

@@ -14,7 +14,7 @@ import (
 
 var page = flag.String("page", "", "write the candidates' figures into this Markdown file, between its markers")
 
-// The lines of a page between which the table stands.
+// The lines of a page around the table.
 const (
 	pageBegin = "<!-- candidates: make bench-page -->\n"
 	pageEnd   = "<!-- end of candidates -->\n"

@@ -104,7 +104,7 @@ func write(data []byte) error {
 	return nil
 }
 
-// wait returns when nobody holds an exclusive lock on the file.
+// wait returns when no process holds an exclusive lock on the file.
 func wait(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -117,7 +117,7 @@ func wait(file string) error {
 	}
 }
 
-// hold leaves a child in a session of its own behind.
+// hold leaves a child behind, in a new session.
 func hold() error {
 	_, err := os.StartProcess("/proc/self/exe", []string{"stub"}, &os.ProcAttr{
 		Env: append(os.Environ(), "BENCH_SLEEP=1"), Files: []*os.File{nil, os.Stdout, nil}, Sys: &syscall.SysProcAttr{Setsid: true},
