@@ -6,9 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
-	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestDelivered(t *testing.T) {
@@ -102,17 +100,5 @@ func TestMessagesAreToldInOrder(t *testing.T) {
 		"quick gets quick, quick is over, false,  is over, true,  is over, false"
 	if got := strings.Join(told, ", "); got != want {
 		t.Errorf("told\n%s, want\n%s", got, want)
-	}
-}
-
-func TestParseDelivery(t *testing.T) {
-	t.Parallel()
-	for _, word := range []string{"stdin", "rpc", "tmux"} {
-		if d, err := engine.ParseDelivery(word); err != nil || string(d) != word {
-			t.Errorf("%q, %v", d, err)
-		}
-	}
-	if _, err := engine.ParseDelivery("pigeon"); !errors.Is(err, agent.ErrUsage) {
-		t.Error(err)
 	}
 }

@@ -122,7 +122,7 @@ func TestChatTellsHooks(t *testing.T) {
 	// A line can be written while the terminal leaves raw mode: it has one "\r" more
 	// then, which a terminal does not show.
 	shown := strings.ReplaceAll(p.all.String(), "\r\r\n", "\r\n")
-	if !strings.Contains(shown, "bus-agent: hook command false failed, which is said once: exit code 1\r\n") {
+	if !strings.Contains(shown, "bus-agent: hook command false failed (further failures not shown): exit code 1\r\n") {
 		t.Errorf("the terminal shows %q", shown)
 	}
 	text, err := os.ReadFile(told)

@@ -83,12 +83,11 @@ var stateFiles = map[string]stateFile{
 		return nil
 	}},
 	"hook file": {path: "hooks.ndjson", append: true, use: func(ctx context.Context, dir string) error {
-		path := filepath.Join(dir, "hooks.ndjson")
-		sink, err := control.OpenFile(path)
+		sink, err := control.OpenFile(filepath.Join(dir, "hooks.ndjson"))
 		if err == nil {
 			err = errors.Join(sink.Deliver(ctx, control.Payload{}), sink.(io.Closer).Close())
 		}
-		return errors.Join(err, control.File(path).Deliver(ctx, control.Payload{}))
+		return err
 	}},
 	"instructions": {path: "RULES.md", append: true, use: func(_ context.Context, dir string) error {
 		w, err := instructions.Open(instructions.Chain{Root: dir, Workdir: dir}, false)

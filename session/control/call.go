@@ -2,7 +2,6 @@ package control
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -83,7 +82,7 @@ type Record struct {
 	Warning  string       `json:"warning,omitempty"`
 }
 
-// Answered is an answer to a question for permission.
+// Answered is an answer to an approval request.
 type Answered struct {
 	Approval string           `json:"approval"`
 	Decision session.Decision `json:"decision"`
@@ -117,56 +116,4 @@ type Status struct {
 	Running bool `json:"running"`
 	// Approvals are the approval requests that wait for an answer, oldest first.
 	Approvals []session.Approval `json:"approvals"`
-}
-
-// A Failure is an error as it is recorded, and as it is sent over a socket.
-type Failure struct {
-	Kind    string `json:"kind"`
-	Runtime string `json:"runtime,omitempty"`
-	Text    string `json:"text"`
-	Stderr  string `json:"stderr,omitempty"`
-	Code    int    `json:"code,omitempty"`
-}
-
-func failureOf(err error) *Failure {
-	if err == nil {
-		return nil
-	}
-	f := &Failure{Kind: agent.KindOf(err), Text: err.Error()}
-	if e, ok := errors.AsType[*agent.Error](err); ok {
-		f.Runtime, f.Text = e.Runtime, e.Err.Error()
-	}
-	if e, ok := errors.AsType[*agent.ExitError](err); ok {
-		f.Stderr, f.Code = e.Stderr, e.Code
-	}
-	return f
-}
-
-// because is an error with a text of its own. The cause may be nil.
-type because struct {
-	text  string
-	cause error
-}
-
-func (b *because) Error() string { return b.text }
-func (b *because) Unwrap() error { return b.cause }
-
-// err returns the error that f was made of, as far as callers can tell.
-func (f *Failure) err() error {
-	if f == nil {
-		return nil
-	}
-	text := &because{text: f.Text}
-	if f.Stderr != "" || f.Code != 0 {
-		text.cause = &agent.ExitError{Code: f.Code, Stderr: f.Stderr}
-	}
-	for _, kind := range []error{
-		agent.ErrUsage, agent.ErrNotInstalled, agent.ErrNoneAvailable, agent.ErrAuthentication, agent.ErrQuota,
-		agent.ErrAgent, agent.ErrTimeout, agent.ErrIdleTimeout, agent.ErrCanceled,
-	} {
-		if agent.KindOf(kind) == f.Kind {
-			return &agent.Error{Kind: kind, Runtime: f.Runtime, Err: text}
-		}
-	}
-	return text
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"time"
 
@@ -60,18 +59,6 @@ type Entry struct {
 	version int  // of its file
 	locked  bool // a process that cannot be seen from here holds the lock of the folder
 }
-
-// Errors of entries and handles.
-var (
-	// ErrUnknown: there is no such session.
-	ErrUnknown = errors.New("no such session")
-	// ErrRunning: the session runs.
-	ErrRunning = errors.New("the session is running")
-	// ErrNotRunning: the session has ended.
-	ErrNotRunning = errors.New("the session is not running")
-	// ErrElsewhere: another process holds the session and does not serve it.
-	ErrElsewhere = errors.New("another process holds the session and does not serve it")
-)
 
 // Running reports whether the agent's process is alive: that process, not another
 // one with its PID. The error says that this cannot be told here, because it is

@@ -71,22 +71,6 @@ func (id Identity) Environ(native string) []string {
 	return environ
 }
 
-// over returns id with what is set in other in place of its own.
-func (id Identity) over(other Identity) Identity {
-	for _, field := range []struct {
-		own   *string
-		other string
-	}{
-		{&id.SessionID, other.SessionID}, {&id.Role, other.Role}, {&id.Rig, other.Rig},
-		{&id.Polecat, other.Polecat}, {&id.Actor, other.Actor}, {&id.WorkDir, other.WorkDir},
-	} {
-		if field.other != "" {
-			*field.own = field.other
-		}
-	}
-	return id
-}
-
 // newID returns an ID that, most likely, no other session has.
 func newID() string {
 	var id [idLength / 2]byte

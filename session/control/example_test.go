@@ -2,11 +2,13 @@ package control_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
@@ -127,4 +129,99 @@ func ExampleClient_Answer() {
 		fmt.Println(a.ID, client.Answer(ctx, e, a.ID, session.Accept))
 	}
 	// Output: 1 <nil>
+}
+
+// Accept an approval request by a callback, as a program does that holds the session
+// itself.
+func ExampleManager_approve() {
+	r, store, _, work, remove := example()
+	defer remove()
+	ctx := context.Background()
+	m := &control.Manager{Runner: r, Store: store}
+	defer m.Close(ctx, "done")
+	h, err := m.Start(ctx, control.StartOptions{
+		Settings: control.Settings{Runtime: "talker", WorkDir: work},
+		Session: session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+			fmt.Println("approve", a.ID)
+			return session.Accept
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	turn, err := m.Send(h, control.Message{Text: "ask"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = turn.Wait(ctx)
+	fmt.Println(err)
+	// Output:
+	// approve 1
+	// <nil>
+}
+
+// Interrupt the turn that is running, and bound the time of the next one.
+func ExampleManager_Session() {
+	r, store, _, work, remove := example()
+	defer remove()
+	ctx := context.Background()
+	m := &control.Manager{Runner: r, Store: store}
+	defer m.Close(ctx, "done")
+	h, err := m.Start(ctx, control.StartOptions{Settings: control.Settings{Runtime: "talker", WorkDir: work}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := m.Session(h)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	turn := s.Send(session.Message{Text: "ask"})
+	<-turn.Delivered()
+	if err := s.Interrupt(ctx); err != nil {
+		fmt.Println(err)
+	}
+	_, err = turn.Wait(ctx)
+	fmt.Println(errors.Is(err, agent.ErrCanceled))
+
+	_, err = s.Send(session.Message{Text: "ask", TurnTimeout: 10 * time.Millisecond}).Wait(ctx)
+	fmt.Println(errors.Is(err, agent.ErrTimeout))
+	// Output:
+	// true
+	// true
+}
+
+// Stop a session that another process holds, and resume it later. The errors of a
+// client can be matched.
+func ExampleClient_Stop() {
+	_, store, host, work, remove := example()
+	defer remove()
+	ctx := context.Background()
+	client := &control.Client{Store: store, Host: host}
+	e, err := client.Start(ctx, control.StartOptions{Name: "tour", InitialPrompt: "hello", Settings: control.Settings{Runtime: "talker", WorkDir: work}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := client.Stop(ctx, e, "done"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Send(ctx, e, control.Message{Text: "Are you there?"})
+	fmt.Println(errors.Is(err, control.ErrNotRunning))
+
+	e, err = client.Resume(ctx, e, control.StartOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(e.State)
+	fmt.Println(client.Stop(ctx, e, "done"))
+	// Output:
+	// true
+	// ready
+	// <nil>
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,6 +98,8 @@ func talk() int {
 			fmt.Println("failed " + rest)
 		case "ask":
 			fmt.Println("ask")
+		case "interrupted":
+			fmt.Println("failed by the user")
 		case "hold": // a turn that goes on until a file appears
 			awaitFile(rest)
 			fmt.Println("result")
@@ -122,7 +125,10 @@ func (b *bench) makeFile(name string) {
 }
 
 // talkEngine speaks with talk.
-type talkEngine struct{ input io.WriteCloser }
+type talkEngine struct {
+	input  io.WriteCloser
+	asking atomic.Bool // the turn waits for an answer, so that it can be interrupted
+}
 
 func (e *talkEngine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.input = t.Input
@@ -176,12 +182,20 @@ func createdWord(start engine.Start) string {
 }
 
 func (e *talkEngine) Send(_ context.Context, text string) error {
+	e.asking.Store(text == "ask")
 	_, err := io.WriteString(e.input, text+"\n")
 	return err
 }
 func (e *talkEngine) Steer(context.Context, string) error { return session.ErrUnsupported }
-func (e *talkEngine) Interrupt(context.Context) error     { return nil }
+func (e *talkEngine) Interrupt(context.Context) error {
+	if !e.asking.Swap(false) {
+		return nil
+	}
+	_, err := io.WriteString(e.input, "interrupted\n")
+	return err
+}
 func (e *talkEngine) Answer(_ context.Context, _ string, d session.Decision) error {
+	e.asking.Store(false)
 	_, err := io.WriteString(e.input, "answered "+string(d)+"\n")
 	return err
 }

@@ -371,20 +371,23 @@ func (h *held) status() *Status {
 
 // answer answers an approval request; "" is the only one that is open.
 func (h *held) answer(ctx context.Context, approval string, d session.Decision) error {
+	tooLate := func(text string) error {
+		return &agent.Error{Kind: agent.ErrAgent, Err: &because{text, session.ErrTooLate}}
+	}
 	if approval == "" {
 		switch open := h.s.Approvals(); len(open) {
 		case 0:
-			return &agent.Error{Kind: agent.ErrAgent, Err: errors.New("no question is open")}
+			return tooLate("no approval request is open")
 		case 1:
 			approval = open[0].ID
 		default:
-			return agent.Usagef("%d questions are open; say which one is answered", len(open))
+			return agent.Usagef("%d approval requests are open; give the ID of one", len(open))
 		}
 	}
 	turn := int(h.turn.Load())
 	err := h.s.Answer(ctx, approval, d)
 	if errors.Is(err, session.ErrTooLate) {
-		return &agent.Error{Kind: agent.ErrAgent, Err: errors.New("the question is not open: it was answered, is out of time, or its turn is over")}
+		return tooLate("the approval request is not open: it was answered, has timed out, or its turn has ended")
 	}
 	if err == nil {
 		h.served.record(Record{Turn: turn, Answered: &Answered{approval, d}})

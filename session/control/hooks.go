@@ -212,6 +212,6 @@ func (q *queue) fail(err error) {
 	q.warned = true
 	q.mu.Unlock()
 	if first && q.hooks.warn != nil {
-		q.hooks.warn(fmt.Sprintf("hook %s failed, which is said once: %v", q.sink, err))
+		q.hooks.warn(fmt.Sprintf("hook %s failed (further failures not shown): %v", q.sink, err))
 	}
 }

@@ -44,7 +44,7 @@ func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 	for name, value := range opts.Env {
 		environ = append(environ, name+"="+value)
 	}
-	opts.Identity = IdentityOf(environ, "").over(opts.Identity)
+	opts.Identity = or(opts.Identity, IdentityOf(environ, ""))
 	asked := opts.Identity.SessionID != ""
 	for {
 		if !asked {
@@ -83,11 +83,11 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry,
 	c.Store.settle(&e)
 	switch {
 	case !e.State.Ended() && e.State != session.StateElsewhere:
-		return Entry{}, agent.Usagef("session %s has not ended", e.Label())
+		return Entry{}, usage(ErrRunning, "session %s has not ended", e.Label())
 	case e.State == session.StateElsewhere:
 		return Entry{}, notServed(e)
 	case e.NativeID == "":
-		return Entry{}, agent.Usagef("session %s has ended before its runtime gave it an ID; there is nothing to continue", e.Label())
+		return Entry{}, usage(ErrNotResumable, "session %s has ended before its runtime gave it an ID; there is nothing to continue", e.Label())
 	case e.State == session.StateCrashed:
 		if err := endStale(ctx, e); err != nil {
 			return Entry{}, err

@@ -2,7 +2,6 @@ package control
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // logSize is when a file of the log is full, in bytes.
@@ -286,32 +286,28 @@ func lastRecords(folder string, n int) (*cursor, int64, error) {
 
 // head is what is needed to pass a record on.
 type head struct {
-	Number int64 `json:"number"`
-	Turn   int   `json:"turn"`
+	Number int64
+	Turn   int
 }
 
 // headOf reads the head of a record, which is at its start: the rest can be long. A
 // line that is not a record has the number 0.
-func headOf(line []byte) head {
-	var h head
-	rest, ok := bytes.CutPrefix(line, []byte(`{"number":`))
-	if !ok || len(line) < 2 || line[len(line)-2] != '}' {
+func headOf(line []byte) (h head) {
+	if len(line) < 2 || line[len(line)-2] != '}' {
 		return h
 	}
-	h.Number, rest = number(rest)
-	if rest, ok = bytes.CutPrefix(rest, []byte(`,"turn":`)); ok {
-		turn, _ := number(rest)
-		h.Turn = int(turn)
+	r := jsonline.New(line)
+	for m := r.Object(); m.Next(); {
+		switch string(m.Name()) {
+		case "number":
+			h.Number = r.Int()
+		case "turn":
+			h.Turn = int(r.Int())
+		default:
+			return h
+		}
 	}
 	return h
-}
-
-func number(text []byte) (n int64, rest []byte) {
-	i := 0
-	for ; i < len(text) && text[i] >= '0' && text[i] <= '9' && i < 18; i++ {
-		n = n*10 + int64(text[i]-'0')
-	}
-	return n, text[i:]
 }
 
 func (c *cursor) open() error {

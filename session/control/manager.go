@@ -154,7 +154,7 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts StartOp
 	case err != nil:
 		return nil, err
 	case before.NativeID == "":
-		return nil, agent.Usagef("session %s cannot be resumed: it ended before %s gave it an ID", before.SessionID, before.Runtime)
+		return nil, usage(ErrNotResumable, "session %s cannot be resumed: it ended before %s gave it an ID", before.SessionID, before.Runtime)
 	}
 	p, err := m.plan(ctx, before.options(opts))
 	if err != nil {
@@ -200,7 +200,7 @@ func (m *Manager) giveBack(ctx context.Context, store *Store, before, tried Entr
 func (e Entry) options(opts StartOptions) StartOptions {
 	opts.Settings = opts.Settings.over(e.Settings)
 	was := Identity{Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor}
-	opts.Identity = was.over(opts.Identity)
+	opts.Identity = or(opts.Identity, was)
 	opts.Identity.SessionID, opts.Name = e.SessionID, e.Name
 	return opts
 }

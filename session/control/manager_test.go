@@ -292,7 +292,7 @@ func TestDeliveryIsThatOfTheSession(t *testing.T) {
 	b := newBench(t)
 	h := b.start(control.StartOptions{})
 	for delivery, want := range map[engine.Delivery]string{
-		engine.DeliverRPC: "takes messages by stdin, not by rpc", engine.DeliverTmux: "not by tmux", "pigeon": "no way of delivery",
+		engine.DeliverRPC: "takes messages by stdin, not by rpc", engine.DeliverTmux: "not by tmux", "pigeon": "not by pigeon",
 	} {
 		err := b.SendMessage(t.Context(), h, control.Message{Text: "x", Delivery: delivery})
 		if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {

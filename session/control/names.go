@@ -35,9 +35,9 @@ func checkName(name string) error {
 	case name == "":
 		return nil
 	case !isName(name):
-		return agent.Usagef("%q is no name for a session: it is up to 64 letters, digits, dots, dashes and underscores", name)
+		return agent.Usagef("%q is not a name for a session: a name is up to 64 letters, digits, dots, dashes and underscores", name)
 	case beginsID(name):
-		return agent.Usagef("%q is no name for a session: up to %d digits and letters a to f alone can be the ID of one", name, idLength)
+		return agent.Usagef("%q is not a name for a session: up to %d digits and letters a to f alone can be the ID of one", name, idLength)
 	}
 	return nil
 }
@@ -51,14 +51,14 @@ func checkFree(list []Entry, e Entry) error {
 			continue
 		}
 		if !other.State.Ended() {
-			return agent.Usagef("there is a session %q already", e.Name)
+			return usage(ErrNameTaken, "there is a session %q already", e.Name)
 		}
 		if other.State == session.StateCrashed && other.NativeID != "" {
 			label := e.Name
 			if later {
 				label = other.SessionID
 			}
-			return agent.Usagef("session %q has crashed: \"session resume %s\" continues it, \"session stop %s\" marks it as stopped", e.Name, label, label)
+			return usage(ErrNameTaken, "session %q has crashed: \"session resume %s\" continues it, \"session stop %s\" marks it as stopped", e.Name, label, label)
 		}
 		later = true
 	}

@@ -122,11 +122,11 @@ func (p *plan) setMode(mode session.Mode) error {
 	case mode == session.ModeTmux && p.runner.OpenTerminal == nil && engine.RegisteredTerminals() == nil:
 		return agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
 	case mode == session.ModeTmux && p.runtime.Terminal == nil:
-		return agent.Usagef("%s cannot be held in a terminal; nothing was started", p.runtime.Name)
+		return unsupported("%s cannot be held in a terminal; nothing was started", p.runtime.Name)
 	case mode == session.ModeTmux:
 		p.delivery = engine.DeliverTmux
 	case held == nil:
-		return agent.Usagef("%s cannot hold a session; nothing was started", p.runtime.Name)
+		return unsupported("%s cannot hold a session; nothing was started", p.runtime.Name)
 	default:
 		p.delivery = held.Delivers()
 	}
@@ -143,7 +143,7 @@ func (p *plan) setAccount(dir string, environ []string) (string, error) {
 		return "", nil
 	}
 	if p.runtime.Session == nil || p.runtime.Home.Env == "" {
-		return "", agent.Usagef("%s cannot be given the folder of an account; nothing was started", p.runtime.Name)
+		return "", unsupported("%s cannot be given the folder of an account; nothing was started", p.runtime.Name)
 	}
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -165,10 +165,10 @@ func (p *plan) identify(opts StartOptions, environ []string) (Identity, error) {
 	for name, value := range opts.Env {
 		asked = append(asked, name+"="+value)
 	}
-	own := IdentityOf(asked, "").over(opts.Identity)
+	own := or(opts.Identity, IdentityOf(asked, ""))
 	own.WorkDir = cmp.Or(opts.WorkDir, own.WorkDir)
 	p.inherited = own.SessionID == ""
-	id := IdentityOf(environ, p.native).over(own)
+	id := or(own, IdentityOf(environ, p.native))
 	if id.SessionID == "" {
 		id.SessionID = newID()
 	}
@@ -188,7 +188,7 @@ func (p *plan) setEnv(env map[string]string) error {
 	list := slices.Clone(p.request.Env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return agent.Usagef("%q is no name of a variable", name)
+			return agent.Usagef("%q is not the name of a variable", name)
 		}
 		list = append(list, name+"="+env[name])
 	}
@@ -230,21 +230,8 @@ func (p *plan) claim(ctx context.Context, store *Store, claimed string) error {
 
 // check refuses a message that the session cannot take.
 func (p *plan) check(m Message) error {
-	if err := p.checkDelivery(m.Delivery); err != nil {
-		return err
+	if m.Delivery != "" && m.Delivery != p.delivery {
+		return agent.Usagef("the session takes messages by %s, not by %s; the message was not sent", p.delivery, m.Delivery)
 	}
 	return checkText(m.Text, p.runtime)
-}
-
-func (p *plan) checkDelivery(d engine.Delivery) error {
-	if d == "" {
-		return nil
-	}
-	if _, err := engine.ParseDelivery(string(d)); err != nil {
-		return err
-	}
-	if d != p.delivery {
-		return agent.Usagef("the session takes messages by %s, not by %s; the message was not sent", p.delivery, d)
-	}
-	return nil
 }

@@ -83,7 +83,7 @@ func TestClient(t *testing.T) {
 	if err := c.Watch(ctx, e, 0, true, session.StateReady, control.Watcher{}); err != nil {
 		t.Error(err)
 	}
-	if err := c.Answer(ctx, e, "", session.Accept); err == nil || !strings.Contains(err.Error(), "no question is open") {
+	if err := c.Answer(ctx, e, "", session.Accept); err == nil || !strings.Contains(err.Error(), "no approval request is open") {
 		t.Error(err)
 	}
 	if interrupted, err := c.Interrupt(ctx, e, time.Second); interrupted || err != nil {

@@ -93,11 +93,16 @@ func (s *Settings) request() agent.Request {
 // workspace can have changed since.
 func (s Settings) over(base Settings) Settings {
 	base.TrustWorkspace = false
-	fields, below := reflect.ValueOf(&s).Elem(), reflect.ValueOf(base)
+	return or(s, base)
+}
+
+// or returns a, with the fields of b where a sets none.
+func or[T Settings | Identity](a, b T) T {
+	fields, others := reflect.ValueOf(&a).Elem(), reflect.ValueOf(b)
 	for i := range fields.NumField() {
 		if f := fields.Field(i); f.IsZero() {
-			f.Set(below.Field(i))
+			f.Set(others.Field(i))
 		}
 	}
-	return s
+	return a
 }

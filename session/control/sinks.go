@@ -17,22 +17,14 @@ import (
 // A SinkSpec describes a sink, as preferences and flags do. Exactly one field is
 // set.
 type SinkSpec struct {
-	// File is the absolute path of a file, for [File].
+	// File is the absolute path of a file, for [OpenFile].
 	File string `json:"file,omitempty"`
 	// Command is a program and its arguments, for [Command].
 	Command []string `json:"command,omitempty"`
 }
 
-// Sink returns the sink. A command has the environment environ.
-func (s SinkSpec) Sink(environ []string) Sink {
-	if s.File != "" {
-		return File(s.File)
-	}
-	return Command{Argv: s.Command, Environ: environ}
-}
-
-// Open returns the sink like Sink, or why it cannot be told anything: the file is
-// opened at once, see [OpenFile], and the program is found at once.
+// Open returns the sink. The file is opened and the program is found at once; a command
+// has the environment environ.
 func (s SinkSpec) Open(environ []string) (Sink, error) {
 	if s.File != "" {
 		sink, err := OpenFile(s.File)
@@ -55,7 +47,7 @@ func (s SinkSpec) Check() error {
 	case (s.File == "") == (len(s.Command) == 0):
 		return errors.New(`a hook has either "file" or "command"`)
 	case s.File != "" && !filepath.IsAbs(s.File):
-		return fmt.Errorf("file %q is no absolute path", s.File)
+		return fmt.Errorf("file %q is not an absolute path", s.File)
 	case len(s.Command) > 0 && s.Command[0] == "":
 		return errors.New("the command names no program")
 	case len(s.Command) > 0 && strings.ContainsRune(s.Command[0], '/') && !filepath.IsAbs(s.Command[0]):

@@ -207,7 +207,7 @@ func (s *Store) Find(label string) (Entry, error) {
 	case len(begins) > 1:
 		return Entry{}, agent.Usagef("%d sessions begin with %q; write more of the ID", len(begins), label)
 	}
-	return Entry{}, agent.Usagef("%w", &because{fmt.Sprintf("there is no session %q; \"session list --all\" shows which there are", label), ErrUnknown})
+	return Entry{}, usage(ErrUnknown, "there is no session %q; \"session list --all\" lists all sessions", label)
 }
 
 // Save writes an entry, in place of the one with its ID.

@@ -59,7 +59,7 @@ DECISION is one of:
   cancel              do not; the turn ends`,
 		UsageText: cmdline.UsageText(`# yes, to the only question
 bus-agent session approve review accept`,
-			"the agent has the answer", "the question is not open any more, or the session has ended"),
+			"the agent has the answer", "the approval request is not open any more, or the session has ended"),
 		BashComplete: cmdline.Completes(sessionWords(prog, control.Entry.Served, decisions()...)),
 		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
 			question, word := "", call.Args[1]
