@@ -27,13 +27,17 @@ func TestSessionsOneByOne(t *testing.T) {
 	atOnce(t)
 	box := newSandbox(t)
 	install(t, box)
+	events, err := control.OpenFile(box.path("events"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	m := &control.Manager{
 		Runner: &runner.Runner{
 			Environ: []string{"PATH=" + box.path("bin"), "HOME=" + box.path("home"), "TMPDIR=" + box.path("tmp")},
 			Warn:    func(line string) { t.Error("warning:", line) },
 		},
 		Store: control.NewStore(box.path("state")),
-		Hooks: control.NewHooks(func(line string) { t.Error(line) }, control.File(box.path("events"))),
+		Hooks: control.NewHooks(func(line string) { t.Error(line) }, events),
 	}
 	count := size(2_000, 5)
 	if err := brief(t, m, box.path("work"), "first"); err != nil { // makes what the process keeps
