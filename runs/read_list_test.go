@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/internal/testuser"
 )
 
 // The records of another implementation of the protocol.
@@ -344,7 +346,7 @@ func TestListOfNothing(t *testing.T) {
 
 func TestAFolderThatCannotBeReadIsAProblem(t *testing.T) {
 	t.Parallel()
-	if !asOrdinaryUser(t) {
+	if !testuser.Ordinary(t) {
 		return
 	}
 	store := &Records{Root: t.TempDir()}

@@ -3,49 +3,14 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/busdk/bus-agent/internal/testuser"
 )
-
-// ordinaryUser is a user without rights, by number.
-const ordinaryUser = 65534
-
-// asOrdinaryUser reports whether the test can run in this process. The superuser may
-// read everything, so it runs the test again in a process of a user who may not.
-func asOrdinaryUser(t *testing.T) bool {
-	t.Helper()
-	if os.Getuid() != 0 {
-		return true
-	}
-	dir, err := os.MkdirTemp("", "ordinary-") // one of the test's own is closed to others
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(dir, "test")
-	if out, err := exec.Command("cp", self, program).CombinedOutput(); err != nil { // see ETXTBSY
-		t.Fatalf("%v: %s", err, out)
-	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, ordinaryUser, ordinaryUser)); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
-	c.Dir, c.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + raceOptions}
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	return false
-}
 
 const repository = "mkdir -p .git/hooks .git/objects .git/refs && echo ref: refs/heads/main >.git/HEAD && "
 
@@ -53,7 +18,7 @@ const repository = "mkdir -p .git/hooks .git/objects .git/refs && echo ref: refs
 // them, and are named where something is left out or refused for that reason.
 func TestUnreadableFolders(t *testing.T) {
 	t.Parallel()
-	if !asOrdinaryUser(t) {
+	if !testuser.Ordinary(t, "PATH="+os.Getenv("PATH")) {
 		return
 	}
 	for name, test := range map[string]struct {

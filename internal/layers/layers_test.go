@@ -19,7 +19,7 @@ const module = "github.com/busdk/bus-agent"
 // rows lists the packages bottom up. A package may import packages of earlier
 // rows only.
 var rows = []struct{ packages []string }{
-	{packages: []string{"jsonline"}},
+	{packages: []string{"jsonline", "internal/testuser"}},
 	{packages: []string{"agent"}},
 	{packages: []string{"render", "internal/capture", "internal/process", "internal/statefile", "internal/tree"}},
 	{packages: []string{"formatters", "instructions", "internal/gitenv"}},
