@@ -13,29 +13,28 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// What an agent has left, or a repository holds, cannot keep a run: all that is done
-// before the start of the agent has one budget, and all that is done after its end
-// has another.
+// Stale files and the content of a repository cannot hold up a run: everything before
+// the start of the agent has one budget, and everything after its end another.
 const (
 	beforeLimit = 30 * time.Second
 	afterLimit  = 5 * time.Second
-	// stopLimit counts from when the caller wants the end.
+	// stopLimit counts from the end of the caller's context.
 	stopLimit = time.Second
-	// recordShare is the part of both, one in so many, that is left for the end of
-	// the record, which comes last.
+	// One part in recordShare of both is kept for the end of the record, which comes
+	// last.
 	recordShare = 4
 )
 
-// before returns the context of what is done before the start.
+// before returns the context of everything before the start.
 func (p *prepared) before(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, beforeLimit, errSlowStart)
 	ctx, p.budgets[0] = tree.With(ctx, tree.Default)
 	return ctx, cancel
 }
 
-// after returns the context of all that is done after the end of the agent: to
-// complete its result, to keep its session, to remove what was made for it, and then
-// to end its record. It begins with the first call and ends with endAfter.
+// after returns the context of everything after the end of the agent: completing its
+// result, keeping its session, removing its folders, and then ending its record. It
+// begins with the first call and ends with endAfter.
 func (p *prepared) after(parent context.Context) context.Context {
 	if p.afterwards == nil {
 		all, end := lasting(parent, afterLimit, stopLimit)
@@ -62,12 +61,12 @@ func lasting(parent context.Context, limit, stop time.Duration) (context.Context
 }
 
 // errSlowStart is why a run is not started.
-var errSlowStart = fmt.Errorf("what the repository holds could not be checked and set up within %v: %w", beforeLimit, context.DeadlineExceeded)
+var errSlowStart = fmt.Errorf("checking the repository took longer than %v: %w", beforeLimit, context.DeadlineExceeded)
 
-// errSlowEnd is why what is done after the end of the agent is cut short.
-var errSlowEnd = errors.New("what follows the end of the agent took too long")
+// errSlowEnd is why the work after the end of the agent is cut short.
+var errSlowEnd = errors.New("cleaning up after the agent took too long")
 
-// reportLeft names what stays because it is over the budget.
+// reportLeft names what is over the budget and stays.
 func (p *prepared) reportLeft() {
 	var left []string
 	for _, b := range p.budgets {
@@ -80,8 +79,8 @@ func (p *prepared) reportLeft() {
 	}
 }
 
-// removeTempDir removes dir with everything in it, also where a tool left
-// directories that cannot be written.
+// removeTempDir removes dir with everything in it, including directories that cannot
+// be written.
 func removeTempDir(b *tree.Budget, dir string) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -91,7 +90,7 @@ func removeTempDir(b *tree.Budget, dir string) error {
 	return tree.Remove(b, parent, filepath.Base(dir), process.ClaimName)
 }
 
-// finish ends what after has begun.
+// finish ends the context of after.
 func (p *prepared) finish() {
 	if p.afterwards != nil {
 		p.endAfter()

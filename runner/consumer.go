@@ -8,15 +8,15 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// A consumer takes what an agent says: a writer or a function of the caller or of
-// the recorder. It is called by one goroutine at a time, and never again once it
-// has failed, panicked or ended its goroutine. The zero value has not failed.
+// A consumer is a writer or function of the caller or the recorder that receives the
+// agent's output. It is called by one goroutine at a time, and not again after it
+// failed, panicked or ended its goroutine. The zero value has not failed.
 type consumer struct {
 	mu  sync.Mutex
 	err error
 }
 
-// call calls take, or returns why the consumer is not called any more.
+// call calls take, or returns the error of an earlier call.
 func (c *consumer) call(take func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,8 +45,7 @@ func (w *writer) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// guardWriters puts a [writer] in the place of each writer, the same one where two
-// are the same.
+// guardWriters replaces each writer by a [writer], equal ones by the same.
 func guardWriters(list ...*io.Writer) {
 	var made []*writer
 next:
@@ -74,13 +73,13 @@ func guardFunc[T any](f func(T) error) func(T) error {
 	return func(v T) error { return c.call(func() error { return f(v) }) }
 }
 
-// guardOutput makes consumers of what the caller gave.
+// guardOutput makes consumers of the caller's writers and functions.
 func guardOutput(o *agent.Output) {
 	guardWriters(&o.Stdout, &o.Stderr, &o.Text)
 	o.Events = guardFunc(o.Events)
 }
 
-// guardRecording makes consumers of what a recording has.
+// guardRecording makes consumers of the recorder's writers and functions.
 func guardRecording(r *agent.Recording) {
 	guardWriters(&r.Stdout, &r.Stderr)
 	r.Events, r.Message = guardFunc(r.Events), guardFunc(r.Message)

@@ -13,21 +13,18 @@ import (
 // A Detected is a registered runtime and whether it can be used here.
 type Detected struct {
 	Runtime registry.Runtime
-	// Path is the absolute path of its executable; empty when none was found.
-	Path string
-	// Disabled says that the user's enable or disable list leaves it out.
+	Path    string // absolute path of the executable; "" if there is none
+	// Disabled reports that the enable or disable list excludes it.
 	Disabled bool
-	// Problem says why an executable that exists was refused.
-	Problem error
+	Problem  error // why an executable that exists was refused
 }
 
 // Available reports whether the runtime may be selected automatically.
 func (d Detected) Available() bool { return d.Path != "" && !d.Disabled }
 
 // Detect returns every registered runtime in the order of automatic selection,
-// whether available or not: the first available one is what a call that names
-// none gets. It starts no process. An unknown name in a list is an
-// agent.ErrUsage error.
+// available or not: a call that names no runtime gets the first available one. It
+// starts no process. An unknown name in a list is an agent.ErrUsage error.
 func (r *Runner) Detect(ctx context.Context) ([]Detected, error) {
 	return r.detect(r.lookup(ctx, r.warn))
 }
@@ -57,8 +54,8 @@ func rank(order []string, id string) int {
 	return len(order)
 }
 
-// find returns the path of the runtime's executable. An error means that one
-// exists but is refused.
+// find returns the path of the runtime's executable, "" if there is none. The error
+// says why an executable that exists is refused.
 func find(rt registry.Runtime, l *lookup) (string, error) {
 	path, _ := agent.LookupEnv(l.environ, "PATH")
 	var problem error
@@ -79,8 +76,7 @@ type Lists struct {
 	Order, Enable, Disable Setting[[]string]
 }
 
-// disabled reports whether the lists leave the runtime out; disable beats
-// enable.
+// disabled reports whether the lists exclude the runtime; disable wins over enable.
 func (l Lists) disabled(id string) bool {
 	if slices.Contains(l.Disable.Value, id) {
 		return true

@@ -11,7 +11,7 @@ import (
 )
 
 // mergeEnv returns environ with changes applied: "NAME=value" sets, "NAME"
-// removes. Names stay where they first stood and occur once.
+// removes. Each name occurs once, at its first position.
 func mergeEnv(environ, changes []string) []string {
 	if len(changes) == 0 {
 		return environ
@@ -43,8 +43,8 @@ func mergeEnv(environ, changes []string) []string {
 	return merged
 }
 
-// makeTempDir makes a private folder in the first of [TempDirs] that can be used.
-// It is this process's until the claim is released.
+// makeTempDir makes a private folder in the first of [TempDirs] that can be used. It
+// belongs to this process until the claim is released.
 func makeTempDir(environ []string) (dir string, claim *process.Claim, err error) {
 	for _, base := range TempDirs(environ) {
 		if dir, claim, err = process.MakeTempDir(base); err == nil {
@@ -54,9 +54,9 @@ func makeTempDir(environ []string) (dir string, claim *process.Claim, err error)
 	return "", nil, err
 }
 
-// TempDirs returns the directories in which a run tries to make the folder for its
-// temporary files: the temporary directory of the agent's environment, that of
-// this process, and that of the system.
+// TempDirs returns the directories in which a run makes the folder for its temporary
+// files, the first that works: those of the agent's environment, of this process, and
+// of the system.
 func TempDirs(environ []string) (dirs []string) {
 	base, _ := agent.LookupEnv(environ, "TMPDIR")
 	for _, base := range []string{base, os.TempDir(), "/tmp"} {

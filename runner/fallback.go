@@ -7,13 +7,13 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// NoFallback, alone in a list of runtimes to fall back to, stands for none.
+// NoFallback, alone in a fallback list, means that there is no fallback.
 const NoFallback = "none"
 
-// Fallback returns the tokens of the runtimes that package fallback tries after
-// the one of a run, in order, and where the list came from. list is that of the
-// call; nil asks the sources. An unknown runtime, or one that is listed twice, is an
-// agent.ErrUsage error.
+// Fallback returns the tokens of the runtimes that package fallback tries after the
+// first, in order, and the source of the list. The argument is the list of the call;
+// nil means the first source that is set. An unknown runtime, or one listed twice, is
+// an agent.ErrUsage error.
 func (r *Runner) Fallback(ctx context.Context, list []string) (Setting[[]string], error) {
 	source := SourceCall
 	if list == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// checkFolders looks through the workdir, the repository and the added directories
-// once, for what git would run and for what the CLI reads by itself.
+// checkFolders searches the workdir, the repository and the added directories once,
+// for programs that git would run and for files that the CLI reads by itself.
 func (p *prepared) checkFolders(ctx context.Context, rt registry.Runtime) error {
 	var reads []instructions.Read
 	if rt.Reads != nil {
@@ -39,12 +39,12 @@ func (p *prepared) checkFolders(ctx context.Context, rt registry.Runtime) error 
 		if partial {
 			what = "git configuration (git's hooks and file system monitor are off) and " + what
 		}
-		p.warn(fmt.Sprintf("more than %d files and folders: not looked through for %s: %s; start in a smaller workdir to have all looked through", p.entries, what, first(left)))
+		p.warn(fmt.Sprintf("more than %d files and folders: not searched for %s: %s; start in a smaller workdir to have all searched", p.entries, what, first(left)))
 	}
 	return nil
 }
 
-// first names the first of some folders, and how many more there are.
+// first lists the first few folders and the number of the others.
 func first(folders []string) string {
 	const most = 3
 	if more := len(folders) - most; more > 0 {
@@ -53,15 +53,15 @@ func first(folders []string) string {
 	return strings.Join(folders, ", ")
 }
 
-// checkReads refuses files that the CLI reads by itself, in the workdir and in the
-// added directories, where they lead out of the repository or could hold it up.
+// checkReads refuses files in the workdir and the added directories that the CLI reads
+// by itself and that lead out of the repository or could block it.
 func (p *prepared) checkReads(ctx context.Context, reads []instructions.Read) error {
 	complete, err := p.chain.CheckReads(ctx, reads, p.req.TrustWorkspace)
 	if err != nil {
 		return err
 	}
 	p.chain.Unchecked = !complete
-	// Those AGENTS.md that only Discover has checked in the workdir.
+	// Discover has checked AGENTS.md in the workdir alone.
 	reads = slices.Clone(reads)
 	for i := range reads {
 		if reads[i].Name == instructions.FileName {

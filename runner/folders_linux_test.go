@@ -64,7 +64,7 @@ func TestEachFolderIsListedOnce(t *testing.T) {
 	}
 }
 
-// A repository beyond the limit is not refused; what was not looked through is named.
+// A repository beyond the limit is not refused; what was not searched is named.
 func TestFoldersBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
@@ -79,7 +79,7 @@ func TestFoldersBeyondTheLimit(t *testing.T) {
 	}
 	b.SetSurveyEntries(25)
 	plan, err := b.DryRun(t.Context(), b.request("say ok:"))
-	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0], "not looked through") || !strings.Contains(plan.Warnings[0], b.dir+"/") {
+	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0], "not searched for") || !strings.Contains(plan.Warnings[0], b.dir+"/") {
 		t.Errorf("beyond it: %q, %v", plan.Warnings, err)
 	}
 }

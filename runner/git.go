@@ -8,10 +8,9 @@ import (
 	"github.com/busdk/bus-agent/internal/gitenv"
 )
 
-// settleGit finds what the git configuration of the repositories in these folders
-// would run, which CLIs do by calling git before the agent's first tool call, and how
-// the environment keeps it from running. It reports whether there are more folders than
-// were searched.
+// settleGit finds the programs that the git configuration of the repositories in these
+// folders would run when a CLI calls git, and the variables that keep them from
+// running. It reports whether it left folders out.
 func (p *prepared) settleGit(ctx context.Context, below []string) (partial bool, err error) {
 	if p.req.TrustWorkspace {
 		return false, nil
@@ -52,8 +51,8 @@ func (p *prepared) gitFolders() (below []string) {
 	return below
 }
 
-// isHomeOrRoot reports whether dir is the user's home or the root of the file
-// system, which are not repositories although they hold many.
+// isHomeOrRoot reports whether dir is the user's home or the root of the file system,
+// which are not searched for repositories.
 func isHomeOrRoot(dir string, environ []string) bool {
 	home, _ := agent.LookupEnv(environ, "HOME")
 	return sameFile(dir, "/") || sameFile(dir, home)

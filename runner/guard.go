@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// panics carries a panic of the caller's code from the goroutines that read the
-// agent's output to the caller's own, where it can be recovered and where what
-// was arranged for the run is taken back first.
+// panics carries a panic of the caller's code from the goroutines that read the agent's
+// output to the goroutine of the caller, which can recover it after the run is cleaned
+// up.
 type panics struct {
 	stop context.CancelCauseFunc
 
@@ -16,9 +16,8 @@ type panics struct {
 	err   error // a goroutine was ended
 }
 
-// guard calls f, which calls code of the caller. When that panics the agent is
-// stopped and guard returns errCallback; when it ends the goroutine, as a failing
-// test does, the agent is stopped too.
+// guard calls f, which calls code of the caller. If that panics, or ends the goroutine
+// as a failing test does, guard stops the agent and returns errCallback.
 func (p *panics) guard(f func() error) (err error) {
 	returned := false
 	defer func() {

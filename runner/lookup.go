@@ -9,9 +9,8 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// A Setting is a value and the name of the source it came from: "call", a
-// variable, a preference key, "built-in" for the default of bus-agent; "" when
-// it is not set at all.
+// A Setting is a value and the name of its source: "call", a variable, a preference
+// key, or "built-in" for the default of bus-agent; "" if it is not set.
 type Setting[T any] struct {
 	Value  T
 	Source string
@@ -24,8 +23,8 @@ const (
 	SourceFirstAvailable = "first available"
 )
 
-// lookup reads sources for one operation. An unreadable preferences file is
-// warned of once and then counts as empty.
+// lookup reads sources for one operation. After one warning, an unreadable preferences
+// file counts as empty.
 type lookup struct {
 	ctx     context.Context
 	environ []string
@@ -46,13 +45,13 @@ func (r *Runner) lookup(ctx context.Context, warn func(string)) *lookup {
 	return l
 }
 
-// unreadable goes on as if there were no preferences.
+// unreadable warns and ignores the preferences from then on.
 func (l *lookup) unreadable(err error) {
 	l.prefs = nil
 	l.warn(fmt.Sprintf("preferences cannot be read; ignoring them: %v", err))
 }
 
-// env returns the value of a variable; an empty one is not set.
+// env returns the value of a variable; an empty one counts as not set.
 func (l *lookup) env(s Source) (string, bool) {
 	value, _ := agent.LookupEnv(l.environ, s.Env)
 	return value, s.Env != "" && value != ""
@@ -129,8 +128,8 @@ func splitList(text string) []string {
 	return values
 }
 
-// parsed settles one setting: the call's value, then the sources, then the
-// built-in default.
+// parsed returns one setting: the call's value, or the first source's, or the built-in
+// default.
 func parsed[T ~string](call T, sources []Source, l *lookup, runtimeID, model string, builtIn T, parse func(string) (T, error)) (Setting[T], error) {
 	value, source := string(call), SourceCall
 	if call == "" {

@@ -53,8 +53,7 @@ func NewMasker(environ []string) *Masker {
 	})}
 }
 
-// minSecret is the length from which a value is long enough to be a secret and
-// not to occur by accident.
+// minSecret is the length of the shortest secret; shorter values occur by accident.
 const minSecret = 8
 
 func isSecretName(name string) bool {

@@ -22,7 +22,7 @@ const (
 )
 
 // decode appends the meanings of the escape that begins at i, with a backslash or a
-// percent sign. Open says that more text could give it another.
+// percent sign. Open reports that more text could add one.
 func decode(all []meaning, text string, i int) (_ []meaning, open bool) {
 	if text[i] == '%' {
 		b, state := hexadecimal(text, i+1, 2)
@@ -104,7 +104,7 @@ func unicodeEscape(text string, i int) (r rune, next int, state completeness) {
 	return rune(n), i + 5, state
 }
 
-// completeness says whether something is in a text.
+// completeness reports whether a form is in a text.
 type completeness int
 
 const (

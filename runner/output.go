@@ -15,29 +15,29 @@ import (
 	"github.com/busdk/bus-agent/internal/capture"
 )
 
-// maxReason bounds what an error quotes of the agent, in bytes.
+// maxReason bounds the agent's text in an error, in bytes.
 const maxReason = 4 << 10
 
-// output is where everything an agent says goes: raw bytes to the caller's
-// writers and the captures, lines through the decoder to the caller's events
-// and text, and from the events what the verdict needs.
+// output receives everything an agent writes: it passes raw bytes to the caller's
+// writers and the captures, and lines through the decoder to the caller's events and
+// text, and keeps from the events what the verdict needs.
 //
-// Standard output and standard error arrive on one goroutine each. All that
-// events touch belongs to the former until the process has ended.
+// Standard output and standard error arrive on one goroutine each. Everything that
+// events change belongs to the former until the process has ended.
 type output struct {
 	to        *agent.Output
 	recording *agent.Recording
 	stop      context.CancelCauseFunc
 	secrets   *Masker
 	panics    panics
-	lines     consumer // the way of standard output through the decoder
+	lines     consumer // standard output on its way through the decoder
 	formatter agent.Formatter
 	raw       bool // text is the agent's lines as they are
 	stream    *formatters.Stream
 	stdout    capture.Buffer
 	stderr    capture.Buffer
 	errorTail capture.Buffer // of standard error, for the error
-	text      *[]byte        // gathered from the events of what has arrived; nil: nothing
+	text      *[]byte        // gathered from the events; nil: nothing
 
 	fresh     bool // the session began with this run
 	sessionID string
@@ -45,16 +45,16 @@ type output struct {
 	usage     *agent.Usage
 	answer    capture.Answer
 	last      *agent.Event // last result
-	reported  bool         // nothing of another turn came after it
+	reported  bool         // and no other turn began after it
 	failed    agent.Failure
-	problem   string // what the agent last said was wrong
+	problem   string // the last one that the agent reported
 	repeated  bool
 
 	// Read by the watch.
-	progress atomic.Int64  // when the agent last got on, on clock
-	arrived  atomic.Int64  // when anything last arrived
-	busy     atomic.Bool   // what arrived is being passed on
-	done     atomic.Bool   // a result was reported and nothing is open
+	progress atomic.Int64  // time of the last progress, on clock
+	arrived  atomic.Int64  // time of the last output
+	busy     atomic.Bool   // output is being passed on
+	done     atomic.Bool   // a result was reported and no task is open
 	open     int           // background tasks
 	wake     chan struct{} // done may have become true
 	clock    time.Time
@@ -141,9 +141,8 @@ func pass(b []byte, to ...io.Writer) error {
 	return nil
 }
 
-// consuming notes that something arrived and stops the clocks of the watch
-// until the returned function is called: an agent that waits for a slow consumer
-// is not silent.
+// consuming records that output arrived and stops the clocks of the watch until the
+// returned function is called: an agent that waits for a slow consumer is not silent.
 func (o *output) consuming() (end func()) {
 	begun := int64(time.Since(o.clock))
 	progress := o.progress.Load()
@@ -161,19 +160,17 @@ func (o *output) consuming() (end func()) {
 	}
 }
 
-// close delivers the last, unfinished line, unless what came before could not be
-// delivered.
+// close delivers the last, unfinished line, unless an earlier one failed.
 func (o *output) close() error {
 	return o.panics.guard(func() error {
 		return o.lines.call(func() error { return cmp.Or(o.stream.Close(), o.flush()) })
 	})
 }
 
-// flushSize is how much text is gathered before it is passed on while there are
-// more events of what has arrived.
+// flushSize is how much text is gathered from several events before it is passed on.
 const flushSize = 64 << 10
 
-// texts are buffers for it, which a run does not hold while its agent is silent.
+// texts holds the buffers, so that a run needs none while its agent is silent.
 var texts = sync.Pool{New: func() any { return new([]byte) }}
 
 // flush passes on the text that was gathered.
@@ -194,10 +191,10 @@ func (o *output) flush() error {
 	return err
 }
 
-// keptSize is the largest buffer that is kept for what comes next.
+// keptSize is the largest buffer that is kept for reuse.
 const keptSize = 2 << 20
 
-// event takes one event on its way to the caller.
+// event passes one event to the recorder, the text and the caller.
 func (o *output) event(e *agent.Event) error {
 	o.note(e)
 	if o.recording.Events != nil {
@@ -222,7 +219,7 @@ func (o *output) event(e *agent.Event) error {
 	return nil
 }
 
-// note keeps what the result and the verdict need of e.
+// note keeps what the result and the verdict need from e.
 func (o *output) note(e *agent.Event) {
 	if e.Kind != agent.KindHeartbeat && e.Kind != agent.KindRetry {
 		o.progress.Store(int64(time.Since(o.clock)))
@@ -230,8 +227,8 @@ func (o *output) note(e *agent.Event) {
 	main := e.Subagent == ""
 	switch e.Kind {
 	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindToolResult, agent.KindFileChange, agent.KindPlan:
-		// The agent is at work, so what went wrong before did not end it. One that
-		// it started in the background can go on after its own last result.
+		// The agent works, so an earlier problem did not end it. A subagent in the
+		// background can continue after the agent's last result.
 		o.reported = o.reported && !main
 		o.done.Store(false)
 		o.problem, o.failed = "", ""
@@ -260,7 +257,7 @@ func (o *output) note(e *agent.Event) {
 	case agent.KindUsage:
 		if e.Usage != nil {
 			if o.fresh {
-				// All of the session so far is this run.
+				// This run is the whole session so far.
 				e.Usage.Cumulative = false
 			}
 			o.usage = e.Clone().Usage
@@ -288,7 +285,7 @@ func (o *output) finished() {
 	}
 }
 
-// result returns what the events told. It is called after close.
+// result returns the result that the events reported. It is called after close.
 func (o *output) result() agent.Result {
 	text, truncated := o.answer.Text(o.last)
 	return agent.Result{
@@ -321,7 +318,7 @@ func (o *output) failure() agent.Failure {
 	return o.failed
 }
 
-// reason returns what the agent said of its failure.
+// reason returns the agent's own reason for its failure.
 func (o *output) reason() string {
 	if o.last != nil && o.last.Failed && o.last.Text != "" {
 		return o.quote(o.last.Text)
@@ -332,7 +329,7 @@ func (o *output) reason() string {
 	return ""
 }
 
-// quote returns the beginning of text as it may stand in an error.
+// quote returns the beginning of text for use in an error.
 func (o *output) quote(text string) string {
 	text = o.secrets.Text(text)
 	if len(text) > maxReason {
@@ -341,7 +338,7 @@ func (o *output) quote(text string) string {
 	return strings.Clone(formatters.SanitizeString(text))
 }
 
-// tail returns the last lines of a standard error that say something.
+// tail returns the last lines of standard error that are not quiet.
 func tail(stderr *capture.Buffer, hide *Masker, quiet func([]byte) bool) string {
 	c := stderr.Captured()
 	text := c.Head

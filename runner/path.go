@@ -15,21 +15,20 @@ import (
 	"github.com/busdk/bus-agent/internal/process"
 )
 
-// errInRepository: what PATH leads to is decided by the repository.
+// errInRepository means that the repository decides what PATH leads to.
 var errInRepository = errors.New("inside the repository")
 
-// noPath replaces a PATH without a usable entry: with an empty one, or none,
-// programs look in the current directory.
+// noPath replaces a PATH without a usable entry: without PATH, programs search the
+// current directory.
 const noPath = "/usr/bin:/bin"
 
-// A pathRule says what may be executed by its name in PATH, both by bus-agent and
-// by the agent.
+// A pathRule decides which programs in PATH bus-agent and the agent may run by name.
 type pathRule struct {
 	untrusted []string // folders whose content must not decide what runs
 }
 
-// newPathRule returns the rule for runs in workdir. The user's home and the root
-// of the file system are not repositories, also where a run starts there.
+// newPathRule returns the rule for runs in workdir. The user's home and the root of
+// the file system do not count as repositories.
 func newPathRule(workdir string, environ []string, trusted bool) pathRule {
 	var rule pathRule
 	if trusted {
@@ -47,11 +46,11 @@ func newPathRule(workdir string, environ []string, trusted bool) pathRule {
 	return rule
 }
 
-// CheckInput reports why a file of the repository around workdir must not be read
-// as input, such as a prompt that the caller names: it leads out of the repository,
-// for example to the environment of this process, or it is not a regular file. A
-// name outside the repository, /dev/fd/63 included, and one that does not exist are
-// accepted. Neither argument need be cleaned; both are absolute.
+// CheckInput returns an agent.ErrUsage error for an input file, such as a prompt, that
+// is in the repository around workdir but leads out of it, for example to the
+// environment of this process, or is not a regular file. It accepts names outside the
+// repository, /dev/fd/63 included, and names that do not exist. Both paths are absolute
+// and need not be clean.
 func CheckInput(workdir, name string, environ []string) error {
 	repository := newPathRule(workdir, environ, false)
 	clean := filepath.Clean(name)
@@ -84,7 +83,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// decides returns the untrusted folder that can decide what file is, or "".
+// decides returns the untrusted folder that contains file or a link to it, or "".
 func (r pathRule) decides(file string) string {
 	for _, dir := range r.untrusted {
 		if instructions.Touches(dir, file) {
@@ -95,8 +94,8 @@ func (r pathRule) decides(file string) string {
 }
 
 // find returns the absolute path of the first executable called name in path. The
-// error matches fs.ErrNotExist where there is none, and errInRepository or
-// process.ErrRelativePath where the first one is refused.
+// error matches fs.ErrNotExist if there is none, and errInRepository or
+// process.ErrRelativePath if the first one is refused.
 func (r pathRule) find(name, path string) (string, error) {
 	file, err := process.LookPath(name, path)
 	if err != nil {
@@ -109,8 +108,7 @@ func (r pathRule) find(name, path string) (string, error) {
 	return file, nil
 }
 
-// clean returns path without the entries that are relative and those that an
-// untrusted folder decides.
+// clean returns path without the relative entries and those in untrusted folders.
 func (r pathRule) clean(path string) (kept string, relative, untrusted []string) {
 	var entries []string
 	for _, entry := range filepath.SplitList(path) {
@@ -136,16 +134,15 @@ func unreachable(entry string) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// libraryPaths are variables whose entries are searched, by the loader of programs
-// or by Node.js, for code that every program of the agent then runs. An empty entry
-// can mean the current directory.
+// libraryPaths are variables that name code which the loader or Node.js puts into
+// every program of the agent. An empty entry can mean the current directory.
 var libraryPaths = []string{
 	"LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GCONV_PATH", "NODE_PATH",
 	"DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH", "DYLD_FALLBACK_FRAMEWORK_PATH", "DYLD_INSERT_LIBRARIES",
 }
 
-// environ returns environ with a clean PATH and clean libraryPaths, the names of
-// the variables that differ, and what to warn of.
+// environ returns environ with a clean PATH and clean libraryPaths, the names of the
+// variables that differ, and the warnings.
 func (r pathRule) environ(environ []string) (clean, changed, warnings []string) {
 	clean = environ
 	for _, name := range append([]string{"PATH"}, libraryPaths...) {
@@ -207,10 +204,9 @@ func (r pathRule) cleanLibraries(value, name string) (kept string, relative, unt
 	return strings.Join(entries, string(os.PathListSeparator)), relative, untrusted
 }
 
-// CleanPath returns environ with the PATH that an agent in workdir is given, and the
-// variables with which programs find libraries: without relative entries and, unless
-// trusted, without those inside the repository of workdir. Hooks and other programs
-// of the user that run next to an agent use it.
+// CleanPath returns environ with the PATH and library paths that an agent in workdir
+// gets: without relative entries and, unless trusted, without those inside the
+// repository of workdir. It is for hooks and other programs that run next to an agent.
 func CleanPath(environ []string, workdir string, trusted bool) []string {
 	clean, _, _ := newPathRule(workdir, environ, trusted).environ(environ)
 	return clean

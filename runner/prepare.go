@@ -28,18 +28,18 @@ type DryRun struct {
 	Start     agent.Start
 	Selection Selection
 	Settings  Settings
-	// Env holds the names of the variables bus-agent sets for the agent.
+	// Env names the variables bus-agent sets for the agent.
 	Env []string
-	// Files says what would be written below the workdir, one line each.
+	// Files describes what would be written below the workdir, one line each.
 	Files []string
-	// SchemaInPrompt says that the agent is told of Request.Schema with its prompt,
-	// not by an option of its CLI.
+	// SchemaInPrompt reports that the agent gets Request.Schema in its prompt, not by
+	// an option of its CLI.
 	SchemaInPrompt bool
 	Warnings       []string
 }
 
-// DryRun does everything Run does before it writes a file or starts a process,
-// and returns what Run would do. It returns the errors Run would return.
+// DryRun does everything Run does before it writes a file or starts a process, and
+// returns what Run would do, or its error.
 func (r *Runner) DryRun(ctx context.Context, req agent.Request) (DryRun, error) {
 	p, err := r.prepare(ctx, req, agent.Output{}, forPlan)
 	if err != nil {
@@ -74,10 +74,10 @@ const (
 	forTerminal
 )
 
-// talks reports whether it is for a session, which may begin without a prompt.
+// talks reports whether the request is for a session, which may begin without a prompt.
 func (p purpose) talks() bool { return p == forSession || p == forTerminal }
 
-// prepared is a settled request with everything arranged for its run.
+// prepared is a resolved request with everything set up for its run.
 type prepared struct {
 	purpose    purpose
 	req        agent.Request // settled
@@ -90,18 +90,18 @@ type prepared struct {
 	command    agent.Command // empty until build
 	chain      instructions.Chain
 	workspace  *instructions.Workspace // nil where the runtime takes no instructions
-	warning    sync.Mutex              // for warnings of a session, which come from several goroutines
+	warning    sync.Mutex              // for warnings, which a session's goroutines add
 	warnings   []string
 	warn       func(string)
 	secrets    *Masker
 	path       pathRule
 	enforced   []string      // names of variables that nothing overrides
-	gitEnv     []string      // what neutralises git, see settleGit
+	gitEnv     []string      // see settleGit
 	silence    time.Duration // see resultSilence
 	entries    int           // see tree.SurveyEntries
 	tempClaim  *process.Claim
 	recording  agent.Recording
-	isRecorded bool        // a recorder was told of the run
+	isRecorded bool        // a recorder records the run
 	began      atomic.Bool // the agent was started
 	protected  []string
 
@@ -111,9 +111,9 @@ type prepared struct {
 	endAfter   func()
 }
 
-// prepare settles req and arranges its run. What can be wrong with a request is
-// found before anything is written. Beside an error it returns what is settled by
-// then; nothing of that is left to close.
+// prepare resolves req and sets up its run. Every error of a request is found before
+// anything is written. With an error it returns what is resolved by then, which need
+// not be closed.
 func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Output, what purpose) (*prepared, error) {
 	p := &prepared{req: req, out: out, purpose: what, silence: cmp.Or(r.silence, resultSilence), entries: cmp.Or(r.entries, tree.SurveyEntries)}
 	for _, rt := range r.registry().All() {
@@ -170,7 +170,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 	return p, p.arrange(ctx, rt)
 }
 
-// choose takes the use of rt for the purpose.
+// choose sets the use of rt for the purpose.
 func (p *prepared) choose(rt registry.Runtime) error {
 	switch {
 	case p.purpose == forSession && rt.Session == nil:
@@ -189,7 +189,7 @@ func (p *prepared) choose(rt registry.Runtime) error {
 	return nil
 }
 
-// settle makes the invocation of the settled request, to which Environ is known.
+// settle makes the invocation of the resolved request; its Environ is set already.
 func (p *prepared) settle() {
 	req := &p.req
 	p.inv = registry.Invocation{
@@ -204,8 +204,8 @@ func (p *prepared) settle() {
 	p.settleSchema()
 }
 
-// check finds what is wrong with the invocation, as far as that can be known before
-// anything is written.
+// check returns the errors of the invocation that can be found before anything is
+// written.
 func (p *prepared) check() error {
 	if err := checkPrompt(p.inv.Prompt, p.selection.Runtime); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (p *prepared) checkArgs(args []string) error {
 	return nil
 }
 
-// build completes the invocation and makes the command of it.
+// build completes the invocation and makes its command.
 func (p *prepared) build() (err error) {
 	if !p.purpose.talks() { // a session guards its messages itself
 		p.inv.Prompt = p.setup.Prefix + p.inv.Prompt
@@ -247,10 +247,10 @@ func (p *prepared) build() (err error) {
 	return p.checkArgs(p.command.Args)
 }
 
-// files returns what the agent is handed as open descriptors.
+// files returns the contents of the open descriptors that the agent gets.
 func (p *prepared) files() [][]byte { return slices.Concat(p.inv.Files, p.command.Files) }
 
-// wrap gives err a kind and the runtime unless it has them. Nil stays nil.
+// wrap adds a kind and the runtime to err unless it has them. Nil stays nil.
 func (p *prepared) wrap(kind, err error) error {
 	if err == nil {
 		return nil
@@ -289,7 +289,7 @@ func (p *prepared) settleText() error {
 	case !isSessionID(req.Resume):
 		return agent.Usagef("session %q is not the ID of a session; nothing was started", req.Resume)
 	case req.Resume != "" && req.Continue:
-		return agent.Usagef("both resume and continue are asked for; choose one")
+		return agent.Usagef("both resume and continue are set; choose one")
 	case req.MaxTurns < 0:
 		return agent.Usagef("max turns %d is negative", req.MaxTurns)
 	case req.IdleTimeout < 0:
@@ -299,7 +299,7 @@ func (p *prepared) settleText() error {
 }
 
 // isSessionID reports whether id, which may be "", cannot be mistaken for a flag or a
-// path. A CLI gets it as an argument, and an agent can have reported any.
+// path. A CLI gets it as an argument, and an agent can have made it up.
 func isSessionID(id string) bool {
 	return !strings.HasPrefix(id, "-") && id != "." && id != ".." && !strings.ContainsAny(id, `/\`) && !strings.ContainsFunc(id, unicode.IsControl)
 }
@@ -386,8 +386,8 @@ func checkPrompt(prompt string, rt registry.Runtime) error {
 	return nil
 }
 
-// arrange makes the run's temporary folder and lets the runtime prepare the start.
-// In a dry run nothing is written.
+// arrange checks the folders, makes the run's temporary folder and lets the runtime
+// prepare the start. A dry run writes nothing.
 func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error) {
 	dryRun := p.purpose == forPlan
 	before, cancel := p.before(ctx)
@@ -434,15 +434,15 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 	for _, w := range setup.Warnings {
 		p.warn(w)
 	}
-	// The ID of the latest session comes from the name of a file, which the
-	// repository can have made.
+	// The ID of the latest session is the name of a file, which the repository can
+	// contain.
 	if !isSessionID(setup.Resume) {
 		return p.wrap(agent.ErrUsage, fmt.Errorf("session %q, which is kept in the workdir, is not the ID of a session; remove its file", setup.Resume))
 	}
 	return nil
 }
 
-// required reports why the AGENTS.md files of chain cannot be delivered whole.
+// required returns why the AGENTS.md files of chain cannot be delivered whole.
 func required(chain instructions.Chain, rt registry.Runtime) error {
 	switch {
 	case len(chain.Files) == 0:
@@ -457,14 +457,14 @@ func required(chain instructions.Chain, rt registry.Runtime) error {
 	return nil
 }
 
-// close is cleanUp where nothing follows.
+// close cleans up where nothing follows.
 func (p *prepared) close(parent context.Context) {
 	defer p.finish()
 	p.cleanUp(parent)
 }
 
-// cleanUp takes back what was arranged, and what was added to the workdir for an
-// agent that was not started.
+// cleanUp removes what was set up for the run, and what was added to the workdir if
+// the agent was not started.
 func (p *prepared) cleanUp(parent context.Context) {
 	p.after(parent)
 	defer p.reportLeft()
@@ -483,7 +483,7 @@ func (p *prepared) cleanUp(parent context.Context) {
 	if p.workspace != nil {
 		if !p.began.Load() {
 			if err := p.workspace.Undo(); err != nil {
-				p.warn(fmt.Sprintf("what was added for the run is left behind: %v", err))
+				p.warn(fmt.Sprintf("cannot remove what was added for the run: %v", err))
 			}
 		}
 		p.workspace.Close()
@@ -507,9 +507,9 @@ func (p *prepared) start() agent.Start {
 	}
 }
 
-// environ returns the agent's environment: the caller's, the run's own
-// variables, the runtime's, and the request's, each winning over those before. PATH
-// is clean in any case, and nothing undoes what neutralises git.
+// environ returns the agent's environment: the caller's, then the run's, the runtime's
+// and the request's variables, each winning over those before. PATH is always clean, and
+// the variables of settleGit win over all.
 func (p *prepared) environ() []string {
 	changes := []string{"PWD=" + p.req.Workdir}
 	if dir := p.inv.TempDir; dir != "" {

@@ -8,19 +8,19 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// errAbandoned is how a run ended for its recorder when a panic or the end of its
-// goroutine cut it short.
-var errAbandoned = errors.New("a callback of the caller panicked, the agent was ended")
+// errPanicked is the error in the record of a run that a panic of a callback, or the
+// end of its goroutine, cut short.
+var errPanicked = errors.New("a callback of the caller panicked, the agent was ended")
 
-// record asks the recorder how the run is to be recorded, and builds the command
-// for the prompt that it wants.
+// record begins the record of the run and builds the command for the prompt that the
+// recorder wants.
 func (p *prepared) record(ctx context.Context, r *Runner) error {
 	err := p.askRecorder(ctx, r)
 	if err != nil {
 		return err
 	}
 	if p.recording.Prompt != "" {
-		// A prompt that the recorder made longer has to pass like any other.
+		// The recorder can make the prompt too long.
 		p.inv.Prompt = p.recording.Prompt
 		err = p.check()
 	}
@@ -36,7 +36,7 @@ func (p *prepared) record(ctx context.Context, r *Runner) error {
 	return nil
 }
 
-// askRecorder notes what the recorder wants.
+// askRecorder begins the record.
 func (p *prepared) askRecorder(ctx context.Context, r *Runner) error {
 	if r.Recorder == nil {
 		return nil
@@ -58,20 +58,20 @@ func (p *prepared) askRecorder(ctx context.Context, r *Runner) error {
 	return nil
 }
 
-// recordOrClose is record, after which nothing is left to close when it fails.
+// recordOrClose is record, and cleans up if it fails or panics.
 func (p *prepared) recordOrClose(ctx context.Context, r *Runner) error {
-	goesOn := false
+	recorded := false
 	defer func() {
-		if !goesOn { // it may have panicked
+		if !recorded {
 			p.close(ctx)
 		}
 	}()
 	err := p.record(ctx, r)
-	goesOn = err == nil
+	recorded = err == nil
 	return err
 }
 
-// provider returns who answers for the model; a variant can ask somebody else.
+// provider returns the provider of the model, "" for a variant, which can use another.
 func (p *prepared) provider() string {
 	if p.selection.Variant != "" {
 		return ""
@@ -79,7 +79,7 @@ func (p *prepared) provider() string {
 	return p.selection.Runtime.Provider
 }
 
-// started tells the recorder of the agent's process.
+// started reports the agent's process to the recorder.
 func (p *prepared) started(pid int, identity string) {
 	p.began.Store(true)
 	if p.recording.Started != nil {
@@ -87,8 +87,7 @@ func (p *prepared) started(pid int, identity string) {
 	}
 }
 
-// recorded ends the recording, within ctx, with what the run came to, and returns
-// the error of the run.
+// recorded ends the recording, within ctx, and returns the error of the run.
 func (p *prepared) recorded(ctx context.Context, result *agent.Result, err error) error {
 	result.RunID = p.recording.RunID
 	end := p.recording.End

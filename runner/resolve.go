@@ -11,22 +11,18 @@ import (
 
 // A Selection is the runtime of a run and how it was found.
 type Selection struct {
-	// Token is the name it was selected by, for example "codex:local".
-	Token   string
-	Runtime registry.Runtime
-	Variant string
-	// Path is the absolute path of the executable.
-	Path string
-	// Source is where the name came from; see [Setting].
-	Source string
-	// Warnings say what was skipped. They were sent to Runner.Warn too.
-	Warnings []string
+	Token    string // the selected name, for example "codex:local"
+	Runtime  registry.Runtime
+	Variant  string
+	Path     string   // absolute path of the executable
+	Source   string   // of the name; see [Setting]
+	Warnings []string // about skipped runtimes; Runner.Warn got them too
 }
 
-// Resolve selects the runtime for a call that names token, or none when token
-// is empty. It starts no process. The error is of kind agent.ErrUsage for an
-// unknown name, agent.ErrNotInstalled for a named runtime without an
-// executable, agent.ErrNoneAvailable when nothing is left to select.
+// Resolve selects the runtime for a call that names token; an empty token names none.
+// It starts no process. The error is of kind agent.ErrUsage for an unknown name,
+// agent.ErrNotInstalled for a named runtime without an executable, and
+// agent.ErrNoneAvailable if there is nothing to select.
 func (r *Runner) Resolve(ctx context.Context, token string) (Selection, error) {
 	var warnings []string
 	sel, err := r.resolve(r.lookup(ctx, func(line string) {
@@ -83,7 +79,7 @@ func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 	return sel, &agent.Error{Kind: agent.ErrNoneAvailable, Err: noneAvailable(detected)}
 }
 
-// candidate is one place that can name the runtime; a nil source is the call.
+// candidate is one source that can name the runtime; nil is the call.
 type candidate struct{ source *Source }
 
 func (r *Runner) named(token string) []candidate {
@@ -159,7 +155,7 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// errorText is an error that is only its text.
+// errorText is an error of several lines.
 type errorText string
 
 func (e errorText) Error() string { return string(e) }

@@ -21,22 +21,21 @@ var (
 	errCallback   = errors.New("a callback did not return")
 )
 
-// resultSilence is how long an agent may be silent after its result before it
-// is taken for one that does not exit.
+// resultSilence is how long an agent may be silent after its result before it is ended.
 const resultSilence = 5 * time.Second
 
-// stderrTailSize is how much of standard error goes into an error, in bytes.
+// stderrTailSize bounds the standard error in an error, in bytes.
 const stderrTailSize = 4 << 10
 
-// Run runs one agent to its end. It returns when the agent's process and all
-// its descendants are gone and their output is read. When ctx ends, the agent
-// is asked to stop and killed after a grace of five seconds. A writer or function
-// of out that blocks is waited for, also then: none is called after Run has
-// returned. A panic in one ends the agent and goes on in Run's caller.
+// Run runs one agent to its end. It returns when the agent's process and all its
+// descendants are gone and their output is read. When ctx ends, the agent gets SIGTERM,
+// and SIGKILL after five seconds. Run always waits for the writers and functions of
+// out: it calls none after it returned. A panic in one ends the agent and continues in
+// Run's caller.
 //
-// The Result holds what is known, also beside an error. The error is an
-// [*agent.Error]; see its kinds. One of kind agent.ErrUsage, ErrNotInstalled or
-// ErrNoneAvailable means that nothing was started.
+// The Result has what is known, with an error too. The error is an [*agent.Error]; see
+// its kinds. One of kind agent.ErrUsage, ErrNotInstalled or ErrNoneAvailable means that
+// nothing was started.
 func (r *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	result := agent.Result{ExitCode: -1}
 	if err := context.Cause(ctx); err != nil {
@@ -50,7 +49,7 @@ func (r *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (
 	return p.runAndRecord(ctx, r)
 }
 
-// runAndRecord ends what was begun also when a callback panics.
+// runAndRecord runs the agent and ends its record, also if a callback panics.
 func (p *prepared) runAndRecord(ctx context.Context, r *Runner) (result agent.Result, err error) {
 	defer p.finish()
 	result = agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1}
@@ -58,8 +57,8 @@ func (p *prepared) runAndRecord(ctx context.Context, r *Runner) (result agent.Re
 		result.RunID, result.Warnings = p.recording.RunID, p.warnings
 		return result, err
 	}
-	abandoned := result
-	defer func() { _ = p.recorded(p.after(ctx), &abandoned, canceled(p.req.Runtime, errAbandoned)) }() // unless it was
+	panicked := result
+	defer func() { _ = p.recorded(p.after(ctx), &panicked, canceled(p.req.Runtime, errPanicked)) }() // unless it was
 	result, err = p.runAndClose(ctx)
 	result.Warnings = p.warnings
 	err = p.recorded(p.after(ctx), &result, err)
@@ -67,7 +66,7 @@ func (p *prepared) runAndRecord(ctx context.Context, r *Runner) (result agent.Re
 	return result, err
 }
 
-// runAndClose takes back what was arranged.
+// runAndClose runs the agent and cleans up.
 func (p *prepared) runAndClose(ctx context.Context) (agent.Result, error) {
 	defer p.cleanUp(ctx)
 	return p.run(ctx)
@@ -129,14 +128,14 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	}
 	var cause error
 	if exit.Stopped {
-		// An agent that was done before is judged by what it did.
+		// Otherwise the agent exited before it was stopped.
 		cause = context.Cause(ctx)
 	}
 	err := p.verdict(cause, runErr, &result, o)
 	return result, err
 }
 
-// verdict decides what a run that has ended came to.
+// verdict returns the error of a run that has ended.
 func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output) error {
 	fail := func(kind, err error) error {
 		return &agent.Error{Kind: kind, Runtime: p.req.Runtime, Err: err}
@@ -206,7 +205,7 @@ func canceled(token string, cause error) error {
 	return &agent.Error{Kind: kind, Runtime: token, Err: fmt.Errorf("the run was stopped: %w", cause)}
 }
 
-// stopped is a run that was ended from our side, with how its process took it.
+// stopped is the error of a run that bus-agent ended.
 type stopped struct {
 	text string
 	exit *agent.ExitError

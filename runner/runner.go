@@ -15,23 +15,22 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// Preferences is where persistent defaults come from; preferences.User
-// returns one.
+// Preferences are persistent defaults. preferences.User returns those of the user.
 type Preferences interface {
 	// Get returns the JSON value of key and whether it is set.
 	Get(ctx context.Context, key string) (value json.RawMessage, ok bool, err error)
 }
 
-// A Snapshotter is a Preferences that can be read once for several keys. A
-// Runner uses it, so that one operation sees one state of the preferences.
+// A Snapshotter is a Preferences of which all keys can be read at once. A Runner uses
+// it, so that one operation sees one state of the preferences.
 type Snapshotter interface {
 	Snapshot(ctx context.Context) (Preferences, error)
 }
 
 // A Runner detects, selects and runs agents. The zero value uses the default
 // registry, the environment of the process and no preferences, and warns on
-// standard error. Its methods may be called by several goroutines at once as
-// long as nobody changes its fields.
+// standard error. Its methods may be called by several goroutines at once while
+// its fields do not change.
 type Runner struct {
 	Registry    *registry.Registry // nil: registry.Default()
 	Preferences Preferences        // nil: none
@@ -42,14 +41,13 @@ type Runner struct {
 	// its variable and preference.
 	Order, Enable, Disable []string
 
-	// RequireConfigured makes it an error when no source names a runtime,
-	// instead of taking the first available one.
+	// RequireConfigured makes it an agent.ErrNoneAvailable error if no source names
+	// a runtime, instead of taking the first available one.
 	RequireConfigured bool
 
-	// Workdir and TrustWorkspace are those of the requests that Detect and Resolve
-	// are called for: an executable inside the repository of Workdir, the current
-	// directory where it is empty, is refused unless TrustWorkspace is set. All
-	// other methods use the request's.
+	// Workdir and TrustWorkspace are for Detect and Resolve: an executable inside the
+	// repository of Workdir, by default the current directory, is refused unless
+	// TrustWorkspace is set. All other methods use the fields of the request.
 	Workdir        string
 	TrustWorkspace bool
 
@@ -57,7 +55,7 @@ type Runner struct {
 	// registered, which package session/tmux is when it is imported.
 	OpenTerminal engine.OpenTerminal
 
-	// Recorder is told of every run and session; nil for none. See package runs.
+	// Recorder records every run and session; nil records none. See package runs.
 	Recorder agent.Recorder
 
 	// Warn receives each warning as one line without prefix or line break. Nil
@@ -90,8 +88,7 @@ func (r *Runner) sources() Sources {
 	return ownSources()
 }
 
-// ownSources are those of every Runner without sources of its own; nobody changes
-// them.
+// ownSources are the default sources, which are not changed.
 var ownSources = sync.OnceValue(BusAgent)
 
 func (r *Runner) warn(line string) {
@@ -103,8 +100,7 @@ func (r *Runner) warn(line string) {
 	fmt.Fprintf(os.Stderr, "bus-agent: %s\n", line)
 }
 
-// oneLine returns text, which names of files or an agent may be part of, as it
-// may be printed as one line.
+// oneLine returns text, which can quote file names or an agent, as one printable line.
 func oneLine(text string) string {
 	return strings.ReplaceAll(formatters.SanitizeString(text), "\n", " ")
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// schemaIntro stands between a prompt and the schema of its answer.
+// schemaIntro separates a prompt from the schema of its answer.
 const schemaIntro = `
 
 Your final answer must be exactly one JSON value that follows the JSON Schema below, and nothing else: no words before or after it and no code fence around it.
 
 `
 
-// checkSchema checks as much of a schema as needs no knowledge of schemas.
+// checkSchema checks that the schema is a JSON object.
 func (p *prepared) checkSchema() error {
 	schema := bytes.TrimSpace(p.req.Schema)
 	switch {
@@ -28,8 +28,7 @@ func (p *prepared) checkSchema() error {
 	return nil
 }
 
-// settleSchema puts the schema into the prompt where the runtime does not pass it
-// on.
+// settleSchema puts the schema into the prompt unless the runtime's CLI takes it.
 func (p *prepared) settleSchema() {
 	if p.inv.Schema == nil || p.use.Options.Schema != nil && p.use.Options.Schema(p.inv) {
 		return

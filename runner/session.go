@@ -19,11 +19,11 @@ import (
 // session to continue, and Timeout bounds the opening. Continue, MaxTurns,
 // IdleTimeout, CaptureLimit and Schema must not be set.
 //
-// In session.ModeTmux the runtime's interactive CLI runs in a terminal; Runner.OpenTerminal
-// says by what.
+// In session.ModeTmux the runtime's interactive CLI runs in a terminal that
+// Runner.OpenTerminal opens.
 //
-// The agent runs until [session.Session.Stop] or its own end, also after ctx has
-// ended, which bounds the opening alone. The errors are those of [Runner.Run].
+// The agent runs until [session.Session.Stop] or its own end; ctx bounds only the
+// opening. The errors are those of [Runner.Run].
 func (r *Runner) StartSession(ctx context.Context, req agent.Request, options session.Options) (*session.Session, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, canceled(req.Runtime, err)
@@ -98,7 +98,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	return s, nil
 }
 
-// recordedStdout passes what an agent says to its recorder first.
+// recordedStdout returns a writer that passes output to the recorder first.
 func (p *prepared) recordedStdout(engine io.Writer) io.Writer {
 	if p.recording.Stdout == nil {
 		return engine
@@ -106,7 +106,7 @@ func (p *prepared) recordedStdout(engine io.Writer) io.Writer {
 	return writerFunc(func(b []byte) (int, error) { return len(b), pass(b, p.recording.Stdout, engine) })
 }
 
-// sessionStart says what session is opened.
+// sessionStart returns the parameters of the session.
 func (p *prepared) sessionStart(options session.Options) engine.Start {
 	start := engine.Start{
 		Workdir: p.inv.Workdir, Resume: p.inv.Resume, Created: options.Created,
@@ -114,7 +114,7 @@ func (p *prepared) sessionStart(options session.Options) engine.Start {
 		Prefix: p.setup.Prefix, SlashCommands: p.use.SlashCommands,
 	}
 	if !p.setup.SessionCreated.IsZero() {
-		start.Created = p.setup.SessionCreated // it knows better
+		start.Created = p.setup.SessionCreated
 	}
 	return start
 }
@@ -142,7 +142,7 @@ func (a *sessionAgent) writeStderr(b []byte) (int, error) {
 	return len(b), pass(b, a.recording.Stderr, a.out.Stderr)
 }
 
-// wait takes back what was arranged once the agent has ended.
+// wait waits for the end of the agent and cleans up.
 func (a *sessionAgent) wait() {
 	exit, err := a.process.Wait()
 	a.stopped = exit.Stopped
@@ -165,7 +165,7 @@ func (a *sessionAgent) wait() {
 	close(a.done)
 }
 
-// explain adds to the error of a session that was not opened what its agent said.
+// explain adds the agent's exit to the error of a session that was not opened.
 func (a *sessionAgent) explain(err error) error {
 	e, ok := errors.AsType[*agent.Error](err)
 	if _, explained := errors.AsType[*agent.ExitError](err); !ok || explained {

@@ -12,13 +12,13 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// sessionRecording tells the recorder of a session. Its zero value tells nobody.
+// sessionRecording reports a session to its recorder.
 type sessionRecording struct {
 	prepared *prepared
 	begun    time.Time
 
 	mu        sync.Mutex
-	stop      func() // ends the session, whose record is required and not whole
+	stop      func() // ends the session if its required record fails
 	ended     bool
 	sessionID string
 	model     string
@@ -28,7 +28,7 @@ type sessionRecording struct {
 	failure   error
 }
 
-// watch has what happens in a session passed on to the recorder first.
+// watch passes the events and messages of a session to the recorder first.
 func (r *sessionRecording) watch(options *session.Options) {
 	if !r.prepared.isRecorded {
 		return
@@ -78,7 +78,7 @@ func (r *sessionRecording) note(e *agent.Event) {
 	}
 }
 
-// failed ends a session that cannot be recorded although it must.
+// failed ends a session whose required record failed.
 func (r *sessionRecording) failed(err error) {
 	if err == nil {
 		return
@@ -95,7 +95,7 @@ func (r *sessionRecording) failed(err error) {
 	}
 }
 
-// setStop says how the session is ended, at once when it should have been.
+// setStop sets how the session is ended, and ends it if the record failed already.
 func (r *sessionRecording) setStop(stop func()) {
 	r.mu.Lock()
 	r.stop = stop
@@ -106,8 +106,8 @@ func (r *sessionRecording) setStop(stop func()) {
 	}
 }
 
-// end tells the recorder that the session is over. info says what the session
-// knew of itself; err is how the agent's process ended.
+// end ends the record. Info is what the session knows of itself, err the error of the
+// agent's process.
 func (r *sessionRecording) end(info engine.Info, code int, signal string, err error) {
 	r.mu.Lock()
 	if r.ended {
@@ -135,8 +135,7 @@ func (r *sessionRecording) end(info engine.Info, code int, signal string, err er
 		err = r.failure
 	}
 	r.mu.Unlock()
-	// What was made for the session can be removed at the same time, within a share
-	// of its own.
+	// The session's folders can be removed at the same time, within another share.
 	ctx, release := lasting(context.Background(), afterLimit/recordShare, stopLimit)
 	defer release()
 	if failure := r.prepared.recorded(ctx, &result, err); failure != nil && err == nil {
@@ -144,15 +143,15 @@ func (r *sessionRecording) end(info engine.Info, code int, signal string, err er
 	}
 }
 
-// recordedAgent is the agent of a session of which nothing is left only when its
-// record is whole.
+// recordedAgent is the agent of a session that is done when its record is complete.
 type recordedAgent struct {
 	*sessionAgent
 	opened   atomic.Bool
 	recorded chan struct{}
 }
 
-// Done is that of the agent alone as long as there is no session that could end.
+// Done is closed when the record is complete; before the session is open, with the
+// agent.
 func (a *recordedAgent) Done() <-chan struct{} {
 	if a.opened.Load() {
 		return a.recorded

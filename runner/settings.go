@@ -25,10 +25,9 @@ type Settings struct {
 	Timeout         Setting[time.Duration]
 }
 
-// Settings settles the run settings of req for the runtime with the given ID,
-// which is "" when none is known. output is the output format the call asks
-// for, "" when it asks for none. A value that is not allowed is an
-// agent.ErrUsage error that names its source.
+// Settings resolves the run settings of req for the runtime with the given ID, "" for
+// none. Output is the output format of the call, "" for none. A value that is not
+// allowed is an agent.ErrUsage error that names its source.
 func (r *Runner) Settings(ctx context.Context, runtimeID string, req agent.Request, output agent.OutputFormat) (Settings, error) {
 	return r.settings(r.lookup(ctx, r.warn), runtimeID, req, output)
 }
@@ -70,8 +69,8 @@ func timeout(call time.Duration, sources []Source, l *lookup, runtimeID string) 
 	return Setting[time.Duration]{d, source}, nil
 }
 
-// ParseTimeout returns the duration that text, for example "90s" or "60m",
-// stands for. One that is not positive is an agent.ErrUsage error.
+// ParseTimeout parses a duration such as "90s" or "60m". One that is not positive is an
+// agent.ErrUsage error.
 func ParseTimeout(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -83,10 +82,9 @@ func ParseTimeout(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// apply puts the settled settings into req and checks that rt can honour, by o, what
-// the call asked for. What it cannot is an error, except that effort and
-// verbosity are left out: with a warning when the call asked for them,
-// silently when a default did.
+// apply puts the settings into req and checks by o that rt supports the request. An
+// option that it does not support is an error; effort and verbosity are ignored
+// instead, with a warning if the call set them.
 func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Options, warn func(string)) error {
 	req.Timeout = s.Timeout.Value
 	req.Model = s.Model.Value

@@ -21,14 +21,14 @@ const (
 	KeyTimeout                 = "bus-agent.timeout"
 	// KeyRuntimes is the prefix of runtimes described in JSON.
 	KeyRuntimes = "bus-agent.runtimes"
-	// KeyHooks lists who is told what happens in sessions; see package sessions.
+	// KeyHooks lists the hooks of sessions; see package session.
 	KeyHooks = "bus-agent.hooks"
-	// KeyRecord says whether runs are recorded: "on", "off" or "required".
+	// KeyRecord sets whether runs are recorded: "on", "off" or "required".
 	KeyRecord = "bus-agent.record"
 )
 
-// A Source is one place a setting can come from: an environment variable or a
-// preference key. Exactly one of Env and Key is set.
+// A Source of a setting is an environment variable or a preference key. Exactly one of
+// Env and Key is set.
 type Source struct {
 	Env string
 	Key string
@@ -38,7 +38,7 @@ type Source struct {
 	Runtime string
 }
 
-// String returns the name people know the source by.
+// String returns the variable or the key.
 func (s Source) String() string {
 	if s.Env != "" {
 		return s.Env
@@ -46,9 +46,8 @@ func (s Source) String() string {
 	return s.Key
 }
 
-// Sources lists, setting by setting, where values come from after the call
-// itself, first to last. They are a value: callers with variables or
-// preferences of their own put them in front.
+// Sources lists the sources of each setting after the call itself; the first that is set
+// wins. Callers with their own variables or preferences put those in front.
 type Sources struct {
 	Runtime         []Source
 	Order           []Source
@@ -62,8 +61,7 @@ type Sources struct {
 	Timeout         []Source
 }
 
-// BusAgent returns the sources of bus-agent itself and of every caller that has
-// none of its own. A Runner without sources uses them.
+// BusAgent returns the sources of bus-agent, the default of a Runner.
 func BusAgent() Sources { return callerSources("", "", "") }
 
 // BusDev returns the sources of bus-dev: BUS_DEV_AGENT before BUS_AGENT and
@@ -129,8 +127,8 @@ func callerSources(envPrefix, keyPrefix, runtimeKey string) Sources {
 }
 
 // KeyForModel returns the preference key of a per-model setting: prefix, a dot
-// and the model. A model that is no valid key path, or that begins with "hex.",
-// is written as "hex." and the lower-case hexadecimal form of its UTF-8.
+// and the model. A model that is not a valid key path, or begins with "hex.", is
+// written as "hex." and the lower-case hexadecimal form of its UTF-8.
 func KeyForModel(prefix, model string) string {
 	if isKeyPath(model) && !strings.HasPrefix(model, "hex.") {
 		return prefix + "." + model

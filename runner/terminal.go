@@ -33,14 +33,13 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 	return p.begin(s, err)
 }
 
-// openTerminal starts the CLI. What was arranged is taken back when nothing is
-// left of it, or when it was not started.
+// openTerminal starts the CLI. It cleans up when the CLI is gone or was not started.
 func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, options session.Options) (*session.Session, error) {
 	record := &sessionRecording{prepared: p, begun: time.Now()}
 	record.watch(&options)
 	ended := sync.OnceFunc(func() { p.close(context.Background()) })
 	closed := options.Closed
-	options.Closed = func(err error) { // nothing of the CLI is left then
+	options.Closed = func(err error) { // the CLI is gone then
 		record.end(p.terminalInfo(), terminalCode(err), "", err)
 		if closed != nil {
 			closed(err)
@@ -83,7 +82,7 @@ func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, o
 	return s, nil
 }
 
-// terminalInfo is what is known of a CLI in a terminal, which says nothing itself.
+// terminalInfo returns what is known of a CLI in a terminal, which reports nothing.
 func (p *prepared) terminalInfo() engine.Info {
 	if id := p.setup.SessionID; id != nil {
 		return engine.Info{SessionID: id()}

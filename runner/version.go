@@ -13,21 +13,21 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// versionLimit is how long an agent may take to say its version.
+// versionLimit bounds the call of --version.
 const versionLimit = 10 * time.Second
 
-// versionNumber is compiled by those who need it alone.
+// versionNumber is compiled on first use.
 var versionNumber = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
 })
 
-// Version asks the CLI of rt at path, absolute, for its version by --version, in an
-// empty directory, and returns the number in its answer. It gives up after 10
-// seconds. What the CLI writes below its Home.Env is removed.
+// Version runs the CLI of rt at path, absolute, with --version in an empty directory,
+// for at most 10 seconds, and returns the number in its output. It removes what the CLI
+// writes below its Home.Env.
 func Version(ctx context.Context, rt registry.Runtime, path string, environ []string) (string, error) {
 	dir, claim, err := makeTempDir(environ)
 	if err == nil && dir == "" {
-		err = errors.New("there is no folder for temporary files")
+		err = errors.New("no folder for temporary files")
 	}
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 	case err != nil:
 		return "", err
 	case exit.Stopped && ctx.Err() == context.DeadlineExceeded:
-		return "", fmt.Errorf("it does not answer --version within %v", versionLimit)
+		return "", fmt.Errorf("no answer to --version within %v", versionLimit)
 	case exit.Stopped:
 		return "", context.Cause(ctx)
 	case exit.Signal != "":
@@ -62,7 +62,7 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 	case exit.Code != 0:
 		return "", fmt.Errorf("--version ends with exit code %d", exit.Code)
 	case version == nil:
-		return "", errors.New("--version does not say one")
+		return "", errors.New("no version in the output of --version")
 	}
 	return string(version), nil
 }
@@ -78,9 +78,9 @@ func (k *beginning) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// version asks the settled runtime's CLI for its version, in the caller's own
-// environment: the private home of a run can be removed before the answer comes, and
-// what writes there afterwards would bring it back.
+// version returns the version of the run's CLI, called in the caller's environment: the
+// private home of the run can be removed before the call ends, which would create it
+// again.
 func (p *prepared) version(ctx context.Context) (string, error) {
 	return Version(ctx, p.selection.Runtime, p.selection.Path, mergeEnv(p.inv.Environ, p.gitEnv))
 }

@@ -2,8 +2,8 @@ package runner
 
 import "time"
 
-// busyLook is how soon the watch looks again at a consumer that is due.
-const busyLook = 20 * time.Millisecond
+// busyCheck is the time between two checks while a consumer is busy.
+const busyCheck = 20 * time.Millisecond
 
 // watch ends the run when the agent shows no progress for idle (zero: no
 // limit), or when it reported its result and then stays silent without
@@ -12,7 +12,7 @@ func (o *output) watch(silence, idle time.Duration) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		timer := time.NewTimer(o.nextLook(silence, idle))
+		timer := time.NewTimer(o.nextCheck(silence, idle))
 		defer timer.Stop()
 		for {
 			select {
@@ -22,7 +22,7 @@ func (o *output) watch(silence, idle time.Duration) (stop func()) {
 			case <-timer.C:
 			}
 			if o.busy.Load() {
-				timer.Reset(max(o.nextLook(silence, idle), busyLook))
+				timer.Reset(max(o.nextCheck(silence, idle), busyCheck))
 				continue
 			}
 			now := time.Since(o.clock)
@@ -34,7 +34,7 @@ func (o *output) watch(silence, idle time.Duration) (stop func()) {
 				o.limit(errIdle)
 				return
 			}
-			timer.Reset(o.nextLook(silence, idle))
+			timer.Reset(o.nextCheck(silence, idle))
 		}
 	}()
 	return func() {
@@ -43,8 +43,8 @@ func (o *output) watch(silence, idle time.Duration) (stop func()) {
 	}
 }
 
-// limit ends the run for cause, or as one that does not exit where the agent has
-// reported its result.
+// limit ends the run for cause, or with errDoneNoExit if the agent has reported its
+// result.
 func (o *output) limit(cause error) {
 	if o.done.Load() {
 		cause = errDoneNoExit
@@ -52,8 +52,8 @@ func (o *output) limit(cause error) {
 	o.stop(cause)
 }
 
-// nextLook returns how long nothing can be due; a result wakes the watch.
-func (o *output) nextLook(silence, idle time.Duration) time.Duration {
+// nextCheck returns the time until the next check; a result wakes the watch earlier.
+func (o *output) nextCheck(silence, idle time.Duration) time.Duration {
 	now := time.Since(o.clock)
 	next := time.Hour
 	if o.done.Load() {
