@@ -5,20 +5,18 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxInfo bounds run-info.yaml, in bytes. A record holds a command line and some
-// texts of errors; what is larger is none.
+// maxInfo bounds run-info.yaml, in bytes. A record has a command line and a few error
+// texts.
 const maxInfo = 4 << 20
 
-// ReadInfo reads a file as Info says, of this or another writer of the Agent
-// Protocol. Keys it does not know are ignored. An error says what is wrong with the
-// file and names it.
+// ReadInfo reads the run-info.yaml at path, written by this or another implementation of
+// the Agent Protocol. It ignores unknown keys. An error names the file.
 func ReadInfo(path string) (Info, error) {
 	buffer := infoBuffers.Get().(*[]byte)
 	defer infoBuffers.Put(buffer)
@@ -36,61 +34,40 @@ func ReadInfo(path string) (Info, error) {
 	return Info{}, fmt.Errorf("%s: %w", path, err)
 }
 
-// infoBuffers hold files of the usual size.
+// infoBuffers are for files of the usual size.
 var infoBuffers = sync.Pool{New: func() any { b := make([]byte, 8<<10); return &b }}
 
-// openSafely has a link not followed, and a pipe not waited for.
+// openSafely follows no link and waits for no pipe.
 const openSafely = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens a file for reading, if it is one: nothing is followed, and
-// nothing waits for a writer. A list opens a file for each run, and package os does
-// twice as much for it.
+// openRegular opens a regular file for reading. It follows no link and waits for no
+// writer of a pipe. A list opens a file for each run, and package os takes twice as
+// long.
 func openRegular(path string) (descriptor int, size int64, err error) {
-	descriptor, err = open(path, openSafely)
-	if err != nil {
-		return -1, 0, err
-	}
 	var stat unix.Stat_t
-	err = unix.Fstat(descriptor, &stat)
-	if err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = errNotRegular
+	for {
+		descriptor, err = unix.Open(path, unix.O_RDONLY|openSafely, 0)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err == nil {
+		if err = unix.Fstat(descriptor, &stat); err == nil && stat.Mode&unix.S_IFMT != unix.S_IFREG {
+			err = errNotRegular
+		}
+		if err != nil {
+			_ = unix.Close(descriptor)
+		}
 	}
 	if err != nil {
-		_ = unix.Close(descriptor)
 		return -1, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return descriptor, stat.Size, nil
 }
 
-func open(path string, flags int) (int, error) {
-	for {
-		descriptor, err := unix.Open(path, unix.O_RDONLY|flags, 0)
-		switch err {
-		case nil:
-			return descriptor, nil
-		case unix.EINTR:
-			continue
-		}
-		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-}
-
-// openFolder opens a folder for reading, nil where there is none. It follows no
-// link.
-func openFolder(path string) (*os.File, error) {
-	descriptor, err := open(path, unix.O_NOFOLLOW|unix.O_DIRECTORY|unix.O_CLOEXEC)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(descriptor), path), nil
-}
-
-// readInfoFile returns the content of a file, in buffer if it is large enough.
+// readInfoFile returns the content of a file, in buffer if that is large enough.
 func readInfoFile(path string, buffer []byte) ([]byte, error) {
 	f, size, err := openRegular(path)
 	if err != nil {
@@ -119,7 +96,7 @@ func readInfoFile(path string, buffer []byte) ([]byte, error) {
 	return text, nil
 }
 
-// parseInfo reads the text of an Info and reports what it lacks.
+// parseInfo parses and checks the text of an Info.
 func parseInfo(text []byte) (Info, error) {
 	info, ok := parsePlain(string(text))
 	if !ok {
@@ -147,7 +124,7 @@ func parseInfo(text []byte) (Info, error) {
 	for _, at := range []*time.Time{&info.StartTime, &info.EndTime} {
 		*at = at.UTC()
 		if year := at.Year(); year < 0 || year > 9999 { // JSON has no such times
-			return info, fmt.Errorf("no time of a run is in the year %d", year)
+			return info, fmt.Errorf("a time is in the year %d", year)
 		}
 	}
 	return info, nil

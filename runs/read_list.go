@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Filter says which runs are wanted. Its zero value wants all.
@@ -187,11 +189,20 @@ func folders(dir, only string, budget *listBudget) ([]string, error) {
 		return []string{only}, nil
 	}
 	f, err := openFolder(dir)
-	if f == nil {
-		return nil, err
+	if err != nil {
+		return nil, ignoreMissing(err)
 	}
 	defer f.Close()
 	return foldersOf(f, budget)
+}
+
+// openFolder opens a folder for reading. It does not follow a link.
+func openFolder(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		err = fmt.Errorf("%s is not a folder; runs in it are not listed", path)
+	}
+	return f, err
 }
 
 func foldersOf(f *os.File, budget *listBudget) (names []string, err error) {
@@ -225,8 +236,8 @@ func ignoreMissing(err error) error {
 // runFolders returns the folders of the runs of a task that a filter may want.
 func runFolders(task string, filter *Filter, budget *listBudget) ([]candidate, error) {
 	f, err := openFolder(filepath.Join(task, runsName))
-	if f == nil {
-		return nil, err
+	if err != nil {
+		return nil, ignoreMissing(err)
 	}
 	defer f.Close()
 	names, err := foldersOf(f, budget)

@@ -298,7 +298,7 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// One that is being written, notes of somebody, and a folder that was just made.
+	// One that is being written, notes of others, and a folder that was just made.
 	write(t, filepath.Join(root, "notes"), "")
 	write(t, filepath.Join(task, runsName, "notes"), "")
 	for _, dir := range []string{".new-1", "plans", "20261121-1000000000-28482-9"} {
@@ -311,17 +311,21 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(task, runsName, ".new-1", infoName), string(text))
-	list := mustList(t, &Records{Root: root}, Filter{})
-	if len(list) != 1 || list[0].RunID != info.RunID {
-		t.Errorf("%+v", list)
+	list, problems, err := (&Records{Root: root}).List(t.Context(), Filter{})
+	if err != nil || len(list) != 1 || list[0].RunID != info.RunID {
+		t.Errorf("%+v, %v", list, err)
+	}
+	linked := filepath.Join(exampleInfo(2).TaskID, runsName) + " is not a folder"
+	if len(problems) != 1 || !strings.Contains(problems[0].Error(), linked) {
+		t.Errorf("problems %v, want one: %s", problems, linked)
 	}
 	// The root itself may be one: the user chose it.
 	rootLink := filepath.Join(t.TempDir(), "root")
 	if err := os.Symlink(root, rootLink); err != nil {
 		t.Fatal(err)
 	}
-	if list := mustList(t, &Records{Root: rootLink}, Filter{}); len(list) != 1 {
-		t.Errorf("%+v", list)
+	if list, _, err := (&Records{Root: rootLink}).List(t.Context(), Filter{}); len(list) != 1 || err != nil {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 
