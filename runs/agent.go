@@ -14,20 +14,19 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// RunContext is what the runner of the Agent Protocol hands to an agent.
+// A RunContext is what a runner of the Agent Protocol passes to an agent.
 type RunContext struct {
 	RunID       string            // required, in one of the known forms
 	ProjectID   string            // checked when not empty
 	TaskID      string            // checked when not empty
 	Prompt      string            // required
 	WorkingDir  string            // required, absolute
-	StdoutPath  string            // required, absolute: all that the agent writes
+	StdoutPath  string            // required, absolute: the agent's standard output
 	StderrPath  string            // required, absolute
 	Environment map[string]string // added to that of the process
 }
 
-// Check reports what is wrong with a RunContext, as an error of kind
-// agent.ErrUsage.
+// Check returns the first mistake in a RunContext, an agent.ErrUsage error.
 func (c *RunContext) Check() error {
 	for _, field := range []struct{ name, text string }{
 		{"run id", c.RunID}, {"prompt", strings.TrimSpace(c.Prompt)}, {"working directory", c.WorkingDir},
@@ -60,26 +59,25 @@ func (c *RunContext) Check() error {
 	}
 	for name := range c.Environment {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return agent.Usagef("%q is no name of a variable; nothing was started", name)
+			return agent.Usagef("%q is not a variable name; nothing was started", name)
 		}
 	}
 	return nil
 }
 
-// An Executor is the Agent of the Agent Protocol over any runtime: a runner of that
-// protocol makes the folder and the record of a run, and an Executor runs the
-// agent in it. Its methods may be called concurrently.
+// An Executor implements the Agent interface of the Agent Protocol for any runtime: a
+// runner of that protocol makes the folder and the record of a run, and an Executor
+// runs the agent. Its methods may be called concurrently.
 type Executor struct {
 	// Runner runs the agent; nil is the zero Runner.
 	Runner *runner.Runner
 
-	// Request says what a RunContext does not: the runtime, the model, what the
-	// agent may do, its time. Prompt, Template, Vars, Workdir and CaptureLimit must
-	// not be set.
+	// Request has what a RunContext lacks, such as runtime, model, access and timeout.
+	// Prompt, Template, Vars, Workdir and CaptureLimit must not be set.
 	Request agent.Request
 }
 
-// Agent returns the Agent of the Agent Protocol for a runtime token.
+// Agent returns an Executor for a runtime token.
 func Agent(runtime string) *Executor {
 	return &Executor{Request: agent.Request{Runtime: runtime}}
 }
@@ -87,11 +85,9 @@ func Agent(runtime string) *Executor {
 // Type returns the runtime token.
 func (x *Executor) Type() string { return x.Request.Runtime }
 
-// Execute runs the agent to its end. What it writes goes to the files of c, which
-// are emptied if they are there, readable by the user alone otherwise, and to
-// nothing else. It returns nil when the agent succeeded; otherwise the errors of
-// runner.Runner.Run, those of Check among them. The end of ctx ends the agent and
-// all it has started.
+// Execute runs the agent to its end and writes its output to the files of c, which it
+// empties, or creates for the user alone. The errors are those of [RunContext.Check]
+// and runner.Runner.Run. The end of ctx ends the agent and all its processes.
 func (x *Executor) Execute(ctx context.Context, c *RunContext) (err error) {
 	if err := c.Check(); err != nil {
 		return err

@@ -13,12 +13,11 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// maxAnswer bounds output.md, in bytes: what the agent wrote there is read and
-// written again, which must not hold up the end of its run.
+// maxAnswer bounds output.md, in bytes: masking it must not hold up the end of the run.
 const maxAnswer = 64 << 20
 
-// writeAnswer writes output.md unless the agent has: the answer that was decoded,
-// or, where there is none, the agent's output.
+// writeAnswer writes output.md unless the agent did: the decoded answer or, without
+// one, the agent's standard output.
 func (r *record) writeAnswer(ctx context.Context, result *agent.Result) error {
 	own, err := r.folder.Open(outputName)
 	switch {
@@ -26,7 +25,7 @@ func (r *record) writeAnswer(ctx context.Context, result *agent.Result) error {
 		defer own.Close()
 		return r.maskAnswer(ctx, own)
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s of the agent is left out: %w", outputName, err)
+		return fmt.Errorf("cannot read the agent's %s: %w", outputName, err)
 	case result.Text != "":
 		return r.folder.ReplaceFrom(outputName, strings.NewReader(r.mask.Text(result.Text)), false)
 	}
@@ -37,7 +36,7 @@ func (r *record) writeAnswer(ctx context.Context, result *agent.Result) error {
 	return r.putAnswer(ctx, said, said.Size())
 }
 
-// maskAnswer removes secrets from what the agent has written itself.
+// maskAnswer removes secrets from the output.md of the agent.
 func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 	info, err := own.Stat()
 	if err != nil {
@@ -61,7 +60,7 @@ func (r *record) maskAnswer(ctx context.Context, own *os.File) error {
 	return r.putAnswer(ctx, from, info.Size())
 }
 
-// putAnswer writes output.md from a text of a size, as much as it may have.
+// putAnswer writes output.md from a text of the given size, up to maxAnswer.
 func (r *record) putAnswer(ctx context.Context, text io.Reader, size int64) error {
 	if err := r.folder.ReplaceFrom(outputName, untilDone{ctx, io.LimitReader(text, r.maxAnswer)}, false); err != nil {
 		return err

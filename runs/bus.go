@@ -15,12 +15,11 @@ import (
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
-// busName is the file of a task's messages.
+// busName is the message bus file of a task.
 const busName = "TASK-MESSAGE-BUS.md"
 
-// maxBus bounds a message bus file that is read, in bytes, maxMessages the messages
-// in it.
-const maxBus, maxMessages = 16 << 20, 20_000
+// The limits of a message bus file that is read.
+const maxBus, maxMessages = 16 << 20, 20_000 // bytes, messages
 
 // The types of messages that a run posts.
 const (
@@ -29,7 +28,7 @@ const (
 	MessageCrash = "RUN_CRASH"
 )
 
-// A Message is an entry in the message bus file of a task.
+// A Message is a message in the message bus file of a task.
 type Message struct {
 	ID      string    `yaml:"msg_id"`
 	Time    time.Time `yaml:"ts"`
@@ -43,16 +42,16 @@ type Message struct {
 // messageNumber counts the messages of this process.
 var messageNumber atomic.Int64
 
-// newMessageID returns an ID of the form of the Agent Protocol.
+// newMessageID returns an ID as the Agent Protocol defines it.
 func newMessageID(now time.Time) string {
 	now = now.UTC()
 	return fmt.Sprintf("MSG-%s-%09d-PID%05d-%04d", now.Format("20060102-150405"), now.Nanosecond(), os.Getpid(), messageNumber.Add(1))
 }
 
-// delimiter stands before and after the header of a message.
+// delimiter is the line before and after the header of a message.
 const delimiter = "---"
 
-// marshal returns the message as it stands in the file.
+// marshal returns the message in the form of the file.
 func (m *Message) marshal() ([]byte, error) {
 	header, err := yaml.Dump(m, yaml.WithV3Defaults(), yaml.WithLineWidth(-1))
 	if err != nil {
@@ -71,10 +70,10 @@ func (m *Message) marshal() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Post appends a message to the message bus file at path, which is made if need
-// be. Any number of processes may do so at once; one that holds the file for more
-// than 10 seconds makes it an error, as does a path that is not a regular file. A
-// message of zero ID and Time is given them.
+// Post appends a message to the message bus file at path, and creates the file if it
+// does not exist. It sets ID and Time if they are zero. Several processes may call it
+// at once; it fails when another holds the file for more than 10 seconds, or if path is
+// not a regular file.
 func Post(path string, m Message) error {
 	folder, err := statefile.OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -119,8 +118,8 @@ func postIn(ctx context.Context, folder *statefile.Dir, name string, m Message) 
 }
 
 // ReadMessages returns the messages of a message bus file in order. Text between
-// messages belongs to the one before it. A file above 16 MiB or 20,000
-// messages, or one that is not regular, is an error.
+// messages belongs to the one before it. A file of more than 16 MiB or 20,000 messages,
+// or one that is not regular, is an error.
 func ReadMessages(path string) ([]Message, error) {
 	return readMessages(path, maxBus, maxMessages)
 }
@@ -154,7 +153,7 @@ func readMessages(path string, most int64, mostMessages int) ([]Message, error) 
 	return messages, nil
 }
 
-// trim removes the empty lines between messages from the last one.
+// trim removes the empty lines at the end of the last message.
 func trim(messages []Message) {
 	if n := len(messages); n > 0 {
 		messages[n-1].Body = strings.TrimRight(messages[n-1].Body, "\n")
@@ -179,7 +178,7 @@ func parseHeader(lines []string, i int) (m Message, next int, ok bool) {
 	return m, 0, false
 }
 
-// post tells the task of the run.
+// post adds a message of the run to its task.
 func (r *record) post(ctx context.Context, kind, body string) error {
 	return postIn(ctx, r.taskFolder, busName, Message{Type: kind, Project: r.info.ProjectID, Task: r.info.TaskID, Run: r.info.RunID, Body: body})
 }
@@ -189,7 +188,7 @@ func (r *record) startText() string {
 		r.dir, r.info.PromptPath, r.info.StdoutPath, r.info.StderrPath, r.info.OutputPath)
 }
 
-// tailLines is how much of standard error a message of a failed run holds.
+// The limits of the standard error in the message of a failed run.
 const tailLines, tailBytes = 50, 16 << 10
 
 func (r *record) endText() string {

@@ -4,14 +4,14 @@
 //	    TASK.md               the prompt of the task's first run
 //	    TASK-MESSAGE-BUS.md   RUN_START, RUN_STOP and RUN_CRASH of its runs
 //	    runs/<run ID>/
-//	        prompt.md         what the agent was given
-//	        agent-stdout.txt  what it wrote, as it came
+//	        prompt.md         the agent's prompt
+//	        agent-stdout.txt  its output, unchanged but for secrets
 //	        agent-stderr.txt
 //	        output.md         its answer
-//	        run-info.yaml     what was run and what came of it; see [Info]
-//	        events.ndjson     its normalized events with time stamps; see [Entry]
+//	        run-info.yaml     what was run, and its result; see [Info]
+//	        events.ndjson     its normalized events with their time; see [Event]
 //
-// A [Records] is the agent.Recorder that writes them, and reads them. Files are
-// readable by the user alone, and hold "***" in place of each secret of the
-// agent's environment; see runner.Mask.
+// [Records] is the agent.Recorder that writes them; it reads them too. The files are
+// readable by the user alone, and have "***" in place of each secret of the agent's
+// environment; see runner.Mask.
 package runs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,9 +14,8 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// end records how the run ended. It returns an error only where the record is
-// required and not whole. Waiting for locks, and reading and masking what the agent
-// wrote, end with ctx.
+// end records the end of the run. It returns an error only if the record is required
+// and incomplete. Waiting for locks and masking output.md end with ctx.
 func (r *record) end(ctx context.Context, result agent.Result, err error) error {
 	defer r.closeFolders()
 	if r.version != nil {
@@ -32,7 +32,7 @@ func (r *record) end(ctx context.Context, result agent.Result, err error) error 
 		}
 	}
 	r.noteAll(r.stdout.close(), r.stderr.close())
-	if moved := r.moved(); moved != nil { // which is the reason for others
+	if moved := r.moved(); moved != nil { // the cause of other errors
 		r.problem = moved
 	}
 	if r.problem != nil {
@@ -44,7 +44,7 @@ func (r *record) end(ctx context.Context, result agent.Result, err error) error 
 	if r.problem == nil {
 		return nil
 	}
-	failure := fmt.Errorf("the record of run %s is not whole: %w", r.info.RunID, r.problem)
+	failure := fmt.Errorf("the record of run %s is incomplete: %w", r.info.RunID, r.problem)
 	if r.store.Required {
 		return failure
 	}
@@ -52,7 +52,7 @@ func (r *record) end(ctx context.Context, result agent.Result, err error) error 
 	return nil
 }
 
-// noteAll notes those of errs that are errors.
+// noteAll notes the errors in errs.
 func (r *record) noteAll(errs ...error) {
 	for _, err := range errs {
 		if err != nil {
@@ -64,8 +64,7 @@ func (r *record) noteAll(errs ...error) {
 // versionWait is how long the end of a run waits for the version of its agent.
 const versionWait = 2 * time.Second
 
-// askVersion asks the agent's CLI for its version while ctx lasts. One that does not
-// print it has none.
+// askVersion starts to ask the agent's CLI for its version, until ctx ends.
 func (r *record) askVersion(ctx context.Context, ask func(context.Context) (string, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	answer := make(chan string, 1)
@@ -78,7 +77,7 @@ func (r *record) askVersion(ctx context.Context, ask func(context.Context) (stri
 		defer cancel()
 		late := time.AfterFunc(versionWait, cancel)
 		defer late.Stop()
-		version := <-answer // nothing of it is left then
+		version := <-answer // its process has ended then
 		if version == "" {
 			return ""
 		}
@@ -93,7 +92,7 @@ func (r *record) endType() string {
 	return MessageCrash
 }
 
-// finish fills in how the run ended.
+// finish sets the fields of the end of the run.
 func (r *record) finish(result *agent.Result, err error) {
 	info := &r.info
 	info.EndTime = time.Now().UTC()
@@ -118,7 +117,7 @@ func (r *record) finish(result *agent.Result, err error) {
 	info.ErrorSummary = summary(info.ExitCode, err)
 }
 
-// exitCode returns the exit code as a shell would tell it.
+// exitCode returns the exit code as a shell reports it.
 func exitCode(result *agent.Result) int {
 	if number := unix.SignalNum(result.Signal); number != 0 {
 		return 128 + int(number)
@@ -137,9 +136,7 @@ func summary(code int, err error) string {
 	switch code {
 	case -1:
 		return "agent did not start"
-	case 0:
-		return "agent reported failure"
-	case 1:
+	case 0, 1:
 		return "agent reported failure"
 	case 2:
 		return "agent usage error"
@@ -154,10 +151,9 @@ func summary(code int, err error) string {
 // maxCommandLine bounds the command line of a record, in bytes.
 const maxCommandLine = 8 << 10
 
-// commandLine returns the agent's command as a shell would take it, without
-// secrets.
+// commandLine returns the agent's command in shell syntax, without secrets.
 func commandLine(path string, command agent.Command, promptPath string, mask *runner.Masker) string {
-	words := []string{baseName(path)}
+	words := []string{filepath.Base(path)}
 	for _, arg := range command.Args {
 		words = append(words, shellWord(mask.Text(arg)))
 	}
@@ -171,9 +167,7 @@ func commandLine(path string, command agent.Command, promptPath string, mask *ru
 	return line
 }
 
-func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// shellWord returns word as a shell takes it for one.
+// shellWord returns word quoted for a shell.
 func shellWord(word string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:=,@%+", c)

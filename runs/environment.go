@@ -8,7 +8,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// The variables of the Agent Protocol that tell an agent of its run.
+// The variables of the Agent Protocol that describe the run to its agent.
 const (
 	envProject      = "JRUN_PROJECT_ID"
 	envTask         = "JRUN_TASK_ID"
@@ -21,8 +21,8 @@ const (
 	envConductorURL = "JRUN_CONDUCTOR_URL"
 )
 
-// environment returns the changes to the agent's environment that tell it of its
-// run, and that keep what is another agent's from it.
+// environment returns the changes to the agent's environment: the variables of its run,
+// and the removal of those of other agents.
 func (r *record) environment(run *agent.Recordable) []string {
 	return append([]string{
 		envProject + "=" + r.info.ProjectID,
@@ -36,32 +36,31 @@ func (r *record) environment(run *agent.Recordable) []string {
 	}, run.ForeignEnv...)
 }
 
-// checkEnv refuses variables of the caller's that would tell the agent it is
-// another run.
+// checkEnv refuses variables of the caller that would describe another run.
 func checkEnv(env []string) error {
 	for _, entry := range env {
 		name, _, _ := strings.Cut(entry, "=")
 		if slices.Contains([]string{envProject, envTask, envRun, envParent}, name) {
-			return agent.Usagef("%s cannot be set for a run that is recorded: it says which run that is; nothing was started", name)
+			return agent.Usagef("%s cannot be set for a recorded run, because it identifies the run; nothing was started", name)
 		}
 	}
 	return nil
 }
 
-// Outer returns where the program with the given environment runs, when that is
-// inside of a recorded run: the root of the records, and the place of a run that
-// it starts. ok is false outside, and where the variables contradict each other.
-func Outer(environ []string) (root string, place agent.Labels, ok bool) {
+// Outer returns, for a program inside a recorded run, the root of the records and the
+// labels of a run that the program starts. Ok is false outside a recorded run, and if
+// the variables contradict each other.
+func Outer(environ []string) (root string, labels agent.Labels, ok bool) {
 	get := func(name string) string {
 		value, _ := agent.LookupEnv(environ, name)
 		return value
 	}
-	place = agent.Labels{Project: get(envProject), Task: get(envTask), Parent: get(envRun)}
+	labels = agent.Labels{Project: get(envProject), Task: get(envTask), Parent: get(envRun)}
 	dir := get(envRunsDir)
 	task := filepath.Dir(dir)
-	if CheckProject(place.Project) != nil || CheckTask(place.Task) != nil || CheckRun(place.Parent) != nil || !filepath.IsAbs(dir) ||
-		filepath.Base(task) != place.Task || filepath.Base(filepath.Dir(task)) != place.Project {
+	if CheckProject(labels.Project) != nil || CheckTask(labels.Task) != nil || CheckRun(labels.Parent) != nil || !filepath.IsAbs(dir) ||
+		filepath.Base(task) != labels.Task || filepath.Base(filepath.Dir(task)) != labels.Project {
 		return "", agent.Labels{}, false
 	}
-	return filepath.Dir(filepath.Dir(task)), place, true
+	return filepath.Dir(filepath.Dir(task)), labels, true
 }

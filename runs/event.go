@@ -6,11 +6,12 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// KindMessage is the kind of an [Event] that is no event of the agent's: Text is
-// what it was told, the prompt first and then each message of a session.
+// KindMessage is the kind of an [Event] that is a message to the agent: Text is the
+// prompt, or a message of a session.
 const KindMessage agent.Kind = "message"
 
-// An Event is a line of events.ndjson: {"time":…} and the members of the event.
+// An Event is a line of events.ndjson: an object with "time" and the members of the
+// agent's event.
 type Event struct {
 	Time time.Time `json:"time"`
 	agent.Event

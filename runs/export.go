@@ -21,12 +21,11 @@ import (
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
-// Export writes a tar file, compressed by gzip, with the records of runs and the
-// prompts and messages of their tasks, in the layout of a store: unpacked, it is
-// one. The same records give the same bytes. It has only folders and regular files
-// with one name, of each record 10,000 on 16 levels: no file that cannot be read or
-// is sparse, and no name that means something else to another system. leftOut names
-// what else there is.
+// Export writes a tar file, compressed by gzip, with the records of runs and the prompts
+// and messages of their tasks. Unpacked, it is a folder of records. The same records
+// give the same bytes. It contains only folders and regular files with one name, at
+// most 10,000 on 16 levels of each record: no file that cannot be read or is sparse, and
+// no name with a special meaning on another system. leftOut names everything else.
 func (s *Records) Export(ctx context.Context, w io.Writer, list []Run) (leftOut []string, err error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Run) int { return strings.Compare(a.Dir, b.Dir) })
@@ -47,12 +46,12 @@ type exporter struct {
 	ctx     context.Context
 	store   *Records
 	to      *tar.Writer
-	done    map[string]bool // names that are there
+	done    map[string]bool // by name
 	leftOut []string
 }
 
 func (e *exporter) run(run *Run) error {
-	at, err := e.store.placeOf(run.Dir)
+	at, err := e.store.locate(run.Dir)
 	if err != nil {
 		return err
 	}
@@ -86,11 +85,10 @@ func (e *exporter) run(run *Run) error {
 	return e.folder(root, as, stat, maxExportedDepth, &left)
 }
 
-// What an export holds of one record. A record of ours has a few files.
+// The limits of one record in an export.
 const maxExported, maxExportedDepth = 10_000, 16
 
-// folder adds a folder with what is in it: at most left entries, and as many
-// levels.
+// folder adds a folder with its content, at most left entries on levels levels.
 func (e *exporter) folder(root *os.Root, as string, stat fs.FileInfo, levels int, left *int) error {
 	if err := e.entry(root, ".", as, stat); err != nil {
 		return err
@@ -161,8 +159,7 @@ func namesIn(root *os.Root, limit int) (names []string, more bool, err error) {
 	return names, more, nil
 }
 
-// isTransient reports whether a file is one that is there while a record is
-// written.
+// isTransient reports whether a file exists only while a record is written.
 func isTransient(name string) bool {
 	return name == infoName+".lock" || strings.HasPrefix(name, "run-info.") && strings.HasSuffix(name, ".yaml.tmp") ||
 		statefile.IsTemp(name) && (strings.HasPrefix(name, infoName+".") || strings.HasPrefix(name, promptName+".") || strings.HasPrefix(name, outputName+"."))
@@ -210,7 +207,7 @@ func (e *exporter) entry(root *os.Root, name, as string, stat fs.FileInfo) error
 	if err := e.to.WriteHeader(&header); err != nil {
 		return err
 	}
-	// A file that grows meanwhile is taken as it was.
+	// Of a file that grows, only the first size bytes are read.
 	if n, err := io.CopyN(e.to, untilDone{e.ctx, f}, header.Size); err != nil {
 		return fmt.Errorf("%s: %d of %d bytes could be read: %w", filepath.Join(root.Name(), name), n, header.Size, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// An outputFile is the file of one output of the agent. What was written is read
-// through it too: the agent can put anything else under its name.
+// An outputFile is the file of one output of the agent. It is read through the same
+// descriptor, because the agent can replace the file of that name.
 type outputFile struct {
 	record *record
 	file   *os.File
@@ -29,8 +29,8 @@ func (r *record) openOutput(name string) (*outputFile, error) {
 	return &outputFile{record: r, file: f, masked: r.mask.Writer(f)}, nil
 }
 
-// Write writes b to the file. What cannot be written is no error unless the record
-// is required; then nothing more is written, so that the file has no gaps.
+// Write writes b to the file. A failure is an error only if the record is required.
+// After a failure nothing more is written, so that the file has no gaps.
 func (o *outputFile) Write(b []byte) (int, error) {
 	if o.failed {
 		return len(b), nil
@@ -42,7 +42,7 @@ func (o *outputFile) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what is held back as the possible beginning of a secret.
+// flush writes the possible beginning of a secret that was held back.
 func (o *outputFile) flush() error {
 	if o == nil || o.failed {
 		return nil
@@ -50,7 +50,7 @@ func (o *outputFile) flush() error {
 	return o.masked.Flush()
 }
 
-// written returns a reader of what is in the file.
+// written returns a reader of the file.
 func (o *outputFile) written() (*io.SectionReader, error) {
 	if o == nil {
 		return io.NewSectionReader(strings.NewReader(""), 0, 0), nil
@@ -69,8 +69,8 @@ func (o *outputFile) close() error {
 	return o.file.Close()
 }
 
-// An eventFile is the file of a run's events. It gathers them, for readers that
-// follow the run not longer than flushTime.
+// An eventFile is the file of a run's events. It buffers them for at most flushTime, so
+// that readers can follow the run.
 type eventFile struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -78,13 +78,12 @@ type eventFile struct {
 	timer   *time.Timer
 	pending bool
 	err     error // of a write
-	told    bool  // of it
+	told    bool  // the recorder's caller knows it
 	calls   int   // of tools
 	pieces  pieces
 }
 
-// flushTime is how long an event may wait until it is written, flushSize how many
-// bytes may.
+// The limits of the buffer.
 const flushTime, flushSize = 100 * time.Millisecond, 64 << 10
 
 func (r *record) openEvents() (*eventFile, error) {
@@ -108,7 +107,7 @@ func (r *record) event(e *agent.Event) error {
 	return r.events.add(&Event{Time: time.Now().UTC(), Event: *e}, r)
 }
 
-// message adds what the agent of a session was told.
+// message adds a message to the agent of a session.
 func (r *record) message(text string) error {
 	return r.events.add(&Event{Time: time.Now().UTC(), Event: agent.Event{Kind: KindMessage, Text: text}}, r)
 }
@@ -120,7 +119,7 @@ func (f *eventFile) add(e *Event, r *record) error {
 		f.calls++
 	}
 	if f.err == nil {
-		f.gatherEntry(e, r.mask)
+		f.gatherEvent(e, r.mask)
 		if len(f.gather) >= flushSize {
 			f.write()
 		} else if !f.pending {
@@ -135,8 +134,8 @@ func (f *eventFile) add(e *Event, r *record) error {
 	return r.note(f.err)
 }
 
-// gatherEntry adds the line of an entry without secrets.
-func (f *eventFile) gatherEntry(e *Event, mask *runner.Masker) {
+// gatherEvent adds the line of an event, without secrets, to the buffer.
+func (f *eventFile) gatherEvent(e *Event, mask *runner.Masker) {
 	if mask == nil {
 		f.gather = append(e.AppendJSON(f.gather), '\n')
 		return
@@ -148,7 +147,7 @@ func (f *eventFile) gatherEntry(e *Event, mask *runner.Masker) {
 	}
 }
 
-// flush writes what was gathered.
+// flush writes the buffer.
 func (f *eventFile) flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,7 +164,7 @@ func (f *eventFile) write() {
 	}
 }
 
-// keptSize is the largest buffer that is kept for what comes next.
+// keptSize is the largest buffer that is kept for reuse.
 const keptSize = 1 << 20
 
 // close returns the first error of the file.
@@ -183,8 +182,8 @@ func (f *eventFile) close() error {
 	return errors.Join(f.err, f.file.Close())
 }
 
-// AppendJSON appends the entry as a line of events.ndjson, without its line break,
-// to dst.
+// AppendJSON appends the event as a line of events.ndjson, without its line break, to
+// dst.
 func (e *Event) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"time":"`...)
 	dst = e.Time.AppendFormat(dst, time.RFC3339Nano)

@@ -17,12 +17,11 @@ func writable(run *agent.Recordable) []string {
 	return append([]string{run.Start.Workdir, run.Root}, run.Request.AddDirs...)
 }
 
-// makeRoot makes and opens the folder of the records. Links on the way to it are
-// the user's, and followed; but not those in a folder that an agent may write to,
-// where an earlier agent can have put them.
+// makeRoot makes and opens the folder of the records. It follows links in the path,
+// except in folders that an agent may write to: an earlier agent can have made those.
 func (s *Records) makeRoot(writable []string) (*statefile.Dir, error) {
 	if !filepath.IsAbs(s.Root) {
-		return nil, errors.New("its folder is not an absolute path")
+		return nil, errors.New("Records.Root is not an absolute path")
 	}
 	var inside []string
 	for _, dir := range writable {
@@ -53,12 +52,11 @@ func (s *Records) makeRoot(writable []string) (*statefile.Dir, error) {
 	return root, nil
 }
 
-// maxLinks bounds the links on the way to the folder of the records.
+// maxLinks bounds the links in the path of the records.
 const maxLinks = 40
 
-// resolve follows the links of an absolute path, but none in the folders inside,
-// and returns which of these the path is in: the first on the way. What does not
-// exist is taken as it is.
+// resolve follows the links of an absolute path, but none in the folders inside. It
+// returns the outermost of these that contains the path. Missing elements are kept.
 func resolve(path string, inside []string) (real, outer string, err error) {
 	real = "/"
 	links := 0
@@ -97,7 +95,8 @@ func resolve(path string, inside []string) (real, outer string, err error) {
 	return real, outermost(real, inside), nil
 }
 
-// outermost returns the shortest of the folders that path is in or is; "" for none.
+// outermost returns the shortest of the folders that contain path or are path, "" for
+// none.
 func outermost(path string, folders []string) (outer string) {
 	for _, dir := range folders {
 		in := path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
@@ -108,8 +107,8 @@ func outermost(path string, folders []string) (outer string) {
 	return outer
 }
 
-// moved reports why what was written may not be found: another thing has taken
-// the place of a held folder.
+// moved returns an error if a held folder was moved or replaced, so that the files of
+// the record are not at their path.
 func (r *record) moved() error {
 	for _, f := range []struct {
 		held *statefile.Dir

@@ -55,7 +55,7 @@ func TestDiskThatIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mode, want := range map[string][]string{
-		"full:":     {"answer: the end", "error: <nil>", "warning: the record of run 2", "is not whole: ", "file too large"},
+		"full:":     {"answer: the end", "error: <nil>", "warning: the record of run 2", "is incomplete: ", "file too large"},
 		"required:": {"error: fake: ", "file too large"},
 	} {
 		root := filepath.Join(t.TempDir(), "runs")
@@ -115,7 +115,7 @@ func TestRecordThatIsRemoved(t *testing.T) {
 	req := b.request("say text:the answer", "say ok:")
 	out := agent.Output{Events: func(*agent.Event) error { return os.RemoveAll(b.root) }}
 	result, err := b.Run(t.Context(), req, out)
-	if err != nil || result.Text != "the answer" || len(b.warnings) != 1 || !strings.Contains(b.warnings[0], "is not whole") {
+	if err != nil || result.Text != "the answer" || len(b.warnings) != 1 || !strings.Contains(b.warnings[0], "is incomplete") {
 		t.Errorf("%+v, %v, %q", result, err, b.warnings)
 	}
 }

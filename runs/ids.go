@@ -15,24 +15,23 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// The forms of names, as the Agent Protocol and its implementation have them.
+// The forms of IDs in the Agent Protocol and its implementation.
 var (
 	projectForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`) })
 	taskForm    = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^task-[0-9]{8}-[0-9]{6}-[a-z0-9][a-z0-9-]{1,48}[a-z0-9]$`)
 	})
-	// A run ID has ten digits of time of day, PID and number, or, in an older
-	// form, nine digits and the PID. What had to be told apart has more behind it.
+	// A run ID has ten digits of time, PID and number; an older form has nine digits
+	// and the PID. A suffix can follow.
 	runForm = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^[0-9]{8}-[0-9]{9,10}-[0-9]+(-[0-9]+)?(-[A-Za-z0-9_-]+)?$`)
 	})
 )
 
-// maxName bounds the names of projects, in bytes: they are names of folders.
+// maxName bounds IDs, in bytes: they are names of folders.
 const maxName = 128
 
-// CheckProject reports what is wrong with the ID of a project, as an error of kind
-// agent.ErrUsage.
+// CheckProject returns an agent.ErrUsage error for an invalid project ID.
 func CheckProject(id string) error {
 	if len(id) > maxName || !projectForm().MatchString(id) {
 		return agent.Usagef("project %q is not of lower-case letters, digits and inner dashes", id)
@@ -40,8 +39,7 @@ func CheckProject(id string) error {
 	return nil
 }
 
-// CheckTask reports what is wrong with the ID of a task, as an error of kind
-// agent.ErrUsage.
+// CheckTask returns an agent.ErrUsage error for an invalid task ID.
 func CheckTask(id string) error {
 	if !taskForm().MatchString(id) {
 		return agent.Usagef("task %q is not of the form task-YYYYMMDD-HHMMSS-name, the name of 3 to 50 lower-case letters, digits and inner dashes", id)
@@ -49,8 +47,7 @@ func CheckTask(id string) error {
 	return nil
 }
 
-// CheckRun reports what is wrong with the ID of a run, as an error of kind
-// agent.ErrUsage.
+// CheckRun returns an agent.ErrUsage error for an invalid run ID.
 func CheckRun(id string) error {
 	if len(id) > maxName || !runForm().MatchString(id) {
 		return agent.Usagef("run %q is not of the form YYYYMMDD-HHMMSSffff-PID-N", id)
@@ -58,8 +55,8 @@ func CheckRun(id string) error {
 	return nil
 }
 
-// NewTask returns the ID of a new task: now, a name made from what it is about,
-// and a random part, so that tasks of one second differ.
+// NewTask returns the ID of a new task: the time, a name made from about, and a random
+// part.
 func NewTask(now time.Time, about string) string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -70,7 +67,7 @@ func NewTask(now time.Time, about string) string {
 	return "task-" + now.UTC().Format("20060102-150405") + "-" + name + hex.EncodeToString(random[:])
 }
 
-// ProjectOf returns the ID of a project for a folder, made from its name.
+// ProjectOf returns the project ID for a folder, made from its name.
 func ProjectOf(folder string) string {
 	if id := slug(filepath.Base(folder), 64); id != "" {
 		return id
@@ -98,8 +95,8 @@ func slug(text string, limit int) string {
 // runNumber counts the runs of this process.
 var runNumber atomic.Int64
 
-// newRunID returns an ID that no other run of this process has. Two processes
-// have the same one only when they have the same PID, in containers.
+// newRunID returns an ID that is unique in this process. Processes with the same PID in
+// different containers can have the same one.
 func newRunID(now time.Time) string {
 	now = now.UTC()
 	return fmt.Sprintf("%s%04d-%d-%d", now.Format("20060102-150405"), now.Nanosecond()/100_000, os.Getpid(), runNumber.Add(1))

@@ -2,26 +2,24 @@ package runs
 
 import "time"
 
-// Status says how far a run is.
+// Status is the state of a run.
 type Status string
 
-// The states of runs. The first three stand in files; the last is found out by
-// whoever reads a file.
+// The states of runs. Files have the first three; the others are found when a record is
+// read.
 const (
 	StatusRunning   Status = "running"
 	StatusCompleted Status = "completed"
 	StatusFailed    Status = "failed"
-	// StatusCrashed: the file says running, but the program that would have
-	// changed that is gone.
+	// StatusCrashed: the file has StatusRunning, but the recording program is gone.
 	StatusCrashed Status = "crashed"
-	// StatusUnknown: whether that program still runs cannot be seen from here; it
-	// is of another machine or container, or the file has a word that is none of
-	// these.
+	// StatusUnknown: the recording program is on another machine or in another
+	// container, or the file has an unknown status.
 	StatusUnknown Status = "unknown"
 )
 
-// Info is what run-info.yaml says of a run: the keys of the Agent Protocol in their
-// order, and then those that are ours, which other readers ignore.
+// Info is the content of run-info.yaml: the keys of the Agent Protocol in their order,
+// then those of bus-agent, which other readers ignore.
 type Info struct {
 	Version          int       `yaml:"version" json:"version"`
 	RunID            string    `yaml:"run_id" json:"run_id"`
@@ -46,8 +44,8 @@ type Info struct {
 	ErrorSummary     string    `yaml:"error_summary,omitempty" json:"error_summary,omitempty"`
 	AgentVersion     string    `yaml:"agent_version" json:"agent_version"`
 
-	// Process and Runner tell the agent's process and the program that records
-	// the run from every other process of any time and machine.
+	// Process and Runner identify the agent's process and the recording program among
+	// all processes of any time and machine.
 	Process string `yaml:"process,omitempty" json:"process,omitempty"`
 	Runner  string `yaml:"runner,omitempty" json:"runner,omitempty"`
 
@@ -56,7 +54,7 @@ type Info struct {
 	SessionID string `yaml:"session_id,omitempty" json:"session_id,omitempty"` // the runtime's
 	Access    string `yaml:"access,omitempty" json:"access,omitempty"`
 	Signal    string `yaml:"signal,omitempty" json:"signal,omitempty"`
-	// ErrorKind is the kind of the error as agent.KindOf says it, Error its text.
+	// ErrorKind is the kind of the error, see agent.KindOf, and Error its text.
 	ErrorKind string   `yaml:"error_kind,omitempty" json:"error_kind,omitempty"`
 	Error     string   `yaml:"error,omitempty" json:"error,omitempty"`
 	Usage     *Usage   `yaml:"usage,omitempty" json:"usage,omitempty"`
@@ -64,11 +62,11 @@ type Info struct {
 	Warnings  []string `yaml:"warnings,omitempty" json:"warnings,omitempty"`
 	// EventsPath is where events.ndjson is.
 	EventsPath string `yaml:"events_path,omitempty" json:"events_path,omitempty"`
-	// RecordProblem says why the record is not whole.
+	// RecordProblem is why the record is incomplete.
 	RecordProblem string `yaml:"record_problem,omitempty" json:"record_problem,omitempty"`
 }
 
-// Usage is agent.Usage as it stands in run-info.yaml.
+// Usage is agent.Usage in run-info.yaml.
 type Usage struct {
 	Input      int64    `yaml:"input" json:"input"`
 	Cached     int64    `yaml:"cached" json:"cached"`

@@ -11,8 +11,8 @@ import (
 // infoName is the file of an [Info].
 const infoName = "run-info.yaml"
 
-// marshalInfo returns an Info in the form of the Agent Protocol's own writer, in
-// which no line is broken.
+// marshalInfo returns an Info as the Agent Protocol's own writer does, without breaking
+// lines.
 func marshalInfo(info *Info) ([]byte, error) {
 	return yaml.Dump(info, yaml.WithV3Defaults(), yaml.WithLineWidth(-1))
 }
@@ -27,7 +27,7 @@ func updateInfo(ctx context.Context, folder *statefile.Dir, info *Info) error {
 	return writeInfo(folder, info)
 }
 
-// writeInfo writes it whole or not at all.
+// writeInfo replaces the file of an Info.
 func writeInfo(folder *statefile.Dir, info *Info) error {
 	text, err := marshalInfo(info)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// pieces puts together what comes in pieces, as far as a secret may be spread over
-// them: whoever reads the events joins them.
+// pieces masks secrets that are spread over several events of one text, whose readers
+// join them.
 type pieces struct {
-	last   *Event // the piece of which something may be held back
+	last   *Event // the last piece; the end of its text may be held back
 	masked *runner.MaskWriter
 	passed bytes.Buffer
 }
 
-// take returns what is to be written for an entry: the rest of the text before it
-// and the entry itself, or as much of it as is settled.
+// take returns the events to write for e: the held-back rest of an earlier text, and e
+// with as much of its text as cannot begin a secret.
 func (p *pieces) take(e *Event, mask *runner.Masker) []*Event {
 	piece := e.Delta && (e.Kind == agent.KindText || e.Kind == agent.KindThinking)
 	var all []*Event
@@ -42,7 +42,7 @@ func (p *pieces) take(e *Event, mask *runner.Masker) []*Event {
 	return append(all, &now)
 }
 
-// rest returns what is held back of a text that is over; nil for nothing.
+// rest returns the held-back rest of a text that is over, nil for none.
 func (p *pieces) rest() *Event {
 	if p.last == nil {
 		return nil

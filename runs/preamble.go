@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// preamble is what an agent is told of its record, before its prompt.
+// preamble is the text about the record before the agent's prompt.
 func (r *record) preamble() string {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "%s=%s\n", name, value) }
@@ -21,7 +21,7 @@ func (r *record) preamble() string {
 	fmt.Fprintf(&b, `Write output.md to %s
 
 ## Message Bus
-What other runs of this task did stands in %s, as RUN_START, RUN_STOP and RUN_CRASH. It is there to be read; nothing needs to be written to it.
+%s has the messages RUN_START, RUN_STOP and RUN_CRASH of the other runs of this task. You can read it and need not write to it.
 
 ## Completion
 End with a summary of what you did in output.md. When the whole task is done, and not only this run, create the file %s/DONE.

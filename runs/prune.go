@@ -12,14 +12,13 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// Remove removes the record of a run: its folder with all that is in it. It leaves
-// alone what is not a run of the store, or one that is running, or may be: see
-// [StatusUnknown], which force takes for over. No link leads it out of the root.
-// The run is out of the lists at once, also where removing it ends early with ctx. A
-// record of more than 500,000 entries is removed in steps: the error says so, and
-// [Records.RemoveStale] continues.
+// Remove removes the record of a run: its folder with all files. A run of another root,
+// or one that is running or may be, is an error; force removes a run of
+// [StatusUnknown]. Remove follows no link. The run leaves the lists at once, even if
+// ctx ends Remove early. A record of more than 500,000 entries is removed in steps: the
+// error reports it, and [Records.RemoveStale] continues.
 func (s *Records) Remove(ctx context.Context, run *Run, force bool) error {
-	parts, err := s.placeOf(run.Dir)
+	parts, err := s.locate(run.Dir)
 	if err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func (s *Records) Remove(ctx context.Context, run *Run, force bool) error {
 	return removeRecord(ctx, root, removed, maxRemoved)
 }
 
-// checkOver reports why a run is not to be removed.
+// checkOver returns an error if a run must not be removed.
 func (r *Run) checkOver(force bool) error {
 	switch {
 	case r.Status == StatusRunning:
@@ -53,11 +52,11 @@ func (r *Run) checkOver(force bool) error {
 	return nil
 }
 
-// maxRemoved bounds what is removed of one record at once, in entries.
+// maxRemoved bounds the entries of a record that are removed at once.
 const maxRemoved = 500_000
 
-// removeRecord removes a folder with all that is in it, at most limit entries and
-// [infoName] last: what is left when that is interrupted says itself what it is.
+// removeRecord removes a folder with its content, at most limit entries, infoName last:
+// the rest of an interrupted removal can still be recognised.
 func removeRecord(ctx context.Context, runs *os.Root, name string, limit int64) error {
 	b := tree.NewBudget(ctx, tree.Limits{Entries: limit})
 	err := tree.Remove(b, runs, name, infoName)
@@ -67,14 +66,14 @@ func removeRecord(ctx context.Context, runs *os.Root, name string, limit int64) 
 	return err
 }
 
-// location is where a run stands below a root.
+// location is the place of a run below a root.
 type location struct{ project, task, run string }
 
 // placeOf returns where a folder of a run stands.
-func (s *Records) placeOf(dir string) (at location, err error) {
+func (s *Records) locate(dir string) (at location, err error) {
 	below, err := filepath.Rel(s.Root, dir)
 	parts := strings.Split(below, "/")
-	if err != nil || len(parts) != 4 || parts[2] != runsName || !isName(parts[0]) || !isName(parts[1]) || !isName(parts[3]) {
+	if err != nil || len(parts) != 4 || parts[2] != runsName || !isFolderName(parts[0]) || !isFolderName(parts[1]) || !isFolderName(parts[3]) {
 		return at, fmt.Errorf("%s is not a run of %s", dir, s.Root)
 	}
 	return location{project: parts[0], task: parts[1], run: parts[3]}, nil
@@ -102,11 +101,10 @@ func (s *Records) openBelow(names ...string) (*os.Root, error) {
 	return root, err
 }
 
-// RemoveTask removes the folder of the task that a run was of, if the task has no
-// run any more and nothing but what runs leave there: its prompt and its messages.
-// It reports whether it did.
+// RemoveTask removes the folder of a run's task if the task has no runs and no files but
+// its prompt and messages. It reports whether it did.
 func (s *Records) RemoveTask(run *Run) (bool, error) {
-	at, err := s.placeOf(run.Dir)
+	at, err := s.locate(run.Dir)
 	if err != nil {
 		return false, err
 	}
@@ -124,7 +122,7 @@ func (s *Records) RemoveTask(run *Run) (bool, error) {
 	if err != nil {
 		return false, ignoreNotOurs(err)
 	}
-	// Only what is empty is removed of the folders, so a run that begins now stays.
+	// Only empty folders are removed, so a run that begins now stays.
 	for _, name := range []string{runsName, taskName, busName} {
 		if err := task.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, ignoreNotEmpty(err)
@@ -139,8 +137,8 @@ func (s *Records) RemoveTask(run *Run) (bool, error) {
 	return err == nil, ignoreNotEmpty(err)
 }
 
-// errNotOurs ends a look at a folder that holds what is not of a run.
-var errNotOurs = errors.New("a file of others")
+// errNotOurs means that a folder has files that are not of a run.
+var errNotOurs = errors.New("a file of another program")
 
 func ignoreNotOurs(err error) error {
 	if err == errNotOurs {
@@ -150,7 +148,7 @@ func ignoreNotOurs(err error) error {
 }
 
 func ignoreNotEmpty(err error) error {
-	if errors.Is(err, fs.ErrExist) { // what the system says of a folder that is not empty
+	if errors.Is(err, fs.ErrExist) { // the folder is not empty
 		return nil
 	}
 	return err

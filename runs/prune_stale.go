@@ -12,19 +12,19 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// The hidden folders among the runs of a task: of runs that are being removed, with
-// the name of the run behind it, and of those that are being made, with digits.
+// The hidden folders among the runs of a task: of a run that is being removed, followed
+// by its ID, and of one that is being made, followed by digits.
 const (
 	removedPrefix = ".removed-"
 	newPrefix     = ".new-"
 )
 
-// RemoveStale ends what [Records.Remove] began and could not end, and removes what is
-// left of runs that were never begun, because the program that was to record them
-// is gone. It looks at the tasks that a filter chooses by project and task. What
-// only looks stale stays: see [Records.Remove] for which runs do, and for force.
+// RemoveStale removes the stale folders in the tasks that a filter selects by project and
+// task: those that [Records.Remove] began to remove, and those of runs that did not
+// begin because the recording program died. It keeps the runs that [Records.Remove]
+// refuses; force is that of Remove.
 func (s *Records) RemoveStale(ctx context.Context, filter Filter, force bool) error {
-	tasks, _, err := s.taskFolders(&filter, new(listBudget)) // a list of the runs reports the problems
+	tasks, _, err := s.taskFolders(&filter, new(listBudget)) // List reports the problems
 	failures := []error{err}
 	for _, task := range tasks {
 		if ctx.Err() != nil {
@@ -52,7 +52,7 @@ func removeIfStale(ctx context.Context, root *os.Root, name, dir string, force b
 	id, removed := strings.CutPrefix(name, removedPrefix)
 	digits, begun := strings.CutPrefix(name, newPrefix)
 	switch {
-	case removed && isName(id):
+	case removed && isFolderName(id):
 	case begun && allDigits(digits):
 	default:
 		return nil
@@ -70,7 +70,7 @@ func removeIfStale(ctx context.Context, root *os.Root, name, dir string, force b
 		}
 		return removeBegun(ctx, root, name)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil // nothing says what it is
+		return nil // unknown
 	case removed: // it had a record, if it is empty
 		return ignoreNotEmpty(ignoreMissing(root.Remove(name)))
 	}
@@ -80,8 +80,7 @@ func removeIfStale(ctx context.Context, root *os.Root, name, dir string, force b
 	return removeBegun(ctx, root, name)
 }
 
-// removeBegun removes a folder that holds nothing but what a run has that is being
-// made.
+// removeBegun removes a folder that has only files of a run that is being made.
 func removeBegun(ctx context.Context, root *os.Root, name string) error {
 	folder, err := root.OpenRoot(name)
 	if err != nil {

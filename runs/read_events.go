@@ -11,29 +11,28 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 )
 
-// ErrDamaged says that a file of events has lines that are none. What could be read
-// was handed on.
+// ErrDamaged reports damaged lines in a file of events. All other lines were read.
 var ErrDamaged = errors.New("lines are damaged")
 
-// ReadEvents reads events.ndjson and calls each with what stands in it, in order,
-// until that returns an error, which it returns. The Entry is each's to keep. Lines
-// that are no entries are left out, and reported by [ErrDamaged] at the end. A last
-// line without its end is none yet, or was cut off with the run: it says nothing,
+// ReadEvents reads events.ndjson and calls each with its events in order, until each
+// returns an error, which ReadEvents returns. The caller may keep the events. Damaged
+// lines are skipped and reported by [ErrDamaged] at the end. A last line without its
+// end is still being written, or was cut off with the run: it is ignored,
 // unless it is over [maxEntry] already, which is damage anywhere. Reading
 // ends with [ErrDamaged], too, after 256 MiB of damaged lines.
 func ReadEvents(r io.Reader, each func(*Event) error) error {
-	return readEntries(r, maxEntry, maxDamage, each)
+	return readEvents(r, maxEvent, maxDamage, each)
 }
 
 // maxEntry bounds a line of events.ndjson, in bytes. No entry of a line that is
 // decoded is as long, also when all of it is escaped twice.
-const maxEntry = 4 * formatters.MaxLine
+const maxEvent = 4 * formatters.MaxLine
 
 // maxDamage bounds the damaged lines that are read, in bytes. A file with more of
 // them was not written by a recorder; what follows is not read.
 const maxDamage = 16 * formatters.MaxLine
 
-func readEntries(r io.Reader, most, mostDamage int, each func(*Event) error) error {
+func readEvents(r io.Reader, most, mostDamage int, each func(*Event) error) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
 	tooLong := false
@@ -77,7 +76,7 @@ func readEntries(r io.Reader, most, mostDamage int, each func(*Event) error) err
 			line, long = long, long[:0]
 		}
 		number++
-		entry, err := parseEntry(line)
+		entry, err := parseEvent(line)
 		if err != nil {
 			if damaged++; damaged == 1 {
 				first = number
@@ -98,7 +97,7 @@ func damage(damaged, number, first int) error {
 	return fmt.Errorf("%w: %d of %d, line %d first", ErrDamaged, damaged, number, first)
 }
 
-func parseEntry(line []byte) (*Event, error) {
+func parseEvent(line []byte) (*Event, error) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil, errors.New("empty")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-func TestReadEntries(t *testing.T) {
+func TestReadEvents(t *testing.T) {
 	t.Parallel()
 	code := 1
 	want := []*Event{
@@ -59,7 +59,7 @@ func TestReadEntries(t *testing.T) {
 }
 
 // A line of any length takes no more memory than the longest entry.
-func TestReadEntriesLeavesOutALineThatIsTooLong(t *testing.T) {
+func TestReadEventsSkipsALineThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	const most = 100 << 10
 	entry := Event{Time: start, Event: agent.Event{Kind: agent.KindText, Text: "short"}}
@@ -83,7 +83,7 @@ func TestReadEntriesLeavesOutALineThatIsTooLong(t *testing.T) {
 		short + endless:                      {1, "1 of 2, line 2 first"},
 	} {
 		n := 0
-		err := readEntries(strings.NewReader(text), most, maxDamage, func(*Event) error { n++; return nil })
+		err := readEvents(strings.NewReader(text), most, maxDamage, func(*Event) error { n++; return nil })
 		if n != want.entries || (err == nil) != (want.damage == "") || err != nil && !strings.HasSuffix(err.Error(), want.damage) {
 			t.Errorf("%.20q: %d entries, %v, want %d, %s", text, n, err, want.entries, want.damage)
 		}

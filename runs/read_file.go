@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
-// The files of a run that are read most; see the package.
+// The files of a run; see the package.
 const (
 	FilePrompt = promptName
 	FileStdout = stdoutName
@@ -21,9 +21,8 @@ const (
 	FileEvents = eventsName
 )
 
-// Open opens a file of the run. The error is fs.ErrNotExist where there is none. A
-// link, anything but a regular file, and a file of more than 64 MiB that is nearly
-// all holes is an error.
+// Open opens a file of the run. The error is fs.ErrNotExist if there is none. A link,
+// anything but a regular file, and a sparse file of more than 64 MiB are errors.
 func (r *Run) Open(name string) (io.ReadCloser, error) {
 	f, err := statefile.Open(filepath.Join(r.Dir, name))
 	if err != nil {
@@ -32,10 +31,9 @@ func (r *Run) Open(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Follow opens a file of the run, of which reading waits at the end for what is
-// added until the run is over, and then returns all of it. A run of which nobody
-// can say whether it goes on is followed until its record says that it is over.
-// Reading ends with the error of ctx when that is done.
+// Follow opens a file of the run whose reader waits at the end of the file for more
+// until the run is over. A run of [StatusUnknown] is followed until its record has an
+// end. The end of ctx ends reading with its error.
 func (r *Run) Follow(ctx context.Context, name string) (io.ReadCloser, error) {
 	f := &follower{ctx: ctx, dir: r.Dir, tick: time.NewTicker(followPeriod)}
 	for {
@@ -63,7 +61,7 @@ type follower struct {
 	ctx  context.Context
 	dir  string
 	tick *time.Ticker
-	over bool // nothing is added any more
+	over bool // the file does not grow any more
 }
 
 func (f *follower) Read(p []byte) (int, error) {
@@ -83,8 +81,8 @@ func (f *follower) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{f})
 }
 
-// wait waits for a while, or finds that the run is over. What was written until
-// then is read after that.
+// wait waits for followPeriod, or sets over if the run is over. The reader then reads
+// the rest.
 func (f *follower) wait() error {
 	run, err := ReadRun(f.dir)
 	if err != nil {

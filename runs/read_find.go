@@ -11,14 +11,13 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// Latest is a handle for the run that began last. Where the record of that cannot be
-// read, it names none.
+// Latest is a handle for the run that began last. If its record cannot be read, Find
+// fails.
 const Latest = "latest"
 
-// Find returns the run that a handle names: a run ID, the beginning or the end of
-// one, or [Latest]; before it may stand its task, or its project and task, with
-// slashes between. The folder of a run names it, too. An error of kind
-// agent.ErrUsage says that there is no such run or which ones there are.
+// Find returns the run that a handle names: a run ID, the beginning or the end of one, or
+// [Latest], optionally after its task, or its project and task, with slashes between; or
+// the path of its folder. A handle of no run or of several is an agent.ErrUsage error.
 func (s *Records) Find(ctx context.Context, handle string) (Run, error) {
 	filter, id, ok := s.parseHandle(handle)
 	if !ok {
@@ -32,7 +31,7 @@ func (s *Records) Find(ctx context.Context, handle string) (Run, error) {
 			return Run{}, err
 		case len(list) > 0:
 			if problem := newerProblem(&list[0], problems); problem != nil {
-				return Run{}, fmt.Errorf("the run that began last cannot be read: %w", problem)
+				return Run{}, fmt.Errorf("the record of the latest run cannot be read: %w", problem)
 			}
 			return list[0], nil
 		case len(problems) > 0:
@@ -47,7 +46,7 @@ func (s *Records) Find(ctx context.Context, handle string) (Run, error) {
 	found := named(candidates, id)
 	switch len(found) {
 	case 0:
-		if len(problems) > 0 { // it can be there
+		if len(problems) > 0 { // it may exist
 			return Run{}, problems[0]
 		}
 		return Run{}, s.noRun(handle)
@@ -57,8 +56,7 @@ func (s *Records) Find(ctx context.Context, handle string) (Run, error) {
 	return Run{}, s.ambiguous(handle, found)
 }
 
-// newerProblem returns the problem of a run that began after this one, as their IDs
-// tell.
+// newerProblem returns the problem of a run that began after this one, by their IDs.
 func newerProblem(run *Run, problems []error) error {
 	id := filepath.Base(run.Dir)
 	at, ok := timeOf(id)
@@ -74,7 +72,7 @@ func newerProblem(run *Run, problems []error) error {
 	return nil
 }
 
-// parseHandle takes a handle apart.
+// parseHandle splits a handle.
 func (s *Records) parseHandle(handle string) (filter Filter, id string, ok bool) {
 	if filepath.IsAbs(handle) {
 		below, err := filepath.Rel(s.Root, handle)
@@ -85,7 +83,7 @@ func (s *Records) parseHandle(handle string) (filter Filter, id string, ok bool)
 	}
 	parts := strings.Split(strings.TrimSuffix(handle, "/"), "/")
 	for _, part := range parts {
-		if !isName(part) {
+		if !isFolderName(part) {
 			return filter, "", false
 		}
 	}
@@ -123,7 +121,7 @@ func (s *Records) noRun(handle string) error {
 	return agent.Usagef("there is no run %q in %s", handle, s.Root)
 }
 
-// ambiguous lists the runs that a handle may mean, the newest ones of many.
+// ambiguous returns an error that lists the runs a handle may mean, the newest of many.
 func (s *Records) ambiguous(handle string, found []candidate) error {
 	const most = 8
 	var b strings.Builder

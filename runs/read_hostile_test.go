@@ -182,7 +182,7 @@ func TestReadEntriesEndsInDamage(t *testing.T) {
 		"many lines": strings.NewReader(strings.Repeat("no entry\n", most)),
 	} {
 		counted := &counter{}
-		err := readEntries(io.TeeReader(io.LimitReader(from, 8*most), counted), 1<<10, most, func(*Event) error { return nil })
+		err := readEvents(io.TeeReader(io.LimitReader(from, 8*most), counted), 1<<10, most, func(*Event) error { return nil })
 		if !errors.Is(err, ErrDamaged) || counted.size > 2*most {
 			t.Errorf("%s: after %d bytes: %v", name, counted.size, err)
 		}

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Filter says which runs are wanted. Its zero value wants all.
+// A Filter selects runs. Its zero value selects all.
 type Filter struct {
 	Project string
 	Task    string
@@ -28,10 +28,9 @@ type Filter struct {
 	Status  Status
 	// Runtime is a runtime token, or the ID of a runtime for all its variants.
 	Runtime string
-	// Since and Until bound when runs began, both included.
+	// Since and Until bound the start of runs, both included.
 	Since, Until time.Time
-	// Limit bounds how many there are, the newest; 0 does not.
-	Limit int
+	Limit        int // the newest runs, 0 for all
 }
 
 func (f *Filter) matches(r *Run) bool {
@@ -44,24 +43,21 @@ func (f *Filter) matches(r *Run) bool {
 		(f.Until.IsZero() || !r.StartTime.After(f.Until))
 }
 
-// The time in a run ID is that of its start, or shortly before. Where it decides
-// what need not be read, it may be off by idSlack; it is a day where the writer may
-// have meant local time.
+// The time in a run ID is that of its start, at most idSlack before it. Filters allow for
+// localSlack, because some writers use local time.
 const (
 	idSlack    = time.Minute
 	localSlack = 24 * time.Hour
 )
 
-// mayMatch reports whether a run with this time in its ID can be one that is
-// wanted.
+// mayMatch reports whether the filter may select a run with this time in its ID.
 func (f *Filter) mayMatch(at time.Time) bool {
 	return (f.Since.IsZero() || !at.Add(localSlack).Before(f.Since)) &&
 		(f.Until.IsZero() || !at.Add(-localSlack).After(f.Until))
 }
 
-// List returns the runs that a filter wants, newest first. Problems are records
-// that cannot be read; they are left out of the list and do not end it. A root
-// that does not exist has no runs.
+// List returns the runs that a filter selects, newest first, and an error for each
+// record or folder that cannot be read. A root that does not exist has no runs.
 func (s *Records) List(ctx context.Context, filter Filter) (list []Run, problems []error, err error) {
 	candidates, problems, err := s.candidates(ctx, &filter)
 	if err != nil {
@@ -93,8 +89,8 @@ func (s *Records) List(ctx context.Context, filter Filter) (list []Run, problems
 	return list, problems, nil
 }
 
-// full reports whether the list is complete, because no run with this time in its
-// ID, or an older one, can be newer than those in it.
+// full reports whether the list is complete: no run with this time in its ID, or an
+// earlier one, can be newer than those in the list.
 func (f *Filter) full(list []Run, next time.Time) bool {
 	return f.Limit > 0 && len(list) >= f.Limit && next.Add(idSlack).Before(list[f.Limit-1].StartTime)
 }
@@ -103,7 +99,7 @@ func newerFirst(a, b Run) int {
 	return cmp.Or(b.StartTime.Compare(a.StartTime), strings.Compare(b.RunID, a.RunID), strings.Compare(a.Dir, b.Dir))
 }
 
-// A candidate is a folder that should hold the record of a run.
+// A candidate is a folder that may have the record of a run.
 type candidate struct {
 	task string // folder of the task
 	id   string // name of the folder
@@ -112,11 +108,11 @@ type candidate struct {
 
 func (c *candidate) dir() string { return filepath.Join(c.task, runsName, c.id) }
 
-// farFuture is the time of names that say none, so that they are always read.
+// farFuture is the time of names without one, so that their records are always read.
 var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// candidates returns the folders of runs that a filter may want, as far as names
-// tell, newest first. Problems are folders that cannot be read.
+// candidates returns the folders of runs that a filter may select, by their names, newest
+// first, and an error for each folder that cannot be read.
 func (s *Records) candidates(ctx context.Context, filter *Filter) (all []candidate, problems []error, err error) {
 	var budget listBudget
 	tasks, problems, err := s.taskFolders(filter, &budget)
@@ -133,14 +129,14 @@ func (s *Records) candidates(ctx context.Context, filter *Filter) (all []candida
 	return all, append(problems, present(errs)...), err
 }
 
-// present returns the errors that are there.
+// present returns the errors that are not nil.
 func present(errs []error) []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 // taskFolders returns the folders of tasks.
 func (s *Records) taskFolders(filter *Filter, budget *listBudget) (tasks []string, problems []error, err error) {
-	root, err := filepath.EvalSymlinks(s.Root) // which may be a link; what is in it may not
+	root, err := filepath.EvalSymlinks(s.Root) // the root alone may be a link
 	if err != nil {
 		return nil, nil, ignoreMissing(err)
 	}
@@ -165,21 +161,20 @@ func (s *Records) taskFolders(filter *Filter, budget *listBudget) (tasks []strin
 	return tasks, problems, nil
 }
 
-// A listBudget bounds how many entries of folders a list reads.
+// A listBudget bounds the folder entries that a list reads.
 type listBudget struct{ read atomic.Int64 }
 
-// maxEntries bounds the entries that are read of one folder, maxListed those of all
-// folders of a list.
+// The limits of the entries that are read from one folder, and from all.
 const maxEntries, maxListed = 100_000, 1_000_000
 
 var errTooMany = errors.New("it has too many entries; those beyond are not read")
 
-// folders returns the names of the folders in dir; where only is not empty, that
-// one if it exists. Links do not count. A dir that does not exist has none. With
-// errTooMany it returns those that were read.
+// folders returns the names of the folders in dir, or only, if that is not empty and
+// exists. It ignores links. A dir that does not exist has none. With errTooMany it
+// returns those that were read.
 func folders(dir, only string, budget *listBudget) ([]string, error) {
 	if only != "" {
-		if !isName(only) {
+		if !isFolderName(only) {
 			return nil, nil
 		}
 		stat, err := os.Lstat(filepath.Join(dir, only))
@@ -215,7 +210,7 @@ func foldersOf(f *os.File, budget *listBudget) (names []string, err error) {
 		n += len(entries)
 		budget.read.Add(int64(len(entries)))
 		for _, entry := range entries {
-			if entry.IsDir() && isName(entry.Name()) {
+			if entry.IsDir() && isFolderName(entry.Name()) {
 				names = append(names, entry.Name())
 			}
 		}
@@ -233,7 +228,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// runFolders returns the folders of the runs of a task that a filter may want.
+// runFolders returns the folders of the runs of a task that a filter may select.
 func runFolders(task string, filter *Filter, budget *listBudget) ([]candidate, error) {
 	f, err := openFolder(filepath.Join(task, runsName))
 	if err != nil {
@@ -254,7 +249,7 @@ func runFolders(task string, filter *Filter, budget *listBudget) ([]candidate, e
 	return list, err
 }
 
-// readAll reads the runs of candidates. What could not be read has no Dir.
+// readAll reads the runs of candidates. A run that cannot be read has no Dir.
 func readAll(ctx context.Context, candidates []candidate) (list []Run, problems []error, err error) {
 	list = make([]Run, len(candidates))
 	errs := make([]error, len(candidates))
@@ -262,12 +257,12 @@ func readAll(ctx context.Context, candidates []candidate) (list []Run, problems 
 	return list, present(errs), err
 }
 
-// freshFolder is how long a folder may be without a record: writers that are not
-// ours make the folder first.
+// freshFolder is how long a folder may be without a record: other writers make the folder
+// first.
 const freshFolder = time.Minute
 
-// read reads the run of a candidate; a folder that holds none is no error, unless
-// it is called like one.
+// read reads the run of a candidate. A folder without a record is an error only if its
+// name is a run ID and it is not fresh.
 func (c *candidate) read() (Run, error) {
 	dir := c.dir()
 	run, err := ReadRun(dir)
@@ -284,7 +279,7 @@ func (c *candidate) read() (Run, error) {
 	return Run{}, &damagedRun{*c, fmt.Errorf("%s: there is no %s", dir, infoName)}
 }
 
-// damagedRun is what is wrong with the record in a folder.
+// damagedRun is the error of a record that cannot be read.
 type damagedRun struct {
 	candidate
 	err error
@@ -293,8 +288,8 @@ type damagedRun struct {
 func (d *damagedRun) Error() string { return d.err.Error() }
 func (d *damagedRun) Unwrap() error { return d.err }
 
-// inParallel calls do for 0 to n-1, until ctx is done. Nearly all that is done so
-// is to wait for the system.
+// inParallel calls do for 0 to n-1, until ctx is done. The calls mostly wait for the
+// system.
 func inParallel(ctx context.Context, n int, do func(i int)) error {
 	var next atomic.Int64
 	var working sync.WaitGroup

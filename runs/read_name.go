@@ -1,11 +1,12 @@
 package runs
 
 import (
+	"strings"
 	"time"
 )
 
-// timeOf returns the time that the ID of a run begins with, in any of its forms; ok
-// is false for a name that begins with none.
+// timeOf returns the time at the beginning of a run ID, in any of its forms; ok is false
+// without one.
 func timeOf(id string) (at time.Time, ok bool) {
 	const second = len("20060102-150405")
 	if len(id) < second+3 || id[8] != '-' {
@@ -25,16 +26,8 @@ func timeOf(id string) (at time.Time, ok bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isName reports whether a name can be one folder below another: it leads nowhere
-// else, and is not one of those that are hidden because they are not finished.
-func isName(name string) bool {
-	if name == "" || name[0] == '.' {
-		return false
-	}
-	for i := range len(name) {
-		if name[i] == '/' || name[i] == 0 {
-			return false
-		}
-	}
-	return true
+// isFolderName reports whether a name is one path element and not hidden: hidden folders
+// are not finished.
+func isFolderName(name string) bool {
+	return name != "" && name[0] != '.' && !strings.ContainsAny(name, "/\x00")
 }

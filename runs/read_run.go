@@ -9,15 +9,15 @@ import (
 	"github.com/busdk/bus-agent/internal/process"
 )
 
-// A Run is the record of a run as it was read. Its Status is what is so now: a
-// file that says running can be of a run that has crashed.
+// A Run is the record of a run. Its Status is the current one: a run whose file has
+// StatusRunning may have crashed.
 type Run struct {
 	Info
 	Dir string `json:"dir"` // the folder of its files
 }
 
-// Duration returns how long the run took, or has gone on by now. It is 0 where
-// nobody knows: a run that crashed says no end.
+// Duration returns how long the run took, or has run until now. It is 0 for a run
+// without an end, such as one that crashed.
 func (r *Run) Duration() time.Duration {
 	switch {
 	case !r.EndTime.IsZero():
@@ -38,14 +38,14 @@ func ReadRun(dir string) (Run, error) {
 	return Run{Info: info, Dir: dir}, nil
 }
 
-// clockSlack is how much earlier than the start of a run its process may seem to
-// have been started: clocks are set, and some writers note the time first.
+// clockSlack is how much later than the start of a run its process may have started:
+// clocks are set, and some writers take the time first.
 const clockSlack = 5 * time.Second
 
-// currentStatus returns the status as it is now, by the processes of this machine.
-// Who records a run says how it ended and when in one go: a record without its end
-// is of a run that goes on while its program does, whatever else it says, because
-// the agent can write to it, too. Where that writes an end as well, it is believed.
+// currentStatus returns the current status, from the processes of this machine. The
+// recording program writes status and end together. A record without an end is of a
+// running run while that program lives, whatever its status: the agent can write to the
+// file. An end that the agent writes is believed.
 func (i *Info) currentStatus() Status {
 	if i.Runner != "" && i.EndTime.IsZero() && process.LifeOf(i.Runner) == process.Alive {
 		return StatusRunning
@@ -56,10 +56,10 @@ func (i *Info) currentStatus() Status {
 	case StatusCompleted, StatusFailed, StatusCrashed:
 		return i.Status
 	}
-	return StatusUnknown // a word of another writer
+	return StatusUnknown
 }
 
-// statusOfProcesses returns the status of a run that goes on, as its record says.
+// statusOfProcesses returns the current status of a run whose record has StatusRunning.
 func (i *Info) statusOfProcesses() Status {
 	if i.Runner != "" {
 		switch process.LifeOf(i.Runner) {
@@ -70,8 +70,8 @@ func (i *Info) statusOfProcesses() Status {
 		}
 		return StatusUnknown
 	}
-	// Another writer of the protocol says no more than a PID, the agent's or its
-	// own, which can have been given to another process since.
+	// Other writers record only a PID, the agent's or their own, which another process
+	// may have now.
 	if i.PID <= 0 {
 		return StatusUnknown
 	}

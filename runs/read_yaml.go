@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What is read with the YAML library is bounded: its time grows with the square of
-// the keys of one mapping, and an alias can stand for any amount of text.
+// The limits of texts for the YAML library: its time grows with the square of the keys of
+// a mapping, and an alias can expand to any amount of text.
 const (
 	maxYAML      = 256 << 10 // bytes
 	maxYAMLNodes = 20_000
@@ -16,7 +16,7 @@ const (
 	maxYAMLDepth = 16
 )
 
-// loadYAML reads a YAML text into a struct, whose keys alone are read.
+// loadYAML reads a YAML text into a struct and ignores unknown keys.
 func loadYAML(text []byte, into any) error {
 	if len(text) > maxYAML {
 		return fmt.Errorf("more than %d KiB of YAML that is not plain", maxYAML>>10)

@@ -39,8 +39,7 @@ type record struct {
 	bus   string
 	info  Info
 
-	// The two folders, held since they were made or found: an agent can put
-	// anything else under their paths.
+	// The two folders, held open: an agent can replace what is at their paths.
 	taskFolder, folder *statefile.Dir
 
 	mask      *runner.Masker
@@ -54,31 +53,30 @@ type record struct {
 	announced      bool // RUN_START was posted
 
 	mu      sync.Mutex
-	problem error // the first thing that could not be written
+	problem error // the first one
 }
 
-// Record begins the record of a run. See [agent.Recorder]: an error of kind
-// agent.ErrUsage is a place that cannot be, any other one is returned only where
-// the record is required.
+// Record begins the record of a run; see [agent.Recorder]. Invalid labels are an
+// agent.ErrUsage error. Other errors are returned only if the record is required.
 func (s *Records) Record(ctx context.Context, run agent.Recordable) (agent.Recording, error) {
-	place, err := s.labels(&run)
+	labels, err := s.labels(&run)
 	if err != nil {
 		return agent.Recording{}, err
 	}
 	if err := checkEnv(run.Request.Env); err != nil {
 		return agent.Recording{}, err
 	}
-	r, prompt, err := s.begin(ctx, &run, place)
+	r, prompt, err := s.begin(ctx, &run, labels)
 	if err == nil && s.AgentVersion && run.Version != nil {
 		asking := ctx
-		if run.Session { // ctx bounds its beginning alone
+		if run.Session { // ctx bounds only its opening
 			asking = context.WithoutCancel(ctx)
 		}
 		r.askVersion(asking, run.Version)
 	}
 	if err != nil {
 		if s.Required {
-			return agent.Recording{}, fmt.Errorf("it must be recorded in %s: %w", s.Root, err)
+			return agent.Recording{}, fmt.Errorf("a record in %s is required: %w", s.Root, err)
 		}
 		run.Warn(fmt.Sprintf("the run is not recorded in %s: %v", s.Root, err))
 		return agent.Recording{}, nil
@@ -100,37 +98,37 @@ func (s *Records) Record(ctx context.Context, run agent.Recordable) (agent.Recor
 	return recording, nil
 }
 
-// place returns where the run belongs, complete but for what nobody said.
+// labels returns the run's labels with defaults for project and task.
 func (s *Records) labels(run *agent.Recordable) (agent.Labels, error) {
-	place := run.Request.Labels
+	labels := run.Request.Labels
 	if root, outer, ok := Outer(run.Environ); ok && root == s.Root {
-		if place.Project == "" && place.Task == "" {
-			place.Project, place.Task = outer.Project, outer.Task
+		if labels.Project == "" && labels.Task == "" {
+			labels.Project, labels.Task = outer.Project, outer.Task
 		}
-		place.Parent = cmp.Or(place.Parent, outer.Parent)
+		labels.Parent = cmp.Or(labels.Parent, outer.Parent)
 	}
-	place.Project = cmp.Or(place.Project, ProjectOf(cmp.Or(run.Root, run.Start.Workdir)))
+	labels.Project = cmp.Or(labels.Project, ProjectOf(cmp.Or(run.Root, run.Start.Workdir)))
 	for _, id := range []struct {
 		text  string
 		check func(string) error
-	}{{place.Project, CheckProject}, {place.Task, CheckTask}, {place.Parent, CheckRun}, {place.Previous, CheckRun}} {
+	}{{labels.Project, CheckProject}, {labels.Task, CheckTask}, {labels.Parent, CheckRun}, {labels.Previous, CheckRun}} {
 		if id.text == "" {
 			continue
 		}
 		if err := id.check(id.text); err != nil {
-			return place, err
+			return labels, err
 		}
 	}
-	if place.Task == "" && place.Previous != "" {
-		place.Task = s.taskOf(place.Project, place.Previous)
+	if labels.Task == "" && labels.Previous != "" {
+		labels.Task = s.taskOf(labels.Project, labels.Previous)
 	}
-	place.Task = cmp.Or(place.Task, NewTask(time.Now(), baseToken(run.Start.Runtime)))
-	return place, nil
+	labels.Task = cmp.Or(labels.Task, NewTask(time.Now(), baseToken(run.Start.Runtime)))
+	return labels, nil
 }
 
 // taskOf returns the task of a project that has a run, "" when none has.
 func (s *Records) taskOf(project, run string) string {
-	tasks, _ := folders(filepath.Join(s.Root, project), "", new(listBudget)) // what cannot be read has no such run
+	tasks, _ := folders(filepath.Join(s.Root, project), "", new(listBudget)) // an unreadable task counts as one without that run
 	for _, task := range tasks {
 		if CheckTask(task) != nil {
 			continue
@@ -143,14 +141,14 @@ func (s *Records) taskOf(project, run string) string {
 	return ""
 }
 
-// begin makes the folder of a run with all that is known of it, and announces it.
-func (s *Records) begin(ctx context.Context, run *agent.Recordable, place agent.Labels) (*record, string, error) {
+// begin makes the folder of a run with its first files, and announces the run.
+func (s *Records) begin(ctx context.Context, run *agent.Recordable, labels agent.Labels) (*record, string, error) {
 	r := &record{store: s, ctx: ctx, mask: runner.NewMasker(run.Environ), warn: run.Warn, maxAnswer: maxAnswer}
-	r.task = filepath.Join(s.Root, place.Project, place.Task)
+	r.task = filepath.Join(s.Root, labels.Project, labels.Task)
 	r.bus = filepath.Join(r.task, busName)
-	r.info = newInfo(run, place)
+	r.info = newInfo(run, labels)
 	r.info.CWD, r.info.Model = r.mask.Text(r.info.CWD), r.mask.Text(r.info.Model)
-	prompt, err := r.open(run, place)
+	prompt, err := r.open(run, labels)
 	if err != nil {
 		r.closeFolders()
 		return nil, "", err
@@ -165,7 +163,7 @@ func (s *Records) begin(ctx context.Context, run *agent.Recordable, place agent.
 		r.events, err = r.openEvents()
 	}
 	if err != nil {
-		r.abandon(err)
+		r.discard(err)
 		return nil, "", err
 	}
 	if prompt != "" {
@@ -178,25 +176,25 @@ func (s *Records) begin(ctx context.Context, run *agent.Recordable, place agent.
 		r.announced = true
 	}
 	if err := r.problem; err != nil && s.Required {
-		r.abandon(err)
+		r.discard(err)
 		return nil, "", err
 	}
 	return r, prompt, nil
 }
 
 // open makes and holds the folders of the run.
-func (r *record) open(run *agent.Recordable, place agent.Labels) (prompt string, err error) {
+func (r *record) open(run *agent.Recordable, labels agent.Labels) (prompt string, err error) {
 	root, err := r.store.makeRoot(writable(run))
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	project, err := root.MakeDir(place.Project)
+	project, err := root.MakeDir(labels.Project)
 	if err != nil {
 		return "", err
 	}
 	defer project.Close()
-	if r.taskFolder, err = project.MakeDir(place.Task); err != nil {
+	if r.taskFolder, err = project.MakeDir(labels.Task); err != nil {
 		return "", err
 	}
 	runs, err := r.taskFolder.MakeDir(runsName)
@@ -213,8 +211,8 @@ func (r *record) closeFolders() {
 	r.taskFolder.Close()
 }
 
-// settle gives the run its ID and its folder, which appears with what is known of
-// the run in it: readers find it whole or not at all.
+// settle gives the run its ID and its folder, which appears with prompt and Info in it:
+// readers find it complete or not at all.
 func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt string, err error) {
 	name := ""
 	for range maxClashes {
@@ -240,7 +238,7 @@ func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt stri
 	}
 	for range maxClashes {
 		r.info.RunID = newRunID(r.info.StartTime)
-		r.locate(filepath.Join(r.task, runsName, r.info.RunID))
+		r.setPaths(filepath.Join(r.task, runsName, r.info.RunID))
 		prompt = run.Request.Prompt
 		if r.store.Preamble && !run.Session {
 			prompt = r.preamble() + prompt
@@ -261,12 +259,12 @@ func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt stri
 	return "", err
 }
 
-// maxClashes is how many IDs may be taken, by processes that have our PID in
-// other containers.
+// maxClashes bounds the IDs that are tried: processes in other containers can have the
+// same PID.
 const maxClashes = 100
 
-// locate says where the run is.
-func (r *record) locate(dir string) {
+// setPaths sets the paths of the run.
+func (r *record) setPaths(dir string) {
 	r.dir = dir
 	r.info.PromptPath = filepath.Join(dir, promptName)
 	r.info.OutputPath = filepath.Join(dir, outputName)
@@ -275,14 +273,14 @@ func (r *record) locate(dir string) {
 	r.info.EventsPath = filepath.Join(dir, eventsName)
 }
 
-// newInfo returns what is known of a run before it begins.
-func newInfo(run *agent.Recordable, place agent.Labels) Info {
+// newInfo returns the Info of a run before it starts.
+func newInfo(run *agent.Recordable, labels agent.Labels) Info {
 	return Info{
 		Version:          infoVersion,
-		ParentRunID:      place.Parent,
-		PreviousRunID:    place.Previous,
-		ProjectID:        place.Project,
-		TaskID:           place.Task,
+		ParentRunID:      labels.Parent,
+		PreviousRunID:    labels.Previous,
+		ProjectID:        labels.Project,
+		TaskID:           labels.Task,
 		Agent:            run.Start.Runtime,
 		ProcessOwnership: "managed",
 		StartTime:        time.Now().UTC(),
@@ -296,10 +294,10 @@ func newInfo(run *agent.Recordable, place agent.Labels) Info {
 	}
 }
 
-// infoVersion is the version of run-info.yaml that is written.
+// infoVersion is the version of run-info.yaml.
 const infoVersion = 1
 
-// writeTask writes what the task is about, unless that is written.
+// writeTask writes the prompt of the task unless it exists.
 func (r *record) writeTask(prompt string) error {
 	f, err := r.taskFolder.Create(taskName)
 	if errors.Is(err, fs.ErrExist) {
@@ -312,7 +310,7 @@ func (r *record) writeTask(prompt string) error {
 	return errors.Join(err, f.Close())
 }
 
-// command notes what is about to be started. Of a run, started writes it.
+// command sets the command line. A run writes it in started.
 func (r *record) command(path string, c agent.Command) {
 	r.info.CommandLine = commandLine(path, c, r.info.PromptPath, r.mask)
 	if !r.info.Session {
@@ -331,7 +329,7 @@ func (r *record) started(p agent.Process) {
 	}
 }
 
-// note keeps the first problem, and returns it where the record is required.
+// note keeps the first problem, and returns err if the record is required.
 func (r *record) note(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -344,8 +342,8 @@ func (r *record) note(err error) error {
 	return nil
 }
 
-// abandon ends a record that was begun in vain.
-func (r *record) abandon(why error) {
-	r.warn = func(string) {} // the caller says it
+// discard ends the record of a run that is not started.
+func (r *record) discard(why error) {
+	r.warn = func(string) {} // the caller warns
 	_ = r.end(r.ctx, agent.Result{ExitCode: -1, Model: r.info.Model}, fmt.Errorf("nothing was started, because the run cannot be recorded: %w", why))
 }

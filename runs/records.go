@@ -4,28 +4,27 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// Records is a folder of records. Its methods may be called concurrently, also by
-// several processes over one folder.
+// Records is a folder of records. Its methods may be called concurrently, also by several
+// processes on one folder.
 type Records struct {
-	// Root is the folder, absolute. It is made when the first run is recorded.
+	// Root is the folder, absolute. The first recorded run creates it.
 	Root string
 
-	// Required makes it an error when a run cannot be recorded: it is not started,
-	// or ended. Otherwise it is a warning, and the run goes on.
+	// Required makes a failed record an error, which ends the run. Otherwise it is a
+	// warning, and the run continues.
 	Required bool
 
-	// Preamble tells the agent of its record: the prompt is preceded by the
-	// preamble of the Agent Protocol, which names the folders and asks for
-	// output.md. Sessions do without.
+	// Preamble puts the preamble of the Agent Protocol before the prompt of a run,
+	// which names the folders and asks for output.md. Sessions have none.
 	Preamble bool
 
-	// AgentVersion asks the agent's CLI for its version while the run goes on,
-	// which starts one more process.
+	// AgentVersion records the version of the agent's CLI, which starts one more
+	// process during the run.
 	AgentVersion bool
 }
 
-// DefaultRoot returns the folder of a user's records: bus-agent/runs in
-// XDG_STATE_HOME, which is ~/.local/state where it is not set.
+// DefaultRoot returns the folder of a user's records: bus-agent/runs in XDG_STATE_HOME or,
+// without that, in ~/.local/state.
 func DefaultRoot(environ []string) (string, error) {
 	return agent.StateDir(environ, "runs")
 }

@@ -70,7 +70,7 @@ func TestReplacedFolderOfARecordGetsNothing(t *testing.T) {
 				}
 				for _, line := range tree(t, b.root) {
 					if strings.Contains(line, "-moved/") && strings.HasSuffix(line, "/run-info.yaml") && !strings.Contains(line, "status: completed") {
-						t.Errorf("the record that was moved is not whole: %s", line)
+						t.Errorf("the record that was moved is incomplete: %s", line)
 					}
 					if how == "remove" && strings.Contains(line, " = ") && !strings.Contains(line, "TASK") {
 						t.Errorf("the folder that replaced the record's has %s", line)
