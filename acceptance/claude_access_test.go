@@ -14,14 +14,14 @@ func TestClaudeAccessHolds(t *testing.T) {
 	write := func(path string) modeltest.ToolCall {
 		return modeltest.ToolCall{Name: "Write", Arguments: `{"file_path":"` + path + `","content":"x"}`}
 	}
-	proveAccess(t, newClaude, map[string]attempt{
-		"file":            {calls: try(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
-		"file above":      {calls: try(write("REPO/../made-file")), makes: "../made-file", under: []string{"full"}},
-		"file of git":     {calls: try(write("REPO/.git/made")), makes: ".git/made", under: []string{"full"}},
-		"settings":        {calls: try(write("REPO/.claude/made-settings.json")), makes: ".claude/made-settings.json", under: []string{"full"}},
-		"command":         {calls: try(bash("git rev-parse HEAD > /dev/null; env > sub/made-by-env")), makes: "sub/made-by-env", under: []string{"full"}},
-		"command above":   {calls: try(bash("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
-		"allowed command": {calls: try(bash("make -v; make -C sub -f keep --eval 'x:;touch made-by-make' x")), makes: "sub/made-by-make", args: []string{"--allow-command", "make *"}, under: []string{"read", "write", "full"}},
+	testAccess(t, newClaude, map[string]accessCase{
+		"file":            {calls: callsOf(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
+		"file above":      {calls: callsOf(write("REPO/../made-file")), makes: "../made-file", under: []string{"full"}},
+		"file of git":     {calls: callsOf(write("REPO/.git/made")), makes: ".git/made", under: []string{"full"}},
+		"settings":        {calls: callsOf(write("REPO/.claude/made-settings.json")), makes: ".claude/made-settings.json", under: []string{"full"}},
+		"command":         {calls: callsOf(bash("git rev-parse HEAD > /dev/null; env > sub/made-by-env")), makes: "sub/made-by-env", under: []string{"full"}},
+		"command above":   {calls: callsOf(bash("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
+		"allowed command": {calls: callsOf(bash("make -v; make -C sub -f keep --eval 'x:;touch made-by-make' x")), makes: "sub/made-by-make", args: []string{"--allow-command", "make *"}, under: []string{"read", "write", "full"}},
 	})
 }
 
@@ -32,24 +32,24 @@ func TestClaudeAccessHoldsForOtherTools(t *testing.T) {
 	limited := []string{"read", "write"}
 	deferred := modeltest.ToolCall{Name: "ToolSearch", Arguments: `{"query":"select:EnterWorktree,CronCreate,Monitor"}`}
 	tool := func(name, arguments string) []modeltest.ToolCall {
-		return try(deferred, modeltest.ToolCall{Name: name, Arguments: arguments})
+		return callsOf(deferred, modeltest.ToolCall{Name: name, Arguments: arguments})
 	}
-	proveAccess(t, newClaude, map[string]attempt{
+	testAccess(t, newClaude, map[string]accessCase{
 		"worktree":           {calls: tool("EnterWorktree", `{"name":"made"}`), makes: ".claude/worktrees/made", words: limited},
 		"durable task":       {calls: tool("CronCreate", `{"cron":"* * * * *","prompt":"x","recurring":false,"durable":true}`), makes: ".claude/scheduled_tasks.json", words: limited},
 		"background command": {calls: append(tool("Monitor", `{"command":"touch ../made-above","description":"d","timeout_ms":1000,"persistent":false}`), bash("cat sub/keep")), makes: "../made-above", words: limited},
 	})
 }
 
-func TestClaudeFoldersAddedCanBeWritten(t *testing.T) {
+func TestClaudeWritesToAddedDirs(t *testing.T) {
 	t.Parallel()
-	extra := firedDir(t)
+	extra := newFiredDir(t)
 	w := newClaude(t, modeltest.Replies(
 		modeltest.Reply{modeltest.ToolCall{Name: "Write", Arguments: `{"file_path":"` + extra + `/made","content":"x"}`}},
 		answer("done")), nil)
 	r, o := w.run("make a file", "--add-dir", extra)
-	w.succeeds("done", r, o)
+	w.wantAnswer("done", r, o)
 	if got := firedNames(t, extra); !slices.Equal(got, []string{"made"}) {
-		t.Errorf("made %q; the model was told %q", got, w.asked(2)[1].ToolResults())
+		t.Errorf("made %q; the model was told %q", got, w.wantRequests(2)[1].ToolResults())
 	}
 }

@@ -49,9 +49,9 @@ func claudePlants(t *testing.T, fired, stolen string) map[string]string {
 
 // What the plants do when Claude Code is run alone: without this, the next test
 // would prove nothing.
-func TestPlantsFireInClaudeAlone(t *testing.T) {
+func TestHostileFilesRunInPlainClaude(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	w := newClaude(t, modeltest.Replies(modeltest.Reply{bash("echo hello")}, answer("ok")), layered())
 	writeFiles(t, w.repo, claudePlants(t, fired, w.model.URL()+"/stolen"))
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
@@ -72,22 +72,22 @@ func TestPlantsFireInClaudeAlone(t *testing.T) {
 
 func TestHostileRepositoryRunsNothingInClaude(t *testing.T) {
 	t.Parallel()
-	proveHarmless(t, newClaude, bash("echo hello"), "X-Api-Key", claudePlants)
+	testHostileRepository(t, newClaude, bash("echo hello"), "X-Api-Key", claudePlants)
 }
 
 // With trust the repository's settings count.
 func TestTrustedRepositoryRunsItsHooksInClaude(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	w := newClaude(t, modeltest.Always(answer("ok")), layered())
 	program := programs(t, fired, "hook")
 	writeFiles(t, w.repo, map[string]string{".claude/settings.json": fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":%q}]}]}}`, program("hook"))})
 	r, o := w.run("hello", "--trust-workspace")
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	checkFired(t, fired, "hook")
 	r, o = w.run("hello")
-	w.succeeds("ok", r, o)
-	for _, request := range w.asked(2) {
-		checkLayers(t, request, rootMark)
+	w.wantAnswer("ok", r, o)
+	for _, request := range w.wantRequests(2) {
+		checkMarks(t, request, rootMark)
 	}
 }

@@ -17,27 +17,27 @@ func TestClaudeGetsModelAndEffort(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Always(answer("ok")), nil)
 	r, o := w.run("hello", "--model-reasoning-effort", "high")
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	if r.Model != "claude-opus-5-5" || r.Runtime != "claude" {
 		t.Errorf("reported %s, %s", r.Runtime, r.Model)
 	}
 	w.env = append(w.env, "BUS_AGENT_MODEL=claude-haiku-5-5", "BUS_AGENT_MODEL_REASONING_EFFORT=low")
 	r, o = w.run("hello", "--agent", "claude")
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	for i, want := range []string{"claude-opus-5-5 high", "claude-haiku-5-5 low"} {
-		if got := w.asked(2)[i].Model() + " " + w.asked(2)[i].Effort(); got != want {
+		if got := w.wantRequests(2)[i].Model() + " " + w.wantRequests(2)[i].Effort(); got != want {
 			t.Errorf("request %d asked for %q, want %q", i, got, want)
 		}
 	}
 }
 
 // Without a model Claude Code chooses, and the report says which.
-func TestClaudeReportsTheModelItChose(t *testing.T) {
+func TestClaudeReportsChosenModel(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Replies(answer("ok")), nil)
 	r, o := w.run("hello", "--agent", "claude")
-	w.succeeds("ok", r, o)
-	if chosen := w.asked(1)[0].Model(); chosen == "" || r.Model != chosen {
+	w.wantAnswer("ok", r, o)
+	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
 		t.Errorf("reported %q, asked for %q", r.Model, chosen)
 	}
 }
@@ -46,7 +46,7 @@ func bash(command string) modeltest.ToolCall {
 	return modeltest.ToolCall{Name: "Bash", Arguments: `{"command":"` + command + `","description":"try"}`}
 }
 
-func TestClaudeToolCallShowsAsEvents(t *testing.T) {
+func TestClaudeToolCallEvents(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Replies(
 		modeltest.Reply{
@@ -57,11 +57,11 @@ func TestClaudeToolCallShowsAsEvents(t *testing.T) {
 		},
 		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20, Reasoning: 5}},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
-	o := w.bus("what colour?", "run", "--agent", "claude", "--access", "full", "--output-format", "events", "--prompt", "-")
+	o := w.exec("what colour?", "run", "--agent", "claude", "--access", "full", "--output-format", "events", "--prompt", "-")
 	if o.code != 0 {
 		t.Fatal(o)
 	}
-	results := w.asked(2)[1].ToolResults()
+	results := w.wantRequests(2)[1].ToolResults()
 	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
 		t.Fatalf("the model got the tool results %q", results)
 	}
@@ -98,7 +98,7 @@ func TestClaudeOutputs(t *testing.T) {
 	w := newClaude(t, modeltest.Replies(
 		modeltest.Reply{modeltest.Text{"First words."}, bash("echo tool-output")},
 		answer("The answer."), answer("Raw.")), nil)
-	o := w.bus("hello", "run", "--agent", "claude", "--prompt", "-")
+	o := w.exec("hello", "run", "--agent", "claude", "--prompt", "-")
 	if o.code != 0 || o.stdout != "The answer.\n" {
 		t.Errorf("text: %v", o)
 	}
@@ -107,7 +107,7 @@ func TestClaudeOutputs(t *testing.T) {
 			t.Errorf("standard error lacks %q: %v", part, o)
 		}
 	}
-	o = w.bus("hello", "run", "--agent", "claude", "--output-format", "ndjson", "--prompt", "-")
+	o = w.exec("hello", "run", "--agent", "claude", "--output-format", "ndjson", "--prompt", "-")
 	if o.code != 0 || !strings.Contains(o.stdout, `"subtype":"init"`) || !strings.Contains(o.stdout, `"text":"Raw."`) {
 		t.Errorf("ndjson: %v", o)
 	}
@@ -118,7 +118,7 @@ func TestClaudeFailures(t *testing.T) {
 	status := func(code int, message string) modeltest.Reply {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message}}
 	}
-	proveFailures(t, newClaude, map[string]failure{
+	testFailures(t, newClaude, map[string]failure{
 		"401":                  {reply: status(http.StatusUnauthorized, "the key is no good"), kind: "authentication", says: "401", asked: 2, took: 15},
 		"403":                  {reply: status(http.StatusForbidden, "not for you"), kind: "authentication", says: "not for you", asked: 2, took: 15},
 		"400":                  {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "what is this?", asked: 10, took: 30},
@@ -135,7 +135,7 @@ func TestClaudeFailures(t *testing.T) {
 
 func TestClaudeRecoversFromACut(t *testing.T) {
 	t.Parallel()
-	proveRecovery(t, newClaude)
+	testRecovery(t, newClaude)
 }
 
 func TestClaudeEmptyAnswer(t *testing.T) {
@@ -143,12 +143,12 @@ func TestClaudeEmptyAnswer(t *testing.T) {
 	w := newClaude(t, modeltest.Always(nil), nil)
 	r, o := w.run("hello")
 	t.Logf("%+v\n%v", r, o)
-	w.succeeds("", r, o)
+	w.wantAnswer("", r, o)
 }
 
 func TestClaudeInterrupted(t *testing.T) {
 	t.Parallel()
-	proveInterrupt(t, newClaude, bash("touch running; python3 -c 'import time; time.sleep(300)'"))
+	testInterrupt(t, newClaude, bash("touch running; python3 -c 'import time; time.sleep(300)'"))
 }
 
 // A background process that a tool leaves open neither blocks the end of a run
@@ -159,6 +159,6 @@ func TestClaudeLeavesNoBackgroundProcess(t *testing.T) {
 		modeltest.Reply{bash("nohup setsid sleep 300 > /dev/null 2>&1 & echo started")},
 		answer("left running")), nil)
 	r, o := w.run("hello", "--access", "full")
-	w.succeeds("left running", r, o)
-	w.asked(2)
+	w.wantAnswer("left running", r, o)
+	w.wantRequests(2)
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestClaudeGetsThePromptWhole(t *testing.T) {
+func TestClaudeGetsWholePrompt(t *testing.T) {
 	t.Parallel()
-	provePrompts(t, newClaude, prompts())
+	testPrompts(t, newClaude, prompts())
 }
 
-func TestClaudeReportsTheUsageOfTheRun(t *testing.T) {
+func TestClaudeReportsUsage(t *testing.T) {
 	t.Parallel()
-	proveUsage(t, newClaude)
+	testUsage(t, newClaude)
 }
 
-func TestClaudeRefusesATooLongPromptBeforeItStarts(t *testing.T) {
+func TestClaudeRefusesLongPrompt(t *testing.T) {
 	t.Parallel()
-	proveTooLong(t, newClaude(t, modeltest.Replies(), nil), 10<<20)
+	testLongPrompt(t, newClaude(t, modeltest.Replies(), nil), 10<<20)
 }
 
 // A prompt that names a file arrives whole; Claude Code puts the file beside it.
-func TestClaudeAddsTheFileAPromptNames(t *testing.T) {
+func TestClaudeAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Replies(answer("ok")), map[string]string{"fact.txt": "the sky is blue\n"})
 	r, o := w.run("look at @fact.txt please")
-	w.succeeds("ok", r, o)
-	request := w.asked(1)[0]
+	w.wantAnswer("ok", r, o)
+	request := w.wantRequests(1)[0]
 	if got := lastPrompt(request); !strings.Contains(strings.Join(request.Texts("user"), "\n"), "look at @fact.txt please") {
 		t.Errorf("the model got %q", got)
 	}
@@ -41,25 +41,25 @@ func TestClaudeAddsTheFileAPromptNames(t *testing.T) {
 
 func TestClaudeGetsEachAgentsMDOnce(t *testing.T) {
 	t.Parallel()
-	proveLayers(t, newClaude, layouts("CLAUDE.md", ".claude"))
+	testAgentsMD(t, newClaude, layouts("CLAUDE.md", ".claude"))
 }
 
-func TestClaudeGetsEachAgentsMDOnceInATrustedWorkspace(t *testing.T) {
+func TestClaudeGetsEachAgentsMDOnceWithTrust(t *testing.T) {
 	t.Parallel()
-	proveLayers(t, newClaude, layouts("CLAUDE.md", ".claude"), "--trust-workspace")
+	testAgentsMD(t, newClaude, layouts("CLAUDE.md", ".claude"), "--trust-workspace")
 }
 
-func TestClaudeGetsLongAgentsMDWhole(t *testing.T) {
+func TestClaudeGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
-	proveLongInstructions(t, newClaude)
+	testLongInstructions(t, newClaude)
 }
 
 func TestClaudeResumesASession(t *testing.T) {
 	t.Parallel()
-	proveResume(t, newClaude)
+	testResume(t, newClaude)
 }
 
-func TestClaudeRefusesAnUnknownSession(t *testing.T) {
+func TestClaudeRefusesUnknownSession(t *testing.T) {
 	t.Parallel()
-	proveUnknownSessions(t, newClaude, 1)
+	testUnknownSessions(t, newClaude, 1)
 }

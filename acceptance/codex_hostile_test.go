@@ -58,7 +58,7 @@ func plant(t *testing.T, fired string, files map[string]string, homes ...string)
 	writeFiles(t, filepath.Join(fired, "..", "plants"), programs)
 }
 
-func firedDir(t *testing.T) string {
+func newFiredDir(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -73,7 +73,7 @@ func firedDir(t *testing.T) string {
 
 func firedNames(t *testing.T, fired string) []string {
 	t.Helper()
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(listing(t, fired))), func(s string) bool { return s == "." })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(listFiles(t, fired))), func(s string) bool { return s == "." })
 }
 
 // escape is a reply that tries to leave the sandbox by rule and writes into
@@ -86,19 +86,19 @@ func escape(fired string) modeltest.Reply {
 }
 
 // Where a repository could hope that CODEX_HOME is.
-var hopedHomes = []string{".codex", ".codex/bus", ".codex/bus-home", ".codex/bus/home", ".codex/bus/sessions", ".", "services/.codex", "services/.codex/bus"}
+var possibleCodexHomes = []string{".codex", ".codex/bus", ".codex/bus-home", ".codex/bus/home", ".codex/bus/sessions", ".", "services/.codex", "services/.codex/bus"}
 
 // What the plants do when Codex is given one of them as its home: without
 // this, the next test would prove nothing.
-func TestPlantsFireInCodexAlone(t *testing.T) {
+func TestHostileFilesRunInPlainCodex(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	files := map[string]string{}
 	plant(t, fired, files, ".codex/bus-home")
-	w := newWorld(t, modeltest.Replies(escape(fired), answer("ok")), files)
+	w := newCodex(t, modeltest.Replies(escape(fired), answer("ok")), files)
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
-	args := append([]string{"exec", "--json", "-C", w.repo, "-s", "read-only", "-m", "gpt-5.5", "-c", "analytics.enabled=false", "--disable", "plugins"}, w.fake()[1:]...)
+	args := append([]string{"exec", "--json", "-C", w.repo, "-s", "read-only", "-m", "gpt-5.5", "-c", "analytics.enabled=false", "--disable", "plugins"}, w.codexArgs()[1:]...)
 	cmd := exec.CommandContext(ctx, codex, append(args, "hello")...)
 	cmd.Env = append(w.environ(), "CODEX_HOME="+filepath.Join(w.repo, ".codex/bus-home"))
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -124,12 +124,12 @@ func TestHostileRepositoryRunsNothingInCodex(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
+			fired := newFiredDir(t)
 			files := map[string]string{}
-			plant(t, fired, files, hopedHomes...)
+			plant(t, fired, files, possibleCodexHomes...)
 			maps.Copy(files, layered())
 			files[".mcp.json"] = fmt.Sprintf(`{"mcpServers":{"planted":{"command":%q}}}`, filepath.Join(fired, "..", "plants", "mcp"))
-			w := newWorld(t, func(r *modeltest.Request) modeltest.Reply {
+			w := newCodex(t, func(r *modeltest.Request) modeltest.Reply {
 				if len(r.ToolResults()) == 0 {
 					return escape(fired)
 				}
@@ -138,7 +138,7 @@ func TestHostileRepositoryRunsNothingInCodex(t *testing.T) {
 			args := []string{"--workdir", filepath.Join(w.repo, tt.workdir), "--access", "read"}
 			if tt.args != nil {
 				r, o := w.run("before", args...)
-				w.succeeds("done", r, o)
+				w.wantAnswer("done", r, o)
 				switch tt.args[0] {
 				case "resume":
 					args = append(args, "--resume", r.SessionID)
@@ -147,10 +147,8 @@ func TestHostileRepositoryRunsNothingInCodex(t *testing.T) {
 				}
 			}
 			r, o := w.run("hello", args...)
-			w.succeeds("done", r, o)
-			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("the repository ran %q", got)
-			}
+			w.wantAnswer("done", r, o)
+			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if got := request.Header.Get("Authorization"); got != "Bearer sk-acceptance" {
 					t.Errorf("%s %s was sent %q", request.Method, request.Path, got)
@@ -160,38 +158,36 @@ func TestHostileRepositoryRunsNothingInCodex(t *testing.T) {
 				}
 			}
 			requests := w.model.ModelRequests()
-			checkLayers(t, requests[len(requests)-1], tt.marks...)
+			checkMarks(t, requests[len(requests)-1], tt.marks...)
 		})
 	}
 }
 
 // The login of a repository is not used, even where the user has none.
-func TestHostileRepositoryGivesCodexNoLogin(t *testing.T) {
+func TestHostileRepositoryLoginIsIgnoredByCodex(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	files := map[string]string{}
-	plant(t, fired, files, hopedHomes...)
-	w := newWorld(t, modeltest.Replies(answer("ok")), files)
+	plant(t, fired, files, possibleCodexHomes...)
+	w := newCodex(t, modeltest.Replies(answer("ok")), files)
 	w.env = []string{"CODEX_HOME=.codex/bus-home"}
 	r, o := w.runWith("hello", []string{"--", "-c", `openai_base_url="` + w.model.OpenAIURL() + `"`})
-	w.succeeds("ok", r, o)
-	if got := w.asked(1)[0].Header.Get("Authorization"); got != "" {
+	w.wantAnswer("ok", r, o)
+	if got := w.wantRequests(1)[0].Header.Get("Authorization"); got != "" {
 		t.Errorf("sent %q", got)
 	}
-	if got := firedNames(t, fired); len(got) != 0 {
-		t.Errorf("the repository ran %q", got)
-	}
+	checkNothingFired(t, fired)
 }
 
 // A link in the repository leads no write out of it: the run works without a
 // home there or is refused.
-func TestHostileLinksLeadCodexNowhere(t *testing.T) {
+func TestHostileLinksAreNotFollowedByCodex(t *testing.T) {
 	t.Parallel()
 	for _, link := range []string{".codex", ".codex/bus", ".codex/bus/sessions"} {
 		t.Run(link, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, modeltest.Always(answer("ok")), layered())
-			outside := firedDir(t)
+			w := newCodex(t, modeltest.Always(answer("ok")), layered())
+			outside := newFiredDir(t)
 			path := filepath.Join(w.repo, link)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
@@ -199,15 +195,14 @@ func TestHostileLinksLeadCodexNowhere(t *testing.T) {
 			if err := os.Symlink(outside, path); err != nil {
 				t.Fatal(err)
 			}
-			w.git("add", "-A", "-f")
-			w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "link")
-			o := w.bus("hello", append([]string{"run", "--agent", "codex", "--prompt", "-"}, w.fake()...)...)
+			w.commit("link")
+			o := w.exec("hello", append([]string{"run", "--agent", "codex", "--prompt", "-"}, w.codexArgs()...)...)
 			if got := firedNames(t, outside); len(got) != 0 {
 				t.Errorf("the run wrote %q outside of the repository", got)
 			}
 			switch n := len(w.model.ModelRequests()); {
 			case o.code == 0 && n == 1:
-				checkLayers(t, w.asked(1)[0], rootMark)
+				checkMarks(t, w.wantRequests(1)[0], rootMark)
 			case o.code == 0 || n != 0 || !strings.Contains(o.stderr, ".codex"):
 				t.Errorf("want an answer, or a refusal that names the link: %v", o)
 			}
@@ -216,16 +211,16 @@ func TestHostileLinksLeadCodexNowhere(t *testing.T) {
 }
 
 // Trust is the caller's word for one run, and is not kept.
-func TestSettingsOfTheRepositoryCountWithTrustInCodex(t *testing.T) {
+func TestTrustedRepositorySettingsApplyInCodex(t *testing.T) {
 	t.Parallel()
 	const mark = "TRUSTED-TEXT"
-	w := newWorld(t, modeltest.Always(answer("ok")), map[string]string{
+	w := newCodex(t, modeltest.Always(answer("ok")), map[string]string{
 		".codex/config.toml": fmt.Sprintf("developer_instructions = %q\n", mark),
 	})
 	for i, flags := range [][]string{nil, {"--trust-workspace"}, nil} {
 		r, o := w.run("hello", flags...)
-		w.succeeds("ok", r, o)
-		if got := w.asked(i + 1)[i].Count(mark); got != len(flags) {
+		w.wantAnswer("ok", r, o)
+		if got := w.wantRequests(i + 1)[i].Count(mark); got != len(flags) {
 			t.Errorf("run %d with %q: the settings counted %d times", i, flags, got)
 		}
 		if said := strings.Contains(o.stderr, ".codex/config.toml is left out"); said == (len(flags) > 0) {

@@ -8,78 +8,34 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/modeltest"
 )
 
 func TestCodexResumesASession(t *testing.T) {
 	t.Parallel()
-	turn := func(text string) modeltest.Reply {
-		return modeltest.Reply{modeltest.Text{text}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
-	}
-	w := newWorld(t, modeltest.Replies(turn("noted"), turn("unrelated"), turn("it was 42"), turn("still 42")), layered())
-	first, o := w.run("remember 42")
-	w.succeeds("noted", first, o)
-	if first.SessionID == "" {
-		t.Fatalf("no session ID: %v", o)
-	}
-	other, o := w.run("something else")
-	w.succeeds("unrelated", other, o)
+	testResume(t, newCodex)
+}
 
-	resumed, o := w.run("what was it?", "--resume", first.SessionID)
-	w.succeeds("it was 42", resumed, o)
-	if resumed.SessionID != first.SessionID {
-		t.Errorf("resumed %s, asked for %s", resumed.SessionID, first.SessionID)
-	}
-	continued, o := w.run("and now?", "--continue")
-	w.succeeds("still 42", continued, o)
-	if continued.SessionID != first.SessionID {
-		t.Errorf("continued %s, the latest is %s", continued.SessionID, first.SessionID)
-	}
-
-	request := w.asked(4)[3]
-	var talk []string
-	for _, m := range request.Messages() {
-		text := strings.Join(m.Texts, "")
-		if m.Role == "assistant" || m.Role == "user" && !strings.Contains(text, "<") {
-			talk = append(talk, m.Role+": "+text)
-		}
-	}
-	want := []string{
-		"user: remember 42", "assistant: noted",
-		"user: what was it?", "assistant: it was 42",
-		"user: and now?",
-	}
-	if diff := cmp.Diff(want, talk); diff != "" {
-		t.Errorf("conversation (-want +got):\n%s", diff)
-	}
-	checkLayers(t, request, rootMark)
-
-	wantUsage := &agent.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}
-	for i, r := range []report{first, other, resumed} {
-		if diff := cmp.Diff(wantUsage, r.Usage); diff != "" {
-			t.Errorf("usage of run %d (-want +got):\n%s", i, diff)
-		}
-	}
+func TestCodexReportsUsage(t *testing.T) {
+	t.Parallel()
+	testUsage(t, newCodex)
 }
 
 // A session says nothing about what the next run may do: each run's own access
 // and model hold.
 func TestCodexResumedRunHasItsOwnAccess(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(r *modeltest.Request) modeltest.Reply {
+	w := newCodex(t, func(r *modeltest.Request) modeltest.Reply {
 		if lastPrompt(r) == "now write" && len(r.ToolResults()) == 0 {
 			return modeltest.Reply{modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"echo x > made"}`}}
 		}
 		return answer("ok")
 	}, map[string]string{".gitignore": "made\n"})
 	first, o := w.run("hello", "--access", "full", "--model-reasoning-effort", "high")
-	w.succeeds("ok", first, o)
+	w.wantAnswer("ok", first, o)
 	r, o := w.run("now write", "--resume", first.SessionID, "--access", "read", "--model-reasoning-effort", "low")
-	w.succeeds("ok", r, o)
-	requests := w.asked(3)
+	w.wantAnswer("ok", r, o)
+	requests := w.wantRequests(3)
 	if _, err := os.Stat(filepath.Join(w.repo, "made")); err == nil {
 		t.Error("the resumed run wrote with the access of the first one")
 	}
@@ -91,16 +47,16 @@ func TestCodexResumedRunHasItsOwnAccess(t *testing.T) {
 	}
 }
 
-func TestCodexRefusesAnUnknownSession(t *testing.T) {
+func TestCodexRefusesUnknownSession(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(), nil)
+	w := newCodex(t, modeltest.Replies(), nil)
 	for _, id := range []string{"01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0", "no-such-session", "../../x"} {
-		o := w.bus("hello", append([]string{"run", "--agent", "codex", "--resume", id, "--prompt", "-"}, w.fake()...)...)
+		o := w.exec("hello", append([]string{"run", "--agent", "codex", "--resume", id, "--prompt", "-"}, w.codexArgs()...)...)
 		if o.code != 2 || !strings.Contains(o.stderr, id) {
 			t.Errorf("resume %s: %v", id, o)
 		}
 	}
-	if o := w.bus("hello", append([]string{"run", "--agent", "codex", "--continue", "--prompt", "-"}, w.fake()...)...); o.code != 2 {
+	if o := w.exec("hello", append([]string{"run", "--agent", "codex", "--continue", "--prompt", "-"}, w.codexArgs()...)...); o.code != 2 {
 		t.Errorf("continue without a session: %v", o)
 	}
 	if n := len(w.model.Requests()); n != 0 {
@@ -110,9 +66,9 @@ func TestCodexRefusesAnUnknownSession(t *testing.T) {
 
 // A login made with Codex itself still counts, though each run has a home of
 // its own; a key in the environment beats it.
-func TestCodexLoginStillCounts(t *testing.T) {
+func TestCodexLogin(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Always(answer("ok")), nil)
+	w := newCodex(t, modeltest.Always(answer("ok")), nil)
 	writeFiles(t, w.home, map[string]string{
 		".codex/auth.json":   `{"OPENAI_API_KEY":"sk-of-the-login"}`,
 		".codex/config.toml": "model = \"of-the-user\"\n",
@@ -120,23 +76,23 @@ func TestCodexLoginStillCounts(t *testing.T) {
 	})
 	builtIn := []string{"--", "-c", `openai_base_url="` + w.model.OpenAIURL() + `"`}
 	r, o := w.runWith("hello", builtIn)
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	w.env = []string{"CODEX_API_KEY=sk-of-the-environment"}
 	r, o = w.runWith("hello", builtIn)
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 
 	elsewhere := filepath.Join(w.home, "elsewhere")
 	writeFiles(t, elsewhere, map[string]string{"auth.json": `{"OPENAI_API_KEY":"sk-elsewhere"}`})
 	w.env = []string{"CODEX_HOME=" + elsewhere}
 	r, o = w.runWith("hello", builtIn)
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 
 	for i, key := range []string{"sk-of-the-login", "sk-of-the-environment", "sk-elsewhere"} {
-		if got := w.asked(3)[i].Header.Get("Authorization"); got != "Bearer "+key {
+		if got := w.wantRequests(3)[i].Header.Get("Authorization"); got != "Bearer "+key {
 			t.Errorf("run %d sent %q, want %s", i, got, key)
 		}
 	}
-	for _, request := range w.asked(3) {
+	for _, request := range w.wantRequests(3) {
 		if request.Model() != "gpt-5.5" {
 			t.Errorf("asked for %s", request.Model())
 		}
@@ -144,15 +100,15 @@ func TestCodexLoginStillCounts(t *testing.T) {
 }
 
 // What the caller names wins over everything, and is used as it is.
-func TestCodexHomeOfTheCaller(t *testing.T) {
+func TestCodexCallerHome(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(answer("ok")), layered())
+	w := newCodex(t, modeltest.Replies(answer("ok")), layered())
 	own := t.TempDir()
 	writeFiles(t, own, map[string]string{"config.toml": "model_verbosity = \"high\"\n"})
 	r, o := w.run("hello", "--env", "CODEX_HOME="+own)
-	w.succeeds("ok", r, o)
-	request := w.asked(1)[0]
-	checkLayers(t, request, rootMark)
+	w.wantAnswer("ok", r, o)
+	request := w.wantRequests(1)[0]
+	checkMarks(t, request, rootMark)
 	if request.Verbosity() != "high" {
 		t.Errorf("verbosity %q: the caller's settings are lost", request.Verbosity())
 	}

@@ -3,8 +3,6 @@
 package acceptance
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +27,7 @@ func lastPrompt(r *modeltest.Request) string {
 	return texts[len(texts)-1]
 }
 
-func TestCodexGetsThePromptWhole(t *testing.T) {
+func TestCodexGetsWholePrompt(t *testing.T) {
 	t.Parallel()
 	for name, prompt := range map[string]string{
 		"a million characters": strings.Repeat("0123456789", 99_999) + "öäüß€𝄞☃é\n\n",
@@ -45,10 +43,10 @@ func TestCodexGetsThePromptWhole(t *testing.T) {
 			if name == "a million characters" && len([]rune(prompt)) != 1_000_000 {
 				t.Fatalf("the prompt has %d characters", len([]rune(prompt)))
 			}
-			w := newWorld(t, modeltest.Replies(answer("got it")), nil)
+			w := newCodex(t, modeltest.Replies(answer("got it")), nil)
 			r, o := w.run(prompt)
-			w.succeeds("got it", r, o)
-			if got := lastPrompt(w.asked(1)[0]); got != prompt {
+			w.wantAnswer("got it", r, o)
+			if got := lastPrompt(w.wantRequests(1)[0]); got != prompt {
 				t.Errorf("the model got %d bytes of %d: %s", len(got), len(prompt), clip(cmp.Diff(clip(prompt), clip(got))))
 			}
 		})
@@ -59,18 +57,18 @@ func TestCodexGetsThePromptWhole(t *testing.T) {
 // before it.
 func TestCodexGetsASlashAsText(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(answer("ok")), nil)
+	w := newCodex(t, modeltest.Replies(answer("ok")), nil)
 	r, o := w.run("/compact the prose")
-	w.succeeds("ok", r, o)
-	if got := strings.TrimPrefix(lastPrompt(w.asked(1)[0]), "\n"); got != "/compact the prose" {
+	w.wantAnswer("ok", r, o)
+	if got := strings.TrimPrefix(lastPrompt(w.wantRequests(1)[0]), "\n"); got != "/compact the prose" {
 		t.Errorf("the model got %q", got)
 	}
 }
 
-func TestCodexRefusesATooLongPromptBeforeItStarts(t *testing.T) {
+func TestCodexRefusesLongPrompt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(), nil)
-	o := w.bus(strings.Repeat("x", 1<<20+1), append([]string{"run", "--agent", "codex", "--prompt", "-"}, w.fake()...)...)
+	w := newCodex(t, modeltest.Replies(), nil)
+	o := w.exec(strings.Repeat("x", 1<<20+1), append([]string{"run", "--agent", "codex", "--prompt", "-"}, w.codexArgs()...)...)
 	if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "prompt") {
 		t.Errorf("want a usage error that names the prompt: %v", o)
 	}
@@ -97,9 +95,9 @@ func layered() map[string]string {
 	}
 }
 
-// checkLayers fails the test unless each of marks is in the request once, in
+// checkMarks fails the test unless each of marks is in the request once, in
 // order, and the others not at all.
-func checkLayers(t *testing.T, r *modeltest.Request, marks ...string) {
+func checkMarks(t *testing.T, r *modeltest.Request, marks ...string) {
 	t.Helper()
 	whole := strings.Join(r.Texts(), "\n")
 	last := -1
@@ -126,34 +124,34 @@ func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		workdir string
-		arrange func(w *world)
+		arrange func(w *fixture)
 		want    []string
 	}{
 		"at the root":          {".", nil, []string{rootMark}},
 		"one level down":       {"services", nil, []string{rootMark, midMark}},
 		"two levels down":      {"services/a", nil, []string{rootMark, midMark, deepMark}},
-		"without a repository": {"services/a", (*world).forgetGit, []string{deepMark}},
-		"below a false repository": {"services/a", func(w *world) {
+		"without a repository": {"services/a", (*fixture).removeGit, []string{deepMark}},
+		"below a false repository": {"services/a", func(w *fixture) {
 			// Codex takes an empty .git for a root; it is none.
-			w.forgetGit()
+			w.removeGit()
 			writeFiles(w.t, filepath.Dir(w.repo), map[string]string{"AGENTS.md": leafMark + "\n"})
 			if err := os.Mkdir(filepath.Join(filepath.Dir(w.repo), ".git"), 0o755); err != nil {
 				w.t.Fatal(err)
 			}
 		}, []string{deepMark}},
-		"a .codex of one's own": {"services", func(w *world) { writeFiles(w.t, w.repo, map[string]string{".codex/notes.txt": "mine"}) }, []string{rootMark, midMark}},
+		"a .codex of one's own": {"services", func(w *fixture) { writeFiles(w.t, w.repo, map[string]string{".codex/notes.txt": "mine"}) }, []string{rootMark, midMark}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, modeltest.Replies(answer("ok")), layered())
+			w := newCodex(t, modeltest.Replies(answer("ok")), layered())
 			workdir := filepath.Join(w.repo, tt.workdir)
 			if tt.arrange != nil {
 				tt.arrange(w)
 			}
 			r, o := w.run("hello", "--workdir", workdir)
-			w.succeeds("ok", r, o)
-			request := w.asked(1)[0]
-			checkLayers(t, request, tt.want...)
+			w.wantAnswer("ok", r, o)
+			request := w.wantRequests(1)[0]
+			checkMarks(t, request, tt.want...)
 			if !slices.ContainsFunc(request.Texts("user"), func(s string) bool { return strings.Contains(s, "<cwd>"+workdir+"</cwd>") }) {
 				t.Errorf("the agent does not work in %s", workdir)
 			}
@@ -165,7 +163,7 @@ func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
 }
 
 // Codex alone stops at 32 KiB, root first, and starves the nested files.
-func TestCodexGetsLongAgentsMDWhole(t *testing.T) {
+func TestCodexGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
 	files := layered()
 	var long strings.Builder
@@ -173,11 +171,11 @@ func TestCodexGetsLongAgentsMDWhole(t *testing.T) {
 		fmt.Fprintf(&long, "rule %d of many\n", i)
 	}
 	files["AGENTS.md"] += long.String()
-	w := newWorld(t, modeltest.Replies(answer("ok")), files)
+	w := newCodex(t, modeltest.Replies(answer("ok")), files)
 	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services/a"), "--require-agents-md")
-	w.succeeds("ok", r, o)
-	request := w.asked(1)[0]
-	checkLayers(t, request, rootMark, midMark, deepMark)
+	w.wantAnswer("ok", r, o)
+	request := w.wantRequests(1)[0]
+	checkMarks(t, request, rootMark, midMark, deepMark)
 	if request.Count(long.String()) != 1 {
 		t.Error("the long file is not whole")
 	}
@@ -187,27 +185,27 @@ func TestCodexCutsAgentsMDOverTheLimit(t *testing.T) {
 	t.Parallel()
 	files := layered()
 	files["AGENTS.md"] += strings.Repeat("a rule that fills a line\n", 300<<10/25)
-	w := newWorld(t, modeltest.Replies(answer("ok")), files)
+	w := newCodex(t, modeltest.Replies(answer("ok")), files)
 	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services"))
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	if len(r.Warnings) == 0 {
 		t.Errorf("no warning that the instructions were cut: %v", o)
 	}
-	if n := w.asked(1)[0].Count(rootMark); n > 1 {
+	if n := w.wantRequests(1)[0].Count(rootMark); n > 1 {
 		t.Errorf("the root's instructions came %d times", n)
 	}
 
-	w = newWorld(t, modeltest.Replies(), files)
-	if o := w.bus("hello", append([]string{"run", "--agent", "codex", "--require-agents-md", "--prompt", "-"}, w.fake()...)...); o.code == 0 || len(w.model.Requests()) != 0 {
+	w = newCodex(t, modeltest.Replies(), files)
+	if o := w.exec("hello", append([]string{"run", "--agent", "codex", "--require-agents-md", "--prompt", "-"}, w.codexArgs()...)...); o.code == 0 || len(w.model.Requests()) != 0 {
 		t.Errorf("--require-agents-md let a cut AGENTS.md pass: %v", o)
 	}
 }
 
 func TestCodexGetsModelEffortAndVerbosity(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(answer("ok"), answer("ok")), nil)
+	w := newCodex(t, modeltest.Replies(answer("ok"), answer("ok")), nil)
 	r, o := w.run("hello", "--model-reasoning-effort", "high", "--model-verbosity", "medium")
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	if r.Model != "gpt-5.5" || r.Runtime != "codex" {
 		t.Errorf("reported %s, %s", r.Runtime, r.Model)
 	}
@@ -216,8 +214,8 @@ func TestCodexGetsModelEffortAndVerbosity(t *testing.T) {
 	}
 	w.env = append(w.env, "BUS_AGENT_MODEL=gpt-5.5", "BUS_AGENT_MODEL_REASONING_EFFORT=low", "BUS_AGENT_MODEL_VERBOSITY=high")
 	r, o = w.run("hello", "--agent", "codex")
-	w.succeeds("ok", r, o)
-	requests := w.asked(2)
+	w.wantAnswer("ok", r, o)
+	requests := w.wantRequests(2)
 	for i, want := range []string{"gpt-5.5 high medium", "gpt-5.5 low high"} {
 		if got := requests[i].Model() + " " + requests[i].Effort() + " " + requests[i].Verbosity(); got != want {
 			t.Errorf("request %d asked for %q, want %q", i, got, want)
@@ -226,27 +224,27 @@ func TestCodexGetsModelEffortAndVerbosity(t *testing.T) {
 }
 
 // Without a model Codex chooses, and the report says which.
-func TestCodexReportsTheModelItChose(t *testing.T) {
+func TestCodexReportsChosenModel(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(answer("ok")), nil)
+	w := newCodex(t, modeltest.Replies(answer("ok")), nil)
 	r, o := w.run("hello", "--agent", "codex")
-	w.succeeds("ok", r, o)
-	if chosen := w.asked(1)[0].Model(); chosen == "" || r.Model != chosen {
+	w.wantAnswer("ok", r, o)
+	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
 		t.Errorf("reported %q, asked for %q", r.Model, chosen)
 	}
 }
 
 func TestCodexLocalReachesTheLocalServer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(answer("from here")), layered())
+	w := newCodex(t, modeltest.Replies(answer("from here")), layered())
 	w.env = append(w.env, "CODEX_OSS_BASE_URL="+w.model.OllamaURL(), "OPENAI_API_KEY=sk-outside", "CODEX_API_KEY=sk-outside")
 	r, o := w.runWith("hello", nil, "--agent", "codex:local", "--model", "gpt-oss:20b", "--model-reasoning-effort", "low")
-	w.succeeds("from here", r, o)
+	w.wantAnswer("from here", r, o)
 	if r.Runtime != "codex:local" {
 		t.Errorf("runtime %q", r.Runtime)
 	}
-	request := w.asked(1)[0]
-	checkLayers(t, request, rootMark)
+	request := w.wantRequests(1)[0]
+	checkMarks(t, request, rootMark)
 	if request.Model() != "gpt-oss:20b" || request.Effort() != "low" || lastPrompt(request) != "hello" {
 		t.Errorf("asked %s %s %q", request.Model(), request.Effort(), lastPrompt(request))
 	}
@@ -262,9 +260,9 @@ func TestCodexLocalReachesTheLocalServer(t *testing.T) {
 	}
 }
 
-func TestCodexToolCallShowsAsEvents(t *testing.T) {
+func TestCodexToolCallEvents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, modeltest.Replies(
+	w := newCodex(t, modeltest.Replies(
 		modeltest.Reply{
 			modeltest.Thinking{"I have to ", "look."},
 			modeltest.Text{"Looking."},
@@ -273,37 +271,23 @@ func TestCodexToolCallShowsAsEvents(t *testing.T) {
 		},
 		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20, Reasoning: 5}},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
-	o := w.bus("what colour?", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "events", "--prompt", "-"}, w.fake()...)...)
+	o := w.exec("what colour?", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "events", "--prompt", "-"}, w.codexArgs()...)...)
 	if o.code != 0 {
 		t.Fatal(o)
 	}
-	results := w.asked(2)[1].ToolResults()
+	results := w.wantRequests(2)[1].ToolResults()
 	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
 		t.Fatalf("the model got the tool results %q", results)
 	}
-	var kinds []agent.Kind
-	byKind := map[agent.Kind]agent.Event{}
-	lines := bufio.NewScanner(strings.NewReader(o.stdout))
-	for lines.Scan() {
-		var e agent.Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatalf("%v in %s", err, lines.Text())
-		}
-		switch e.Kind {
-		case agent.KindHeartbeat, agent.KindUsage:
-		default:
-			kinds = append(kinds, e.Kind)
-		}
-		byKind[e.Kind] = e
-	}
+	list := events(t, o)
 	want := []agent.Kind{agent.KindSessionStarted, agent.KindThinking, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
-	if diff := cmp.Diff(want, kinds); diff != "" {
+	if diff := cmp.Diff(want, kinds(list)); diff != "" {
 		t.Errorf("events (-want +got):\n%s\n%v", diff, o)
 	}
-	if got := byKind[agent.KindThinking].Text; got != "I have to look." {
+	if got := lastOfKind(list, agent.KindThinking).Text; got != "I have to look." {
 		t.Errorf("thinking %q", got)
 	}
-	call, result := byKind[agent.KindToolCall], byKind[agent.KindToolResult]
+	call, result := lastOfKind(list, agent.KindToolCall), lastOfKind(list, agent.KindToolResult)
 	if call.Tool == nil || result.Tool == nil {
 		t.Fatalf("no tool in the events: %v", o)
 	}
@@ -313,7 +297,7 @@ func TestCodexToolCallShowsAsEvents(t *testing.T) {
 	if !strings.Contains(result.Tool.Output.String(), "the sky is blue") || result.Tool.ExitCode == nil || *result.Tool.ExitCode != 3 || !result.Failed {
 		t.Errorf("tool result %+v, failed %v", result.Tool, result.Failed)
 	}
-	if last := byKind[agent.KindText]; last.Text != "It is blue." {
+	if last := lastOfKind(list, agent.KindText); last.Text != "It is blue." {
 		t.Errorf("final text %q", last.Text)
 	}
 }
@@ -325,8 +309,8 @@ func TestCodexOutputs(t *testing.T) {
 	script := modeltest.Replies(
 		modeltest.Reply{modeltest.Text{"First words."}, modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"echo tool-output"}`}},
 		answer("The answer."), answer("Raw."))
-	w := newWorld(t, script, nil)
-	o := w.bus("hello", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--prompt", "-"}, w.fake()...)...)
+	w := newCodex(t, script, nil)
+	o := w.exec("hello", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--prompt", "-"}, w.codexArgs()...)...)
 	if o.code != 0 || o.stdout != "The answer.\n" {
 		t.Errorf("text: %v", o)
 	}
@@ -338,7 +322,7 @@ func TestCodexOutputs(t *testing.T) {
 	if strings.Contains(o.stderr, "Untrusted project-local configuration") {
 		t.Errorf("standard error repeats what bus-agent caused itself: %v", o)
 	}
-	o = w.bus("hello", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "ndjson", "--prompt", "-"}, w.fake()...)...)
+	o = w.exec("hello", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "ndjson", "--prompt", "-"}, w.codexArgs()...)...)
 	if o.code != 0 || !strings.HasPrefix(o.stdout, `{"type":"thread.started","thread_id":"`) || !strings.Contains(o.stdout, `"type":"agent_message","text":"Raw."`) {
 		t.Errorf("ndjson: %v", o)
 	}
@@ -356,12 +340,12 @@ func TestCodexAccessHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, modeltest.Replies(
+			w := newCodex(t, modeltest.Replies(
 				modeltest.Reply{modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"echo x > sub/made-inside; echo x > ../made-above; echo x > .git/made; echo $?"}`}},
 				answer("done")), map[string]string{".gitignore": "made-*\n", "sub/keep": ""})
 			r, o := w.run("make files", "--access", tt.access)
-			w.succeeds("done", r, o)
-			w.asked(2)
+			w.wantAnswer("done", r, o)
+			w.wantRequests(2)
 			for path, want := range map[string]bool{
 				filepath.Join(w.repo, "sub", "made-inside"): tt.inside,
 				filepath.Join(w.repo, "..", "made-above"):   tt.above,
@@ -375,14 +359,14 @@ func TestCodexAccessHolds(t *testing.T) {
 	}
 }
 
-func TestCodexFoldersAddedCanBeWritten(t *testing.T) {
+func TestCodexWritesToAddedDirs(t *testing.T) {
 	t.Parallel()
 	extra := t.TempDir()
-	w := newWorld(t, modeltest.Replies(
+	w := newCodex(t, modeltest.Replies(
 		modeltest.Reply{modeltest.ToolCall{Name: "exec_command", Arguments: fmt.Sprintf(`{"cmd":"echo x > %s/made"}`, extra)}},
 		answer("done")), nil)
 	r, o := w.run("make a file", "--add-dir", extra)
-	w.succeeds("done", r, o)
+	w.wantAnswer("done", r, o)
 	if _, err := os.Stat(filepath.Join(extra, "made")); err != nil {
 		t.Error(err)
 	}

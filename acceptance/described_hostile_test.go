@@ -52,17 +52,16 @@ func qwenSettings(t *testing.T, fired, stolen string) map[string]string {
 }
 
 // plant writes files into folders of the repository, or above it, and commits.
-func (w *world) plant(files map[string]string, dirs ...string) {
+func (w *fixture) plant(files map[string]string, dirs ...string) {
 	w.t.Helper()
 	for _, dir := range dirs {
 		writeFiles(w.t, filepath.Join(w.repo, dir), files)
 	}
-	w.git("add", "-A", "-f")
-	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", "hostile")
+	w.commit("hostile")
 }
 
-// callsOnce lets the model call a tool, and answer when it has the result.
-func callsOnce(call modeltest.ToolCall) modeltest.Script {
+// callOnce lets the model call a tool, and answer when it has the result.
+func callOnce(call modeltest.ToolCall) modeltest.Script {
 	return func(r *modeltest.Request) modeltest.Reply {
 		if len(r.ToolResults()) == 0 {
 			return modeltest.Reply{call}
@@ -73,13 +72,13 @@ func callsOnce(call modeltest.ToolCall) modeltest.Script {
 
 // What the plants do when Qwen Code is run alone: without this, the other tests
 // would prove nothing.
-func TestPlantsFireInQwenAlone(t *testing.T) {
+func TestHostileFilesRunInPlainQwen(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
-	w := newDescribed(t, callsOnce(shell("echo hello")), layered())
+	fired := newFiredDir(t)
+	w := newDescribed(t, callOnce(shell("echo hello")), layered())
 	w.plant(qwenPlants(t, fired), ".")
 	w.plant(qwenSettings(t, fired, w.model.URL()+"/stolen"), ".")
-	w.alone("hello", "--yolo", "--model", w.chosen)
+	w.execQwen("hello", "--yolo", "--model", w.modelID)
 	checkFired(t, fired, "UserPromptSubmit", "PreToolUse", "mcp", "telemetry", "env")
 	for _, request := range w.model.ModelRequests() {
 		if request.Count("PLANTED-TEXT") == 0 {
@@ -95,19 +94,17 @@ func TestDescribedRuntimeRefusesVariablesOfTheRepository(t *testing.T) {
 		for _, file := range []string{".qwen/settings.json", ".qwen/.env", ".env"} {
 			t.Run(dir+" "+file, func(t *testing.T) {
 				t.Parallel()
-				fired := firedDir(t)
-				w := newDescribed(t, callsOnce(shell("echo hello")), layered())
+				fired := newFiredDir(t)
+				w := newDescribed(t, callOnce(shell("echo hello")), layered())
 				w.plant(map[string]string{file: qwenSettings(t, fired, w.model.URL()+"/stolen")[file]}, dir)
-				o := w.bus("hello", "run", "--agent", "qwen", "--access", "full", "--workdir", filepath.Join(w.repo, "services"), "--prompt", "-")
+				o := w.exec("hello", "run", "--agent", "qwen", "--access", "full", "--workdir", filepath.Join(w.repo, "services"), "--prompt", "-")
 				if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, file) {
 					t.Errorf("want a usage error that names the file: %v", o)
 				}
 				if n := len(w.model.Requests()); n != 0 {
 					t.Errorf("%d requests were made", n)
 				}
-				if got := firedNames(t, fired); len(got) != 0 {
-					t.Errorf("the repository ran %q", got)
-				}
+				checkNothingFired(t, fired)
 			})
 		}
 	}
@@ -120,19 +117,19 @@ func TestTrustedRepositorySetsVariablesInADescribedRuntime(t *testing.T) {
 	for _, c := range []struct{ dir, file string }{{".", ".qwen/settings.json"}, {".", ".qwen/.env"}, {".", ".env"}, {"..", ".env"}} {
 		t.Run(c.dir+" "+c.file, func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
-			w := newDescribed(t, callsOnce(shell("echo hello")), layered())
+			fired := newFiredDir(t)
+			w := newDescribed(t, callOnce(shell("echo hello")), layered())
 			w.plant(map[string]string{c.file: qwenSettings(t, fired, w.model.URL()+"/stolen")[c.file]}, c.dir)
 			r, o := w.run("hello", "--access", "full", "--trust-workspace")
-			w.succeeds("done", r, o)
+			w.wantAnswer("done", r, o)
 			checkFired(t, fired, "env")
 		})
 	}
 }
 
-func TestHostileRepositoryRunsNothingInADescribedRuntime(t *testing.T) {
+func TestHostileRepositoryRunsNothingInDescribedRuntime(t *testing.T) {
 	t.Parallel()
-	for name, h := range map[string]hostility{
+	for name, h := range map[string]hostileRun{
 		"at the root":       {workdir: ".", marks: []string{rootMark}},
 		"in a folder":       {workdir: "services", marks: []string{rootMark, midMark}},
 		"to read":           {workdir: ".", args: []string{"--access", "read"}, marks: []string{rootMark}},
@@ -140,36 +137,34 @@ func TestHostileRepositoryRunsNothingInADescribedRuntime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
-			w := newDescribed(t, callsOnce(shell("echo hello")), layered())
+			fired := newFiredDir(t)
+			w := newDescribed(t, callOnce(shell("echo hello")), layered())
 			w.plant(qwenPlants(t, fired), ".", "services", "..")
 			prompt := h.prompt
 			if prompt == "" {
 				prompt = "hello"
 			}
 			r, o := w.run(prompt, append([]string{"--workdir", filepath.Join(w.repo, h.workdir), "--access", "full"}, h.args...)...)
-			w.succeeds("done", r, o)
-			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("the repository ran %q", got)
-			}
+			w.wantAnswer("done", r, o)
+			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if !request.IsModel() || strings.Contains(request.Path, "stolen") {
 					t.Errorf("%s %s was asked", request.Method, request.Path)
 				}
 			}
-			for _, request := range w.asked(2) {
+			for _, request := range w.wantRequests(2) {
 				if got := request.Header.Get("Authorization"); got != "Bearer sk-acceptance" {
 					t.Errorf("%s was sent %q", request.Path, got)
 				}
-				if request.Model() != w.chosen {
+				if request.Model() != w.modelID {
 					t.Errorf("asked for %s", request.Model())
 				}
-				checkLayers(t, request, h.marks...)
+				checkMarks(t, request, h.marks...)
 				if n := request.Count("PLANTED-TEXT"); n != 0 {
 					t.Errorf("planted text is in the request %d times", n)
 				}
 			}
-			if got := lastPrompt(w.asked(2)[0]); !strings.HasSuffix(got, "\n"+prompt+w.ending) {
+			if got := lastPrompt(w.wantRequests(2)[0]); !strings.HasSuffix(got, "\n"+prompt+w.promptSuffix) {
 				t.Errorf("the model got the prompt %q", clip(got))
 			}
 		})

@@ -11,38 +11,38 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestDescribedRuntimeIsOneLikeAllOthers(t *testing.T) {
+func TestDescribedRuntimeCommands(t *testing.T) {
 	t.Parallel()
 	w := newDescribed(t, modeltest.Always(answer("ok")), nil)
-	if got := strings.Fields(w.do("", "detect")); !slices.Contains(got, "qwen") {
+	if got := strings.Fields(w.mustExec("", "detect")); !slices.Contains(got, "qwen") {
 		t.Errorf("detect finds %q", got)
 	}
 	r, o := w.run("hello")
-	w.succeeds("ok", r, o)
-	if r.Runtime != "qwen" || r.Model != w.chosen {
+	w.wantAnswer("ok", r, o)
+	if r.Runtime != "qwen" || r.Model != w.modelID {
 		t.Errorf("reported %s, %s", r.Runtime, r.Model)
 	}
-	w.do("", "set", "runtime", "qwen")
-	w.do("", "set", "model", "another-model")
-	if o := w.bus("hello", "run", "--prompt", "-"); o.code != 0 || o.stdout != "ok\n" {
+	w.mustExec("", "set", "runtime", "qwen")
+	w.mustExec("", "set", "model", "another-model")
+	if o := w.exec("hello", "run", "--prompt", "-"); o.code != 0 || o.stdout != "ok\n" {
 		t.Errorf("a run by preference: %v", o)
 	}
-	for i, want := range []string{w.chosen, "another-model"} {
-		if got := w.asked(2)[i].Model(); got != want {
+	for i, want := range []string{w.modelID, "another-model"} {
+		if got := w.wantRequests(2)[i].Model(); got != want {
 			t.Errorf("request %d asked for %q, want %q", i, got, want)
 		}
 	}
-	w.do("", "unset", "runtime-definition", "qwen")
-	if o := w.bus("hello", "run", "--agent", "qwen", "--prompt", "-"); o.code != 2 {
+	w.mustExec("", "unset", "runtime-definition", "qwen")
+	if o := w.exec("hello", "run", "--agent", "qwen", "--prompt", "-"); o.code != 2 {
 		t.Errorf("it is known without its definition: %v", o)
 	}
 }
 
-func TestDescribedRuntimeGetsThePromptWhole(t *testing.T) {
+func TestDescribedRuntimeGetsWholePrompt(t *testing.T) {
 	t.Parallel()
 	own := prompts()
-	delete(own, "an @ without a file") // see TestDescribedRuntimeAddsTheFileAPromptNames
-	provePrompts(t, newDescribed, own)
+	delete(own, "an @ without a file") // see TestDescribedRuntimeAddsFileNamedInPrompt
+	testPrompts(t, newDescribed, own)
 }
 
 // The CLI's own file does not reach the model, and that is all that differs.
@@ -53,12 +53,12 @@ func TestDescribedRuntimeGetsEachAgentsMDOnce(t *testing.T) {
 		l.own = 0
 		all[name] = l
 	}
-	proveLayers(t, newDescribed, all)
+	testAgentsMD(t, newDescribed, all)
 }
 
-func TestDescribedRuntimeGetsLongAgentsMDWhole(t *testing.T) {
+func TestDescribedRuntimeGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
-	proveLongInstructions(t, newDescribed)
+	testLongInstructions(t, newDescribed)
 }
 
 // A file tool goes wherever the user may; commands are for full access.
@@ -67,11 +67,11 @@ func TestDescribedRuntimeAccessHolds(t *testing.T) {
 	write := func(path string) modeltest.ToolCall {
 		return modeltest.ToolCall{Name: "edit", Arguments: `{"file_path":"` + path + `","old_string":"","new_string":"x"}`}
 	}
-	proveAccess(t, newDescribed, map[string]attempt{
-		"file":          {calls: try(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
-		"file above":    {calls: try(write("REPO/../made-file")), makes: "../made-file", under: []string{"write", "full"}},
-		"command":       {calls: try(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", under: []string{"full"}},
-		"command above": {calls: try(shell("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
+	testAccess(t, newDescribed, map[string]accessCase{
+		"file":          {calls: callsOf(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
+		"file above":    {calls: callsOf(write("REPO/../made-file")), makes: "../made-file", under: []string{"write", "full"}},
+		"command":       {calls: callsOf(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", under: []string{"full"}},
+		"command above": {calls: callsOf(shell("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
 	})
 }
 
@@ -82,8 +82,8 @@ func TestDescribedRuntimeUsesTools(t *testing.T) {
 		modeltest.Reply{modeltest.Text{"It is ", "blue."}},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
 	r, o := w.run("what colour?")
-	w.succeeds("It is blue.", r, o)
-	if results := w.asked(2)[1].ToolResults(); len(results) != 1 {
+	w.wantAnswer("It is blue.", r, o)
+	if results := w.wantRequests(2)[1].ToolResults(); len(results) != 1 {
 		t.Errorf("the model got the tool results %q", results)
 	}
 }
@@ -94,12 +94,12 @@ func TestDescribedRuntimeFailures(t *testing.T) {
 		// With this header the CLI waits a little less between its attempts.
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message, Header: http.Header{"Retry-After-Ms": {"1"}}}}
 	}
-	patient := func(t *testing.T, script modeltest.Script, files map[string]string) *world {
+	patient := func(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 		w := newDescribed(t, script, files)
 		w.limit *= 3 // it tries a broken server for more than a minute
 		return w
 	}
-	proveFailures(t, patient, map[string]failure{
+	testFailures(t, patient, map[string]failure{
 		"401":               {reply: status(http.StatusUnauthorized, "the key is no good"), kind: "agent", says: "exit code 1", tail: "the key is no good]", asked: 1, took: 60},
 		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "exit code 1", tail: "what is this?]", asked: 1, took: 60},
 		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "exit code 1", tail: "boom]", asked: 28, took: 180},
@@ -112,7 +112,7 @@ func TestDescribedRuntimeFailures(t *testing.T) {
 
 func TestDescribedRuntimeInterrupted(t *testing.T) {
 	t.Parallel()
-	proveInterrupt(t, newDescribed, shell("touch running; sleep 300"))
+	testInterrupt(t, newDescribed, shell("touch running; sleep 300"))
 }
 
 // A command that runs when the time is over goes with the run.
@@ -123,25 +123,25 @@ func TestDescribedRuntimeLeavesNoProcessAfterATimeout(t *testing.T) {
 	if o.code != 1 || r.Kind != "timeout" {
 		t.Errorf("want a timeout, got %+v\n%v", r, o)
 	}
-	if got := listing(t, w.repo)["running"]; got == "" {
+	if got := listFiles(t, w.repo)["running"]; got == "" {
 		t.Errorf("the command has not begun, so nothing is proved: %v", o)
 	}
 }
 
 // A prompt that names a file arrives whole, with the file beside it, and any
 // other @ in a word gets a blank: the CLI cannot be told to leave that.
-func TestDescribedRuntimeAddsTheFileAPromptNames(t *testing.T) {
+func TestDescribedRuntimeAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
 	w := newDescribed(t, modeltest.Always(answer("ok")), map[string]string{"fact.txt": "the sky is blue\n"})
 	r, o := w.run("look at @fact.txt please")
-	w.succeeds("ok", r, o)
-	request := w.asked(1)[0]
+	w.wantAnswer("ok", r, o)
+	request := w.wantRequests(1)[0]
 	if !strings.Contains(strings.Join(request.Texts("user"), "\n"), "look at @fact.txt please") || request.Count("the sky is blue") != 1 {
 		t.Errorf("the model got %q", request.Texts("user"))
 	}
 	r, o = w.run("ask @nobody-here and a@b.example about it")
-	w.succeeds("ok", r, o)
-	if got, want := strings.TrimRight(lastPrompt(w.asked(2)[1]), "\n"), "ask @nobody-here and a @b.example about it"; got != want {
+	w.wantAnswer("ok", r, o)
+	if got, want := strings.TrimRight(lastPrompt(w.wantRequests(2)[1]), "\n"), "ask @nobody-here and a @b.example about it"; got != want {
 		t.Errorf("the model got %q, want %q: the page says so", got, want)
 	}
 }

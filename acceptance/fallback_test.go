@@ -45,25 +45,25 @@ type fallbackReport struct {
 // newFallback makes a world in which Claude Code, the Gemini CLI and the Codex CLI
 // all ask the same scripted models. Codex is told so by a home of its own, because
 // arguments after -- would be for one CLI alone.
-func newFallback(t *testing.T, script modeltest.Script, files map[string]string) *world {
+func newFallback(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	w := newClaude(t, script, files)
-	w.keeps = append(w.keeps, ".local") // what rests
+	w.keptInHome = append(w.keptInHome, ".local") // what rests
 	w.env = append(w.env, "GOOGLE_GEMINI_BASE_URL="+w.model.GeminiURL(), "GEMINI_API_KEY=sk-acceptance")
 	writeFiles(t, w.home, map[string]string{
-		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
+		".gemini/settings.json": geminiSettings,
 	})
 	return w
 }
 
 // fallBack runs agent with others to fall back to.
-func (w *world) fallBack(agent, others string, args ...string) (fallbackReport, outcome) {
+func (w *fixture) runWithFallback(agent, others string, args ...string) (fallbackReport, outcome) {
 	w.t.Helper()
 	own := w.t.TempDir()
 	writeFiles(w.t, own, map[string]string{"config.toml": fmt.Sprintf(
 		"model = \"gpt-5.5\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = \"FAKE_API_KEY\"\n",
 		w.model.OpenAIURL())})
-	o := w.bus("what is new?", append([]string{
+	o := w.exec("what is new?", append([]string{
 		"run", "--format", "json", "--prompt", "-", "--agent", agent, "--fallback", others, "--env", "CODEX_HOME=" + own,
 	}, args...)...)
 	var r fallbackReport
@@ -75,7 +75,7 @@ func (w *world) fallBack(agent, others string, args ...string) (fallbackReport, 
 
 // answeredBy fails the test unless the run went well with the answer of the
 // provider, after the given other runtimes.
-func (w *world) answeredBy(provider string, r fallbackReport, o outcome, after ...string) {
+func (w *fixture) wantAnswerFrom(provider string, r fallbackReport, o outcome, after ...string) {
 	w.t.Helper()
 	var tried []string
 	for _, a := range r.Attempts {
@@ -88,7 +88,7 @@ func (w *world) answeredBy(provider string, r fallbackReport, o outcome, after .
 
 // providers counts the requests to each provider, and checks that the last of each
 // holds the prompt as it was given.
-func (w *world) providers() map[string]int {
+func (w *fixture) providers() map[string]int {
 	w.t.Helper()
 	counts := map[string]int{}
 	for _, r := range w.model.ModelRequests() {
@@ -105,8 +105,8 @@ func (w *world) providers() map[string]int {
 func TestFallbackFromClaudeToCodex(t *testing.T) {
 	t.Parallel()
 	w := newFallback(t, exhausted("anthropic"), nil)
-	r, o := w.fallBack("claude", "codex,gemini", "--model", "claude-opus-5-5")
-	w.answeredBy("openai", r, o, "claude quota")
+	r, o := w.runWithFallback("claude", "codex,gemini", "--model", "claude-opus-5-5")
+	w.wantAnswerFrom("openai", r, o, "claude quota")
 	if r.Runtime != "codex" || r.Attempts[0].Model != "claude-opus-5-5" || r.SessionID == "" {
 		t.Errorf("reported %+v", r)
 	}
@@ -114,31 +114,31 @@ func TestFallbackFromClaudeToCodex(t *testing.T) {
 	if got := w.providers(); asked == 0 || got["openai"] != 1 || got["gemini"] != 0 {
 		t.Errorf("asked %v", got)
 	}
-	if o := w.bus("", "doctor", "claude"); !strings.Contains(o.stdout, "claude           note: in cooldown until ") || !strings.Contains(o.stdout, "no quota left") {
+	if o := w.exec("", "doctor", "claude"); !strings.Contains(o.stdout, "claude           note: in cooldown until ") || !strings.Contains(o.stdout, "no quota left") {
 		t.Errorf("doctor: %v", o)
 	}
-	r, o = w.fallBack("claude", "codex")
-	w.answeredBy("openai", r, o, "claude quota")
+	r, o = w.runWithFallback("claude", "codex")
+	w.wantAnswerFrom("openai", r, o, "claude quota")
 	if got := w.providers(); got["anthropic"] != asked || got["openai"] != 2 {
 		t.Errorf("asked %v", got)
 	}
-	w.bus("", "doctor", "--wake", "claude")
-	r, o = w.fallBack("claude", "codex")
-	w.answeredBy("openai", r, o, "claude quota")
+	w.exec("", "doctor", "--wake", "claude")
+	r, o = w.runWithFallback("claude", "codex")
+	w.wantAnswerFrom("openai", r, o, "claude quota")
 }
 
 func TestFallbackFromCodexToClaude(t *testing.T) {
 	t.Parallel()
 	w := newFallback(t, exhausted("openai"), nil)
-	r, o := w.fallBack("codex", "claude")
-	w.answeredBy("anthropic", r, o, "codex quota")
+	r, o := w.runWithFallback("codex", "claude")
+	w.wantAnswerFrom("anthropic", r, o, "codex quota")
 }
 
 func TestFallbackFromGeminiToCodex(t *testing.T) {
 	t.Parallel()
 	w := newFallback(t, exhausted("gemini"), nil)
-	r, o := w.fallBack("gemini", "codex")
-	w.answeredBy("openai", r, o, "gemini quota")
+	r, o := w.runWithFallback("gemini", "codex")
+	w.wantAnswerFrom("openai", r, o, "gemini quota")
 }
 
 // A tool that only reads is no reason to stop, one that may change something is.
@@ -146,14 +146,14 @@ func TestFallbackAfterTools(t *testing.T) {
 	t.Parallel()
 	read := modeltest.Reply{modeltest.ToolCall{Name: "Read", Arguments: `{"file_path":"fact.txt"}`}}
 	w := newFallback(t, exhausted("anthropic", read), map[string]string{"fact.txt": "the sky is blue\n"})
-	r, o := w.fallBack("claude", "codex")
-	w.answeredBy("openai", r, o, "claude quota")
+	r, o := w.runWithFallback("claude", "codex")
+	w.wantAnswerFrom("openai", r, o, "claude quota")
 	if got := w.providers(); got["anthropic"] < 2 {
 		t.Errorf("asked %v: the tool was not called", got)
 	}
 
 	w = newFallback(t, exhausted("anthropic", modeltest.Reply{bash("touch made")}), map[string]string{".gitignore": "made\n"})
-	r, o = w.fallBack("claude", "codex", "--access", "full")
+	r, o = w.runWithFallback("claude", "codex", "--access", "full")
 	if o.code != 1 || r.Kind != "quota" || r.Runtime != "claude" || len(r.Attempts) != 0 || !strings.Contains(o.stderr, "may have changed something (tool Bash)") {
 		t.Errorf("%+v\n%v", r, o)
 	}
@@ -167,13 +167,13 @@ func TestFallbackAfterTools(t *testing.T) {
 // Code does with those that it offers later, list them.
 func TestReadingToolsExist(t *testing.T) {
 	t.Parallel()
-	for id, world := range map[string]func(*testing.T, modeltest.Script, map[string]string) *world{"claude": newClaude, "gemini": newGemini} {
+	for id, setup := range map[string]setupFunc{"claude": newClaude, "gemini": newGemini} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
-			w := world(t, modeltest.Always(answer("ok")), nil)
-			o := w.bus("hello", "run", "--agent", id, "--model", w.chosen, "--access", "full", "--output-format", "ndjson", "--prompt", "-")
+			w := setup(t, modeltest.Always(answer("ok")), nil)
+			o := w.exec("hello", "run", "--agent", id, "--model", w.modelID, "--access", "full", "--output-format", "ndjson", "--prompt", "-")
 			listed, _, _ := strings.Cut(o.stdout, "\n")
-			tools := w.asked(1)[0].Tools()
+			tools := w.wantRequests(1)[0].Tools()
 			rt, _ := registry.Default().Lookup(id)
 			for _, name := range rt.ReadingTools {
 				if name == "StructuredOutput" { // only where a schema asks for it

@@ -14,13 +14,13 @@ func TestGeminiAccessHolds(t *testing.T) {
 	write := func(path string) modeltest.ToolCall {
 		return modeltest.ToolCall{Name: "write_file", Arguments: `{"file_path":"` + path + `","content":"x"}`}
 	}
-	proveAccess(t, newGemini, map[string]attempt{
-		"file":                 {calls: try(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
-		"file above":           {calls: try(write("REPO/../made-file")), makes: "../made-file"},
-		"command":              {calls: try(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", under: []string{"full"}},
-		"command above":        {calls: try(shell("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
-		"allowed command":      {calls: try(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", args: []string{"--allow-command", "touch"}, under: []string{"read", "write", "full"}},
-		"more than is allowed": {calls: try(shell("true && touch sub/made-by-touch")), makes: "sub/made-by-touch", args: []string{"--allow-command", "true"}, under: []string{"full"}},
+	testAccess(t, newGemini, map[string]accessCase{
+		"file":                 {calls: callsOf(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
+		"file above":           {calls: callsOf(write("REPO/../made-file")), makes: "../made-file"},
+		"command":              {calls: callsOf(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", under: []string{"full"}},
+		"command above":        {calls: callsOf(shell("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
+		"allowed command":      {calls: callsOf(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", args: []string{"--allow-command", "touch"}, under: []string{"read", "write", "full"}},
+		"more than is allowed": {calls: callsOf(shell("true && touch sub/made-by-touch")), makes: "sub/made-by-touch", args: []string{"--allow-command", "true"}, under: []string{"full"}},
 	})
 }
 
@@ -31,9 +31,9 @@ func TestGeminiPlansGiveNoAccess(t *testing.T) {
 	plan := modeltest.ToolCall{Name: "write_file", Arguments: `{"file_path":"made-plan.md","content":"# Plan\n\nDo all of it.\n"}`}
 	leave := modeltest.ToolCall{Name: "exit_plan_mode", Arguments: `{"plan_filename":"made-plan.md"}`}
 	edit := modeltest.ToolCall{Name: "write_file", Arguments: `{"file_path":"made-file","content":"x"}`}
-	proveAccess(t, newGemini, map[string]attempt{
-		"command after a plan":         {calls: try(plan, leave, shell("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
-		"file after a plan":            {calls: try(plan, leave, edit), makes: "made-file", under: []string{"write", "full"}},
-		"command after an entered one": {calls: try(enter, plan, leave, shell("touch ../made-above")), makes: "../made-above", words: []string{"read", "write"}},
+	testAccess(t, newGemini, map[string]accessCase{
+		"command after a plan":         {calls: callsOf(plan, leave, shell("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
+		"file after a plan":            {calls: callsOf(plan, leave, edit), makes: "made-file", under: []string{"write", "full"}},
+		"command after an entered one": {calls: callsOf(enter, plan, leave, shell("touch ../made-above")), makes: "../made-above", words: []string{"read", "write"}},
 	})
 }

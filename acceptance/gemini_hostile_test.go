@@ -42,14 +42,14 @@ func geminiPlants(t *testing.T, fired, stolen string) map[string]string {
 
 // What the plants do when Gemini CLI is run alone in a folder it trusts: without
 // this, the next test would prove nothing.
-func TestPlantsFireInGeminiAlone(t *testing.T) {
+func TestHostileFilesRunInPlainGemini(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	w := newGemini(t, modeltest.Replies(modeltest.Reply{shell("echo hello")}, answer("ok")), layered())
 	writeFiles(t, w.repo, geminiPlants(t, fired, w.model.URL()+"/stolen"))
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, gemini, "-m", w.chosen, "--approval-mode", "yolo")
+	cmd := exec.CommandContext(ctx, gemini, "-m", w.modelID, "--approval-mode", "yolo")
 	cmd.Dir, cmd.Stdin = w.repo, strings.NewReader("hello")
 	cmd.Env = append(w.environ(), "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true")
 	out, err := cmd.CombinedOutput()
@@ -59,11 +59,11 @@ func TestPlantsFireInGeminiAlone(t *testing.T) {
 
 func TestHostileRepositoryRunsNothingInGemini(t *testing.T) {
 	t.Parallel()
-	proveHarmless(t, newGemini, shell("echo hello"), "X-Goog-Api-Key", geminiPlants)
+	testHostileRepository(t, newGemini, shell("echo hello"), "X-Goog-Api-Key", geminiPlants)
 }
 
 // What cannot be left out refuses the run by name.
-func TestGeminiRefusesAnEnvironmentOfTheRepository(t *testing.T) {
+func TestGeminiRefusesRepositoryEnvFile(t *testing.T) {
 	t.Parallel()
 	for _, workdir := range []string{".", "services"} {
 		t.Run(workdir, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestGeminiRefusesAnEnvironmentOfTheRepository(t *testing.T) {
 			files := layered()
 			files[".gemini/.env"] = "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1\n"
 			w := newGemini(t, modeltest.Replies(), files)
-			o := w.bus("hello", "run", "--agent", "gemini", "--workdir", filepath.Join(w.repo, workdir), "--prompt", "-")
+			o := w.exec("hello", "run", "--agent", "gemini", "--workdir", filepath.Join(w.repo, workdir), "--prompt", "-")
 			if o.code != 2 || !strings.Contains(o.stderr, filepath.Join(w.repo, ".gemini", ".env")) {
 				t.Errorf("want a usage error that names the file: %v", o)
 			}
@@ -84,11 +84,11 @@ func TestGeminiRefusesAnEnvironmentOfTheRepository(t *testing.T) {
 
 // A .env above the repository, where the parent of the home is too, counts only
 // for Gemini CLI alone.
-func TestGeminiTakesNoVariablesFromAbove(t *testing.T) {
+func TestGeminiIgnoresEnvFilesAboveRepository(t *testing.T) {
 	t.Parallel()
-	above := func(t *testing.T) (w *world, fired string) {
-		fired = firedDir(t)
-		w = newGemini(t, callsOnce(shell("echo hello")), layered())
+	above := func(t *testing.T) (w *fixture, fired string) {
+		fired = newFiredDir(t)
+		w = newGemini(t, callOnce(shell("echo hello")), layered())
 		env := geminiPlants(t, fired, w.model.URL()+"/stolen")[".env"]
 		env = strings.ReplaceAll(env, "GEMINI_SYSTEM_MD=1\n", "") // alone, it misses the file and ends
 		writeFiles(t, filepath.Dir(w.repo), map[string]string{".env": env})
@@ -99,7 +99,7 @@ func TestGeminiTakesNoVariablesFromAbove(t *testing.T) {
 		w, fired := above(t)
 		ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, gemini, "-m", w.chosen, "--approval-mode", "yolo")
+		cmd := exec.CommandContext(ctx, gemini, "-m", w.modelID, "--approval-mode", "yolo")
 		cmd.Dir, cmd.Stdin = w.repo, strings.NewReader("hello")
 		cmd.Env = append(w.environ(), "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true")
 		out, err := cmd.CombinedOutput()
@@ -111,12 +111,12 @@ func TestGeminiTakesNoVariablesFromAbove(t *testing.T) {
 			t.Parallel()
 			w, fired := above(t)
 			r, o := w.run("hello", "--access", "full", "--workdir", filepath.Join(w.repo, workdir))
-			w.succeeds("done", r, o)
+			w.wantAnswer("done", r, o)
 			if got := firedNames(t, fired); len(got) != 0 {
 				t.Errorf("what is above the repository ran %q", got)
 			}
 			for _, request := range w.model.Requests() {
-				if strings.Contains(request.Path, "stolen") || request.IsModel() && (request.Model() != w.chosen || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance") {
+				if strings.Contains(request.Path, "stolen") || request.IsModel() && (request.Model() != w.modelID || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance") {
 					t.Errorf("%s %s was asked for %s", request.Method, request.Path, request.Model())
 				}
 			}
@@ -127,15 +127,15 @@ func TestGeminiTakesNoVariablesFromAbove(t *testing.T) {
 // With trust the repository's settings count, for the run alone.
 func TestTrustedRepositoryRunsItsHooksInGemini(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	w := newGemini(t, modeltest.Always(answer("ok")), layered())
-	w.adds = []string{".gemini/settings.json", ".geminiignore"}
+	w.mayAdd = []string{".gemini/settings.json", ".geminiignore"}
 	program := programs(t, fired, "hook")
 	writeFiles(t, w.repo, map[string]string{".gemini/settings.json": fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":%q}]}]}}`, program("hook"))})
 	r, o := w.run("hello", "--trust-workspace")
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	checkFired(t, fired, "hook")
-	for _, request := range w.asked(1) {
-		checkLayers(t, request, rootMark)
+	for _, request := range w.wantRequests(1) {
+		checkMarks(t, request, rootMark)
 	}
 }

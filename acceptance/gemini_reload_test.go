@@ -18,11 +18,11 @@ const slowToStart = `{
 
 // A repository whose settings let its .env in gets nothing out of a slow start:
 // the settings that Gemini CLI reads again are those of a folder it trusts.
-func TestGeminiStartsSlowlyInAHostileRepository(t *testing.T) {
+func TestSlowGeminiInHostileRepository(t *testing.T) {
 	t.Parallel()
-	slow := func(t *testing.T, letIn bool) (w *world, fired string) {
-		fired = firedDir(t)
-		w = newGemini(t, callsOnce(shell("echo hello")), layered())
+	slow := func(t *testing.T, letIn bool) (w *fixture, fired string) {
+		fired = newFiredDir(t)
+		w = newGemini(t, callOnce(shell("echo hello")), layered())
 		plants := geminiPlants(t, fired, w.model.URL()+"/stolen")
 		if letIn {
 			settings := plants[".gemini/settings.json"]
@@ -30,16 +30,13 @@ func TestGeminiStartsSlowlyInAHostileRepository(t *testing.T) {
 		}
 		writeFiles(t, w.repo, plants)
 		writeFiles(t, w.home, map[string]string{".gemini/settings.json": slowToStart})
-		w.git("add", "-A", "-f")
-		w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
+		w.commit("hostile")
 		return w, fired
 	}
-	runsNothing := func(t *testing.T, w *world, fired string) {
-		if got := firedNames(t, fired); len(got) != 0 {
-			t.Errorf("the repository ran %q", got)
-		}
+	runsNothing := func(t *testing.T, w *fixture, fired string) {
+		checkNothingFired(t, fired)
 		for _, request := range w.model.Requests() {
-			if strings.Contains(request.Path, "stolen") || request.IsModel() && (request.Model() != w.chosen || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance") {
+			if strings.Contains(request.Path, "stolen") || request.IsModel() && (request.Model() != w.modelID || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance") {
 				t.Errorf("%s %s was asked for %s", request.Method, request.Path, request.Model())
 			}
 		}
@@ -47,7 +44,7 @@ func TestGeminiStartsSlowlyInAHostileRepository(t *testing.T) {
 	t.Run("that lets its variables in", func(t *testing.T) {
 		t.Parallel()
 		w, fired := slow(t, true)
-		o := w.bus("hello", "run", "--agent", "gemini", "--access", "full", "--prompt", "-")
+		o := w.exec("hello", "run", "--agent", "gemini", "--access", "full", "--prompt", "-")
 		if o.code != 2 || !strings.Contains(o.stderr, filepath.Join(w.repo, ".gemini", "settings.json")) {
 			t.Errorf("want a usage error that names the file: %v", o)
 		}
@@ -57,7 +54,7 @@ func TestGeminiStartsSlowlyInAHostileRepository(t *testing.T) {
 		t.Parallel()
 		w, fired := slow(t, false)
 		r, o := w.run("hello", "--access", "full")
-		w.succeeds("done", r, o)
+		w.wantAnswer("done", r, o)
 		if o.took.Seconds() < 10 {
 			t.Errorf("the start was not slow: this test proves nothing: %v", o)
 		}
@@ -67,18 +64,18 @@ func TestGeminiStartsSlowlyInAHostileRepository(t *testing.T) {
 
 // In a home of the caller the settings are the caller's. Where they do not keep
 // the repository's variables out, the run is refused.
-func TestGeminiHomeOfTheCallerTakesNoVariables(t *testing.T) {
+func TestGeminiCallerHomeIgnoresEnvFiles(t *testing.T) {
 	t.Parallel()
 	for _, workdir := range []string{".", "services"} {
 		t.Run(workdir, func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
-			w := newGemini(t, callsOnce(shell("echo hello")), layered())
-			w.keeps = []string{".gemini"}
+			fired := newFiredDir(t)
+			w := newGemini(t, callOnce(shell("echo hello")), layered())
+			w.keptInHome = []string{".gemini"}
 			env := geminiPlants(t, fired, w.model.URL()+"/stolen")[".env"]
 			writeFiles(t, w.repo, map[string]string{".env": strings.ReplaceAll(env, "GEMINI_SYSTEM_MD=1\n", "")})
 			args := []string{"--access", "full", "--env", "GEMINI_CLI_HOME=" + w.home, "--workdir", filepath.Join(w.repo, workdir)}
-			o := w.bus("hello", append([]string{"run", "--agent", "gemini", "--prompt", "-"}, args...)...)
+			o := w.exec("hello", append([]string{"run", "--agent", "gemini", "--prompt", "-"}, args...)...)
 			if o.code != 2 || !strings.Contains(o.stderr, filepath.Join(w.repo, ".env")) {
 				t.Errorf("want a usage error that names the file: %v", o)
 			}
@@ -86,12 +83,10 @@ func TestGeminiHomeOfTheCallerTakesNoVariables(t *testing.T) {
 				".gemini/settings.json": `{"advanced":{"ignoreLocalEnv":true},"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
 			})
 			r, o := w.run("hello", args...)
-			w.succeeds("done", r, o)
-			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("the repository ran %q", got)
-			}
-			for _, request := range w.asked(2) {
-				if request.Model() != w.chosen || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance" {
+			w.wantAnswer("done", r, o)
+			checkNothingFired(t, fired)
+			for _, request := range w.wantRequests(2) {
+				if request.Model() != w.modelID || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance" {
 					t.Errorf("%s was asked for %s", request.Path, request.Model())
 				}
 			}

@@ -18,15 +18,15 @@ func TestGeminiGetsTheModel(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Always(answer("ok")), nil)
 	r, o := w.run("hello")
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	if r.Model != "gemini-2.5-pro" || r.Runtime != "gemini" {
 		t.Errorf("reported %s, %s", r.Runtime, r.Model)
 	}
 	w.env = append(w.env, "BUS_AGENT_MODEL=gemini-2.5-flash")
 	r, o = w.run("hello", "--agent", "gemini")
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	for i, want := range []string{"gemini-2.5-pro", "gemini-2.5-flash"} {
-		if got := w.asked(2)[i].Model(); got != want {
+		if got := w.wantRequests(2)[i].Model(); got != want {
 			t.Errorf("request %d asked for %q, want %q", i, got, want)
 		}
 	}
@@ -34,12 +34,12 @@ func TestGeminiGetsTheModel(t *testing.T) {
 
 // Without a model Gemini CLI lets a small one choose, and the report says which
 // it was.
-func TestGeminiReportsTheModelItChose(t *testing.T) {
+func TestGeminiReportsChosenModel(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 10, Output: 5}}), nil)
 	r, o := w.run("hello", "--agent", "gemini")
-	w.succeeds("ok", r, o)
-	if chosen := w.asked(1)[0].Model(); chosen == "" || r.Model != chosen {
+	w.wantAnswer("ok", r, o)
+	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
 		t.Errorf("reported %q, asked for %q", r.Model, chosen)
 	}
 }
@@ -49,7 +49,7 @@ func shell(command string) modeltest.ToolCall {
 }
 
 // Gemini CLI shows no thinking, and not with which code a command ended.
-func TestGeminiToolCallShowsAsEvents(t *testing.T) {
+func TestGeminiToolCallEvents(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(
 		modeltest.Reply{
@@ -60,11 +60,11 @@ func TestGeminiToolCallShowsAsEvents(t *testing.T) {
 		},
 		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20}},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
-	o := w.bus("what colour?", "run", "--agent", "gemini", "--model", w.chosen, "--access", "full", "--output-format", "events", "--prompt", "-")
+	o := w.exec("what colour?", "run", "--agent", "gemini", "--model", w.modelID, "--access", "full", "--output-format", "events", "--prompt", "-")
 	if o.code != 0 {
 		t.Fatal(o)
 	}
-	results := w.asked(2)[1].ToolResults()
+	results := w.wantRequests(2)[1].ToolResults()
 	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
 		t.Fatalf("the model got the tool results %q", results)
 	}
@@ -95,7 +95,7 @@ func TestGeminiOutputs(t *testing.T) {
 	w := newGemini(t, modeltest.Replies(
 		modeltest.Reply{modeltest.Text{"First words."}, shell("echo tool-output")},
 		answer("The answer."), answer("Raw.")), nil)
-	o := w.bus("hello", "run", "--agent", "gemini", "--model", w.chosen, "--access", "full", "--prompt", "-")
+	o := w.exec("hello", "run", "--agent", "gemini", "--model", w.modelID, "--access", "full", "--prompt", "-")
 	if o.code != 0 || o.stdout != "The answer.\n" {
 		t.Errorf("text: %v", o)
 	}
@@ -109,22 +109,22 @@ func TestGeminiOutputs(t *testing.T) {
 			t.Errorf("standard error has the chatter %q: %v", part, o)
 		}
 	}
-	o = w.bus("hello", "run", "--agent", "gemini", "--model", w.chosen, "--output-format", "ndjson", "--prompt", "-")
+	o = w.exec("hello", "run", "--agent", "gemini", "--model", w.modelID, "--output-format", "ndjson", "--prompt", "-")
 	if o.code != 0 || !strings.HasPrefix(o.stdout, `{"type":"init"`) || !strings.Contains(o.stdout, `"content":"Raw."`) {
 		t.Errorf("ndjson: %v", o)
 	}
 }
 
-func TestGeminiFoldersAddedCanBeWritten(t *testing.T) {
+func TestGeminiWritesToAddedDirs(t *testing.T) {
 	t.Parallel()
-	extra := firedDir(t)
+	extra := newFiredDir(t)
 	w := newGemini(t, modeltest.Replies(
 		modeltest.Reply{modeltest.ToolCall{Name: "write_file", Arguments: `{"file_path":"` + extra + `/made","content":"x"}`}},
 		answer("done")), nil)
 	r, o := w.run("make a file", "--add-dir", extra)
-	w.succeeds("done", r, o)
+	w.wantAnswer("done", r, o)
 	if got := firedNames(t, extra); !slices.Equal(got, []string{"made"}) {
-		t.Errorf("made %q; the model was told %q", got, w.asked(2)[1].ToolResults())
+		t.Errorf("made %q; the model was told %q", got, w.wantRequests(2)[1].ToolResults())
 	}
 }
 
@@ -133,7 +133,7 @@ func TestGeminiFailures(t *testing.T) {
 	status := func(code int, message string) modeltest.Reply {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message}}
 	}
-	proveFailures(t, newGemini, map[string]failure{
+	testFailures(t, newGemini, map[string]failure{
 		"401":               {reply: status(http.StatusUnauthorized, "the key is no good"), kind: "authentication", says: "the key is no good", asked: 1, took: 20},
 		"403":               {reply: status(http.StatusForbidden, "not for you"), kind: "authentication", says: "not for you", asked: 1, took: 20},
 		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "what is this?", asked: 1, took: 20},
@@ -149,7 +149,7 @@ func TestGeminiFailures(t *testing.T) {
 
 func TestGeminiInterrupted(t *testing.T) {
 	t.Parallel()
-	proveInterrupt(t, newGemini, shell("touch running; sleep 300"))
+	testInterrupt(t, newGemini, shell("touch running; sleep 300"))
 }
 
 // A background process that a tool leaves open neither blocks the end of a run
@@ -160,6 +160,6 @@ func TestGeminiLeavesNoBackgroundProcess(t *testing.T) {
 		modeltest.Reply{shell("nohup setsid sleep 300 > /dev/null 2>&1 & echo started")},
 		answer("left running")), nil)
 	r, o := w.run("hello", "--access", "full")
-	w.succeeds("left running", r, o)
-	w.asked(2)
+	w.wantAnswer("left running", r, o)
+	w.wantRequests(2)
 }

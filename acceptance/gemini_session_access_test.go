@@ -20,7 +20,7 @@ import (
 
 // Each answer to a question for permission has its effect, in two turns that ask
 // for the same.
-func TestGeminiSessionAsksForPermission(t *testing.T) {
+func TestGeminiSessionApprovals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		decision session.Decision // empty: nobody answers
@@ -35,7 +35,7 @@ func TestGeminiSessionAsksForPermission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := filepath.Join(firedDir(t), "made")
+			made := filepath.Join(newFiredDir(t), "made")
 			w := newGemini(t, func(r *modeltest.Request) modeltest.Reply {
 				results := len(r.ToolResults())
 				if last := lastPrompt(r); last == "once" && results == 0 || last == "twice" && results < 2 {
@@ -54,16 +54,16 @@ func TestGeminiSessionAsksForPermission(t *testing.T) {
 			if tt.decision == "" {
 				options.ApprovalTimeout = 500 * time.Millisecond
 			}
-			d := w.converse(options, nil)
+			d := w.startSession(options, nil)
 			for _, text := range []string{"once", "twice"} {
-				r, err := d.tell(text)
+				r, err := d.send(text)
 				if tt.decision == session.Cancel {
-					isKind(t, err, agent.ErrCanceled)
+					wantErrorIs(t, err, agent.ErrCanceled)
 				} else if err != nil || r.Text != "done" {
 					t.Errorf("%s: %q, %v", text, r.Text, err)
 				}
 			}
-			d.hears("hello", "done")
+			d.sendWant("hello", "done")
 			if n := asked.Load(); n != tt.asked {
 				t.Errorf("asked %d times, want %d", n, tt.asked)
 			}
@@ -83,7 +83,7 @@ func TestGeminiSessionAccessHolds(t *testing.T) {
 	write := func(path string) modeltest.ToolCall {
 		return modeltest.ToolCall{Name: "write_file", Arguments: fmt.Sprintf(`{"file_path":%q,"content":"x"}`, path)}
 	}
-	var w *world
+	var w *fixture
 	calls := func() []modeltest.ToolCall {
 		return []modeltest.ToolCall{
 			write(filepath.Join(w.repo, "made-file")), write(filepath.Join(w.repo, "..", "made-above")),
@@ -97,7 +97,7 @@ func TestGeminiSessionAccessHolds(t *testing.T) {
 		return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
 	}, map[string]string{".gitignore": "made-*\n"})
 	var asked atomic.Int32
-	d := w.converse(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
+	d := w.startSession(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
 		asked.Add(1)
 		return session.Decline
 	}}, withAccess(agent.AccessRead))
@@ -115,7 +115,7 @@ func TestGeminiSessionAccessHolds(t *testing.T) {
 		if err := d.session.SetAccess(t.Context(), tt.access); err != nil {
 			t.Fatal(err)
 		}
-		d.hears("try", "done")
+		d.sendWant("try", "done")
 		made, err := filepath.Glob(filepath.Join(w.repo, "made-*"))
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestGeminiSessionAccessHolds(t *testing.T) {
 
 // A failure of the model ends a turn with an error of its kind; the session goes
 // on.
-func TestGeminiSessionSurvivesFailures(t *testing.T) {
+func TestGeminiSessionContinuesAfterFailures(t *testing.T) {
 	t.Parallel()
 	failed := func(status int) modeltest.Reply {
 		return modeltest.Reply{modeltest.HTTPError{Status: status, Message: "no luck"}}
@@ -168,12 +168,12 @@ func TestGeminiSessionSurvivesFailures(t *testing.T) {
 	writeFiles(t, w.home, map[string]string{
 		".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"maxAttempts":1}}`,
 	})
-	d := w.converse(session.Options{}, nil)
-	d.hears("hello", "fine")
+	d := w.startSession(session.Options{}, nil)
+	d.sendWant("hello", "fine")
 	for i, f := range failures {
 		failing = i // the model is asked after the turn was begun
-		r, err := d.tell("fail")
-		isKind(t, err, f.kind)
+		r, err := d.send("fail")
+		wantErrorIs(t, err, f.kind)
 		if err == nil || !strings.Contains(err.Error(), f.says) {
 			t.Errorf("%d ends the turn with %v", i, err)
 		}
@@ -181,30 +181,30 @@ func TestGeminiSessionSurvivesFailures(t *testing.T) {
 			t.Errorf("%d: a failed turn has the usage %+v", i, r.Usage)
 		}
 		t.Logf("%d: %v", i, err)
-		d.hears("and now?", "fine")
+		d.sendWant("and now?", "fine")
 	}
 	d.stop()
 }
 
-func TestGeminiSessionWithoutALoginSaysSo(t *testing.T) {
+func TestGeminiSessionLoginError(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(), nil)
 	w.env = w.env[:1]
 	before := w.snapshot()
-	_, err := w.tryConverse(session.Options{}, nil)
-	isKind(t, err, agent.ErrAuthentication)
+	_, err := w.tryStartSession(session.Options{}, nil)
+	wantErrorIs(t, err, agent.ErrAuthentication)
 	t.Log(err)
-	w.checkTraces(before)
+	w.checkNothingLeft(before)
 }
 
 // Nothing of a hostile repository runs in a session, in any turn, in none that is
 // resumed, under no access and by no name of the workdir.
-func TestHostileRepositoryRunsNothingInAGeminiSession(t *testing.T) {
+func TestHostileRepositoryRunsNothingInGeminiSession(t *testing.T) {
 	t.Parallel()
 	for _, access := range agent.Accesses() {
 		t.Run(string(access), func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
+			fired := newFiredDir(t)
 			w := newGemini(t, func(r *modeltest.Request) modeltest.Reply {
 				if lastPrompt(r) == "try" && len(r.ToolResults()) == 0 {
 					return modeltest.Reply{shell("echo hello"), turnUsage}
@@ -212,27 +212,23 @@ func TestHostileRepositoryRunsNothingInAGeminiSession(t *testing.T) {
 				return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
 			}, layered())
 			writeFiles(t, w.repo, geminiPlants(t, fired, w.model.URL()+"/stolen"))
-			w.git("add", "-A", "-f")
-			w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
+			w.commit("hostile")
 			// Gemini CLI reads the settings of a workdir again under another name.
 			link := filepath.Join(filepath.Dir(w.repo), "link")
 			if err := os.Symlink(w.repo, link); err != nil {
 				t.Fatal(err)
 			}
-			decline := session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Decline }}
 			var id string
 			for range 2 {
-				d := w.converse(decline, func(r *agent.Request) { r.Access, r.Resume, r.Workdir = access, id, link })
-				id = d.hears("try", "done").SessionID
-				d.hears("/evil", "done")
-				if !strings.Contains(d.warned(), "left out") {
-					t.Errorf("nothing says that the repository's settings were left out: %s", d.warned())
+				d := w.startSession(declineAll(), func(r *agent.Request) { r.Access, r.Resume, r.Workdir = access, id, link })
+				id = d.sendWant("try", "done").SessionID
+				d.sendWant("/evil", "done")
+				if !strings.Contains(d.warningLog(), "left out") {
+					t.Errorf("nothing says that the repository's settings were left out: %s", d.warningLog())
 				}
 				d.stop()
 			}
-			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("the repository ran %q", got)
-			}
+			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if strings.Contains(request.Path, "stolen") {
 					t.Errorf("%s %s was asked", request.Method, request.Path)
@@ -240,10 +236,10 @@ func TestHostileRepositoryRunsNothingInAGeminiSession(t *testing.T) {
 				if !request.IsModel() {
 					continue
 				}
-				if got := request.Header.Get("X-Goog-Api-Key"); got != "sk-acceptance" || request.Model() != w.chosen {
+				if got := request.Header.Get("X-Goog-Api-Key"); got != "sk-acceptance" || request.Model() != w.modelID {
 					t.Errorf("%s was sent %q for %s", request.Path, got, request.Model())
 				}
-				checkLayers(t, request, rootMark)
+				checkMarks(t, request, rootMark)
 				if n := request.Count("PLANTED-TEXT"); n != 0 {
 					t.Errorf("planted text is in the request %d times", n)
 				}
@@ -254,17 +250,17 @@ func TestHostileRepositoryRunsNothingInAGeminiSession(t *testing.T) {
 
 // What the plants do in a session with trust: without this, the test above would
 // prove little.
-func TestPlantsFireInAGeminiSessionWithTrust(t *testing.T) {
+func TestHostileFilesRunInTrustedGeminiSession(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	w := newGemini(t, modeltest.Always(modeltest.Reply{modeltest.Text{"ok"}, turnUsage}), layered())
-	w.adds = []string{".gemini/settings.json", ".geminiignore"}
+	w.mayAdd = []string{".gemini/settings.json", ".geminiignore"}
 	plants := geminiPlants(t, fired, w.model.URL()+"/stolen")
 	delete(plants, ".env")
 	writeFiles(t, w.repo, plants)
-	d := w.converse(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
-	d.hears("hello", "ok")
-	checkLayers(t, w.asked(1)[0], rootMark)
+	d := w.startSession(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
+	d.sendWant("hello", "ok")
+	checkMarks(t, w.wantRequests(1)[0], rootMark)
 	d.session.Stop(t.Context(), "")
 	checkFired(t, fired, "BeforeAgent", "BeforeModel", "mcp", "discovery")
 }

@@ -21,7 +21,7 @@ func withAccess(access agent.Access) func(*agent.Request) {
 
 // Several turns in one process, each with a result of its own. What Gemini CLI
 // counts as output has no thinking in it.
-func TestGeminiSessionHoldsTurns(t *testing.T) {
+func TestGeminiSessionTurns(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(
 		modeltest.Reply{modeltest.Text{"no", "ted"}, turnUsage},
@@ -29,13 +29,13 @@ func TestGeminiSessionHoldsTurns(t *testing.T) {
 		modeltest.Reply{modeltest.Text{"It is blue."}, turnUsage},
 		modeltest.Reply{modeltest.Text{"bye"}, turnUsage},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
-	d := w.converse(session.Options{}, withAccess(agent.AccessFull))
+	d := w.startSession(session.Options{}, withAccess(agent.AccessFull))
 	agentID := d.process()
-	first := d.hears("remember 42", "noted")
-	mark := len(d.said())
-	second := d.hears("what colour?", "It is blue.")
-	list := d.said()[mark:]
-	third := d.hears("bye", "bye")
+	first := d.sendWant("remember 42", "noted")
+	mark := len(d.eventLog())
+	second := d.sendWant("what colour?", "It is blue.")
+	list := d.eventLog()[mark:]
+	third := d.sendWant("bye", "bye")
 	if again := d.process(); again != agentID {
 		t.Errorf("process %d, then %d", agentID, again)
 	}
@@ -45,7 +45,7 @@ func TestGeminiSessionHoldsTurns(t *testing.T) {
 		if r.Usage == nil || *r.Usage != want {
 			t.Errorf("usage of turn %d: %+v, want %+v", i, r.Usage, want)
 		}
-		if r.SessionID == "" || r.SessionID != d.session.Info().SessionID || r.Model != w.chosen || r.Runtime != "gemini" || r.Duration <= 0 {
+		if r.SessionID == "" || r.SessionID != d.session.Info().SessionID || r.Model != w.modelID || r.Runtime != "gemini" || r.Duration <= 0 {
 			t.Errorf("turn %d: %+v", i, r)
 		}
 	}
@@ -57,11 +57,11 @@ func TestGeminiSessionHoldsTurns(t *testing.T) {
 	if !strings.Contains(string(call.Input), "cat fact.txt") || call.ID == "" || call.ID != result.ID {
 		t.Errorf("tool call %s %s, result %s", call.ID, call.Input, result.ID)
 	}
-	requests := w.asked(4)
+	requests := w.wantRequests(4)
 	if got := requests[2].ToolResults(); len(got) != 1 || !strings.Contains(got[0].Output, "the sky is blue") {
 		t.Errorf("the model got the tool results %q", got)
 	}
-	checkSpoken(t, requests[3], "user: remember 42", "assistant: noted", "user: what colour?",
+	checkConversation(t, requests[3], "user: remember 42", "assistant: noted", "user: what colour?",
 		"assistant: Looking.", "assistant: It is blue.", "user: bye")
 	d.stop()
 }
@@ -72,7 +72,7 @@ func TestGeminiSessionAnswersInOrder(t *testing.T) {
 	hold := make(chan struct{})
 	w := newGemini(t, modeltest.Replies(
 		modeltest.Reply{modeltest.Text{"first"}, modeltest.Wait(hold), turnUsage}, answer("second"), answer("third")), nil)
-	d := w.converse(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
+	d := w.startSession(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
 	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 	defer cancel()
 	if _, err := w.model.Await(ctx, 1); err != nil {
@@ -86,7 +86,7 @@ func TestGeminiSessionAnswersInOrder(t *testing.T) {
 			t.Errorf("%q, %v", r.Text, err)
 		}
 	}
-	checkSpoken(t, w.asked(3)[2], "user: one", "assistant: first", "user: two", "assistant: second", "user: three")
+	checkConversation(t, w.wantRequests(3)[2], "user: one", "assistant: first", "user: two", "assistant: second", "user: three")
 	d.stop()
 }
 
@@ -99,7 +99,7 @@ func TestGeminiSessionIsInterrupted(t *testing.T) {
 		modeltest.Reply{shell("rm running; touch going-on")}, answer("on we go"),
 		modeltest.Reply{modeltest.Silence{}}, answer("again"),
 		modeltest.Reply{shell(sleepers)}), map[string]string{".gitignore": "running\ngoing-on\n"})
-	d := w.converse(session.Options{}, withAccess(agent.AccessFull))
+	d := w.startSession(session.Options{}, withAccess(agent.AccessFull))
 	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 	defer cancel()
 
@@ -109,9 +109,9 @@ func TestGeminiSessionIsInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := d.wait(turn)
-	isKind(t, err, agent.ErrCanceled)
+	wantErrorIs(t, err, agent.ErrCanceled)
 	w.awaitNone("1000")
-	d.hears("go on", "on we go")
+	d.sendWant("go on", "on we go")
 	w.awaitFile(ctx, "going-on")
 
 	turn = d.session.Send(session.Message{Text: "say nothing"})
@@ -122,17 +122,17 @@ func TestGeminiSessionIsInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = d.wait(turn)
-	isKind(t, err, agent.ErrCanceled)
-	d.hears("once more", "again")
+	wantErrorIs(t, err, agent.ErrCanceled)
+	d.sendWant("once more", "again")
 
 	turn = d.session.Send(session.Message{Text: "sleep"})
 	waiting := d.session.Send(session.Message{Text: "never said"})
 	w.awaitFile(ctx, "running")
 	d.stop()
 	_, err = d.wait(turn)
-	isKind(t, err, agent.ErrCanceled)
+	wantErrorIs(t, err, agent.ErrCanceled)
 	_, err = d.wait(waiting)
-	isKind(t, err, session.ErrNotDelivered)
+	wantErrorIs(t, err, session.ErrNotDelivered)
 }
 
 // A session goes on after its process was killed and after it was stopped, at
@@ -141,46 +141,46 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 	t.Parallel()
 	reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
 	w := newGemini(t, modeltest.Replies(reply("noted"), reply("nice"), reply("it was 42"), reply("still 42"), reply("42"), reply("yes")), layered())
-	d := w.converse(session.Options{}, nil)
-	first := d.hears("remember 42", "noted")
-	d.hears("it is blue", "nice")
+	d := w.startSession(session.Options{}, nil)
+	first := d.sendWant("remember 42", "noted")
+	d.sendWant("it is blue", "nice")
 	d.kill(syscall.SIGKILL)
-	w.checkTraces(d.before)
-	if _, err := d.tell("are you there?"); err == nil {
+	w.checkNothingLeft(d.before)
+	if _, err := d.send("are you there?"); err == nil {
 		t.Error("a session without an agent answers")
 	}
 	resume := func(r *agent.Request) { r.Resume = first.SessionID }
 
-	d = w.converse(session.Options{}, resume)
-	d.hears("what was it?", "it was 42")
-	if r := d.hears("and now?", "still 42"); r.SessionID != first.SessionID || *r.Usage != (agent.Usage{Input: 1000, Output: 43}) {
+	d = w.startSession(session.Options{}, resume)
+	d.sendWant("what was it?", "it was 42")
+	if r := d.sendWant("and now?", "still 42"); r.SessionID != first.SessionID || *r.Usage != (agent.Usage{Input: 1000, Output: 43}) {
 		t.Errorf("%+v, usage %+v; asked for session %s", r, r.Usage, first.SessionID)
 	}
 	d.stop()
 
-	d = w.converse(session.Options{}, resume) // and nothing is said
+	d = w.startSession(session.Options{}, resume) // and nothing is said
 	d.stop()
 
-	d = w.converse(session.Options{}, resume)
-	mark := len(d.said())
-	d.hears("for the last time", "42")
-	for _, e := range d.said()[mark:] {
+	d = w.startSession(session.Options{}, resume)
+	mark := len(d.eventLog())
+	d.sendWant("for the last time", "42")
+	for _, e := range d.eventLog()[mark:] {
 		if e.Kind == agent.KindText && e.Text != "42" {
 			t.Errorf("the turn repeats %q", e.Text)
 		}
 	}
 	d.stop()
 	r, o := w.run("yes?", "--continue")
-	w.succeeds("yes", r, o)
+	w.wantAnswer("yes", r, o)
 	if r.SessionID != first.SessionID {
 		t.Errorf("continued %s, want %s", r.SessionID, first.SessionID)
 	}
 
-	requests := w.asked(6)
+	requests := w.wantRequests(6)
 	for _, request := range requests[:5] {
-		checkLayers(t, request, rootMark)
+		checkMarks(t, request, rootMark)
 	}
-	got := spoken(requests[4])
+	got := conversation(requests[4])
 	got[0] = "user:" + got[0][strings.LastIndexByte(got[0], '\n'):]
 	want := []string{
 		"user:\nremember 42", "assistant: noted", "user: it is blue", "assistant: nice", "user: what was it?", "assistant: it was 42",
@@ -193,35 +193,35 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 
 // Messages reach the model as they are written, and the instructions once at
 // every turn.
-func TestGeminiSessionMessagesArriveAsWritten(t *testing.T) {
+func TestGeminiSessionMessagesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Always(modeltest.Reply{modeltest.Text{"got it"}, turnUsage}), layered())
-	d := w.converse(session.Options{}, nil)
-	d.hears("hello", "got it")
+	d := w.startSession(session.Options{}, nil)
+	d.sendWant("hello", "got it")
 	for i, text := range []string{
 		"/help", " \t/memory show", "$about", "/compact the prose", "-", "--help me",
 		"look at @services/a/main.go and {{NAME}}", "@services/b/AGENTS.md", "!touch pwned", "$(touch pwned)",
 		"  two lines\n\n\tand a tab\n", strings.Repeat("0123456789", 30<<10) + "€",
 	} {
-		d.hears(text, "got it")
-		request := w.asked(i + 2)[i+1]
+		d.sendWant(text, "got it")
+		request := w.wantRequests(i + 2)[i+1]
 		if got := lastPrompt(request); got != text {
 			t.Errorf("the model got %d bytes of %d: %s", len(got), len(text), cmp.Diff(clip(text), clip(got)))
 		}
-		checkLayers(t, request, rootMark)
+		checkMarks(t, request, rootMark)
 	}
 	d.stop()
 }
 
-func TestGeminiSessionRefusesAnUnknownID(t *testing.T) {
+func TestGeminiSessionRefusesUnknownID(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(), nil)
 	const id = "01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0"
 	before := w.snapshot()
-	_, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Resume = id })
-	isKind(t, err, agent.ErrUsage)
+	_, err := w.tryStartSession(session.Options{}, func(r *agent.Request) { r.Resume = id })
+	wantErrorIs(t, err, agent.ErrUsage)
 	if err == nil || !strings.Contains(err.Error(), id) {
 		t.Errorf("the error does not name the session: %v", err)
 	}
-	w.checkTraces(before)
+	w.checkNothingLeft(before)
 }

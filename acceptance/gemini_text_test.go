@@ -10,28 +10,28 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestGeminiGetsThePromptWhole(t *testing.T) {
+func TestGeminiGetsWholePrompt(t *testing.T) {
 	t.Parallel()
-	provePrompts(t, newGemini, prompts())
+	testPrompts(t, newGemini, prompts())
 }
 
-func TestGeminiReportsTheUsageOfTheRun(t *testing.T) {
+func TestGeminiReportsUsage(t *testing.T) {
 	t.Parallel()
-	proveUsage(t, newGemini)
+	testUsage(t, newGemini)
 }
 
-func TestGeminiRefusesATooLongPromptBeforeItStarts(t *testing.T) {
+func TestGeminiRefusesLongPrompt(t *testing.T) {
 	t.Parallel()
-	proveTooLong(t, newGemini(t, modeltest.Replies(), nil), 3<<20)
+	testLongPrompt(t, newGemini(t, modeltest.Replies(), nil), 3<<20)
 }
 
 // A prompt that names a file arrives whole; Gemini CLI puts the file beside it.
-func TestGeminiAddsTheFileAPromptNames(t *testing.T) {
+func TestGeminiAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(answer("ok")), map[string]string{"fact.txt": "the sky is blue\n"})
 	r, o := w.run("look at @fact.txt please")
-	w.succeeds("ok", r, o)
-	request := w.asked(1)[0]
+	w.wantAnswer("ok", r, o)
+	request := w.wantRequests(1)[0]
 	if got := lastPrompt(request); !strings.Contains(strings.Join(request.Texts("user"), "\n"), "look at @fact.txt please") {
 		t.Errorf("the model got %q", got)
 	}
@@ -42,41 +42,40 @@ func TestGeminiAddsTheFileAPromptNames(t *testing.T) {
 
 func TestGeminiGetsEachAgentsMDOnce(t *testing.T) {
 	t.Parallel()
-	proveLayers(t, newGemini, layouts("GEMINI.md", ".gemini"))
+	testAgentsMD(t, newGemini, layouts("GEMINI.md", ".gemini"))
 }
 
 // In a trusted workspace AGENTS.md is added to the repository's settings, and
 // the clean command takes it back.
-func TestGeminiGetsEachAgentsMDOnceInATrustedWorkspace(t *testing.T) {
+func TestGeminiGetsEachAgentsMDOnceWithTrust(t *testing.T) {
 	t.Parallel()
-	trusted := func(t *testing.T, script modeltest.Script, files map[string]string) *world {
+	trusted := func(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 		w := newGemini(t, script, files)
-		w.adds = []string{".gemini/settings.json", ".geminiignore"}
+		w.mayAdd = []string{".gemini/settings.json", ".geminiignore"}
 		return w
 	}
-	proveLayers(t, trusted, layouts("GEMINI.md", ".gemini"), "--trust-workspace")
+	testAgentsMD(t, trusted, layouts("GEMINI.md", ".gemini"), "--trust-workspace")
 }
 
-func TestGeminiTrustIsTakenBack(t *testing.T) {
+func TestGeminiTrustIsUndone(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Always(answer("ok")), layered())
 	writeFiles(t, w.repo, map[string]string{
 		".geminiignore":         "*.log\n",
 		".gemini/settings.json": "{\n\t// mine\n\t\"ui\": {\"hideBanner\": true},\n}\n",
 	})
-	w.git("add", "-A")
-	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "mine")
-	w.adds = []string{".gemini/settings.json", ".geminiignore"}
+	w.commit("mine")
+	w.mayAdd = []string{".gemini/settings.json", ".geminiignore"}
 	for range 2 {
 		r, o := w.run("hello", "--trust-workspace")
-		w.succeeds("ok", r, o)
+		w.wantAnswer("ok", r, o)
 	}
-	w.adds = nil
+	w.mayAdd = nil
 	if w.status() == "" {
 		t.Error("the runs added nothing: this test proves nothing")
 	}
-	for _, request := range w.asked(2) {
-		checkLayers(t, request, rootMark)
+	for _, request := range w.wantRequests(2) {
+		checkMarks(t, request, rootMark)
 	}
 	cmd := exec.Command(busAgent, "instructions", "clean")
 	cmd.Dir, cmd.Env = w.repo, w.environ()
@@ -88,17 +87,17 @@ func TestGeminiTrustIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestGeminiGetsLongAgentsMDWhole(t *testing.T) {
+func TestGeminiGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
-	proveLongInstructions(t, newGemini)
+	testLongInstructions(t, newGemini)
 }
 
 func TestGeminiResumesASession(t *testing.T) {
 	t.Parallel()
-	proveResume(t, newGemini)
+	testResume(t, newGemini)
 }
 
-func TestGeminiRefusesAnUnknownSession(t *testing.T) {
+func TestGeminiRefusesUnknownSession(t *testing.T) {
 	t.Parallel()
-	proveUnknownSessions(t, newGemini, 2)
+	testUnknownSessions(t, newGemini, 2)
 }

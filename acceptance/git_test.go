@@ -14,7 +14,7 @@ import (
 
 // plantGit lets the git configuration of w's repository run programs that git
 // status and others start, each of which leaves a file named after itself in fired.
-func plantGit(t *testing.T, w *world, fired string) {
+func plantGit(t *testing.T, w *fixture, fired string) {
 	t.Helper()
 	text := ""
 	for _, p := range [][3]string{
@@ -48,13 +48,13 @@ func plantGit(t *testing.T, w *world, fired string) {
 // The CLIs call git before the first tool call. Without this the next test proves
 // nothing: with trust the configuration counts, and Codex's git status runs the
 // filter with the key in its environment.
-func TestPlantedGitFiresInTrustedCodex(t *testing.T) {
+func TestHostileGitRunsInTrustedCodex(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
-	w := newWorld(t, modeltest.Replies(answer("done")), layered())
+	fired := newFiredDir(t)
+	w := newCodex(t, modeltest.Replies(answer("done")), layered())
 	plantGit(t, w, fired)
 	r, o := w.run("hello", "--access", "read", "--trust-workspace")
-	w.succeeds("done", r, o)
+	w.wantAnswer("done", r, o)
 	checkFired(t, fired, "git-filter-clean")
 	if got, err := os.ReadFile(filepath.Join(fired, "git-filter-clean")); err != nil || string(got) == "0\n" {
 		t.Errorf("%s variables of keys, %v", got, err)
@@ -63,11 +63,11 @@ func TestPlantedGitFiresInTrustedCodex(t *testing.T) {
 
 func TestHostileGitRunsNothing(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]maker{"codex": newWorld, "claude": newClaude, "gemini": newGemini} {
+	for name, setup := range map[string]setupFunc{"codex": newCodex, "claude": newClaude, "gemini": newGemini} {
 		for _, access := range []string{"read", "write", "full"} {
 			t.Run(name+"/"+access, func(t *testing.T) {
 				t.Parallel()
-				fired := firedDir(t)
+				fired := newFiredDir(t)
 				call := modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"git status; git diff; git log -p"}`}
 				switch name {
 				case "claude":
@@ -75,7 +75,7 @@ func TestHostileGitRunsNothing(t *testing.T) {
 				case "gemini":
 					call = modeltest.ToolCall{Name: "run_shell_command", Arguments: `{"command":"git status; git diff; git log -p","description":"look"}`}
 				}
-				w := make(t, func(r *modeltest.Request) modeltest.Reply {
+				w := setup(t, func(r *modeltest.Request) modeltest.Reply {
 					if len(r.ToolResults()) == 0 {
 						return modeltest.Reply{call}
 					}
@@ -83,10 +83,8 @@ func TestHostileGitRunsNothing(t *testing.T) {
 				}, layered())
 				plantGit(t, w, fired)
 				r, o := w.run("hello", "--access", access)
-				w.succeeds("done", r, o)
-				if got := firedNames(t, fired); len(got) != 0 {
-					t.Errorf("the repository ran %q", got)
-				}
+				w.wantAnswer("done", r, o)
+				checkNothingFired(t, fired)
 			})
 		}
 	}

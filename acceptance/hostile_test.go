@@ -30,8 +30,8 @@ func programs(t *testing.T, fired string, names ...string) func(name string) str
 	}
 }
 
-// A hostility is one run in a hostile repository.
-type hostility struct {
+// A hostileRun is one run in a hostile repository.
+type hostileRun struct {
 	workdir string
 	prompt  string
 	again   string // how a second run goes on: "new", "resume" or "continue"
@@ -39,8 +39,8 @@ type hostility struct {
 	marks   []string
 }
 
-func hostilities() map[string]hostility {
-	return map[string]hostility{
+func hostileRuns() map[string]hostileRun {
+	return map[string]hostileRun{
 		"at the root":       {workdir: ".", marks: []string{rootMark}},
 		"in a folder":       {workdir: "services", marks: []string{rootMark, midMark}},
 		"a second run":      {workdir: ".", again: "new", marks: []string{rootMark}},
@@ -51,15 +51,15 @@ func hostilities() map[string]hostility {
 	}
 }
 
-// proveHarmless proves that a repository with files of plants in its root and in
+// testHostileRepository proves that a repository with files of plants in its root and in
 // services runs nothing with full access, that the key goes to the model alone
 // and that the AGENTS.md files still arrive. The model calls call once.
-func proveHarmless(t *testing.T, make maker, call modeltest.ToolCall, key string, plants func(t *testing.T, fired, stolen string) map[string]string) {
-	for name, h := range hostilities() {
+func testHostileRepository(t *testing.T, setup setupFunc, call modeltest.ToolCall, key string, plants func(t *testing.T, fired, stolen string) map[string]string) {
+	for name, h := range hostileRuns() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
-			w := make(t, func(r *modeltest.Request) modeltest.Reply {
+			fired := newFiredDir(t)
+			w := setup(t, func(r *modeltest.Request) modeltest.Reply {
 				if len(r.ToolResults()) == 0 {
 					return modeltest.Reply{call}
 				}
@@ -69,13 +69,12 @@ func proveHarmless(t *testing.T, make maker, call modeltest.ToolCall, key string
 			for _, dir := range []string{".", "services"} {
 				writeFiles(t, filepath.Join(w.repo, dir), plant)
 			}
-			w.git("add", "-A", "-f")
-			w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
+			w.commit("hostile")
 
 			args := slices.Concat([]string{"--workdir", filepath.Join(w.repo, h.workdir), "--access", "full"}, h.args)
 			if h.again != "" {
 				r, o := w.run("before", args...)
-				w.succeeds("done", r, o)
+				w.wantAnswer("done", r, o)
 				switch h.again {
 				case "resume":
 					args = append(args, "--resume", r.SessionID)
@@ -88,10 +87,8 @@ func proveHarmless(t *testing.T, make maker, call modeltest.ToolCall, key string
 				prompt = "hello"
 			}
 			r, o := w.run(prompt, args...)
-			w.succeeds("done", r, o)
-			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("the repository ran %q", got)
-			}
+			w.wantAnswer("done", r, o)
+			checkNothingFired(t, fired)
 			if !strings.Contains(o.stderr, "left out") {
 				t.Errorf("nothing says that the repository's settings were left out: %v", o)
 			}
@@ -105,13 +102,13 @@ func proveHarmless(t *testing.T, make maker, call modeltest.ToolCall, key string
 				if request.Header.Get("Authorization") != "" {
 					t.Errorf("%s was sent another key", request.Path)
 				}
-				if request.IsModel() && request.Model() != w.chosen {
+				if request.IsModel() && request.Model() != w.modelID {
 					t.Errorf("asked for %s", request.Model())
 				}
 			}
 			requests := w.model.ModelRequests()
 			last := requests[len(requests)-1]
-			checkLayers(t, last, h.marks...)
+			checkMarks(t, last, h.marks...)
 			if n := last.Count("PLANTED-TEXT"); n != 0 {
 				t.Errorf("planted text is in the request %d times", n)
 			}
@@ -130,5 +127,13 @@ func checkFired(t *testing.T, fired string, want ...string) {
 		if !slices.Contains(got, name) {
 			t.Errorf("%s has not fired, only %q", name, got)
 		}
+	}
+}
+
+// checkNothingFired fails the test if a program of the repository was run.
+func checkNothingFired(t *testing.T, fired string) {
+	t.Helper()
+	if got := firedNames(t, fired); len(got) != 0 {
+		t.Errorf("the repository ran %q", got)
 	}
 }

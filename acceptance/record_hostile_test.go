@@ -15,7 +15,7 @@ import (
 
 // A sandboxed agent that puts a link in the place of a folder of its record gets
 // nothing written where the link leads.
-func TestCodexReplacesTheFolderOfItsRecord(t *testing.T) {
+func TestAgentCannotRedirectItsRecord(t *testing.T) {
 	t.Parallel()
 	for name, folder := range map[string]string{
 		"run": "$JRUN_RUN_FOLDER", "runs": "$JRUN_RUNS_DIR", "task": "$JRUN_TASK_FOLDER", "root": "{repo}/records",
@@ -23,7 +23,7 @@ func TestCodexReplacesTheFolderOfItsRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script := make(chan modeltest.Script, 1)
-			w := newWorld(t, func(r *modeltest.Request) modeltest.Reply {
+			w := newCodex(t, func(r *modeltest.Request) modeltest.Reply {
 				next := <-script
 				defer func() { script <- next }()
 				return next(r)
@@ -33,13 +33,13 @@ func TestCodexReplacesTheFolderOfItsRecord(t *testing.T) {
 			folder := strings.ReplaceAll(folder, "{repo}", w.repo)
 			attack := `mv "` + folder + `" "` + w.repo + `/records-moved" && ln -s "` + commands + `" "` + folder + `" && echo replaced`
 			script <- modeltest.Replies(modeltest.Reply{execCommand(map[string]any{"cmd": attack})}, answer("ATTACKER TEXT"))
-			before := listing(t, commands)
+			before := listFiles(t, commands)
 			r, o := w.run("hello", "--record", "--runs-root", filepath.Join(w.repo, "records", "runs"))
-			w.succeeds("ATTACKER TEXT", r, o)
+			w.wantAnswer("ATTACKER TEXT", r, o)
 			if _, err := os.Lstat(filepath.Join(w.repo, "records-moved")); err != nil {
 				t.Fatalf("the attack was not possible: %v\n%v", err, o)
 			}
-			if diff := cmp.Diff(before, listing(t, commands)); diff != "" {
+			if diff := cmp.Diff(before, listFiles(t, commands)); diff != "" {
 				t.Errorf("what the link leads to (- before, + after):\n%s", diff)
 			}
 			if !strings.Contains(o.stderr, "was moved or replaced during the run") {

@@ -15,8 +15,8 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// onlyRun returns the one run that a world has recorded, and its events.
-func (w *world) onlyRun() (runs.Run, []runs.Event) {
+// recordedRun returns the one run that a world has recorded, and its events.
+func (w *fixture) recordedRun() (runs.Run, []runs.Event) {
 	w.t.Helper()
 	store := runs.Records{Root: filepath.Join(w.home, ".local/state/bus-agent/runs")}
 	list, problems, err := store.List(w.t.Context(), runs.Filter{})
@@ -40,36 +40,36 @@ func (w *world) onlyRun() (runs.Run, []runs.Event) {
 
 // A run of the real CLIs leaves a whole record: what it was told, what it did with
 // its tools, what it answered and took. The secret that it uses is in none of it.
-func TestRecordOfARun(t *testing.T) {
+func TestRecord(t *testing.T) {
 	t.Parallel()
 	const shown = "the answer is 42, and *** opens it"
 	for name, c := range map[string]struct {
-		make    func(*testing.T, modeltest.Script, map[string]string) *world
+		setup   setupFunc
 		tool    modeltest.ToolCall
 		result  string // that its stream shows
 		version string
 	}{
-		"codex":  {newWorld, execCommand(map[string]any{"cmd": "cat fact.txt"}), shown, "codex 0."},
+		"codex":  {newCodex, execCommand(map[string]any{"cmd": "cat fact.txt"}), shown, "codex 0."},
 		"claude": {newClaude, modeltest.ToolCall{Name: "Read", Arguments: `{"file_path":"{repo}/fact.txt"}`}, shown, "claude 2."},
 		"gemini": {newGemini, modeltest.ToolCall{Name: "read_file", Arguments: `{"file_path":"fact.txt"}`}, "", "gemini 0."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var w *world
+			var w *fixture
 			script := sync.OnceValue(func() modeltest.Script {
 				call := c.tool
 				call.Arguments = strings.ReplaceAll(call.Arguments, "{repo}", w.repo)
 				return modeltest.Replies(modeltest.Reply{call}, modeltest.Reply{modeltest.Text{"the key is sk-acceptance"}, turnUsage})
 			})
-			w = c.make(t, func(r *modeltest.Request) modeltest.Reply { return script()(r) }, map[string]string{
+			w = c.setup(t, func(r *modeltest.Request) modeltest.Reply { return script()(r) }, map[string]string{
 				"fact.txt": "the answer is 42, and sk-acceptance opens it\n",
 			})
-			w.keeps = append(w.keeps, ".local")
+			w.keptInHome = append(w.keptInHome, ".local")
 			r, o := w.run("what does fact.txt say of sk-acceptance?", "--record=required", "--project", "p")
 			if o.code != 0 {
 				t.Fatal(o)
 			}
-			run, entries := w.onlyRun()
+			run, entries := w.recordedRun()
 			if run.Status != runs.StatusCompleted || run.RunID != r.RunID || run.Agent != name || run.ProjectID != "p" || run.SessionID != r.SessionID ||
 				run.SessionID == "" || run.ToolCalls != 1 || run.Usage == nil || run.Usage.Output == 0 {
 				t.Errorf("recorded %+v", run.Info)
@@ -88,18 +88,18 @@ func TestRecordOfARun(t *testing.T) {
 			if kinds[runs.KindMessage] != 1 || kinds[agent.KindToolCall] != 1 || kinds[agent.KindToolResult] != 1 || kinds[agent.KindResult] != 1 {
 				t.Errorf("events %v", kinds)
 			}
-			for file, want := range map[string]string{"prompt.md": "what does fact.txt say of ***?", "output.md": "the key is ***" + w.closing} {
+			for file, want := range map[string]string{"prompt.md": "what does fact.txt say of ***?", "output.md": "the key is ***" + w.answerSuffix} {
 				if text, err := os.ReadFile(filepath.Join(run.Dir, file)); err != nil || string(text) != want {
 					t.Errorf("%s is %q, %v", file, text, err)
 				}
 			}
-			w.expectNowhere(filepath.Join(w.home, ".local"), "sk-acceptance")
+			w.checkNotInFiles(filepath.Join(w.home, ".local"), "sk-acceptance")
 		})
 	}
 }
 
-// expectNowhere fails the test when a file below dir holds text.
-func (w *world) expectNowhere(dir, text string) {
+// checkNotInFiles fails the test when a file below dir holds text.
+func (w *fixture) checkNotInFiles(dir, text string) {
 	w.t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

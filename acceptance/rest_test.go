@@ -22,25 +22,25 @@ import (
 )
 
 // The build tag adds three runtimes, which are found where their program is.
-func TestRESTRuntimesComeWithTheTag(t *testing.T) {
+func TestRESTBuildTag(t *testing.T) {
 	t.Parallel()
 	w := newREST(t, modeltest.Replies(), nil)
-	if got := w.do("", "detect"); got != "openai\nperplexity\nxai\n" {
+	if got := w.mustExec("", "detect"); got != "openai\nperplexity\nxai\n" {
 		t.Errorf("detect finds %q", got)
 	}
 	w.env = append(w.env, "PATH=/usr/bin:/bin")
-	if o := w.bus("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 1 || !strings.Contains(o.stderr, "github.com/busdk/bus-agent/bus-agent-rest") {
+	if o := w.exec("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 1 || !strings.Contains(o.stderr, "github.com/busdk/bus-agent/bus-agent-rest") {
 		t.Errorf("without the program: %v", o)
 	}
 	w.program = ""
-	if o := w.bus("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "unknown runtime") {
+	if o := w.exec("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "unknown runtime") {
 		t.Errorf("without the tag: %v", o)
 	}
 }
 
-func TestRESTGetsThePromptWhole(t *testing.T) {
+func TestRESTGetsWholePrompt(t *testing.T) {
 	t.Parallel()
-	provePrompts(t, newREST, prompts())
+	testPrompts(t, newREST, prompts())
 }
 
 func TestRESTGetsEachAgentsMDOnce(t *testing.T) {
@@ -50,9 +50,9 @@ func TestRESTGetsEachAgentsMDOnce(t *testing.T) {
 			t.Parallel()
 			w := newREST(t, modeltest.Replies(answer("ok")), layered())
 			r, o := w.run("hello", "--workdir", filepath.Join(w.repo, workdir))
-			w.succeeds("ok", r, o)
-			request := w.asked(1)[0]
-			checkLayers(t, request, want...)
+			w.wantAnswer("ok", r, o)
+			request := w.wantRequests(1)[0]
+			checkMarks(t, request, want...)
 			if texts := request.Texts("user"); len(texts) != 1 || !strings.HasSuffix(texts[0], "\nhello") {
 				t.Errorf("the model got %q", texts)
 			}
@@ -60,22 +60,22 @@ func TestRESTGetsEachAgentsMDOnce(t *testing.T) {
 	}
 }
 
-func TestRESTGetsLongAgentsMDWhole(t *testing.T) {
+func TestRESTGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
-	proveLongInstructions(t, newREST)
+	testLongInstructions(t, newREST)
 }
 
 // What a repository holds decides nothing.
-func TestRESTReadsNothingOfTheRepository(t *testing.T) {
+func TestRESTIgnoresRepositoryFiles(t *testing.T) {
 	t.Parallel()
 	const elsewhere = "OPENAI_BASE_URL=http://127.0.0.1:9\nOPENAI_API_KEY=stolen\nOPENAI_MODEL=stolen\n"
 	w := newREST(t, modeltest.Replies(answer("ok")), map[string]string{".env": elsewhere, ".bus-agent-rest": elsewhere, "bus-agent-rest": "#!/bin/sh\ntouch pwned\n"})
 	r, o := w.run("hello", "--access", "read")
-	w.succeeds("ok", r, o)
-	if request := w.asked(1)[0]; request.Header.Get("Authorization") != "Bearer sk-acceptance" || request.Model() != w.chosen {
+	w.wantAnswer("ok", r, o)
+	if request := w.wantRequests(1)[0]; request.Header.Get("Authorization") != "Bearer sk-acceptance" || request.Model() != w.modelID {
 		t.Errorf("the model got %v", request.Header)
 	}
-	if o := w.bus("hello", "run", "--agent", "openai", "--access", "full", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "access") {
+	if o := w.exec("hello", "run", "--agent", "openai", "--access", "full", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "access") {
 		t.Errorf("access full is let pass: %v", o)
 	}
 }
@@ -86,19 +86,19 @@ func TestRESTAnswers(t *testing.T) {
 		modeltest.Thinking{"hm", ", well"}, modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7},
 	}), nil)
 	r, o := w.run("what colour?")
-	w.succeeds("It is blue.", r, o)
+	w.wantAnswer("It is blue.", r, o)
 	if diff := cmp.Diff(&agent.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}, r.Usage); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
-	if r.Runtime != "openai" || r.Model != w.chosen || w.asked(1)[0].Model() != w.chosen {
+	if r.Runtime != "openai" || r.Model != w.modelID || w.wantRequests(1)[0].Model() != w.modelID {
 		t.Errorf("%s, %s was asked", r.Runtime, r.Model)
 	}
-	text := w.bus("what colour?", "run", "--agent", "openai", "--model", "m", "--prompt", "-")
+	text := w.exec("what colour?", "run", "--agent", "openai", "--model", "m", "--prompt", "-")
 	if text.stdout != "It is blue.\n" || !strings.Contains(text.stderr, "[thinking] hm, well") {
 		t.Errorf("as text: %v", text)
 	}
-	raw := w.bus("what colour?", "run", "--agent", "openai", "--model", "m", "--prompt", "-", "--output-format", "ndjson")
-	if formatted := w.do(raw.stdout, "format"); !strings.HasSuffix(formatted, "It is blue.\n") {
+	raw := w.exec("what colour?", "run", "--agent", "openai", "--model", "m", "--prompt", "-", "--output-format", "ndjson")
+	if formatted := w.mustExec(raw.stdout, "format"); !strings.HasSuffix(formatted, "It is blue.\n") {
 		t.Errorf("formatted: %q of\n%s", formatted, raw.stdout)
 	}
 }
@@ -108,7 +108,7 @@ func TestRESTFailures(t *testing.T) {
 	status := func(code int, message string) modeltest.Reply {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message, Header: http.Header{"Retry-After": {"0"}}}}
 	}
-	proveFailures(t, newREST, map[string]failure{
+	testFailures(t, newREST, map[string]failure{
 		"401":               {reply: status(http.StatusUnauthorized, "the key sk-acceptance is no good"), kind: "authentication", says: "the key *** is no good", asked: 1, took: 20},
 		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "400 Bad Request: what is this?", asked: 1, took: 20},
 		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down (6 attempts)", asked: 6, took: 20},
@@ -128,7 +128,7 @@ func TestRESTRecovers(t *testing.T) {
 	t.Parallel()
 	busy := modeltest.Reply{modeltest.HTTPError{Status: 503, Message: "loading the model", Header: http.Header{"Retry-After": {"0"}}}}
 	w := newREST(t, modeltest.Replies(busy, modeltest.Reply{modeltest.Cut{}}, answer("here I am")), nil)
-	o := w.bus("hello", "run", "--agent", "openai", "--model", "m", "--prompt", "-", "--output-format", "events")
+	o := w.exec("hello", "run", "--agent", "openai", "--model", "m", "--prompt", "-", "--output-format", "events")
 	var kinds []agent.Kind
 	for _, e := range events(t, o) {
 		kinds = append(kinds, e.Kind)
@@ -137,7 +137,7 @@ func TestRESTRecovers(t *testing.T) {
 	if !slices.Equal(kinds, want) {
 		t.Errorf("the events are %v\n%v", kinds, o)
 	}
-	w.asked(3)
+	w.wantRequests(3)
 }
 
 func TestRESTInterrupted(t *testing.T) {
@@ -160,7 +160,7 @@ func TestRESTInterrupted(t *testing.T) {
 	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("it took %v to end", took)
 	}
-	w.checkTraces(before)
+	w.checkNothingLeft(before)
 }
 
 // Each service has its own variables, path and model.
@@ -176,17 +176,17 @@ func TestRESTServices(t *testing.T) {
 		w := newREST(t, modeltest.Always(answer("ok")), nil)
 		w.env = []string{w.env[0], c.key + "=sk-acceptance", strings.ReplaceAll(c.address, "{url}", w.model.URL())}
 		w.agent = c.runtime
-		o := w.bus("hello", "run", "--agent", c.runtime, "--prompt", "-")
+		o := w.exec("hello", "run", "--agent", c.runtime, "--prompt", "-")
 		if o.code != 0 || o.stdout != "ok\n" {
 			t.Fatalf("%s: %v", c.runtime, o)
 		}
-		request := w.asked(1)[0]
+		request := w.wantRequests(1)[0]
 		if request.Path != c.path || request.Model() != c.model || request.Header.Get("Authorization") != "Bearer sk-acceptance" {
 			t.Errorf("%s asks %s for %q", c.address, request.Path, request.Model())
 		}
 		w.env = w.env[:1]
 		if c.runtime != "openai" {
-			if o := w.bus("hello", "run", "--agent", c.runtime, "--prompt", "-"); o.code != 1 || !strings.Contains(o.stderr, c.key) {
+			if o := w.exec("hello", "run", "--agent", c.runtime, "--prompt", "-"); o.code != 1 || !strings.Contains(o.stderr, c.key) {
 				t.Errorf("without a token: %v", o)
 			}
 		}
@@ -218,7 +218,7 @@ func TestRESTPage(t *testing.T) {
 			t.Errorf("%s: %v\n%s", c[1], err, out)
 		}
 	}
-	for _, request := range w.asked(3) {
+	for _, request := range w.wantRequests(3) {
 		if request.Model() != "qwen3" || request.Header.Get("Authorization") != "" {
 			t.Errorf("the model %q got %v", request.Model(), request.Header)
 		}

@@ -21,14 +21,14 @@ const (
 	asksAgain = "does not follow the JSON Schema it has to follow"
 )
 
-// structuredWorld is a world with both schemas.
-func structuredWorld(t *testing.T, begin func(*testing.T, modeltest.Script, map[string]string) *world, replies ...modeltest.Reply) *world {
+// newSchemaFixture is a world with both schemas.
+func newSchemaFixture(t *testing.T, setup setupFunc, replies ...modeltest.Reply) *fixture {
 	t.Helper()
-	return begin(t, modeltest.Replies(replies...), map[string]string{"closed.json": closedSchema, "open.json": openSchema})
+	return setup(t, modeltest.Replies(replies...), map[string]string{"closed.json": closedSchema, "open.json": openSchema})
 }
 
 // answers fails the test unless the run answered with value, as text and as JSON.
-func (w *world) answers(value string, r report, o outcome) {
+func (w *fixture) wantJSON(value string, r report, o outcome) {
 	w.t.Helper()
 	var said struct{ Structured json.RawMessage }
 	if err := json.Unmarshal([]byte(o.stdout), &said); err != nil {
@@ -65,12 +65,12 @@ func codexFormat(t *testing.T, r *modeltest.Request) (schema string, strict bool
 	return string(body.Text.Format.Schema), body.Text.Format.Strict
 }
 
-func TestCodexSchemaByItsOption(t *testing.T) {
+func TestCodexSchemaOption(t *testing.T) {
 	t.Parallel()
-	w := structuredWorld(t, newWorld, answer(`{"city":"Turku"}`), answer(`{"city":"Turku","degrees":3}`))
+	w := newSchemaFixture(t, newCodex, answer(`{"city":"Turku"}`), answer(`{"city":"Turku","degrees":3}`))
 	r, o := w.run("How is the weather?", "--schema", "closed.json")
-	w.answers(`{"city":"Turku","degrees":3}`, r, o)
-	asked := w.asked(2)
+	w.wantJSON(`{"city":"Turku","degrees":3}`, r, o)
+	asked := w.wantRequests(2)
 	for _, request := range asked {
 		schema, strict := codexFormat(t, request)
 		if !strict || !strings.HasPrefix(schema, `{"type":"object","properties":{"city":`) {
@@ -85,12 +85,12 @@ func TestCodexSchemaByItsOption(t *testing.T) {
 	}
 }
 
-func TestCodexSchemaInThePrompt(t *testing.T) {
+func TestCodexSchemaInPrompt(t *testing.T) {
 	t.Parallel()
-	w := structuredWorld(t, newWorld, answer("Here:\n```json\n[\"a\"]\n```"))
+	w := newSchemaFixture(t, newCodex, answer("Here:\n```json\n[\"a\"]\n```"))
 	r, o := w.run("Name one.", "--schema", "open.json")
-	w.answers(`["a"]`, r, o)
-	request := w.asked(1)[0]
+	w.wantJSON(`["a"]`, r, o)
+	request := w.wantRequests(1)[0]
 	if schema, _ := codexFormat(t, request); schema != "" {
 		t.Errorf("the API is given %s", schema)
 	}
@@ -104,18 +104,18 @@ func structuredOutput(value string) modeltest.Reply {
 	return modeltest.Reply{modeltest.Text{"I have it."}, modeltest.ToolCall{Name: "StructuredOutput", Arguments: value}}
 }
 
-func TestClaudeSchemaByItsOption(t *testing.T) {
+func TestClaudeSchemaOption(t *testing.T) {
 	t.Parallel()
 	for _, access := range []string{"read", "write", "full"} {
 		t.Run(access, func(t *testing.T) {
 			t.Parallel()
 			// The CLI itself asks again after the first. Words after the answer are
 			// none of it.
-			w := structuredWorld(t, newClaude, structuredOutput(`{"city":"Turku"}`),
+			w := newSchemaFixture(t, newClaude, structuredOutput(`{"city":"Turku"}`),
 				append(structuredOutput(`{"city":"Turku","degrees":3}`), modeltest.Text{"There you are."}))
 			r, o := w.run("How is the weather?", "--schema", "closed.json", "--access", access)
-			w.answers(`{"city":"Turku","degrees":3}`, r, o)
-			asked := w.asked(2)
+			w.wantJSON(`{"city":"Turku","degrees":3}`, r, o)
+			asked := w.wantRequests(2)
 			if got := lastPrompt(asked[0]); !strings.HasSuffix(got, "How is the weather?") || strings.Contains(got, "JSON Schema") {
 				t.Errorf("the model was asked %q", got)
 			}
@@ -128,12 +128,12 @@ func TestClaudeSchemaByItsOption(t *testing.T) {
 
 // A model that answers in words after all is asked again by the CLI, and then by
 // bus-agent in the same session.
-func TestClaudeSchemaAnsweredInWords(t *testing.T) {
+func TestClaudeSchemaTextAnswer(t *testing.T) {
 	t.Parallel()
-	w := structuredWorld(t, newClaude, answer("It is cold."), answer("Cold."), structuredOutput(`{"city":"Turku","degrees":3}`))
+	w := newSchemaFixture(t, newClaude, answer("It is cold."), answer("Cold."), structuredOutput(`{"city":"Turku","degrees":3}`))
 	r, o := w.run("How is the weather?", "--schema", "closed.json")
-	w.answers(`{"city":"Turku","degrees":3}`, r, o)
-	again := w.asked(3)[2]
+	w.wantJSON(`{"city":"Turku","degrees":3}`, r, o)
+	again := w.wantRequests(3)[2]
 	if !strings.Contains(lastPrompt(again), asksAgain) || again.Count("It is cold.") != 1 {
 		t.Errorf("it was asked again without its session: %q", again.Texts())
 	}
@@ -143,22 +143,22 @@ func TestClaudeSchemaAnsweredInWords(t *testing.T) {
 }
 
 // When the CLI gives up, the run has failed, with the words of its validator.
-func TestClaudeSchemaGivenUp(t *testing.T) {
+func TestClaudeSchemaFailure(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Always(structuredOutput(`{"city":"Turku"}`)), map[string]string{"closed.json": closedSchema})
 	r, o := w.run("How is the weather?", "--schema", "closed.json")
 	if o.code != 1 || r.Kind != "agent" || !strings.Contains(r.Error, "must have required property 'degrees'") {
 		t.Errorf("got %+v\n%v", r, o)
 	}
-	w.asked(5)
+	w.wantRequests(5)
 }
 
-func TestClaudeSchemaInThePrompt(t *testing.T) {
+func TestClaudeSchemaInPrompt(t *testing.T) {
 	t.Parallel()
-	w := structuredWorld(t, newClaude, answer(`["A"]`), answer(`["a"]`))
+	w := newSchemaFixture(t, newClaude, answer(`["A"]`), answer(`["a"]`))
 	r, o := w.run("Name one.", "--schema", "open.json")
-	w.answers(`["a"]`, r, o)
-	asked := w.asked(2)
+	w.wantJSON(`["a"]`, r, o)
+	asked := w.wantRequests(2)
 	if got := lastPrompt(asked[0]); !strings.Contains(got, "Name one.\n\n") || !strings.HasSuffix(got, openSchema) {
 		t.Errorf("the model was asked %q", got)
 	}
@@ -167,12 +167,12 @@ func TestClaudeSchemaInThePrompt(t *testing.T) {
 	}
 }
 
-func TestGeminiSchemaInThePrompt(t *testing.T) {
+func TestGeminiSchemaInPrompt(t *testing.T) {
 	t.Parallel()
-	w := structuredWorld(t, newGemini, answer("It is cold."), answer("```json\n{\"city\": \"Turku\", \"degrees\": 3}\n```"))
+	w := newSchemaFixture(t, newGemini, answer("It is cold."), answer("```json\n{\"city\": \"Turku\", \"degrees\": 3}\n```"))
 	r, o := w.run("How is the weather?", "--schema", "closed.json")
-	w.answers(`{"city": "Turku", "degrees": 3}`, r, o)
-	asked := w.asked(2)
+	w.wantJSON(`{"city": "Turku", "degrees": 3}`, r, o)
+	asked := w.wantRequests(2)
 	if got := lastPrompt(asked[0]); !strings.Contains(got, "How is the weather?\n\n") || !strings.Contains(got, closedSchema) {
 		t.Errorf("the model was asked %q", got)
 	}
@@ -184,15 +184,15 @@ func TestGeminiSchemaInThePrompt(t *testing.T) {
 // Wrong twice fails, whatever the CLI says.
 func TestSchemaNotFollowed(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(*testing.T, modeltest.Script, map[string]string) *world{"codex": newWorld, "claude": newClaude, "gemini": newGemini} {
+	for name, setup := range map[string]setupFunc{"codex": newCodex, "claude": newClaude, "gemini": newGemini} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := structuredWorld(t, begin, answer(`["A"]`), answer(`["B"]`))
+			w := newSchemaFixture(t, setup, answer(`["A"]`), answer(`["B"]`))
 			r, o := w.run("Name one.", "--schema", "open.json")
-			if o.code != 1 || r.Kind != "agent" || r.Text != `["B"]`+w.closing || !strings.Contains(r.Error, "still invalid after one retry: /items: pattern:") {
+			if o.code != 1 || r.Kind != "agent" || r.Text != `["B"]`+w.answerSuffix || !strings.Contains(r.Error, "still invalid after one retry: /items: pattern:") {
 				t.Errorf("got %+v\n%v", r, o)
 			}
-			w.asked(2)
+			w.wantRequests(2)
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // write is a call that writes a file with the CLI's own tool.
-func (cli talker) write(path string) modeltest.ToolCall {
+func (cli sessionCLI) write(path string) modeltest.ToolCall {
 	if cli.steers {
 		return modeltest.ToolCall{Name: "apply_patch", Arguments: "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch\n"}
 	}
@@ -26,11 +26,11 @@ func (cli talker) write(path string) modeltest.ToolCall {
 // Effort, verbosity and added folders hold in a session, without a question.
 func TestSessionHonoursItsSettings(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
-		extra := firedDir(t)
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
+		extra := newFiredDir(t)
 		made := filepath.Join(extra, "made")
-		w := cli.make(t, modeltest.Replies(modeltest.Reply{cli.write(made)}, answer("done")), nil)
-		d := w.converse(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+		w := cli.setup(t, modeltest.Replies(modeltest.Reply{cli.write(made)}, answer("done")), nil)
+		d := w.startSession(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 			t.Errorf("asked %+v", a)
 			return session.Decline
 		}}, func(r *agent.Request) {
@@ -39,11 +39,11 @@ func TestSessionHonoursItsSettings(t *testing.T) {
 				r.Verbosity = "low"
 			}
 		})
-		d.hears("make a file", "done")
+		d.sendWant("make a file", "done")
 		if _, err := os.Stat(made); err != nil {
 			t.Error(err)
 		}
-		request := w.asked(2)[1]
+		request := w.wantRequests(2)[1]
 		if request.Effort() != "high" || cli.steers && request.Verbosity() != "low" {
 			t.Errorf("effort %q, verbosity %q", request.Effort(), request.Verbosity())
 		}
@@ -52,14 +52,14 @@ func TestSessionHonoursItsSettings(t *testing.T) {
 }
 
 // With read access Codex asks before it writes, and Claude Code does not write.
-func TestSessionToReadDoesNotWriteByItself(t *testing.T) {
+func TestReadSessionWritesOnlyAfterApproval(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		for _, decision := range []session.Decision{session.Accept, session.Decline} {
 			t.Run(string(decision), func(t *testing.T) {
 				t.Parallel()
 				var made string
-				w := cli.make(t, func(r *modeltest.Request) modeltest.Reply {
+				w := cli.setup(t, func(r *modeltest.Request) modeltest.Reply {
 					if len(r.ToolResults()) == 0 {
 						return modeltest.Reply{cli.write(made)}
 					}
@@ -67,11 +67,11 @@ func TestSessionToReadDoesNotWriteByItself(t *testing.T) {
 				}, map[string]string{".gitignore": "made\n"})
 				made = filepath.Join(w.repo, "made")
 				var asked atomic.Int32
-				d := w.converse(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
+				d := w.startSession(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
 					asked.Add(1)
 					return decision
 				}}, func(r *agent.Request) { r.Access = agent.AccessRead })
-				d.hears("make a file", "done")
+				d.sendWant("make a file", "done")
 				_, err := os.Stat(made)
 				if done := err == nil; done != (cli.steers && decision == session.Accept) {
 					t.Errorf("the file was made: %v", done)

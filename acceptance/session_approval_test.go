@@ -18,28 +18,28 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A wish is what a model asks for in each of two turns, and what the file that it
+// A approvalCase is what a model asks for in each of two turns, and what the file that it
 // makes then holds.
-type wish struct {
+type approvalCase struct {
 	tool  func(made string, turn int) modeltest.ToolCall
 	after []string // after as many times
 }
 
-// wishes are those that a CLI asks for. made is outside of the workdir.
-func (cli talker) wishes() map[string]wish {
-	list := map[string]wish{
+// approvalCases are those that a CLI asks for. made is outside of the workdir.
+func (cli sessionCLI) approvalCases() map[string]approvalCase {
+	list := map[string]approvalCase{
 		"a command": {after: []string{"", "x", "xx"}, tool: func(made string, _ int) modeltest.ToolCall {
-			return cli.asking("python3 -c 'import sys; open(sys.argv[1], sys.argv[2]).write(sys.argv[3])' " + made + " a x")
+			return cli.needsApproval("python3 -c 'import sys; open(sys.argv[1], sys.argv[2]).write(sys.argv[3])' " + made + " a x")
 		}},
 		"a redirection": {after: []string{"", "x\n", "x\nx\n"}, tool: func(made string, _ int) modeltest.ToolCall {
-			return cli.asking("echo x >> " + made)
+			return cli.needsApproval("echo x >> " + made)
 		}},
 		"a file change": {after: []string{"", "1", "2"}, tool: func(made string, turn int) modeltest.ToolCall {
 			return modeltest.ToolCall{Name: "Write", Arguments: fmt.Sprintf(`{"file_path":%q,"content":"%d"}`, made, turn)}
 		}},
 	}
 	if cli.steers {
-		list["a file change"] = wish{after: []string{"", "1\n", "2\n"}, tool: func(made string, turn int) modeltest.ToolCall {
+		list["a file change"] = approvalCase{after: []string{"", "1\n", "2\n"}, tool: func(made string, turn int) modeltest.ToolCall {
 			change := "Add File: " + made + "\n+1"
 			if _, err := os.Stat(made); turn == 2 && err == nil {
 				change = "Update File: " + made + "\n@@\n-1\n+2"
@@ -52,12 +52,12 @@ func (cli talker) wishes() map[string]wish {
 
 // Each answer to a question for permission has its effect, in two turns that ask
 // for the same, and is written down nowhere.
-func TestSessionAsksForPermission(t *testing.T) {
+func TestSessionApprovals(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		for name, tt := range map[string]struct {
 			decision session.Decision // empty: nobody answers
-			asked    int              // for each wish
+			asked    int              // for each approvalCase
 			done     int
 		}{
 			"accept":             {session.Accept, 2, 2},
@@ -68,34 +68,34 @@ func TestSessionAsksForPermission(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				provePermission(t, cli, tt.decision, tt.asked, tt.done)
+				testPermission(t, cli, tt.decision, tt.asked, tt.done)
 			})
 		}
 	})
 }
 
-func provePermission(t *testing.T, cli talker, decision session.Decision, asked, done int) {
-	outside := firedDir(t)
-	wishes := cli.wishes()
+func testPermission(t *testing.T, cli sessionCLI, decision session.Decision, asked, done int) {
+	outside := newFiredDir(t)
+	approvalCases := cli.approvalCases()
 	made := func(name string) string { return filepath.Join(outside, strings.ReplaceAll(name, " ", "-")) }
 	called := map[string]bool{} // by message
-	w := cli.make(t, func(r *modeltest.Request) modeltest.Reply {
+	w := cli.setup(t, func(r *modeltest.Request) modeltest.Reply {
 		text := lastPrompt(r)
 		name, turn, _ := strings.Cut(text, ": ")
-		if wish, ok := wishes[name]; ok && !called[text] {
+		if approvalCase, ok := approvalCases[name]; ok && !called[text] {
 			called[text] = true
-			return modeltest.Reply{wish.tool(made(name), len(turn))}
+			return modeltest.Reply{approvalCase.tool(made(name), len(turn))}
 		}
 		return answer("done")
 	}, nil)
 	var mu sync.Mutex
-	questions := map[string]int{}
+	requests := map[string]int{}
 	options := session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 		mu.Lock()
 		defer mu.Unlock()
-		for name := range wishes {
+		for name := range approvalCases {
 			if a.ID != "" && a.Tool != nil && strings.Contains(string(a.Tool.Input), made(name)) {
-				questions[name]++
+				requests[name]++
 				return decision
 			}
 		}
@@ -105,36 +105,36 @@ func provePermission(t *testing.T, cli talker, decision session.Decision, asked,
 	if decision == "" {
 		options.ApprovalTimeout = 300 * time.Millisecond
 	}
-	d := w.converse(options, nil)
-	for name, wish := range wishes {
+	d := w.startSession(options, nil)
+	for name, approvalCase := range approvalCases {
 		for _, turn := range []string{"I", "II"} {
-			r, err := d.tell(name + ": " + turn)
+			r, err := d.send(name + ": " + turn)
 			if decision == session.Cancel {
-				isKind(t, err, agent.ErrCanceled)
+				wantErrorIs(t, err, agent.ErrCanceled)
 			} else if err != nil || r.Text != "done" {
 				t.Errorf("%s, %s: %q, %v", name, turn, r.Text, err)
 			}
 		}
 		mu.Lock()
-		if n := questions[name]; n != asked {
+		if n := requests[name]; n != asked {
 			t.Errorf("%s: asked %d times, want %d", name, n, asked)
 		}
 		mu.Unlock()
 		data, _ := os.ReadFile(made(name)) // not there is empty
-		if string(data) != wish.after[done] {
-			t.Errorf("%s: the file holds %q, want %q", name, data, wish.after[done])
+		if string(data) != approvalCase.after[done] {
+			t.Errorf("%s: the file holds %q, want %q", name, data, approvalCase.after[done])
 		}
 	}
-	d.hears("hello", "done")
+	d.sendWant("hello", "done")
 	if n := len(d.session.Approvals()); n != 0 {
-		t.Errorf("%d questions are open", n)
+		t.Errorf("%d requests are open", n)
 	}
 	d.stop()
 	w.checkNoSettings()
 }
 
 // checkNoSettings fails the test when a CLI has written down a permission.
-func (w *world) checkNoSettings() {
+func (w *fixture) checkNoSettings() {
 	w.t.Helper()
 	err := filepath.WalkDir(w.home, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && (strings.HasPrefix(entry.Name(), "settings") || strings.HasSuffix(entry.Name(), ".rules")) {

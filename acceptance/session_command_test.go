@@ -16,48 +16,37 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// does runs a command that must succeed and returns what it prints. Sessions live
-// on after it.
-func (w *world) does(args ...string) string {
-	w.t.Helper()
-	cmd, stdout, stderr := w.start(w.t.Context(), "", args...)
-	if err := cmd.Wait(); err != nil {
-		w.t.Fatalf("%q: %v\n%s", args, err, stderr)
-	}
-	return stdout.String()
-}
-
 // A session of the commands outlives them and the process that holds it: it is gone
 // on with after that was killed. Hooks tell all of it, and nothing is left.
-func TestSessionOfCommands(t *testing.T) {
+func TestSessionCommands(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
-		w := cli.make(t, modeltest.Replies(reply("noted"), reply("it was 42")), nil)
+		w := cli.setup(t, modeltest.Replies(reply("noted"), reply("it was 42")), nil)
 		told := filepath.Join(t.TempDir(), "told")
-		w.does(append([]string{"session", "start", "--agent", w.agent, "--model", w.chosen, "--name", "one", "--hook-file", told}, w.fake()...)...)
+		w.mustExec("", append([]string{"session", "start", "--agent", w.agent, "--model", w.modelID, "--name", "one", "--hook-file", told}, w.codexArgs()...)...)
 		t.Cleanup(func() {
 			cmd, _, _ := w.start(context.Background(), "", "session", "stop", "one") // unless the test did
 			_ = cmd.Wait()
 		})
-		if got := w.does("session", "send", "one", "remember 42"); got != "noted\n" {
+		if got := w.mustExec("", "session", "send", "one", "remember 42"); got != "noted\n" {
 			t.Errorf("answered %q", got)
 		}
-		before := w.shows(t)
+		before := w.showSession(t)
 		if before.State != "ready" || !before.Running || before.NativeID == "" {
 			t.Errorf("shown as %+v", before)
 		}
-		w.crash(t, before)
-		w.does("session", "resume", "one")
-		if got := w.does("session", "send", "one", "what was it?"); got != "it was 42\n" {
+		w.killOwner(t, before)
+		w.mustExec("", "session", "resume", "one")
+		if got := w.mustExec("", "session", "send", "one", "what was it?"); got != "it was 42\n" {
 			t.Errorf("answered %q", got)
 		}
-		if after := w.shows(t); after.PID == before.PID || after.NativeID != before.NativeID {
+		if after := w.showSession(t); after.PID == before.PID || after.NativeID != before.NativeID {
 			t.Errorf("shown as %+v, before as %+v", after, before)
 		}
-		w.does("session", "stop", "one", "--reason", "done")
+		w.mustExec("", "session", "stop", "one", "--reason", "done")
 		w.checkProcesses()
-		if got := strings.Join(spoken(w.asked(2)[1]), "\n"); !strings.HasSuffix(got, "user: remember 42\nassistant: noted\nuser: what was it?") {
+		if got := strings.Join(conversation(w.wantRequests(2)[1]), "\n"); !strings.HasSuffix(got, "user: remember 42\nassistant: noted\nuser: what was it?") {
 			t.Errorf("conversation:\n%s", got)
 		}
 		text, err := os.ReadFile(told)
@@ -80,13 +69,13 @@ func TestSessionOfCommands(t *testing.T) {
 }
 
 // crash kills the process that holds the session.
-func (w *world) crash(t *testing.T, s shownSession) {
+func (w *fixture) killOwner(t *testing.T, s sessionInfo) {
 	t.Helper()
 	if err := syscall.Kill(s.OwnerPID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(w.limit); ; time.Sleep(10 * time.Millisecond) {
-		now := w.shows(t)
+		now := w.showSession(t)
 		if now.State == "crashed" && !now.Running {
 			return
 		}
@@ -96,8 +85,8 @@ func (w *world) crash(t *testing.T, s shownSession) {
 	}
 }
 
-// shownSession is what "session show" prints.
-type shownSession struct {
+// sessionInfo is what "session show" prints.
+type sessionInfo struct {
 	State    string
 	PID      int
 	Running  bool
@@ -105,9 +94,9 @@ type shownSession struct {
 	NativeID string `json:"native_id"`
 }
 
-func (w *world) shows(t *testing.T) (s shownSession) {
+func (w *fixture) showSession(t *testing.T) (s sessionInfo) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(w.does("session", "show", "one", "--format", "json")), &s); err != nil {
+	if err := json.Unmarshal([]byte(w.mustExec("", "session", "show", "one", "--format", "json")), &s); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -16,8 +16,8 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// impatient makes a CLI give up at the first failure.
-func (w *world) impatient(r *agent.Request) {
+// disableRetries makes a CLI give up at the first failure.
+func (w *fixture) disableRetries(r *agent.Request) {
 	r.Env = append(r.Env, "CLAUDE_CODE_MAX_RETRIES=0")
 	for i, arg := range r.Args {
 		r.Args[i] = strings.Replace(arg, `wire_api=`, `request_max_retries=0,stream_max_retries=0,wire_api=`, 1)
@@ -26,9 +26,9 @@ func (w *world) impatient(r *agent.Request) {
 
 // A failure of the model ends a turn with an error of its kind; the session goes
 // on.
-func TestSessionSurvivesFailures(t *testing.T) {
+func TestSessionContinuesAfterFailures(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		failures := []struct {
 			status int
 			kind   error
@@ -39,18 +39,18 @@ func TestSessionSurvivesFailures(t *testing.T) {
 			{http.StatusInternalServerError, agent.ErrAgent, ""},
 		}
 		failing := 0
-		w := cli.make(t, func(r *modeltest.Request) modeltest.Reply {
+		w := cli.setup(t, func(r *modeltest.Request) modeltest.Reply {
 			if lastPrompt(r) == "fail" {
 				return modeltest.Reply{modeltest.HTTPError{Status: failures[failing].status, Message: "no luck"}}
 			}
 			return modeltest.Reply{modeltest.Text{"fine"}, turnUsage}
 		}, nil)
-		d := w.converse(session.Options{}, w.impatient)
-		d.hears("hello", "fine")
+		d := w.startSession(session.Options{}, w.disableRetries)
+		d.sendWant("hello", "fine")
 		for i, f := range failures {
 			failing = i // the model is asked after the turn was begun
-			r, err := d.tell("fail")
-			isKind(t, err, f.kind)
+			r, err := d.send("fail")
+			wantErrorIs(t, err, f.kind)
 			if err == nil || !strings.Contains(err.Error(), f.says) && !strings.Contains(err.Error(), "no luck") {
 				t.Errorf("%d ends the turn with %q", f.status, err)
 			}
@@ -61,7 +61,7 @@ func TestSessionSurvivesFailures(t *testing.T) {
 			if d.session.State() != session.StateReady {
 				t.Fatalf("%d: the session is %s", f.status, d.session.State())
 			}
-			checkUsage(t, d.hears("and now?", "fine"), 1)
+			checkUsage(t, d.sendWant("and now?", "fine"), 1)
 		}
 		d.stop()
 	})
@@ -70,13 +70,13 @@ func TestSessionSurvivesFailures(t *testing.T) {
 // An agent that dies during a turn ends it with what is known of its death.
 func TestSessionEndsWithItsAgent(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 			t.Run(signal.String(), func(t *testing.T) {
 				t.Parallel()
-				w := cli.make(t, modeltest.Replies(answer("ok"), modeltest.Reply{modeltest.Text{"half an"}, modeltest.Silence{}}), nil)
-				d := w.converse(session.Options{}, nil)
-				first := d.hears("hello", "ok")
+				w := cli.setup(t, modeltest.Replies(answer("ok"), modeltest.Reply{modeltest.Text{"half an"}, modeltest.Silence{}}), nil)
+				d := w.startSession(session.Options{}, nil)
+				first := d.sendWant("hello", "ok")
 				turn := d.session.Send(session.Message{Text: "go on"})
 				queued := d.session.Send(session.Message{Text: "and then"})
 				ctx, cancel := context.WithTimeout(t.Context(), w.limit)
@@ -86,7 +86,7 @@ func TestSessionEndsWithItsAgent(t *testing.T) {
 				}
 				d.kill(signal)
 				r, err := d.wait(turn)
-				isKind(t, err, agent.ErrAgent)
+				wantErrorIs(t, err, agent.ErrAgent)
 				exit, ok := errors.AsType[*agent.ExitError](err)
 				if signal == syscall.SIGKILL && (!ok || exit.Signal != "SIGKILL" && exit.Code <= 0) || ok && exit.Code == 0 {
 					t.Errorf("the turn ends with %v", err)
@@ -101,24 +101,24 @@ func TestSessionEndsWithItsAgent(t *testing.T) {
 				if d.session.State() != session.StateStopped {
 					t.Errorf("the session is %s", d.session.State())
 				}
-				w.checkTraces(d.before)
+				w.checkNothingLeft(d.before)
 			})
 		}
 	})
 }
 
 // A CLI that does not start says why.
-func TestSessionThatCannotBeOpenedSaysWhy(t *testing.T) {
+func TestSessionStartError(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
-		w := cli.make(t, modeltest.Replies(), nil)
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
+		w := cli.setup(t, modeltest.Replies(), nil)
 		before := w.snapshot()
-		_, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Args = append(slices.Clone(r.Args), "--no-such-flag") })
-		isKind(t, err, agent.ErrAgent)
+		_, err := w.tryStartSession(session.Options{}, func(r *agent.Request) { r.Args = append(slices.Clone(r.Args), "--no-such-flag") })
+		wantErrorIs(t, err, agent.ErrAgent)
 		exit, ok := errors.AsType[*agent.ExitError](err)
 		if !ok || exit.Code == 0 || !strings.Contains(exit.Stderr, "--no-such-flag") {
 			t.Errorf("want the exit code and standard error: %v, %+v", err, exit)
 		}
-		w.checkTraces(before)
+		w.checkNothingLeft(before)
 	})
 }

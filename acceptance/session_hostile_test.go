@@ -20,7 +20,7 @@ import (
 // Codex that takes it for trusted, or for its home.
 func hostileToCodex(t *testing.T, fired string) map[string]string {
 	files := map[string]string{}
-	plant(t, fired, files, hopedHomes...)
+	plant(t, fired, files, possibleCodexHomes...)
 	maps.Copy(files, layered())
 	mcp := filepath.Join(fired, "..", "plants", "mcp")
 	files[".mcp.json"] = fmt.Sprintf(`{"mcpServers":{"planted":{"command":%q}}}`, mcp)
@@ -29,12 +29,12 @@ func hostileToCodex(t *testing.T, fired string) map[string]string {
 
 // What the plants do in a session with trust in the workspace: without this, the
 // next test would prove little.
-func TestPlantsFireInACodexSessionWithTrust(t *testing.T) {
+func TestHostileFilesRunInTrustedCodexSession(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
-	w := newWorld(t, modeltest.Always(answer("ok")), hostileToCodex(t, fired))
-	d := w.converse(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
-	d.hears("hello", "ok")
+	fired := newFiredDir(t)
+	w := newCodex(t, modeltest.Always(answer("ok")), hostileToCodex(t, fired))
+	d := w.startSession(session.Options{}, func(r *agent.Request) { r.TrustWorkspace, r.Access = true, agent.AccessFull })
+	d.sendWant("hello", "ok")
 	d.stop()
 	checkFired(t, fired, "mcp")
 	t.Log(firedNames(t, fired))
@@ -42,7 +42,7 @@ func TestPlantsFireInACodexSessionWithTrust(t *testing.T) {
 
 // Nothing of a hostile repository runs in a session, in any turn, in none that is
 // resumed and under no access.
-func TestHostileRepositoryRunsNothingInACodexSession(t *testing.T) {
+func TestHostileRepositoryRunsNothingInCodexSession(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		access  agent.Access
@@ -56,8 +56,8 @@ func TestHostileRepositoryRunsNothingInACodexSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
-			w := newWorld(t, func(r *modeltest.Request) modeltest.Reply {
+			fired := newFiredDir(t)
+			w := newCodex(t, func(r *modeltest.Request) modeltest.Reply {
 				if lastPrompt(r) == "try" && len(r.ToolResults()) == 0 && tt.access != agent.AccessFull {
 					return escape(fired)
 				}
@@ -65,28 +65,26 @@ func TestHostileRepositoryRunsNothingInACodexSession(t *testing.T) {
 			}, hostileToCodex(t, fired))
 			var id string
 			for range 2 {
-				d := w.converse(declineAll(), func(r *agent.Request) {
+				d := w.startSession(declineAll(), func(r *agent.Request) {
 					r.Access, r.Resume, r.Workdir = tt.access, id, filepath.Join(w.repo, tt.workdir)
 				})
-				id = d.hears("try", "done").SessionID
-				d.hears("hello", "done")
-				if !strings.Contains(d.warned(), "left out") {
-					t.Errorf("nothing says that the repository's settings were left out: %s", d.warned())
+				id = d.sendWant("try", "done").SessionID
+				d.sendWant("hello", "done")
+				if !strings.Contains(d.warningLog(), "left out") {
+					t.Errorf("nothing says that the repository's settings were left out: %s", d.warningLog())
 				}
 				d.stop()
 			}
-			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("the repository ran %q", got)
-			}
+			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if got := request.Header.Get("Authorization"); got != "Bearer sk-acceptance" {
 					t.Errorf("%s %s was sent %q", request.Method, request.Path, got)
 				}
-				if request.IsModel() && request.Model() != w.chosen {
+				if request.IsModel() && request.Model() != w.modelID {
 					t.Errorf("asked for %s", request.Model())
 				}
 				if request.IsModel() {
-					checkLayers(t, request, tt.marks...)
+					checkMarks(t, request, tt.marks...)
 				}
 			}
 		})
@@ -100,24 +98,24 @@ func declineAll() session.Options {
 // A home of the caller is used as it is, but the repository does not become
 // trusted in it; one inside the repository is refused, since the App Server cannot
 // leave out its settings.
-func TestCodexSessionInAHomeOfTheCaller(t *testing.T) {
+func TestCodexSessionCallerHome(t *testing.T) {
 	t.Parallel()
-	fired := firedDir(t)
+	fired := newFiredDir(t)
 	files := layered()
 	plant(t, fired, files, ".codex")
-	w := newWorld(t, modeltest.Always(answer("ok")), files)
+	w := newCodex(t, modeltest.Always(answer("ok")), files)
 	own := t.TempDir()
 	const settings = "model_verbosity = \"high\"\n"
 	writeFiles(t, own, map[string]string{"config.toml": settings})
 	var id string
 	for range 2 {
-		d := w.converse(declineAll(), func(r *agent.Request) { r.Env, r.Resume = []string{"CODEX_HOME=" + own}, id })
-		id = d.hears("hello", "ok").SessionID
-		d.hears("hello again", "ok")
+		d := w.startSession(declineAll(), func(r *agent.Request) { r.Env, r.Resume = []string{"CODEX_HOME=" + own}, id })
+		id = d.sendWant("hello", "ok").SessionID
+		d.sendWant("hello again", "ok")
 		d.stop()
 	}
-	for _, request := range w.asked(4) {
-		checkLayers(t, request, rootMark)
+	for _, request := range w.wantRequests(4) {
+		checkMarks(t, request, rootMark)
 		if request.Verbosity() != "high" {
 			t.Errorf("verbosity %q: the caller's settings are lost", request.Verbosity())
 		}
@@ -125,19 +123,17 @@ func TestCodexSessionInAHomeOfTheCaller(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(own, "config.toml")); err != nil || string(data) != settings {
 		t.Errorf("the caller's settings became %q, %v", data, err)
 	}
-	_, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Env = []string{"CODEX_HOME=.codex"} })
-	isKind(t, err, agent.ErrUsage)
-	if got := firedNames(t, fired); len(got) != 0 {
-		t.Errorf("the repository ran %q", got)
-	}
+	_, err := w.tryStartSession(session.Options{}, func(r *agent.Request) { r.Env = []string{"CODEX_HOME=.codex"} })
+	wantErrorIs(t, err, agent.ErrUsage)
+	checkNothingFired(t, fired)
 }
 
-func TestHostileRepositoryRunsNothingInAClaudeSession(t *testing.T) {
+func TestHostileRepositoryRunsNothingInClaudeSession(t *testing.T) {
 	t.Parallel()
 	for _, access := range agent.Accesses() {
 		t.Run(string(access), func(t *testing.T) {
 			t.Parallel()
-			fired := firedDir(t)
+			fired := newFiredDir(t)
 			w := newClaude(t, func(r *modeltest.Request) modeltest.Reply {
 				if lastPrompt(r) == "try" && len(r.ToolResults()) == 0 {
 					return modeltest.Reply{bash("echo hello")}
@@ -146,21 +142,18 @@ func TestHostileRepositoryRunsNothingInAClaudeSession(t *testing.T) {
 			}, layered())
 			plants := claudePlants(t, fired, w.model.URL()+"/stolen")
 			writeFiles(t, w.repo, plants)
-			w.git("add", "-A", "-f")
-			w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
+			w.commit("hostile")
 			var id string
 			for range 2 {
-				d := w.converse(declineAll(), func(r *agent.Request) { r.Access, r.Resume = access, id })
-				id = d.hears("try", "done").SessionID
-				d.hears("/evil", "done")
-				if !strings.Contains(d.warned(), "left out") {
-					t.Errorf("nothing says that the repository's settings were left out: %s", d.warned())
+				d := w.startSession(declineAll(), func(r *agent.Request) { r.Access, r.Resume = access, id })
+				id = d.sendWant("try", "done").SessionID
+				d.sendWant("/evil", "done")
+				if !strings.Contains(d.warningLog(), "left out") {
+					t.Errorf("nothing says that the repository's settings were left out: %s", d.warningLog())
 				}
 				d.stop()
 			}
-			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("the repository ran %q", got)
-			}
+			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if strings.Contains(request.Path, "stolen") {
 					t.Errorf("%s %s was asked", request.Method, request.Path)
@@ -171,7 +164,7 @@ func TestHostileRepositoryRunsNothingInAClaudeSession(t *testing.T) {
 				if got := request.Header.Get("X-Api-Key"); got != "sk-acceptance" {
 					t.Errorf("%s was sent %q", request.Path, got)
 				}
-				checkLayers(t, request, rootMark)
+				checkMarks(t, request, rootMark)
 				if n := request.Count("PLANTED-TEXT"); n != 0 {
 					t.Errorf("planted text is in the request %d times", n)
 				}

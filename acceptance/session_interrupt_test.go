@@ -28,7 +28,7 @@ func TestSessionIsInterruptedAtOnce(t *testing.T) {
 		}
 		return answer("again")
 	}
-	for name, make := range map[string]maker{"codex": newWorld, "claude": newClaude, "gemini": newGemini} {
+	for name, setup := range map[string]setupFunc{"codex": newCodex, "claude": newClaude, "gemini": newGemini} {
 		for moment, wait := range map[string]func(*session.Turn){
 			"0ms":       func(*session.Turn) {},
 			"delivered": func(turn *session.Turn) { <-turn.Delivered() },
@@ -37,8 +37,8 @@ func TestSessionIsInterruptedAtOnce(t *testing.T) {
 		} {
 			t.Run(name+"/"+moment, func(t *testing.T) {
 				t.Parallel()
-				w := make(t, script, nil)
-				d := w.converse(session.Options{}, withAccess(agent.AccessFull))
+				w := setup(t, script, nil)
+				d := w.startSession(session.Options{}, withAccess(agent.AccessFull))
 				ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 				defer cancel()
 				for range 3 {
@@ -48,8 +48,8 @@ func TestSessionIsInterruptedAtOnce(t *testing.T) {
 						t.Error(err)
 					}
 					_, err := d.wait(turn)
-					isKind(t, err, agent.ErrCanceled)
-					d.hears("once more", "again")
+					wantErrorIs(t, err, agent.ErrCanceled)
+					d.sendWant("once more", "again")
 				}
 				d.stop()
 			})

@@ -33,28 +33,28 @@ func checkUsage(t *testing.T, r agent.Result, requests int64) {
 }
 
 // Several turns in one process, each with a result of its own.
-func TestSessionHoldsTurns(t *testing.T) {
+func TestSessionTurns(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
-		w := cli.make(t, modeltest.Replies(
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
+		w := cli.setup(t, modeltest.Replies(
 			modeltest.Reply{modeltest.Text{"no", "ted"}, turnUsage},
 			modeltest.Reply{modeltest.Thinking{"Look."}, modeltest.Text{"Looking."}, cli.command("cat fact.txt"), turnUsage},
 			modeltest.Reply{modeltest.Text{"It is blue."}, turnUsage},
 			modeltest.Reply{modeltest.Text{"bye"}, turnUsage},
 		), map[string]string{"fact.txt": "the sky is blue\n"})
-		d := w.converse(session.Options{}, func(r *agent.Request) { r.Access = agent.AccessFull })
+		d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access = agent.AccessFull })
 		agentID := d.process()
-		first := d.hears("remember 42", "noted")
-		mark := len(d.said())
-		second := d.hears("what colour?", "It is blue.")
-		list := d.said()[mark:]
-		third := d.hears("bye", "bye")
+		first := d.sendWant("remember 42", "noted")
+		mark := len(d.eventLog())
+		second := d.sendWant("what colour?", "It is blue.")
+		list := d.eventLog()[mark:]
+		third := d.sendWant("bye", "bye")
 		if again := d.process(); again != agentID {
 			t.Errorf("process %d, then %d", agentID, again)
 		}
 		for i, r := range []agent.Result{first, second, third} {
 			checkUsage(t, r, []int64{1, 2, 1}[i])
-			if r.SessionID == "" || r.SessionID != first.SessionID || r.Model != w.chosen || r.Runtime != w.agent || r.Duration <= 0 {
+			if r.SessionID == "" || r.SessionID != first.SessionID || r.Model != w.modelID || r.Runtime != w.agent || r.Duration <= 0 {
 				t.Errorf("turn %d: %+v", i, r)
 			}
 		}
@@ -72,7 +72,7 @@ func TestSessionHoldsTurns(t *testing.T) {
 		if output := lastOfKind(list, agent.KindToolResult).Tool.Output.String(); !strings.Contains(output, "the sky is blue") {
 			t.Errorf("tool result %q", output)
 		}
-		checkSpoken(t, w.asked(4)[3], "user: remember 42", "assistant: noted", "user: what colour?",
+		checkConversation(t, w.wantRequests(4)[3], "user: remember 42", "assistant: noted", "user: what colour?",
 			"assistant: Looking.", "assistant: It is blue.", "user: bye")
 		d.stop()
 	})
@@ -82,14 +82,14 @@ func TestSessionHoldsTurns(t *testing.T) {
 // steered, and in the next one where it cannot.
 func TestSessionIsSteered(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		hold := make(chan struct{})
-		w := cli.make(t, modeltest.Replies(
+		w := cli.setup(t, modeltest.Replies(
 			modeltest.Reply{modeltest.Text{"on my way"}, modeltest.Wait(hold)},
 			answer("turned"), answer("last")), nil)
 		ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 		defer cancel()
-		d := w.converse(session.Options{}, nil)
+		d := w.startSession(session.Options{}, nil)
 		begun := d.session.Send(session.Message{Text: "go left"})
 		if _, err := w.model.Await(ctx, 1); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestSessionIsSteered(t *testing.T) {
 				t.Errorf("the first turn: %q, %v", r.Text, err)
 			}
 		}
-		if got := lastPrompt(w.asked(3)[1]); got != "go right" {
+		if got := lastPrompt(w.wantRequests(3)[1]); got != "go right" {
 			t.Errorf("the second request ends with %q", got)
 		}
 		d.stop()
@@ -125,11 +125,11 @@ func TestSessionIsSteered(t *testing.T) {
 // Messages that come during a turn are answered in order, in turns of their own.
 func TestSessionAnswersInOrder(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		hold := make(chan struct{})
-		w := cli.make(t, modeltest.Replies(
+		w := cli.setup(t, modeltest.Replies(
 			modeltest.Reply{modeltest.Wait(hold), modeltest.Text{"first"}}, answer("second"), answer("third")), nil)
-		d := w.converse(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
+		d := w.startSession(session.Options{}, func(r *agent.Request) { r.Prompt = "one" })
 		ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 		defer cancel()
 		if _, err := w.model.Await(ctx, 1); err != nil {
@@ -143,7 +143,7 @@ func TestSessionAnswersInOrder(t *testing.T) {
 				t.Errorf("%q, %v", r.Text, err)
 			}
 		}
-		checkSpoken(t, w.asked(3)[2], "user: one", "assistant: first", "user: two", "assistant: second", "user: three")
+		checkConversation(t, w.wantRequests(3)[2], "user: one", "assistant: first", "user: two", "assistant: second", "user: three")
 		d.stop()
 	})
 }
@@ -159,25 +159,25 @@ func TestSessionIsInterrupted(t *testing.T) {
 		return execCommand(map[string]any{"cmd": command, "yield_time_ms": 60000})
 	}
 	for name, tt := range map[string]struct {
-		make     maker
+		setup    setupFunc
 		model    string
 		command  func(command string) modeltest.ToolCall
 		sleepers string
 		access   agent.Access
 	}{
-		"codex in its sandbox":  {newWorld, "gpt-5.5", call, sleepers, agent.AccessWrite},
-		"codex without limits":  {newWorld, "gpt-5.5", call, sleepers, agent.AccessFull},
-		"codex running scripts": {newWorld, "gpt-6.1-sol", script, sleepers, agent.AccessFull},
+		"codex in its sandbox":  {newCodex, "gpt-5.5", call, sleepers, agent.AccessWrite},
+		"codex without limits":  {newCodex, "gpt-5.5", call, sleepers, agent.AccessFull},
+		"codex running scripts": {newCodex, "gpt-6.1-sol", script, sleepers, agent.AccessFull},
 		"claude":                {newClaude, "claude-opus-5-5", bash, sleepersP, agent.AccessFull},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := tt.make(t, modeltest.Replies(
+			w := tt.setup(t, modeltest.Replies(
 				modeltest.Reply{tt.command(tt.sleepers)},
 				modeltest.Reply{tt.command("touch going-on")}, answer("on we go"),
 				modeltest.Reply{modeltest.Silence{}},
 				answer("again")), map[string]string{".gitignore": "running\ngoing-on\n"})
-			d := w.converse(session.Options{}, func(r *agent.Request) { r.Access, r.Model = tt.access, tt.model })
+			d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access, r.Model = tt.access, tt.model })
 			ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 			defer cancel()
 
@@ -187,9 +187,9 @@ func TestSessionIsInterrupted(t *testing.T) {
 				t.Error(err)
 			}
 			_, err := d.wait(turn)
-			isKind(t, err, agent.ErrCanceled)
+			wantErrorIs(t, err, agent.ErrCanceled)
 			w.awaitNone("1000")
-			d.hears("go on", "on we go")
+			d.sendWant("go on", "on we go")
 			w.awaitFile(ctx, "going-on")
 
 			turn = d.session.Send(session.Message{Text: "say nothing"})
@@ -200,8 +200,8 @@ func TestSessionIsInterrupted(t *testing.T) {
 				t.Error(err)
 			}
 			_, err = d.wait(turn)
-			isKind(t, err, agent.ErrCanceled)
-			d.hears("once more", "again")
+			wantErrorIs(t, err, agent.ErrCanceled)
+			d.sendWant("once more", "again")
 			d.stop()
 		})
 	}
@@ -210,48 +210,48 @@ func TestSessionIsInterrupted(t *testing.T) {
 // Stopping during a turn leaves nothing alive.
 func TestSessionIsStoppedDuringATurn(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
-		w := cli.make(t, modeltest.Replies(modeltest.Reply{cli.command(cli.sleepers)}), map[string]string{".gitignore": "running\n"})
-		d := w.converse(session.Options{}, func(r *agent.Request) { r.Access, r.Prompt = agent.AccessFull, "sleep" })
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
+		w := cli.setup(t, modeltest.Replies(modeltest.Reply{cli.command(cli.sleepers)}), map[string]string{".gitignore": "running\n"})
+		d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access, r.Prompt = agent.AccessFull, "sleep" })
 		ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 		defer cancel()
 		w.awaitFile(ctx, "running")
 		waiting := d.session.Send(session.Message{Text: "never said"})
 		d.stop()
 		_, err := d.wait(waiting)
-		isKind(t, err, session.ErrNotDelivered)
-		isKind(t, err, agent.ErrCanceled)
+		wantErrorIs(t, err, session.ErrNotDelivered)
+		wantErrorIs(t, err, agent.ErrCanceled)
 	})
 }
 
 // A session goes on after its process was killed, with the instructions once.
 func TestSessionIsResumedAfterAKill(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
-		w := cli.make(t, modeltest.Replies(reply("noted"), reply("nice"), reply("it was 42"), reply("still 42")), layered())
-		d := w.converse(session.Options{}, nil)
-		first := d.hears("remember 42", "noted")
-		d.hears("it is blue", "nice")
+		w := cli.setup(t, modeltest.Replies(reply("noted"), reply("nice"), reply("it was 42"), reply("still 42")), layered())
+		d := w.startSession(session.Options{}, nil)
+		first := d.sendWant("remember 42", "noted")
+		d.sendWant("it is blue", "nice")
 		d.kill(syscall.SIGKILL)
-		w.checkTraces(d.before)
-		if _, err := d.tell("are you there?"); err == nil {
+		w.checkNothingLeft(d.before)
+		if _, err := d.send("are you there?"); err == nil {
 			t.Error("a session without an agent answers")
 		}
 
-		d = w.converse(session.Options{}, func(r *agent.Request) { r.Resume = first.SessionID })
+		d = w.startSession(session.Options{}, func(r *agent.Request) { r.Resume = first.SessionID })
 		for i, text := range []string{"it was 42", "still 42"} {
-			r := d.hears([]string{"what was it?", "and now?"}[i], text)
+			r := d.sendWant([]string{"what was it?", "and now?"}[i], text)
 			checkUsage(t, r, 1)
 			if r.SessionID != first.SessionID {
 				t.Errorf("resumed %s, asked for %s", r.SessionID, first.SessionID)
 			}
 		}
-		for _, request := range w.asked(4) {
-			checkLayers(t, request, rootMark)
+		for _, request := range w.wantRequests(4) {
+			checkMarks(t, request, rootMark)
 		}
-		request := w.asked(4)[3]
-		if got := strings.Join(spoken(request), "\n"); !strings.HasSuffix(got, strings.Join([]string{
+		request := w.wantRequests(4)[3]
+		if got := strings.Join(conversation(request), "\n"); !strings.HasSuffix(got, strings.Join([]string{
 			"user: remember 42", "assistant: noted", "user: it is blue", "assistant: nice",
 			"user: what was it?", "assistant: it was 42", "user: and now?",
 		}, "\n")) {
@@ -261,38 +261,38 @@ func TestSessionIsResumedAfterAKill(t *testing.T) {
 	})
 }
 
-func TestSessionRefusesAnUnknownID(t *testing.T) {
+func TestSessionRefusesUnknownID(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
-		w := cli.make(t, modeltest.Replies(), nil)
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
+		w := cli.setup(t, modeltest.Replies(), nil)
 		const id = "01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0"
 		before := w.snapshot()
-		d, err := w.tryConverse(session.Options{}, func(r *agent.Request) { r.Resume = id })
+		d, err := w.tryStartSession(session.Options{}, func(r *agent.Request) { r.Resume = id })
 		if err == nil {
-			_, err = d.tell("hello")
+			_, err = d.send("hello")
 			t.Errorf("a session that is not there was opened; its first turn ends with %v", err)
 		} else if !strings.Contains(err.Error(), id) {
 			t.Errorf("the error does not name the session: %v", err)
 		}
 		t.Log(err)
-		w.keepUnfinished()
-		w.checkTraces(before)
+		w.allowPartialState()
+		w.checkNothingLeft(before)
 	})
 }
 
 // Messages reach the model as they are written, and the instructions once at
 // every turn.
-func TestSessionMessagesArriveAsWritten(t *testing.T) {
+func TestSessionMessagesAreUnchanged(t *testing.T) {
 	t.Parallel()
-	eachTalker(t, func(t *testing.T, cli talker) {
-		w := cli.make(t, modeltest.Always(answer("got it")), layered())
-		d := w.converse(session.Options{}, nil)
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
+		w := cli.setup(t, modeltest.Always(answer("got it")), layered())
+		d := w.startSession(session.Options{}, nil)
 		for i, text := range []string{
 			"/compact the prose", "-", "--help me", "look at @services/a/main.go and {{NAME}}", "!touch pwned", "$(touch pwned)",
 			"two lines\n\n\tand a tab", strings.Repeat("0123456789", 30<<10) + "€",
 		} {
-			d.hears(text, "got it")
-			request := w.asked(i + 1)[i]
+			d.sendWant(text, "got it")
+			request := w.wantRequests(i + 1)[i]
 			got := lastPrompt(request)
 			if strings.HasPrefix(text, "/") {
 				got = strings.TrimPrefix(got, "\n")
@@ -300,7 +300,7 @@ func TestSessionMessagesArriveAsWritten(t *testing.T) {
 			if got != text {
 				t.Errorf("the model got %d bytes of %d: %s", len(got), len(text), cmp.Diff(clip(text), clip(got)))
 			}
-			checkLayers(t, request, rootMark)
+			checkMarks(t, request, rootMark)
 		}
 		d.stop()
 	})
@@ -308,7 +308,7 @@ func TestSessionMessagesArriveAsWritten(t *testing.T) {
 
 // A turn that Claude Code begins by itself, when a command in the background has
 // ended, is not taken for that of a message that is sent meanwhile.
-func TestSessionOfClaudeThatWakesUpByItself(t *testing.T) {
+func TestClaudeStartsTurnItself(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	w := newClaude(t, modeltest.Replies(
@@ -316,8 +316,8 @@ func TestSessionOfClaudeThatWakesUpByItself(t *testing.T) {
 		answer("left it running"),
 		modeltest.Reply{modeltest.Text{"it has ended"}, modeltest.Wait(hold)},
 		answer("hello yourself")), nil)
-	d := w.converse(session.Options{}, func(r *agent.Request) { r.Access = agent.AccessFull })
-	d.hears("run it", "left it running")
+	d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access = agent.AccessFull })
+	d.sendWant("run it", "left it running")
 	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 	defer cancel()
 	if _, err := w.model.Await(ctx, 3); err != nil {
@@ -328,6 +328,6 @@ func TestSessionOfClaudeThatWakesUpByItself(t *testing.T) {
 	if r, err := d.wait(turn); err != nil || r.Text != "hello yourself" {
 		t.Errorf("the answer is %q, %v", r.Text, err)
 	}
-	w.asked(4)
+	w.wantRequests(4)
 	d.stop()
 }

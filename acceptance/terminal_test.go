@@ -23,46 +23,46 @@ import (
 	_ "github.com/busdk/bus-agent/session/tmux"
 )
 
-// A seen CLI is one that is held in a terminal.
-type seen struct {
-	make maker
+// A terminalCLI CLI is one that is held in a terminal.
+type terminalCLI struct {
+	setup setupFunc
 	// plants are files with which a repository would run programs.
 	plants func(t *testing.T, fired, stolen string) map[string]string
 	// asking is a call of a tool that makes a file and needs permission.
-	asking func(file string) modeltest.ToolCall
+	needsApproval func(file string) modeltest.ToolCall
 }
 
-// eachTerminal runs a test for each CLI.
-func eachTerminal(t *testing.T, prove func(t *testing.T, cli seen)) {
-	for name, cli := range map[string]seen{
+// eachTerminalCLI runs a test for each CLI.
+func eachTerminalCLI(t *testing.T, test func(t *testing.T, cli terminalCLI)) {
+	for name, cli := range map[string]terminalCLI{
 		"codex": {
-			make:   newWorld,
-			plants: func(t *testing.T, fired, _ string) map[string]string { return hostileToCodex(t, fired) },
-			asking: func(file string) modeltest.ToolCall { return escalated("echo made > " + file) },
+			setup:         newCodex,
+			plants:        func(t *testing.T, fired, _ string) map[string]string { return hostileToCodex(t, fired) },
+			needsApproval: func(file string) modeltest.ToolCall { return escalated("echo made > " + file) },
 		},
 		"claude": {
-			make:   newOnboardedClaude,
+			setup:  newOnboardedClaude,
 			plants: claudePlants,
-			asking: func(file string) modeltest.ToolCall {
+			needsApproval: func(file string) modeltest.ToolCall {
 				return bash("sh -c 'echo made > " + file + "'")
 			},
 		},
 		"gemini": {
-			make:   newGemini,
-			plants: geminiPlants,
-			asking: func(file string) modeltest.ToolCall { return shell("echo made > " + file) },
+			setup:         newGemini,
+			plants:        geminiPlants,
+			needsApproval: func(file string) modeltest.ToolCall { return shell("echo made > " + file) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			prove(t, cli)
+			test(t, cli)
 		})
 	}
 }
 
 // newOnboardedClaude is newClaude for a user who has been through its first start,
 // which asks Anthropic's servers.
-func newOnboardedClaude(t *testing.T, script modeltest.Script, files map[string]string) *world {
+func newOnboardedClaude(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	w := newClaude(t, script, files)
 	writeFiles(t, w.home, map[string]string{
 		".claude.json": `{"hasCompletedOnboarding":true,"theme":"dark","customApiKeyResponses":{"approved":["sk-acceptance"],"rejected":[]}}`,
@@ -84,7 +84,7 @@ func scripted(replies ...modeltest.Reply) modeltest.Script {
 
 // firstWith returns the first request of the conversation in which the user says
 // text.
-func (w *world) firstWith(text string) *modeltest.Request {
+func (w *fixture) firstWith(text string) *modeltest.Request {
 	w.t.Helper()
 	requests := w.model.ModelRequests()
 	i := slices.IndexFunc(requests, func(r *modeltest.Request) bool {
@@ -96,8 +96,8 @@ func (w *world) firstWith(text string) *modeltest.Request {
 	return requests[i]
 }
 
-// tryTerminal opens a session in a terminal, which ends with the test at the latest.
-func (w *world) tryTerminal(o session.Options, change func(*agent.Request)) (*dialogue, error) {
+// tryStartTerminal opens a session in a terminal, which ends with the test at the latest.
+func (w *fixture) tryStartTerminal(o session.Options, change func(*agent.Request)) (*testSession, error) {
 	w.t.Helper()
 	var known registry.Registry
 	for _, rt := range []registry.Runtime{codexcli.Runtime(), claudecode.Runtime(), geminicli.Runtime()} {
@@ -105,7 +105,7 @@ func (w *world) tryTerminal(o session.Options, change func(*agent.Request)) (*di
 			w.t.Fatal(err)
 		}
 	}
-	d := &dialogue{world: w, before: w.snapshot()}
+	d := &testSession{fixture: w, before: w.snapshot()}
 	r := runner.Runner{Registry: &known, Environ: w.environ(), Warn: func(line string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -126,9 +126,9 @@ func (w *world) tryTerminal(o session.Options, change func(*agent.Request)) (*di
 	return d, nil
 }
 
-func (w *world) terminal(o session.Options, change func(*agent.Request)) *dialogue {
+func (w *fixture) startTerminal(o session.Options, change func(*agent.Request)) *testSession {
 	w.t.Helper()
-	d, err := w.tryTerminal(o, change)
+	d, err := w.tryStartTerminal(o, change)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -136,9 +136,9 @@ func (w *world) terminal(o session.Options, change func(*agent.Request)) *dialog
 }
 
 // shows says text and fails the test unless the terminal shows want then.
-func (d *dialogue) shows(text, want string) agent.Result {
+func (d *testSession) sendShows(text, want string) agent.Result {
 	d.t.Helper()
-	r, err := d.tell(text)
+	r, err := d.send(text)
 	if err != nil || !strings.Contains(r.Text, want) {
 		d.t.Fatalf("after %q the terminal shows %q, %v; want %q", clip(text), clip(r.Text), err, want)
 	}
@@ -147,11 +147,11 @@ func (d *dialogue) shows(text, want string) agent.Result {
 
 // The interactive CLIs take messages in a terminal, run nothing that a repository
 // plants, and leave nothing behind. A session goes on where it was.
-func TestTerminalHoldsTurns(t *testing.T) {
+func TestTerminalTurns(t *testing.T) {
 	t.Parallel()
-	eachTerminal(t, func(t *testing.T, cli seen) {
-		fired := firedDir(t)
-		w := cli.make(t, func(r *modeltest.Request) modeltest.Reply {
+	eachTerminalCLI(t, func(t *testing.T, cli terminalCLI) {
+		fired := newFiredDir(t)
+		w := cli.setup(t, func(r *modeltest.Request) modeltest.Reply {
 			said := strings.Join(r.Texts("user"), "\n")
 			switch {
 			case strings.Contains(said, "really?"):
@@ -162,11 +162,10 @@ func TestTerminalHoldsTurns(t *testing.T) {
 			return answer("the sky is blue")
 		}, layered())
 		writeFiles(t, w.repo, cli.plants(t, fired, w.model.URL()+"/stolen"))
-		w.git("add", "-A", "-f")
-		w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "hostile")
-		d := w.terminal(session.Options{}, nil)
-		first := d.shows("what of the sky? 👋🏽", "the sky is blue")
-		second := d.shows("/evil looks at @AGENTS", "the grass is green")
+		w.commit("hostile")
+		d := w.startTerminal(session.Options{}, nil)
+		first := d.sendShows("what of the sky? 👋🏽", "the sky is blue")
+		second := d.sendShows("/evil looks at @AGENTS", "the grass is green")
 		if strings.Contains(second.Text, "the sky is blue") {
 			t.Errorf("the answer before is in %q", second.Text)
 		}
@@ -174,8 +173,8 @@ func TestTerminalHoldsTurns(t *testing.T) {
 			t.Errorf("sessions %q, %q, %q", first.SessionID, second.SessionID, d.session.Info().SessionID)
 		}
 		d.stop()
-		again := w.terminal(session.Options{}, func(r *agent.Request) { r.Resume = first.SessionID })
-		third := again.shows("really?", "so it is")
+		again := w.startTerminal(session.Options{}, func(r *agent.Request) { r.Resume = first.SessionID })
+		third := again.sendShows("really?", "so it is")
 		if third.SessionID != first.SessionID {
 			t.Errorf("session %q, then %q", first.SessionID, third.SessionID)
 		}
@@ -186,38 +185,36 @@ func TestTerminalHoldsTurns(t *testing.T) {
 				t.Errorf("the request with %q holds\n%s", want, clip(got))
 			}
 		}
-		checkLayers(t, w.firstWith("what of the sky?"), rootMark)
+		checkMarks(t, w.firstWith("what of the sky?"), rootMark)
 		for _, request := range w.model.Requests() {
 			if strings.Contains(request.Path, "stolen") {
 				t.Errorf("%s %s is the doing of the repository", request.Method, request.Path)
 			}
 		}
-		if got := firedNames(t, fired); len(got) != 0 {
-			t.Errorf("the repository ran %q", got)
-		}
+		checkNothingFired(t, fired)
 	})
 }
 
 // A question on the screen is one of the session, and nothing else answers it.
-func TestTerminalAsks(t *testing.T) {
+func TestTerminalApprovals(t *testing.T) {
 	t.Parallel()
 	for _, d := range []session.Decision{session.Accept, session.Decline} {
 		t.Run(string(d), func(t *testing.T) {
 			t.Parallel()
-			eachTerminal(t, func(t *testing.T, cli seen) { proveTerminalAsks(t, cli, d) })
+			eachTerminalCLI(t, func(t *testing.T, cli terminalCLI) { testTerminalApprovals(t, cli, d) })
 		})
 	}
 }
 
-func proveTerminalAsks(t *testing.T, cli seen, decision session.Decision) {
+func testTerminalApprovals(t *testing.T, cli terminalCLI, decision session.Decision) {
 	file := filepath.Join(t.TempDir(), "made")
-	w := cli.make(t, scripted(modeltest.Reply{cli.asking(file)}, answer("that was that"), answer("the next")), nil)
+	w := cli.setup(t, scripted(modeltest.Reply{cli.needsApproval(file)}, answer("that was that"), answer("the next")), nil)
 	asked := make(chan session.Approval, 8)
-	d := w.terminal(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+	d := w.startTerminal(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 		asked <- a
 		return decision
 	}}, nil)
-	_, err := d.tell("make the file")
+	_, err := d.send("make the file")
 	select {
 	case a := <-asked:
 		if !strings.Contains(a.Reason, "made") {
@@ -237,33 +234,21 @@ func proveTerminalAsks(t *testing.T, cli seen, decision session.Decision) {
 }
 
 // The commands of sessions work with one in a terminal as with any other.
-func TestTerminalFromTheCommandLine(t *testing.T) {
+func TestTerminalCommands(t *testing.T) {
 	t.Parallel()
-	eachTerminal(t, func(t *testing.T, cli seen) {
-		w := cli.make(t, modeltest.Always(answer("the sky is blue")), layered())
-		w.keeps = append(w.keeps, ".local") // the state of sessions
-		run := func(args ...string) outcome {
-			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), w.limit)
-			defer cancel()
-			cmd, stdout, stderr := w.start(ctx, "", args...)
-			err := cmd.Wait()
-			o := outcome{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
-			if err != nil {
-				t.Fatalf("%q: %v\n%v", args, err, o)
-			}
-			return o
-		}
+	eachTerminalCLI(t, func(t *testing.T, cli terminalCLI) {
+		w := cli.setup(t, modeltest.Always(answer("the sky is blue")), layered())
+		w.keptInHome = append(w.keptInHome, ".local") // the state of sessions
 		before := w.snapshot()
-		run(append([]string{"session", "start", "--mode", "tmux", "--name", "look", "--agent", w.agent, "--model", w.chosen}, w.fake()...)...)
-		defer run("session", "stop", "look")
+		w.mustExec("", append([]string{"session", "start", "--mode", "tmux", "--name", "look", "--agent", w.agent, "--model", w.modelID}, w.codexArgs()...)...)
+		defer w.mustExec("", "session", "stop", "look")
 		for range 2 {
-			if o := run("session", "send", "look", "what of the sky?"); !strings.Contains(o.stdout, "the sky is blue") {
-				t.Errorf("send: %v", o)
+			if got := w.mustExec("", "session", "send", "look", "what of the sky?"); !strings.Contains(got, "the sky is blue") {
+				t.Errorf("send: %s", got)
 			}
-			run("session", "stop", "look")
-			w.checkTraces(before)
-			run("session", "resume", "look")
+			w.mustExec("", "session", "stop", "look")
+			w.checkNothingLeft(before)
+			w.mustExec("", "session", "resume", "look")
 		}
 		// Codex asks for titles beside the conversation.
 		if !slices.ContainsFunc(w.model.ModelRequests(), func(r *modeltest.Request) bool {

@@ -25,7 +25,7 @@ const (
 	sleepersP = "touch running; setsid python3 -c 'import time; time.sleep(1000)' & python3 -c 'import time; time.sleep(1000)'"
 )
 
-func TestCodexLeavesNoSurvivors(t *testing.T) {
+func TestCodexLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	arguments, err := json.Marshal(map[string]any{"cmd": sleepers, "yield_time_ms": 60000})
 	if err != nil {
@@ -34,26 +34,26 @@ func TestCodexLeavesNoSurvivors(t *testing.T) {
 	for _, access := range []string{"write", "full"} { // with its sandbox and without
 		t.Run(access, func(t *testing.T) {
 			t.Parallel()
-			proveNoSurvivors(t, newWorld, access, modeltest.ToolCall{Name: "exec_command", Arguments: string(arguments)})
+			testNothingLeftBehind(t, newCodex, access, modeltest.ToolCall{Name: "exec_command", Arguments: string(arguments)})
 		})
 	}
 }
 
 // Claude Code refuses a command that only sleeps.
-func TestClaudeLeavesNoSurvivors(t *testing.T) {
+func TestClaudeLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	proveNoSurvivors(t, newClaude, "full", bash(sleepersP))
+	testNothingLeftBehind(t, newClaude, "full", bash(sleepersP))
 }
 
-func TestGeminiLeavesNoSurvivors(t *testing.T) {
+func TestGeminiLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	proveNoSurvivors(t, newGemini, "full", shell(sleepers))
+	testNothingLeftBehind(t, newGemini, "full", shell(sleepers))
 }
 
-// proveNoSurvivors proves that nothing is left of a run, processes or files,
+// testNothingLeftBehind proves that nothing is left of a run, processes or files,
 // however it ends while call makes the CLI run a command that does not: after a
 // kill of bus-agent, once doctor has swept.
-func proveNoSurvivors(t *testing.T, make maker, access string, call modeltest.ToolCall) {
+func testNothingLeftBehind(t *testing.T, setup setupFunc, access string, call modeltest.ToolCall) {
 	for name, end := range map[string]struct {
 		signal syscall.Signal // 0 is the timeout of the run
 		kind   string
@@ -69,15 +69,15 @@ func proveNoSurvivors(t *testing.T, make maker, access string, call modeltest.To
 			if end.signal == syscall.SIGKILL && runtime.GOOS != "linux" {
 				t.Skip("the agent ends with bus-agent only on Linux")
 			}
-			w := make(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
+			w := setup(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
 			ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 			defer cancel()
 			before := w.snapshot()
-			args := []string{"run", "--agent", w.agent, "--model", w.chosen, "--access", access, "--format", "json", "--prompt", "-"}
+			args := []string{"run", "--agent", w.agent, "--model", w.modelID, "--access", access, "--format", "json", "--prompt", "-"}
 			if end.signal == 0 {
 				args = append(args, "--timeout", "20s")
 			}
-			cmd, stdout, stderr := w.start(ctx, "hello", append(args, w.fake()...)...)
+			cmd, stdout, stderr := w.start(ctx, "hello", append(args, w.codexArgs()...)...)
 			w.awaitFile(ctx, "running")
 			if end.signal != 0 {
 				if err := cmd.Process.Signal(end.signal); err != nil {
@@ -96,13 +96,13 @@ func proveNoSurvivors(t *testing.T, make maker, access string, call modeltest.To
 			if err := os.Remove(filepath.Join(w.repo, "running")); err != nil {
 				t.Error(err)
 			}
-			w.checkTraces(before)
+			w.checkNothingLeft(before)
 		})
 	}
 }
 
 // awaitFile waits until a file is in the repository.
-func (w *world) awaitFile(ctx context.Context, name string) {
+func (w *fixture) awaitFile(ctx context.Context, name string) {
 	w.t.Helper()
 	for {
 		if _, err := os.Stat(filepath.Join(w.repo, name)); err == nil {
@@ -117,7 +117,7 @@ func (w *world) awaitFile(ctx context.Context, name string) {
 }
 
 // sweep lets doctor end and remove what a bus-agent has left that was killed.
-func (w *world) sweep(ctx context.Context, killed *exec.Cmd) {
+func (w *fixture) sweep(ctx context.Context, killed *exec.Cmd) {
 	w.t.Helper()
 	var said string
 	for _, args := range [][]string{{"doctor", "--sweep"}, {"doctor"}} {

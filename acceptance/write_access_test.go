@@ -21,24 +21,24 @@ import (
 )
 
 // A writer is a CLI whose model tries to write files.
-type writer struct {
-	make maker
+type writingCLI struct {
+	setup setupFunc
 	// write returns the call of the tool that writes a new file.
 	write func(path string) modeltest.ToolCall
 	// home is a file that the CLI reads in the user's home.
 	home string
 }
 
-func writers() map[string]writer {
+func writingCLIs() map[string]writingCLI {
 	tool := func(name, input string) func(string) modeltest.ToolCall {
 		return func(path string) modeltest.ToolCall {
 			return modeltest.ToolCall{Name: name, Arguments: fmt.Sprintf(input, path)}
 		}
 	}
-	return map[string]writer{
+	return map[string]writingCLI{
 		"gemini": {newGemini, tool("write_file", `{"file_path":%q,"content":"written"}`), ".gemini/GEMINI.md"},
 		"claude": {newClaude, tool("Write", `{"file_path":%q,"content":"written"}`), ".claude/CLAUDE.md"},
-		"codex": {newWorld, func(path string) modeltest.ToolCall {
+		"codex": {newCodex, func(path string) modeltest.ToolCall {
 			return execCommand(map[string]any{"cmd": fmt.Sprintf("mkdir -p %q; echo written > %q", filepath.Dir(path), path)})
 		}, ".codex/AGENTS.md"},
 	}
@@ -47,7 +47,7 @@ func writers() map[string]writer {
 // ground makes what a hostile model needs beside and inside the repository, and
 // returns the files it then tries to write: those that write access includes, and
 // the others.
-func ground(t *testing.T, w *world, home string) (inside, others []string) {
+func newHostileTree(t *testing.T, w *fixture, home string) (inside, others []string) {
 	t.Helper()
 	root := filepath.Dir(w.repo)
 	outside := filepath.Join(root, "outside")
@@ -61,8 +61,7 @@ func ground(t *testing.T, w *world, home string) (inside, others []string) {
 			t.Fatal(err)
 		}
 	}
-	w.git("add", "-A")
-	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "links")
+	w.commit("links")
 	at := func(names ...string) (paths []string) {
 		for _, name := range names {
 			paths = append(paths, w.repo+"/"+name)
@@ -81,7 +80,7 @@ func ground(t *testing.T, w *world, home string) (inside, others []string) {
 }
 
 // tree returns the files that no model may change.
-func tree(t *testing.T, w *world) map[string]string {
+func protectedFiles(t *testing.T, w *fixture) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	root := filepath.Dir(w.repo)
@@ -126,13 +125,13 @@ func attempts(paths func() []string, write func(string) modeltest.ToolCall) mode
 // runs, unless the user says so.
 func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 	t.Parallel()
-	for name, cli := range writers() {
+	for name, cli := range writingCLIs() {
 		for _, kind := range []string{"run", "session", "trusted session"} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				var paths []string
-				w := cli.make(t, attempts(func() []string { return paths }, cli.write), nil)
-				inside, others := ground(t, w, cli.home)
+				w := cli.setup(t, attempts(func() []string { return paths }, cli.write), nil)
+				inside, others := newHostileTree(t, w, cli.home)
 				if name == "gemini" {
 					others = append(others, filepath.Join(w.repo, ".gemini/bus/*/.gemini/GEMINI.md"))
 				}
@@ -145,14 +144,14 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 					}
 				}
 				paths = append(append(paths, inside...), others...)
-				before := tree(t, w)
+				before := protectedFiles(t, w)
 				var mu sync.Mutex
 				var asked []string
 				if kind == "run" {
 					report, o := w.run("try", "--access", "write")
-					w.succeeds("done", report, o)
+					w.wantAnswer("done", report, o)
 				} else {
-					d := w.converse(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+					d := w.startSession(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 						mu.Lock()
 						defer mu.Unlock()
 						if a.Tool != nil {
@@ -160,10 +159,10 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 						}
 						return session.Decline
 					}}, func(r *agent.Request) { r.Access, r.TrustWorkspace = agent.AccessWrite, kind == "trusted session" })
-					d.hears("try", "done")
+					d.sendWant("try", "done")
 					d.session.Stop(t.Context(), "")
 				}
-				if diff := cmp.Diff(before, tree(t, w)); diff != "" {
+				if diff := cmp.Diff(before, protectedFiles(t, w)); diff != "" {
 					t.Errorf("(-before +after):\n%s", diff)
 				}
 				for _, path := range others {
@@ -190,16 +189,16 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 }
 
 // An edit that is accepted for the session is that of one file: others still ask.
-func TestEditAcceptedForTheSessionIsOfOneFile(t *testing.T) {
+func TestAcceptForSessionCoversOneFile(t *testing.T) {
 	t.Parallel()
-	for name, cli := range writers() {
+	for name, cli := range writingCLIs() {
 		if name == "codex" { // whose request is for the files of one patch
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var paths []string
-			w := cli.make(t, attempts(func() []string { return paths }, cli.write), nil)
+			w := cli.setup(t, attempts(func() []string { return paths }, cli.write), nil)
 			writeFiles(t, w.home, map[string]string{".gemini/GEMINI.md": "remember me"})
 			paths = []string{w.repo + "/.mcp.json", w.repo + "/.mcp.json", w.repo + "/sub/.mcp.json", filepath.Join(w.home, ".gemini/GEMINI.md")}
 			if name == "claude" { // which refuses to write over what it has not read
@@ -207,7 +206,7 @@ func TestEditAcceptedForTheSessionIsOfOneFile(t *testing.T) {
 			}
 			var mu sync.Mutex
 			var asked []string
-			d := w.converse(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+			d := w.startSession(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 				mu.Lock()
 				defer mu.Unlock()
 				asked = append(asked, string(a.Tool.Input))
@@ -216,7 +215,7 @@ func TestEditAcceptedForTheSessionIsOfOneFile(t *testing.T) {
 				}
 				return session.Decline
 			}}, withAccess(agent.AccessWrite))
-			d.hears("try", "done")
+			d.sendWant("try", "done")
 			d.session.Stop(t.Context(), "")
 			if len(asked) != 3 {
 				t.Errorf("asked %q", asked)

@@ -32,7 +32,7 @@ const runLimit = 2 * time.Minute
 
 // A world is where one test runs: a home, a temporary folder, a repository and
 // a model. Nothing of the machine's own home or environment is in it.
-type world struct {
+type fixture struct {
 	t     *testing.T
 	home  string
 	tmp   string
@@ -42,22 +42,22 @@ type world struct {
 	noGit bool     // the repository is none
 
 	// agent and chosen are the runtime and the model that run passes.
-	agent, chosen string
+	agent, modelID string
 	// keeps are the names in the home that the CLI uses as its own, on purpose.
-	keeps []string
+	keptInHome []string
 	// adds are files of its workdir that a run may add or change, on purpose.
-	adds []string
+	mayAdd []string
 	// ending and closing are what the CLI itself puts after every prompt and
 	// after every answer.
-	ending, closing string
+	promptSuffix, answerSuffix string
 	// limit bounds one run of bus-agent.
 	limit time.Duration
 	// program is another build of bus-agent; empty for the one under test.
 	program string
 }
 
-// newWorld makes a world whose repository holds files, as path and content.
-func newWorld(t *testing.T, script modeltest.Script, files map[string]string) *world {
+// newCodex makes a world whose repository holds files, as path and content.
+func newCodex(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	model, err := modeltest.Start(script)
 	if err != nil {
@@ -69,16 +69,16 @@ func newWorld(t *testing.T, script modeltest.Script, files map[string]string) *w
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	w := &fixture{
 		t:     t,
 		home:  filepath.Join(root, "home"),
 		tmp:   filepath.Join(root, "tmp"),
 		repo:  filepath.Join(root, "repo"),
 		model: model,
 
-		agent:  "codex",
-		chosen: "gpt-5.5",
-		limit:  runLimit,
+		agent:   "codex",
+		modelID: "gpt-5.5",
+		limit:   runLimit,
 	}
 	for _, dir := range []string{w.home, w.tmp, w.repo} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -87,8 +87,7 @@ func newWorld(t *testing.T, script modeltest.Script, files map[string]string) *w
 	}
 	writeFiles(t, w.repo, files)
 	w.git("init", "-q")
-	w.git("add", "-A", "-f")
-	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", "start")
+	w.commit("start")
 	return w
 }
 
@@ -109,8 +108,8 @@ func writeFiles(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// forgetGit makes the repository a plain folder.
-func (w *world) forgetGit() {
+// removeGit makes the repository a plain folder.
+func (w *fixture) removeGit() {
 	w.t.Helper()
 	if err := os.RemoveAll(filepath.Join(w.repo, ".git")); err != nil {
 		w.t.Fatal(err)
@@ -118,7 +117,7 @@ func (w *world) forgetGit() {
 	w.noGit = true
 }
 
-func (w *world) git(args ...string) string {
+func (w *fixture) git(args ...string) string {
 	w.t.Helper()
 	cmd := exec.Command(git, args...)
 	cmd.Dir = w.repo
@@ -130,8 +129,15 @@ func (w *world) git(args ...string) string {
 	return string(out)
 }
 
+// commit commits all files of the repository, ignored ones included.
+func (w *fixture) commit(message string) {
+	w.t.Helper()
+	w.git("add", "-A", "-f")
+	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", message)
+}
+
 // environ is the whole environment of bus-agent.
-func (w *world) environ() []string {
+func (w *fixture) environ() []string {
 	var path []string
 	for _, program := range []string{codex, claude, gemini, qwen, node, git} {
 		path = append(path, filepath.Dir(program))
@@ -183,7 +189,7 @@ func clip(s string) string {
 
 // fake are the arguments that send Codex to the scripted model with a key;
 // others find it by their environment.
-func (w *world) fake() []string {
+func (w *fixture) codexArgs() []string {
 	if w.agent != "codex" {
 		return nil
 	}
@@ -193,7 +199,7 @@ func (w *world) fake() []string {
 	}
 }
 
-func (w *world) busAgent() string {
+func (w *fixture) busAgent() string {
 	if w.program != "" {
 		return w.program
 	}
@@ -201,7 +207,7 @@ func (w *world) busAgent() string {
 }
 
 // start starts bus-agent in the repository.
-func (w *world) start(ctx context.Context, stdin string, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
+func (w *fixture) start(ctx context.Context, stdin string, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
 	w.t.Helper()
 	cmd := exec.CommandContext(ctx, w.busAgent(), args...)
 	cmd.Dir = w.repo
@@ -217,7 +223,7 @@ func (w *world) start(ctx context.Context, stdin string, args ...string) (*exec.
 }
 
 // bus runs bus-agent with args and checks what every run must leave behind.
-func (w *world) bus(stdin string, args ...string) outcome {
+func (w *fixture) exec(stdin string, args ...string) outcome {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), w.limit)
 	defer cancel()
@@ -229,25 +235,25 @@ func (w *world) bus(stdin string, args ...string) outcome {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		w.t.Fatalf("%v\n%v", err, o)
 	}
-	w.checkTraces(before)
+	w.checkNothingLeft(before)
 	return o
 }
 
 // run runs the agent through bus-agent against the scripted model, with the prompt
 // on standard input, and returns the report. args are flags of run.
-func (w *world) run(prompt string, args ...string) (report, outcome) {
+func (w *fixture) run(prompt string, args ...string) (report, outcome) {
 	w.t.Helper()
-	return w.runWith(prompt, w.fake(), args...)
+	return w.runWith(prompt, w.codexArgs(), args...)
 }
 
 // runWith is run with other arguments for the CLI.
-func (w *world) runWith(prompt string, cliArgs []string, args ...string) (report, outcome) {
+func (w *fixture) runWith(prompt string, cliArgs []string, args ...string) (report, outcome) {
 	w.t.Helper()
 	all := append([]string{"run", "--format", "json", "--prompt", "-"}, args...)
 	if !slices.Contains(args, "--agent") {
-		all = append(all, "--agent", w.agent, "--model", w.chosen)
+		all = append(all, "--agent", w.agent, "--model", w.modelID)
 	}
-	o := w.bus(prompt, append(all, cliArgs...)...)
+	o := w.exec(prompt, append(all, cliArgs...)...)
 	var r report
 	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
 		w.t.Fatalf("standard output is no report: %v\n%v", err, o)
@@ -256,15 +262,15 @@ func (w *world) runWith(prompt string, cliArgs []string, args ...string) (report
 }
 
 // succeeds fails the test unless the run went well and answered text.
-func (w *world) succeeds(text string, r report, o outcome) {
+func (w *fixture) wantAnswer(text string, r report, o outcome) {
 	w.t.Helper()
-	if o.code != 0 || r.Kind != "" || r.Text != text+w.closing {
+	if o.code != 0 || r.Kind != "" || r.Text != text+w.answerSuffix {
 		w.t.Fatalf("want the answer %q, got %+v\n%v", text, r, o)
 	}
 }
 
 // asked returns the requests that asked the model; there must be n.
-func (w *world) asked(n int) []*modeltest.Request {
+func (w *fixture) wantRequests(n int) []*modeltest.Request {
 	w.t.Helper()
 	got := w.model.ModelRequests()
 	if len(got) != n {
@@ -279,18 +285,18 @@ type snapshot struct {
 	status string
 }
 
-func (w *world) snapshot() snapshot {
+func (w *fixture) snapshot() snapshot {
 	w.t.Helper()
-	home := listing(w.t, w.home)
+	home := listFiles(w.t, w.home)
 	maps.DeleteFunc(home, func(path, _ string) bool {
 		first, _, _ := strings.Cut(filepath.ToSlash(path), "/")
-		return slices.Contains(w.keeps, first) || path == "." && len(w.keeps) > 0
+		return slices.Contains(w.keptInHome, first) || path == "." && len(w.keptInHome) > 0
 	})
 	return snapshot{home: home, status: w.status()}
 }
 
 // status is what git says of the repository, but for what a run may add.
-func (w *world) status() string {
+func (w *fixture) status() string {
 	w.t.Helper()
 	if w.noGit {
 		return ""
@@ -300,7 +306,7 @@ func (w *world) status() string {
 		added := func(name string) bool {
 			return strings.HasSuffix("/"+strings.TrimSpace(line[3:]), "/"+name)
 		}
-		if !slices.ContainsFunc(w.adds, added) {
+		if !slices.ContainsFunc(w.mayAdd, added) {
 			kept.WriteString(line)
 		}
 	}
@@ -308,7 +314,7 @@ func (w *world) status() string {
 }
 
 // listing returns every path below root with its mode and content.
-func listing(t *testing.T, root string) map[string]string {
+func listFiles(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -345,7 +351,7 @@ func listing(t *testing.T, root string) map[string]string {
 }
 
 // checkTraces fails the test when a run left anything it must not leave.
-func (w *world) checkTraces(before snapshot) {
+func (w *fixture) checkNothingLeft(before snapshot) {
 	w.t.Helper()
 	after := w.snapshot()
 	if diff := cmp.Diff(before.home, after.home); diff != "" {
@@ -354,20 +360,20 @@ func (w *world) checkTraces(before snapshot) {
 	if after.status != before.status {
 		w.t.Errorf("git status before the run:\n%safter it:\n%s", before.status, after.status)
 	}
-	for path := range listing(w.t, w.tmp) {
+	for path := range listFiles(w.t, w.tmp) {
 		if path != "." {
 			w.t.Errorf("the run left %s in the temporary folder", path)
 		}
 	}
-	w.checkClean()
+	w.checkRepository()
 	w.checkProcesses()
 }
 
 // checkClean looks for what a CLI and bus-agent could leave in the repository.
 // Sessions are kept, on purpose, behind a .gitignore.
-func (w *world) checkClean() {
+func (w *fixture) checkRepository() {
 	w.t.Helper()
-	for path := range listing(w.t, w.repo) {
+	for path := range listFiles(w.t, w.repo) {
 		slash := filepath.ToSlash(path)
 		_, below, isBus := strings.Cut("/"+slash, "/."+w.agent+"/bus/")
 		kept := below == ".gitignore" || below == ".lock" || below == "sessions" || strings.HasPrefix(below, "sessions/")
@@ -387,14 +393,14 @@ func (w *world) checkClean() {
 	}
 }
 
-func (w *world) tracked(path string) bool {
+func (w *fixture) tracked(path string) bool {
 	w.t.Helper()
 	return !w.noGit && w.git("ls-files", "--", path) != ""
 }
 
 // checkProcesses fails the test when a process of the world lives on. It is
 // found by the home in its environment, which only Linux shows.
-func (w *world) checkProcesses() {
+func (w *fixture) checkProcesses() {
 	w.t.Helper()
 	if runtime.GOOS != "linux" {
 		return

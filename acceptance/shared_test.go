@@ -20,10 +20,10 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// The rules that are the same for every CLI whose world a maker makes.
+// The rules that are the same for every CLI whose world a setupFunc makes.
 
-// A maker makes the world of one CLI.
-type maker func(t *testing.T, script modeltest.Script, files map[string]string) *world
+// A setupFunc makes the world of one CLI.
+type setupFunc func(t *testing.T, script modeltest.Script, files map[string]string) *fixture
 
 // prompts are prompts that a CLI could take for something else than text.
 func prompts() map[string]string {
@@ -42,16 +42,16 @@ func prompts() map[string]string {
 	}
 }
 
-// provePrompts proves that each prompt reaches the model as it is; a line break
+// testPrompts proves that each prompt reaches the model as it is; a line break
 // may stand before a slash.
-func provePrompts(t *testing.T, make maker, prompts map[string]string) {
+func testPrompts(t *testing.T, setup setupFunc, prompts map[string]string) {
 	for name, prompt := range prompts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := make(t, modeltest.Replies(answer("got it")), nil)
+			w := setup(t, modeltest.Replies(answer("got it")), nil)
 			r, o := w.run(prompt)
-			w.succeeds("got it", r, o)
-			got := strings.TrimSuffix(lastPrompt(w.asked(1)[0]), w.ending)
+			w.wantAnswer("got it", r, o)
+			got := strings.TrimSuffix(lastPrompt(w.wantRequests(1)[0]), w.promptSuffix)
 			if strings.HasPrefix(prompt, "/") {
 				got = strings.TrimPrefix(got, "\n")
 			}
@@ -65,10 +65,10 @@ func provePrompts(t *testing.T, make maker, prompts map[string]string) {
 	}
 }
 
-// proveTooLong proves that a prompt over the limit is refused before the start.
-func proveTooLong(t *testing.T, w *world, limit int) {
+// testLongPrompt proves that a prompt over the limit is refused before the start.
+func testLongPrompt(t *testing.T, w *fixture, limit int) {
 	t.Helper()
-	o := w.bus(strings.Repeat("x", limit+1), "run", "--agent", w.agent, "--prompt", "-")
+	o := w.exec(strings.Repeat("x", limit+1), "run", "--agent", w.agent, "--prompt", "-")
 	if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "prompt") {
 		t.Errorf("want a usage error that names the prompt: %v", o)
 	}
@@ -86,7 +86,7 @@ type layout struct {
 	files   map[string]string // beside those of layered
 	home    map[string]string
 	links   map[string]string // name and target
-	arrange func(w *world)
+	arrange func(w *fixture)
 	want    []string
 	own     int // how often ownMark must be there
 }
@@ -98,9 +98,9 @@ func layouts(own, dir string) map[string]layout {
 		"at the root":          {workdir: ".", want: []string{rootMark}},
 		"one level down":       {workdir: "services", want: []string{rootMark, midMark}},
 		"two levels down":      {workdir: "services/a", want: []string{rootMark, midMark, deepMark}},
-		"without a repository": {workdir: "services/a", arrange: (*world).forgetGit, want: []string{deepMark}},
-		"below a false repository": {workdir: "services/a", arrange: func(w *world) {
-			w.forgetGit()
+		"without a repository": {workdir: "services/a", arrange: (*fixture).removeGit, want: []string{deepMark}},
+		"below a false repository": {workdir: "services/a", arrange: func(w *fixture) {
+			w.removeGit()
 			writeFiles(w.t, filepath.Dir(w.repo), map[string]string{"AGENTS.md": leafMark + "\n"})
 			if err := os.Mkdir(filepath.Join(filepath.Dir(w.repo), ".git"), 0o755); err != nil {
 				w.t.Fatal(err)
@@ -120,9 +120,9 @@ func layouts(own, dir string) map[string]layout {
 	}
 }
 
-// proveLayers proves that each AGENTS.md from the root to the workdir reaches
+// testAgentsMD proves that each AGENTS.md from the root to the workdir reaches
 // the model once, in order, and the CLI's own file beside them.
-func proveLayers(t *testing.T, make maker, layouts map[string]layout, flags ...string) {
+func testAgentsMD(t *testing.T, setup setupFunc, layouts map[string]layout, flags ...string) {
 	for name, l := range layouts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +130,7 @@ func proveLayers(t *testing.T, make maker, layouts map[string]layout, flags ...s
 			for path, text := range l.files {
 				files[path] = text
 			}
-			w := make(t, modeltest.Replies(answer("ok")), files)
+			w := setup(t, modeltest.Replies(answer("ok")), files)
 			for link, target := range l.links {
 				if err := os.Symlink(target, filepath.Join(w.repo, link)); err != nil {
 					t.Fatal(err)
@@ -142,9 +142,9 @@ func proveLayers(t *testing.T, make maker, layouts map[string]layout, flags ...s
 			writeFiles(t, w.home, l.home)
 			workdir := filepath.Join(w.repo, l.workdir)
 			r, o := w.run("hello", append([]string{"--workdir", workdir}, flags...)...)
-			w.succeeds("ok", r, o)
-			request := w.asked(1)[0]
-			checkLayers(t, request, l.want...)
+			w.wantAnswer("ok", r, o)
+			request := w.wantRequests(1)[0]
+			checkMarks(t, request, l.want...)
 			if n := request.Count(ownMark); n != l.own {
 				t.Errorf("the own file is in the request %d times, want %d", n, l.own)
 			}
@@ -158,32 +158,32 @@ func proveLayers(t *testing.T, make maker, layouts map[string]layout, flags ...s
 	}
 }
 
-// proveLongInstructions proves that 200 KiB arrive whole, and that what is over
+// testLongInstructions proves that 200 KiB arrive whole, and that what is over
 // the limit is cut with a warning or refused.
-func proveLongInstructions(t *testing.T, make maker) {
+func testLongInstructions(t *testing.T, setup setupFunc) {
 	files := layered()
 	var long strings.Builder
 	for i := 0; long.Len() < 200<<10; i++ {
 		fmt.Fprintf(&long, "rule %d of many\n", i)
 	}
 	files["AGENTS.md"] += long.String()
-	w := make(t, modeltest.Replies(answer("ok")), files)
+	w := setup(t, modeltest.Replies(answer("ok")), files)
 	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services/a"), "--require-agents-md")
-	w.succeeds("ok", r, o)
-	request := w.asked(1)[0]
-	checkLayers(t, request, rootMark, midMark, deepMark)
+	w.wantAnswer("ok", r, o)
+	request := w.wantRequests(1)[0]
+	checkMarks(t, request, rootMark, midMark, deepMark)
 	if request.Count(long.String()) != 1 {
 		t.Error("the long file is not whole")
 	}
 
 	files["AGENTS.md"] += strings.Repeat("a rule that fills a line\n", 100<<10/25)
-	w = make(t, modeltest.Replies(answer("ok")), files)
+	w = setup(t, modeltest.Replies(answer("ok")), files)
 	r, o = w.run("hello", "--workdir", filepath.Join(w.repo, "services"))
-	w.succeeds("ok", r, o)
+	w.wantAnswer("ok", r, o)
 	if len(r.Warnings) == 0 {
 		t.Errorf("no warning that the instructions were cut: %v", o)
 	}
-	request = w.asked(1)[0]
+	request = w.wantRequests(1)[0]
 	if n := request.Count(rootMark); n > 1 {
 		t.Errorf("the root's instructions came %d times", n)
 	}
@@ -191,8 +191,8 @@ func proveLongInstructions(t *testing.T, make maker) {
 		t.Errorf("the closest instructions came %d times", n)
 	}
 
-	w = make(t, modeltest.Replies(), files)
-	if o := w.bus("hello", "run", "--agent", w.agent, "--require-agents-md", "--prompt", "-"); o.code == 0 || len(w.model.ModelRequests()) != 0 {
+	w = setup(t, modeltest.Replies(), files)
+	if o := w.exec("hello", "run", "--agent", w.agent, "--require-agents-md", "--prompt", "-"); o.code == 0 || len(w.model.ModelRequests()) != 0 {
 		t.Errorf("--require-agents-md let a cut AGENTS.md pass: %v", o)
 	}
 }
@@ -249,18 +249,18 @@ type failure struct {
 
 type seconds float64
 
-// proveFailures proves how each failure ends: its kind, what is said of it, how
+// testFailures proves how each failure ends: its kind, what is said of it, how
 // often the model is asked and how long it takes.
-func proveFailures(t *testing.T, make maker, failures map[string]failure) {
+func testFailures(t *testing.T, setup setupFunc, failures map[string]failure) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := make(t, modeltest.Always(f.reply), nil)
+			w := setup(t, modeltest.Always(f.reply), nil)
 			r, o := w.run("hello", f.args...)
 			for len(w.model.ModelRequests()) == 0 && strings.HasSuffix(r.Kind, "timeout") && f.took < 500 {
 				// The machine was too busy for the agent to come to the model.
 				f = f.slower(t)
-				w = make(t, modeltest.Always(f.reply), nil)
+				w = setup(t, modeltest.Always(f.reply), nil)
 				r, o = w.run("hello", f.args...)
 			}
 			if o.code != 1 || r.Kind != f.kind || !strings.Contains(r.Error, f.says) {
@@ -298,68 +298,51 @@ func (f failure) slower(t *testing.T) failure {
 	return f
 }
 
-// talk returns what user and model said in a request, without what the CLI put
-// beside the prompts.
-func talk(r *modeltest.Request) []string {
-	var said []string
-	for _, m := range r.Messages() {
-		if m.Role != "assistant" && m.Role != "user" {
-			continue
-		}
-		for _, text := range m.Texts {
-			if !strings.HasPrefix(text, "<") {
-				said = append(said, m.Role+": "+text)
-			}
-		}
-	}
-	return said
-}
-
-// proveResume proves that a session is resumed by its ID and as the latest.
-func proveResume(t *testing.T, make maker) {
+// testResume proves that a session is resumed by its ID and as the latest.
+func testResume(t *testing.T, setup setupFunc) {
 	turn := func(text string) modeltest.Reply {
 		return modeltest.Reply{modeltest.Text{text}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
 	}
-	w := make(t, modeltest.Replies(turn("noted"), turn("unrelated"), turn("it was 42"), turn("still 42")), layered())
+	w := setup(t, modeltest.Replies(turn("noted"), turn("unrelated"), turn("it was 42"), turn("still 42")), layered())
 	first, o := w.run("remember 42")
-	w.succeeds("noted", first, o)
+	w.wantAnswer("noted", first, o)
 	if first.SessionID == "" {
 		t.Fatalf("no session ID: %v", o)
 	}
 	other, o := w.run("something else")
-	w.succeeds("unrelated", other, o)
+	w.wantAnswer("unrelated", other, o)
 
 	resumed, o := w.run("what was it?", "--resume", first.SessionID)
-	w.succeeds("it was 42", resumed, o)
+	w.wantAnswer("it was 42", resumed, o)
 	if resumed.SessionID != first.SessionID {
 		t.Errorf("resumed %s, asked for %s", resumed.SessionID, first.SessionID)
 	}
 	continued, o := w.run("and now?", "--continue")
-	w.succeeds("still 42", continued, o)
+	w.wantAnswer("still 42", continued, o)
 	if continued.SessionID != first.SessionID {
 		t.Errorf("continued %s, the latest is %s", continued.SessionID, first.SessionID)
 	}
 
-	request := w.asked(4)[3]
+	request := w.wantRequests(4)[3]
 	want := []string{
 		"user: remember 42", "assistant: noted",
 		"user: what was it?", "assistant: it was 42",
 		"user: and now?",
 	}
-	if diff := cmp.Diff(want, talk(request)); diff != "" {
+	if diff := cmp.Diff(want, conversation(request)); diff != "" {
 		t.Errorf("conversation (-want +got):\n%s", diff)
 	}
-	checkLayers(t, request, rootMark)
+	checkMarks(t, request, rootMark)
 }
 
-// proveUsage proves that each run of a session reports what it used itself.
-func proveUsage(t *testing.T, make maker) {
+// testUsage proves that each run of a session reports what it used itself.
+func testUsage(t *testing.T, setup setupFunc) {
 	turn := modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
-	w := make(t, modeltest.Replies(turn, turn), nil)
+	w := setup(t, modeltest.Replies(turn, turn), nil)
 	first, o := w.run("hello")
-	w.succeeds("ok", first, o)
+	w.wantAnswer("ok", first, o)
 	resumed, o := w.run("hello", "--resume", first.SessionID)
-	w.succeeds("ok", resumed, o)
+	w.wantAnswer("ok", resumed, o)
 	want := agent.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}
 	for i, r := range []report{first, resumed} {
 		if r.Usage == nil {
@@ -372,12 +355,12 @@ func proveUsage(t *testing.T, make maker) {
 	}
 }
 
-// proveUnknownSessions proves that a session that is not there is refused, with code
+// testUnknownSessions proves that a session that is not there is refused, with code
 // where its ID has the form of one, and else before the CLI starts.
-func proveUnknownSessions(t *testing.T, make maker, code int) {
-	w := make(t, modeltest.Replies(), nil)
+func testUnknownSessions(t *testing.T, setup setupFunc, code int) {
+	w := setup(t, modeltest.Replies(), nil)
 	for id, code := range map[string]int{"01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0": code, "no-such-session": 2, "../../x": 2, "latest": 2, "a.jsonl": 2} {
-		o := w.bus("hello", "run", "--agent", w.agent, "--resume", id, "--prompt", "-")
+		o := w.exec("hello", "run", "--agent", w.agent, "--resume", id, "--prompt", "-")
 		if o.code != code || !strings.Contains(o.stderr, id) {
 			t.Errorf("resume %s: %v", id, o)
 		}
@@ -387,34 +370,26 @@ func proveUnknownSessions(t *testing.T, make maker, code int) {
 	}
 }
 
-// proveRecovery proves that an answer that is cut once is asked for again and
+// testRecovery proves that an answer that is cut once is asked for again and
 // counts once.
-func proveRecovery(t *testing.T, make maker) {
-	w := make(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"half"}, modeltest.Cut{}}, answer("the whole answer")), nil)
+func testRecovery(t *testing.T, setup setupFunc) {
+	w := setup(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"half"}, modeltest.Cut{}}, answer("the whole answer")), nil)
 	r, o := w.run("hello")
-	w.succeeds("the whole answer", r, o)
-	w.asked(2)
+	w.wantAnswer("the whole answer", r, o)
+	w.wantRequests(2)
 }
 
-// proveInterrupt proves that Ctrl-C ends the agent and the command it runs.
+// testInterrupt proves that Ctrl-C ends the agent and the command it runs.
 // reply makes it run one that does not end.
-func proveInterrupt(t *testing.T, make maker, call modeltest.ToolCall) {
-	w := make(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
+func testInterrupt(t *testing.T, setup setupFunc, call modeltest.ToolCall) {
+	w := setup(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 	defer cancel()
 	before := w.snapshot()
-	cmd, stdout, stderr := w.start(ctx, "hello", "run", "--agent", w.agent, "--model", w.chosen, "--access", "full", "--format", "json", "--prompt", "-")
-	running := filepath.Join(w.repo, "running")
-	for {
-		if _, err := os.Stat(running); err == nil {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("the command does not run\n%s\n%s", stdout, stderr)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	cmd, stdout, stderr := w.start(ctx, "hello", append([]string{
+		"run", "--agent", w.agent, "--model", w.modelID, "--access", "full", "--format", "json", "--prompt", "-",
+	}, w.codexArgs()...)...)
+	w.awaitFile(ctx, "running")
 	begun := time.Now()
 	interrupt(t, cmd)
 	err := cmd.Wait()
@@ -428,11 +403,11 @@ func proveInterrupt(t *testing.T, make maker, call modeltest.ToolCall) {
 	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("it took %v to end", took)
 	}
-	w.checkTraces(before)
+	w.checkNothingLeft(before)
 }
 
 // An attempt is what a model tries, and under which access it must succeed.
-type attempt struct {
+type accessCase struct {
 	calls []modeltest.ToolCall // one after the other; REPO in them is the repository
 	makes string               // path from the repository
 	args  []string
@@ -440,11 +415,11 @@ type attempt struct {
 	under []string // those under which it must succeed
 }
 
-func try(calls ...modeltest.ToolCall) []modeltest.ToolCall { return calls }
+func callsOf(calls ...modeltest.ToolCall) []modeltest.ToolCall { return calls }
 
-// proveAccess proves that each attempt works under the access it is for and
+// testAccess proves that each attempt works under the access it is for and
 // under no other, and that a denial does not end the run.
-func proveAccess(t *testing.T, make maker, attempts map[string]attempt) {
+func testAccess(t *testing.T, setup setupFunc, attempts map[string]accessCase) {
 	for name, a := range attempts {
 		words := a.words
 		if words == nil {
@@ -453,8 +428,8 @@ func proveAccess(t *testing.T, make maker, attempts map[string]attempt) {
 		for _, access := range words {
 			t.Run(name+" "+access, func(t *testing.T) {
 				t.Parallel()
-				var w *world
-				w = make(t, func(r *modeltest.Request) modeltest.Reply {
+				var w *fixture
+				w = setup(t, func(r *modeltest.Request) modeltest.Reply {
 					next := len(r.ToolResults())
 					if next >= len(a.calls) {
 						return answer("done")
@@ -464,8 +439,8 @@ func proveAccess(t *testing.T, make maker, attempts map[string]attempt) {
 					return modeltest.Reply{call}
 				}, map[string]string{".gitignore": "made-*\n", "sub/keep": ""})
 				r, o := w.run("make files", append([]string{"--access", access}, a.args...)...)
-				w.succeeds("done", r, o)
-				requests := w.asked(len(a.calls) + 1)
+				w.wantAnswer("done", r, o)
+				requests := w.wantRequests(len(a.calls) + 1)
 				_, err := os.Stat(filepath.Join(w.repo, a.makes))
 				if want := slices.Contains(a.under, access); (err == nil) != want {
 					t.Errorf("%s was made: %v, want %v; the model was told %q", a.makes, err == nil, want, requests[len(requests)-1].ToolResults())

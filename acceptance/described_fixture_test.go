@@ -14,7 +14,7 @@ import (
 )
 
 // offlineModule keeps a program of Node.js from every host that has a name:
-// Qwen Code reports to its maker, which --bare leaves no way to switch off.
+// Qwen Code reports to its setupFunc, which --bare leaves no way to switch off.
 const offlineModule = `const dns = require("node:dns");
 dns.lookup = (host, ...rest) => {
 	const error = Object.assign(new Error("offline: " + host), {code: "ENOTFOUND"});
@@ -24,10 +24,10 @@ dns.lookup = (host, ...rest) => {
 
 // newDescribed makes a world in which run runs Qwen Code, by key. bus-agent has
 // no code for it: all it knows of it is what docs/adding-a-runtime.md shows.
-func newDescribed(t *testing.T, script modeltest.Script, files map[string]string) *world {
+func newDescribed(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
-	w := newWorld(t, script, files)
-	w.agent, w.chosen = "qwen", "qwen3-coder-plus"
+	w := newCodex(t, script, files)
+	w.agent, w.modelID = "qwen", "qwen3-coder-plus"
 	offline := filepath.Join(filepath.Dir(w.home), "offline.cjs")
 	w.env = []string{
 		"OPENAI_BASE_URL=" + w.model.OpenAIURL(),
@@ -35,19 +35,19 @@ func newDescribed(t *testing.T, script modeltest.Script, files map[string]string
 		"NODE_OPTIONS=--require=" + offline,
 	}
 	writeFiles(t, filepath.Dir(offline), map[string]string{filepath.Base(offline): offlineModule})
-	w.keeps = []string{".qwen"} // holds installation_id
-	w.ending, w.closing = "\n\n", "\n"
+	w.keptInHome = []string{".qwen"} // holds installation_id
+	w.promptSuffix, w.answerSuffix = "\n\n", "\n"
 	definition, err := os.ReadFile("testdata/qwen.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.do(string(definition), "set", "runtime-definition", "qwen", "-")
+	w.mustExec(string(definition), "set", "runtime-definition", "qwen", "-")
 	return w
 }
 
 // do runs a command of bus-agent that must succeed and returns its standard
 // output.
-func (w *world) do(stdin string, args ...string) string {
+func (w *fixture) mustExec(stdin string, args ...string) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), w.limit)
 	defer cancel()
@@ -59,7 +59,7 @@ func (w *world) do(stdin string, args ...string) string {
 }
 
 // alone runs Qwen Code itself in the repository, without bus-agent.
-func (w *world) alone(prompt string, args ...string) {
+func (w *fixture) execQwen(prompt string, args ...string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), w.limit)
 	defer cancel()

@@ -11,11 +11,11 @@ import (
 
 // newClaude makes a world in which run runs Claude Code, by key. Claude Code
 // keeps its state and sessions in the home.
-func newClaude(t *testing.T, script modeltest.Script, files map[string]string) *world {
+func newClaude(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
-	w := newWorld(t, script, files)
-	w.agent, w.chosen = "claude", "claude-opus-5-5"
-	w.keeps = []string{".claude", ".claude.json", ".claude.json.backup"}
+	w := newCodex(t, script, files)
+	w.agent, w.modelID = "claude", "claude-opus-5-5"
+	w.keptInHome = []string{".claude", ".claude.json", ".claude.json.backup"}
 	w.env = []string{
 		"ANTHROPIC_BASE_URL=" + w.model.AnthropicURL(),
 		"ANTHROPIC_API_KEY=sk-acceptance",

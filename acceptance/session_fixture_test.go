@@ -26,35 +26,35 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A talker is a CLI that holds sessions.
-type talker struct {
-	make maker
+// A sessionCLI is a CLI that holds sessions.
+type sessionCLI struct {
+	setup setupFunc
 	// command is a call of a tool that runs a command.
 	command func(command string) modeltest.ToolCall
 	// asking is one that Codex asks for, and Claude Code without full access.
-	asking func(command string) modeltest.ToolCall
+	needsApproval func(command string) modeltest.ToolCall
 	// sleepers is a command that runs on, beside one in a session of its own.
 	sleepers string
 	steers   bool
 }
 
-// eachTalker runs a test for each CLI.
-func eachTalker(t *testing.T, prove func(t *testing.T, cli talker)) {
-	for name, cli := range map[string]talker{
+// eachSessionCLI runs a test for each CLI.
+func eachSessionCLI(t *testing.T, test func(t *testing.T, cli sessionCLI)) {
+	for name, cli := range map[string]sessionCLI{
 		"codex": {
-			make: newWorld,
+			setup: newCodex,
 			command: func(c string) modeltest.ToolCall {
 				return execCommand(map[string]any{"cmd": c, "yield_time_ms": 60000})
 			},
-			asking:   escalated,
-			sleepers: sleepers,
-			steers:   true,
+			needsApproval: escalated,
+			sleepers:      sleepers,
+			steers:        true,
 		},
-		"claude": {make: newClaude, command: bash, asking: bash, sleepers: sleepersP},
+		"claude": {setup: newClaude, command: bash, needsApproval: bash, sleepers: sleepersP},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			prove(t, cli)
+			test(t, cli)
 		})
 	}
 }
@@ -72,9 +72,9 @@ func escalated(command string) modeltest.ToolCall {
 	return execCommand(map[string]any{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "to try"})
 }
 
-// A dialogue is one session in a world.
-type dialogue struct {
-	*world
+// A testSession is one session in a world.
+type testSession struct {
+	*fixture
 	session *session.Session
 	before  snapshot
 
@@ -84,9 +84,9 @@ type dialogue struct {
 }
 
 // request is what a session of the world asks for; change may change it.
-func (w *world) request(change func(*agent.Request)) agent.Request {
-	r := agent.Request{Runtime: w.agent, Model: w.chosen, Workdir: w.repo, Timeout: w.limit}
-	if args := w.fake(); len(args) > 0 {
+func (w *fixture) request(change func(*agent.Request)) agent.Request {
+	r := agent.Request{Runtime: w.agent, Model: w.modelID, Workdir: w.repo, Timeout: w.limit}
+	if args := w.codexArgs(); len(args) > 0 {
 		r.Args = args[1:]
 	}
 	if change != nil {
@@ -96,18 +96,18 @@ func (w *world) request(change func(*agent.Request)) agent.Request {
 }
 
 // converse opens a session, which ends with the test at the latest.
-func (w *world) converse(o session.Options, change func(*agent.Request)) *dialogue {
+func (w *fixture) startSession(o session.Options, change func(*agent.Request)) *testSession {
 	w.t.Helper()
-	d, err := w.tryConverse(o, change)
+	d, err := w.tryStartSession(o, change)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return d
 }
 
-func (w *world) tryConverse(o session.Options, change func(*agent.Request)) (*dialogue, error) {
+func (w *fixture) tryStartSession(o session.Options, change func(*agent.Request)) (*testSession, error) {
 	w.t.Helper()
-	d := &dialogue{world: w, before: w.snapshot()}
+	d := &testSession{fixture: w, before: w.snapshot()}
 	r := runner.Runner{Environ: w.environ(), Warn: func(line string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -132,41 +132,41 @@ func (w *world) tryConverse(o session.Options, change func(*agent.Request)) (*di
 }
 
 // said returns the events so far.
-func (d *dialogue) said() []agent.Event {
+func (d *testSession) eventLog() []agent.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.events)
 }
 
 // warned returns the warnings so far, one a line.
-func (d *dialogue) warned() string {
+func (d *testSession) warningLog() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return strings.Join(d.warnings, "\n")
 }
 
 // wait waits for the end of a turn.
-func (d *dialogue) wait(turn *session.Turn) (agent.Result, error) {
+func (d *testSession) wait(turn *session.Turn) (agent.Result, error) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), d.limit)
 	defer cancel()
 	r, err := turn.Wait(ctx)
 	if ctx.Err() != nil {
-		d.t.Fatalf("the turn does not end; the events so far: %+v", d.said())
+		d.t.Fatalf("the turn does not end; the events so far: %+v", d.eventLog())
 	}
 	return r, err
 }
 
 // tell says text and waits for the end of its turn.
-func (d *dialogue) tell(text string) (agent.Result, error) {
+func (d *testSession) send(text string) (agent.Result, error) {
 	d.t.Helper()
 	return d.wait(d.session.Send(session.Message{Text: text}))
 }
 
 // hears says text and fails the test unless want is the answer.
-func (d *dialogue) hears(text, want string) agent.Result {
+func (d *testSession) sendWant(text, want string) agent.Result {
 	d.t.Helper()
-	r, err := d.tell(text)
+	r, err := d.send(text)
 	if err != nil || r.Text != want {
 		d.t.Fatalf("the answer to %q is %q, %v; want %q", clip(text), r.Text, err, want)
 	}
@@ -174,7 +174,7 @@ func (d *dialogue) hears(text, want string) agent.Result {
 }
 
 // stop ends the session and checks what it leaves behind.
-func (d *dialogue) stop() {
+func (d *testSession) stop() {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), d.limit)
 	defer cancel()
@@ -182,11 +182,11 @@ func (d *dialogue) stop() {
 	if d.session.State() != session.StateStopped {
 		d.t.Errorf("state %s after the end", d.session.State())
 	}
-	d.checkTraces(d.before)
+	d.checkNothingLeft(d.before)
 }
 
 // processes returns the processes of the world by ID, with their command lines.
-func (w *world) processes() map[int]string {
+func (w *fixture) processes() map[int]string {
 	w.t.Helper()
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -209,7 +209,7 @@ func (w *world) processes() map[int]string {
 
 // process returns the ID of the agent's process, the only child of this one in
 // the world.
-func (w *world) process() int {
+func (w *fixture) process() int {
 	w.t.Helper()
 	if runtime.GOOS != "linux" {
 		w.t.Skip("only Linux shows whose process it is")
@@ -229,7 +229,7 @@ func (w *world) process() int {
 }
 
 // kill ends the agent with a signal and waits until nothing is left of it.
-func (d *dialogue) kill(signal syscall.Signal) {
+func (d *testSession) kill(signal syscall.Signal) {
 	d.t.Helper()
 	if err := syscall.Kill(d.process(), signal); err != nil {
 		d.t.Fatal(err)
@@ -239,24 +239,24 @@ func (d *dialogue) kill(signal syscall.Signal) {
 	case <-time.After(d.limit):
 		d.t.Fatal("the session does not end with its agent")
 	}
-	d.keepUnfinished()
+	d.allowPartialState()
 }
 
-// keepUnfinished takes what Claude Code was about to write for its own: it leaves
+// allowPartialState takes what Claude Code was about to write for its own: it leaves
 // that behind when it is killed, or gives up early.
-func (w *world) keepUnfinished() {
+func (w *fixture) allowPartialState() {
 	w.t.Helper()
 	names, err := filepath.Glob(filepath.Join(w.home, ".claude.json.*"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, name := range names {
-		w.keeps = append(w.keeps, filepath.Base(name))
+		w.keptInHome = append(w.keptInHome, filepath.Base(name))
 	}
 }
 
 // awaitNone waits until no process of the world has part in its command line.
-func (w *world) awaitNone(part string) {
+func (w *fixture) awaitNone(part string) {
 	w.t.Helper()
 	limit := time.Now().Add(20 * time.Second)
 	for {
@@ -278,7 +278,7 @@ func (w *world) awaitNone(part string) {
 
 // spoken returns what user and model said in a request, without what the CLI put
 // beside the messages.
-func spoken(r *modeltest.Request) []string {
+func conversation(r *modeltest.Request) []string {
 	var said []string
 	for _, m := range r.Messages() {
 		for _, text := range m.Texts {
@@ -290,15 +290,15 @@ func spoken(r *modeltest.Request) []string {
 	return said
 }
 
-func checkSpoken(t *testing.T, r *modeltest.Request, want ...string) {
+func checkConversation(t *testing.T, r *modeltest.Request, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, spoken(r)); diff != "" {
+	if diff := cmp.Diff(want, conversation(r)); diff != "" {
 		t.Errorf("conversation (-want +got):\n%s", diff)
 	}
 }
 
-// isKind fails the test unless err is an error of a kind.
-func isKind(t *testing.T, err, kind error) {
+// wantErrorIs fails the test unless err is an error of a kind.
+func wantErrorIs(t *testing.T, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {
 		t.Errorf("error %v, want %v", err, kind)

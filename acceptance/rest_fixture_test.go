@@ -48,15 +48,15 @@ func removeREST() {
 }
 
 // newREST makes a world in which run runs the runtime openai, by key.
-func newREST(t *testing.T, script modeltest.Script, files map[string]string) *world {
+func newREST(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	programs, err := buildREST()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, script, files)
+	w := newCodex(t, script, files)
 	w.program = filepath.Join(programs, "bus-agent")
-	w.agent, w.chosen = "openai", "qwen3:0.6b"
+	w.agent, w.modelID = "openai", "qwen3:0.6b"
 	w.env = []string{
 		"PATH=" + strings.Join([]string{filepath.Join(programs, "bin"), "/usr/bin", "/bin"}, string(os.PathListSeparator)),
 		"OPENAI_BASE_URL=" + w.model.OpenAIURL(),

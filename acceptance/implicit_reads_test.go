@@ -4,7 +4,6 @@ package acceptance
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,16 +127,16 @@ var claudeTraps = map[string]trap{
 
 // What a CLI reads by itself neither brings a secret of the environment to the model
 // or into the workdir, nor holds the run up.
-func TestWhatACLIReadsByItself(t *testing.T) {
+func TestFilesReadImplicitly(t *testing.T) {
 	t.Parallel()
 	for agent, tt := range map[string]struct {
-		make  maker
+		setup setupFunc
 		read  string // the tool that reads a file
 		key   string // its argument
 		traps map[string]trap
 	}{
 		"gemini": {newGemini, "read_file", "file_path", geminiTraps},
-		"codex":  {newWorld, "", "", codexTraps},
+		"codex":  {newCodex, "", "", codexTraps},
 		"claude": {newClaude, "Read", "file_path", claudeTraps},
 	} {
 		for _, traps := range []map[string]trap{tt.traps, gitTraps()} {
@@ -145,7 +144,7 @@ func TestWhatACLIReadsByItself(t *testing.T) {
 				t.Run(agent+"/"+name, func(t *testing.T) {
 					t.Parallel()
 					var file string
-					w := tt.make(t, func(r *modeltest.Request) modeltest.Reply {
+					w := tt.setup(t, func(r *modeltest.Request) modeltest.Reply {
 						if tt.read == "" || len(r.ToolResults()) > 0 {
 							return answer("done")
 						}
@@ -154,10 +153,10 @@ func TestWhatACLIReadsByItself(t *testing.T) {
 					file = filepath.Join(w.repo, "services", "a", "main.go")
 					w.env = append(w.env, "CANARY_TOKEN="+canary)
 					trap(t, w.repo)
-					args := append([]string{"run", "--format", "json", "--prompt", "-", "--agent", w.agent, "--model", w.chosen,
-						"--access", "read", "--timeout", "90s", "--workdir", filepath.Join(w.repo, "services")}, w.fake()...)
+					args := append([]string{"run", "--format", "json", "--prompt", "-", "--agent", w.agent, "--model", w.modelID,
+						"--access", "read", "--timeout", "90s", "--workdir", filepath.Join(w.repo, "services")}, w.codexArgs()...)
 					if !strings.Contains(name, "above") {
-						args[len(args)-len(w.fake())-1] = w.repo
+						args[len(args)-len(w.codexArgs())-1] = w.repo
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), runLimit)
 					defer cancel()
@@ -177,27 +176,9 @@ func TestWhatACLIReadsByItself(t *testing.T) {
 							t.Errorf("%s %s has the secret", r.Method, r.Path)
 						}
 					}
-					checkNoCanary(t, w.repo)
+					w.checkNotInFiles(w.repo, canary)
 				})
 			}
 		}
-	}
-}
-
-// checkNoCanary fails the test when a regular file below dir holds the canary.
-func checkNoCanary(t *testing.T, dir string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if strings.Contains(string(data), canary) {
-			t.Errorf("%s has the secret", path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
