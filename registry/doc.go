@@ -1,8 +1,7 @@
-// Package registry holds the descriptions of agent runtimes and the tables of
-// them.
+// Package registry describes agent runtimes and keeps tables of them.
 //
-// A [Runtime] is a struct of facts and behaviour. A package that brings one
-// exports it as a function Runtime() and registers it in init:
+// A [Runtime] is a struct of facts and functions. A package that defines one
+// exports a function Runtime that returns it, and registers it in init:
 //
 //	func init() { registry.Register(Runtime()) }
 //
@@ -11,5 +10,5 @@
 //	var r registry.Registry
 //	err := r.Register(codex.Runtime())
 //
-// works with no global at all.
+// uses no global variable.
 package registry

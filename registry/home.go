@@ -184,12 +184,12 @@ func (p *PrivateHome) linkLogins(inv Invocation, home *instructions.Home, setup 
 		setup.Warnings = append(setup.Warnings, fmt.Sprintf("%s is inside the repository; its logins and settings are left out; use --trust-workspace to use them", dir))
 		return nil
 	}
-	return Link(inv, home, dir, p.Logins...)
+	return LinkFiles(inv, home, dir, p.Logins...)
 }
 
-// Link links the files and folders of dir that exist into home under the same
-// names, but those that are [Invocation.Untrusted].
-func Link(inv Invocation, home *instructions.Home, dir string, names ...string) error {
+// LinkFiles links the files and folders of dir that exist into home under the same
+// names, except those that are [Invocation.Untrusted].
+func LinkFiles(inv Invocation, home *instructions.Home, dir string, names ...string) error {
 	for _, name := range names {
 		target := filepath.Join(dir, filepath.FromSlash(name))
 		if info, err := os.Stat(target); err != nil || !info.Mode().IsRegular() && !info.IsDir() || inv.Untrusted(target) {

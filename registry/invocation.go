@@ -9,12 +9,12 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// An Invocation is an agent.Request that is settled: everything that one start of
-// a CLI depends on. The runner makes one for each start and passes it by value;
-// nothing that it refers to may be changed.
+// An Invocation is a settled agent.Request: everything that one start of a CLI
+// depends on. The runner makes one for each start and passes it by value. What it
+// refers to must not be changed.
 //
-// Before [Use.Prepare] has run, Args and Env hold what the caller gave alone, Files
-// is empty, and Prompt lacks what goes before it.
+// Before [Use.Prepare] has run, Args and Env hold only what the caller gave, Files
+// is empty, and Prompt lacks what is put before it.
 type Invocation struct {
 	// Token is the runtime token, Variant its part after the colon.
 	Token   string
@@ -33,10 +33,10 @@ type Invocation struct {
 	// run, and before anything is written.
 	TempDir string
 
-	// Prompt is what the model is given: the rendered prompt, with the schema, the
-	// instructions that go before it and the line break that keeps it from being a
-	// command. In a session it is the first message as the caller gave it, and
-	// empty where there is none yet; the session delivers it.
+	// Prompt is what the model gets: the rendered prompt, with the schema, the
+	// instructions before it and the line break that keeps it from being a command.
+	// In a session it is the first message as the caller gave it, or empty; the
+	// session delivers it.
 	Prompt string
 
 	// Model is empty where the runtime chooses. ReasoningEffort and Verbosity are
@@ -51,14 +51,14 @@ type Invocation struct {
 	AddDirs       []string // absolute
 
 	// Resume is the ID of the session to continue. Continue asks for the latest one
-	// of Workdir; it is false where Prepare has found out which that is.
+	// of Workdir; it is false once Prepare has found its ID.
 	Resume   string
 	Continue bool
 
 	// MaxTurns limits the model turns; zero means no limit.
 	MaxTurns int
 
-	// Schema is what the final answer has to follow, nil where the prompt has it.
+	// Schema is the JSON Schema of the final answer; nil if the prompt has it.
 	Schema json.RawMessage
 
 	// Args are arguments that go to the CLI as they are: those of the setup and then
@@ -66,7 +66,7 @@ type Invocation struct {
 	Args []string
 
 	// Environ is the agent's environment before the runtime's own variables; Env is
-	// the part of it that the caller asked for.
+	// the part of it that the caller set.
 	Environ []string
 	Env     []string
 
@@ -103,7 +103,8 @@ func (inv *Invocation) CallerHome(name string) (string, error) {
 	return abs, nil
 }
 
-// With returns inv with what s arranged, but for the prompt.
+// With returns inv with the arguments, files and session of s. It does not change
+// the prompt.
 func (inv Invocation) With(s Setup) Invocation {
 	args := inv.Args
 	if s.CallerArgs != nil {

@@ -16,7 +16,7 @@ var (
 	// ErrDuplicate is matched by the error of registering an ID twice.
 	ErrDuplicate = errors.New("runtime already registered")
 	// ErrInvalid is matched by the error of registering a runtime that lacks
-	// what it needs.
+	// a required field or has an invalid one.
 	ErrInvalid = errors.New("invalid runtime")
 )
 
@@ -41,15 +41,15 @@ var std Registry
 func Default() *Registry { return &std }
 
 // Register adds rt to the default registry. Runtime packages call it in init.
-// It panics with the error of [Registry.Register], since a program built with
-// a broken or doubled runtime is a mistake of its author.
+// It panics with the error of [Registry.Register], since an invalid or
+// repeated runtime is a bug in the program.
 func Register(rt Runtime) {
 	if err := std.register(rt, callSite()); err != nil {
 		panic(err)
 	}
 }
 
-// Register adds rt. The error matches [ErrInvalid] and says what rt lacks, or
+// Register adds rt. The error matches [ErrInvalid] and says what is wrong with rt, or
 // matches [ErrDuplicate] and names both places that registered the ID.
 func (r *Registry) Register(rt Runtime) error { return r.register(rt, callSite()) }
 
@@ -77,7 +77,7 @@ func (r *Registry) Clone() *Registry {
 	return &Registry{entries: slices.Clone(r.entries), refused: maps.Clone(r.refused)}
 }
 
-// Refuse notes why the runtime with the given ID could not be registered.
+// Refuse records why the runtime with the given ID could not be registered.
 // The error of [Registry.ParseToken] gives the reason, unless one with that ID is
 // registered after all.
 func (r *Registry) Refuse(id string, reason error) {
@@ -151,8 +151,8 @@ func (r *Registry) Tokens() []string {
 }
 
 // ParseToken returns the runtime and the variant that token names: "codex" or
-// "codex:local". An unknown one is an agent.ErrUsage error that lists those
-// there are, or says why it was refused.
+// "codex:local". For an unknown one the error is of kind agent.ErrUsage and
+// lists the known ones, or gives the reason of [Registry.Refuse].
 func (r *Registry) ParseToken(token string) (rt Runtime, variant string, err error) {
 	id, variant, colon := strings.Cut(token, ":")
 	rt, ok := r.Lookup(id)
@@ -186,8 +186,7 @@ func (r *Registry) ForeignEnv(rt Runtime) []string {
 	return slices.Compact(foreign)
 }
 
-// Recognize returns the runtime that says line, a line of agent output, can
-// only be its own.
+// Recognize returns the runtime whose agent must have written line.
 func (r *Registry) Recognize(line []byte) (Runtime, bool) {
 	for _, rt := range r.All() {
 		if rt.Recognize != nil && rt.Recognize(line) {

@@ -22,7 +22,7 @@ type Runtime struct {
 	Name string
 
 	// Variants are further ways to run it, selected as "ID:variant". A variant
-	// is available when the runtime is, and never listed on its own.
+	// is available when the runtime is, and is not listed separately.
 	Variants []string
 
 	// Executables are tried in order; they are names, not paths.
@@ -36,29 +36,28 @@ type Runtime struct {
 	// where it is not known.
 	Provider string
 
-	// TokenEnv names the variables a credential for it can come from.
+	// TokenEnv names the variables that can hold a credential for it.
 	TokenEnv []string
 
-	// ProviderEnv names further variables that belong to an account with its
-	// provider. In runs that are recorded another runtime gets neither these nor those
-	// of TokenEnv, where it says itself which are its own.
+	// ProviderEnv names further variables of an account with its provider. A recorded
+	// run of a runtime that has TokenEnv or ProviderEnv does not get those of others.
 	ProviderEnv []string
 
-	// NestedEnv names the variables that its CLI sets for its tools and that keep
-	// an agent which such a tool starts from working. A run that is recorded goes
-	// without them.
+	// NestedEnv names the variables that its CLI sets for its tools and that would
+	// keep an agent started by such a tool from working. Recorded runs do not get
+	// them.
 	NestedEnv []string
 
-	// Home is where its CLI keeps its state and logins for a user. A CLI that is only
-	// asked for its version gets a temporary folder instead, by Home.Env; a session
-	// can be given the folder of another account.
+	// Home is where its CLI keeps its state and logins for a user. With Home.Env a
+	// session can use the folder of another account, and the CLI gets a temporary one
+	// when it is run for its version.
 	Home Home
 
-	// TestedVersion is the version of its CLI that it was tested with, as
-	// --version prints it.
+	// TestedVersion is the version of the CLI that was tested, as --version prints
+	// it.
 	TestedVersion string
 
-	// Run is how it runs once, with a prompt; without a Command it cannot.
+	// Run is how it runs once, with a prompt; without a Command it does not.
 	Run Use
 
 	// PromptLimit bounds the prompt; a longer one is a usage error before
@@ -72,7 +71,7 @@ type Runtime struct {
 	Formatter func() agent.Formatter
 
 	// Recognize reports whether line can only come from this runtime. It is
-	// asked for the first lines of an output of unknown origin.
+	// called with the first lines of an output of unknown origin.
 	Recognize func(line []byte) bool
 
 	// ReportsResult says that a successful run always ends with a
@@ -83,37 +82,34 @@ type Runtime struct {
 	// called only when the run failed and no event gave the reason.
 	ExitFailure func(code int) agent.Failure
 
-	// ReadingTools names the tools of its events that never change anything. After
-	// the call of another one a run is not repeated by another runtime.
+	// ReadingTools names the tools of its events that never change anything. A run
+	// that has called any other tool is not repeated with another runtime.
 	ReadingTools []string
 
-	// QuietStderr reports whether a line of standard error is one that the
-	// runtime writes because of how bus-agent runs it. It is left out of what
-	// people are shown.
+	// QuietStderr reports whether the CLI writes a line of standard error only because
+	// of how bus-agent runs it. Such lines are not shown to the user.
 	QuietStderr func(line []byte) bool
 
 	// Reads returns the files that its CLI reads by itself, as data: context files,
-	// skills, ignore files. Before anything is written the runner checks that none of
-	// them leads the CLI out of the repository or holds it up, see
+	// skills, ignore files. Before anything is written the runner checks that they
+	// are regular files inside the repository, see
 	// instructions.Chain.CheckReads. Reads is called before Prepare and writes nothing.
-	// Nil means that the CLI reads none but those of git.
+	// Nil means that the CLI reads only those of git.
 	Reads func(Invocation) []instructions.Read
 
 	// Instructions delivers AGENTS.md; nil means that the runtime cannot take
 	// instructions.
 	Instructions *Instructions
 
-	// Session holds long-lived sessions; nil means that the runtime cannot.
+	// Session holds sessions of many turns; nil means that it cannot.
 	Session *Session
 
-	// Terminal holds the interactive CLI in a terminal; nil means that it cannot
-	// be held so.
+	// Terminal runs the interactive CLI in a terminal; nil means that it cannot.
 	Terminal *Terminal
 
-	// Protected names the files and folders, wherever they are in a repository, in
-	// which its CLI keeps what it runs or holds: settings, hooks, private homes. In
-	// sessions of every runtime an agent with write access changes them only with
-	// an approval.
+	// Protected names the files and folders, at any place in a repository, with what
+	// its CLI runs: settings, hooks, private homes. In sessions of every runtime an
+	// agent with write access needs an approval to change them.
 	Protected []string
 
 	// SessionUUIDs says that the IDs of its sessions are UUIDs. A request to resume
@@ -124,12 +120,12 @@ type Runtime struct {
 	// for CLIs that leave files there, or whose sandbox lets tools write there.
 	PrivateTemp bool
 
-	// EmptyDirs names empty directories the CLI is known to leave in its workdir.
+	// EmptyDirs names empty directories that the CLI leaves in its workdir.
 	// Those that were absent before the run and are empty after it are removed.
 	EmptyDirs []string
 }
 
-// Options says which parts of a request a Use honours.
+// Options says which fields of a request a Use honours.
 type Options struct {
 	Model     bool
 	Efforts   []agent.ReasoningEffort
@@ -142,10 +138,9 @@ type Options struct {
 	Continue      bool
 	MaxTurns      bool
 
-	// Schema reports whether Invocation.Schema can be passed on; it is asked before
-	// Prepare. Where it cannot, or Schema is nil, the runner puts the schema into the
-	// prompt and Command sees none. SchemaRules helps a CLI that does not take every
-	// schema.
+	// Schema reports whether Invocation.Schema can be passed on; it is called before
+	// Prepare. If not, or if Schema is nil, the runner puts the schema into the
+	// prompt and Invocation.Schema is nil. See SchemaRules.
 	Schema func(inv Invocation) bool
 }
 
@@ -155,14 +150,13 @@ type Limit struct {
 	Runes int
 }
 
-// Instructions says how a runtime gets the project's AGENTS.md, which its Uses
-// prepare.
+// Instructions describes how a runtime gets the project's AGENTS.md.
 type Instructions struct {
-	// MaxBytes is the most AGENTS.md text the runtime is given.
+	// MaxBytes is the most text of AGENTS.md files that the runtime gets.
 	MaxBytes int
 
-	// Owned lists the places where Prepare may leave something of ours between
-	// runs. `bus-agent instructions show` and `clean` work from it.
+	// Owned lists what Prepare may leave in the workdir between runs, for `bus-agent
+	// instructions show` and `clean`.
 	Owned []instructions.Owned
 }
 
@@ -177,7 +171,7 @@ func (r Runtime) NewFormatter() agent.Formatter {
 	return formatters.Text()
 }
 
-// Check returns what keeps r from being registered, nil where nothing does.
+// Check returns why r cannot be registered; nil if it can.
 func (r Runtime) Check() error {
 	switch {
 	case !ValidID(r.ID):

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// SchemaRules says which JSON Schemas a CLI and the model behind it take. Models
-// take less than the standard has, and refuse the request otherwise. What all of
-// them need is always asked for: the schema is an object with "type": "object",
-// has no $ref but "#" and "#/…", property names are up to 64 ASCII letters, digits
-// and "_.-", and format is one that is known widely.
+// SchemaRules says which JSON Schemas a CLI and its model accept. Models accept a
+// part of the standard and refuse the request otherwise. These rules always hold:
+// the schema is an object with "type": "object", each $ref is "#" or begins with
+// "#/", property names are up to 64 ASCII letters, digits and "_.-", and format is
+// a common one.
 type SchemaRules struct {
 	// Keywords are those that a schema may have. $schema is always allowed, and left out
 	// of what [BareSchema] returns.
@@ -20,11 +20,11 @@ type SchemaRules struct {
 	// NotAtTop are those of them that the schema at the top may not have.
 	NotAtTop []string
 
-	// Closed asks each object to list all its properties as required and to allow
-	// no others.
+	// Closed says that each object must list all its properties as required and
+	// allow no others.
 	Closed bool
 
-	// MaxBytes bounds its length, MaxDepth how deep its schemas are in each other.
+	// MaxBytes bounds the length of a schema, MaxDepth its nesting.
 	// Zero means no bound.
 	MaxBytes int
 	MaxDepth int
@@ -33,7 +33,7 @@ type SchemaRules struct {
 // formats are the values of format that models know.
 var formats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
-// Takes reports whether schema keeps the rules.
+// Takes reports whether schema follows the rules.
 func (r *SchemaRules) Takes(schema json.RawMessage) bool {
 	if r.MaxBytes > 0 && len(schema) > r.MaxBytes {
 		return false
@@ -139,8 +139,8 @@ func asText(raw json.RawMessage) (text string, ok bool) {
 
 // BareSchema returns schema without $schema and white space, its members in their
 // order: models write the members of an object in the order of its schema. Schemas
-// that keep [SchemaRules] mean the same in all drafts, and CLIs refuse the name of
-// one they do not know. Nil when it is not a JSON object.
+// that follow [SchemaRules] mean the same in all drafts, and CLIs refuse the name of
+// a draft that they do not know. Nil when it is not a JSON object.
 func BareSchema(schema json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(schema))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

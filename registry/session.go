@@ -2,7 +2,7 @@ package registry
 
 import "github.com/busdk/bus-agent/session/engine"
 
-// A Session is how a runtime holds a conversation over many turns.
+// A Session describes how a runtime holds a conversation over many turns.
 type Session struct {
 	// Use builds the command of an agent that speaks the engine's protocol on its
 	// standard streams. Stdin is not used. Setup.Prefix goes before the first
@@ -18,8 +18,8 @@ type Session struct {
 	// Delivery is how messages get to the agent. Empty means DeliverStdin.
 	Delivery engine.Delivery
 
-	// SessionEnv names the variable by which tools of the agent know the session;
-	// empty where there is none.
+	// SessionEnv names the variable with the ID of the session that the CLI sets for
+	// its tools; empty if it sets none.
 	SessionEnv string
 }
 

@@ -2,22 +2,21 @@ package registry
 
 import "github.com/busdk/bus-agent/session/engine"
 
-// A Terminal is how a runtime's interactive CLI is held in a terminal. What the
-// CLI shows and which keys it takes are facts in it; package session/tmux acts on
-// them.
+// A Terminal describes how a runtime's interactive CLI runs in a terminal: what it
+// shows and which keys it takes. Package session/tmux uses it.
 type Terminal struct {
 	engine.Terminal
 
-	// Use builds the command of the interactive CLI. Stdin is not used, and Files
-	// cannot be: a terminal hands nothing on. Setup.Prefix goes before the first
-	// message. Setup.SessionID says what session begins.
+	// Use builds the command of the interactive CLI. Stdin is not used; Files must be
+	// empty, since a terminal passes no descriptors. Setup.Prefix goes before the first
+	// message. Setup.SessionID returns the ID of a new session.
 	Use
 
 	// Resume says how Command names the session that the CLI resumes.
 	Resume ResumeStyle
 }
 
-// Readiness returns how the CLI is known to be ready, "prompt" or "warm-up".
+// Readiness returns how it is known that the CLI is ready: "prompt" or "warm-up".
 func (t *Terminal) Readiness() string {
 	if t.Prompt != "" {
 		return "prompt"

@@ -67,7 +67,7 @@ func linkShared(inv registry.Invocation, home *instructions.Home, contextNames [
 			return err
 		}
 	}
-	return registry.Link(inv, home, user, names...)
+	return registry.LinkFiles(inv, home, user, names...)
 }
 
 // prepareOwnHome runs with a home the caller chose. It is used as it is, so

@@ -36,7 +36,7 @@ type Definition struct {
 	// InstallURL says where to get it; http:// or https://.
 	InstallURL string `json:"install_url"`
 
-	// TokenEnv names the variables a credential for it can come from.
+	// TokenEnv names the variables that can hold a credential for it.
 	TokenEnv []string `json:"token_env,omitempty"`
 
 	// Args are the arguments in order. The elements of each may hold
