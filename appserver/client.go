@@ -113,7 +113,7 @@ func (c *Client) Err() error {
 	return c.err
 }
 
-// Close tells the server that nothing more will come.
+// Close closes the server's input.
 func (c *Client) Close() error { return c.conn.Close() }
 
 // Call sends any request and returns its result, which must be whole.

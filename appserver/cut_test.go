@@ -55,7 +55,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 		"long success":           {[]sessiontest.Step{say(text1), long(ended+`"status":"completed","items":["`, `"]}}}`)}, "one", false, ""},
 		"long failure":           {[]sessiontest.Step{long(ended+`"status":"failed","error":{"message":"no"},"items":["`, `"]}}}`)}, "", false, "test: no"},
 		"long interruption":      {[]sessiontest.Step{long(ended+`"status":"interrupted","items":["`, `"]}}}`)}, "", false, "test: the turn was interrupted"},
-		"long, nobody knows how": {[]sessiontest.Step{say(text1), long(ended+`"items":["`, `"],"status":"completed"}}}`)}, "one", false, unknown + ": the line that tells has 2"},
+		"long, nobody knows how": {[]sessiontest.Step{say(text1), long(ended+`"items":["`, `"],"status":"completed"}}}`)}, "one", false, unknown + ": the line with it has 2"},
 		"cut success":            {[]sessiontest.Step{say(text1), say(ended + `"status":"completed","it`)}, "one", false, ""},
 		"cut, nobody knows how":  {[]sessiontest.Step{say(text1), say(ended + `"items":[{"ty`)}, "one", false, unknown},
 		"a long answer":          {[]sessiontest.Step{long(`{"method":"item/completed","params":{"threadId":"t","turnId":"1","item":{"type":"agentMessage","id":"a","text":"`, `"}}}`), say(ended1)}, "xx", true, ""},

@@ -13,7 +13,7 @@ import (
 type decoder struct {
 	streamed map[string]bool               // items whose text came in pieces
 	proposed map[string][]agent.FileChange // by item, while they are not made
-	modern   bool                          // the server tells of items
+	modern   bool                          // the server reports items
 	before   agent.Usage                   // of the thread, before its first turn here
 	counted  bool                          // a turn here has consumed something
 
@@ -24,8 +24,8 @@ type decoder struct {
 // maxHeld is how much is remembered of the items of a turn, in bytes.
 const maxHeld = 16 << 20
 
-// hold makes room for n bytes more. Where a server says too much, some text is told
-// twice, and questions say that it does not name the files.
+// hold makes room for n bytes more. Where a server sends too much, some text is
+// reported twice, and approval requests do not name the files.
 func (d *decoder) hold(n int) {
 	if d.held += n + 64; d.held > maxHeld {
 		d.reset()
@@ -231,7 +231,7 @@ func (d *decoder) delta(kind agent.Kind, id, text string) []agent.Event {
 	return []agent.Event{{Kind: kind, MessageID: id, Delta: true, Text: text}}
 }
 
-// completed is the end of a turn. An older server tells no status; one that cannot
+// completed is the end of a turn. An older server sends no status; one that cannot
 // be read is a failure.
 func completed(p *notice, unread bool) []agent.Event {
 	status, failure := "", (*problem)(nil)
@@ -370,7 +370,7 @@ func plan(p *notice) []agent.Event {
 	return []agent.Event{e}
 }
 
-// usage is what the turns here have consumed up to now; the server tells that of
+// usage is what the turns here have consumed up to now; the server's count is that of
 // the thread, also when it resumes one.
 func (d *decoder) usage(p *notice, running string) []agent.Event {
 	if p.TokenUsage == nil {
@@ -389,7 +389,7 @@ func (d *decoder) usage(p *notice, running string) []agent.Event {
 	}}}
 }
 
-// events is a request to the model that failed; one that is tried again is no end.
+// events is a request to the model that failed; it does not end the turn.
 func (p *problem) events(willRetry bool) []agent.Event {
 	text := p.Message
 	if p.Details != "" {
@@ -402,7 +402,7 @@ func (p *problem) events(willRetry bool) []agent.Event {
 	return []agent.Event{{Kind: kind, Text: text, Failure: p.class()}}
 }
 
-// class reads the class of a failure from what the server says of it: a word, or
+// class reads the class of a failure from what the server calls it: a word, or
 // an object of one member that holds the status of HTTP.
 func (p *problem) class() agent.Failure {
 	var word string
@@ -432,7 +432,7 @@ func (p *problem) class() agent.Failure {
 	return ""
 }
 
-// approval is a question for permission. Everything that an accept would allow is
+// approval is the event of an approval request. Everything that an accept would allow is
 // in the tool's input.
 func (d *decoder) approval(q Request, workdir string) agent.Event {
 	var p struct {

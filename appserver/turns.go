@@ -12,7 +12,7 @@ import (
 // maxPast is how many turns that are over are remembered.
 const maxPast = 64
 
-// turns tells which turn of a thread is the one that was begun here. A server
+// turns knows which turn of a thread was begun here. A server
 // says so in its answer to turn/start and in the notifications turn/started and
 // turn/completed, any of which can come first, come twice or be missing. Its
 // methods may be called concurrently.
@@ -30,7 +30,7 @@ type beginning struct {
 	turn   string // empty while it is not known
 	known  func() // bounds the waiting for the answer
 	seen   bool   // a turn has begun, whatever its ID
-	gaveUp bool   // nobody waits for the turn
+	gaveUp bool   // the turn is not wanted any more
 }
 
 // begin takes note of a turn/start. What runs by then is not its turn.
@@ -57,8 +57,8 @@ func (t *turns) begun(b *beginning, err error) bool {
 	return !b.gaveUp
 }
 
-// answered takes the ID of the turn of b, and reports whether nobody wants that
-// turn any more.
+// answered takes the ID of the turn of b, and reports whether that
+// turn was given up.
 func (t *turns) answered(b *beginning, id string) (unwanted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

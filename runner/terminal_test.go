@@ -124,7 +124,7 @@ func TestTerminalSessionThatIsNotStarted(t *testing.T) {
 		}, agent.ErrAgent, "no terminal today"},
 		"descriptors":      {func(r *agent.Request) { r.Resume = "files" }, nil, agent.ErrUsage, "descriptors"},
 		"another runtime":  {func(r *agent.Request) { r.Runtime = "beta" }, nil, agent.ErrUsage, "be held in a terminal"},
-		"an unknown mode":  {func(r *agent.Request) { r.Runtime = "mode" }, nil, agent.ErrUsage, `"mode" is no mode`},
+		"an unknown mode":  {func(r *agent.Request) { r.Runtime = "mode" }, nil, agent.ErrUsage, `"mode" is not a mode`},
 		"nothing built in": {func(r *agent.Request) { r.Runtime = "nothing" }, nil, session.ErrNoTerminals, "session/tmux"},
 	} {
 		t.Run(name, func(t *testing.T) {

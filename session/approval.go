@@ -21,17 +21,16 @@ const (
 	Cancel           = engine.Cancel           // the turn ends
 )
 
-// ParseDecision returns the decision that word names. The spelling of the App
-// Server, acceptForSession, is understood as well.
-func ParseDecision(word string) (Decision, error) {
-	switch d := Decision(word); d {
+// ParseDecision returns the decision with a name. The spelling of the App Server,
+// acceptForSession, is accepted as well.
+func ParseDecision(name string) (Decision, error) {
+	switch d := Decision(name); d {
 	case Accept, AcceptForSession, Decline, Cancel:
 		return d, nil
-	}
-	if word == "acceptForSession" {
+	case "acceptForSession":
 		return AcceptForSession, nil
 	}
-	return "", agent.Usagef("%q is no decision; it is accept, accept_for_session, decline or cancel", word)
+	return "", agent.Usagef("%q is not a decision; use accept, accept_for_session, decline or cancel", name)
 }
 
 // Errors of a [Session].
@@ -42,8 +41,8 @@ var (
 	ErrUnsupported = engine.ErrUnsupported
 )
 
-// question is a question for permission that is open.
-type question struct {
+// approvalRequest is an approval request that is open.
+type approvalRequest struct {
 	approval Approval
 	number   int // in the order of asking
 	timer    *time.Timer
@@ -51,35 +50,35 @@ type question struct {
 	over     context.CancelFunc
 }
 
-// ask opens the question of e.
+// ask opens the approval request of e.
 func (s *Session) ask(e *agent.Event) {
 	lasting := e.Clone()
-	q := &question{approval: Approval{ID: e.ApprovalID, Tool: lasting.Tool, Reason: e.Text}}
-	q.ctx, q.over = context.WithCancel(context.Background())
+	r := &approvalRequest{approval: Approval{ID: e.ApprovalID, Tool: lasting.Tool, Reason: e.Text}}
+	r.ctx, r.over = context.WithCancel(context.Background())
 	s.mu.Lock()
 	if s.approvals[e.ApprovalID] != nil { // the agent repeats itself
 		s.mu.Unlock()
-		q.over()
+		r.over()
 		return
 	}
 	s.asked++
-	q.number = s.asked
-	s.approvals[e.ApprovalID] = q
-	q.timer = time.AfterFunc(orDefault(s.options.ApprovalTimeout, DefaultApprovalTimeout), func() {
-		_ = s.Answer(context.Background(), q.approval.ID, Decline) // or somebody was faster
+	r.number = s.asked
+	s.approvals[e.ApprovalID] = r
+	r.timer = time.AfterFunc(orDefault(s.options.ApprovalTimeout, DefaultApprovalTimeout), func() {
+		_ = s.Answer(context.Background(), r.approval.ID, Decline) // unless it was answered meanwhile
 	})
 	s.mu.Unlock()
 	if s.options.Approve != nil {
 		go func() {
-			if d := s.options.Approve(q.ctx, q.approval); d != "" {
-				_ = s.Answer(context.Background(), q.approval.ID, d)
+			if d := s.options.Approve(r.ctx, r.approval); d != "" {
+				_ = s.Answer(context.Background(), r.approval.ID, d)
 			}
 		}()
 	}
 }
 
-// Answer answers a question for permission. It returns ErrTooLate when the
-// question is not open: answered, out of time, or its turn is over.
+// Answer answers an approval request. It returns ErrTooLate when the request is not
+// open: it was answered, has timed out, or its turn has ended.
 func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) error {
 	if !s.close(approvalID) {
 		return ErrTooLate
@@ -94,33 +93,33 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 	return s.engine.Answer(ctx, approvalID, d)
 }
 
-// Approvals returns the questions that are open, oldest first.
+// Approvals returns the approval requests that are open, oldest first.
 func (s *Session) Approvals() []Approval {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	open := slices.SortedFunc(maps.Values(s.approvals), func(a, b *question) int { return a.number - b.number })
+	open := slices.SortedFunc(maps.Values(s.approvals), func(a, b *approvalRequest) int { return a.number - b.number })
 	list := make([]Approval, len(open))
-	for i, q := range open {
-		list[i] = q.approval
+	for i, r := range open {
+		list[i] = r.approval
 	}
 	return list
 }
 
-// close closes a question and reports whether it was open.
+// close closes an approval request and reports whether it was open.
 func (s *Session) close(approvalID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.approvals[approvalID]
-	if q == nil {
+	r := s.approvals[approvalID]
+	if r == nil {
 		return false
 	}
 	delete(s.approvals, approvalID)
-	q.timer.Stop()
-	q.over()
+	r.timer.Stop()
+	r.over()
 	return true
 }
 
-// withdraw closes all questions.
+// withdraw closes all approval requests.
 func (s *Session) withdraw() {
 	for _, a := range s.Approvals() {
 		s.close(a.ID)

@@ -11,7 +11,7 @@ import (
 
 // Defaults of [Options].
 const (
-	// DefaultApprovalTimeout is how long a question for permission is open.
+	// DefaultApprovalTimeout is how long an approval request is open.
 	DefaultApprovalTimeout = 5 * time.Minute
 	// DefaultCloseGrace is how long an agent may take to end by itself.
 	DefaultCloseGrace = 2 * time.Second
@@ -22,44 +22,42 @@ const (
 
 // Options say how a session behaves. The zero value is usable.
 type Options struct {
-	// Mode is how the agent is run. Empty means ModeMinimal. It is package runner
-	// that starts agents and heeds it.
+	// Mode is how package runner starts the agent. Empty means ModeMinimal.
 	Mode Mode
 
-	// Started is called once, after everything is settled and immediately before
-	// the agent process starts.
+	// Started is called once, immediately before the agent process starts.
 	Started func(agent.Start)
 
 	// Stderr receives the agent's standard error, on one goroutine. A write error
 	// stops the agent. A terminal has none.
 	Stderr io.Writer
 
-	// Events receives every event in order, on one goroutine, valid during the
-	// call. A call that blocks stops the agent's output, and loses nothing. A
-	// returned error ends the session, which [Session.Err] reports; Events is not
-	// called again.
+	// Events receives every event in order, on one goroutine. An event is valid
+	// during the call. A call that blocks stops the agent's output; nothing is lost.
+	// An error ends the session, and [Session.Err] returns it; Events is not called
+	// again.
 	Events func(*agent.Event) error
 
 	// Delivered is called when the agent has got a message, with the turn that it
-	// is part of, and Over when a turn has ended. The calls come in the order in
-	// which things happen: a turn's own message, those added to it, its end, and
-	// then the next turn. A turn whose message the agent never got is only over.
-	// They must not call the session, and hold it up while they last.
+	// is part of, and Over when a turn has ended. The calls come in order: a turn's
+	// own message, those added to it, its end, and then the next turn. For a message
+	// that the agent never got only Over is called. Both must not call the session,
+	// which waits for them.
 	Delivered func(t *Turn, m Message)
 	Over      func(t *Turn)
 
-	// Closed is called once when all that the agent has said was read and every
-	// turn has ended, before [Session.Ended] is closed, with what [Session.Err]
-	// returns. It may call the session, but for Stop.
+	// Closed is called once when the agent's output has been read to its end and
+	// every turn has ended, before [Session.Ended] is closed, with what [Session.Err]
+	// returns. It may call any method but Stop.
 	Closed func(err error)
 
-	// Approve answers questions for permission, each on a goroutine of its own.
-	// Its context ends when the question needs no answer any more. Nil leaves
-	// them to [Session.Answer].
+	// Approve answers approval requests, each on a separate goroutine. Its context
+	// ends when the request no longer needs an answer. Nil leaves them to
+	// [Session.Answer], as does an empty decision.
 	Approve func(ctx context.Context, a Approval) Decision
 
-	// ApprovalTimeout is how long a question waits for its answer before it is
-	// declined. Zero means DefaultApprovalTimeout; less declines at once.
+	// ApprovalTimeout is how long an approval request waits for its answer before it
+	// is declined. Zero means DefaultApprovalTimeout; less declines at once.
 	ApprovalTimeout time.Duration
 
 	// TurnTimeout bounds each turn whose message sets no bound; see
@@ -75,14 +73,14 @@ type Options struct {
 	CloseGrace time.Duration
 }
 
-// An Approval is a question for permission.
+// An Approval is an approval request of the agent.
 type Approval struct {
 	ID     string      `json:"id"`
-	Tool   *agent.Tool `json:"tool,omitempty"`   // what for; nil where the agent does not tell
-	Reason string      `json:"reason,omitempty"` // why the agent asks, where it tells
+	Tool   *agent.Tool `json:"tool,omitempty"`   // nil if the agent does not name it
+	Reason string      `json:"reason,omitempty"` // empty if the agent gives none
 }
 
-// A Message is what is said to an agent.
+// A Message is a message to an agent.
 type Message struct {
 	Text string
 	// Timeout bounds the time until the agent has got the message, waiting for
@@ -103,19 +101,19 @@ type Mode string
 // The modes.
 const (
 	ModeMinimal Mode = "minimal" // by its protocol; the default
-	ModeTmux    Mode = "tmux"    // as people use it, in a terminal of tmux
+	ModeTmux    Mode = "tmux"    // its interactive program, in a terminal of tmux
 )
 
-// ParseMode returns the mode that word names; the empty word is ModeMinimal.
-func ParseMode(word string) (Mode, error) {
-	switch m := Mode(word); m {
+// ParseMode returns the mode with a name; the empty name is ModeMinimal.
+func ParseMode(name string) (Mode, error) {
+	switch m := Mode(name); m {
 	case "":
 		return ModeMinimal, nil
 	case ModeMinimal, ModeTmux:
 		return m, nil
 	}
-	return "", agent.Usagef("%q is no mode; it is minimal or tmux", word)
+	return "", agent.Usagef("%q is not a mode; use minimal or tmux", name)
 }
 
-// ErrNoTerminals says that nothing here can hold a CLI in a terminal.
+// ErrNoTerminals: the program has no support for ModeTmux.
 var ErrNoTerminals = errors.New(`mode tmux is not built in: import _ "github.com/busdk/bus-agent/session/tmux" or set Runner.OpenTerminal`)

@@ -39,7 +39,7 @@ type Session struct {
 	queue      []*Turn
 	current    *Turn
 	usage      *agent.Usage // of all turns
-	approvals  map[string]*question
+	approvals  map[string]*approvalRequest
 	asked      int
 	interrupts int // that the agent has not answered
 	stopping   bool
@@ -56,7 +56,7 @@ func Open(ctx context.Context, runtime string, e engine.Engine, p engine.Process
 		calls:     make(chan struct{}, 1),
 		wake:      make(chan struct{}, 1),
 		closed:    make(chan struct{}),
-		approvals: map[string]*question{},
+		approvals: map[string]*approvalRequest{},
 		prefix:    start.Prefix,
 		guard:     func(text string) string { return text },
 	}
@@ -183,7 +183,7 @@ func (s *Session) undelivered(kind, why error) error {
 	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("%w: %w", ErrNotDelivered, why)}
 }
 
-// awake tells the pump that there may be something to do.
+// awake wakes the pump, which may have something to do.
 func (s *Session) awake() {
 	select {
 	case s.wake <- struct{}{}:

@@ -91,7 +91,7 @@ func (s *Session) verdict(t *Turn, e *agent.Event) error {
 	switch {
 	case e.Interrupted || t.interrupts > 0:
 		kind = agent.ErrCanceled
-		if text == "" || !e.Interrupted { // what the agent makes of it is no reason
+		if text == "" || !e.Interrupted { // the agent's own text is about something else
 			text = "the turn was interrupted"
 		}
 	case e.Failure == agent.FailureAuthentication:
@@ -105,7 +105,7 @@ func (s *Session) verdict(t *Turn, e *agent.Event) error {
 	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: errors.New(text)}
 }
 
-// Answered closes a question.
+// Answered closes an approval request.
 func (k *sink) Answered(approvalID string) { (*Session)(k).close(approvalID) }
 
 // Closed ends what can not go on without the agent.

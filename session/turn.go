@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/internal/capture"
 )
 
-// A Turn is what became of one message. Its methods may be called concurrently.
+// A Turn is one message and what the agent answers. Its methods may be called concurrently.
 type Turn struct {
 	message   Message
 	number    int
@@ -46,7 +46,7 @@ func (t *Turn) Delivered() <-chan struct{} { return t.delivered }
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
 // Wait waits for the end of the turn, or of ctx, which leaves the turn as it is.
-// The Result is that of the turn alone, as far as the agent tells; its ExitCode is
+// The Result is that of the turn alone, as far as the agent reports it; its ExitCode is
 // 0, or -1 when the agent's process ended first. The error is an [*agent.Error]:
 // agent.ErrCanceled for a turn that was interrupted, agent.ErrTimeout for one that
 // took too long, agent.ErrAuthentication, agent.ErrQuota or agent.ErrAgent for one
@@ -111,7 +111,7 @@ func (t *Turn) end(runtime string, result agent.Result, err error) {
 	close(t.done)
 }
 
-// delivered takes note that the agent has got the message of t; s.mu is held.
+// delivered records that the agent has got the message of t; s.mu is held.
 func (s *Session) delivered(t *Turn) {
 	if !t.got {
 		t.got = true

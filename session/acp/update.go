@@ -249,7 +249,7 @@ func (d *decoder) tool(c *toolCall) ([]agent.Event, bool) {
 	return events, true
 }
 
-// asked returns the event of a question about a tool call. What the call has as
+// asked returns the event of an approval request for a tool call. What the call has as
 // content then is why it is asked, and nothing that the tool has given.
 func (d *decoder) asked(c *toolCall) *agent.Event {
 	d.speech = ""
@@ -266,7 +266,7 @@ func (d *decoder) asked(c *toolCall) *agent.Event {
 	return event
 }
 
-// permitted returns the event of a tool call that begins with a question which is
+// permitted returns the event of a tool call that begins with an approval request which is
 // answered already.
 func (d *decoder) permitted(c *toolCall) *agent.Event {
 	d.speech = ""

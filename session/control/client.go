@@ -186,7 +186,7 @@ func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
 			e.State = session.StateUnreachable
 		}
 	}
-	running, _ := e.Running() // what cannot be told is not known to run
+	running, _ := e.Running() // what is unknown does not count as running
 	return Status{Entry: e, Running: running, Approvals: []session.Approval{}}, nil
 }
 

@@ -1,14 +1,12 @@
-// Package control manages the sessions of a user: it starts, resumes, messages
-// and stops them, keeps in a small folder what became of each, and tells hooks about
-// them. It is the Agent Runtime Interface of the specification over
-// [runner.Runner.StartSession].
+// Package control manages the sessions of a user: it starts, resumes, messages and
+// stops them, keeps their entries in a folder, and notifies hooks. It is the Agent
+// Runtime Interface of the specification over [runner.Runner.StartSession].
 //
 // A [Manager] holds the sessions that it has started; they end with its process. A
 // [Client] reaches the sessions that other processes hold and serve, and starts
 // sessions in a process of their own, which calls [Serve]: that is what the command
-// line does. What is known of a session is in the [Entry] that the [Store] keeps,
-// for all processes: which sessions there are, what they do, and the [Settings] with
-// which each is resumed after its end.
+// line does. A [Store] keeps an [Entry] for each session, for all processes: its state,
+// and the [Settings] with which it is resumed after its end.
 //
 // # Environment
 //

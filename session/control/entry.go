@@ -61,7 +61,7 @@ type Entry struct {
 }
 
 // Running reports whether the agent's process is alive: that process, not another
-// one with its PID. The error says that this cannot be told here, because it is
+// one with its PID. The error says that this is unknown here, because it is
 // one of another machine or container.
 func (e Entry) Running() (bool, error) { return e.alive(e.Process) }
 

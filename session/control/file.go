@@ -39,17 +39,17 @@ func readEntry(path string) (Entry, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(text, &f); err != nil {
-		return Entry{}, fmt.Errorf("it is no entry of a session: %w", err)
+		return Entry{}, fmt.Errorf("it is not an entry of a session: %w", err)
 	}
 	if f.Version < 1 || f.Version > entryVersion {
 		return Entry{}, fmt.Errorf("it has version %d, this program knows %d", f.Version, entryVersion)
 	}
 	var e entryFile
 	if err := json.Unmarshal(text, &e); err != nil {
-		return Entry{}, fmt.Errorf("it is no entry of a session: %w", err)
+		return Entry{}, fmt.Errorf("it is not an entry of a session: %w", err)
 	}
 	if e.SessionID == "" {
-		return Entry{}, errors.New("it is no entry of a session: it has no session_id")
+		return Entry{}, errors.New("it is not an entry of a session: it has no session_id")
 	}
 	if e.Folder != "" && !isName(e.Folder) {
 		return Entry{}, fmt.Errorf("its folder cannot be called %q", e.Folder)
@@ -126,7 +126,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 // it decides what is resumed, and as whom.
 func (s *Store) makeDir() error {
 	if !filepath.IsAbs(s.dir) {
-		return fmt.Errorf("state of sessions: %q is no absolute path", s.dir)
+		return fmt.Errorf("state of sessions: %q is not an absolute path", s.dir)
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("state of sessions: %w", err)

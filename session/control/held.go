@@ -59,8 +59,8 @@ func (h *held) warn(line string) {
 	h.served.record(Record{Warning: line})
 }
 
-// happenings are what became of messages and was not told yet, in order. The
-// session adds to it while it holds its own lock.
+// happenings are the deliveries and ends of turns that were not reported yet, in order.
+// The session adds to them while it holds its lock.
 type happenings struct {
 	mu   sync.Mutex
 	list []happening
@@ -86,8 +86,8 @@ func (q *happenings) take() []happening {
 	return list
 }
 
-// listen returns o with callbacks that note what changes the entry, is logged, or
-// is told to hooks.
+// listen returns o with callbacks that record what changes the entry, is logged, or is
+// reported to hooks.
 func (h *held) listen(o session.Options) session.Options {
 	events, delivered, over := o.Events, o.Delivered, o.Over
 	o.Events = func(e *agent.Event) (err error) {
@@ -232,7 +232,7 @@ func (h *held) record() {
 	}
 }
 
-// tell logs and tells the hooks what became of messages.
+// tell logs what became of messages and notifies the hooks.
 func (h *held) tell() {
 	for _, what := range h.happens.take() {
 		if what.over == nil {
@@ -293,7 +293,7 @@ func (h *held) end() {
 	h.mu.Lock()
 	h.closed = true
 	h.mu.Unlock()
-	h.sending.Wait() // what came too late has an end to be told
+	h.sending.Wait() // messages that came too late end too
 	h.tell()
 	h.mu.Lock()
 	h.learn(h.s.Info())
@@ -325,7 +325,7 @@ func (h *held) end() {
 	close(h.over)
 }
 
-// closeHooks lets the hooks of the session take what there is to tell.
+// closeHooks waits until the hooks of the session have taken their events.
 func (h *held) closeHooks() {
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultCommandTimeout)
 	defer cancel()
@@ -347,9 +347,9 @@ func (h *held) stop(ctx context.Context, reason string) {
 	<-h.over
 }
 
-// emit tells the hooks of an event.
+// emit notifies the hooks of an event.
 func (h *held) emit(event Event, data map[string]string) {
-	e := h.plan.entry // what is told does not change
+	e := h.plan.entry // these fields do not change
 	p := Payload{
 		Event: event, Runtime: e.Runtime, SessionID: e.SessionID, WorkDir: e.WorkDir,
 		Rig: e.Rig, Role: e.Role, Bead: e.Bead, Actor: e.Actor, Timestamp: Timestamp{now()}, Data: data,

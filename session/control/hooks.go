@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// An Event is what a hook is told.
+// An Event is what happened in a session.
 type Event string
 
 // The events.
@@ -144,7 +144,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	pending []Payload
-	idle    chan struct{} // closed while nobody works on it
+	idle    chan struct{} // closed while no goroutine works on it
 	busy    bool
 	warned  bool
 }
@@ -190,7 +190,7 @@ func (q *queue) work() {
 	}
 }
 
-// deliver delivers an event. A sink of somebody else's that panics fails alone.
+// deliver delivers an event. A sink that panics fails alone.
 func (q *queue) deliver(p Payload) (err error) {
 	if q.hooks.ctx.Err() != nil {
 		return errClosed

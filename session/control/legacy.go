@@ -61,7 +61,7 @@ func (s *Store) readOld(names []fs.DirEntry) (found oldEntries, problems []Probl
 			err = json.Unmarshal(text, &old)
 		}
 		if err == nil && (old.ID != name.Name() || old.CanonicalID == "") {
-			err = errors.New("it is no entry of a session")
+			err = errors.New("it is not an entry of a session")
 		}
 		if err != nil {
 			problems = append(problems, Problem{path, err})

@@ -28,7 +28,7 @@ type Manager struct {
 	// Store is where the sessions are kept. Nil means the user's state folder.
 	Store *Store
 
-	// Hooks are told what happens. It may be nil. Sinks are those of each session,
+	// Hooks are notified of what happens. It may be nil. Sinks are those of each session,
 	// besides the hooks of its settings: one that cannot be opened is a warning.
 	Hooks *Hooks
 	Sinks []SinkSpec
@@ -91,7 +91,7 @@ func (m *Manager) runnerWarn(line string) {
 }
 
 // Start starts a session and returns when it can take messages. Its InitialPrompt
-// is the first of them; what becomes of it is told to the hooks.
+// is the first of them; its outcome is reported to the hooks.
 func (m *Manager) Start(ctx context.Context, opts StartOptions) (SessionHandle, error) {
 	h, err := m.start(ctx, opts, "")
 	if err != nil {
@@ -240,7 +240,7 @@ func (m *Manager) open(ctx context.Context, store *Store, p *plan, resume string
 	m.mu.Unlock()
 	go h.record()
 	if p.prompt != "" {
-		_, _ = h.send(Message{Text: p.prompt}) // it was checked; a session that has just ended is told to the hooks
+		_, _ = h.send(Message{Text: p.prompt}) // it was checked; the hooks are notified if the session has just ended
 	}
 	return h, nil
 }
@@ -367,7 +367,7 @@ func delivered(ctx context.Context, turn *session.Turn) error {
 }
 
 // Stop ends a session for a reason, which is for users, and returns when nothing
-// of its agent is left. One that has ended is no error.
+// of its agent is left. It is not an error if it has ended.
 func (m *Manager) Stop(ctx context.Context, handle SessionHandle, reason string) error {
 	h, e, err := m.look(handle)
 	if err == nil && h == nil && e.Served() {
@@ -400,7 +400,7 @@ func (m *Manager) IsReady(ctx context.Context, handle SessionHandle) (bool, erro
 
 // DetectRunning reports whether the agent's process is alive: that one, not
 // another one with its PID. Of a session that is not known it is not. The error
-// says that this cannot be told from here.
+// says that this is unknown here.
 func (m *Manager) DetectRunning(_ context.Context, handle SessionHandle) (bool, error) {
 	store, err := m.store()
 	if err != nil {
@@ -468,7 +468,7 @@ func checkText(text string, rt registry.Runtime) error {
 	return nil
 }
 
-// isDirectory returns why path is no directory.
+// isDirectory returns why path is not a directory.
 func isDirectory(path string) error {
 	info, err := os.Stat(path)
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {

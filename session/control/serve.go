@@ -100,7 +100,7 @@ func newReporter() *reporter {
 	return &reporter{file: os.NewFile(process.ReportFile, "report")}
 }
 
-// report writes r. One that tells the end of the start is the last.
+// report writes r. Ready and Failure end the start, so they are the last.
 func (r *reporter) report(what Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,5 +117,5 @@ func (r *reporter) report(what Report) {
 	}
 }
 
-// fail reports why there is no session.
+// fail reports why the session did not start.
 func (r *reporter) fail(err error) { r.report(Report{Failure: failureOf(err)}) }

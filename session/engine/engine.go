@@ -11,11 +11,11 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// An Engine speaks one protocol with one agent process. Its methods are called by
-// a [Session], one at a time, but Interrupt, Answer and Close may come during
-// another one, and others than Send during Interrupt: an agent that waits for an
-// answer says nothing else, and one that hangs answers nothing. An engine reports what the
-// agent says to its [Sink], from one goroutine at a time, and never from within a
+// An Engine speaks one protocol with one agent process. A session calls its methods
+// one at a time, except that Interrupt, Answer and Close may be called during another
+// call, and every method but Send during Interrupt: an agent that waits for an answer
+// sends nothing else, and one that hangs answers nothing. An engine reports what the
+// agent sends to its [Sink], from one goroutine at a time, and never from within a
 // call of one of its methods but Open.
 type Engine interface {
 	// Open greets the agent, begins or resumes the session and returns when a
@@ -38,12 +38,12 @@ type Engine interface {
 	// event like any other. Without a running turn it does nothing.
 	Interrupt(ctx context.Context) error
 
-	// Answer answers a question for permission. It returns ErrTooLate for one
-	// that is not open any more.
+	// Answer answers an approval request. It returns ErrTooLate for one that is no
+	// longer open.
 	Answer(ctx context.Context, approvalID string, d Decision) error
 
-	// Close tells the agent that the conversation is over, by its protocol and by
-	// the end of its input, and returns without waiting for it to exit.
+	// Close ends the conversation, by the protocol and by closing the agent's input,
+	// and returns without waiting for the agent to exit.
 	Close() error
 }
 
@@ -57,9 +57,9 @@ type Adjuster interface {
 
 // Errors of engines.
 var (
-	// ErrTooLate: what it was for is over.
+	// ErrTooLate: the turn or the approval request has ended.
 	ErrTooLate = errors.New("too late: it is over")
-	// ErrUnsupported: the protocol has no message for it.
+	// ErrUnsupported: the protocol cannot do it.
 	ErrUnsupported = errors.New("the runtime has no way to do it")
 )
 
@@ -86,10 +86,10 @@ type Transport struct {
 // A Start says what session an engine opens.
 type Start struct {
 	Workdir string // absolute
-	// Resume is the ID of a session to go on with, empty for a new one.
+	// Resume is the ID of the session to continue, empty for a new one.
 	Resume string
-	// Created is when the session to go on with was known to exist, zero where
-	// nobody knows. Some agents must not be asked for a session too soon.
+	// Created is when the session to continue was known to exist, zero if unknown.
+	// Some agents must not load a session too soon after that.
 	Created time.Time
 	// Model is empty where the runtime chooses.
 	Model   string
@@ -109,7 +109,7 @@ type Start struct {
 
 // Info is what an engine knows of its session once it is open.
 type Info struct {
-	SessionID string // empty where the agent tells it later, as an event
+	SessionID string // empty if the agent reports it later, as an event
 	Model     string
 	// Steers says that Steer can work.
 	Steers bool
@@ -118,24 +118,24 @@ type Info struct {
 // A Sink takes what an agent says.
 type Sink interface {
 	// Event takes an event, valid during the call. One of kind agent.KindResult
-	// of the main agent ends the turn. A question for permission is an event of
+	// of the main agent ends the turn. An approval request is an event of
 	// kind agent.KindApproval with an ApprovalID that is unique in the session.
 	Event(e *agent.Event)
-	// Answered takes note that a question needs no answer any more.
+	// Answered is called for an approval request that no longer needs an answer.
 	Answered(approvalID string)
-	// Closed takes note that the agent's output has ended, which is the last
-	// thing that is said. The error says what was wrong with it, if anything.
+	// Closed is called last, when the agent's output has ended, with what was wrong
+	// with it, nil for nothing.
 	Closed(err error)
 }
 
-// A Decision is an answer to a question for permission.
+// A Decision is an answer to an approval request.
 type Decision string
 
 // The answers.
 const (
 	Accept           Decision = "accept"
 	AcceptForSession Decision = "accept_for_session" // and do not ask again for the same
-	Decline          Decision = "decline"            // the turn goes on without it
+	Decline          Decision = "decline"            // the turn continues without it
 	Cancel           Decision = "cancel"             // the turn ends
 )
 

@@ -8,9 +8,9 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 )
 
-// A Head is what there is of an agent's line that is too long to be read or that
-// the agent has cut, for engines. What the head says holds, and so does that a
-// turn has ended; how it has ended must be in the head, or it counts as failed.
+// A Head is the beginning of an agent's line that is too long to be read, or that the
+// agent has cut, for engines. What it says is used. If it ends a turn and does not say
+// how, the turn counts as failed.
 type Head struct {
 	Line []byte
 	// Long says that the line was too long, and Size is the length of all of it
@@ -31,8 +31,8 @@ func (h *Head) Raw() *agent.Event {
 	return e
 }
 
-// Mark makes an event of the mended line one of the line that it was. A head that
-// is judged tells whether a turn that it ends has failed.
+// Mark makes an event of the mended line one of the truncated line. judged reports that
+// the head says whether a turn that it ends has failed.
 func (h *Head) Mark(e *agent.Event, judged bool) {
 	if e.Kind == agent.KindRaw {
 		*e = *h.Raw()
@@ -45,7 +45,7 @@ func (h *Head) Mark(e *agent.Event, judged bool) {
 	if e.Kind == agent.KindResult && !e.Failed && !judged {
 		e.Failed, e.Text = true, "how the turn has ended cannot be read"
 		if h.Long {
-			e.Text += fmt.Sprintf(": the line that tells has %d bytes", h.Size)
+			e.Text += fmt.Sprintf(": the line with it has %d bytes", h.Size)
 		}
 	}
 }

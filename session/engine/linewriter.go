@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// maxPosted is how many lines may wait that nobody waits for.
+// maxPosted is how many posted lines may wait.
 const maxPosted = 1000
 
 // errBehind is the error of a line that is not posted.

@@ -11,10 +11,10 @@ import (
 // names them: Enter, Escape, Down, C-c.
 type Terminal struct {
 	// Prompt is how the line begins in which the CLI takes messages. Empty means
-	// that it cannot be told: then the CLI is ready after WarmUp.
+	// that it is unknown: then the CLI is ready after WarmUp.
 	Prompt string
-	// Placeholder says that Prompt is what stands in an empty input, so that one
-	// that is not shown holds a message.
+	// Placeholder says that the CLI shows Prompt in an empty input alone, so that an
+	// input without it holds a message.
 	Placeholder bool
 	// Ready are texts of which the CLI shows one near the prompt when it has started,
 	// for CLIs that show the prompt before. Empty means that there are none.
@@ -45,7 +45,7 @@ type Terminal struct {
 	// SpaceLast types a space after a message, for CLIs that complete the last
 	// word of their input on Enter.
 	SpaceLast bool
-	// EnterPause stands between a message and Enter: CLIs take an Enter that follows
+	// EnterPause is the time between a message and Enter: CLIs take an Enter that follows
 	// at once for a part of what was pasted. Zero means the default of the engine,
 	// less none.
 	EnterPause time.Duration
@@ -65,14 +65,14 @@ type Terminal struct {
 	// Interrupt are the keys that end a turn. Nil means the default of the engine.
 	Interrupt []string
 	// Quiet is how long a terminal must not change to be taken for idle when
-	// nothing else tells. Zero means the default of the engine.
+	// nothing else shows it. Zero means the default of the engine.
 	Quiet time.Duration
 	// Exit are the keys that end the CLI. Without any, the terminal hangs up.
 	Exit []string
 }
 
-// A Dialog is what a CLI may ask when it starts. It is answered without anybody
-// being asked, so the answer must give nothing away.
+// A Dialog is what a CLI may ask when it starts. It is answered without asking the
+// user, so the answer must permit nothing.
 type Dialog struct {
 	Contains string   // what its text contains
 	Keys     []string // the answer
@@ -88,7 +88,7 @@ type ApprovalDialog struct {
 type Program struct {
 	Runtime string // a token for texts
 	// Path is the absolute path of the executable, Args its arguments and Env its
-	// whole environment, to which a terminal adds what it says of itself.
+	// whole environment, to which a terminal adds its own variables.
 	Path string
 	Args []string
 	Env  []string
@@ -97,8 +97,8 @@ type Program struct {
 	EmptyDirs []string
 	// Terminal says how the CLI behaves.
 	Terminal Terminal
-	// SessionID returns the CLI's ID of the session, empty while nobody knows. Nil
-	// where nobody ever does.
+	// SessionID returns the CLI's ID of the session, empty while it is unknown. It is
+	// nil if the ID is never known.
 	SessionID func() string
 	// Ended is called once nothing is left of the CLI, before the session is done,
 	// with the number of processes that could not be ended. It may be nil, and is

@@ -13,7 +13,7 @@ import (
 )
 
 // A Peer plays an agent. After its script it waits for the end of its input and
-// ends, as agents do; also when its input ends before. It is a engine.Process.
+// ends, as agents do; also when its input ends before. It is an engine.Process.
 // Its methods may be called concurrently.
 type Peer struct {
 	input  *io.PipeReader
@@ -73,7 +73,7 @@ func (p *Peer) Transport() engine.Transport {
 	}}
 }
 
-// Stop ends the peer like a signal that nothing withstands.
+// Stop ends the peer like SIGKILL.
 func (p *Peer) Stop() {
 	p.once.Do(func() {
 		close(p.stopped)
@@ -100,7 +100,7 @@ func (p *Peer) EndedTools() int {
 }
 
 // Waiting returns the step whose message the peer waits for, and whether there is
-// one. It tells a test what the client is to be made to send next.
+// one. A test makes the client send it next.
 func (p *Peer) Waiting() (Step, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +158,7 @@ func (p *Peer) play(steps []Step) {
 	}
 }
 
-// do does a step and reports whether the peer goes on.
+// do does a step and reports whether the peer continues.
 func (p *Peer) do(s Step) bool {
 	switch s.Kind {
 	case Expect:

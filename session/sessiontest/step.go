@@ -31,7 +31,7 @@ const (
 	Deafen
 	// Hush ends the peer's output. The peer lives on, and does nothing more.
 	Hush
-	// Die ends the peer: its output ends and nobody reads what is sent to it.
+	// Die ends the peer: its output ends, and what is sent to it is not read.
 	Die
 )
 
@@ -82,10 +82,10 @@ func Transcript(r io.Reader) ([]Step, error) {
 	}
 }
 
-// envelope is what tells lines apart.
+// envelope is what distinguishes lines.
 type envelope struct {
 	// JSON-RPC.
-	id     string // as it stands there, empty where there is none
+	id     string // as written, empty for none
 	method string
 	// Lines with a type.
 	kind, requestID, subtype string
@@ -130,7 +130,7 @@ func open(line string) envelope {
 
 // Key returns what a line of a client is known by: the method of a request, the
 // type and the subtype of a control request, "answer" and the ID of an answer,
-// the type of any other line, and of one that is no JSON the line itself.
+// the type of any other line, and the line itself if it is not JSON.
 func Key(line string) string {
 	e := open(line)
 	switch {

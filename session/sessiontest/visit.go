@@ -74,7 +74,7 @@ func (v Visit) Play(t testing.TB, steps []Step) (outcomes []string) {
 		}
 	}
 	if s.State() != session.StateStopped || len(s.Approvals()) > 0 {
-		t.Errorf("when it is over the session is %s, with questions %v", s.State(), s.Approvals())
+		t.Errorf("when it is over the session is %s, with approval requests %v", s.State(), s.Approvals())
 	}
 	return outcomes
 }

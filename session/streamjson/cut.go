@@ -11,7 +11,7 @@ import (
 type cutLine struct {
 	engine.Head
 	mended []byte
-	judged bool // it tells whether something failed
+	judged bool // it says whether something failed
 }
 
 // cutOf returns the line that line is the head of, nil when it is whole or no

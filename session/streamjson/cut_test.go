@@ -40,7 +40,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 		"long":                     {[]sessiontest.Step{long(good)}, "xx", true, ""},
 		"long after the answer":    {[]sessiontest.Step{say(one), long(good)}, "one", false, ""},
 		"long failure":             {[]sessiontest.Step{long(bad)}, "", false, "test: xx"},
-		"long, nobody knows what":  {[]sessiontest.Step{say(one), long(unknown)}, "one", false, "test: how the turn has ended cannot be read: the line that tells has 20"},
+		"long, nobody knows what":  {[]sessiontest.Step{say(one), long(unknown)}, "one", false, "test: how the turn has ended cannot be read: the line with it has 20"},
 		"cut":                      {[]sessiontest.Step{say(good)}, "x", true, ""},
 		"cut failure":              {[]sessiontest.Step{say(bad)}, "", false, "test: x"},
 		"cut, nobody knows what":   {[]sessiontest.Step{say(unknown)}, "", false, "test: how the turn has ended cannot be read"},

@@ -55,7 +55,7 @@ type Engine struct {
 	accepted  map[string]bool // for the session, by approval.subject
 	closed    bool
 	opened    bool
-	failure   string // what the agent says of its end while it is not opened
+	failure   string // how the agent explains its end before it is opened
 	unwanted  int    // turns to come of messages that were given up
 	lives     messageLives
 
@@ -121,7 +121,7 @@ type response struct {
 	Error     string          `json:"error,omitempty"`
 }
 
-// control is a line that is no event.
+// control is a line that is not an event.
 type control struct {
 	Type      string       `json:"type"`
 	RequestID string       `json:"request_id"`
@@ -206,7 +206,7 @@ func (e *Engine) line(line []byte, truncated bool, size int64) {
 	e.stream.Write([]byte{'\n'})
 }
 
-// event passes an event on, but not the end of a turn that nobody waits for.
+// event passes an event on, but not the end of a turn that was given up.
 func (e *Engine) event(event *agent.Event) {
 	if e.cut != nil {
 		e.cut.Mark(event, e.cut.judged)
@@ -232,7 +232,7 @@ func (e *Engine) event(event *agent.Event) {
 	e.sink.Event(event)
 }
 
-// control takes a line that is no event and reports whether it was one.
+// control takes a line that is not an event and reports whether it was one.
 func (e *Engine) control(line []byte) bool {
 	if !bytes.Contains(line, []byte(`"control_`)) && !bytes.Contains(line, []byte(`"command_lifecycle"`)) {
 		return false
@@ -247,7 +247,7 @@ func (e *Engine) control(line []byte) bool {
 		reply := e.waiting[c.Response.RequestID]
 		delete(e.waiting, c.Response.RequestID)
 		e.mu.Unlock()
-		if reply != nil { // one that comes twice, or after its time, is no news
+		if reply != nil { // else it comes twice, or after its time
 			reply <- &c.Response
 		}
 	case "control_cancel_request":
