@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -31,7 +32,7 @@ type request struct {
 	since   time.Time // pending began; zero without one
 }
 
-func (r *request) id() string { return "question-" + strconv.Itoa(r.number) }
+func (r *request) id() string { return "approval-" + strconv.Itoa(r.number) }
 
 func (r *request) open() bool { return r.kind != nil && r.answered.IsZero() }
 
@@ -42,7 +43,7 @@ func (r *request) open() bool { return r.kind != nil && r.answered.IsZero() }
 // steps, or after a while where no other is open. The text of one that was answered
 // can stay on the screen until the answer has an effect.
 func (e *paneEngine) observe(ctx context.Context, s screen, now time.Time) func() {
-	r, kind := &e.request, e.terminal.question(s)
+	r, kind := &e.request, e.terminal.approval(s)
 	wasOpen, before := r.open(), r.id()
 	closed := func() {
 		if wasOpen {
@@ -69,7 +70,7 @@ func (e *paneEngine) observe(ctx context.Context, s screen, now time.Time) func(
 	}
 	text := e.requestText(ctx, s)
 	*r = request{number: r.number + 1, kind: kind, shown: s, before: r.before}
-	event := &agent.Event{Kind: agent.KindApproval, ApprovalID: r.id(), Text: maskSecrets(e.env, text)}
+	event := &agent.Event{Kind: agent.KindApproval, ApprovalID: r.id(), Text: runner.Mask(e.env, text)}
 	return func() {
 		closed()
 		e.sink.Event(event)
@@ -128,7 +129,7 @@ func (e *paneEngine) Answer(ctx context.Context, approvalID string, d engine.Dec
 		return engine.ErrTooLate
 	}
 	s, err := e.look(ctx)
-	if err != nil || e.terminal.question(s) != r.kind || !sameRequest(r.shown, s) {
+	if err != nil || e.terminal.approval(s) != r.kind || !sameRequest(r.shown, s) {
 		r.kind = nil // what is shown is reported as another request
 		if err == nil {
 			err = engine.ErrTooLate

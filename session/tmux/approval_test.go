@@ -169,7 +169,7 @@ func TestRequestThatIsBeingDrawn(t *testing.T) {
 			})
 		}
 		time.Sleep(15 * time.Second)
-		if open := s.Approvals(); len(open) != 1 || open[0].ID != "question-1" || strings.Count(open[0].Reason, "line") != 5 {
+		if open := s.Approvals(); len(open) != 1 || open[0].ID != "approval-1" || strings.Count(open[0].Reason, "line") != 5 {
 			t.Errorf("%+v", open)
 		}
 	})
@@ -226,7 +226,7 @@ func TestTextThatLooksLikeAQuestionIsNone(t *testing.T) {
 		"Allow this?\n\n❯ \n  status":        false,
 		"it says: Allow this?\n---\n❯ \n---": false,
 	} {
-		if got := terminal.question(screen{lines: splitLines(shown)}) != nil; got != want {
+		if got := terminal.approval(screen{lines: splitLines(shown)}) != nil; got != want {
 			t.Errorf("%q: %t", shown, got)
 		}
 	}

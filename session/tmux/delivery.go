@@ -19,27 +19,27 @@ const (
 	undoLimit  = 5 * time.Second
 )
 
-// enterWaits are the times in which something must change after Enter.
+// enterWaits are how long each Enter may take to change the screen.
 var enterWaits = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 2 * time.Second}
 
 // Errors of a delivery.
 var (
-	errEmpty    = errors.New("the message holds nothing that can be typed")
-	errUnseen   = errors.New("the terminal shows nothing of what is typed")
-	errNoEffect = errors.New("the message stands in the terminal, but Enter has no effect")
+	errEmpty    = errors.New("the message is empty")
+	errUnseen   = errors.New("the terminal does not show what is typed")
+	errNoEffect = errors.New("the message is in the input of the agent, but Enter has no effect")
 	errEnded    = errors.New("the agent has ended")
-	errAsks     = errors.New("the agent asks for permission")
+	errAsks     = errors.New("the agent waits for the answer to an approval request")
 )
 
-// A delivered message is what the terminal showed around it.
+// delivered holds the screens around the delivery of a message.
 type delivered struct {
-	before screen // nothing of it yet
-	typed  screen // it is there
-	after  screen // it is submitted
+	before screen // before it was typed
+	typed  screen // before it was submitted
+	after  screen // once it was submitted
 }
 
-// deliver types text and submits it. Beside an error it is cleared away again, as
-// far as that is possible.
+// deliver types text and submits it. With an error it clears the input again, as far
+// as possible.
 func (e *paneEngine) deliver(ctx context.Context, text string) (d delivered, err error) {
 	text = guard(sanitize(text), e.terminal.Commands)
 	if text == "" {
@@ -51,14 +51,14 @@ func (e *paneEngine) deliver(ctx context.Context, text string) (d delivered, err
 	if d.before, err = e.look(ctx); err != nil {
 		return d, err
 	}
-	if e.terminal.question(d.before) != nil {
+	if e.terminal.approval(d.before) != nil {
 		return d, errAsks
 	}
 	defer func() {
-		if err != nil && !errors.Is(err, errAsks) { // no key is to answer it
+		if err != nil && !errors.Is(err, errAsks) { // a key could answer the request
 			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 			defer cancel()
-			_ = e.pane.press(undo, e.terminal.Clear) // the error is there already
+			_ = e.pane.press(undo, e.terminal.Clear) // err says more
 		}
 	}()
 	if d.typed, err = e.typeIn(ctx, text, d.before); err != nil {
@@ -82,7 +82,7 @@ func (e *paneEngine) deliver(ctx context.Context, text string) (d delivered, err
 	return d, err
 }
 
-// typeIn types text until the terminal shows it, and returns what it shows then.
+// typeIn types text until the terminal shows it, and returns that screen.
 func (e *paneEngine) typeIn(ctx context.Context, text string, before screen) (screen, error) {
 	giveUp := time.Now().Add(e.terminal.RetryBudget)
 	limit := settleLimit + time.Duration(len(text)/settleBytes)*time.Second
@@ -100,7 +100,7 @@ func (e *paneEngine) typeIn(ctx context.Context, text string, before screen) (sc
 		if err := sleep(ctx, pause); err != nil {
 			return s, err
 		}
-		// A CLI that begins to read only now must not get it twice.
+		// A CLI that has not read the first copy yet must not get two.
 		if err := e.pane.press(ctx, e.terminal.Clear); err != nil {
 			return s, err
 		}
@@ -119,8 +119,8 @@ func (e *paneEngine) write(ctx context.Context, text string) error {
 	return nil
 }
 
-// settle waits until the terminal is not like before any more and has become
-// still, or for the limit. One that shows work is never still.
+// settle waits until the screen differs from before and no longer changes, at most for
+// limit. The screen of an agent that works always changes.
 func (e *paneEngine) settle(ctx context.Context, before screen, limit time.Duration) (screen, error) {
 	last := before
 	for giveUp := time.Now().Add(limit); ; {
@@ -139,13 +139,13 @@ func (e *paneEngine) settle(ctx context.Context, before screen, limit time.Durat
 	}
 }
 
-// submit presses Enter until it has an effect, but never where that would answer
-// a question.
+// submit presses Enter until it has an effect, but never while an approval request is
+// shown.
 func (e *paneEngine) submit(ctx context.Context, typed screen) (screen, error) {
 	for _, wait := range enterWaits {
 		if now, err := e.look(ctx); err != nil {
 			return typed, err
-		} else if e.terminal.question(now) != nil {
+		} else if e.terminal.approval(now) != nil {
 			return typed, errAsks
 		}
 		if err := e.pane.press(ctx, "Enter"); err != nil {
@@ -157,7 +157,7 @@ func (e *paneEngine) submit(ctx context.Context, typed screen) (screen, error) {
 			}
 			s, err := e.pane.look(ctx)
 			switch {
-			case errors.Is(err, errNoServer): // an agent that ends of it has taken it
+			case errors.Is(err, errNoServer): // the message has ended the agent
 				return typed, nil
 			case err != nil || !s.same(typed) && !e.terminal.holds(s):
 				return s, err
@@ -167,7 +167,7 @@ func (e *paneEngine) submit(ctx context.Context, typed screen) (screen, error) {
 	return typed, errNoEffect
 }
 
-// look is pane.look for an agent that must be there.
+// look is pane.look with errEnded for an agent that has ended.
 func (e *paneEngine) look(ctx context.Context) (screen, error) {
 	s, err := e.pane.look(ctx)
 	if err == nil && s.dead {

@@ -1,10 +1,10 @@
-// Package tmux is the engine for agents that have nothing but a terminal: it
-// starts an agent CLI in tmux, types what is said to it and reads what it shows.
+// Package tmux is the engine for agents that have only a terminal interface: it starts
+// an agent CLI in tmux, types messages, and reads the screen.
 //
-// It is opt-in. It runs the program tmux, 3.2 or later, so no package imports it
-// but the program bus-agent. Importing it registers it: package runner then starts
-// sessions in session.ModeTmux. An engine that speaks a protocol is better in
-// every respect but one: any interactive CLI can be held in a terminal.
+// It runs the program tmux, version 3.2 or later, and is therefore opt-in: import it to
+// register it, and package runner starts sessions in session.ModeTmux. An engine that
+// speaks a protocol is better in all other respects, but this one holds any interactive
+// CLI.
 //
 //	start := engine.Start{Workdir: dir}
 //	e, p, err := tmux.Start(ctx, tmux.Options{Program: engine.Program{
@@ -16,52 +16,51 @@
 //
 // # The server
 //
-// Each session has a tmux server of its own, on a socket in a folder that only
-// the user can open; the user's own server and configuration files are not
-// touched. There is no shell between tmux and the agent. The server is the process
-// of the session and the agent its descendant, with the tag of the run in the
-// environment: what ends the server ends them, and what is left by a program that
-// was killed is found like all stale processes of runs. A person may attach:
-// Options.Started tells the socket, and `tmux -S SOCKET attach` does it.
+// Each session has a separate tmux server, on a socket in a folder that only the user
+// can open. The user's own server and configuration files are not used, and no shell
+// runs between tmux and the agent. The server is the process of the session, and the
+// agent descends from it and has the tag of the run in its environment: both end
+// together, and if the program is killed they are found like all stale processes. A
+// user may attach with `tmux -S SOCKET attach`; Options.Started reports the socket.
 //
 // # Readiness
 //
-// With a Terminal.Prompt, the agent is idle when a line near the end of what it
-// shows is the prompt or begins with it and nothing there says that it is busy; it
-// is ready when it is idle for two seconds in which nothing changes, and one of
-// Terminal.Ready is shown where there are any. Without a prompt it is ready after
-// Terminal.WarmUp. Questions that a CLI asks when it starts are answered with the
-// keys of Terminal.Dialogs, never with others.
+// With a Terminal.Prompt, the agent is idle when one of the last lines is the prompt or
+// begins with it, and none of them says that it is busy. It is ready when it has been
+// idle for two seconds without a change and shows one of Terminal.Ready, if there are
+// any. Without a prompt it is ready after Terminal.WarmUp. Dialogs at the start are
+// answered with the keys of Terminal.Dialogs; others are not answered.
 //
 // # Delivery
 //
-// A message loses its control characters, tabs become four spaces, and the line
-// "Message:" goes before one that the CLI would take for a command. It is pasted as one
-// piece, or typed key by key. When the terminal shows nothing of it the input is
-// cleared and it is typed again, until Terminal.RetryBudget is used up. Enter
-// follows once the terminal is still, and Terminal.EnterPause later, and again, three times at most, while
-// nothing changes. A pane that somebody scrolls is brought back first. An error
-// says that the message was not submitted, as far as can be seen; where it could
-// not be cleared away, it is still in the agent's input.
+// Control characters are removed from a message, a tab becomes four spaces, and the
+// line "Message:" precedes a message that the CLI would take for a command. The message
+// is pasted in one piece or typed key by key. When the screen does not change, the
+// input is cleared and the message typed again, until Terminal.RetryBudget is used up.
+// Once the screen is still, Enter follows after Terminal.EnterPause, and again while it
+// has no effect. If a user scrolls the pane, scrolling ends first. With an error the
+// message was not submitted, as far as the screen shows; if it could not be cleared it
+// is still in the agent's input.
 //
 // # Turns
 //
-// A turn is over when the agent was seen busy, is idle, and two more looks find
-// nothing changed; where it was not seen busy, and where none of Terminal.Finished
-// is in what it shows, when nothing has changed for Terminal.Quiet. So an agent that shows no sign of work and pauses that long
-// seems to be done.
+// A turn is over when the agent was busy, is idle, and two more looks find no change.
+// If the agent was never seen busy, or none of Terminal.Finished is in its text, the
+// turn is over after Terminal.Quiet without a change. So a turn ends too early for an
+// agent that shows no sign of work and pauses that long.
 //
-// The text of a turn is what the terminal gained: best effort. It can hold the
-// message, the marks and frames that the CLI draws, and of one that uses the
-// alternate screen only what was on it at the end. Lines that are wider than the
-// terminal and that the CLI breaks itself stay broken.
+// The text of a turn is what the terminal gained, on a best-effort basis. It can contain
+// the message and the decoration of the CLI. A CLI that uses the alternate screen
+// leaves only its last screen. Lines that the CLI breaks stay broken.
+//
+// # Approval requests
 //
 // A text of Terminal.Approvals in the last lines of the screen during a turn is an
-// approval request of the session. Its reason is what the terminal has gained since
-// it showed none, 20 lines at least and 400 at most. Accept, also for the session,
-// presses the keys for yes; decline and cancel press those for no, which end the turn
-// of many CLIs. An answer to a request that the screen no longer shows as it was
-// reported is engine.ErrTooLate. While a request is shown no message is typed and no
-// Enter pressed, so only an answer or a person who is attached answers it. Other
-// requests are text. The interrupt keys are pressed once: a second time ends many CLIs.
+// approval request of the session. Its reason is what the terminal has gained since it
+// showed none, 20 lines at least and 400 at most. Accept, also for the session, presses
+// the keys for yes; decline and cancel press those for no, which end the turn of many
+// CLIs. An answer to a request that the screen no longer shows as it was reported is
+// engine.ErrTooLate. While a request is shown no message is typed and Enter is not
+// pressed, so only an answer or an attached user answers it. Other requests are text.
+// The interrupt keys are pressed once, because a second time ends many CLIs.
 package tmux

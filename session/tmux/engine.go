@@ -11,7 +11,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// A paneEngine is the engine.Engine for one pane.
+// A paneEngine is an engine.Engine for the agent in one pane.
 type paneEngine struct {
 	runtime  string
 	terminal terminal
@@ -22,18 +22,18 @@ type paneEngine struct {
 
 	pane  pane
 	sink  engine.Sink
-	turns chan *turn    // that begin; the watching goroutine follows one at a time
-	ended chan struct{} // closed when nothing is left of the agent
-	why   error         // once ended is closed
+	turns chan *turn    // new turns; watch follows one at a time
+	ended chan struct{} // closed when the agent and all it started have ended
+	why   error         // valid once ended is closed
 
 	mu      lock // held while keys are pressed and while a turn is judged
 	current *turn
 	request request
-	known   string // the ID of the session, once open by the watching goroutine alone
+	known   string // the ID of the session; used by watch alone after Open
 	closing sync.Once
 }
 
-// A lock is held for long, also while its holder sleeps.
+// A lock is a mutex whose holder may sleep.
 type lock chan struct{}
 
 func (l lock) Lock()   { l <- struct{}{} }
@@ -71,12 +71,12 @@ func (e *paneEngine) Open(ctx context.Context, _ engine.Transport, start engine.
 	return engine.Info{SessionID: e.known, Steers: e.terminal.TypesWhileBusy}, nil
 }
 
-// explain returns why the agent has ended when that is behind err.
+// explain returns why the agent has ended if that caused err.
 func (e *paneEngine) explain(err error) error {
 	if !errors.Is(err, errNoServer) && !errors.Is(err, errEnded) {
 		return err
 	}
-	<-e.ended // nothing keeps it from ending now
+	<-e.ended
 	exit, ok := errors.AsType[*agent.ExitError](e.why)
 	switch {
 	case ok && exit.Stderr != "":
@@ -120,22 +120,21 @@ func (e *paneEngine) Send(ctx context.Context, text string) error {
 	return nil
 }
 
-// errBusy is the error of a message that the agent has no time for.
-var errBusy = errors.New("the agent is busy, though no turn runs")
+var errBusy = errors.New("the agent is busy, though no turn is running")
 
-// awaitIdle waits for an agent that works on what nobody waits for: a message that
-// was given up as it was submitted, or a turn that seemed to be over.
+// awaitIdle waits for an agent that still works: on a message that was given up while
+// it was submitted, or on a turn that seemed to be over.
 func (e *paneEngine) awaitIdle(ctx context.Context) error {
 	for giveUp := time.Now().Add(e.terminal.RetryBudget); ; {
 		s, err := e.look(ctx)
 		if err != nil {
 			return err
 		}
-		asks := e.terminal.question(s) != nil
+		asks := e.terminal.approval(s) != nil
 		if !asks && (e.terminal.idle(s) || e.terminal.TypesWhileBusy) {
 			return nil
 		}
-		if e.terminal.holds(s) { // of a message that was given up
+		if e.terminal.holds(s) { // a message that was given up
 			if err := e.pane.press(ctx, e.terminal.Clear); err != nil {
 				return err
 			}
@@ -152,7 +151,7 @@ func (e *paneEngine) awaitIdle(ctx context.Context) error {
 	}
 }
 
-// Steer types a message into the turn that runs.
+// Steer types a message into the running turn.
 func (e *paneEngine) Steer(ctx context.Context, text string) error {
 	if !e.terminal.TypesWhileBusy {
 		return engine.ErrUnsupported
@@ -188,13 +187,13 @@ func (e *paneEngine) press(ctx context.Context, keys []string) error {
 			}
 		}
 		if err := e.pane.press(ctx, key); err != nil {
-			return fmt.Errorf("%s cannot be pressed: %w", key, err)
+			return fmt.Errorf("press %s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-// Close presses the keys that end the agent, or takes its terminal away.
+// Close presses the keys that end the agent, or closes its terminal.
 func (e *paneEngine) Close() error {
 	if e.pane == nil {
 		return nil
@@ -215,7 +214,7 @@ func (e *paneEngine) Close() error {
 	return nil
 }
 
-// result returns the events that end a turn with the text that it gained.
+// result returns the events that end a turn with its text.
 func (t *turn) result(text string) []*agent.Event {
 	var events []*agent.Event
 	if text != "" {

@@ -14,23 +14,11 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// Defaults of [Options]. A wide terminal breaks few lines.
-const (
-	DefaultWidth  = 200
-	DefaultHeight = 50
-)
-
-// Options say what agent a session is with.
+// Options describe the agent to start.
 type Options struct {
 	engine.Program
-
-	// Width and Height are the size of the terminal in characters. Zero means
-	// the defaults.
-	Width, Height int
-	// Tmux is the absolute path of tmux. Empty means the first in PATH.
-	Tmux string
-	// Started is called once, when the agent is about to start, with the PID of
-	// the tmux server, which lives as long as the session, and its socket.
+	// Started is called once, before the agent starts, with the PID of the tmux
+	// server, which runs until the session ends, and its socket. It may be nil.
 	Started func(pid int, socket string)
 }
 
@@ -40,17 +28,21 @@ func init() {
 	})
 }
 
-// Start starts tmux for an agent in start.Workdir, and returns the engine and the
-// process for session.Open, which needs no transport: the engine starts the agent
-// and waits until it takes messages. How an agent resumes start.Resume is a matter of
-// its arguments. It runs until [engine.Process] is stopped or its own end; ctx bounds the
-// start alone. Errors are of type [*agent.Error]; without tmux they are of kind
-// agent.ErrNotInstalled.
+// Start starts the first tmux in PATH for an agent in start.Workdir. It returns the
+// engine and the process for session.Open, which needs no transport: the engine starts
+// the agent and waits until it takes messages. The arguments of the agent say how it
+// resumes start.Resume. The process runs until it is stopped or the agent ends; ctx
+// bounds the start only. Errors are of type [*agent.Error]; without tmux they are of
+// kind agent.ErrNotInstalled.
 func Start(ctx context.Context, o Options, start engine.Start) (engine.Engine, engine.Process, error) {
 	if err := o.check(start); err != nil {
 		return nil, nil, &agent.Error{Kind: agent.ErrUsage, Runtime: o.Runtime, Err: err}
 	}
-	program, err := o.tmux()
+	search, _ := agent.LookupEnv(o.Env, "PATH")
+	program, err := process.LookPath("tmux", search)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("tmux is needed to hold an agent in a terminal: %w", err)
+	}
 	if err != nil {
 		return nil, nil, &agent.Error{Kind: agent.ErrNotInstalled, Runtime: o.Runtime, Err: err}
 	}
@@ -65,7 +57,7 @@ func Start(ctx context.Context, o Options, start engine.Start) (engine.Engine, e
 		o.Started(s.process.Pid(), s.socket())
 	}
 	e := newEngine(o.Runtime, o.Terminal, s.env, func(ctx context.Context) (pane, error) {
-		p, err := s.newPane(ctx, start.Workdir, o.Path, o.Args, orDefault(o.Width, DefaultWidth), orDefault(o.Height, DefaultHeight))
+		p, err := s.newPane(ctx, start.Workdir, o.Path, o.Args)
 		if err != nil {
 			return nil, err // no pane in an interface
 		}
@@ -75,13 +67,6 @@ func Start(ctx context.Context, o Options, start engine.Start) (engine.Engine, e
 		e.sessionID = o.SessionID
 	}
 	return e, s, nil
-}
-
-func orDefault(n, byDefault int) int {
-	if n > 0 {
-		return n
-	}
-	return byDefault
 }
 
 func (o *Options) check(start engine.Start) error {
@@ -98,18 +83,4 @@ func (o *Options) check(start engine.Start) error {
 		err = fmt.Errorf("%s: %w", o.Path, fs.ErrPermission)
 	}
 	return err
-}
-
-// tmux returns the absolute path of tmux.
-func (o *Options) tmux() (string, error) {
-	name := o.Tmux
-	if name == "" {
-		name = "tmux"
-	}
-	search, _ := agent.LookupEnv(o.Env, "PATH")
-	path, err := process.LookPath(name, search)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("tmux is needed to hold an agent in a terminal: %w", err)
-	}
-	return path, err
 }

@@ -11,25 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 )
 
-// A pane is a terminal with an agent in it, as the engine needs it.
+// A pane is a terminal in which an agent runs.
 type pane interface {
 	// look returns what it shows.
 	look(ctx context.Context) (screen, error)
-	// since returns all lines from the one that was at the top when history
-	// lines had left the screen. now is the screen of now.
+	// since returns the lines from the one that was at the top of the screen when
+	// history lines had left it. now is the current screen.
 	since(ctx context.Context, history int, now screen) ([]string, error)
-	// paste puts text in as one piece.
+	// paste pastes text in one piece.
 	paste(ctx context.Context, text string) error
-	// write types text, of at most maxChunk bytes.
+	// write types text of at most maxChunk bytes.
 	write(ctx context.Context, text string) error
 	// press presses a key.
 	press(ctx context.Context, key string) error
-	// wait waits for the end of the agent, after which nothing is left of it,
-	// and returns why it ended, nil when it was stopped or left in order.
+	// wait waits until the agent and everything it started have ended. It returns
+	// why, nil when the agent was stopped or exited with status 0.
 	wait() error
-	// hangUp takes the terminal away.
+	// hangUp closes the terminal.
 	hangUp()
 }
 
@@ -37,21 +38,24 @@ type pane interface {
 type tmuxPane struct {
 	server *server
 	id     string
-	died   chan struct{} // gets a token when the agent is seen to have ended
+	died   chan struct{} // receives a token when look finds that the agent has ended
 }
 
 const (
-	buffer = "message" // holds what is pasted
-	// endPoll is how often an agent is looked at that nothing else looks at.
+	// The size of the terminal in characters. A wide one breaks few lines.
+	width, height = "200", "50"
+	// buffer is the tmux buffer that holds a message to paste.
+	buffer = "message"
+	// endPoll is the time between two checks whether the agent has ended.
 	endPoll = time.Second
-	// statusLimit bounds the time until the status of an agent's exit is known.
+	// statusLimit bounds the wait for the agent's exit status.
 	statusLimit = 2 * time.Second
 )
 
 // newPane starts path with args in dir in a new pane, which is the only one.
-func (s *server) newPane(ctx context.Context, dir, path string, args []string, width, height int) (*tmuxPane, error) {
+func (s *server) newPane(ctx context.Context, dir, path string, args []string) (*tmuxPane, error) {
 	if len(args) == 0 {
-		// tmux hands a command of one word to a shell.
+		// tmux passes a command of one word to a shell.
 		args, path = []string{path}, "/usr/bin/env"
 	}
 	set := func(option, value string) []string { return []string{"set-option", "-gq", option, value} }
@@ -64,9 +68,9 @@ func (s *server) newPane(ctx context.Context, dir, path string, args []string, w
 		set("allow-passthrough", "off"),
 		set("default-terminal", "screen-256color"),
 		append([]string{"new-session", "-d", "-P", "-F", "#{pane_id}",
-			"-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "--", path}, args...),
-		// Whoever attaches does not change the size. tmux 3.3 dies of it before
-		// there is a session.
+			"-x", width, "-y", height, "--", path}, args...),
+		// A user who attaches does not change the size. tmux 3.3 crashes when this
+		// is set before a session exists.
 		set("window-size", "manual"),
 	)
 	if err != nil {
@@ -101,13 +105,13 @@ func (p *tmuxPane) since(ctx context.Context, history int, now screen) ([]string
 	return splitLines(out), nil
 }
 
-// leaveMode ends the mode in which keys go to tmux, in which somebody who scrolls
-// has put the pane. It goes before other commands in one call, so that nobody
-// comes between.
+// leaveMode ends copy mode, which a user who scrolls has entered and in which keys
+// go to tmux. It goes in one call with the commands that follow, so that the user
+// cannot enter it again in between.
 func (p *tmuxPane) leaveMode() []string { return []string{"copy-mode", "-q", "-t", p.id} }
 
-// paste keeps line breaks what they are: -r, and -p for a CLI that tells what is
-// pasted from what is typed.
+// paste keeps line breaks (-r) and marks the text as pasted for a CLI that asked for
+// bracketed paste (-p).
 func (p *tmuxPane) paste(ctx context.Context, text string) error {
 	_, err := p.server.ask(ctx, text, []string{"load-buffer", "-b", buffer, "-"}, p.leaveMode(),
 		[]string{"paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", p.id})
@@ -126,10 +130,9 @@ func (p *tmuxPane) press(ctx context.Context, key string) error {
 
 func (p *tmuxPane) hangUp() { p.server.Stop() }
 
-// wait looks once in a while: the hook by which tmux tells of the end of a program
-// is not always run.
+// wait polls: tmux does not always run the hook for the end of a program.
 func (p *tmuxPane) wait() error {
-	ctx := context.Background() // the calls end with the server
+	ctx := context.Background() // the server ends the calls
 	for {
 		select {
 		case <-p.died:
@@ -154,11 +157,10 @@ func (p *tmuxPane) wait() error {
 }
 
 // final waits until tmux knows how the agent ended. The end of its output can come
-// first, and tmux 3.3 at times misses the signal that tells of the rest until the
-// next one.
+// first, and tmux 3.3 can miss SIGCHLD until the next one.
 func (p *tmuxPane) final(ctx context.Context, s screen) screen {
 	for giveUp := time.Now().Add(statusLimit); s.dead && s.status < 0 && s.signal == "" && time.Now().Before(giveUp); {
-		_ = unix.Kill(p.server.process.Pid(), unix.SIGCHLD) // it may have ended as well
+		_ = unix.Kill(p.server.process.Pid(), unix.SIGCHLD) // fails when the server has ended too
 		time.Sleep(settlePoll)
 		if next, err := p.look(ctx); err == nil {
 			s = next
@@ -170,12 +172,12 @@ func (p *tmuxPane) final(ctx context.Context, s screen) screen {
 // shownLines is how much of a screen is in an error.
 const shownLines = 20
 
-// exitError says how the agent ended.
+// exitError returns how the agent ended.
 func (s *server) exitError(last screen) error {
-	return &agent.ExitError{Code: last.status, Signal: signalName(last.signal), Stderr: maskSecrets(s.env, last.tail(shownLines))}
+	return &agent.ExitError{Code: last.status, Signal: signalName(last.signal), Stderr: runner.Mask(s.env, last.tail(shownLines))}
 }
 
-// signalName returns the name of a signal, of which tmux tells the number or the
+// signalName returns the name of a signal, which tmux reports by its number or by its
 // name without SIG.
 func signalName(s string) string {
 	if n, err := strconv.Atoi(s); err == nil {
@@ -192,5 +194,5 @@ func screenError(env []string, err error, s screen) error {
 	if len(s.lines) == 0 {
 		return fmt.Errorf("%w; the terminal is empty", err)
 	}
-	return fmt.Errorf("%w; the terminal shows:\n%s", err, maskSecrets(env, s.tail(shownLines)))
+	return fmt.Errorf("%w; the terminal shows:\n%s", err, runner.Mask(env, s.tail(shownLines)))
 }

@@ -10,16 +10,16 @@ import (
 
 const (
 	poll = 200 * time.Millisecond
-	// looksInRow is how many looks must find the same before it is believed.
+	// looksInRow is how many looks in a row must find the same.
 	looksInRow = 2
-	// keyPause stands between the keys of an answer, which some menus need.
+	// keyPause is the pause between the keys of an answer, which some menus need.
 	keyPause = 200 * time.Millisecond
-	// still is how long nothing must change before an agent at its prompt is ready,
-	// unless it was there for impatience looks: CLIs go on starting, and loading what
-	// was said in a session, after they show it.
+	// still is how long the screen must not change before an agent at its prompt is
+	// ready, because CLIs show the prompt before they have started and loaded the
+	// session. After impatience looks at the prompt the agent is ready in any case.
 	still      = 2 * time.Second
 	impatience = 50
-	// dialogWait is how long a dialog may take to heed its answer.
+	// dialogWait is how long a dialog may take to react to its answer.
 	dialogWait = 2 * time.Second
 )
 
@@ -65,17 +65,17 @@ func (e *paneEngine) ready(ctx context.Context) error {
 	}
 }
 
-// dialogState is what became of a dialog.
+// dialogState is the state of a dialog.
 type dialogState struct {
-	answered time.Time
-	shown    screen // when it was answered
+	answered time.Time // zero before
+	shown    screen    // when it was answered
 	over     bool
 }
 
-// answerDialog answers the first dialog that is open, and reports whether one is.
-// Text of one that was answered may stay on the screen: it is over as soon as
-// something has changed. Until then its keys may have been lost, so it is answered
-// again after a while.
+// answerDialog answers the first open dialog and reports whether there was one. The
+// text of an answered dialog may stay on the screen, so the dialog is over as soon as
+// the screen has changed. If it does not change the keys may have been lost, and the
+// dialog is answered again after dialogWait.
 func (e *paneEngine) answerDialog(ctx context.Context, s screen, states []dialogState) (asked bool, err error) {
 	for i, d := range e.terminal.Dialogs {
 		state := &states[i]
@@ -92,17 +92,7 @@ func (e *paneEngine) answerDialog(ctx context.Context, s screen, states []dialog
 			}
 		}
 		state.answered, state.shown = time.Now(), s
-		for n, key := range d.Keys {
-			if n > 0 {
-				if err := sleep(ctx, keyPause); err != nil {
-					return true, err
-				}
-			}
-			if err := e.pane.press(ctx, key); err != nil {
-				return true, err
-			}
-		}
-		return true, nil
+		return true, e.press(ctx, d.Keys)
 	}
 	return false, nil
 }

@@ -360,7 +360,7 @@ func TestAgentThatDoesNotBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	noTmux := options(stub{})
-	noTmux.Tmux = "/nowhere/tmux"
+	noTmux.Env = []string{"PATH=/nowhere"}
 	asking := options(stub{Dialog: true})
 	asking.Terminal.StartTimeout = 2 * time.Second
 	for name, c := range map[string]struct {

@@ -7,27 +7,25 @@ import (
 	"strings"
 )
 
-// A screen is what a pane shows at a moment.
+// A screen is what a pane shows at one moment.
 type screen struct {
-	lines   []string // without blank ones at the end, and without spaces at theirs
-	history int      // lines that have left it at the top
+	lines   []string // without trailing blank lines and trailing spaces
+	history int      // number of lines that have left it at the top
 	cursor  string
 	dead    bool // the program has ended
-	status  int  // of its exit, -1 when a signal ended it
+	status  int  // exit status, -1 when a signal ended it
 	signal  string
 }
 
-// screenFormat is what tmux is asked to say before the lines of a pane.
+// screenFormat describes a pane; tmux prints it before the lines.
 const screenFormat = "#{history_size},#{cursor_x}:#{cursor_y},#{pane_dead},#{pane_dead_status},#{pane_dead_signal}"
 
-// parseScreen parses what tmux says of a pane.
+// parseScreen parses a line of screenFormat and the lines of the pane.
 func parseScreen(text string) (s screen, err error) {
 	head, rest, _ := strings.Cut(text, "\n")
 	fields := strings.Split(head, ",")
-	if len(fields) != 5 {
-		return s, fmt.Errorf("tmux describes the pane as %q", head)
-	}
-	if s.history, err = strconv.Atoi(fields[0]); err != nil {
+	s.history, err = strconv.Atoi(fields[0])
+	if err != nil || len(fields) != 5 {
 		return s, fmt.Errorf("tmux describes the pane as %q", head)
 	}
 	s.lines, s.cursor, s.dead = splitLines(rest), fields[1], fields[2] == "1"
@@ -41,8 +39,8 @@ func parseScreen(text string) (s screen, err error) {
 	return s, nil
 }
 
-// splitLines returns the lines of text without what is blank at their ends and at
-// its end.
+// splitLines returns the lines of text without trailing spaces and trailing blank
+// lines.
 func splitLines(text string) []string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -68,10 +66,10 @@ func (s screen) tail(n int) string {
 	return strings.Join(s.lines[max(0, len(s.lines)-n):], "\n")
 }
 
-// gained returns what lines say that was not there before. They begin with the
-// line at the top of base, which is the screen before the message was typed; typed
-// is that with the message, before it was submitted. What is above the answer is
-// like typed, and what is below it like what is left of base then.
+// gained returns the text of a turn. lines begin with the first line of base, the
+// screen before the message was typed; typed is the screen with the message, before it
+// was submitted. The lines above the answer are those of typed, and the lines below it
+// those at the end of base.
 func gained(base, typed, lines []string) string {
 	for i := 0; len(base) > 0 && i < len(lines) && base[0] == lines[i]; i++ {
 		base = base[1:]

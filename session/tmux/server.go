@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// callLimit bounds a call of tmux, which takes milliseconds.
+	// callLimit bounds a call of tmux. Calls take milliseconds.
 	callLimit = 30 * time.Second
-	// hangUpTime is how long an agent may take to end once its terminal is gone.
+	// hangUpTime is how long an agent may take to end once its terminal is closed.
 	hangUpTime = 2 * time.Second
-	// maxSocket bounds the length of the name of a socket on all systems.
+	// maxSocket is the longest socket name that all systems allow.
 	maxSocket = 100
 )
 
-// A server is a tmux server with one session, which is that of the agent. It is
-// the process of the session.
+// A server is a tmux server with one session, in which the agent runs. It is the
+// engine.Process of the session.
 type server struct {
 	tmux    string // the executable
 	env     []string
-	folder  string // holds the socket, and nobody else can open it
+	folder  string // of the socket; only the user can open it
 	claim   *process.Claim
 	process *process.Process
 	said    tail
-	exit    process.Exit // once done is closed
+	exit    process.Exit // valid once done is closed
 	over    func(survived int)
 	done    chan struct{}
 }
 
-// startServer starts a server for a program in dir. It runs on when ctx has ended.
+// startServer starts a server for a program in dir. It keeps running when ctx ends.
 func startServer(ctx context.Context, tmux, dir string, p *engine.Program) (*server, error) {
 	s := &server{tmux: tmux, env: withoutTmux(p.Env), over: p.Ended, done: make(chan struct{})}
 	var err error
@@ -52,7 +52,7 @@ func startServer(ctx context.Context, tmux, dir string, p *engine.Program) (*ser
 	}
 	s.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
 		Path: s.tmux,
-		// -D makes it stay a child of ours. No file of configuration is read.
+		// -D keeps it a child of this process. It reads no configuration file.
 		Args:      []string{"-D", "-u", "-f", os.DevNull, "-S", s.socket()},
 		Env:       s.env,
 		Dir:       dir,
@@ -69,7 +69,7 @@ func startServer(ctx context.Context, tmux, dir string, p *engine.Program) (*ser
 	return s, nil
 }
 
-// withoutTmux leaves out what would make tmux think of another server.
+// withoutTmux returns env without the variables that name another tmux server.
 func withoutTmux(env []string) (kept []string) {
 	for _, entry := range env {
 		switch name, _, _ := strings.Cut(entry, "="); name {
@@ -83,18 +83,18 @@ func withoutTmux(env []string) (kept []string) {
 
 func (s *server) socket() string { return filepath.Join(s.folder, "socket") }
 
-// Stop ends the server and with it the agent.
+// Stop ends the server and the agent.
 func (s *server) Stop() { s.process.Stop() }
 
-// PID is for session.Session.PID. The PID of the agent itself can be another
-// program's before the session is over.
+// PID returns the PID of the server: that of the agent can pass to another program
+// before the session is over.
 func (s *server) PID() int { return s.process.Pid() }
 
-// Done is closed when nothing is left of them.
+// Done returns a channel that is closed when all processes have ended.
 func (s *server) Done() <-chan struct{} { return s.done }
 
 func (s *server) wait() {
-	s.exit, _ = s.process.Wait() // its writers do not fail
+	s.exit, _ = s.process.Wait() // a tail does not fail
 	s.cleanUp()
 	if s.over != nil {
 		s.over(s.exit.Survived)
@@ -103,11 +103,11 @@ func (s *server) wait() {
 }
 
 func (s *server) cleanUp() {
-	_ = os.RemoveAll(s.folder) // a sweep finds what cannot be removed now
+	_ = os.RemoveAll(s.folder) // what cannot be removed is stale once the claim is gone
 	s.claim.Release()
 }
 
-// ended returns why the server is not there any more, nil when it was stopped.
+// ended returns why the server has ended, nil when it was stopped.
 func (s *server) ended() error {
 	<-s.done
 	switch {
@@ -119,17 +119,17 @@ func (s *server) ended() error {
 	return fmt.Errorf("tmux ended with status %d: %s", s.exit.Code, s.said.text())
 }
 
-// errNoServer is the error of a call that reached no server.
-var errNoServer = errors.New("no tmux server answers")
+// errNoServer is the error of a call that did not reach the server.
+var errNoServer = errors.New("the tmux server does not answer")
 
-// call runs commands in the server and returns what they print. The working
-// directory of the client is dir, which is where a new session begins.
+// call runs commands in the server and returns their output. The client runs in dir,
+// which becomes the working directory of a new session.
 func (s *server) call(ctx context.Context, dir, stdin string, commands ...[]string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	exit, err := process.Run(ctx, process.Spec{
 		Path:   s.tmux,
 		Args:   append([]string{"-u", "-N", "-S", s.socket()}, commandLine(commands...)...),
-		Env:    s.env, // a new session takes PATH from here
+		Env:    s.env, // a new session takes PATH from it
 		Dir:    dir,
 		Stdin:  stdin,
 		Stdout: &stdout,
@@ -158,14 +158,14 @@ func (s *server) isGone() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// ask is call for commands that are done at once.
+// ask is call with a time limit.
 func (s *server) ask(ctx context.Context, stdin string, commands ...[]string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	return s.call(ctx, s.folder, stdin, commands...)
 }
 
-// await calls until the server answers, which takes a moment after its start.
+// await repeats a call until the server, which was just started, answers.
 func (s *server) await(ctx context.Context, dir string, commands ...[]string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -187,7 +187,7 @@ func (s *server) await(ctx context.Context, dir string, commands ...[]string) (s
 	}
 }
 
-// tail keeps the end of what is written.
+// A tail is a writer that keeps the last maxTail bytes.
 type tail struct {
 	mu   sync.Mutex
 	kept []byte

@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -8,77 +9,55 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// Defaults of [engine.Terminal].
-const (
-	DefaultWarmUp       = 5 * time.Second
-	DefaultStartTimeout = 3 * time.Minute
-	DefaultRetryBudget  = 10 * time.Second
-	DefaultQuiet        = 3 * time.Second
-	DefaultEnterPause   = 500 * time.Millisecond
-	DefaultClear        = "C-u"
-	DefaultInterrupt    = "Escape"
-	DefaultCommands     = "/!"
-)
-
-// A terminal is a engine.Terminal as the engine uses it.
+// A terminal is an engine.Terminal with defaults.
 type terminal struct{ engine.Terminal }
 
 // withDefaults returns facts with the defaults in place of what is not set.
 func withDefaults(facts engine.Terminal) terminal {
 	t := terminal{facts}
-	for _, d := range []struct {
-		value     *time.Duration
-		byDefault time.Duration
-	}{
-		{&t.WarmUp, DefaultWarmUp}, {&t.StartTimeout, DefaultStartTimeout},
-		{&t.RetryBudget, DefaultRetryBudget}, {&t.Quiet, DefaultQuiet}, {&t.EnterPause, DefaultEnterPause},
-	} {
-		if *d.value == 0 {
-			*d.value = d.byDefault
-		}
-	}
-	if t.Commands == "" {
-		t.Commands = DefaultCommands
-	}
-	if t.Clear == "" {
-		t.Clear = DefaultClear
-	}
+	t.WarmUp = cmp.Or(t.WarmUp, 5*time.Second)
+	t.StartTimeout = cmp.Or(t.StartTimeout, 3*time.Minute)
+	t.RetryBudget = cmp.Or(t.RetryBudget, 10*time.Second)
+	t.Quiet = cmp.Or(t.Quiet, 3*time.Second)
+	t.EnterPause = cmp.Or(t.EnterPause, 500*time.Millisecond)
+	t.Commands = cmp.Or(t.Commands, "/!")
+	t.Clear = cmp.Or(t.Clear, "C-u")
 	if t.Interrupt == nil {
-		t.Interrupt = []string{DefaultInterrupt}
+		t.Interrupt = []string{"Escape"}
 	}
 	return t
 }
 
-// nearEnd is how many lines at the end of what is shown are looked at.
+// nearEnd is how many of the last lines show the state of the agent.
 const nearEnd = 10
 
-// idle reports whether nothing tells that the agent is busy: the prompt is shown,
-// where there is one, and no mark of work.
+// idle reports whether s shows the prompt, if the CLI has one, and neither a sign of
+// work nor an approval request.
 func (t *terminal) idle(s screen) bool {
-	return t.question(s) == nil && !t.busy(s) && (t.Prompt == "" || t.prompts(s))
+	return t.approval(s) == nil && !t.busy(s) && (t.Prompt == "" || t.prompts(s))
 }
 
-// end returns the end of what is shown.
+// end returns the last lines of s.
 func (t *terminal) end(s screen) screen { return screen{lines: s.lines[max(0, len(s.lines)-nearEnd):]} }
 
-// busy reports whether a mark of work is shown.
+// busy reports whether s shows a sign of work.
 func (t *terminal) busy(s screen) bool { return slices.ContainsFunc(t.Busy, t.end(s).contains) }
 
-// prompts reports whether the prompt is shown.
+// prompts reports whether s shows the prompt.
 func (t *terminal) prompts(s screen) bool { return slices.ContainsFunc(t.end(s).lines, t.isPrompt) }
 
-// holds reports whether the input is seen to hold a message.
+// holds reports whether the input of the CLI visibly holds a message.
 func (t *terminal) holds(s screen) bool {
-	return t.Placeholder && !t.prompts(s) && !t.busy(s) && t.question(s) == nil
+	return t.Placeholder && !t.prompts(s) && !t.busy(s) && t.approval(s) == nil
 }
 
-// questionLines is how many lines at the end tell of a question. What is said and
-// what is typed stands above them.
-const questionLines = 2
+// approvalLines is how many of the last lines identify an approval request. The answer
+// and the input are above them.
+const approvalLines = 2
 
-// question returns the question that s asks, nil where it asks none.
-func (t *terminal) question(s screen) *engine.ApprovalDialog {
-	end := screen{lines: s.lines[max(0, len(s.lines)-questionLines):]}
+// approval returns the kind of the approval request that s shows, nil for none.
+func (t *terminal) approval(s screen) *engine.ApprovalDialog {
+	end := screen{lines: s.lines[max(0, len(s.lines)-approvalLines):]}
 	for i, q := range t.Approvals {
 		if end.contains(q.Contains) {
 			return &t.Approvals[i]
@@ -87,12 +66,12 @@ func (t *terminal) question(s screen) *engine.ApprovalDialog {
 	return nil
 }
 
-// started reports whether nothing tells that the agent is still starting.
+// started reports whether s shows that the agent has started.
 func (t *terminal) started(s screen) bool {
 	return len(t.Ready) == 0 || slices.ContainsFunc(t.Ready, t.end(s).contains)
 }
 
-// finished reports whether text, what a turn has gained, says that it is over.
+// finished reports whether the text of a turn says that the turn is over.
 func (t *terminal) finished(text string) bool {
 	text = plainSpaces(text)
 	return slices.ContainsFunc(t.Finished, func(mark string) bool { return strings.Contains(text, plainSpaces(mark)) })
@@ -104,7 +83,7 @@ func (t *terminal) isPrompt(line string) bool {
 	return prompt != "" && (line == strings.TrimSpace(prompt) || strings.HasPrefix(line, prompt))
 }
 
-// marked reports whether work shows.
+// marked reports whether the screen shows if the agent works.
 func (t *terminal) marked() bool { return t.Prompt != "" || len(t.Busy) > 0 }
 
 // plainSpaces replaces no-break spaces, which some CLIs put into their prompt.

@@ -2,17 +2,16 @@ package tmux
 
 import (
 	"iter"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// maxChunk bounds what is typed with one command, in bytes.
+// maxChunk is how many bytes one command types at most.
 const maxChunk = 512
 
-// sanitize returns text as it can be typed: valid UTF-8 without control
-// characters, which would be keys, but for line breaks.
+// sanitize returns text that can be typed: valid UTF-8 without control characters,
+// which would be keys, except for line breaks.
 func sanitize(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "    ").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	return strings.Map(func(r rune) rune {
@@ -23,11 +22,11 @@ func sanitize(text string) string {
 	}, text)
 }
 
-// guardLine goes before text that a CLI would take for a command. A blank line
-// would not do: some CLIs cut off blanks first.
+// guardLine precedes text that a CLI would take for a command. A blank line would not
+// do: some CLIs trim their input.
 const guardLine = "Message:\n"
 
-// guard puts a line before text that begins with one of the characters.
+// guard puts guardLine before text that begins with one of the characters in commands.
 func guard(text, commands string) string {
 	if first := strings.TrimLeft(text, " \n"); first != "" && strings.ContainsAny(first[:1], commands) {
 		return guardLine + text
@@ -35,8 +34,8 @@ func guard(text, commands string) string {
 	return text
 }
 
-// chunks cuts text into pieces of at most limit bytes, which must be 4 or more,
-// at the borders of characters. What is no character is cut anywhere.
+// chunks cuts text between characters into pieces of at most limit bytes; limit must be
+// 4 or more. Invalid UTF-8 is cut anywhere.
 func chunks(text string, limit int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for len(text) > limit {
@@ -58,8 +57,8 @@ func chunks(text string, limit int) iter.Seq[string] {
 	}
 }
 
-// commandLine joins commands to one line for tmux, which takes an argument that
-// ends in a semicolon for the end of a command.
+// commandLine joins commands into one argument list for tmux. To tmux an argument that
+// ends in a semicolon ends a command, so that semicolon is escaped.
 func commandLine(commands ...[]string) (args []string) {
 	for i, command := range commands {
 		if i > 0 {
@@ -73,23 +72,4 @@ func commandLine(commands ...[]string) (args []string) {
 		}
 	}
 	return args
-}
-
-// maskSecrets returns text with "***" in place of the values of variables that
-// hold secrets by their name.
-func maskSecrets(environ []string, text string) string {
-	var secrets []string
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		isSecret := strings.HasSuffix(name, "_KEY") || strings.HasSuffix(name, "_TOKEN") || strings.HasSuffix(name, "_SECRET")
-		if isSecret && len(value) >= 8 {
-			secrets = append(secrets, value)
-		}
-	}
-	// One secret can be part of another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	for _, secret := range secrets {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return text
 }

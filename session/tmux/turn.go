@@ -7,25 +7,24 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// A turn is one that runs.
+// A turn is the running turn.
 type turn struct {
 	delivered
-	worked      bool // the agent was seen busy
+	worked      bool // a look has found the agent busy
 	interrupted bool
 	last        screen
-	still       int       // looks in a row that found nothing changed
-	since       time.Time // when something changed last
+	still       int       // number of looks in a row without a change
+	since       time.Time // last change
 }
 
 func newTurn(d delivered) *turn {
 	return &turn{delivered: d, last: d.after, since: time.Now()}
 }
 
-// restart makes the turn go on after something was typed.
+// restart records a change.
 func (t *turn) restart(now time.Time) { t.still, t.since = 0, now }
 
-// over takes note of what the terminal shows now and reports whether the turn is
-// over.
+// over records the current screen and reports whether the turn is over.
 func (t *turn) over(terminal *terminal, s screen, now time.Time) bool {
 	same := s.same(t.last)
 	t.last = s
@@ -45,7 +44,7 @@ func (t *turn) over(terminal *terminal, s screen, now time.Time) bool {
 	return now.Sub(t.since) >= terminal.Quiet
 }
 
-// follow looks at the terminal until t is over or the agent has ended.
+// follow watches the terminal until t is over or the agent has ended.
 func (e *paneEngine) follow(t *turn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -59,17 +58,17 @@ func (e *paneEngine) follow(t *turn) {
 			return
 		case <-time.After(poll):
 		}
-		tell, over := e.judge(ctx, t)
-		tell()
+		report, over := e.judge(ctx, t)
+		report()
 		if over {
 			return
 		}
 	}
 }
 
-// judge looks what becomes of t. It returns what is to be told of it, without the
-// lock, and whether it is over. A look that fails tells nothing: the end of the
-// agent is seen elsewhere.
+// judge checks t once. It returns a function that reports what has changed, to be
+// called without the lock, and whether t is over. An error is ignored here: wait finds
+// the end of the agent.
 func (e *paneEngine) judge(ctx context.Context, t *turn) (func(), bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,10 +76,10 @@ func (e *paneEngine) judge(ctx context.Context, t *turn) (func(), bool) {
 	if err != nil {
 		return func() {}, false
 	}
-	tell := e.observe(ctx, s, time.Now())
+	report := e.observe(ctx, s, time.Now())
 	quiet := t.over(&e.terminal, s, time.Now())
 	if !quiet && (t.still < looksInRow || !t.worked || len(e.terminal.Finished) == 0) {
-		return tell, false
+		return report, false
 	}
 	lines, err := e.pane.since(ctx, t.before.history, s)
 	if err != nil {
@@ -88,11 +87,11 @@ func (e *paneEngine) judge(ctx context.Context, t *turn) (func(), bool) {
 	}
 	text := gained(t.before.lines, t.typed.lines, lines)
 	if !quiet && !e.terminal.finished(text) {
-		return tell, false
+		return report, false
 	}
 	e.current = nil
 	return func() {
-		tell()
+		report()
 		e.learn()
 		for _, event := range t.result(text) {
 			e.sink.Event(event)
@@ -100,7 +99,7 @@ func (e *paneEngine) judge(ctx context.Context, t *turn) (func(), bool) {
 	}, true
 }
 
-// learn tells of the ID of the session once it is known.
+// learn reports the ID of the session once it is known.
 func (e *paneEngine) learn() {
 	if e.known != "" {
 		return
