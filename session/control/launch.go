@@ -2,9 +2,9 @@ package control
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,34 +45,20 @@ func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 		environ = append(environ, name+"="+value)
 	}
 	opts.Identity = or(opts.Identity, IdentityOf(environ, ""))
-	asked := opts.Identity.SessionID != ""
-	for {
-		if !asked {
-			opts.Identity.SessionID = newID()
-		}
-		e := Entry{
-			SessionID: opts.Identity.SessionID, Name: opts.Name, Settings: opts.Settings, Folder: folderName(opts.Identity.SessionID),
-			State: session.StateStarting, Owner: process.Self(), OwnerPID: os.Getpid(), Host: hostName(), Started: now(),
-		}
-		err := c.Store.claim(ctx, e, func(before Entry) error {
-			if before.SessionID != "" && !asked {
-				return errTaken
-			}
-			return before.inUse()
-		})
-		if errors.Is(err, errTaken) {
-			continue
-		}
-		if err == nil {
-			if err = c.launch(ctx, e, opts, false); err != nil {
-				_ = c.Store.discard(context.WithoutCancel(ctx), e) // what stays is shown as crashed
-			}
-		}
-		if err != nil {
-			return Entry{}, err
-		}
-		return c.Store.Get(e.SessionID)
+	id := cmp.Or(opts.Identity.SessionID, newID())
+	e := Entry{
+		SessionID: id, Name: opts.Name, Settings: opts.Settings, Folder: folderName(id),
+		State: session.StateStarting, Owner: process.Self(), OwnerPID: os.Getpid(), Host: hostName(), Started: now(),
 	}
+	if err := c.Store.claim(ctx, &e, opts.Identity.SessionID != "", ""); err != nil {
+		return Entry{}, err
+	}
+	opts.Identity.SessionID = e.SessionID
+	if err := c.launch(ctx, e, opts, false); err != nil {
+		_ = c.Store.discard(context.WithoutCancel(ctx), e) // what stays is shown as crashed
+		return Entry{}, err
+	}
+	return c.Store.Get(e.SessionID)
 }
 
 // Resume resumes a session that has ended, as it was started, in a process of Host.

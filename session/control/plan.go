@@ -3,7 +3,6 @@ package control
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -82,14 +81,10 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 		Role: id.Role, Rig: id.Rig, Polecat: id.Polecat, Actor: id.Actor,
 		State: session.StateStarting, Owner: process.Self(), OwnerPID: os.Getpid(), OwnerEnds: m.ends, Host: hostName(), Started: now(),
 	}
-	p.setFolder()
-	return p, p.setEnv(opts.Env)
-}
-
-func (p *plan) setFolder() {
-	if p.manager.Serve {
-		p.entry.Folder = folderName(p.entry.SessionID)
+	if m.Serve {
+		p.entry.Folder = folderName(id.SessionID)
 	}
+	return p, p.setEnv(opts.Env)
 }
 
 // openHooks opens the hooks of the session. One of its settings that cannot be
@@ -201,31 +196,16 @@ func (p *plan) identity() Identity {
 	return Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor, WorkDir: e.WorkDir}
 }
 
-// errTaken says that an ID that was not asked for is of another session.
-var errTaken = errors.New("the ID is taken")
-
-// claim writes the entry of a session that starts, in place of the one that claimed,
-// an owner, has made for it. An ID that was not asked for is taken only where no
-// session has it: an agent that starts a session passes its own on.
+// claim writes the entry of a session that starts, in place of the one that claimed, an
+// owner, has written for it. An ID that was not asked for is taken only where no
+// session has it: an agent that starts a session passes its ID on.
 func (p *plan) claim(ctx context.Context, store *Store, claimed string) error {
-	for {
-		err := store.claim(ctx, p.entry, func(before Entry) error {
-			switch {
-			case claimed != "" && before.Owner == claimed && before.State == session.StateStarting:
-				return nil
-			case before.SessionID != "" && p.inherited:
-				return errTaken
-			}
-			return before.inUse()
-		})
-		if err != errTaken {
-			return err
-		}
-		p.entry.SessionID = newID()
-		p.setFolder()
-		environ := p.identity().Environ(p.native)
-		p.request.Env = append(p.request.Env[:len(p.request.Env)-len(environ)], environ...)
+	environ := p.identity().Environ(p.native)
+	if err := store.claim(ctx, &p.entry, !p.inherited, claimed); err != nil {
+		return err
 	}
+	p.request.Env = append(p.request.Env[:len(p.request.Env)-len(environ)], p.identity().Environ(p.native)...)
+	return nil
 }
 
 // check refuses a message that the session cannot take.

@@ -20,10 +20,10 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A Store keeps an entry for each session in a folder, which only the user can
-// read, and a folder for what a session that is served writes. Each entry is a file of its own that is replaced whole, so neither a crash nor
-// another process leaves half of one. Its methods may be called by any number of
-// goroutines and processes at once.
+// A Store keeps an entry for each session in a folder, which only the user can read,
+// and a folder for what a session that is served writes. Each entry is a separate file
+// that is replaced whole, so neither a crash nor another process leaves half of one. Its
+// methods may be called by any number of goroutines and processes at once.
 //
 // A file that cannot be read, or that a newer version has written, is left alone:
 // List reports it, and nothing is written over it.
@@ -230,11 +230,10 @@ func (s *Store) Update(ctx context.Context, id string, change func(*Entry) error
 		return err
 	}
 	defer unlock()
-	e, err := s.read(id)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is left alone: %w", s.path(id), err)
+	e, err := s.readBefore(id)
+	if err != nil {
+		return err
 	}
-	s.settle(&e)
 	if err := change(&e); err != nil {
 		return err
 	}
@@ -257,14 +256,13 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
-	e, err := s.read(id)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s", ErrUnknown, id)
-	case err != nil:
-		return fmt.Errorf("%s is left alone: %w", s.path(id), err)
+	e, err := s.readBefore(id)
+	if err != nil {
+		return err
 	}
-	s.settle(&e)
+	if e.SessionID == "" {
+		return fmt.Errorf("%w: %s", ErrUnknown, id)
+	}
 	if err := e.inUse(); err != nil {
 		return err
 	}
@@ -295,22 +293,30 @@ func (s *Store) discard(ctx context.Context, e Entry) error {
 	return s.remove(e)
 }
 
-// claim writes the entry of a session that starts, if accept returns no error for
-// the one that has its ID, empty for none, and its name is free. Of the served
-// sessions that have ended the oldest are forgotten where there are many.
-func (s *Store) claim(ctx context.Context, e Entry, accept func(Entry) error) error {
+// claim writes the entry of a session that starts, in place of the one that owner has
+// written for it, "" for none. Where another session has its ID, one that the caller has
+// not chosen is replaced. The name must be free. Of the served sessions that have ended
+// the oldest are removed where there are many.
+func (s *Store) claim(ctx context.Context, e *Entry, chosen bool, owner string) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	before, err := s.read(e.SessionID)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is left alone: %w", s.path(e.SessionID), err)
+	before, err := s.readBefore(e.SessionID)
+	for err == nil && before.SessionID != "" && !chosen && (owner == "" || before.Owner != owner) {
+		if e.SessionID = newID(); e.Folder != "" {
+			e.Folder = folderName(e.SessionID)
+		}
+		before, err = s.readBefore(e.SessionID)
 	}
-	s.settle(&before)
-	if err := accept(before); err != nil {
+	if err != nil {
 		return err
+	}
+	if owner == "" || before.Owner != owner || before.State != session.StateStarting {
+		if err := before.inUse(); err != nil {
+			return err
+		}
 	}
 	var list []Entry
 	if e.Name != "" || e.Folder != "" {
@@ -318,7 +324,7 @@ func (s *Store) claim(ctx context.Context, e Entry, accept func(Entry) error) er
 			return err
 		}
 	}
-	if err := checkFree(list, e); err != nil {
+	if err := checkFree(list, *e); err != nil {
 		return err
 	}
 	if before.Folder != "" && before.State.Ended() { // what happened then is not of this session
@@ -333,7 +339,17 @@ func (s *Store) claim(ctx context.Context, e Entry, accept func(Entry) error) er
 			_ = s.remove(old) // what stays is removed the next time
 		}
 	}
-	return s.write(e)
+	return s.write(*e)
+}
+
+// readBefore returns the entry that is about to be replaced, empty for none.
+func (s *Store) readBefore(id string) (Entry, error) {
+	e, err := s.read(id)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return e, fmt.Errorf("%s is left alone: %w", s.path(id), err)
+	}
+	s.settle(&e)
+	return e, nil
 }
 
 // keptEnded is how many served sessions that have ended are remembered.
