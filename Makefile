@@ -1,5 +1,5 @@
-# bus-agent: every target works on a clean checkout with Go; acceptance and demo
-# install what else they need into .cache.
+# All targets work in a clean checkout with Go. acceptance and demo install further
+# programs into .cache.
 
 PREFIX ?= $(HOME)/.local
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
@@ -23,10 +23,9 @@ all: build
 build:
 	CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o bin/bus-agent ./cmd/bus-agent
 
-# Hermetic: stub agents only, no network, every module of the tree. The packages of
-# STARTERS start thousands of programs, and other modules compile much that is not
-# ours; each takes many times as long with the race detector, so they have a target of
-# their own there.
+# Hermetic tests of all modules, with stub agents and without network. The packages in
+# STARTERS start thousands of programs, and the other modules compile many dependencies.
+# Both are very slow with the race detector, so only the target race uses it for them.
 STARTERS := ./cmd/bus-agent ./backendtest ./runner ./runs ./internal/process ./session/control
 test:
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test ($$m)"; (cd $$m && go test ./...); done
@@ -38,13 +37,13 @@ race:
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test -race ($$m)"; (cd $$m && go test -race ./...); done
 	go test -race $(STARTERS)
 
-# Every test COUNT times while all cores are busy, until the first failure. PKGS
-# ("./runner ./internal/...") and RUN choose some.
+# Run every test COUNT times while all cores are busy, until the first failure. PKGS
+# ("./runner ./internal/...") and RUN select tests.
 COUNT ?= 30
 flaky:
 	@COUNT='$(COUNT)' PKGS='$(PKGS)' RUN='$(RUN)' STARTERS='$(STARTERS)' ./scripts/flaky.sh
 
-# What other modules can call, as docs/api.txt lists it.
+# Update docs/api.txt, the list of the public API.
 api:
 	go test ./internal/layers -run TestAPIIsListed -args -update
 
@@ -65,16 +64,15 @@ tmux:
 chromium:
 	./scripts/install-chromium.sh
 
-# Attacks from the repository, from the agent and from what a killed run left: on every
-# runtime that is registered, every engine and every kind of state, by stub agents and
-# by the real CLIs.
+# Attacks by the repository, by the agent and by stale files of a killed run, on every
+# registered runtime, engine and kind of state, with stub agents and with the real CLIs.
 hostile:
 	go test -count=1 -tags 'hostile rest' -run '^TestAttack' ./backends/all
 	go test -count=1 -run Hostile ./...
 	$(MAKE) acceptance RUN=Hostile
 
-# Drives the real CLIs against scripted model servers on loopback, and a browser over
-# the pages that are written. RUN and SKIP choose tests.
+# Test with the real CLIs and scripted model servers on loopback, and open the written
+# pages in a browser. RUN and SKIP select tests.
 acceptance: build agents tmux chromium
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
@@ -82,13 +80,13 @@ acceptance: build agents tmux chromium
 		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" \
 		go test -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
 
-# Large, long and many runs of the built program: about ten minutes.
+# Large, long and many runs of the built program, about ten minutes.
 soak: build
 	cd internal/soak && BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' go test -tags soak -count=1 -timeout 60m .
 	go test -tags soak -count=1 -run 'OneByOne$$' ./cmd/bus-agent
 	cd bus-preferences && go test -tags soak -count=1 ./...
 
-# Figures beside the limits they are measured against. bench-page puts them into
+# Measure performance and compare with the limits. bench-page also updates
 # docs/performance.md.
 bench: build
 	go run ./internal/bench -bus-agent bin/bus-agent
@@ -97,12 +95,12 @@ bench-page: build
 	go run ./internal/bench -bus-agent bin/bus-agent -page docs/performance.md
 	go -C internal/bench/json test -count=1 -run '^TestPage$$' -benchtime 0.2s -page $(CURDIR)/docs/performance.md .
 
-# Each benchmark once, so that none rots. No figure fails it.
+# Run each benchmark once to check that it works, whatever its result.
 bench-once: build
 	go run ./internal/bench -bus-agent bin/bus-agent -quick
 	@set -e; for d in $(BENCHMARKS); do echo "benchmarks of $$d"; go -C $$d test -run '^$$' -bench . -benchtime 1x . >/dev/null; done
 
-# Every fuzz target of every module, FUZZTIME each. NAME chooses one.
+# Run every fuzz target of every module, or only NAME, for FUZZTIME each.
 FUZZTIME ?= 20s
 fuzz:
 	./scripts/fuzz.sh '$(FUZZTIME)' '$(NAME)'

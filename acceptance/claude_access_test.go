@@ -25,8 +25,7 @@ func TestClaudeAccessHolds(t *testing.T) {
 	})
 }
 
-// What Claude Code offers beside files and commands leaves nothing in the
-// repository either.
+// Other tools of Claude Code leave nothing in the repository.
 func TestClaudeAccessHoldsForOtherTools(t *testing.T) {
 	t.Parallel()
 	limited := []string{"read", "write"}
@@ -50,6 +49,6 @@ func TestClaudeWritesToAddedDirs(t *testing.T) {
 	r, o := w.run("make a file", "--add-dir", extra)
 	w.wantAnswer("done", r, o)
 	if got := firedNames(t, extra); !slices.Equal(got, []string{"made"}) {
-		t.Errorf("made %q; the model was told %q", got, w.wantRequests(2)[1].ToolResults())
+		t.Errorf("created %q; the tool results are %q", got, w.wantRequests(2)[1].ToolResults())
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// newClaude makes a world in which run runs Claude Code, by key. Claude Code
-// keeps its state and sessions in the home.
+// newClaude returns a fixture for Claude Code with a key. Claude Code keeps its state and
+// sessions in the home.
 func newClaude(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	w := newCodex(t, script, files)
@@ -19,10 +19,10 @@ func newClaude(t *testing.T, script modeltest.Script, files map[string]string) *
 	w.env = []string{
 		"ANTHROPIC_BASE_URL=" + w.model.AnthropicURL(),
 		"ANTHROPIC_API_KEY=sk-acceptance",
-		"SHELL=/bin/bash", // what the tool of this name runs
+		"SHELL=/bin/bash", // used by the tool Bash
 	}
 	if os.Geteuid() == 0 {
-		// Claude Code refuses full access to root otherwise.
+		// Otherwise Claude Code refuses full access as root.
 		w.env = append(w.env, "IS_SANDBOX=1")
 	}
 	return w

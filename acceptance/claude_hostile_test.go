@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// claudePlants are files with which a repository runs programs in Claude Code.
+// claudePlants returns files that run programs in a trusting Claude Code.
 func claudePlants(t *testing.T, fired, stolen string) map[string]string {
 	program := programs(t, fired, "SessionStart", "UserPromptSubmit", "PreToolUse", "Stop", "SessionEnd", "local-hook",
 		"key-helper", "env", "mcp", "status-line", "otel", "aws", "command", "skill", "agent-hook", "file-suggestion")
@@ -47,8 +47,8 @@ func claudePlants(t *testing.T, fired, stolen string) map[string]string {
 	}
 }
 
-// What the plants do when Claude Code is run alone: without this, the next test
-// would prove nothing.
+// The hostile files work in Claude Code without bus-agent, so the next test is
+// meaningful.
 func TestHostileFilesRunInPlainClaude(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -66,7 +66,7 @@ func TestHostileFilesRunInPlainClaude(t *testing.T) {
 		stolen = stolen || strings.Contains(request.Path, "stolen")
 	}
 	if !stolen {
-		t.Error("the environment of the repository led no request away")
+		t.Error("the environment of the repository had no effect")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestHostileRepositoryRunsNothingInClaude(t *testing.T) {
 	testHostileRepository(t, newClaude, bash("echo hello"), "X-Api-Key", claudePlants)
 }
 
-// With trust the repository's settings count.
+// With trust, the repository's settings apply.
 func TestTrustedRepositoryRunsItsHooksInClaude(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)

@@ -26,19 +26,19 @@ func TestClaudeGetsModelAndEffort(t *testing.T) {
 	w.wantAnswer("ok", r, o)
 	for i, want := range []string{"claude-opus-5-5 high", "claude-haiku-5-5 low"} {
 		if got := w.wantRequests(2)[i].Model() + " " + w.wantRequests(2)[i].Effort(); got != want {
-			t.Errorf("request %d asked for %q, want %q", i, got, want)
+			t.Errorf("request %d has model %q, want %q", i, got, want)
 		}
 	}
 }
 
-// Without a model Claude Code chooses, and the report says which.
+// By default Claude Code chooses a model, which is reported.
 func TestClaudeReportsChosenModel(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Replies(answer("ok")), nil)
 	r, o := w.run("hello", "--agent", "claude")
 	w.wantAnswer("ok", r, o)
 	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
-		t.Errorf("reported %q, asked for %q", r.Model, chosen)
+		t.Errorf("reported %q, requested %q", r.Model, chosen)
 	}
 }
 
@@ -91,8 +91,7 @@ func TestClaudeToolCallEvents(t *testing.T) {
 	}
 }
 
-// The final answer alone goes to standard output, the conversation to standard
-// error.
+// Standard output has the final answer, standard error the conversation.
 func TestClaudeOutputs(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Replies(
@@ -151,8 +150,7 @@ func TestClaudeInterrupted(t *testing.T) {
 	testInterrupt(t, newClaude, bash("touch running; python3 -c 'import time; time.sleep(300)'"))
 }
 
-// A background process that a tool leaves open neither blocks the end of a run
-// nor outlives it.
+// A background process of a tool neither blocks the end of a run nor outlives it.
 func TestClaudeLeavesNoBackgroundProcess(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Replies(

@@ -24,7 +24,7 @@ func TestClaudeRefusesLongPrompt(t *testing.T) {
 	testLongPrompt(t, newClaude(t, modeltest.Replies(), nil), 10<<20)
 }
 
-// A prompt that names a file arrives whole; Claude Code puts the file beside it.
+// A prompt that names a file is unchanged; Claude Code adds the file.
 func TestClaudeAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
 	w := newClaude(t, modeltest.Replies(answer("ok")), map[string]string{"fact.txt": "the sky is blue\n"})
@@ -35,7 +35,7 @@ func TestClaudeAddsFileNamedInPrompt(t *testing.T) {
 		t.Errorf("the model got %q", got)
 	}
 	if request.Count("the sky is blue") != 1 {
-		t.Error("the file is not in the request: the page of the runtime says it is")
+		t.Error("the file is not in the request; docs/runtimes says it is")
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// A command that runs on, beside one that does so in a session of its own.
+// Commands that do not end, one in the foreground and one in a separate process session.
+// Claude Code refuses commands that only sleep, hence the second form.
 const (
 	sleepers  = "touch running; setsid sleep 1000 & sleep 1000"
 	sleepersP = "touch running; setsid python3 -c 'import time; time.sleep(1000)' & python3 -c 'import time; time.sleep(1000)'"
@@ -31,7 +32,7 @@ func TestCodexLeavesNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, access := range []string{"write", "full"} { // with its sandbox and without
+	for _, access := range []string{"write", "full"} { // with and without its sandbox
 		t.Run(access, func(t *testing.T) {
 			t.Parallel()
 			testNothingLeftBehind(t, newCodex, access, modeltest.ToolCall{Name: "exec_command", Arguments: string(arguments)})
@@ -39,7 +40,6 @@ func TestCodexLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// Claude Code refuses a command that only sleeps.
 func TestClaudeLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	testNothingLeftBehind(t, newClaude, "full", bash(sleepersP))
@@ -50,9 +50,8 @@ func TestGeminiLeavesNothingBehind(t *testing.T) {
 	testNothingLeftBehind(t, newGemini, "full", shell(sleepers))
 }
 
-// testNothingLeftBehind proves that nothing is left of a run, processes or files,
-// however it ends while call makes the CLI run a command that does not: after a
-// kill of bus-agent, once doctor has swept.
+// testNothingLeftBehind checks that a run leaves no processes and files behind, whatever
+// ends it while the command of call is running. After SIGKILL, doctor --sweep cleans up.
 func testNothingLeftBehind(t *testing.T, setup setupFunc, access string, call modeltest.ToolCall) {
 	for name, end := range map[string]struct {
 		signal syscall.Signal // 0 is the timeout of the run
@@ -67,7 +66,7 @@ func testNothingLeftBehind(t *testing.T, setup setupFunc, access string, call mo
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if end.signal == syscall.SIGKILL && runtime.GOOS != "linux" {
-				t.Skip("the agent ends with bus-agent only on Linux")
+				t.Skip("on other systems the agent survives bus-agent")
 			}
 			w := setup(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
 			ctx, cancel := context.WithTimeout(t.Context(), runLimit)
@@ -101,7 +100,7 @@ func testNothingLeftBehind(t *testing.T, setup setupFunc, access string, call mo
 	}
 }
 
-// awaitFile waits until a file is in the repository.
+// awaitFile waits until a file exists in the repository.
 func (w *fixture) awaitFile(ctx context.Context, name string) {
 	w.t.Helper()
 	for {
@@ -110,18 +109,18 @@ func (w *fixture) awaitFile(ctx context.Context, name string) {
 		}
 		select {
 		case <-ctx.Done():
-			w.t.Fatalf("%s does not appear", name)
+			w.t.Fatalf("%s was not created", name)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// sweep lets doctor end and remove what a bus-agent has left that was killed.
+// sweep runs doctor --sweep for a killed bus-agent and checks its result.
 func (w *fixture) sweep(ctx context.Context, killed *exec.Cmd) {
 	w.t.Helper()
-	var said string
+	var output string
 	for _, args := range [][]string{{"doctor", "--sweep"}, {"doctor"}} {
-		// Other tests kill others: each sees to its own.
+		// Other tests run at the same time.
 		args = append(args, "--owner", strconv.Itoa(killed.Process.Pid))
 		cmd, stdout, stderr := w.start(ctx, "", args...)
 		if err := cmd.Wait(); err != nil {
@@ -130,10 +129,10 @@ func (w *fixture) sweep(ctx context.Context, killed *exec.Cmd) {
 			}
 			w.t.Errorf("doctor: %v\n%s%s", err, stdout, stderr)
 		}
-		said = stdout.String()
-		w.t.Logf("%s:\n%s", strings.Join(args, " "), said)
+		output = stdout.String()
+		w.t.Logf("%s:\n%s", strings.Join(args, " "), output)
 	}
-	if said != "nothing to sweep\n" {
-		w.t.Errorf("after a sweep: %s", said)
+	if output != "nothing to sweep\n" {
+		w.t.Errorf("after a sweep: %s", output)
 	}
 }

@@ -14,7 +14,7 @@ func TestCodexFailures(t *testing.T) {
 	testFailures(t, newCodex, map[string]failure{
 		"401": {
 			reply: modeltest.Reply{modeltest.HTTPError{Status: http.StatusUnauthorized, Message: "the key is no good"}},
-			kind:  "authentication", says: "401 Unauthorized", asked: 4, took: 110, // Codex alone asks six times
+			kind:  "authentication", says: "401 Unauthorized", asked: 4, took: 110, // Codex sends six without bus-agent
 		},
 		"400": {
 			reply: modeltest.Reply{modeltest.HTTPError{Status: http.StatusBadRequest, Message: "what is this?"}},
@@ -57,8 +57,7 @@ func TestCodexFailures(t *testing.T) {
 	})
 }
 
-// Retries are no progress: a server that always fails does not keep a run
-// alive.
+// Retries do not count as progress.
 func TestCodexIdleTimeoutCountsRetries(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, modeltest.Always(modeltest.Reply{modeltest.HTTPError{Status: http.StatusBadGateway}}), nil)
@@ -85,8 +84,7 @@ func TestCodexInterrupted(t *testing.T) {
 	testInterrupt(t, newCodex, execCommand(map[string]any{"cmd": "touch running; sleep 300 & sleep 300", "yield_time_ms": 60000}))
 }
 
-// A background process that a tool leaves open neither blocks the end of a run
-// nor outlives it.
+// A background process of a tool neither blocks the end of a run nor outlives it.
 func TestCodexLeavesNoBackgroundProcess(t *testing.T) {
 	t.Parallel()
 	for _, access := range []string{"write", "full"} {

@@ -18,8 +18,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// plants returns the files with which a folder, taken for a CODEX_HOME, runs
-// programs: each leaves a file named after itself in fired.
+// plants returns files that run programs in Codex if their folder is CODEX_HOME. Each
+// program creates a file with its name in fired.
 func plants(fired string) map[string]string {
 	program := func(name string) string { return "#!/bin/sh\n: >" + filepath.Join(fired, name) + "\n" }
 	script := func(name string) string { return filepath.Join(fired, "..", "plants", name) }
@@ -32,7 +32,7 @@ func plants(fired string) map[string]string {
 		"AGENTS.md":               "PLANTED-TEXT\n",
 		"auth.json":               `{"OPENAI_API_KEY":"sk-planted"}`,
 		"skills/planted/SKILL.md": "---\nname: planted\ndescription: PLANTED-TEXT\n---\nPLANTED-TEXT\n",
-		// The programs themselves stand outside of the repository.
+		// The programs are outside the repository.
 		"//notify":      program("notify"),
 		"//mcp":         program("mcp"),
 		"//config-hook": program("config-hook"),
@@ -41,8 +41,8 @@ func plants(fired string) map[string]string {
 	}
 }
 
-// plant puts the plants of fired below each of homes in files, and the
-// programs beside fired.
+// plant adds the plants to files, below each of homes, and writes their programs next to
+// fired.
 func plant(t *testing.T, fired string, files map[string]string, homes ...string) {
 	t.Helper()
 	programs := map[string]string{}
@@ -76,8 +76,7 @@ func firedNames(t *testing.T, fired string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(listFiles(t, fired))), func(s string) bool { return s == "." })
 }
 
-// escape is a reply that tries to leave the sandbox by rule and writes into
-// fired.
+// escape returns a reply that tries to write into fired, outside the sandbox.
 func escape(fired string) modeltest.Reply {
 	return modeltest.Reply{modeltest.ToolCall{
 		Name:      "exec_command",
@@ -85,11 +84,11 @@ func escape(fired string) modeltest.Reply {
 	}}
 }
 
-// Where a repository could hope that CODEX_HOME is.
+// possibleCodexHomes are folders that might become CODEX_HOME.
 var possibleCodexHomes = []string{".codex", ".codex/bus", ".codex/bus-home", ".codex/bus/home", ".codex/bus/sessions", ".", "services/.codex", "services/.codex/bus"}
 
-// What the plants do when Codex is given one of them as its home: without
-// this, the next test would prove nothing.
+// The hostile files work in Codex if they are in its home, so the next test is
+// meaningful.
 func TestHostileFilesRunInPlainCodex(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -151,10 +150,10 @@ func TestHostileRepositoryRunsNothingInCodex(t *testing.T) {
 			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if got := request.Header.Get("Authorization"); got != "Bearer sk-acceptance" {
-					t.Errorf("%s %s was sent %q", request.Method, request.Path, got)
+					t.Errorf("%s request %s has key %q", request.Method, request.Path, got)
 				}
 				if request.IsModel() && request.Model() != "gpt-5.5" {
-					t.Errorf("asked for %s", request.Model())
+					t.Errorf("unexpected model %s", request.Model())
 				}
 			}
 			requests := w.model.ModelRequests()
@@ -163,7 +162,7 @@ func TestHostileRepositoryRunsNothingInCodex(t *testing.T) {
 	}
 }
 
-// The login of a repository is not used, even where the user has none.
+// The login in a repository is not used, even if the user has none.
 func TestHostileRepositoryLoginIsIgnoredByCodex(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -179,8 +178,8 @@ func TestHostileRepositoryLoginIsIgnoredByCodex(t *testing.T) {
 	checkNothingFired(t, fired)
 }
 
-// A link in the repository leads no write out of it: the run works without a
-// home there or is refused.
+// Nothing is written through a link in the repository: the run uses another home or is
+// refused.
 func TestHostileLinksAreNotFollowedByCodex(t *testing.T) {
 	t.Parallel()
 	for _, link := range []string{".codex", ".codex/bus", ".codex/bus/sessions"} {
@@ -204,13 +203,13 @@ func TestHostileLinksAreNotFollowedByCodex(t *testing.T) {
 			case o.code == 0 && n == 1:
 				checkMarks(t, w.wantRequests(1)[0], rootMark)
 			case o.code == 0 || n != 0 || !strings.Contains(o.stderr, ".codex"):
-				t.Errorf("want an answer, or a refusal that names the link: %v", o)
+				t.Errorf("want an answer, or an error that names the link: %v", o)
 			}
 		})
 	}
 }
 
-// Trust is the caller's word for one run, and is not kept.
+// Trust applies to one run and is not stored.
 func TestTrustedRepositorySettingsApplyInCodex(t *testing.T) {
 	t.Parallel()
 	const mark = "TRUSTED-TEXT"
@@ -221,10 +220,10 @@ func TestTrustedRepositorySettingsApplyInCodex(t *testing.T) {
 		r, o := w.run("hello", flags...)
 		w.wantAnswer("ok", r, o)
 		if got := w.wantRequests(i + 1)[i].Count(mark); got != len(flags) {
-			t.Errorf("run %d with %q: the settings counted %d times", i, flags, got)
+			t.Errorf("run %d with %q: the settings occur %d times", i, flags, got)
 		}
 		if said := strings.Contains(o.stderr, ".codex/config.toml is left out"); said == (len(flags) > 0) {
-			t.Errorf("run %d with %q says:\n%s", i, flags, o.stderr)
+			t.Errorf("run %d with %q prints:\n%s", i, flags, o.stderr)
 		}
 	}
 }

@@ -21,8 +21,7 @@ func TestCodexReportsUsage(t *testing.T) {
 	testUsage(t, newCodex)
 }
 
-// A session says nothing about what the next run may do: each run's own access
-// and model hold.
+// A resumed run has its own access and model, not those of the session.
 func TestCodexResumedRunHasItsOwnAccess(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, func(r *modeltest.Request) modeltest.Reply {
@@ -60,12 +59,12 @@ func TestCodexRefusesUnknownSession(t *testing.T) {
 		t.Errorf("continue without a session: %v", o)
 	}
 	if n := len(w.model.Requests()); n != 0 {
-		t.Errorf("%d requests were made", n)
+		t.Errorf("the model got %d requests", n)
 	}
 }
 
-// A login made with Codex itself still counts, though each run has a home of
-// its own; a key in the environment beats it.
+// A login made with Codex is used, although each run has a separate home. A key in the
+// environment has precedence.
 func TestCodexLogin(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, modeltest.Always(answer("ok")), nil)
@@ -94,12 +93,12 @@ func TestCodexLogin(t *testing.T) {
 	}
 	for _, request := range w.wantRequests(3) {
 		if request.Model() != "gpt-5.5" {
-			t.Errorf("asked for %s", request.Model())
+			t.Errorf("unexpected model %s", request.Model())
 		}
 	}
 }
 
-// What the caller names wins over everything, and is used as it is.
+// The caller's CODEX_HOME has precedence and is not changed.
 func TestCodexCallerHome(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, modeltest.Replies(answer("ok")), layered())
@@ -110,7 +109,7 @@ func TestCodexCallerHome(t *testing.T) {
 	request := w.wantRequests(1)[0]
 	checkMarks(t, request, rootMark)
 	if request.Verbosity() != "high" {
-		t.Errorf("verbosity %q: the caller's settings are lost", request.Verbosity())
+		t.Errorf("verbosity %q: the caller's settings were not applied", request.Verbosity())
 	}
 	if _, err := os.Stat(filepath.Join(own, "sessions")); err != nil {
 		t.Errorf("the session is not in the caller's home: %v", err)

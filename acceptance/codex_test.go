@@ -53,8 +53,7 @@ func TestCodexGetsWholePrompt(t *testing.T) {
 	}
 }
 
-// A prompt that looks like a command of Codex is text; a line break may stand
-// before it.
+// A prompt that looks like a command of Codex is text; a line break may precede it.
 func TestCodexGetsASlashAsText(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, modeltest.Replies(answer("ok")), nil)
@@ -73,11 +72,11 @@ func TestCodexRefusesLongPrompt(t *testing.T) {
 		t.Errorf("want a usage error that names the prompt: %v", o)
 	}
 	if n := len(w.model.Requests()); n != 0 {
-		t.Errorf("%d requests were made", n)
+		t.Errorf("the model got %d requests", n)
 	}
 }
 
-// Markers of the instruction files, outermost first.
+// The markers in the instruction files, outermost first.
 const (
 	rootMark = "MARKER-OF-THE-ROOT"
 	midMark  = "MARKER-OF-THE-MIDDLE"
@@ -95,8 +94,8 @@ func layered() map[string]string {
 	}
 }
 
-// checkMarks fails the test unless each of marks is in the request once, in
-// order, and the others not at all.
+// checkMarks fails the test unless the request has each of marks once and in order, and
+// no others.
 func checkMarks(t *testing.T, r *modeltest.Request, marks ...string) {
 	t.Helper()
 	whole := strings.Join(r.Texts(), "\n")
@@ -107,14 +106,14 @@ func checkMarks(t *testing.T, r *modeltest.Request, marks ...string) {
 			want = 1
 		}
 		if n := r.Count(mark); n != want {
-			t.Errorf("%s is in the request %d times, want %d", mark, n, want)
+			t.Errorf("%s occurs %d times, want %d", mark, n, want)
 		}
 		if want == 0 {
 			continue
 		}
 		at := strings.Index(whole, mark)
 		if at < last {
-			t.Errorf("%s stands before an outer one", mark)
+			t.Errorf("%s precedes an outer one", mark)
 		}
 		last = at
 	}
@@ -132,7 +131,7 @@ func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
 		"two levels down":      {"services/a", nil, []string{rootMark, midMark, deepMark}},
 		"without a repository": {"services/a", (*fixture).removeGit, []string{deepMark}},
 		"below a false repository": {"services/a", func(w *fixture) {
-			// Codex takes an empty .git for a root; it is none.
+			// An empty .git is a root for Codex, but not a repository.
 			w.removeGit()
 			writeFiles(w.t, filepath.Dir(w.repo), map[string]string{"AGENTS.md": leafMark + "\n"})
 			if err := os.Mkdir(filepath.Join(filepath.Dir(w.repo), ".git"), 0o755); err != nil {
@@ -153,7 +152,7 @@ func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
 			request := w.wantRequests(1)[0]
 			checkMarks(t, request, tt.want...)
 			if !slices.ContainsFunc(request.Texts("user"), func(s string) bool { return strings.Contains(s, "<cwd>"+workdir+"</cwd>") }) {
-				t.Errorf("the agent does not work in %s", workdir)
+				t.Errorf("the workdir is not %s", workdir)
 			}
 			if len(r.Warnings) != 0 {
 				t.Errorf("warnings: %q", r.Warnings)
@@ -162,7 +161,7 @@ func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
 	}
 }
 
-// Codex alone stops at 32 KiB, root first, and starves the nested files.
+// Without bus-agent, Codex stops at 32 KiB, beginning with the root's file.
 func TestCodexGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
 	files := layered()
@@ -177,7 +176,7 @@ func TestCodexGetsWholeLongAgentsMD(t *testing.T) {
 	request := w.wantRequests(1)[0]
 	checkMarks(t, request, rootMark, midMark, deepMark)
 	if request.Count(long.String()) != 1 {
-		t.Error("the long file is not whole")
+		t.Error("the long file is incomplete")
 	}
 }
 
@@ -189,15 +188,15 @@ func TestCodexCutsAgentsMDOverTheLimit(t *testing.T) {
 	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services"))
 	w.wantAnswer("ok", r, o)
 	if len(r.Warnings) == 0 {
-		t.Errorf("no warning that the instructions were cut: %v", o)
+		t.Errorf("no warning that the instructions were truncated: %v", o)
 	}
 	if n := w.wantRequests(1)[0].Count(rootMark); n > 1 {
-		t.Errorf("the root's instructions came %d times", n)
+		t.Errorf("the root's instructions occur %d times", n)
 	}
 
 	w = newCodex(t, modeltest.Replies(), files)
 	if o := w.exec("hello", append([]string{"run", "--agent", "codex", "--require-agents-md", "--prompt", "-"}, w.codexArgs()...)...); o.code == 0 || len(w.model.Requests()) != 0 {
-		t.Errorf("--require-agents-md let a cut AGENTS.md pass: %v", o)
+		t.Errorf("--require-agents-md accepts a truncated AGENTS.md: %v", o)
 	}
 }
 
@@ -218,19 +217,19 @@ func TestCodexGetsModelEffortAndVerbosity(t *testing.T) {
 	requests := w.wantRequests(2)
 	for i, want := range []string{"gpt-5.5 high medium", "gpt-5.5 low high"} {
 		if got := requests[i].Model() + " " + requests[i].Effort() + " " + requests[i].Verbosity(); got != want {
-			t.Errorf("request %d asked for %q, want %q", i, got, want)
+			t.Errorf("request %d has model %q, want %q", i, got, want)
 		}
 	}
 }
 
-// Without a model Codex chooses, and the report says which.
+// By default Codex chooses a model, which is reported.
 func TestCodexReportsChosenModel(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, modeltest.Replies(answer("ok")), nil)
 	r, o := w.run("hello", "--agent", "codex")
 	w.wantAnswer("ok", r, o)
 	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
-		t.Errorf("reported %q, asked for %q", r.Model, chosen)
+		t.Errorf("reported %q, requested %q", r.Model, chosen)
 	}
 }
 
@@ -246,7 +245,7 @@ func TestCodexLocalReachesTheLocalServer(t *testing.T) {
 	request := w.wantRequests(1)[0]
 	checkMarks(t, request, rootMark)
 	if request.Model() != "gpt-oss:20b" || request.Effort() != "low" || lastPrompt(request) != "hello" {
-		t.Errorf("asked %s %s %q", request.Model(), request.Effort(), lastPrompt(request))
+		t.Errorf("model %s, effort %s, prompt %q", request.Model(), request.Effort(), lastPrompt(request))
 	}
 	var paths []string
 	for _, request := range w.model.Requests() {
@@ -302,8 +301,8 @@ func TestCodexToolCallEvents(t *testing.T) {
 	}
 }
 
-// The final answer alone goes to standard output, the conversation to standard
-// error, and ndjson is what Codex wrote.
+// Standard output has the final answer, standard error the conversation, and ndjson is
+// the output of Codex.
 func TestCodexOutputs(t *testing.T) {
 	t.Parallel()
 	script := modeltest.Replies(
@@ -320,7 +319,7 @@ func TestCodexOutputs(t *testing.T) {
 		}
 	}
 	if strings.Contains(o.stderr, "Untrusted project-local configuration") {
-		t.Errorf("standard error repeats what bus-agent caused itself: %v", o)
+		t.Errorf("standard error has a warning that bus-agent caused: %v", o)
 	}
 	o = w.exec("hello", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "ndjson", "--prompt", "-"}, w.codexArgs()...)...)
 	if o.code != 0 || !strings.HasPrefix(o.stdout, `{"type":"thread.started","thread_id":"`) || !strings.Contains(o.stdout, `"type":"agent_message","text":"Raw."`) {

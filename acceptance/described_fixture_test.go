@@ -13,8 +13,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// offlineModule keeps a program of Node.js from every host that has a name:
-// Qwen Code reports to its setupFunc, which --bare leaves no way to switch off.
+// offlineModule is a Node.js module that makes all name lookups fail, because with
+// --bare the telemetry of Qwen Code cannot be turned off.
 const offlineModule = `const dns = require("node:dns");
 dns.lookup = (host, ...rest) => {
 	const error = Object.assign(new Error("offline: " + host), {code: "ENOTFOUND"});
@@ -22,8 +22,8 @@ dns.lookup = (host, ...rest) => {
 };
 `
 
-// newDescribed makes a world in which run runs Qwen Code, by key. bus-agent has
-// no code for it: all it knows of it is what docs/adding-a-runtime.md shows.
+// newDescribed returns a fixture for Qwen Code with a key. The runtime has no backend,
+// only the definition in docs/adding-a-runtime.md.
 func newDescribed(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	w := newCodex(t, script, files)
@@ -35,7 +35,7 @@ func newDescribed(t *testing.T, script modeltest.Script, files map[string]string
 		"NODE_OPTIONS=--require=" + offline,
 	}
 	writeFiles(t, filepath.Dir(offline), map[string]string{filepath.Base(offline): offlineModule})
-	w.keptInHome = []string{".qwen"} // holds installation_id
+	w.keptInHome = []string{".qwen"} // contains installation_id
 	w.promptSuffix, w.answerSuffix = "\n\n", "\n"
 	definition, err := os.ReadFile("testdata/qwen.json")
 	if err != nil {
@@ -45,8 +45,8 @@ func newDescribed(t *testing.T, script modeltest.Script, files map[string]string
 	return w
 }
 
-// do runs a command of bus-agent that must succeed and returns its standard
-// output.
+// mustExec runs bus-agent, which must succeed, and returns its standard output. It does
+// not check what it leaves behind.
 func (w *fixture) mustExec(stdin string, args ...string) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), w.limit)
@@ -58,7 +58,7 @@ func (w *fixture) mustExec(stdin string, args ...string) string {
 	return stdout.String()
 }
 
-// alone runs Qwen Code itself in the repository, without bus-agent.
+// execQwen runs Qwen Code in the repository, without bus-agent.
 func (w *fixture) execQwen(prompt string, args ...string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), w.limit)

@@ -11,8 +11,7 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// qwenPlants are files with which a repository runs programs in Qwen Code, or
-// tells the model something.
+// qwenPlants returns files that run programs in Qwen Code, or add text to the request.
 func qwenPlants(t *testing.T, fired string) map[string]string {
 	program := programs(t, fired, "extension", "command", "mcp-json")
 	return map[string]string{
@@ -26,8 +25,8 @@ func qwenPlants(t *testing.T, fired string) map[string]string {
 	}
 }
 
-// qwenSettings are files that Qwen Code takes settings or variables from, bare
-// or not.
+// qwenSettings returns files with settings or variables that Qwen Code reads, even with
+// --bare.
 func qwenSettings(t *testing.T, fired, stolen string) map[string]string {
 	events := []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"}
 	program := programs(t, fired, append(events, "mcp", "discovery", "call", "env")...)
@@ -51,7 +50,7 @@ func qwenSettings(t *testing.T, fired, stolen string) map[string]string {
 	}
 }
 
-// plant writes files into folders of the repository, or above it, and commits.
+// plant commits files in dirs, relative to the repository.
 func (w *fixture) plant(files map[string]string, dirs ...string) {
 	w.t.Helper()
 	for _, dir := range dirs {
@@ -60,7 +59,7 @@ func (w *fixture) plant(files map[string]string, dirs ...string) {
 	w.commit("hostile")
 }
 
-// callOnce lets the model call a tool, and answer when it has the result.
+// callOnce returns a script that calls a tool and then answers.
 func callOnce(call modeltest.ToolCall) modeltest.Script {
 	return func(r *modeltest.Request) modeltest.Reply {
 		if len(r.ToolResults()) == 0 {
@@ -70,8 +69,8 @@ func callOnce(call modeltest.ToolCall) modeltest.Script {
 	}
 }
 
-// What the plants do when Qwen Code is run alone: without this, the other tests
-// would prove nothing.
+// The hostile files work in Qwen Code without bus-agent, so the other tests are
+// meaningful.
 func TestHostileFilesRunInPlainQwen(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -87,7 +86,7 @@ func TestHostileFilesRunInPlainQwen(t *testing.T) {
 	}
 }
 
-// What cannot be left out refuses the run by name, wherever the CLI finds it.
+// The CLI cannot ignore these files, so bus-agent refuses the run, wherever they are.
 func TestDescribedRuntimeRefusesVariablesOfTheRepository(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{".", "services", ".."} {
@@ -102,7 +101,7 @@ func TestDescribedRuntimeRefusesVariablesOfTheRepository(t *testing.T) {
 					t.Errorf("want a usage error that names the file: %v", o)
 				}
 				if n := len(w.model.Requests()); n != 0 {
-					t.Errorf("%d requests were made", n)
+					t.Errorf("the model got %d requests", n)
 				}
 				checkNothingFired(t, fired)
 			})
@@ -110,8 +109,8 @@ func TestDescribedRuntimeRefusesVariablesOfTheRepository(t *testing.T) {
 	}
 }
 
-// With trust they count, as they would without "executed" in the definition:
-// --bare does not keep them out.
+// With trust the files apply, as they would without "executed" in the definition: --bare
+// does not disable them.
 func TestTrustedRepositorySetsVariablesInADescribedRuntime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ dir, file string }{{".", ".qwen/settings.json"}, {".", ".qwen/.env"}, {".", ".env"}, {"..", ".env"}} {
@@ -149,19 +148,19 @@ func TestHostileRepositoryRunsNothingInDescribedRuntime(t *testing.T) {
 			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if !request.IsModel() || strings.Contains(request.Path, "stolen") {
-					t.Errorf("%s %s was asked", request.Method, request.Path)
+					t.Errorf("unexpected request %s %s", request.Method, request.Path)
 				}
 			}
 			for _, request := range w.wantRequests(2) {
 				if got := request.Header.Get("Authorization"); got != "Bearer sk-acceptance" {
-					t.Errorf("%s was sent %q", request.Path, got)
+					t.Errorf("request %s has key %q", request.Path, got)
 				}
 				if request.Model() != w.modelID {
-					t.Errorf("asked for %s", request.Model())
+					t.Errorf("unexpected model %s", request.Model())
 				}
 				checkMarks(t, request, h.marks...)
 				if n := request.Count("PLANTED-TEXT"); n != 0 {
-					t.Errorf("planted text is in the request %d times", n)
+					t.Errorf("planted text occurs %d times", n)
 				}
 			}
 			if got := lastPrompt(w.wantRequests(2)[0]); !strings.HasSuffix(got, "\n"+prompt+w.promptSuffix) {

@@ -10,8 +10,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// A file that AGENTS.md names with "@" is added to the prompt by the CLI. Through a
-// link it would be a file of the user's.
+// The CLI adds files that AGENTS.md names with "@" to the prompt. It must not follow a
+// link out of the repository.
 func TestDescribedRuntimeReadsNothingThroughALink(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, text string }{
@@ -40,7 +40,7 @@ func TestDescribedRuntimeReadsNothingThroughALink(t *testing.T) {
 			w.exec("hello", "run", "--agent", "qwen", "--model", w.modelID, "--workdir", w.repo, "--prompt", "-")
 			for _, request := range w.model.Requests() {
 				if n := request.Count("SECRET-OUTSIDE"); n != 0 {
-					t.Errorf("a file outside of the repository is in the request %d times", n)
+					t.Errorf("a file outside the repository occurs %d times", n)
 				}
 			}
 		})

@@ -29,7 +29,7 @@ func TestDescribedRuntimeCommands(t *testing.T) {
 	}
 	for i, want := range []string{w.modelID, "another-model"} {
 		if got := w.wantRequests(2)[i].Model(); got != want {
-			t.Errorf("request %d asked for %q, want %q", i, got, want)
+			t.Errorf("request %d has model %q, want %q", i, got, want)
 		}
 	}
 	w.mustExec("", "unset", "runtime-definition", "qwen")
@@ -45,7 +45,7 @@ func TestDescribedRuntimeGetsWholePrompt(t *testing.T) {
 	testPrompts(t, newDescribed, own)
 }
 
-// The CLI's own file does not reach the model, and that is all that differs.
+// The CLI's own instruction file does not reach the model.
 func TestDescribedRuntimeGetsEachAgentsMDOnce(t *testing.T) {
 	t.Parallel()
 	all := layouts("QWEN.md", ".qwen")
@@ -61,7 +61,7 @@ func TestDescribedRuntimeGetsWholeLongAgentsMD(t *testing.T) {
 	testLongInstructions(t, newDescribed)
 }
 
-// A file tool goes wherever the user may; commands are for full access.
+// File tools are not limited to the workdir; commands need full access.
 func TestDescribedRuntimeAccessHolds(t *testing.T) {
 	t.Parallel()
 	write := func(path string) modeltest.ToolCall {
@@ -91,12 +91,12 @@ func TestDescribedRuntimeUsesTools(t *testing.T) {
 func TestDescribedRuntimeFailures(t *testing.T) {
 	t.Parallel()
 	status := func(code int, message string) modeltest.Reply {
-		// With this header the CLI waits a little less between its attempts.
+		// With this header the CLI waits less between attempts.
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message, Header: http.Header{"Retry-After-Ms": {"1"}}}}
 	}
 	patient := func(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 		w := newDescribed(t, script, files)
-		w.limit *= 3 // it tries a broken server for more than a minute
+		w.limit *= 3 // it retries for more than a minute
 		return w
 	}
 	testFailures(t, patient, map[string]failure{
@@ -115,7 +115,7 @@ func TestDescribedRuntimeInterrupted(t *testing.T) {
 	testInterrupt(t, newDescribed, shell("touch running; sleep 300"))
 }
 
-// A command that runs when the time is over goes with the run.
+// A command that is running at the timeout ends with the run.
 func TestDescribedRuntimeLeavesNoProcessAfterATimeout(t *testing.T) {
 	t.Parallel()
 	w := newDescribed(t, modeltest.Always(modeltest.Reply{shell("setsid sleep 300 & touch running; sleep 300")}), map[string]string{".gitignore": "running\n"})
@@ -128,8 +128,8 @@ func TestDescribedRuntimeLeavesNoProcessAfterATimeout(t *testing.T) {
 	}
 }
 
-// A prompt that names a file arrives whole, with the file beside it, and any
-// other @ in a word gets a blank: the CLI cannot be told to leave that.
+// The CLI adds a file named in the prompt and inserts a blank before any other "@". This
+// cannot be turned off.
 func TestDescribedRuntimeAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
 	w := newDescribed(t, modeltest.Always(answer("ok")), map[string]string{"fact.txt": "the sky is blue\n"})

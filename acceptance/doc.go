@@ -1,13 +1,12 @@
-// Package acceptance proves bus-agent with the real agent CLIs. Its tests have
-// the build tag "acceptance"; `make acceptance` installs the CLIs and runs
-// them. The CLIs talk to scripted model servers on loopback, so what the tests
-// assert is what the model was really sent.
+// Package acceptance tests bus-agent with the real agent CLIs. Its tests have the
+// build tag "acceptance"; `make acceptance` installs the CLIs and runs them. The CLIs
+// use scripted model servers on loopback, so the tests can check the requests that
+// the model receives.
 //
-// Each run has a home, a temporary folder and an environment of its own, and
-// after each run the same is checked: the home is unchanged but for what the CLI
-// keeps there on purpose, nothing is left in the temporary folder or in the
-// repository, and no process lives on.
+// Each test has a separate home, temporary folder and environment. After each run it
+// checks that the home is unchanged, except for files that the CLI keeps there, that
+// no files remain in the temporary folder and the repository, and that no process is
+// still running.
 //
-// The prove functions hold the rules that are the same for several CLIs; what a
-// test of one CLI says beside them is how that CLI differs.
+// The functions testXxx contain the tests that several CLIs share.
 package acceptance

@@ -17,8 +17,8 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// exhausted is a script in which one provider's quota is used up and the others
-// answer.
+// exhausted returns a script in which the quota of one provider is exhausted and the
+// others answer.
 func exhausted(provider string, before ...modeltest.Reply) modeltest.Script {
 	asked := 0
 	return func(r *modeltest.Request) modeltest.Reply {
@@ -33,7 +33,7 @@ func exhausted(provider string, before ...modeltest.Reply) modeltest.Script {
 	}
 }
 
-// fallbackReport is what --format json prints of a run with fallback.
+// fallbackReport is the output of --format json with --fallback.
 type fallbackReport struct {
 	report
 	Attempts []struct {
@@ -42,13 +42,13 @@ type fallbackReport struct {
 	}
 }
 
-// newFallback makes a world in which Claude Code, the Gemini CLI and the Codex CLI
-// all ask the same scripted models. Codex is told so by a home of its own, because
-// arguments after -- would be for one CLI alone.
+// newFallback returns a fixture in which Claude Code, Gemini CLI and Codex use the same
+// scripted model. Codex is configured by a separate home, because arguments after --
+// would be passed to one CLI only.
 func newFallback(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	w := newClaude(t, script, files)
-	w.keptInHome = append(w.keptInHome, ".local") // what rests
+	w.keptInHome = append(w.keptInHome, ".local") // cooldowns
 	w.env = append(w.env, "GOOGLE_GEMINI_BASE_URL="+w.model.GeminiURL(), "GEMINI_API_KEY=sk-acceptance")
 	writeFiles(t, w.home, map[string]string{
 		".gemini/settings.json": geminiSettings,
@@ -56,7 +56,7 @@ func newFallback(t *testing.T, script modeltest.Script, files map[string]string)
 	return w
 }
 
-// fallBack runs agent with others to fall back to.
+// runWithFallback runs agent with --fallback others.
 func (w *fixture) runWithFallback(agent, others string, args ...string) (fallbackReport, outcome) {
 	w.t.Helper()
 	own := w.t.TempDir()
@@ -68,13 +68,13 @@ func (w *fixture) runWithFallback(agent, others string, args ...string) (fallbac
 	}, args...)...)
 	var r fallbackReport
 	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
-		w.t.Fatalf("standard output is no report: %v\n%v", err, o)
+		w.t.Fatalf("standard output is not a report: %v\n%v", err, o)
 	}
 	return r, o
 }
 
-// answeredBy fails the test unless the run went well with the answer of the
-// provider, after the given other runtimes.
+// wantAnswerFrom fails the test unless the run succeeded with the answer of provider,
+// after attempts with the given runtimes and failures.
 func (w *fixture) wantAnswerFrom(provider string, r fallbackReport, o outcome, after ...string) {
 	w.t.Helper()
 	var tried []string
@@ -86,22 +86,21 @@ func (w *fixture) wantAnswerFrom(provider string, r fallbackReport, o outcome, a
 	}
 }
 
-// providers counts the requests to each provider, and checks that the last of each
-// holds the prompt as it was given.
+// providers counts the requests to each provider, and checks that each has the prompt.
 func (w *fixture) providers() map[string]int {
 	w.t.Helper()
 	counts := map[string]int{}
 	for _, r := range w.model.ModelRequests() {
 		counts[r.Provider]++
 		if last := lastPrompt(r); !strings.Contains(last, "what is new?") {
-			w.t.Errorf("%s was asked %q", r.Provider, last)
+			w.t.Errorf("%s got the prompt %q", r.Provider, last)
 		}
 	}
 	return counts
 }
 
-// Claude Code has no quota left: Codex answers. Then Claude Code is in cooldown and not
-// asked, until it the cooldown is cleared.
+// Codex answers if the quota of Claude Code is exhausted. Claude Code is then in cooldown
+// and not started until the cooldown is cleared.
 func TestFallbackFromClaudeToCodex(t *testing.T) {
 	t.Parallel()
 	w := newFallback(t, exhausted("anthropic"), nil)
@@ -112,7 +111,7 @@ func TestFallbackFromClaudeToCodex(t *testing.T) {
 	}
 	asked := w.providers()["anthropic"]
 	if got := w.providers(); asked == 0 || got["openai"] != 1 || got["gemini"] != 0 {
-		t.Errorf("asked %v", got)
+		t.Errorf("requests %v", got)
 	}
 	if o := w.exec("", "doctor", "claude"); !strings.Contains(o.stdout, "claude           note: in cooldown until ") || !strings.Contains(o.stdout, "no quota left") {
 		t.Errorf("doctor: %v", o)
@@ -120,7 +119,7 @@ func TestFallbackFromClaudeToCodex(t *testing.T) {
 	r, o = w.runWithFallback("claude", "codex")
 	w.wantAnswerFrom("openai", r, o, "claude quota")
 	if got := w.providers(); got["anthropic"] != asked || got["openai"] != 2 {
-		t.Errorf("asked %v", got)
+		t.Errorf("requests %v", got)
 	}
 	w.exec("", "doctor", "--wake", "claude")
 	r, o = w.runWithFallback("claude", "codex")
@@ -141,7 +140,8 @@ func TestFallbackFromGeminiToCodex(t *testing.T) {
 	w.wantAnswerFrom("openai", r, o, "gemini quota")
 }
 
-// A tool that only reads is no reason to stop, one that may change something is.
+// Fallback is possible after a tool call that only reads, but not after one that may have
+// changed something.
 func TestFallbackAfterTools(t *testing.T) {
 	t.Parallel()
 	read := modeltest.Reply{modeltest.ToolCall{Name: "Read", Arguments: `{"file_path":"fact.txt"}`}}
@@ -149,7 +149,7 @@ func TestFallbackAfterTools(t *testing.T) {
 	r, o := w.runWithFallback("claude", "codex")
 	w.wantAnswerFrom("openai", r, o, "claude quota")
 	if got := w.providers(); got["anthropic"] < 2 {
-		t.Errorf("asked %v: the tool was not called", got)
+		t.Errorf("requests %v: the tool was not called", got)
 	}
 
 	w = newFallback(t, exhausted("anthropic", modeltest.Reply{bash("touch made")}), map[string]string{".gitignore": "made\n"})
@@ -158,13 +158,13 @@ func TestFallbackAfterTools(t *testing.T) {
 		t.Errorf("%+v\n%v", r, o)
 	}
 	if _, err := os.Stat(filepath.Join(w.repo, "made")); err != nil || w.providers()["openai"] != 0 {
-		t.Errorf("%v, asked %v", err, w.providers())
+		t.Errorf("%v, requests %v", err, w.providers())
 	}
 }
 
-// The tools of which it is known that they change nothing have names that the CLIs
-// of the tested versions have for tools: they offer them to a model or, as Claude
-// Code does with those that it offers later, list them.
+// The names of the reading tools of a runtime exist in the tested version of its CLI. The
+// CLI either offers them to the model or, as Claude Code does with deferred tools, lists
+// them.
 func TestReadingToolsExist(t *testing.T) {
 	t.Parallel()
 	for id, setup := range map[string]setupFunc{"claude": newClaude, "gemini": newGemini} {
@@ -176,11 +176,11 @@ func TestReadingToolsExist(t *testing.T) {
 			tools := w.wantRequests(1)[0].Tools()
 			rt, _ := registry.Default().Lookup(id)
 			for _, name := range rt.ReadingTools {
-				if name == "StructuredOutput" { // only where a schema asks for it
+				if name == "StructuredOutput" { // exists with a schema only
 					continue
 				}
 				if !slices.Contains(tools, name) && !strings.Contains(listed, `"`+name+`"`) {
-					t.Errorf("there is no %s among %q and in %s", name, tools, listed)
+					t.Errorf("%s is neither among %q nor in %s", name, tools, listed)
 				}
 			}
 		})

@@ -27,11 +27,11 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// runLimit bounds one run of bus-agent; hardly any comes near it.
+// runLimit is the maximum duration of one run of bus-agent.
 const runLimit = 2 * time.Minute
 
-// A world is where one test runs: a home, a temporary folder, a repository and
-// a model. Nothing of the machine's own home or environment is in it.
+// A fixture is the environment of one test: a home, a temporary folder, a repository
+// and a model server. It uses nothing from the user's home and environment.
 type fixture struct {
 	t     *testing.T
 	home  string
@@ -39,24 +39,24 @@ type fixture struct {
 	repo  string // a git repository with one commit
 	model *modeltest.Server
 	env   []string // added to the environment of bus-agent
-	noGit bool     // the repository is none
+	noGit bool     // the repository is a plain folder
 
-	// agent and chosen are the runtime and the model that run passes.
+	// agent and modelID are the runtime and the model of run.
 	agent, modelID string
-	// keeps are the names in the home that the CLI uses as its own, on purpose.
+	// keptInHome are the names in the home that the CLI may change.
 	keptInHome []string
-	// adds are files of its workdir that a run may add or change, on purpose.
+	// mayAdd are the files in the workdir that a run may add or change.
 	mayAdd []string
-	// ending and closing are what the CLI itself puts after every prompt and
-	// after every answer.
+	// promptSuffix and answerSuffix are added by the CLI to each prompt and answer.
 	promptSuffix, answerSuffix string
-	// limit bounds one run of bus-agent.
+	// limit is the maximum duration of one run of bus-agent.
 	limit time.Duration
-	// program is another build of bus-agent; empty for the one under test.
+	// program is the bus-agent to run; empty for the default build.
 	program string
 }
 
-// newCodex makes a world whose repository holds files, as path and content.
+// newCodex returns a fixture for Codex, whose repository contains files, as path and
+// content. The fixtures of the other CLIs are based on it.
 func newCodex(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	model, err := modeltest.Start(script)
@@ -64,7 +64,7 @@ func newCodex(t *testing.T, script modeltest.Script, files map[string]string) *f
 		t.Fatal(err)
 	}
 	t.Cleanup(model.Close)
-	// macOS names the same folder in two ways; agents report the real one.
+	// On macOS the temporary folder is behind a link; agents report the real path.
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func (w *fixture) commit(message string) {
 	w.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", message)
 }
 
-// environ is the whole environment of bus-agent.
+// environ returns the environment of bus-agent.
 func (w *fixture) environ() []string {
 	var path []string
 	for _, program := range []string{codex, claude, gemini, qwen, node, git} {
@@ -152,7 +152,7 @@ func (w *fixture) environ() []string {
 	}, w.env...)
 }
 
-// A report is what --format json prints.
+// A report is the output of --format json.
 type report struct {
 	Text      string
 	Runtime   string
@@ -168,7 +168,7 @@ type report struct {
 	Warnings  []string
 }
 
-// An outcome is one finished run of bus-agent.
+// An outcome is the result of one run of bus-agent.
 type outcome struct {
 	stdout, stderr string
 	code           int
@@ -187,8 +187,8 @@ func clip(s string) string {
 	return s[:limit/2] + "\n[...]\n" + s[len(s)-limit/2:]
 }
 
-// fake are the arguments that send Codex to the scripted model with a key;
-// others find it by their environment.
+// codexArgs returns the arguments that make Codex use the scripted model, with a key.
+// Other CLIs are configured by their environment.
 func (w *fixture) codexArgs() []string {
 	if w.agent != "codex" {
 		return nil
@@ -222,7 +222,7 @@ func (w *fixture) start(ctx context.Context, stdin string, args ...string) (*exe
 	return cmd, &stdout, &stderr
 }
 
-// bus runs bus-agent with args and checks what every run must leave behind.
+// exec runs bus-agent with args and checks that it leaves nothing behind.
 func (w *fixture) exec(stdin string, args ...string) outcome {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), w.limit)
@@ -239,14 +239,14 @@ func (w *fixture) exec(stdin string, args ...string) outcome {
 	return o
 }
 
-// run runs the agent through bus-agent against the scripted model, with the prompt
-// on standard input, and returns the report. args are flags of run.
+// run runs the command run with args and the prompt on standard input, and returns its
+// report.
 func (w *fixture) run(prompt string, args ...string) (report, outcome) {
 	w.t.Helper()
 	return w.runWith(prompt, w.codexArgs(), args...)
 }
 
-// runWith is run with other arguments for the CLI.
+// runWith is run with cliArgs instead of codexArgs.
 func (w *fixture) runWith(prompt string, cliArgs []string, args ...string) (report, outcome) {
 	w.t.Helper()
 	all := append([]string{"run", "--format", "json", "--prompt", "-"}, args...)
@@ -256,12 +256,12 @@ func (w *fixture) runWith(prompt string, cliArgs []string, args ...string) (repo
 	o := w.exec(prompt, append(all, cliArgs...)...)
 	var r report
 	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
-		w.t.Fatalf("standard output is no report: %v\n%v", err, o)
+		w.t.Fatalf("standard output is not a report: %v\n%v", err, o)
 	}
 	return r, o
 }
 
-// succeeds fails the test unless the run went well and answered text.
+// wantAnswer fails the test unless the run succeeded with the answer text.
 func (w *fixture) wantAnswer(text string, r report, o outcome) {
 	w.t.Helper()
 	if o.code != 0 || r.Kind != "" || r.Text != text+w.answerSuffix {
@@ -269,17 +269,17 @@ func (w *fixture) wantAnswer(text string, r report, o outcome) {
 	}
 }
 
-// asked returns the requests that asked the model; there must be n.
+// wantRequests returns the requests to the model and fails the test unless there are n.
 func (w *fixture) wantRequests(n int) []*modeltest.Request {
 	w.t.Helper()
 	got := w.model.ModelRequests()
 	if len(got) != n {
-		w.t.Fatalf("the model was asked %d times, want %d", len(got), n)
+		w.t.Fatalf("the model got %d requests, want %d", len(got), n)
 	}
 	return got
 }
 
-// A snapshot is what a run must not change.
+// A snapshot is the state that a run must not change.
 type snapshot struct {
 	home   map[string]string
 	status string
@@ -295,7 +295,7 @@ func (w *fixture) snapshot() snapshot {
 	return snapshot{home: home, status: w.status()}
 }
 
-// status is what git says of the repository, but for what a run may add.
+// status returns the output of git status, without the files in mayAdd.
 func (w *fixture) status() string {
 	w.t.Helper()
 	if w.noGit {
@@ -313,7 +313,7 @@ func (w *fixture) status() string {
 	return kept.String()
 }
 
-// listing returns every path below root with its mode and content.
+// listFiles returns the paths below root with their mode and content.
 func listFiles(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -350,7 +350,7 @@ func listFiles(t *testing.T, root string) map[string]string {
 	return found
 }
 
-// checkTraces fails the test when a run left anything it must not leave.
+// checkNothingLeft fails the test if a run left files or processes behind.
 func (w *fixture) checkNothingLeft(before snapshot) {
 	w.t.Helper()
 	after := w.snapshot()
@@ -369,8 +369,8 @@ func (w *fixture) checkNothingLeft(before snapshot) {
 	w.checkProcesses()
 }
 
-// checkClean looks for what a CLI and bus-agent could leave in the repository.
-// Sessions are kept, on purpose, behind a .gitignore.
+// checkRepository fails the test if a run left files of the CLI or bus-agent in the
+// repository, except for sessions, which have a .gitignore.
 func (w *fixture) checkRepository() {
 	w.t.Helper()
 	for path := range listFiles(w.t, w.repo) {
@@ -398,8 +398,8 @@ func (w *fixture) tracked(path string) bool {
 	return !w.noGit && w.git("ls-files", "--", path) != ""
 }
 
-// checkProcesses fails the test when a process of the world lives on. It is
-// found by the home in its environment, which only Linux shows.
+// checkProcesses fails the test if a process of the fixture is running. It finds them
+// by the home in their environment, on Linux only.
 func (w *fixture) checkProcesses() {
 	w.t.Helper()
 	if runtime.GOOS != "linux" {
@@ -412,16 +412,16 @@ func (w *fixture) checkProcesses() {
 	for _, path := range environs {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			continue // gone, or another user's
+			continue // ended, or of another user
 		}
 		if slices.Contains(strings.Split(string(data), "\x00"), "HOME="+w.home) {
 			name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-			w.t.Errorf("a process lives on: %s", bytes.ReplaceAll(name, []byte{0}, []byte{' '}))
+			w.t.Errorf("a process is still running: %s", bytes.ReplaceAll(name, []byte{0}, []byte{' '}))
 		}
 	}
 }
 
-// interrupt sends what Ctrl-C sends.
+// interrupt sends SIGINT, as Ctrl-C does.
 func interrupt(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// File tools never leave the workdir; only commands can.
+// File tools are limited to the workdir; commands are not.
 func TestGeminiAccessHolds(t *testing.T) {
 	t.Parallel()
 	write := func(path string) modeltest.ToolCall {
@@ -24,7 +24,7 @@ func TestGeminiAccessHolds(t *testing.T) {
 	})
 }
 
-// A plan that the model makes and calls approved frees it from nothing.
+// A plan that the model itself approves grants no access.
 func TestGeminiPlansGiveNoAccess(t *testing.T) {
 	t.Parallel()
 	enter := modeltest.ToolCall{Name: "enter_plan_mode", Arguments: `{"reason":"to plan"}`}

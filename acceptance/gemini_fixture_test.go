@@ -11,7 +11,7 @@ import (
 // geminiSettings are user settings for a login by key.
 const geminiSettings = `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`
 
-// newGemini makes a world in which run runs Gemini CLI, by key.
+// newGemini returns a fixture for Gemini CLI with a key.
 func newGemini(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	w := newCodex(t, script, files)

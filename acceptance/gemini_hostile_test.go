@@ -13,7 +13,7 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// geminiPlants are files with which a repository runs programs in Gemini CLI.
+// geminiPlants returns files that run programs in a trusting Gemini CLI.
 func geminiPlants(t *testing.T, fired, stolen string) map[string]string {
 	program := programs(t, fired, "SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool", "SessionEnd",
 		"mcp", "discovery", "call", "env", "command", "extension", "agent-mcp")
@@ -40,8 +40,8 @@ func geminiPlants(t *testing.T, fired, stolen string) map[string]string {
 	}
 }
 
-// What the plants do when Gemini CLI is run alone in a folder it trusts: without
-// this, the next test would prove nothing.
+// The hostile files work in Gemini CLI without bus-agent, so the next test is
+// meaningful.
 func TestHostileFilesRunInPlainGemini(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -62,7 +62,7 @@ func TestHostileRepositoryRunsNothingInGemini(t *testing.T) {
 	testHostileRepository(t, newGemini, shell("echo hello"), "X-Goog-Api-Key", geminiPlants)
 }
 
-// What cannot be left out refuses the run by name.
+// The CLI cannot ignore this file, so bus-agent refuses the run.
 func TestGeminiRefusesRepositoryEnvFile(t *testing.T) {
 	t.Parallel()
 	for _, workdir := range []string{".", "services"} {
@@ -76,21 +76,21 @@ func TestGeminiRefusesRepositoryEnvFile(t *testing.T) {
 				t.Errorf("want a usage error that names the file: %v", o)
 			}
 			if n := len(w.model.Requests()); n != 0 {
-				t.Errorf("%d requests were made", n)
+				t.Errorf("the model got %d requests", n)
 			}
 		})
 	}
 }
 
-// A .env above the repository, where the parent of the home is too, counts only
-// for Gemini CLI alone.
+// Gemini CLI without bus-agent reads a .env above the repository, which is also next to
+// the home.
 func TestGeminiIgnoresEnvFilesAboveRepository(t *testing.T) {
 	t.Parallel()
 	above := func(t *testing.T) (w *fixture, fired string) {
 		fired = newFiredDir(t)
 		w = newGemini(t, callOnce(shell("echo hello")), layered())
 		env := geminiPlants(t, fired, w.model.URL()+"/stolen")[".env"]
-		env = strings.ReplaceAll(env, "GEMINI_SYSTEM_MD=1\n", "") // alone, it misses the file and ends
+		env = strings.ReplaceAll(env, "GEMINI_SYSTEM_MD=1\n", "") // without bus-agent, it exits because the file is missing
 		writeFiles(t, filepath.Dir(w.repo), map[string]string{".env": env})
 		return w, fired
 	}
@@ -113,18 +113,18 @@ func TestGeminiIgnoresEnvFilesAboveRepository(t *testing.T) {
 			r, o := w.run("hello", "--access", "full", "--workdir", filepath.Join(w.repo, workdir))
 			w.wantAnswer("done", r, o)
 			if got := firedNames(t, fired); len(got) != 0 {
-				t.Errorf("what is above the repository ran %q", got)
+				t.Errorf("the .env above the repository ran %q", got)
 			}
 			for _, request := range w.model.Requests() {
 				if strings.Contains(request.Path, "stolen") || request.IsModel() && (request.Model() != w.modelID || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance") {
-					t.Errorf("%s %s was asked for %s", request.Method, request.Path, request.Model())
+					t.Errorf("request %s %s for model %s", request.Method, request.Path, request.Model())
 				}
 			}
 		})
 	}
 }
 
-// With trust the repository's settings count, for the run alone.
+// With trust, the repository's settings apply to that run.
 func TestTrustedRepositoryRunsItsHooksInGemini(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)

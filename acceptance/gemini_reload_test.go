@@ -8,23 +8,23 @@ import (
 	"testing"
 )
 
-// slowToStart are settings of the user with which Gemini CLI starts no sooner
-// than the settings it has read are ten seconds old; it reads them again then.
+// slowToStart are user settings with which Gemini CLI takes more than ten seconds to
+// start, after which it reads its settings again.
 const slowToStart = `{
 	"mcpServers":{"slow":{"command":"sleep","args":["11"]}},
 	"security":{"auth":{"selectedType":"gemini-api-key"}},
 	"privacy":{"usageStatisticsEnabled":false}
 }`
 
-// A repository whose settings let its .env in gets nothing out of a slow start:
-// the settings that Gemini CLI reads again are those of a folder it trusts.
+// When Gemini CLI reads its settings again, it treats the folder as trusted. A repository
+// must not profit from that.
 func TestSlowGeminiInHostileRepository(t *testing.T) {
 	t.Parallel()
-	slow := func(t *testing.T, letIn bool) (w *fixture, fired string) {
+	slow := func(t *testing.T, allowEnv bool) (w *fixture, fired string) {
 		fired = newFiredDir(t)
 		w = newGemini(t, callOnce(shell("echo hello")), layered())
 		plants := geminiPlants(t, fired, w.model.URL()+"/stolen")
-		if letIn {
+		if allowEnv {
 			settings := plants[".gemini/settings.json"]
 			plants[".gemini/settings.json"] = strings.Replace(settings, "{", `{"advanced":{"ignoreLocalEnv":false},`, 1)
 		}
@@ -37,11 +37,11 @@ func TestSlowGeminiInHostileRepository(t *testing.T) {
 		checkNothingFired(t, fired)
 		for _, request := range w.model.Requests() {
 			if strings.Contains(request.Path, "stolen") || request.IsModel() && (request.Model() != w.modelID || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance") {
-				t.Errorf("%s %s was asked for %s", request.Method, request.Path, request.Model())
+				t.Errorf("request %s %s for model %s", request.Method, request.Path, request.Model())
 			}
 		}
 	}
-	t.Run("that lets its variables in", func(t *testing.T) {
+	t.Run("with ignoreLocalEnv false", func(t *testing.T) {
 		t.Parallel()
 		w, fired := slow(t, true)
 		o := w.exec("hello", "run", "--agent", "gemini", "--access", "full", "--prompt", "-")
@@ -50,20 +50,20 @@ func TestSlowGeminiInHostileRepository(t *testing.T) {
 		}
 		runsNothing(t, w, fired)
 	})
-	t.Run("that does not", func(t *testing.T) {
+	t.Run("without ignoreLocalEnv", func(t *testing.T) {
 		t.Parallel()
 		w, fired := slow(t, false)
 		r, o := w.run("hello", "--access", "full")
 		w.wantAnswer("done", r, o)
 		if o.took.Seconds() < 10 {
-			t.Errorf("the start was not slow: this test proves nothing: %v", o)
+			t.Errorf("the start was not slow, so the test is meaningless: %v", o)
 		}
 		runsNothing(t, w, fired)
 	})
 }
 
-// In a home of the caller the settings are the caller's. Where they do not keep
-// the repository's variables out, the run is refused.
+// In a home of the caller, the caller's settings apply. If they do not disable .env
+// files, the run is refused.
 func TestGeminiCallerHomeIgnoresEnvFiles(t *testing.T) {
 	t.Parallel()
 	for _, workdir := range []string{".", "services"} {
@@ -87,7 +87,7 @@ func TestGeminiCallerHomeIgnoresEnvFiles(t *testing.T) {
 			checkNothingFired(t, fired)
 			for _, request := range w.wantRequests(2) {
 				if request.Model() != w.modelID || request.Header.Get("X-Goog-Api-Key") != "sk-acceptance" {
-					t.Errorf("%s was asked for %s", request.Path, request.Model())
+					t.Errorf("request %s for model %s", request.Path, request.Model())
 				}
 			}
 		})

@@ -27,20 +27,19 @@ func TestGeminiGetsTheModel(t *testing.T) {
 	w.wantAnswer("ok", r, o)
 	for i, want := range []string{"gemini-2.5-pro", "gemini-2.5-flash"} {
 		if got := w.wantRequests(2)[i].Model(); got != want {
-			t.Errorf("request %d asked for %q, want %q", i, got, want)
+			t.Errorf("request %d has model %q, want %q", i, got, want)
 		}
 	}
 }
 
-// Without a model Gemini CLI lets a small one choose, and the report says which
-// it was.
+// By default Gemini CLI lets a small model choose. The report has the chosen one.
 func TestGeminiReportsChosenModel(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 10, Output: 5}}), nil)
 	r, o := w.run("hello", "--agent", "gemini")
 	w.wantAnswer("ok", r, o)
 	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
-		t.Errorf("reported %q, asked for %q", r.Model, chosen)
+		t.Errorf("reported %q, requested %q", r.Model, chosen)
 	}
 }
 
@@ -48,7 +47,7 @@ func shell(command string) modeltest.ToolCall {
 	return modeltest.ToolCall{Name: "run_shell_command", Arguments: `{"command":"` + command + `","description":"try"}`}
 }
 
-// Gemini CLI shows no thinking, and not with which code a command ended.
+// Gemini CLI reports neither thinking nor the exit code of a command.
 func TestGeminiToolCallEvents(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(
@@ -88,8 +87,8 @@ func TestGeminiToolCallEvents(t *testing.T) {
 	}
 }
 
-// The final answer alone goes to standard output, the conversation to standard
-// error, without the CLI's own chatter.
+// Standard output has the final answer, standard error the conversation without other
+// messages of the CLI.
 func TestGeminiOutputs(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(
@@ -124,7 +123,7 @@ func TestGeminiWritesToAddedDirs(t *testing.T) {
 	r, o := w.run("make a file", "--add-dir", extra)
 	w.wantAnswer("done", r, o)
 	if got := firedNames(t, extra); !slices.Equal(got, []string{"made"}) {
-		t.Errorf("made %q; the model was told %q", got, w.wantRequests(2)[1].ToolResults())
+		t.Errorf("created %q; the tool results are %q", got, w.wantRequests(2)[1].ToolResults())
 	}
 }
 
@@ -152,8 +151,7 @@ func TestGeminiInterrupted(t *testing.T) {
 	testInterrupt(t, newGemini, shell("touch running; sleep 300"))
 }
 
-// A background process that a tool leaves open neither blocks the end of a run
-// nor outlives it.
+// A background process of a tool neither blocks the end of a run nor outlives it.
 func TestGeminiLeavesNoBackgroundProcess(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(

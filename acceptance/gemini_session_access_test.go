@@ -18,12 +18,11 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// Each answer to a question for permission has its effect, in two turns that ask
-// for the same.
+// Each decision on an approval request takes effect, in two turns with the same request.
 func TestGeminiSessionApprovals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		decision session.Decision // empty: nobody answers
+		decision session.Decision // empty: no decision
 		asked    int32
 		done     string
 	}{
@@ -31,7 +30,7 @@ func TestGeminiSessionApprovals(t *testing.T) {
 		"accept for session": {session.AcceptForSession, 1, "x\nx\n"},
 		"decline":            {session.Decline, 2, ""},
 		"cancel":             {session.Cancel, 2, ""},
-		"nobody answers":     {"", 2, ""},
+		"no decision":        {"", 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,9 +64,9 @@ func TestGeminiSessionApprovals(t *testing.T) {
 			}
 			d.sendWant("hello", "done")
 			if n := asked.Load(); n != tt.asked {
-				t.Errorf("asked %d times, want %d", n, tt.asked)
+				t.Errorf("%d approval requests, want %d", n, tt.asked)
 			}
-			data, _ := os.ReadFile(made) // not there is empty
+			data, _ := os.ReadFile(made) // a missing file is empty
 			if string(data) != tt.done {
 				t.Errorf("the file holds %q, want %q", data, tt.done)
 			}
@@ -76,8 +75,7 @@ func TestGeminiSessionApprovals(t *testing.T) {
 	}
 }
 
-// What an access includes is done without a question, and what it does not is
-// asked for or refused.
+// An action permitted by the access needs no approval; any other is requested or denied.
 func TestGeminiSessionAccessHolds(t *testing.T) {
 	t.Parallel()
 	write := func(path string) modeltest.ToolCall {
@@ -127,7 +125,7 @@ func TestGeminiSessionAccessHolds(t *testing.T) {
 			}
 		}
 		if n := asked.Load(); tt.asked >= 0 && n != tt.asked || fmt.Sprint(made) != tt.made {
-			t.Errorf("%s: made %v, want %s; asked %d times, want %d", tt.access, made, tt.made, n, tt.asked)
+			t.Errorf("%s: made %v, want %s; %d approval requests, want %d", tt.access, made, tt.made, n, tt.asked)
 		}
 		if _, err := os.Stat(filepath.Join(w.repo, "..", "made-above")); err == nil {
 			t.Errorf("%s: a file was made above the workdir", tt.access)
@@ -140,8 +138,7 @@ func TestGeminiSessionAccessHolds(t *testing.T) {
 	d.stop()
 }
 
-// A failure of the model ends a turn with an error of its kind; the session goes
-// on.
+// A failure of the model ends the turn with an error of its kind, and not the session.
 func TestGeminiSessionContinuesAfterFailures(t *testing.T) {
 	t.Parallel()
 	failed := func(status int) modeltest.Reply {
@@ -171,7 +168,7 @@ func TestGeminiSessionContinuesAfterFailures(t *testing.T) {
 	d := w.startSession(session.Options{}, nil)
 	d.sendWant("hello", "fine")
 	for i, f := range failures {
-		failing = i // the model is asked after the turn was begun
+		failing = i // read when the model is called, within the turn
 		r, err := d.send("fail")
 		wantErrorIs(t, err, f.kind)
 		if err == nil || !strings.Contains(err.Error(), f.says) {
@@ -197,8 +194,8 @@ func TestGeminiSessionLoginError(t *testing.T) {
 	w.checkNothingLeft(before)
 }
 
-// Nothing of a hostile repository runs in a session, in any turn, in none that is
-// resumed, under no access and by no name of the workdir.
+// A hostile repository runs nothing in new and resumed sessions, with any access, even
+// if the workdir is a link.
 func TestHostileRepositoryRunsNothingInGeminiSession(t *testing.T) {
 	t.Parallel()
 	for _, access := range agent.Accesses() {
@@ -213,7 +210,7 @@ func TestHostileRepositoryRunsNothingInGeminiSession(t *testing.T) {
 			}, layered())
 			writeFiles(t, w.repo, geminiPlants(t, fired, w.model.URL()+"/stolen"))
 			w.commit("hostile")
-			// Gemini CLI reads the settings of a workdir again under another name.
+			// Under another name of the workdir, Gemini CLI reads its settings again.
 			link := filepath.Join(filepath.Dir(w.repo), "link")
 			if err := os.Symlink(w.repo, link); err != nil {
 				t.Fatal(err)
@@ -224,32 +221,31 @@ func TestHostileRepositoryRunsNothingInGeminiSession(t *testing.T) {
 				id = d.sendWant("try", "done").SessionID
 				d.sendWant("/evil", "done")
 				if !strings.Contains(d.warningLog(), "left out") {
-					t.Errorf("nothing says that the repository's settings were left out: %s", d.warningLog())
+					t.Errorf("no warning that the repository's settings were left out: %s", d.warningLog())
 				}
 				d.stop()
 			}
 			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if strings.Contains(request.Path, "stolen") {
-					t.Errorf("%s %s was asked", request.Method, request.Path)
+					t.Errorf("unexpected request %s %s", request.Method, request.Path)
 				}
 				if !request.IsModel() {
 					continue
 				}
 				if got := request.Header.Get("X-Goog-Api-Key"); got != "sk-acceptance" || request.Model() != w.modelID {
-					t.Errorf("%s was sent %q for %s", request.Path, got, request.Model())
+					t.Errorf("request %s has key %q, model %s", request.Path, got, request.Model())
 				}
 				checkMarks(t, request, rootMark)
 				if n := request.Count("PLANTED-TEXT"); n != 0 {
-					t.Errorf("planted text is in the request %d times", n)
+					t.Errorf("planted text occurs %d times", n)
 				}
 			}
 		})
 	}
 }
 
-// What the plants do in a session with trust: without this, the test above would
-// prove little.
+// The hostile files work if the workspace is trusted, so the test above is meaningful.
 func TestHostileFilesRunInTrustedGeminiSession(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)

@@ -19,8 +19,8 @@ func withAccess(access agent.Access) func(*agent.Request) {
 	return func(r *agent.Request) { r.Access = access }
 }
 
-// Several turns in one process, each with a result of its own. What Gemini CLI
-// counts as output has no thinking in it.
+// Several turns use one process, and each has its own result. The output tokens of
+// Gemini CLI do not include thinking.
 func TestGeminiSessionTurns(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(
@@ -66,7 +66,7 @@ func TestGeminiSessionTurns(t *testing.T) {
 	d.stop()
 }
 
-// What is said during a turn is answered next, also what was to go into it.
+// Messages sent during a turn are answered in the next turns, even one to steer it.
 func TestGeminiSessionAnswersInOrder(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
@@ -90,8 +90,8 @@ func TestGeminiSessionAnswersInOrder(t *testing.T) {
 	d.stop()
 }
 
-// An interrupt ends the turn and its tools, also those in a session of their own;
-// the next turn goes on. Stopping during a turn leaves nothing.
+// An interrupt ends the turn and its commands, including those in a separate process
+// session. The next turn works. Stopping during a turn leaves nothing behind.
 func TestGeminiSessionIsInterrupted(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(
@@ -135,8 +135,8 @@ func TestGeminiSessionIsInterrupted(t *testing.T) {
 	wantErrorIs(t, err, session.ErrNotDelivered)
 }
 
-// A session goes on after its process was killed and after it was stopped, at
-// once, with the instructions once.
+// A session can be resumed immediately after its process was killed or stopped, and has
+// the instructions once.
 func TestGeminiSessionIsResumed(t *testing.T) {
 	t.Parallel()
 	reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
@@ -147,14 +147,14 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 	d.kill(syscall.SIGKILL)
 	w.checkNothingLeft(d.before)
 	if _, err := d.send("are you there?"); err == nil {
-		t.Error("a session without an agent answers")
+		t.Error("a session answers after its agent was killed")
 	}
 	resume := func(r *agent.Request) { r.Resume = first.SessionID }
 
 	d = w.startSession(session.Options{}, resume)
 	d.sendWant("what was it?", "it was 42")
 	if r := d.sendWant("and now?", "still 42"); r.SessionID != first.SessionID || *r.Usage != (agent.Usage{Input: 1000, Output: 43}) {
-		t.Errorf("%+v, usage %+v; asked for session %s", r, r.Usage, first.SessionID)
+		t.Errorf("%+v, usage %+v; want session %s", r, r.Usage, first.SessionID)
 	}
 	d.stop()
 
@@ -191,8 +191,7 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 	}
 }
 
-// Messages reach the model as they are written, and the instructions once at
-// every turn.
+// Messages reach the model unchanged, and each request has the instructions once.
 func TestGeminiSessionMessagesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Always(modeltest.Reply{modeltest.Text{"got it"}, turnUsage}), layered())

@@ -25,7 +25,7 @@ func TestGeminiRefusesLongPrompt(t *testing.T) {
 	testLongPrompt(t, newGemini(t, modeltest.Replies(), nil), 3<<20)
 }
 
-// A prompt that names a file arrives whole; Gemini CLI puts the file beside it.
+// A prompt that names a file is unchanged; Gemini CLI adds the file.
 func TestGeminiAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
 	w := newGemini(t, modeltest.Replies(answer("ok")), map[string]string{"fact.txt": "the sky is blue\n"})
@@ -36,7 +36,7 @@ func TestGeminiAddsFileNamedInPrompt(t *testing.T) {
 		t.Errorf("the model got %q", got)
 	}
 	if request.Count("the sky is blue") != 1 {
-		t.Error("the file is not in the request: the page of the runtime says it is")
+		t.Error("the file is not in the request; docs/runtimes says it is")
 	}
 }
 
@@ -45,8 +45,7 @@ func TestGeminiGetsEachAgentsMDOnce(t *testing.T) {
 	testAgentsMD(t, newGemini, layouts("GEMINI.md", ".gemini"))
 }
 
-// In a trusted workspace AGENTS.md is added to the repository's settings, and
-// the clean command takes it back.
+// In a trusted workspace AGENTS.md is added to the repository's settings.
 func TestGeminiGetsEachAgentsMDOnceWithTrust(t *testing.T) {
 	t.Parallel()
 	trusted := func(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
@@ -72,7 +71,7 @@ func TestGeminiTrustIsUndone(t *testing.T) {
 	}
 	w.mayAdd = nil
 	if w.status() == "" {
-		t.Error("the runs added nothing: this test proves nothing")
+		t.Error("the runs added nothing, so the test is meaningless")
 	}
 	for _, request := range w.wantRequests(2) {
 		checkMarks(t, request, rootMark)

@@ -12,8 +12,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// plantGit lets the git configuration of w's repository run programs that git
-// status and others start, each of which leaves a file named after itself in fired.
+// plantGit configures the repository so that git commands such as git status run
+// programs. Each program creates a file with its name in fired.
 func plantGit(t *testing.T, w *fixture, fired string) {
 	t.Helper()
 	text := ""
@@ -38,16 +38,16 @@ func plantGit(t *testing.T, w *fixture, fired string) {
 		"info/attributes":         "* filter=planted diff=planted\n",
 		"hooks/post-index-change": hook, "hooks/post-checkout": hook, "hooks/pre-commit": hook,
 	})
-	// Git runs a filter for files that may have changed.
+	// git runs filters for files that may have changed.
 	if err := os.Chtimes(filepath.Join(w.repo, "AGENTS.md"), time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	w.noGit = true // or the test itself runs the plants
+	w.noGit = true // git would run the plants in the test itself
 }
 
-// The CLIs call git before the first tool call. Without this the next test proves
-// nothing: with trust the configuration counts, and Codex's git status runs the
-// filter with the key in its environment.
+// The CLIs run git before the first tool call. With trust the configuration applies, and
+// git status by Codex runs the filter with the key in its environment. So the next test
+// is meaningful.
 func TestHostileGitRunsInTrustedCodex(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -57,7 +57,7 @@ func TestHostileGitRunsInTrustedCodex(t *testing.T) {
 	w.wantAnswer("done", r, o)
 	checkFired(t, fired, "git-filter-clean")
 	if got, err := os.ReadFile(filepath.Join(fired, "git-filter-clean")); err != nil || string(got) == "0\n" {
-		t.Errorf("%s variables of keys, %v", got, err)
+		t.Errorf("%s variables with keys, %v", got, err)
 	}
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// programs writes a program for each name beside fired and returns what finds
-// their paths: each leaves a file named after itself in fired.
+// programs writes a program for each name next to fired and returns a function that
+// returns their paths. Each program creates a file with its name in fired.
 func programs(t *testing.T, fired string, names ...string) func(name string) string {
 	t.Helper()
 	dir := filepath.Join(fired, "..", "plants")
 	files := map[string]string{}
 	for _, name := range names {
-		// An empty list is an answer that nobody stumbles over.
+		// An empty list is a valid result of a discovery.
 		files[name] = "#!/bin/sh\n: >" + filepath.Join(fired, name) + "\n[ " + name + " = discovery ] && echo '[]'\n:\n"
 	}
 	writeFiles(t, dir, files)
@@ -30,11 +30,11 @@ func programs(t *testing.T, fired string, names ...string) func(name string) str
 	}
 }
 
-// A hostileRun is one run in a hostile repository.
+// A hostileRun is a run in a hostile repository.
 type hostileRun struct {
 	workdir string
 	prompt  string
-	again   string // how a second run goes on: "new", "resume" or "continue"
+	again   string // kind of a second run: "new", "resume" or "continue"
 	args    []string
 	marks   []string
 }
@@ -51,9 +51,9 @@ func hostileRuns() map[string]hostileRun {
 	}
 }
 
-// testHostileRepository proves that a repository with files of plants in its root and in
-// services runs nothing with full access, that the key goes to the model alone
-// and that the AGENTS.md files still arrive. The model calls call once.
+// testHostileRepository checks that a repository with plants in its root and in services
+// runs nothing with full access, that only the model receives the key, and that
+// AGENTS.md files still apply. The model calls call once.
 func testHostileRepository(t *testing.T, setup setupFunc, call modeltest.ToolCall, key string, plants func(t *testing.T, fired, stolen string) map[string]string) {
 	for name, h := range hostileRuns() {
 		t.Run(name, func(t *testing.T) {
@@ -90,27 +90,27 @@ func testHostileRepository(t *testing.T, setup setupFunc, call modeltest.ToolCal
 			w.wantAnswer("done", r, o)
 			checkNothingFired(t, fired)
 			if !strings.Contains(o.stderr, "left out") {
-				t.Errorf("nothing says that the repository's settings were left out: %v", o)
+				t.Errorf("no warning that the repository's settings were left out: %v", o)
 			}
 			for _, request := range w.model.Requests() {
 				if strings.Contains(request.Path, "stolen") {
-					t.Errorf("%s %s was asked", request.Method, request.Path)
+					t.Errorf("unexpected request %s %s", request.Method, request.Path)
 				}
 				if got := request.Header.Get(key); request.IsModel() && got != "sk-acceptance" {
-					t.Errorf("%s was sent %q", request.Path, got)
+					t.Errorf("request %s has key %q", request.Path, got)
 				}
 				if request.Header.Get("Authorization") != "" {
-					t.Errorf("%s was sent another key", request.Path)
+					t.Errorf("request %s has another key", request.Path)
 				}
 				if request.IsModel() && request.Model() != w.modelID {
-					t.Errorf("asked for %s", request.Model())
+					t.Errorf("unexpected model %s", request.Model())
 				}
 			}
 			requests := w.model.ModelRequests()
 			last := requests[len(requests)-1]
 			checkMarks(t, last, h.marks...)
 			if n := last.Count("PLANTED-TEXT"); n != 0 {
-				t.Errorf("planted text is in the request %d times", n)
+				t.Errorf("planted text occurs %d times", n)
 			}
 			if got := strings.TrimPrefix(lastPrompt(last), "\n"); got != prompt {
 				t.Errorf("the model got the prompt %q", got)
@@ -119,13 +119,13 @@ func testHostileRepository(t *testing.T, setup setupFunc, call modeltest.ToolCal
 	}
 }
 
-// checkFired fails the test unless each of want has fired.
+// checkFired fails the test unless each of the programs want was run.
 func checkFired(t *testing.T, fired string, want ...string) {
 	t.Helper()
 	got := firedNames(t, fired)
 	for _, name := range want {
 		if !slices.Contains(got, name) {
-			t.Errorf("%s has not fired, only %q", name, got)
+			t.Errorf("%s was not run, only %q", name, got)
 		}
 	}
 }

@@ -17,10 +17,10 @@ import (
 // canary is the value of a variable that must not reach the model.
 const canary = "canary-4f9d2c7a1b"
 
-// A trap makes something in a repository that a CLI could read by itself.
+// A trap creates a file in a repository that a CLI might read implicitly.
 type trap func(t *testing.T, repo string)
 
-// links makes each name, given before its target, a link.
+// links creates links from pairs of name and target.
 func links(pairs ...string) trap {
 	return func(t *testing.T, repo string) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -60,7 +60,7 @@ func texts(files map[string]string, more ...trap) trap {
 
 const environFile = "/proc/self/environ"
 
-// gitTraps are for every CLI.
+// gitTraps are the traps for all CLIs.
 func gitTraps() map[string]trap {
 	return map[string]trap{
 		"a FIFO .gitignore":       fifo(".gitignore"),
@@ -125,8 +125,8 @@ var claudeTraps = map[string]trap{
 	"FIFO tasks":               fifo(".claude/scheduled_tasks.json"),
 }
 
-// What a CLI reads by itself neither brings a secret of the environment to the model
-// or into the workdir, nor holds the run up.
+// Files that a CLI reads implicitly neither disclose a secret in the environment to the
+// model or the workdir, nor block the run.
 func TestFilesReadImplicitly(t *testing.T) {
 	t.Parallel()
 	for agent, tt := range map[string]struct {
@@ -169,11 +169,11 @@ func TestFilesReadImplicitly(t *testing.T) {
 						t.Errorf("want an answer or a usage error: %v", o)
 					}
 					if n := len(w.model.Requests()); o.code == 2 && n > 0 {
-						t.Errorf("%d requests were made", n)
+						t.Errorf("the model got %d requests", n)
 					}
 					for _, r := range w.model.Requests() {
 						if strings.Contains(string(r.Body), canary) {
-							t.Errorf("%s %s has the secret", r.Method, r.Path)
+							t.Errorf("request %s %s contains the secret", r.Method, r.Path)
 						}
 					}
 					w.checkNotInFiles(w.repo, canary)

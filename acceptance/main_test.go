@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Where the programs under test are: the first is built when the variable is
-// not set, the others must be there.
+// The variables with the paths of the programs under test. bus-agent is built if its
+// variable is not set; the others are required.
 const (
 	busAgentEnv = "BUS_AGENT_BIN"
 	codexEnv    = "BUS_AGENT_CODEX"
@@ -27,7 +27,7 @@ var (
 	codex    string // absolute path of the real Codex CLI
 	claude   string // absolute path of the real Claude Code
 	gemini   string // absolute path of the real Gemini CLI
-	qwen     string // absolute path of the real Qwen Code, which bus-agent has no code for
+	qwen     string // absolute path of the real Qwen Code, which has no backend
 	git      string
 	node     string
 )
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		}
 		defer cleanUp()
 		defer removeREST()
-		// Under nohup a signal is ignored, by children too unless it is received.
+		// Children inherit ignored signals, for example from nohup, unless we handle them.
 		for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 			if signal.Ignored(sig) {
 				signal.Notify(make(chan os.Signal, 1), sig)
@@ -62,7 +62,7 @@ func findPrograms() (cleanUp func(), err error) {
 	} {
 		*cli.path = os.Getenv(cli.env)
 		if !filepath.IsAbs(*cli.path) {
-			return cleanUp, fmt.Errorf("%s is no absolute path of %s; run `make acceptance`", cli.env, cli.name)
+			return cleanUp, fmt.Errorf("%s is not the absolute path of %s; run `make acceptance`", cli.env, cli.name)
 		}
 		if _, err := exec.LookPath(*cli.path); err != nil {
 			return cleanUp, fmt.Errorf("%s: %w; run `make acceptance`", cli.env, err)
@@ -88,7 +88,7 @@ func findPrograms() (cleanUp func(), err error) {
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		cleanUp()
-		return func() {}, fmt.Errorf("bus-agent cannot be built: %w", err)
+		return func() {}, fmt.Errorf("cannot build bus-agent: %w", err)
 	}
 	return cleanUp, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// A sandboxed agent that puts a link in the place of a folder of its record gets
-// nothing written where the link leads.
+// If a sandboxed agent replaces a folder of its record with a link, nothing is written to
+// the target of the link.
 func TestAgentCannotRedirectItsRecord(t *testing.T) {
 	t.Parallel()
 	for name, folder := range map[string]string{
@@ -40,7 +40,7 @@ func TestAgentCannotRedirectItsRecord(t *testing.T) {
 				t.Fatalf("the attack was not possible: %v\n%v", err, o)
 			}
 			if diff := cmp.Diff(before, listFiles(t, commands)); diff != "" {
-				t.Errorf("what the link leads to (- before, + after):\n%s", diff)
+				t.Errorf("target of the link (-before +after):\n%s", diff)
 			}
 			if !strings.Contains(o.stderr, "was moved or replaced during the run") {
 				t.Errorf("no warning: %v", o)

@@ -15,7 +15,7 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// recordedRun returns the one run that a world has recorded, and its events.
+// recordedRun returns the only recorded run and its events.
 func (w *fixture) recordedRun() (runs.Run, []runs.Event) {
 	w.t.Helper()
 	store := runs.Records{Root: filepath.Join(w.home, ".local/state/bus-agent/runs")}
@@ -38,15 +38,15 @@ func (w *fixture) recordedRun() (runs.Run, []runs.Event) {
 	return list[0], entries
 }
 
-// A run of the real CLIs leaves a whole record: what it was told, what it did with
-// its tools, what it answered and took. The secret that it uses is in none of it.
+// The record has the prompt, the tool calls, the answer and the usage, with secrets
+// masked.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	const shown = "the answer is 42, and *** opens it"
 	for name, c := range map[string]struct {
 		setup   setupFunc
 		tool    modeltest.ToolCall
-		result  string // that its stream shows
+		result  string // in the events of the CLI
 		version string
 	}{
 		"codex":  {newCodex, execCommand(map[string]any{"cmd": "cat fact.txt"}), shown, "codex 0."},
@@ -74,9 +74,9 @@ func TestRecord(t *testing.T) {
 				run.SessionID == "" || run.ToolCalls != 1 || run.Usage == nil || run.Usage.Output == 0 {
 				t.Errorf("recorded %+v", run.Info)
 			}
-			// One that takes its time to say its version has none.
+			// The version may be missing if the CLI takes long to print it.
 			if !strings.HasPrefix(run.AgentVersion, c.version) && (run.AgentVersion != "" || name != "gemini") {
-				t.Errorf("its version is recorded as %q", run.AgentVersion)
+				t.Errorf("the recorded version is %q", run.AgentVersion)
 			}
 			kinds := map[agent.Kind]int{}
 			for _, e := range entries {
@@ -107,7 +107,7 @@ func (w *fixture) checkNotInFiles(dir, text string) {
 		}
 		content, err := os.ReadFile(path)
 		if strings.Contains(string(content), text) {
-			w.t.Errorf("%s holds %s", path, text)
+			w.t.Errorf("%s contains %s", path, text)
 		}
 		return err
 	})

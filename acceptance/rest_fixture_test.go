@@ -14,8 +14,8 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// restPrograms is the folder of a bus-agent with the tag rest, and below it, in
-// bin, bus-agent-rest. They are built once, when a test needs them.
+// restPrograms is a folder with a bus-agent built with the tag rest, and with
+// bin/bus-agent-rest. They are built by the first test that needs them.
 var restPrograms struct {
 	sync.Once
 	dir string
@@ -47,7 +47,7 @@ func removeREST() {
 	}
 }
 
-// newREST makes a world in which run runs the runtime openai, by key.
+// newREST returns a fixture for the runtime openai with a key.
 func newREST(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	programs, err := buildREST()

@@ -21,7 +21,7 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// The build tag adds three runtimes, which are found where their program is.
+// The build tag adds three runtimes, which are detected if bus-agent-rest is in PATH.
 func TestRESTBuildTag(t *testing.T) {
 	t.Parallel()
 	w := newREST(t, modeltest.Replies(), nil)
@@ -65,7 +65,7 @@ func TestRESTGetsWholeLongAgentsMD(t *testing.T) {
 	testLongInstructions(t, newREST)
 }
 
-// What a repository holds decides nothing.
+// Files in the repository have no effect.
 func TestRESTIgnoresRepositoryFiles(t *testing.T) {
 	t.Parallel()
 	const elsewhere = "OPENAI_BASE_URL=http://127.0.0.1:9\nOPENAI_API_KEY=stolen\nOPENAI_MODEL=stolen\n"
@@ -76,7 +76,7 @@ func TestRESTIgnoresRepositoryFiles(t *testing.T) {
 		t.Errorf("the model got %v", request.Header)
 	}
 	if o := w.exec("hello", "run", "--agent", "openai", "--access", "full", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "access") {
-		t.Errorf("access full is let pass: %v", o)
+		t.Errorf("access full is accepted: %v", o)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestRESTAnswers(t *testing.T) {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 	if r.Runtime != "openai" || r.Model != w.modelID || w.wantRequests(1)[0].Model() != w.modelID {
-		t.Errorf("%s, %s was asked", r.Runtime, r.Model)
+		t.Errorf("runtime %s, model %s", r.Runtime, r.Model)
 	}
 	text := w.exec("what colour?", "run", "--agent", "openai", "--model", "m", "--prompt", "-")
 	if text.stdout != "It is blue.\n" || !strings.Contains(text.stderr, "[thinking] hm, well") {
@@ -122,8 +122,7 @@ func TestRESTFailures(t *testing.T) {
 	})
 }
 
-// An answer of a server that was busy at first counts once, and the run says what
-// it waited for.
+// Requests to a busy server are retried, with retry events.
 func TestRESTRecovers(t *testing.T) {
 	t.Parallel()
 	busy := modeltest.Reply{modeltest.HTTPError{Status: 503, Message: "loading the model", Header: http.Header{"Retry-After": {"0"}}}}
@@ -135,7 +134,7 @@ func TestRESTRecovers(t *testing.T) {
 	}
 	want := []agent.Kind{agent.KindSessionStarted, agent.KindRetry, agent.KindRetry, agent.KindSessionStarted, agent.KindText, agent.KindUsage, agent.KindResult}
 	if !slices.Equal(kinds, want) {
-		t.Errorf("the events are %v\n%v", kinds, o)
+		t.Errorf("events %v\n%v", kinds, o)
 	}
 	w.wantRequests(3)
 }
@@ -158,12 +157,12 @@ func TestRESTInterrupted(t *testing.T) {
 		t.Errorf("ended with %v, %v\n%s\n%s", err, jsonErr, stdout, stderr)
 	}
 	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("it took %v to end", took)
+		t.Errorf("ending took %v", took)
 	}
 	w.checkNothingLeft(before)
 }
 
-// Each service has its own variables, path and model.
+// Each runtime has its own variables, path and model.
 func TestRESTServices(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ runtime, address, key, path, model string }{
@@ -182,7 +181,7 @@ func TestRESTServices(t *testing.T) {
 		}
 		request := w.wantRequests(1)[0]
 		if request.Path != c.path || request.Model() != c.model || request.Header.Get("Authorization") != "Bearer sk-acceptance" {
-			t.Errorf("%s asks %s for %q", c.address, request.Path, request.Model())
+			t.Errorf("%s: request to %s for model %q", c.address, request.Path, request.Model())
 		}
 		w.env = w.env[:1]
 		if c.runtime != "openai" {
@@ -193,7 +192,7 @@ func TestRESTServices(t *testing.T) {
 	}
 }
 
-// The page is right: its definition can be set, and what it shows runs.
+// The definition and the commands on the page work.
 func TestRESTPage(t *testing.T) {
 	t.Parallel()
 	w := newREST(t, modeltest.Always(answer("ok")), nil)
@@ -205,7 +204,7 @@ func TestRESTPage(t *testing.T) {
 	definition := regexp.MustCompile("(?s)\n```json\n(.*?)```").FindStringSubmatch(text)
 	commands := regexp.MustCompile(`(?m)^    ((?:[A-Z_]+=|bus-agent|echo).*)$`).FindAllStringSubmatch(text, -1)
 	if definition == nil || len(commands) != 4 {
-		t.Fatalf("the page shows %d commands and the definition %q", len(commands), definition)
+		t.Fatalf("the page has %d commands and the definition %q", len(commands), definition)
 	}
 	scratch := t.TempDir()
 	writeFiles(t, scratch, map[string]string{"local-model.json": definition[1]})
@@ -220,7 +219,7 @@ func TestRESTPage(t *testing.T) {
 	}
 	for _, request := range w.wantRequests(3) {
 		if request.Model() != "qwen3" || request.Header.Get("Authorization") != "" {
-			t.Errorf("the model %q got %v", request.Model(), request.Header)
+			t.Errorf("model %q, header %v", request.Model(), request.Header)
 		}
 	}
 }

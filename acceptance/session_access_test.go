@@ -15,7 +15,7 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// write is a call that writes a file with the CLI's own tool.
+// write returns a call of the CLI's tool for writing files.
 func (cli sessionCLI) write(path string) modeltest.ToolCall {
 	if cli.steers {
 		return modeltest.ToolCall{Name: "apply_patch", Arguments: "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch\n"}
@@ -23,7 +23,7 @@ func (cli sessionCLI) write(path string) modeltest.ToolCall {
 	return modeltest.ToolCall{Name: "Write", Arguments: fmt.Sprintf(`{"file_path":%q,"content":"x"}`, path)}
 }
 
-// Effort, verbosity and added folders hold in a session, without a question.
+// Effort, verbosity and added folders apply to sessions, without approval requests.
 func TestSessionHonoursItsSettings(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -31,7 +31,7 @@ func TestSessionHonoursItsSettings(t *testing.T) {
 		made := filepath.Join(extra, "made")
 		w := cli.setup(t, modeltest.Replies(modeltest.Reply{cli.write(made)}, answer("done")), nil)
 		d := w.startSession(session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
-			t.Errorf("asked %+v", a)
+			t.Errorf("unexpected approval request %+v", a)
 			return session.Decline
 		}}, func(r *agent.Request) {
 			r.AddDirs, r.ReasoningEffort = []string{extra}, agent.EffortHigh
@@ -51,7 +51,7 @@ func TestSessionHonoursItsSettings(t *testing.T) {
 	})
 }
 
-// With read access Codex asks before it writes, and Claude Code does not write.
+// With read access, Codex requests approval to write, and Claude Code does not write.
 func TestReadSessionWritesOnlyAfterApproval(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -77,7 +77,7 @@ func TestReadSessionWritesOnlyAfterApproval(t *testing.T) {
 					t.Errorf("the file was made: %v", done)
 				}
 				if (asked.Load() > 0) != cli.steers {
-					t.Errorf("asked %d times", asked.Load())
+					t.Errorf("%d approval requests", asked.Load())
 				}
 				d.stop()
 			})

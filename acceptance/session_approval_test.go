@@ -18,14 +18,15 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A approvalCase is what a model asks for in each of two turns, and what the file that it
-// makes then holds.
+// An approvalCase is a tool call in each of two turns that writes a file, with the
+// expected content of the file.
 type approvalCase struct {
 	tool  func(made string, turn int) modeltest.ToolCall
-	after []string // after as many times
+	after []string // by number of approvals
 }
 
-// approvalCases are those that a CLI asks for. made is outside of the workdir.
+// approvalCases returns the calls for which the CLI requests approval. The file made is
+// outside the workdir.
 func (cli sessionCLI) approvalCases() map[string]approvalCase {
 	list := map[string]approvalCase{
 		"a command": {after: []string{"", "x", "xx"}, tool: func(made string, _ int) modeltest.ToolCall {
@@ -50,21 +51,21 @@ func (cli sessionCLI) approvalCases() map[string]approvalCase {
 	return list
 }
 
-// Each answer to a question for permission has its effect, in two turns that ask
-// for the same, and is written down nowhere.
+// Each decision on an approval request takes effect, in two turns with the same request,
+// and is not stored on disk.
 func TestSessionApprovals(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		for name, tt := range map[string]struct {
-			decision session.Decision // empty: nobody answers
-			asked    int              // for each approvalCase
+			decision session.Decision // empty: no decision
+			asked    int              // number of requests for each case
 			done     int
 		}{
 			"accept":             {session.Accept, 2, 2},
 			"accept for session": {session.AcceptForSession, 1, 2},
 			"decline":            {session.Decline, 2, 0},
 			"cancel":             {session.Cancel, 2, 0},
-			"nobody answers":     {"", 2, 0},
+			"no decision":        {"", 2, 0},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -99,7 +100,7 @@ func testPermission(t *testing.T, cli sessionCLI, decision session.Decision, ask
 				return decision
 			}
 		}
-		t.Errorf("the question is %+v", a)
+		t.Errorf("unexpected approval request %+v", a)
 		return session.Decline
 	}}
 	if decision == "" {
@@ -117,10 +118,10 @@ func testPermission(t *testing.T, cli sessionCLI, decision session.Decision, ask
 		}
 		mu.Lock()
 		if n := requests[name]; n != asked {
-			t.Errorf("%s: asked %d times, want %d", name, n, asked)
+			t.Errorf("%s: %d approval requests, want %d", name, n, asked)
 		}
 		mu.Unlock()
-		data, _ := os.ReadFile(made(name)) // not there is empty
+		data, _ := os.ReadFile(made(name)) // a missing file is empty
 		if string(data) != approvalCase.after[done] {
 			t.Errorf("%s: the file holds %q, want %q", name, data, approvalCase.after[done])
 		}
@@ -133,7 +134,7 @@ func testPermission(t *testing.T, cli sessionCLI, decision session.Decision, ask
 	w.checkNoSettings()
 }
 
-// checkNoSettings fails the test when a CLI has written down a permission.
+// checkNoSettings fails the test if a CLI has stored a permission on disk.
 func (w *fixture) checkNoSettings() {
 	w.t.Helper()
 	err := filepath.WalkDir(w.home, func(path string, entry fs.DirEntry, err error) error {
@@ -151,6 +152,6 @@ func (w *fixture) checkNoSettings() {
 		}
 	}
 	if data, err := os.ReadFile(filepath.Join(w.home, ".claude.json")); err == nil && strings.Contains(string(data), "made") {
-		w.t.Errorf("the user's settings hold the permission:\n%s", clip(string(data)))
+		w.t.Errorf("the user's settings contain the permission:\n%s", clip(string(data)))
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// A session of the commands outlives them and the process that holds it: it is gone
-// on with after that was killed. Hooks tell all of it, and nothing is left.
+// A session survives the commands and can be resumed after its background process was
+// killed. Hooks receive all events.
 func TestSessionCommands(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -26,7 +26,7 @@ func TestSessionCommands(t *testing.T) {
 		told := filepath.Join(t.TempDir(), "told")
 		w.mustExec("", append([]string{"session", "start", "--agent", w.agent, "--model", w.modelID, "--name", "one", "--hook-file", told}, w.codexArgs()...)...)
 		t.Cleanup(func() {
-			cmd, _, _ := w.start(context.Background(), "", "session", "stop", "one") // unless the test did
+			cmd, _, _ := w.start(context.Background(), "", "session", "stop", "one") // if the test failed
 			_ = cmd.Wait()
 		})
 		if got := w.mustExec("", "session", "send", "one", "remember 42"); got != "noted\n" {
@@ -34,7 +34,7 @@ func TestSessionCommands(t *testing.T) {
 		}
 		before := w.showSession(t)
 		if before.State != "ready" || !before.Running || before.NativeID == "" {
-			t.Errorf("shown as %+v", before)
+			t.Errorf("session show: %+v", before)
 		}
 		w.killOwner(t, before)
 		w.mustExec("", "session", "resume", "one")
@@ -42,7 +42,7 @@ func TestSessionCommands(t *testing.T) {
 			t.Errorf("answered %q", got)
 		}
 		if after := w.showSession(t); after.PID == before.PID || after.NativeID != before.NativeID {
-			t.Errorf("shown as %+v, before as %+v", after, before)
+			t.Errorf("session show: %+v, before %+v", after, before)
 		}
 		w.mustExec("", "session", "stop", "one", "--reason", "done")
 		w.checkProcesses()
@@ -63,12 +63,12 @@ func TestSessionCommands(t *testing.T) {
 		}
 		want := "SessionStart started, OnMessage remember 42, SessionStart resumed, OnMessage what was it?, SessionStop done"
 		if got := strings.Join(events, ", "); got != want {
-			t.Errorf("hooks were told %s", got)
+			t.Errorf("the hooks received %s", got)
 		}
 	})
 }
 
-// crash kills the process that holds the session.
+// killOwner kills the background process of the session.
 func (w *fixture) killOwner(t *testing.T, s sessionInfo) {
 	t.Helper()
 	if err := syscall.Kill(s.OwnerPID, syscall.SIGKILL); err != nil {
@@ -80,12 +80,12 @@ func (w *fixture) killOwner(t *testing.T, s sessionInfo) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("shown as %+v", now)
+			t.Fatalf("session show: %+v", now)
 		}
 	}
 }
 
-// sessionInfo is what "session show" prints.
+// sessionInfo is the output of "session show".
 type sessionInfo struct {
 	State    string
 	PID      int

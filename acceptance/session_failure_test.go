@@ -16,7 +16,7 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// disableRetries makes a CLI give up at the first failure.
+// disableRetries turns the retries of a CLI off.
 func (w *fixture) disableRetries(r *agent.Request) {
 	r.Env = append(r.Env, "CLAUDE_CODE_MAX_RETRIES=0")
 	for i, arg := range r.Args {
@@ -24,8 +24,7 @@ func (w *fixture) disableRetries(r *agent.Request) {
 	}
 }
 
-// A failure of the model ends a turn with an error of its kind; the session goes
-// on.
+// A failure of the model ends the turn with an error of its kind, and not the session.
 func TestSessionContinuesAfterFailures(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -48,7 +47,7 @@ func TestSessionContinuesAfterFailures(t *testing.T) {
 		d := w.startSession(session.Options{}, w.disableRetries)
 		d.sendWant("hello", "fine")
 		for i, f := range failures {
-			failing = i // the model is asked after the turn was begun
+			failing = i // read when the model is called, within the turn
 			r, err := d.send("fail")
 			wantErrorIs(t, err, f.kind)
 			if err == nil || !strings.Contains(err.Error(), f.says) && !strings.Contains(err.Error(), "no luck") {
@@ -67,7 +66,7 @@ func TestSessionContinuesAfterFailures(t *testing.T) {
 	})
 }
 
-// An agent that dies during a turn ends it with what is known of its death.
+// If the agent dies during a turn, the error has its exit code or signal.
 func TestSessionEndsWithItsAgent(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -107,7 +106,7 @@ func TestSessionEndsWithItsAgent(t *testing.T) {
 	})
 }
 
-// A CLI that does not start says why.
+// The error contains the exit code and standard error of the CLI.
 func TestSessionStartError(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {

@@ -26,14 +26,15 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A sessionCLI is a CLI that holds sessions.
+// A sessionCLI is a CLI that supports sessions.
 type sessionCLI struct {
 	setup setupFunc
-	// command is a call of a tool that runs a command.
+	// command returns a tool call that runs a command.
 	command func(command string) modeltest.ToolCall
-	// asking is one that Codex asks for, and Claude Code without full access.
+	// needsApproval returns one that Codex, and Claude Code without full access,
+	// request approval for.
 	needsApproval func(command string) modeltest.ToolCall
-	// sleepers is a command that runs on, beside one in a session of its own.
+	// sleepers is a command that does not end, as in the constant.
 	sleepers string
 	steers   bool
 }
@@ -62,17 +63,17 @@ func eachSessionCLI(t *testing.T, test func(t *testing.T, cli sessionCLI)) {
 func execCommand(arguments map[string]any) modeltest.ToolCall {
 	text, err := json.Marshal(arguments)
 	if err != nil {
-		panic(err) // strings and numbers cannot fail
+		panic(err) // cannot happen for strings and numbers
 	}
 	return modeltest.ToolCall{Name: "exec_command", Arguments: string(text)}
 }
 
-// escalated is a command that is to run outside of Codex's sandbox.
+// escalated returns a tool call that runs a command outside Codex's sandbox.
 func escalated(command string) modeltest.ToolCall {
 	return execCommand(map[string]any{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "to try"})
 }
 
-// A testSession is one session in a world.
+// A testSession is a session of a fixture.
 type testSession struct {
 	*fixture
 	session *session.Session
@@ -83,7 +84,7 @@ type testSession struct {
 	warnings []string
 }
 
-// request is what a session of the world asks for; change may change it.
+// request returns the request for a session, modified by change unless that is nil.
 func (w *fixture) request(change func(*agent.Request)) agent.Request {
 	r := agent.Request{Runtime: w.agent, Model: w.modelID, Workdir: w.repo, Timeout: w.limit}
 	if args := w.codexArgs(); len(args) > 0 {
@@ -95,7 +96,7 @@ func (w *fixture) request(change func(*agent.Request)) agent.Request {
 	return r
 }
 
-// converse opens a session, which ends with the test at the latest.
+// startSession starts a session, which is stopped at the end of the test.
 func (w *fixture) startSession(o session.Options, change func(*agent.Request)) *testSession {
 	w.t.Helper()
 	d, err := w.tryStartSession(o, change)
@@ -131,14 +132,14 @@ func (w *fixture) tryStartSession(o session.Options, change func(*agent.Request)
 	return d, nil
 }
 
-// said returns the events so far.
+// eventLog returns the events so far.
 func (d *testSession) eventLog() []agent.Event {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.events)
 }
 
-// warned returns the warnings so far, one a line.
+// warningLog returns the warnings so far, one per line.
 func (d *testSession) warningLog() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,13 +158,13 @@ func (d *testSession) wait(turn *session.Turn) (agent.Result, error) {
 	return r, err
 }
 
-// tell says text and waits for the end of its turn.
+// send sends text and waits for the end of its turn.
 func (d *testSession) send(text string) (agent.Result, error) {
 	d.t.Helper()
 	return d.wait(d.session.Send(session.Message{Text: text}))
 }
 
-// hears says text and fails the test unless want is the answer.
+// sendWant sends text and fails the test unless the answer is want.
 func (d *testSession) sendWant(text, want string) agent.Result {
 	d.t.Helper()
 	r, err := d.send(text)
@@ -173,7 +174,7 @@ func (d *testSession) sendWant(text, want string) agent.Result {
 	return r
 }
 
-// stop ends the session and checks what it leaves behind.
+// stop stops the session and checks that it leaves nothing behind.
 func (d *testSession) stop() {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), d.limit)
@@ -185,7 +186,7 @@ func (d *testSession) stop() {
 	d.checkNothingLeft(d.before)
 }
 
-// processes returns the processes of the world by ID, with their command lines.
+// processes returns the command lines of the processes of the fixture by process ID.
 func (w *fixture) processes() map[int]string {
 	w.t.Helper()
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -196,30 +197,30 @@ func (w *fixture) processes() map[int]string {
 	for _, path := range environs {
 		data, err := os.ReadFile(path)
 		if err != nil || !slices.Contains(strings.Split(string(data), "\x00"), "HOME="+w.home) {
-			continue // gone, another user's, or of another world
+			continue // ended, of another user, or of another fixture
 		}
 		line, err := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
 		id, notID := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err == nil && notID == nil && len(line) > 0 { // others have ended
+		if err == nil && notID == nil && len(line) > 0 { // a zombie has no command line
 			found[id] = strings.ReplaceAll(string(line), "\x00", " ")
 		}
 	}
 	return found
 }
 
-// process returns the ID of the agent's process, the only child of this one in
-// the world.
+// process returns the ID of the agent's process, the only child of this process that
+// belongs to the fixture.
 func (w *fixture) process() int {
 	w.t.Helper()
 	if runtime.GOOS != "linux" {
-		w.t.Skip("only Linux shows whose process it is")
+		w.t.Skip("needs /proc")
 	}
 	for id := range w.processes() {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
 		if err != nil {
 			continue
 		}
-		_, rest, _ := strings.Cut(string(stat), ") ") // the name may hold blanks
+		_, rest, _ := strings.Cut(string(stat), ") ") // the name may contain blanks
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) {
 			return id
 		}
@@ -228,7 +229,7 @@ func (w *fixture) process() int {
 	return 0
 }
 
-// kill ends the agent with a signal and waits until nothing is left of it.
+// kill sends a signal to the agent and waits for the end of the session.
 func (d *testSession) kill(signal syscall.Signal) {
 	d.t.Helper()
 	if err := syscall.Kill(d.process(), signal); err != nil {
@@ -242,8 +243,8 @@ func (d *testSession) kill(signal syscall.Signal) {
 	d.allowPartialState()
 }
 
-// allowPartialState takes what Claude Code was about to write for its own: it leaves
-// that behind when it is killed, or gives up early.
+// allowPartialState permits temporary files in the home that Claude Code leaves behind
+// if it is killed or exits early.
 func (w *fixture) allowPartialState() {
 	w.t.Helper()
 	names, err := filepath.Glob(filepath.Join(w.home, ".claude.json.*"))
@@ -255,7 +256,7 @@ func (w *fixture) allowPartialState() {
 	}
 }
 
-// awaitNone waits until no process of the world has part in its command line.
+// awaitNone waits until no process of the fixture has part in its command line.
 func (w *fixture) awaitNone(part string) {
 	w.t.Helper()
 	limit := time.Now().Add(20 * time.Second)
@@ -276,8 +277,8 @@ func (w *fixture) awaitNone(part string) {
 	}
 }
 
-// spoken returns what user and model said in a request, without what the CLI put
-// beside the messages.
+// conversation returns the messages of user and model in a request, without those that
+// the CLI added.
 func conversation(r *modeltest.Request) []string {
 	var said []string
 	for _, m := range r.Messages() {
@@ -297,7 +298,7 @@ func checkConversation(t *testing.T, r *modeltest.Request, want ...string) {
 	}
 }
 
-// wantErrorIs fails the test unless err is an error of a kind.
+// wantErrorIs fails the test unless errors.Is(err, kind).
 func wantErrorIs(t *testing.T, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {

@@ -16,8 +16,8 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// hostileToCodex returns files with which a repository would run programs in a
-// Codex that takes it for trusted, or for its home.
+// hostileToCodex returns files that run programs in Codex if it trusts the repository or
+// uses it as its home.
 func hostileToCodex(t *testing.T, fired string) map[string]string {
 	files := map[string]string{}
 	plant(t, fired, files, possibleCodexHomes...)
@@ -27,8 +27,7 @@ func hostileToCodex(t *testing.T, fired string) map[string]string {
 	return files
 }
 
-// What the plants do in a session with trust in the workspace: without this, the
-// next test would prove little.
+// The hostile files work if the workspace is trusted, so the next test is meaningful.
 func TestHostileFilesRunInTrustedCodexSession(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -40,8 +39,7 @@ func TestHostileFilesRunInTrustedCodexSession(t *testing.T) {
 	t.Log(firedNames(t, fired))
 }
 
-// Nothing of a hostile repository runs in a session, in any turn, in none that is
-// resumed and under no access.
+// A hostile repository runs nothing in new and resumed sessions, with any access.
 func TestHostileRepositoryRunsNothingInCodexSession(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -71,17 +69,17 @@ func TestHostileRepositoryRunsNothingInCodexSession(t *testing.T) {
 				id = d.sendWant("try", "done").SessionID
 				d.sendWant("hello", "done")
 				if !strings.Contains(d.warningLog(), "left out") {
-					t.Errorf("nothing says that the repository's settings were left out: %s", d.warningLog())
+					t.Errorf("no warning that the repository's settings were left out: %s", d.warningLog())
 				}
 				d.stop()
 			}
 			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if got := request.Header.Get("Authorization"); got != "Bearer sk-acceptance" {
-					t.Errorf("%s %s was sent %q", request.Method, request.Path, got)
+					t.Errorf("%s request %s has key %q", request.Method, request.Path, got)
 				}
 				if request.IsModel() && request.Model() != w.modelID {
-					t.Errorf("asked for %s", request.Model())
+					t.Errorf("unexpected model %s", request.Model())
 				}
 				if request.IsModel() {
 					checkMarks(t, request, tt.marks...)
@@ -95,9 +93,9 @@ func declineAll() session.Options {
 	return session.Options{Approve: func(context.Context, session.Approval) session.Decision { return session.Decline }}
 }
 
-// A home of the caller is used as it is, but the repository does not become
-// trusted in it; one inside the repository is refused, since the App Server cannot
-// leave out its settings.
+// The caller's CODEX_HOME is not changed: the repository is not added to its trusted
+// projects. One inside the repository is refused, because the App Server would apply
+// its settings.
 func TestCodexSessionCallerHome(t *testing.T) {
 	t.Parallel()
 	fired := newFiredDir(t)
@@ -117,11 +115,11 @@ func TestCodexSessionCallerHome(t *testing.T) {
 	for _, request := range w.wantRequests(4) {
 		checkMarks(t, request, rootMark)
 		if request.Verbosity() != "high" {
-			t.Errorf("verbosity %q: the caller's settings are lost", request.Verbosity())
+			t.Errorf("verbosity %q: the caller's settings were not applied", request.Verbosity())
 		}
 	}
 	if data, err := os.ReadFile(filepath.Join(own, "config.toml")); err != nil || string(data) != settings {
-		t.Errorf("the caller's settings became %q, %v", data, err)
+		t.Errorf("the caller's settings are now %q, %v", data, err)
 	}
 	_, err := w.tryStartSession(session.Options{}, func(r *agent.Request) { r.Env = []string{"CODEX_HOME=.codex"} })
 	wantErrorIs(t, err, agent.ErrUsage)
@@ -149,24 +147,24 @@ func TestHostileRepositoryRunsNothingInClaudeSession(t *testing.T) {
 				id = d.sendWant("try", "done").SessionID
 				d.sendWant("/evil", "done")
 				if !strings.Contains(d.warningLog(), "left out") {
-					t.Errorf("nothing says that the repository's settings were left out: %s", d.warningLog())
+					t.Errorf("no warning that the repository's settings were left out: %s", d.warningLog())
 				}
 				d.stop()
 			}
 			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {
 				if strings.Contains(request.Path, "stolen") {
-					t.Errorf("%s %s was asked", request.Method, request.Path)
+					t.Errorf("unexpected request %s %s", request.Method, request.Path)
 				}
 				if !request.IsModel() {
 					continue
 				}
 				if got := request.Header.Get("X-Api-Key"); got != "sk-acceptance" {
-					t.Errorf("%s was sent %q", request.Path, got)
+					t.Errorf("request %s has key %q", request.Path, got)
 				}
 				checkMarks(t, request, rootMark)
 				if n := request.Count("PLANTED-TEXT"); n != 0 {
-					t.Errorf("planted text is in the request %d times", n)
+					t.Errorf("planted text occurs %d times", n)
 				}
 			}
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// An interrupt right after a message ends its turn, however far the message has come,
-// and not the next turn.
+// An interrupt right after a message ends the turn of that message and not the next one,
+// whether or not the message was delivered.
 func TestSessionIsInterruptedAtOnce(t *testing.T) {
 	t.Parallel()
 	script := func(r *modeltest.Request) modeltest.Reply {
@@ -22,7 +22,7 @@ func TestSessionIsInterruptedAtOnce(t *testing.T) {
 		if len(all) == 0 {
 			return answer("again")
 		}
-		texts := all[len(all)-1].Texts // Claude Code adds to a message that got no answer
+		texts := all[len(all)-1].Texts // Claude Code appends to a message without an answer
 		if n := len(texts); n > 0 && strings.Contains(texts[n-1], "say nothing") {
 			return modeltest.Reply{modeltest.Silence{}}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// turnUsage is what each answer of the model costs in these tests.
+// turnUsage is the usage of each answer of the model.
 var turnUsage = modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}
 
 func checkUsage(t *testing.T, r agent.Result, requests int64) {
@@ -32,7 +32,7 @@ func checkUsage(t *testing.T, r agent.Result, requests int64) {
 	}
 }
 
-// Several turns in one process, each with a result of its own.
+// Several turns use one process, and each has its own result.
 func TestSessionTurns(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -64,7 +64,7 @@ func TestSessionTurns(t *testing.T) {
 		want := []agent.Kind{agent.KindThinking, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
 		got := kinds(list)
 		if len(got) > 0 && got[0] == agent.KindSessionStarted {
-			got = got[1:] // some repeat it at every turn
+			got = got[1:] // some CLIs repeat it in each turn
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("events (-want +got):\n%s\n%+v", diff, list)
@@ -78,8 +78,8 @@ func TestSessionTurns(t *testing.T) {
 	})
 }
 
-// A message during a turn reaches the model in that turn where the CLI can be
-// steered, and in the next one where it cannot.
+// A message to steer a turn reaches the model in that turn, or in the next one if the CLI
+// cannot be steered.
 func TestSessionIsSteered(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -97,10 +97,10 @@ func TestSessionIsSteered(t *testing.T) {
 		later := d.session.Send(session.Message{Text: "and stop"})
 		steered := d.session.Steer(ctx, session.Message{Text: "go right"})
 		if (steered == begun) != cli.steers {
-			t.Errorf("the message went into the running turn: %v", steered == begun)
+			t.Errorf("the message was added to the running turn: %v", steered == begun)
 		}
 		if cli.steers {
-			if _, err := w.model.Await(ctx, 2); err != nil { // before the first answer has ended
+			if _, err := w.model.Await(ctx, 2); err != nil { // before the end of the first answer
 				t.Fatal(err)
 			}
 		}
@@ -122,7 +122,7 @@ func TestSessionIsSteered(t *testing.T) {
 	})
 }
 
-// Messages that come during a turn are answered in order, in turns of their own.
+// Messages sent during a turn are answered in order, in separate turns.
 func TestSessionAnswersInOrder(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -148,8 +148,8 @@ func TestSessionAnswersInOrder(t *testing.T) {
 	})
 }
 
-// An interrupt ends the turn and its tools, also those in a session of their own;
-// the next turn goes on.
+// An interrupt ends the turn and its commands, including those in a separate process
+// session. The next turn works.
 func TestSessionIsInterrupted(t *testing.T) {
 	t.Parallel()
 	script := func(command string) modeltest.ToolCall {
@@ -207,7 +207,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 	}
 }
 
-// Stopping during a turn leaves nothing alive.
+// Stopping during a turn leaves no process running.
 func TestSessionIsStoppedDuringATurn(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -224,7 +224,7 @@ func TestSessionIsStoppedDuringATurn(t *testing.T) {
 	})
 }
 
-// A session goes on after its process was killed, with the instructions once.
+// A session can be resumed after its process was killed, and has the instructions once.
 func TestSessionIsResumedAfterAKill(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -236,7 +236,7 @@ func TestSessionIsResumedAfterAKill(t *testing.T) {
 		d.kill(syscall.SIGKILL)
 		w.checkNothingLeft(d.before)
 		if _, err := d.send("are you there?"); err == nil {
-			t.Error("a session without an agent answers")
+			t.Error("a session answers after its agent was killed")
 		}
 
 		d = w.startSession(session.Options{}, func(r *agent.Request) { r.Resume = first.SessionID })
@@ -244,7 +244,7 @@ func TestSessionIsResumedAfterAKill(t *testing.T) {
 			r := d.sendWant([]string{"what was it?", "and now?"}[i], text)
 			checkUsage(t, r, 1)
 			if r.SessionID != first.SessionID {
-				t.Errorf("resumed %s, asked for %s", r.SessionID, first.SessionID)
+				t.Errorf("resumed %s, want %s", r.SessionID, first.SessionID)
 			}
 		}
 		for _, request := range w.wantRequests(4) {
@@ -270,7 +270,7 @@ func TestSessionRefusesUnknownID(t *testing.T) {
 		d, err := w.tryStartSession(session.Options{}, func(r *agent.Request) { r.Resume = id })
 		if err == nil {
 			_, err = d.send("hello")
-			t.Errorf("a session that is not there was opened; its first turn ends with %v", err)
+			t.Errorf("an unknown session was resumed; its first turn ends with %v", err)
 		} else if !strings.Contains(err.Error(), id) {
 			t.Errorf("the error does not name the session: %v", err)
 		}
@@ -280,8 +280,7 @@ func TestSessionRefusesUnknownID(t *testing.T) {
 	})
 }
 
-// Messages reach the model as they are written, and the instructions once at
-// every turn.
+// Messages reach the model unchanged, and each request has the instructions once.
 func TestSessionMessagesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
@@ -306,8 +305,8 @@ func TestSessionMessagesAreUnchanged(t *testing.T) {
 	})
 }
 
-// A turn that Claude Code begins by itself, when a command in the background has
-// ended, is not taken for that of a message that is sent meanwhile.
+// Claude Code starts a turn when a background command ends. It is not mistaken for the
+// turn of a message sent meanwhile.
 func TestClaudeStartsTurnItself(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})

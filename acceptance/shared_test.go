@@ -20,12 +20,10 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// The rules that are the same for every CLI whose world a setupFunc makes.
-
-// A setupFunc makes the world of one CLI.
+// A setupFunc returns a fixture for one CLI.
 type setupFunc func(t *testing.T, script modeltest.Script, files map[string]string) *fixture
 
-// prompts are prompts that a CLI could take for something else than text.
+// prompts returns prompts that a CLI might not treat as plain text.
 func prompts() map[string]string {
 	return map[string]string{
 		"three million bytes": strings.Repeat("0123456789", 299_998) + "0123456789abcdef€\n",
@@ -42,8 +40,8 @@ func prompts() map[string]string {
 	}
 }
 
-// testPrompts proves that each prompt reaches the model as it is; a line break
-// may stand before a slash.
+// testPrompts checks that each prompt reaches the model unchanged, except that a line
+// break may precede a slash.
 func testPrompts(t *testing.T, setup setupFunc, prompts map[string]string) {
 	for name, prompt := range prompts {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +63,7 @@ func testPrompts(t *testing.T, setup setupFunc, prompts map[string]string) {
 	}
 }
 
-// testLongPrompt proves that a prompt over the limit is refused before the start.
+// testLongPrompt checks that a prompt over the limit is a usage error.
 func testLongPrompt(t *testing.T, w *fixture, limit int) {
 	t.Helper()
 	o := w.exec(strings.Repeat("x", limit+1), "run", "--agent", w.agent, "--prompt", "-")
@@ -73,26 +71,27 @@ func testLongPrompt(t *testing.T, w *fixture, limit int) {
 		t.Errorf("want a usage error that names the prompt: %v", o)
 	}
 	if n := len(w.model.Requests()); n != 0 {
-		t.Errorf("%d requests were made", n)
+		t.Errorf("the model got %d requests", n)
 	}
 }
 
-// ownMark is in the CLI's own instruction files.
+// ownMark is the marker in the CLI's own instruction files.
 const ownMark = "MARKER-OF-THE-OWN-FILE"
 
-// A layout is a repository and what of it must reach the model.
+// A layout is a repository with instruction files, and the markers that must reach the
+// model.
 type layout struct {
 	workdir string
-	files   map[string]string // beside those of layered
+	files   map[string]string // in addition to those of layered
 	home    map[string]string
 	links   map[string]string // name and target
 	arrange func(w *fixture)
 	want    []string
-	own     int // how often ownMark must be there
+	own     int // the number of times ownMark must occur
 }
 
-// layouts are the layouts of a CLI with an instruction file of its own name in
-// the folder dir of the home.
+// layouts returns the layouts for a CLI whose instruction files are called own and
+// whose folder in the home is dir.
 func layouts(own, dir string) map[string]layout {
 	return map[string]layout{
 		"at the root":          {workdir: ".", want: []string{rootMark}},
@@ -120,8 +119,8 @@ func layouts(own, dir string) map[string]layout {
 	}
 }
 
-// testAgentsMD proves that each AGENTS.md from the root to the workdir reaches
-// the model once, in order, and the CLI's own file beside them.
+// testAgentsMD checks that each AGENTS.md from the root to the workdir reaches the model
+// once and in order, and that the CLI's own file does too.
 func testAgentsMD(t *testing.T, setup setupFunc, layouts map[string]layout, flags ...string) {
 	for name, l := range layouts {
 		t.Run(name, func(t *testing.T) {
@@ -146,10 +145,10 @@ func testAgentsMD(t *testing.T, setup setupFunc, layouts map[string]layout, flag
 			request := w.wantRequests(1)[0]
 			checkMarks(t, request, l.want...)
 			if n := request.Count(ownMark); n != l.own {
-				t.Errorf("the own file is in the request %d times, want %d", n, l.own)
+				t.Errorf("the CLI's own file occurs %d times, want %d", n, l.own)
 			}
 			if request.Count(workdir) == 0 {
-				t.Errorf("the agent does not work in %s", workdir)
+				t.Errorf("the workdir is not %s", workdir)
 			}
 			if len(r.Warnings) != 0 {
 				t.Errorf("warnings: %q", r.Warnings)
@@ -158,8 +157,8 @@ func testAgentsMD(t *testing.T, setup setupFunc, layouts map[string]layout, flag
 	}
 }
 
-// testLongInstructions proves that 200 KiB arrive whole, and that what is over
-// the limit is cut with a warning or refused.
+// testLongInstructions checks that 200 KiB of instructions reach the model, and that
+// longer ones are truncated with a warning or are an error.
 func testLongInstructions(t *testing.T, setup setupFunc) {
 	files := layered()
 	var long strings.Builder
@@ -173,7 +172,7 @@ func testLongInstructions(t *testing.T, setup setupFunc) {
 	request := w.wantRequests(1)[0]
 	checkMarks(t, request, rootMark, midMark, deepMark)
 	if request.Count(long.String()) != 1 {
-		t.Error("the long file is not whole")
+		t.Error("the long file is incomplete")
 	}
 
 	files["AGENTS.md"] += strings.Repeat("a rule that fills a line\n", 100<<10/25)
@@ -181,23 +180,23 @@ func testLongInstructions(t *testing.T, setup setupFunc) {
 	r, o = w.run("hello", "--workdir", filepath.Join(w.repo, "services"))
 	w.wantAnswer("ok", r, o)
 	if len(r.Warnings) == 0 {
-		t.Errorf("no warning that the instructions were cut: %v", o)
+		t.Errorf("no warning that the instructions were truncated: %v", o)
 	}
 	request = w.wantRequests(1)[0]
 	if n := request.Count(rootMark); n > 1 {
-		t.Errorf("the root's instructions came %d times", n)
+		t.Errorf("the root's instructions occur %d times", n)
 	}
 	if n := request.Count(midMark); n != 1 {
-		t.Errorf("the closest instructions came %d times", n)
+		t.Errorf("the closest instructions occur %d times", n)
 	}
 
 	w = setup(t, modeltest.Replies(), files)
 	if o := w.exec("hello", "run", "--agent", w.agent, "--require-agents-md", "--prompt", "-"); o.code == 0 || len(w.model.ModelRequests()) != 0 {
-		t.Errorf("--require-agents-md let a cut AGENTS.md pass: %v", o)
+		t.Errorf("--require-agents-md accepts a truncated AGENTS.md: %v", o)
 	}
 }
 
-// events returns the events on the standard output of a run.
+// events parses the events on standard output.
 func events(t *testing.T, o outcome) []agent.Event {
 	t.Helper()
 	var list []agent.Event
@@ -212,8 +211,7 @@ func events(t *testing.T, o outcome) []agent.Event {
 	return list
 }
 
-// kinds returns the kinds of events without those that only say that there is
-// life, equal ones after each other once.
+// kinds returns the kinds of events except heartbeats and usage, without repetitions.
 func kinds(events []agent.Event) []agent.Kind {
 	var list []agent.Kind
 	for _, e := range events {
@@ -224,7 +222,7 @@ func kinds(events []agent.Event) []agent.Kind {
 	return slices.Compact(list)
 }
 
-// lastOfKind returns the last event of a kind; the zero value if there is none.
+// lastOfKind returns the last event of a kind, or the zero value.
 func lastOfKind(events []agent.Event, kind agent.Kind) agent.Event {
 	var last agent.Event
 	for _, e := range events {
@@ -235,22 +233,22 @@ func lastOfKind(events []agent.Event, kind agent.Kind) agent.Event {
 	return last
 }
 
-// A failure is how a failure of the model ends a run.
+// A failure is a failure of the model and the result that a run must have.
 type failure struct {
 	reply modeltest.Reply
 	args  []string
 	kind  string
 	says  string
-	tail  string  // what standard error ends with, where the reason is there alone
+	tail  string  // the end of standard error
 	asked int     // at most
 	took  seconds // at most
-	text  string  // what the model had said until then
+	text  string  // the incomplete answer
 }
 
 type seconds float64
 
-// testFailures proves how each failure ends: its kind, what is said of it, how
-// often the model is asked and how long it takes.
+// testFailures checks the kind, error, number of requests and duration of runs that
+// fail.
 func testFailures(t *testing.T, setup setupFunc, failures map[string]failure) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +256,7 @@ func testFailures(t *testing.T, setup setupFunc, failures map[string]failure) {
 			w := setup(t, modeltest.Always(f.reply), nil)
 			r, o := w.run("hello", f.args...)
 			for len(w.model.ModelRequests()) == 0 && strings.HasSuffix(r.Kind, "timeout") && f.took < 500 {
-				// The machine was too busy for the agent to come to the model.
+				// The timeout expired before the first request, on a busy machine.
 				f = f.slower(t)
 				w = setup(t, modeltest.Always(f.reply), nil)
 				r, o = w.run("hello", f.args...)
@@ -270,7 +268,7 @@ func testFailures(t *testing.T, setup setupFunc, failures map[string]failure) {
 				t.Errorf("standard error ends with %q, want %q", r.Stderr, f.tail)
 			}
 			if n := len(w.model.ModelRequests()); n == 0 || n > f.asked {
-				t.Errorf("the model was asked %d times, want at most %d", n, f.asked)
+				t.Errorf("the model got %d requests, want at most %d", n, f.asked)
 			}
 			if took := seconds(o.took.Seconds()); took > f.took {
 				t.Errorf("it took %.1f s, want at most %.1f", took, f.took)
@@ -286,7 +284,7 @@ func testFailures(t *testing.T, setup setupFunc, failures map[string]failure) {
 	}
 }
 
-// slower returns the failure with four times the limit that its arguments set.
+// slower returns f with four times the time limit.
 func (f failure) slower(t *testing.T) failure {
 	limit, err := time.ParseDuration(f.args[1])
 	if err != nil {
@@ -298,7 +296,7 @@ func (f failure) slower(t *testing.T) failure {
 	return f
 }
 
-// testResume proves that a session is resumed by its ID and as the latest.
+// testResume tests --resume and --continue.
 func testResume(t *testing.T, setup setupFunc) {
 	turn := func(text string) modeltest.Reply {
 		return modeltest.Reply{modeltest.Text{text}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
@@ -315,7 +313,7 @@ func testResume(t *testing.T, setup setupFunc) {
 	resumed, o := w.run("what was it?", "--resume", first.SessionID)
 	w.wantAnswer("it was 42", resumed, o)
 	if resumed.SessionID != first.SessionID {
-		t.Errorf("resumed %s, asked for %s", resumed.SessionID, first.SessionID)
+		t.Errorf("resumed %s, want %s", resumed.SessionID, first.SessionID)
 	}
 	continued, o := w.run("and now?", "--continue")
 	w.wantAnswer("still 42", continued, o)
@@ -335,7 +333,7 @@ func testResume(t *testing.T, setup setupFunc) {
 	checkMarks(t, request, rootMark)
 }
 
-// testUsage proves that each run of a session reports what it used itself.
+// testUsage checks that each run of a session reports its own usage.
 func testUsage(t *testing.T, setup setupFunc) {
 	turn := modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
 	w := setup(t, modeltest.Replies(turn, turn), nil)
@@ -355,8 +353,8 @@ func testUsage(t *testing.T, setup setupFunc) {
 	}
 }
 
-// testUnknownSessions proves that a session that is not there is refused, with code
-// where its ID has the form of one, and else before the CLI starts.
+// testUnknownSessions checks that resuming an unknown session fails: with code for a
+// well-formed ID, and with a usage error for others.
 func testUnknownSessions(t *testing.T, setup setupFunc, code int) {
 	w := setup(t, modeltest.Replies(), nil)
 	for id, code := range map[string]int{"01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0": code, "no-such-session": 2, "../../x": 2, "latest": 2, "a.jsonl": 2} {
@@ -366,12 +364,11 @@ func testUnknownSessions(t *testing.T, setup setupFunc, code int) {
 		}
 	}
 	if n := len(w.model.ModelRequests()); n != 0 {
-		t.Errorf("%d requests were made", n)
+		t.Errorf("the model got %d requests", n)
 	}
 }
 
-// testRecovery proves that an answer that is cut once is asked for again and
-// counts once.
+// testRecovery checks that a request is retried after its answer was cut off.
 func testRecovery(t *testing.T, setup setupFunc) {
 	w := setup(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"half"}, modeltest.Cut{}}, answer("the whole answer")), nil)
 	r, o := w.run("hello")
@@ -379,8 +376,8 @@ func testRecovery(t *testing.T, setup setupFunc) {
 	w.wantRequests(2)
 }
 
-// testInterrupt proves that Ctrl-C ends the agent and the command it runs.
-// reply makes it run one that does not end.
+// testInterrupt checks that Ctrl-C ends the agent and the command that call runs. The
+// command creates the file "running" and does not end by itself.
 func testInterrupt(t *testing.T, setup setupFunc, call modeltest.ToolCall) {
 	w := setup(t, modeltest.Replies(modeltest.Reply{call}), map[string]string{".gitignore": "running\n"})
 	ctx, cancel := context.WithTimeout(t.Context(), runLimit)
@@ -401,24 +398,25 @@ func testInterrupt(t *testing.T, setup setupFunc, call modeltest.ToolCall) {
 		t.Error("exit code 0")
 	}
 	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("it took %v to end", took)
+		t.Errorf("ending took %v", took)
 	}
 	w.checkNothingLeft(before)
 }
 
-// An attempt is what a model tries, and under which access it must succeed.
+// An accessCase is a series of tool calls, and the access under which it must create a
+// file.
 type accessCase struct {
-	calls []modeltest.ToolCall // one after the other; REPO in them is the repository
-	makes string               // path from the repository
+	calls []modeltest.ToolCall // "REPO" in arguments is the repository
+	makes string               // file to be created, relative to the repository
 	args  []string
-	words []string // access words it is tried under; all when empty
-	under []string // those under which it must succeed
+	words []string // access values to test; empty for all
+	under []string // access values that permit it
 }
 
 func callsOf(calls ...modeltest.ToolCall) []modeltest.ToolCall { return calls }
 
-// testAccess proves that each attempt works under the access it is for and
-// under no other, and that a denial does not end the run.
+// testAccess checks that each case creates its file only with the access that permits
+// it, and that a denied tool call does not end the run.
 func testAccess(t *testing.T, setup setupFunc, attempts map[string]accessCase) {
 	for name, a := range attempts {
 		words := a.words
@@ -443,7 +441,7 @@ func testAccess(t *testing.T, setup setupFunc, attempts map[string]accessCase) {
 				requests := w.wantRequests(len(a.calls) + 1)
 				_, err := os.Stat(filepath.Join(w.repo, a.makes))
 				if want := slices.Contains(a.under, access); (err == nil) != want {
-					t.Errorf("%s was made: %v, want %v; the model was told %q", a.makes, err == nil, want, requests[len(requests)-1].ToolResults())
+					t.Errorf("%s was created: %v, want %v; the tool results are %q", a.makes, err == nil, want, requests[len(requests)-1].ToolResults())
 				}
 			})
 		}

@@ -23,12 +23,12 @@ import (
 	_ "github.com/busdk/bus-agent/session/tmux"
 )
 
-// A terminalCLI CLI is one that is held in a terminal.
+// A terminalCLI is a CLI with an interactive mode.
 type terminalCLI struct {
 	setup setupFunc
-	// plants are files with which a repository would run programs.
+	// plants returns files that run programs if the CLI trusts the repository.
 	plants func(t *testing.T, fired, stolen string) map[string]string
-	// asking is a call of a tool that makes a file and needs permission.
+	// needsApproval returns a tool call that creates a file and needs approval.
 	needsApproval func(file string) modeltest.ToolCall
 }
 
@@ -60,8 +60,8 @@ func eachTerminalCLI(t *testing.T, test func(t *testing.T, cli terminalCLI)) {
 	}
 }
 
-// newOnboardedClaude is newClaude for a user who has been through its first start,
-// which asks Anthropic's servers.
+// newOnboardedClaude is newClaude for a user who has completed the onboarding, which
+// needs Anthropic's servers.
 func newOnboardedClaude(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	w := newClaude(t, script, files)
 	writeFiles(t, w.home, map[string]string{
@@ -70,8 +70,8 @@ func newOnboardedClaude(t *testing.T, script modeltest.Script, files map[string]
 	return w
 }
 
-// scripted answers what the conversation asks the model. CLIs ask it on the side
-// as well, without tools, for titles and the like.
+// scripted answers the requests of the conversation. CLIs send other requests too,
+// without tools, for example for a title.
 func scripted(replies ...modeltest.Reply) modeltest.Script {
 	next := modeltest.Replies(replies...)
 	return func(r *modeltest.Request) modeltest.Reply {
@@ -82,8 +82,7 @@ func scripted(replies ...modeltest.Reply) modeltest.Script {
 	}
 }
 
-// firstWith returns the first request of the conversation in which the user says
-// text.
+// firstWith returns the first request of the conversation with text in a user message.
 func (w *fixture) firstWith(text string) *modeltest.Request {
 	w.t.Helper()
 	requests := w.model.ModelRequests()
@@ -96,7 +95,8 @@ func (w *fixture) firstWith(text string) *modeltest.Request {
 	return requests[i]
 }
 
-// tryStartTerminal opens a session in a terminal, which ends with the test at the latest.
+// tryStartTerminal starts a session in a terminal, which is stopped at the end of the
+// test.
 func (w *fixture) tryStartTerminal(o session.Options, change func(*agent.Request)) (*testSession, error) {
 	w.t.Helper()
 	var known registry.Registry
@@ -135,7 +135,7 @@ func (w *fixture) startTerminal(o session.Options, change func(*agent.Request)) 
 	return d
 }
 
-// shows says text and fails the test unless the terminal shows want then.
+// sendShows sends text and fails the test unless the terminal shows want.
 func (d *testSession) sendShows(text, want string) agent.Result {
 	d.t.Helper()
 	r, err := d.send(text)
@@ -145,8 +145,8 @@ func (d *testSession) sendShows(text, want string) agent.Result {
 	return r
 }
 
-// The interactive CLIs take messages in a terminal, run nothing that a repository
-// plants, and leave nothing behind. A session goes on where it was.
+// The interactive CLIs accept messages in a terminal, run nothing from a hostile
+// repository and leave nothing behind. A resumed session has the earlier turns.
 func TestTerminalTurns(t *testing.T) {
 	t.Parallel()
 	eachTerminalCLI(t, func(t *testing.T, cli terminalCLI) {
@@ -167,7 +167,7 @@ func TestTerminalTurns(t *testing.T) {
 		first := d.sendShows("what of the sky? 👋🏽", "the sky is blue")
 		second := d.sendShows("/evil looks at @AGENTS", "the grass is green")
 		if strings.Contains(second.Text, "the sky is blue") {
-			t.Errorf("the answer before is in %q", second.Text)
+			t.Errorf("%q contains the previous answer", second.Text)
 		}
 		if first.SessionID == "" || second.SessionID != first.SessionID || d.session.Info().SessionID != first.SessionID {
 			t.Errorf("sessions %q, %q, %q", first.SessionID, second.SessionID, d.session.Info().SessionID)
@@ -188,14 +188,14 @@ func TestTerminalTurns(t *testing.T) {
 		checkMarks(t, w.firstWith("what of the sky?"), rootMark)
 		for _, request := range w.model.Requests() {
 			if strings.Contains(request.Path, "stolen") {
-				t.Errorf("%s %s is the doing of the repository", request.Method, request.Path)
+				t.Errorf("the repository caused the request %s %s", request.Method, request.Path)
 			}
 		}
 		checkNothingFired(t, fired)
 	})
 }
 
-// A question on the screen is one of the session, and nothing else answers it.
+// An approval request on the screen becomes one of the session, which alone decides.
 func TestTerminalApprovals(t *testing.T) {
 	t.Parallel()
 	for _, d := range []session.Decision{session.Accept, session.Decline} {
@@ -218,10 +218,10 @@ func testTerminalApprovals(t *testing.T, cli terminalCLI, decision session.Decis
 	select {
 	case a := <-asked:
 		if !strings.Contains(a.Reason, "made") {
-			t.Errorf("the question %q does not say what is asked", a.Reason)
+			t.Errorf("the approval request %q does not name the file", a.Reason)
 		}
 	default:
-		t.Errorf("nothing was asked; the turn ended with %v", err)
+		t.Errorf("no approval request; the turn ended with %v", err)
 	}
 	_, missing := os.Stat(file)
 	if made := missing == nil; made != (decision == session.Accept) {
@@ -233,12 +233,12 @@ func testTerminalApprovals(t *testing.T, cli terminalCLI, decision session.Decis
 	d.stop()
 }
 
-// The commands of sessions work with one in a terminal as with any other.
+// The session commands work with a session in a terminal.
 func TestTerminalCommands(t *testing.T) {
 	t.Parallel()
 	eachTerminalCLI(t, func(t *testing.T, cli terminalCLI) {
 		w := cli.setup(t, modeltest.Always(answer("the sky is blue")), layered())
-		w.keptInHome = append(w.keptInHome, ".local") // the state of sessions
+		w.keptInHome = append(w.keptInHome, ".local") // state of sessions
 		before := w.snapshot()
 		w.mustExec("", append([]string{"session", "start", "--mode", "tmux", "--name", "look", "--agent", w.agent, "--model", w.modelID}, w.codexArgs()...)...)
 		defer w.mustExec("", "session", "stop", "look")
@@ -250,11 +250,11 @@ func TestTerminalCommands(t *testing.T) {
 			w.checkNothingLeft(before)
 			w.mustExec("", "session", "resume", "look")
 		}
-		// Codex asks for titles beside the conversation.
+		// Codex sends other requests for titles.
 		if !slices.ContainsFunc(w.model.ModelRequests(), func(r *modeltest.Request) bool {
 			return strings.Count(strings.Join(r.Texts("user"), "\n"), "what of the sky?") == 2
 		}) {
-			t.Error("the session that was gone on with does not know what was said")
+			t.Error("the resumed session lacks the earlier turn")
 		}
 	})
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A writer is a CLI whose model tries to write files.
+// A writingCLI is a CLI whose model tries to write files.
 type writingCLI struct {
 	setup setupFunc
-	// write returns the call of the tool that writes a new file.
+	// write returns a tool call that writes a new file.
 	write func(path string) modeltest.ToolCall
-	// home is a file that the CLI reads in the user's home.
+	// home is a file in the user's home that the CLI reads.
 	home string
 }
 
@@ -44,9 +44,8 @@ func writingCLIs() map[string]writingCLI {
 	}
 }
 
-// ground makes what a hostile model needs beside and inside the repository, and
-// returns the files it then tries to write: those that write access includes, and
-// the others.
+// newHostileTree creates links and files in and around the repository. It returns the
+// files that the model tries to write: those permitted by write access, and others.
 func newHostileTree(t *testing.T, w *fixture, home string) (inside, others []string) {
 	t.Helper()
 	root := filepath.Dir(w.repo)
@@ -68,7 +67,7 @@ func newHostileTree(t *testing.T, w *fixture, home string) (inside, others []str
 		}
 		return paths
 	}
-	// A folder that Git takes for a repository, and a file that is also outside.
+	// A bare repository, and a hard link to a file outside.
 	writeFiles(t, w.repo, map[string]string{"bare/HEAD": "ref: refs/heads/main", "bare/objects/x": "", "bare/refs/x": ""})
 	if err := os.Link(filepath.Join(outside, "file"), filepath.Join(w.repo, "hard")); err != nil {
 		t.Fatal(err)
@@ -79,7 +78,7 @@ func newHostileTree(t *testing.T, w *fixture, home string) (inside, others []str
 			filepath.Join(w.home, ".gemini/settings.json"), filepath.Join(w.home, ".claude/settings.json"), filepath.Join(w.home, ".claude/commands/made.md"), filepath.Join(w.home, ".codex/config.toml"))
 }
 
-// tree returns the files that no model may change.
+// protectedFiles returns the files that no model may change.
 func protectedFiles(t *testing.T, w *fixture) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -104,13 +103,13 @@ func protectedFiles(t *testing.T, w *fixture) map[string]string {
 	return files
 }
 
-// attempts answers with one call for each path, then with the end of the turn.
+// attempts returns a script that calls write for each path and then answers.
 func attempts(paths func() []string, write func(string) modeltest.ToolCall) modeltest.Script {
 	return func(r *modeltest.Request) modeltest.Reply {
 		list := paths()
 		if n := len(r.ToolResults()); n < len(list) {
 			path := list[n]
-			if strings.Contains(path, "*") { // in a private home, whose name is not known before
+			if strings.Contains(path, "*") { // in a private home, whose name is random
 				if found, _ := filepath.Glob(path); len(found) > 0 {
 					path = found[0]
 				}
@@ -121,8 +120,8 @@ func attempts(paths func() []string, write func(string) modeltest.ToolCall) mode
 	}
 }
 
-// With write access no model writes outside of the workdir, nor what the user's Git
-// runs, unless the user says so.
+// With write access, no model writes outside the workdir, or files that the user's git
+// executes, without approval.
 func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 	t.Parallel()
 	for name, cli := range writingCLIs() {
@@ -138,7 +137,7 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 				if name == "codex" && kind != "trusted session" {
 					others = append(others, filepath.Join(w.repo, ".codex/config.toml"), filepath.Join(w.repo, ".agents/made"))
 				}
-				if kind != "run" && name != "codex" { // whose sandbox knows none of these
+				if kind != "run" && name != "codex" { // Codex has a sandbox instead
 					for _, name := range []string{".mcp.json", ".claude/made.json", "sub/.gemini/made.json", ".cursor/hooks.json", "bare/config", "sub/HEAD", "hard"} {
 						others = append(others, filepath.Join(w.repo, name))
 					}
@@ -182,17 +181,17 @@ func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
 					}
 				}
 				list, _ := json.MarshalIndent(asked, "", " ")
-				t.Logf("asked %s", list)
+				t.Logf("approval requests: %s", list)
 			})
 		}
 	}
 }
 
-// An edit that is accepted for the session is that of one file: others still ask.
+// An edit accepted for the session covers that file only.
 func TestAcceptForSessionCoversOneFile(t *testing.T) {
 	t.Parallel()
 	for name, cli := range writingCLIs() {
-		if name == "codex" { // whose request is for the files of one patch
+		if name == "codex" { // its approval requests cover the files of a patch
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +200,7 @@ func TestAcceptForSessionCoversOneFile(t *testing.T) {
 			w := cli.setup(t, attempts(func() []string { return paths }, cli.write), nil)
 			writeFiles(t, w.home, map[string]string{".gemini/GEMINI.md": "remember me"})
 			paths = []string{w.repo + "/.mcp.json", w.repo + "/.mcp.json", w.repo + "/sub/.mcp.json", filepath.Join(w.home, ".gemini/GEMINI.md")}
-			if name == "claude" { // which refuses to write over what it has not read
+			if name == "claude" { // it does not overwrite files it has not read
 				paths[3] = filepath.Join(w.home, ".bash_profile")
 			}
 			var mu sync.Mutex
@@ -218,10 +217,10 @@ func TestAcceptForSessionCoversOneFile(t *testing.T) {
 			d.sendWant("try", "done")
 			d.session.Stop(t.Context(), "")
 			if len(asked) != 3 {
-				t.Errorf("asked %q", asked)
+				t.Errorf("approval requests %q", asked)
 			}
 			for i, path := range paths {
-				if data, _ := os.ReadFile(path); strings.Contains(string(data), "written") != (i < 2) { // not there is empty
+				if data, _ := os.ReadFile(path); strings.Contains(string(data), "written") != (i < 2) { // a missing file is empty
 					t.Errorf("%s holds %q", path, data)
 				}
 			}

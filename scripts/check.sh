@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything that can be said about the code without running agents.
+# Checks the code without running agents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 staticcheck=${1:?usage: check.sh STATICCHECK-PACKAGE}
@@ -27,7 +27,7 @@ go vet -tags acceptance,soak ./...
 step "layers"
 go test -count=1 ./internal/layers
 
-step "a build for darwin and one for each backend alone"
+step "builds for darwin and for each backend alone"
 GOOS=darwin GOARCH=arm64 go vet ./...
 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/bus-agent
 for keep in $backends; do
@@ -36,13 +36,13 @@ for keep in $backends; do
 		[ "$b" = "$keep" ] || tags="$tags,busagent_no_$b"
 	done
 	others="$(go list -tags "$tags" -deps ./cmd/bus-agent | grep '/bus-agent/backends/' | grep -v '/backends/all$' | sed 's|.*/||' | tr '\n' ' ')"
-	[ "$others" = "$keep " ] || { echo "a build with $keep alone holds: $others" >&2; exit 1; }
+	[ "$others" = "$keep " ] || { echo "a build with only $keep contains: $others" >&2; exit 1; }
 	go build -tags "$tags" -o /dev/null ./cmd/bus-agent
 done
 
 step "a build with the tag rest"
 others="$(go list -tags rest -deps ./cmd/bus-agent | grep -E '/backends/(openai|perplexity|xai)$' | sed 's|.*/||' | tr '\n' ' ')"
-[ "$others" = "openai perplexity xai " ] || { echo "a build with the tag rest holds of its backends: $others" >&2; exit 1; }
+[ "$others" = "openai perplexity xai " ] || { echo "a build with the tag rest contains these of its backends: $others" >&2; exit 1; }
 go vet -tags rest,hostile ./backends/all ./cmd/bus-agent
 
 for m in $modules; do
@@ -50,4 +50,4 @@ for m in $modules; do
 	examples/*) step "example $m"; (cd "$m" && go test -count=1 ./...) ;;
 	esac
 done
-step "all is well"
+step "ok"

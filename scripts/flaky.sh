@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# flaky.sh runs every test of every module many times while all cores are kept busy,
-# and stops at the first failure, whose output it keeps and names.
+# flaky.sh runs every test of every module many times while all cores are busy. It stops
+# at the first failure and prints the path of its output.
 #
-#   COUNT     how many rounds (30)
-#   PKGS      which packages, as folders: "./runner ./internal/... ./otel" (all)
-#   RUN       which tests, as for go test -run (all)
-#   STARTERS  packages that are run without the race detector, as folders
-#   JOBS      how many packages run at once (one a core)
-#   LOAD      how many loops keep the cores busy (one a core)
+#   COUNT     number of rounds (30)
+#   PKGS      packages to test, as folders: "./runner ./internal/... ./otel" (all)
+#   RUN       tests to run, as for go test -run (all)
+#   STARTERS  packages to test without the race detector, as folders
+#   JOBS      number of packages to test at once (one per core)
+#   LOAD      number of busy loops (one per core)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD out=$PWD/.cache/flaky
 cores=$(getconf _NPROCESSORS_ONLN)
 
-# one ROUND DIR BINARY: one round of one package. 255 makes xargs start no more.
+# one ROUND DIR BINARY: one round of one package. Status 255 makes xargs stop.
 if [ "${1:-}" = one ]; then
 	log=$out/$(basename "$4" .test).round$2.log
 	cd "$3"
@@ -22,11 +22,11 @@ if [ "${1:-}" = one ]; then
 		exit 0
 	fi
 	grep -aE -A8 '^ *--- FAIL|^panic:|DATA RACE|^goroutines are left' "$log" | head -60 || true
-	echo "flaky: round $2 of ${3#"$root"/} failed; all of its output is in $log" >&2
+	echo "flaky: round $2 of ${3#"$root"/} failed; output in $log" >&2
 	exit 255
 fi
 
-wanted() { # DIR relative to the root: is it one of PKGS?
+wanted() { # DIR, relative to the root: reports whether it is in PKGS
 	[ -n "${PKGS:-}" ] || return 0
 	local p
 	for p in $PKGS; do
@@ -40,9 +40,10 @@ wanted() { # DIR relative to the root: is it one of PKGS?
 	return 1
 }
 
-# Everything temporary is in one folder, by which what outlives its test is found; its
-# name is short, because sockets have short names. It is outside the repository, in
-# which bus-agent starts no agent: tests make agents of their own binaries.
+# All temporary files are in one folder, whose path identifies processes that outlive
+# their test. It is short, because the paths of sockets are limited, and outside the
+# repository, because bus-agent does not start agents from there and tests use their own
+# binaries as agents.
 TMPDIR=$(mktemp -d /tmp/fXXXX)
 chmod 755 "$TMPDIR" # some tests become another user
 export TMPDIR RUN="${RUN:-}"
@@ -51,14 +52,14 @@ descendants() {
 	ps -eo pid=,ppid= | awk -v top=$$ '{ kids[$2] = kids[$2] " " $1 }
 		function walk(p, n, a, i) { n = split(kids[p], a); for (i = 1; i <= n; i++) { print a[i]; walk(a[i]) } }
 		END { walk(top) }'
-	grep -lsaF -- "$TMPDIR/" /proc/[0-9]*/environ /proc/[0-9]*/cmdline | cut -d/ -f3 || true # none on darwin
+	grep -lsaF -- "$TMPDIR/" /proc/[0-9]*/environ /proc/[0-9]*/cmdline | cut -d/ -f3 || true # not on darwin
 }
 each() { local pid; for pid in $(descendants); do kill "$1" "$pid" 2>/dev/null || true; done; }
 end() {
 	trap - EXIT
 	trap '' INT TERM HUP
-	exec 2>/dev/null # what the shell reports of processes that were killed
-	each -STOP # so that none starts another one meanwhile
+	exec 2>/dev/null # the shell's messages about killed processes
+	each -STOP # so that they cannot start others
 	each -KILL
 	wait 2>/dev/null || true
 	rm -rf "$TMPDIR"
@@ -82,14 +83,14 @@ for module in $(git ls-files '*go.mod' | xargs -n1 dirname); do
 		list+=("$dir" "$binary")
 	done < <(cd "$root/$module" && go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
 done
-[ ${#list[@]} -gt 0 ] || { echo "flaky: PKGS names no package that has tests" >&2; exit 2; }
+[ ${#list[@]} -gt 0 ] || { echo "flaky: PKGS contains no package with tests" >&2; exit 2; }
 
 for ((i = 0; i < ${LOAD:-$cores}; i++)); do
-	# It also ends when this script is killed.
+	# End with this script, even if it is killed.
 	(while kill -0 $$ 2>/dev/null; do for ((n = 0; n < 200000; n++)); do :; done; done) &
 done
 
-set -m # jobs do not ignore Ctrl-C
+set -m # or background jobs ignore Ctrl-C
 for ((round = 1; round <= ${COUNT:-30}; round++)); do
 	begun=$SECONDS
 	for ((i = 0; i < ${#list[@]}; i += 2)); do

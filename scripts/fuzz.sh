@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes every target of every module, one after the other: fuzz.sh [TIME [NAME]].
-# An input that fails is kept in testdata/fuzz of its package.
+# fuzz.sh [TIME [NAME]] runs every fuzz target of every module, or only NAME, for TIME
+# each. Failing inputs are stored in testdata/fuzz of the package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 time=${1:-20s}
@@ -17,4 +17,4 @@ while IFS=: read -r file line; do
 done < <(git ls-files '*_test.go' | xargs grep -H -E '^func Fuzz[A-Za-z0-9_]*\(f \*testing\.F\)')
 [ "$count" -gt 0 ] || { echo "no fuzz target $only" >&2; exit 1; }
 [ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }
-echo "== $count fuzz targets hold"
+echo "== $count fuzz targets passed"

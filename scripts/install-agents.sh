@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Installs agent CLIs from npm into a folder of the project, beside those that
-# are there: DIR PACKAGE@VERSION...
+# install-agents.sh DIR PACKAGE@VERSION... installs agent CLIs from npm into DIR.
 set -euo pipefail
 dir=${1:?usage: install-agents.sh DIR PACKAGE@VERSION...}
 shift
@@ -12,5 +11,5 @@ for wanted in "$@"; do
 	installed="$(sed -n 's/^ *"version": "\(.*\)",*$/\1/p' "$dir/node_modules/$package/package.json" 2>/dev/null | head -n 1 || true)"
 	[ "$installed" = "$version" ] || missing=yes
 done
-# All of them are named: npm takes away what nobody asked for.
+# Name all packages: npm removes the others.
 [ "$missing" = no ] || npm install --prefix "$dir" --save-exact --no-audit --no-fund --loglevel=error "$@" >&2

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that there is a Chromium that draws pages without a screen, and prints
-# its path.
+# Installs a headless Chromium, unless there is one, and prints its path.
 set -euo pipefail
 find_one() {
 	for name in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable chrome; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that there is a tmux of version 3.2 or later.
+# Installs tmux, unless there is one, and checks that its version is 3.2 or later.
 set -euo pipefail
 if ! command -v tmux >/dev/null; then
 	command -v apt-get >/dev/null || { echo "tmux is needed; install it" >&2; exit 1; }
