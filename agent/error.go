@@ -30,9 +30,8 @@ var (
 	ErrCanceled = errors.New("canceled")
 )
 
-// An Error is what runs, resolution and validation return: a kind and a cause.
-// errors.Is matches the kind and the cause, errors.As reaches the cause, for
-// example an [*ExitError]. The text is the cause's; it holds no secret.
+// An Error is a kind and a cause. errors.Is matches both; errors.As reaches the cause,
+// for example an [*ExitError]. The text is that of the cause and has no secrets.
 type Error struct {
 	Kind    error  // one of the kinds above
 	Runtime string // runtime token, where one is known
@@ -72,16 +71,16 @@ func KindOf(err error) string {
 	return "error"
 }
 
-// An ExitError says how the agent's process ended when the run failed.
+// An ExitError describes how the agent's process ended when the run failed.
 type ExitError struct {
 	// Code is the exit code, or -1 when a signal ended the process.
 	Code int
 	// Signal is the name of that signal, for example "SIGKILL".
 	Signal string
-	// Reason is what the agent said of its failure; it may be empty.
+	// Reason is the agent's own reason for its failure; it may be empty.
 	Reason string
-	// Stderr is the tail of the agent's standard error with the values of
-	// secrets masked. It is no verdict: agents write there at every run.
+	// Stderr is the tail of the agent's standard error, with secrets masked. It
+	// alone is not a sign of failure: agents write there at every run.
 	Stderr string
 }
 

@@ -4,45 +4,45 @@ import (
 	"encoding/json"
 )
 
-// Kind says what an [Event] reports.
+// Kind is the kind of an [Event].
 type Kind string
 
 // The kinds of events. A consumer ignores kinds it does not know.
 const (
-	// KindSessionStarted: SessionID and, where the runtime tells, Model. It can
+	// KindSessionStarted: SessionID and, if the runtime reports it, Model. It can
 	// repeat in one run.
 	KindSessionStarted Kind = "session_started"
-	// KindText: Text the agent says, in MessageID. With Delta it continues the
-	// text of the same message.
+	// KindText: Text of the agent, in MessageID. With Delta it continues the text
+	// of the same message.
 	KindText Kind = "text"
-	// KindThinking: Text the model thought, where the runtime shows it.
+	// KindThinking: Text of the model's thinking, if the runtime shows it.
 	KindThinking Kind = "thinking"
 	// KindToolCall: Tool with ID, Name and Input.
 	KindToolCall Kind = "tool_call"
 	// KindToolResult: Tool with ID and Output, ExitCode, Failed.
 	KindToolResult Kind = "tool_result"
-	// KindPlan: Plan, whole each time.
+	// KindPlan: the whole Plan.
 	KindPlan Kind = "plan"
 	// KindFileChange: Changes the agent made to files.
 	KindFileChange Kind = "file_change"
-	// KindApproval: the agent asked for permission, or was denied it (Failed),
-	// for Tool; Text says why. With ApprovalID it waits for an answer.
+	// KindApproval: an approval request, or a denied one (Failed), for Tool; Text
+	// is the reason. With ApprovalID it waits for an answer.
 	KindApproval Kind = "approval"
-	// KindRetry: the runtime tries a model request again. Text says why,
-	// Attempt of MaxAttempts where known, Failure what kind of failure it was.
+	// KindRetry: the runtime repeats a model request. Text is the reason, Attempt
+	// of MaxAttempts if known, Failure the class of the failure.
 	KindRetry Kind = "retry"
-	// KindWarning: Text of something that did not end the run.
+	// KindWarning: Text of a problem that did not end the run.
 	KindWarning Kind = "warning"
-	// KindUsage: Usage up to now.
+	// KindUsage: Usage until now.
 	KindUsage Kind = "usage"
-	// KindHeartbeat: nothing but a sign of life.
+	// KindHeartbeat: a sign of life.
 	KindHeartbeat Kind = "heartbeat"
-	// KindResult: the turn is over. Failed, Failure and Text (the reason) when
-	// it failed; Text is the final answer, where the runtime repeats it, when
-	// it did not. The last one of a run counts.
+	// KindResult: the end of the turn. If it failed, Failed, Failure and Text (the
+	// reason); otherwise Text is the final answer, if the runtime repeats it. The
+	// last one of a run counts.
 	KindResult Kind = "result"
-	// KindRaw: a line the decoder does not know, in Text. Truncated when the
-	// line was too long to be decoded; Text is then its head.
+	// KindRaw: a line that the decoder does not know, in Text. Truncated if the
+	// line was too long to be decoded; Text is then its beginning.
 	KindRaw Kind = "raw"
 )
 
@@ -85,25 +85,25 @@ type Event struct {
 
 	Failed  bool    `json:"failed,omitempty"`
 	Failure Failure `json:"failure,omitempty"`
-	// Interrupted says of a result that its turn was interrupted.
+	// Interrupted reports that the turn of a result was interrupted.
 	Interrupted bool `json:"interrupted,omitempty"`
 
-	// ApprovalID names a question for permission, which a session answers.
+	// ApprovalID identifies an approval request of a session.
 	ApprovalID string `json:"approval_id,omitempty"`
 
-	// Subagent is the ID of the tool call that started the agent which
-	// reported this, empty for the main agent.
+	// Subagent is the ID of the tool call that started the reporting agent, empty
+	// for the main agent.
 	Subagent string `json:"subagent,omitempty"`
 
-	// Background is the number of background tasks still open, where the
-	// runtime reports it; set on KindHeartbeat events only.
+	// Background is the number of open background tasks, if the runtime reports
+	// it; only in KindHeartbeat events.
 	Background *int `json:"background,omitempty"`
 
-	// Truncated says that the agent's line was cut or too long to be read, so
-	// that the event holds what its head says.
+	// Truncated reports that the agent's line was cut or too long, so the event
+	// has only the beginning of the line.
 	Truncated bool `json:"truncated,omitempty"`
-	// Size is the length of a truncated line in bytes, LineType the member
-	// "type" that its head seems to have.
+	// Size is the length of a truncated line in bytes, LineType the member "type"
+	// at its beginning.
 	Size     int64  `json:"size,omitempty"`
 	LineType string `json:"line_type,omitempty"`
 }
@@ -114,7 +114,7 @@ type Tool struct {
 	Name   string          `json:"name,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
 	Output Payload         `json:"output,omitzero"`
-	// ExitCode is the exit code of a command, where the runtime reports it.
+	// ExitCode is the exit code of a command, if the runtime reports it.
 	ExitCode *int `json:"exit_code,omitempty"`
 }
 
@@ -138,14 +138,14 @@ type Usage struct {
 	Cached    int64 `json:"cached"`
 	Output    int64 `json:"output"`
 	Reasoning int64 `json:"reasoning"`
-	// CostUSD is the cost in US dollars, nil where the runtime does not tell.
+	// CostUSD is the cost in US dollars, nil if unknown.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
-	// Cumulative says that the numbers cover the whole session, because the
-	// runtime does not tell those of the run apart.
+	// Cumulative reports that the numbers cover the whole session, because the
+	// runtime does not report those of the run.
 	Cumulative bool `json:"cumulative,omitempty"`
 }
 
-// Failure is the class of a failure a runtime reported, as it stands in events.
+// Failure is the class of a failure that a runtime reported.
 type Failure string
 
 // The classes of failures. Empty is any other failure.

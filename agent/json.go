@@ -9,11 +9,11 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// AppendJSON appends the event as a line of the output format "events", without
-// its line break, to dst and returns the extended slice. It is what encoding/json
-// gives without the escapes for HTML and with the input of tools as it stands in
-// the agent's line, at a fraction of the time. Characters that a terminal acts on are
-// escaped, see [jsonline.IsControl], so that a line is safe to print.
+// AppendJSON appends the event to dst as a line of the output format "events", without
+// its line break, and returns the extended slice. The line is that of encoding/json
+// without HTML escapes and with tool input unchanged, in a fraction of the time.
+// Terminal control characters are escaped, see [jsonline.IsControl], so the line is
+// safe to print.
 func (e *Event) AppendJSON(dst []byte) []byte {
 	from := len(dst)
 	o := object{dst: append(dst, '{')}
@@ -97,8 +97,8 @@ func (u *Usage) appendJSON(dst []byte) []byte {
 	return o.end()
 }
 
-// An object is a JSON object that is being written. Members that are not always
-// there are left out where they are zero.
+// An object is a JSON object that is being written. Optional members are left out if
+// they are zero.
 type object struct {
 	dst  []byte
 	some bool // it has a member
@@ -142,9 +142,8 @@ func (o *object) element(i int) object {
 
 func (o *object) end() []byte { return append(o.dst, '}') }
 
-// appendRaw appends JSON that a decoder passed on, which stands on one line where
-// it comes from a line. What is no JSON, which a decoder of somebody else can
-// give, is quoted.
+// appendRaw appends JSON from a decoder, on one line. Text that is not JSON, which
+// another program's decoder may return, is quoted.
 func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	r := jsonline.New(raw)
 	if !r.End() || !utf8.Valid(raw) {

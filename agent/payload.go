@@ -7,13 +7,12 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// A Payload is a text that can be large and that few consumers read whole, like
-// the output of a tool. It is kept as the agent wrote it and unescaped when it
-// is asked for, so one that nobody reads costs nothing. The zero value is the
-// empty text. In JSON it is a string.
+// A Payload is a text that can be large and that few consumers read whole, such as the
+// output of a tool. It is kept as the agent wrote it and unescaped on demand. The zero
+// value is the empty text. In JSON it is a string.
 //
-// A payload of an event shares memory with the decoder, see [Event]; what its
-// methods return does not.
+// A payload of an event shares memory with the decoder, see [Event]; the results of
+// its methods do not.
 type Payload struct {
 	text   string
 	quoted jsonline.Text // instead of text
@@ -38,8 +37,8 @@ func (p Payload) AppendTo(dst []byte) []byte {
 	return p.quoted.AppendTo(append(dst, p.text...))
 }
 
-// Parts returns what the payload was made of: the text of [Plain] or the string of
-// [Quoted]. The other one is empty.
+// Parts returns the text of [Plain] or the string of [Quoted] that the payload was
+// made from. The other one is empty.
 func (p Payload) Parts() (plain string, quoted jsonline.Text) { return p.text, p.quoted }
 
 // IsZero reports whether the text is empty.
@@ -52,10 +51,9 @@ func (p Payload) Equal(other Payload) bool { return p.String() == other.String()
 // its escapes can be up to six times that of the text itself.
 func (p Payload) Size() int { return len(p.text) + len(p.quoted.Raw()) }
 
-// Excerpt returns the whole payload as head if its [Payload.Size] is at most that
-// of head and tail together. Otherwise it returns about that many bytes at its
-// start and at its end, whole characters, and how many are omitted between them.
-// It copies nothing.
+// Excerpt returns the whole payload as head if its [Payload.Size] is at most head plus
+// tail bytes. Otherwise it returns about that many bytes of its start and end, in
+// whole characters, and the number of bytes omitted between them. It copies nothing.
 func (p Payload) Excerpt(headSize, tailSize int) (head, tail Payload, omitted int) {
 	if p.Size() <= headSize+tailSize {
 		return p, Payload{}, 0
@@ -68,7 +66,7 @@ func (p Payload) Excerpt(headSize, tailSize int) (head, tail Payload, omitted in
 	return head, tail, p.Size() - head.Size() - tail.Size()
 }
 
-// runeStart returns i, or where the character begins that i is inside.
+// runeStart returns i, or the start of the character that contains i.
 func runeStart(text string, i int) int {
 	for back := 0; back < utf8.UTFMax && back <= i && i < len(text); back++ {
 		if utf8.RuneStart(text[i-back]) {
@@ -78,7 +76,7 @@ func runeStart(text string, i int) int {
 	return i
 }
 
-// clone returns a payload that refers to no line.
+// clone returns a payload that shares no memory with a line.
 func (p Payload) clone() Payload { return Plain(p.String()) }
 
 // MarshalJSON returns the text as a JSON string.

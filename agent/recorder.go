@@ -5,14 +5,12 @@ import (
 	"io"
 )
 
-// A Recorder is told of every run and session of a runner that has one: package
-// runs keeps them on disk. Its method may be called by several goroutines at
-// once.
+// A Recorder records the runs and sessions of a runner; package runs stores them on
+// disk. Its method may be called by several goroutines at once.
 type Recorder interface {
-	// Record is called when a run is settled and nothing can be wrong with its
-	// request any more, before its agent starts. It returns what is to be told of
-	// the run. An error refuses the run, and nothing is started: a recorder whose
-	// failure shall not stand in a run's way warns instead.
+	// Record is called before the agent starts, after the request was checked, and
+	// returns where the run is recorded. An error refuses the run, and nothing is
+	// started; a recorder that must not fail a run warns instead.
 	Record(ctx context.Context, run Recordable) (Recording, error)
 }
 
@@ -22,64 +20,63 @@ type Recordable struct {
 	// [Recording.Command].
 	Start Start
 
-	// Root is the repository root above the workdir, absolute; the workdir itself
-	// where there is no repository.
+	// Root is the repository root of the workdir, absolute; the workdir itself
+	// without a repository.
 	Root string
 
-	// Request is the settled request, Prompt what the agent would be given, or the
-	// first message of a session, which can be empty. What the slices and maps
-	// hold must not be changed.
+	// Request is the resolved request; its Prompt is that for the agent, or the
+	// first message of a session, which can be empty. Slices and maps must not be
+	// changed.
 	Request Request
 
 	// Environ is the agent's environment as far as it is known. Its secrets, see
 	// runner.Mask, must not be written anywhere.
 	Environ []string
 
-	// ForeignEnv names the variables that the run should go without: credentials of
-	// other runtimes, and what an agent sets for its own tools alone.
+	// ForeignEnv names variables that the run should not have: credentials of
+	// other runtimes, and variables that an agent sets for its own tools.
 	ForeignEnv []string
 
-	// Provider is who answers for the runtime's model, in the words of the
-	// OpenTelemetry GenAI conventions; empty where that is not known.
+	// Provider is the provider of the runtime's model, named as in the
+	// OpenTelemetry GenAI conventions; empty if unknown.
 	Provider string
 
-	// Session says that it is a session.
+	// Session reports that it is a session.
 	Session bool
 
-	// Version asks the agent's CLI for its version while ctx lasts. It must not be
-	// called after End of the Recording has returned. Nil where it cannot be asked.
+	// Version returns the version of the agent's CLI, which it calls while ctx
+	// lasts. It must not be called after End of the Recording has returned. Nil if
+	// there is none.
 	Version func(ctx context.Context) (string, error)
 
-	// Warn tells the user one line. It may be called during Record, and during
+	// Warn gives one line to the user. It may be called during Record, and during
 	// Started and End of the Recording.
 	Warn func(line string)
 }
 
-// A Recording is what a [Recorder] wants to be told of one run, and what it adds
-// to it. The zero value wants nothing. An error of one of its functions or writers
-// stops the agent and fails the run, like one of the caller's.
+// A Recording receives one run and may add to it. The zero value receives nothing. An
+// error of one of its functions or writers stops the agent and fails the run, as one
+// of the caller's does.
 type Recording struct {
-	// RunID is what the run is called; see [Result.RunID].
+	// RunID is the ID of the run; see [Result.RunID].
 	RunID string
 
 	// Env holds variables for the agent as "NAME=value"; a NAME without "=" is
 	// removed. The runtime's own and Request.Env win.
 	Env []string
 
-	// Prompt is what the agent is given in place of Request.Prompt; empty leaves
-	// that as it is.
+	// Prompt replaces Request.Prompt unless it is empty.
 	Prompt string
 
-	// Command is called once with the command that is about to be started. What it
-	// refers to must not be changed.
+	// Command is called once with the command that is about to start. Its slices
+	// must not be changed.
 	Command func(Command)
 
-	// Started is called once the agent's process is there, before any of its
-	// output is read.
+	// Started is called once the agent's process runs, before its output is read.
 	Started func(Process)
 
-	// Stdout and Stderr get the agent's raw output before the caller does, each
-	// on one goroutine.
+	// Stdout and Stderr get the agent's raw output before the caller does, each on
+	// one goroutine.
 	Stdout io.Writer
 	Stderr io.Writer
 
@@ -87,32 +84,32 @@ type Recording struct {
 	// the event is valid only during the call.
 	Events func(*Event) error
 
-	// Message is called with each message that the agent of a session has got, the
-	// first one included. It may be called while Events is.
+	// Message is called with each message to the agent of a session, including the
+	// first. It may be called while Events is.
 	Message func(text string) error
 
-	// End is called exactly once when the run is over and nothing of it is left,
-	// after all other functions have returned, with what the caller is about to be
-	// told. Its error takes the place of none. It must return when ctx is done: the
-	// end of a run does not wait longer for its records.
+	// End is called exactly once, after the run is over and all other functions
+	// have returned, with the caller's result and error. Its error becomes that of
+	// a run without one. It must return when ctx is done: the end of a run does
+	// not wait longer for its record.
 	End func(ctx context.Context, result Result, err error) error
 }
 
 // A Process is an agent's process.
 type Process struct {
 	PID int
-	// Identity tells it from every other process of any time and machine.
+	// Identity identifies it among all processes of any time and machine.
 	Identity string
 }
 
-// A Place says where a run belongs among others. It is for a [Recorder]; nothing
-// else reads it. Empty fields are left to the recorder.
+// Labels are the project and task of a run and the runs it belongs to. Only a
+// [Recorder] reads them, and chooses those that are empty.
 type Labels struct {
 	Project string `json:"project,omitempty"`
 	Task    string `json:"task,omitempty"`
 	// Parent is the ID of the run that started this one.
 	Parent string `json:"parent,omitempty"`
-	// Previous is the ID of the run before this one that had the same purpose, for
-	// example that of a runtime which had no quota left.
+	// Previous is the ID of the run before this one with the same purpose, for
+	// example that of a runtime without quota.
 	Previous string `json:"previous,omitempty"`
 }

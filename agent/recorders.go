@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Recorders returns a recorder that tells all of them, in order. The first that
-// names a run names it. Nil ones are left out; it is nil when there are none.
+// Recorders returns a recorder that calls all of them in order. The first that sets a
+// RunID wins. Nil recorders are left out; the result is nil if there are none.
 func Recorders(list ...Recorder) Recorder {
 	var all recorders
 	for _, r := range list {
@@ -44,7 +44,7 @@ func (all recorders) Record(ctx context.Context, run Recordable) (Recording, err
 	return joined, nil
 }
 
-// add lets other be told too.
+// add makes other receive the run too.
 func (r *Recording) add(other Recording) {
 	if r.RunID == "" {
 		r.RunID = other.RunID

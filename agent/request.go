@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// A Request is what a caller asks of one agent: plain data, which can be stored
-// and sent as JSON. What is said while the agent runs goes to an [Output]. The
-// zero value of every field is a usable default; a run needs at least Prompt or
-// Template. An operation that has no use for a field refuses a Request in which it
-// is set, with an error of kind [ErrUsage] that names it.
+// A Request is what a caller wants from one agent: plain data that can be stored and
+// sent as JSON. Callbacks and writers are in an [Output]. The zero value of every
+// field is a usable default; a run needs Prompt or Template. An operation that does
+// not support a field returns an [ErrUsage] error that names it if the field is set.
 //
 // Env can hold secrets.
 type Request struct {
@@ -35,8 +34,8 @@ type Request struct {
 	// the runtime chooses.
 	Model string `json:"model,omitempty"`
 
-	// ReasoningEffort and Verbosity tune the model where the runtime can pass
-	// them on. Empty means the configured default.
+	// ReasoningEffort and Verbosity tune the model, if the runtime supports them.
+	// Empty means the configured default.
 	ReasoningEffort ReasoningEffort `json:"reasoning_effort,omitempty"`
 	Verbosity       Verbosity       `json:"verbosity,omitempty"`
 
@@ -86,19 +85,18 @@ type Request struct {
 	// number that nothing is kept.
 	CaptureLimit int `json:"capture_limit,omitempty"`
 
-	// Schema is a JSON Schema, an object, that the final answer has to follow. The
-	// agent gets it by the option of its CLI where that has one which takes this
-	// schema, and with the prompt otherwise. Only package structured checks the
-	// answer.
+	// Schema is a JSON Schema, an object, for the final answer. The agent gets it
+	// by an option of its CLI if that takes this schema, and in the prompt
+	// otherwise. Only package structured checks the answer.
 	Schema json.RawMessage `json:"schema,omitempty"`
 
-	// Place says where the run belongs, for a Recorder.
+	// Labels are for a Recorder.
 	Labels Labels `json:"place,omitzero"`
 }
 
-// CheckUnused returns an error of kind [ErrUsage] when one of the named fields of r
-// is set: operation, for example "a session", has no use for it. It panics when r
-// has no field of that name.
+// CheckUnused returns an [ErrUsage] error if one of the named fields of r is set,
+// because operation, for example "a session", does not support it. It panics if r has
+// no field of that name.
 func (r *Request) CheckUnused(operation string, fields ...string) error {
 	v := reflect.ValueOf(r).Elem()
 	for _, name := range fields {
@@ -109,17 +107,16 @@ func (r *Request) CheckUnused(operation string, fields ...string) error {
 	return nil
 }
 
-// CheckSession returns an error of kind [ErrUsage] when a field of r is set that
-// only a run has a use for.
+// CheckSession returns an [ErrUsage] error if a field of r is set that only a run
+// supports.
 func (r *Request) CheckSession() error {
 	return r.CheckUnused("a session", "Continue", "MaxTurns", "IdleTimeout", "CaptureLimit", "Schema")
 }
 
-// An Output is where a run reports while it lasts. Every field may be nil. Its
-// functions and writers are called until the run has returned, and never after.
+// An Output receives what a run reports. Every field may be nil. Its functions and
+// writers are called until the run has returned, and never after.
 type Output struct {
-	// Started is called once, after everything is settled and immediately
-	// before the agent process starts.
+	// Started is called once, immediately before the agent process starts.
 	Started func(Start)
 
 	// Events receives every event in order, on one goroutine. The event and
@@ -156,8 +153,7 @@ type Start struct {
 	Path string
 }
 
-// A Command is one explicit invocation of a runtime's executable. No shell is
-// ever involved.
+// A Command is one invocation of a runtime's executable, without a shell.
 type Command struct {
 	// Args are the arguments after the executable.
 	Args []string
@@ -169,8 +165,7 @@ type Command struct {
 	// Stdin is the whole standard input; it is always closed after it.
 	Stdin string
 
-	// Files are handed to the agent as open descriptors, behind those that were
-	// arranged for it.
+	// Files are passed to the agent as open descriptors, after those of the Setup.
 	Files [][]byte
 }
 

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Access is what an agent may do, in one word for all runtimes.
+// Access is what an agent may do, the same for all runtimes.
 type Access string
 
 const (
-	// AccessRead lets the agent look only.
+	// AccessRead lets the agent only read.
 	AccessRead Access = "read"
 	// AccessWrite lets it edit inside the workdir and the added directories,
 	// and run commands where the runtime can confine them. It is the default.
@@ -22,7 +22,7 @@ const (
 	AccessFull Access = "full"
 )
 
-// ReasoningEffort is how much the model is asked to think.
+// ReasoningEffort is how much the model thinks.
 type ReasoningEffort string
 
 // The reasoning efforts bus-agent accepts.
@@ -34,7 +34,7 @@ const (
 	EffortXHigh   ReasoningEffort = "xhigh"
 )
 
-// Verbosity is how much the model is asked to write.
+// Verbosity is how much the model writes.
 type Verbosity string
 
 // The verbosities bus-agent accepts.
@@ -44,7 +44,7 @@ const (
 	VerbosityHigh   Verbosity = "high"
 )
 
-// OutputFormat is what a program prints of a run.
+// OutputFormat is what a program prints during a run.
 type OutputFormat string
 
 const (
@@ -123,8 +123,8 @@ func Usagef(format string, args ...any) error {
 	return &Error{Kind: ErrUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// GuardSlash returns prompt as a runtime with slash commands must receive it:
-// with a line break before a leading "/", so that it is text and no command.
+// GuardSlash returns prompt with a line break before a leading "/", so that a runtime
+// with slash commands reads it as text.
 func GuardSlash(prompt string) string {
 	if strings.HasPrefix(strings.TrimLeft(prompt, " \t\r"), "/") {
 		return "\n" + prompt
@@ -132,8 +132,8 @@ func GuardSlash(prompt string) string {
 	return prompt
 }
 
-// LookupEnv returns the last value that name has in environ, a list of
-// "NAME=value", and whether it is there.
+// LookupEnv returns the last value of name in environ, a list of "NAME=value", and
+// whether it is set.
 func LookupEnv(environ []string, name string) (string, bool) {
 	for _, entry := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -143,15 +143,15 @@ func LookupEnv(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// StateDir returns the folder in which the user that environ is of keeps the state
-// called name: bus-agent/name in XDG_STATE_HOME, which is ~/.local/state where it
-// is not an absolute path, as the XDG specification has it.
+// StateDir returns the folder for the state called name of the user described by
+// environ: bus-agent/name in XDG_STATE_HOME or, if that is not an absolute path, in
+// ~/.local/state.
 func StateDir(environ []string, name string) (string, error) {
 	base, _ := LookupEnv(environ, "XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
 		home, _ := LookupEnv(environ, "HOME")
 		if !filepath.IsAbs(home) {
-			return "", fmt.Errorf("there is no folder for the state of %s: neither XDG_STATE_HOME nor HOME is an absolute path", name)
+			return "", fmt.Errorf("no folder for the state of %s: neither XDG_STATE_HOME nor HOME is an absolute path", name)
 		}
 		base = filepath.Join(home, ".local", "state")
 	}

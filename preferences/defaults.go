@@ -9,9 +9,8 @@ import (
 	"github.com/busdk/bus-preferences/pkg/preferences"
 )
 
-// A RunConfig holds the stored defaults of the run settings. A zero field is
-// not set; what is used then is the runner's decision. Defaults for single
-// models are not part of it.
+// A RunConfig holds the stored defaults of the run settings, without those for single
+// models. A zero field is not set.
 type RunConfig struct {
 	Model           string
 	ReasoningEffort agent.ReasoningEffort
@@ -41,16 +40,15 @@ func GetDefaultRunConfig(ctx context.Context) (RunConfig, error) {
 	return c, nil
 }
 
-// GetDefaultRuntime returns the stored default runtime, for example
-// "codex:local", or "" when none is stored. A stored value that cannot be a
-// runtime is an agent.ErrUsage error.
+// GetDefaultRuntime returns the stored default runtime, for example "codex:local", or
+// "". A stored value that cannot be a runtime is an agent.ErrUsage error.
 func GetDefaultRuntime(ctx context.Context) (token string, err error) {
 	err = read(ctx, runner.KeyRuntime, into(&token, parseToken))
 	return token, err
 }
 
-// SetDefaultRuntime stores the default runtime: an ID or "ID:variant". Whether
-// there is such a runtime is for the caller to check.
+// SetDefaultRuntime stores the default runtime: an ID or "ID:variant". The caller
+// checks that the runtime exists.
 func SetDefaultRuntime(ctx context.Context, token string) error {
 	return write(ctx, runner.KeyRuntime, token, parseToken)
 }

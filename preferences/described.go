@@ -13,9 +13,9 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// Registry returns a registry with the runtimes of base and those that the
-// user's preferences describe; see [Snapshot.Registry]. The error says what is
-// wrong with the preferences file.
+// Registry returns a registry with the runtimes of base and those in the user's
+// preferences; see [Snapshot.Registry]. The error reports an unreadable preferences
+// file.
 func Registry(ctx context.Context, base *registry.Registry) (_ *registry.Registry, warnings []string, err error) {
 	s, err := Read(ctx)
 	if err != nil {
@@ -25,8 +25,8 @@ func Registry(ctx context.Context, base *registry.Registry) (_ *registry.Registr
 	return all, warnings, nil
 }
 
-// Runtimes returns the stored descriptions of runtimes by ID. Whether they
-// describe runtimes is for the caller to check; see [described.Runtime].
+// Runtimes returns the stored descriptions of runtimes by ID. The caller checks them;
+// see [described.Runtime].
 func (s *Snapshot) Runtimes() map[string]json.RawMessage {
 	found := make(map[string]json.RawMessage)
 	for key, value := range s.values {
@@ -37,12 +37,11 @@ func (s *Snapshot) Runtimes() map[string]json.RawMessage {
 	return found
 }
 
-// Registry returns a registry with the runtimes of base, which is not changed,
-// and those the snapshot describes; base itself where it describes none.
+// Registry returns a registry with the runtimes of base, which is not changed, and
+// those the snapshot describes; base itself if it describes none.
 //
-// A description that is wrong, or whose ID base has, is left out: a warning
-// names its key and says why, and so does the error of whoever asks the
-// registry for that ID.
+// An invalid description, or one whose ID base has, is left out: a warning names its
+// key and the reason, and the registry returns the same error for that ID.
 func (s *Snapshot) Registry(base *registry.Registry) (_ *registry.Registry, warnings []string) {
 	found := s.Runtimes()
 	if len(found) == 0 {

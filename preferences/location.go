@@ -8,9 +8,8 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// checkLocation refuses a variable that places the preferences relative to the current
-// directory: a repository there could supply them, and so the programs that they
-// describe.
+// checkLocation refuses a variable with a path relative to the current directory: a
+// repository there could supply preferences, and so the programs that they describe.
 func checkLocation() error {
 	for _, name := range []string{"BUS_PREFERENCES_PATH", "BUS_CONFIG_DIR"} {
 		place := os.Getenv(name)
@@ -20,7 +19,7 @@ func checkLocation() error {
 		if !filepath.IsAbs(place) {
 			return agent.Usagef("%s: %.200q depends on the current directory; name an absolute path", name, place)
 		}
-		return nil // it wins
+		return nil // the second is not used
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package preferences
 
-// Of bus-preferences only the functions that its published contract names are
-// used, so that this works with every implementation of it.
+// Only functions in the published contract of bus-preferences are used, so this works
+// with every implementation of it.
 import (
 	"context"
 	"encoding/json"
@@ -15,8 +15,8 @@ import (
 // namespace is the first segment of every key of bus-agent.
 const namespace = "bus-agent"
 
-// User returns the user's preferences as the source of a runner's defaults. It
-// reads the file anew for every operation of the runner.
+// User returns the user's preferences as the defaults of a runner. Each operation of
+// the runner reads the file again.
 func User() runner.Preferences { return store{} }
 
 type store struct{}
@@ -39,9 +39,9 @@ func (store) Snapshot(ctx context.Context) (runner.Preferences, error) {
 
 var _ runner.Snapshotter = store{}
 
-// A Snapshot is what the preferences file held at one moment. It is a source of
-// a runner's defaults like [User], only that it never changes. Its methods may
-// be called by several goroutines at once.
+// A Snapshot is the content of the preferences file at one moment, for use as the
+// defaults of a runner. It never changes. Its methods may be called by several
+// goroutines at once.
 type Snapshot struct {
 	values map[string]json.RawMessage
 }
@@ -74,8 +74,7 @@ type Item struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// List returns the preferences of bus-agent, sorted by key. It includes those
-// that this version does not know.
+// List returns the preferences of bus-agent, sorted by key, including unknown ones.
 func List(ctx context.Context) ([]Item, error) {
 	if err := checkLocation(); err != nil {
 		return nil, err
@@ -91,8 +90,8 @@ func List(ctx context.Context) ([]Item, error) {
 	return items, nil
 }
 
-// Unset removes a preference of bus-agent, given by its whole key. A key that
-// is not set is no error; one of another module is.
+// Unset removes a preference of bus-agent, given by its whole key. A key that is not
+// set is accepted; one of another module is an error.
 func Unset(ctx context.Context, key string) error {
 	name, ok := strings.CutPrefix(key, namespace+".")
 	if !ok {
@@ -100,7 +99,7 @@ func Unset(ctx context.Context, key string) error {
 	}
 	for segment := range strings.SplitSeq(name, ".") {
 		if segment == "" || strings.Trim(segment, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return agent.Usagef("%q is no preference key; write segments of a-z, 0-9, - and _ joined by single dots", key)
+			return agent.Usagef("%q is not a preference key; write segments of a-z, 0-9, - and _ joined by single dots", key)
 		}
 	}
 	if err := checkLocation(); err != nil {

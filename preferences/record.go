@@ -10,8 +10,8 @@ import (
 	"github.com/busdk/bus-preferences/pkg/preferences"
 )
 
-// SetDefaultRecord stores whether runs are recorded: "off", "on", or "required",
-// which fails a run that cannot be.
+// SetDefaultRecord stores whether runs are recorded: "off", "on" or "required". With
+// "required", a run that cannot be recorded fails.
 func SetDefaultRecord(ctx context.Context, word string) error {
 	if !slices.Contains([]string{"off", "on", "required"}, word) {
 		return agent.Usagef("record %q is not one of off, on, required", word)

@@ -14,10 +14,9 @@ import (
 	"github.com/busdk/bus-preferences/pkg/preferences"
 )
 
-// SetDefaultOrder stores the order in which runtimes are considered, by ID.
-// The list is not empty and names no runtime twice; Unset goes back to the
-// alphabetical order. Whether there are such runtimes is for the caller to
-// check.
+// SetDefaultOrder stores the order in which runtimes are considered, by ID. The list
+// is not empty and has no duplicates; Unset restores the alphabetical order. The
+// caller checks that the runtimes exist.
 func SetDefaultOrder(ctx context.Context, ids []string) error {
 	return writeList(ctx, runner.KeyOrder, ids)
 }
@@ -34,10 +33,9 @@ func SetDefaultDisable(ctx context.Context, ids []string) error {
 	return writeList(ctx, runner.KeyDisable, ids)
 }
 
-// SetDefaultFallback stores the runtimes that are tried, in order, after the one of
-// a run, by token: variants are allowed. The list is not empty and names no runtime
-// twice; Unset has none tried. Whether there are such runtimes is for the caller to
-// check.
+// SetDefaultFallback stores the runtimes that are tried after the first, in order, by
+// token: variants are allowed. The list is not empty and has no duplicates; Unset
+// turns fallback off. The caller checks that the runtimes exist.
 func SetDefaultFallback(ctx context.Context, tokens []string) error {
 	return writeTokens(ctx, runner.KeyFallback, tokens, parseToken)
 }
@@ -74,9 +72,9 @@ func writeTokens(ctx context.Context, key string, tokens []string, parse func(st
 	return preferences.SetJSON(ctx, key, raw)
 }
 
-// SetRuntimeDefinition stores the description of a runtime that needs no Go
-// code. It must be one JSON object without repeated keys; whether it describes
-// a runtime is for the caller to check.
+// SetRuntimeDefinition stores the description of a runtime that needs no Go code. It
+// is one JSON object without repeated keys; the caller checks that it describes a
+// runtime.
 func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMessage) error {
 	if !isID(id) {
 		return agent.Usagef("runtime %q: the name must match [a-z][a-z0-9-]*", id)
@@ -90,8 +88,7 @@ func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMes
 	return preferences.SetJSON(ctx, runner.KeyRuntimes+"."+id, definition)
 }
 
-// SetDefaultHooks stores who is told what happens in sessions: a list in JSON of
-// the form that sessions.ParseSinks takes, which is for the caller to check.
+// SetDefaultHooks stores the hooks of sessions: a JSON list, which the caller checks.
 func SetDefaultHooks(ctx context.Context, list json.RawMessage) error {
 	if err := checkLocation(); err != nil {
 		return err

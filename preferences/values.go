@@ -22,7 +22,7 @@ func isID(s string) bool {
 	return s != "" && 'a' <= s[0] && s[0] <= 'z' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// formatTimeout returns d as people write it: "60m" and not "1h0m0s".
+// formatTimeout returns d in short form: "60m" and not "1h0m0s".
 func formatTimeout(d time.Duration) string {
 	switch {
 	case d%time.Minute == 0:

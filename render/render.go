@@ -1,11 +1,11 @@
 // Package render fills in prompt templates.
 //
 // A template is text with placeholders of the form {{NAME}}, where NAME is
-// [A-Za-z_][A-Za-z0-9_]*, told apart by case. It is strict, so that no agent is
-// ever started with a prompt that was only half filled in: what looks like a
-// placeholder and is none is an error.
+// [A-Za-z_][A-Za-z0-9_]*, case-sensitive. Rendering is strict, so that no agent
+// starts with an incomplete prompt: text that only looks like a placeholder is an
+// error.
 //
-//   - Every {{NAME}} is replaced by its value, wherever it stands: "{{{A}}}" is
+//   - Every {{NAME}} is replaced by its value, anywhere: "{{{A}}}" is
 //     a value between two braces.
 //   - Any other "{{" that is followed by "}}", however far away, is an error:
 //     "{{ A }}", "{{}}", "{{a-b}}", "{{ {{A}} }}".
@@ -13,7 +13,7 @@
 //     "{{A}", "a }} b", "{{ {{A}}".
 //   - Values are opaque. Nothing in them is expanded, and braces in them never
 //     combine with braces of the template.
-//   - All other bytes are passed on as they are, and none is added.
+//   - All other bytes are unchanged.
 package render
 
 import (
@@ -29,8 +29,8 @@ const (
 	closing = "}}"
 )
 
-// MaxLength is the longest text that [Render] returns, in bytes. A template can
-// name a value many times, so its own length does not bound the text.
+// MaxLength is the longest text that [Render] returns, in bytes. A template can name a
+// value many times, so its own length does not bound the text.
 const MaxLength = 64 << 20
 
 // Render returns template with every placeholder replaced by its value in vars.
@@ -77,9 +77,8 @@ func Render(template string, vars map[string]string) (string, error) {
 	return out.String(), nil
 }
 
-// Names returns the names of the placeholders in template, each once, in the
-// order in which they first appear. Its errors are those of [Render] that do
-// not depend on values.
+// Names returns the names of the placeholders in template, each once, in the order of
+// their first use. Its errors are those of [Render] that do not depend on values.
 func Names(template string) ([]string, error) {
 	pieces, err := parse(template)
 	if err != nil {
@@ -100,8 +99,8 @@ func namesOf(pieces []piece) []string {
 	return names
 }
 
-// A piece of a template is text and the placeholder that ends it. The name is
-// empty in the last piece alone.
+// A piece of a template is text and the placeholder after it. Only the last piece has
+// an empty name.
 type piece struct {
 	text string
 	name string
@@ -134,8 +133,7 @@ func parse(template string) ([]piece, error) {
 	return pieces, checkResolved(template, rest.String())
 }
 
-// nameAt returns the name of the placeholder whose opening braces stand right
-// before s.
+// nameAt returns the name of the placeholder whose opening braces are right before s.
 func nameAt(s string) (string, bool) {
 	n := 0
 	for n < len(s) && isNameByte(s[n], n == 0) {
@@ -153,8 +151,8 @@ func isNameByte(c byte, first bool) bool {
 	}
 }
 
-// checkResolved returns an error when braces would be left over once every
-// placeholder has its value. rest is template with its placeholders blanked out.
+// checkResolved returns an error if braces would remain after every placeholder got
+// its value. rest is template with its placeholders blanked out.
 func checkResolved(template, rest string) error {
 	open := strings.Index(rest, opening)
 	if open < 0 {
@@ -168,7 +166,7 @@ func checkResolved(template, rest string) error {
 	// The nearest opening braces make the error name the smallest token.
 	open = strings.LastIndex(rest[:end], opening)
 	line := 1 + strings.Count(template[:open], "\n")
-	return agent.Usagef("template line %d: %q is no placeholder; write {{NAME}} with letters, digits and underscores",
+	return agent.Usagef("template line %d: %q is not a placeholder; write {{NAME}} with letters, digits and underscores",
 		line, shorten(template[open:end+len(closing)]))
 }
 

@@ -1,6 +1,6 @@
-// Command demo shows bus-agent at work without account or key: it runs the real
-// Codex CLI against a scripted model server on loopback. Where npm is missing
-// it says so and plays a recorded run through a stub.
+// Command demo shows bus-agent at work without account or key: it runs the real Codex
+// CLI against a scripted model server on loopback, or, without npm, plays a recorded
+// run through a stub.
 package main
 
 import (
@@ -101,7 +101,7 @@ func (d demo) real(ctx context.Context, agents string) error {
 	}
 	requests := srv.ModelRequests()
 	if len(requests) == 0 {
-		return fmt.Errorf("the model server was asked nothing")
+		return fmt.Errorf("the model server got no request")
 	}
 	fmt.Printf("\nThe model server was asked %d times; the text of AGENTS.md stands %d time in the first request.\n",
 		len(requests), requests[0].Count("Answer in one short sentence."))
@@ -122,8 +122,8 @@ func (d demo) replay(ctx context.Context, dir string) error {
 	return d.show(ctx, bin, "run", "--agent", "codex", "--workdir", d.project, "--text", prompt)
 }
 
-// show prints a command of bus-agent and runs it, without this user's
-// settings and logins.
+// show prints a command of bus-agent and runs it, without this user's settings and
+// logins.
 func (d demo) show(ctx context.Context, path string, args ...string) error {
 	fmt.Printf("\n$ bus-agent %s\n", strings.Join(quoted(args), " "))
 	env := []string{"PATH=" + path, "HOME=" + d.home, "TERM=" + os.Getenv("TERM"), "LANG=" + os.Getenv("LANG")}
