@@ -21,7 +21,7 @@ type Block struct {
 	Text    string // whole lines; a line break is added where the last lacks one
 }
 
-// Comment is how a text file marks comments.
+// Comment is the comment syntax of a text file.
 type Comment string
 
 const (
@@ -29,12 +29,12 @@ const (
 	CommentHTML Comment = "<!--"
 )
 
-// AddBlock appends a marked block to a text file, which it creates when there is
-// none. Every other byte stays. A file that has the block already is left alone;
-// one that has it with another text gets the new text in its place.
+// AddBlock appends a marked block to a text file, which it creates if there is none.
+// Every other byte stays. A file with the same block is not changed; a block with
+// another text gets the new text.
 //
-// A symlink or anything else but a regular file is [ErrNotRegular]; a block that
-// somebody edited is [ErrEdited]. Both leave the file as it is.
+// A symlink or anything else but a regular file is [ErrNotRegular]; a block that was
+// edited is [ErrEdited]. Both leave the file as it is.
 func (w *Workspace) AddBlock(b Block) error {
 	if err := b.check(); err != nil {
 		return err
@@ -57,10 +57,10 @@ func (w *Workspace) AddBlock(b Block) error {
 	return nil
 }
 
-// RemoveBlock removes exactly what AddBlock added; Text does not matter. A file
-// that AddBlock created and that holds nothing else is removed, with the
-// directories that were made for it. Without such a block it does nothing. A
-// block that somebody edited is [ErrEdited] and stays.
+// RemoveBlock removes exactly what AddBlock added; Text does not matter. A file that
+// AddBlock created and that has nothing else is removed, with the directories that
+// were made for it. Without such a block it does nothing. A block that was edited is
+// [ErrEdited] and stays.
 func (w *Workspace) RemoveBlock(b Block) error {
 	if err := b.check(); err != nil {
 		return err
@@ -92,7 +92,7 @@ func removeBlock(budget *tree.Budget, root *os.Root, b Block, dryRun bool, inUse
 	return removed, err
 }
 
-// check finds mistakes of the runtime's author.
+// check returns mistakes of the runtime's author.
 func (b Block) check() error {
 	if b.Name == "" || strings.Trim(b.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return fmt.Errorf("the block name %q must match [a-z0-9-]+", b.Name)
@@ -133,8 +133,8 @@ func (b Block) add(old []byte, newDirs int) ([]byte, error) {
 	return append(data, old[have.end:]...), nil
 }
 
-// remove returns the content without the block, nil when the file is to go, and
-// how many directories were made for it.
+// remove returns the content without the block, nil to remove the file, and the number
+// of directories that were made for it.
 func (b Block) remove(old []byte) (data []byte, dirs int, err error) {
 	have, err := b.find(old)
 	if err != nil || have == nil {
@@ -158,8 +158,8 @@ type placed struct {
 	join       bool // a line break was added before the block
 }
 
-// id identifies a block with all it says: a copy of a marker, in the text of
-// the block or anywhere else, is not taken for one.
+// id identifies a block by its content: a copy of a marker, in the text of the block
+// or elsewhere, does not match.
 func (b Block) id(p placed) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%t\n%s", b.Name, p.made, p.join, p.text))
 	return fmt.Sprintf("%x", sum[:8])
@@ -184,8 +184,8 @@ func (b Block) line(text string) string {
 	return "# " + text + "\n"
 }
 
-// find returns the last intact block of that name, or nil. Where there is only
-// one whose text was changed, it returns [ErrEdited].
+// find returns the last intact block of that name, or nil. If there is only an edited
+// one, the error is [ErrEdited].
 func (b Block) find(data []byte) (found *placed, err error) {
 	edited := false
 	for pos := 0; pos < len(data); {
@@ -209,8 +209,7 @@ func (b Block) find(data []byte) (found *placed, err error) {
 	return found, nil
 }
 
-// parseBegin reads a begin line: all of the block but its text, which has size
-// bytes.
+// parseBegin parses a begin line: the block without its text, which has size bytes.
 func (b Block) parseBegin(line string) (p placed, size int, id string, ok bool) {
 	head, tail, _ := strings.Cut(b.line(b.prefix()+"|"), "|")
 	rest, ok := strings.CutPrefix(line, head)

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// MaxBytes is the most text a [Chain] ever delivers: 256 KiB.
+// MaxBytes is the most text a [Chain] delivers: 256 KiB.
 const MaxBytes = 256 << 10
 
-// EndOfText stands between the text of a [Chain] and a prompt, where the text
-// can be delivered in no other way.
+// EndOfText separates the text of a [Chain] from a prompt, for runtimes that take
+// instructions only in the prompt.
 const EndOfText = "--- end of project instructions ---\n\n"
 
 // A File is one AGENTS.md that applies to a workdir.
@@ -24,17 +24,17 @@ type File struct {
 	Size int64  // in bytes, when it was found
 }
 
-// A Chain is every AGENTS.md that applies to a workdir, root first. It is a
-// value: methods do not change it and may be called by several goroutines at
-// once. [Discover] makes one.
+// A Chain is every AGENTS.md that applies to a workdir, root first. [Discover] makes
+// one. It is a value: methods do not change it and may be called by several goroutines
+// at once.
 type Chain struct {
 	Root    string // repository root, absolute; Workdir where there is none
 	Workdir string // absolute, without symlinks
 	Files   []File
-	// Warnings say which files were left out and why.
+	// Warnings name the files that were left out, with the reason.
 	Warnings []string
-	// Unchecked says that the folders below the workdir have too many entries to be
-	// checked, see CheckReads. The runner sets it.
+	// Unchecked reports that the folders below the workdir have too many entries
+	// to be checked, see CheckReads. The runner sets it.
 	Unchecked bool
 }
 
@@ -71,8 +71,8 @@ func (c Chain) Size() int64 {
 	return sum
 }
 
-// WithinLimit reports whether [Chain.Text] delivers every file whole for the
-// same limit, as far as the sizes found tell.
+// WithinLimit reports whether, by the sizes found, [Chain.Text] delivers every file
+// whole for the same limit.
 func (c Chain) WithinLimit(limit int) bool {
 	var sum int64
 	for _, f := range c.Files {
@@ -81,19 +81,17 @@ func (c Chain) WithinLimit(limit int) bool {
 	return sum <= int64(clamp(limit))
 }
 
-// Text reads the files and joins them, root first, closest last. A line before
-// each file names the directory it is for. The text has at most limit bytes,
-// and at most [MaxBytes]; a limit of zero or less means MaxBytes.
+// Text reads the files and joins them, root first, closest last. A line before each
+// file names its directory. The text has at most limit bytes, and at most [MaxBytes];
+// a limit of zero or less means MaxBytes.
 //
-// What does not fit is cut at the end of a line, the closest files being served
-// first: the farthest that does not fit whole is delivered in part and the ones
-// farther away not at all. A line in the text says so wherever a file was cut,
-// and so do the warnings. No more bytes are read than delivered, whatever the
-// size of a file. A file that can no longer be read is left out with a warning;
-// one that is another name of a file closer to the root, and an empty one, is
-// left out silently.
+// Text that does not fit is cut at the end of a line. The closest files come first:
+// the farthest that does not fit whole is delivered in part, and those farther away
+// not at all. A line in the text and a warning report each cut. No more bytes are read
+// than delivered. A file that can no longer be read is left out with a warning; an
+// empty file, and a second name of a file, are left out silently.
 //
-// The error says that the root cannot be opened.
+// The error means that the root cannot be opened.
 func (c Chain) Text(limit int) (text string, warnings []string, err error) {
 	root, err := os.OpenRoot(c.Root)
 	if err != nil {
@@ -131,7 +129,7 @@ func clamp(limit int) int {
 	return limit
 }
 
-// open opens the files that have something to deliver.
+// open opens the files that are not empty.
 func (c Chain) open(root *os.Root) (parts []part, warnings []string) {
 	for _, file := range c.Files {
 		f, info, err := openRegular(root, file.Rel)
@@ -175,7 +173,7 @@ func (p part) header() string {
 	return fmt.Sprintf("--- %s (for directory: %s) ---\n", display(p.file.Rel), display(path.Dir(p.file.Rel)))
 }
 
-// marker is the line after a file that was cut.
+// marker is the line after a truncated file.
 func (p part) marker(delivered int64) string {
 	return fmt.Sprintf("[%s cut here: %d of %d bytes delivered]\n", display(p.file.Rel), delivered, p.size)
 }
@@ -184,7 +182,7 @@ func (p part) marker(delivered int64) string {
 // may lack and the empty line after it.
 func (p part) cost() int64 { return int64(len(p.header())) + p.size + 2 }
 
-// overhead is what the file needs when it is cut, without its body.
+// overhead is the size of a truncated file without its body.
 func (p part) overhead() int64 { return int64(len(p.header())+len(p.marker(p.size))) + 1 }
 
 // share decides how much of each part is delivered.
@@ -200,8 +198,8 @@ func share(parts []part, limit int64) {
 		}
 		return
 	}
-	// The marks of files that are left out must not crowd out the closest one:
-	// where they would, they are dropped and the warnings alone tell.
+	// The markers of files that are left out must not displace the closest one:
+	// there the warnings alone report them.
 	mark := overheads <= limit/2
 	left := limit
 	if mark {
@@ -231,7 +229,7 @@ func share(parts []part, limit int64) {
 	}
 }
 
-// read reads what is to be delivered and ends it at the end of a line.
+// read reads the part to deliver, up to the end of a line.
 func (p *part) read() error {
 	want := min(p.room, p.size)
 	if want == 0 {

@@ -16,14 +16,14 @@ const (
 	maxPath  = 4096 // bytes of a name
 )
 
-// Contains reports whether name, once every link is followed, is dir or inside
-// it. See [Within] for what that means. False can also mean that it cannot be
-// told: use Contains to permit, and [Touches] to refuse.
+// Contains reports whether name, with every link followed, is dir or inside it, as
+// defined by [Within]. False can also mean that it is unknown: use Contains to permit,
+// and [Touches] to refuse.
 func Contains(dir, name string) bool { return len(Within(dir, name)) > 0 }
 
-// Touches reports whether a program that can write to dir decides what name is: name
-// is dir or inside it, or the way there leads through dir, by a link in either
-// direction, or it cannot be told. Names are read as [Within] does.
+// Touches reports whether a program that can write to dir can change what name is:
+// name is dir or inside it, or its path leads through dir, by a link in either
+// direction, or that is unknown. Names are read as in [Within].
 func Touches(dir, name string) bool {
 	base, spellings := spell(dir, name)
 	if base == nil {
@@ -39,24 +39,23 @@ func Touches(dir, name string) bool {
 	return false
 }
 
-// Within returns where name leads, as slash-separated paths below dir that have
-// no links in them; "." is dir. It returns nil where name does not lead to dir or
-// into it, and where that cannot be told.
+// Within returns where name leads: slash-separated paths below dir without links; "."
+// is dir. It returns nil if name does not lead to dir or into it, or if that is
+// unknown.
 //
-// A relative name is relative to dir. Every link is followed, also one whose
-// target does not exist: it leads to where the target would be created. What does
-// not exist keeps its name. ".." is resolved as the kernel does and as
-// [filepath.Clean] does, since programs do either; where the two differ, both must
-// be inside and both are returned. Directories are compared by identity, so
-// another spelling of dir and a file system that ignores case make no difference.
+// A relative name is relative to dir. Every link is followed, also one whose target
+// does not exist: it leads to where the target would be created. Missing elements keep
+// their names. ".." is resolved both as the kernel does and as [filepath.Clean] does,
+// since programs do either; if the two differ, both must be inside and both are
+// returned. Directories are compared by identity, so another spelling of dir and a
+// case-insensitive file system do not matter.
 //
-// Nil is also returned where dir is not absolute or not a directory, for an empty
-// name and one that is too long or has a NUL, for too many links, for what may not
-// be looked at, and for a way through a link of /proc such as /dev/fd/3, which
-// leads each process elsewhere.
+// The result is also nil if dir is not absolute or not a directory, for an empty or
+// too long name or one with a NUL, for too many links, for elements that may not be
+// read, and for a link of /proc such as /dev/fd/3, which differs by process.
 //
-// Nothing is opened, so a FIFO does not block. The answer is that of the moment: a
-// link that is replaced later leads elsewhere.
+// Nothing is opened, so a FIFO does not block. A link that is replaced later leads
+// elsewhere.
 func Within(dir, name string) []string {
 	base, spellings := spell(dir, name)
 	var places []string
@@ -70,8 +69,8 @@ func Within(dir, name string) []string {
 	return slices.Compact(places)
 }
 
-// spell returns what dir is, and name made absolute, as it is and cleaned. It
-// returns nil where they cannot be used.
+// spell returns dir and name made absolute, name as it is and cleaned. It returns nil
+// if they cannot be used.
 func spell(dir, name string) (base fs.FileInfo, spellings []string) {
 	if !filepath.IsAbs(dir) || name == "" || len(name) > maxPath || strings.ContainsRune(name, 0) {
 		return nil, nil
@@ -90,7 +89,7 @@ func spell(dir, name string) (base fs.FileInfo, spellings []string) {
 	return base, slices.Compact([]string{name, filepath.Clean(name)})
 }
 
-// placeOf returns where name, which is absolute, leads below base.
+// placeOf returns the path of name, which is absolute, below base.
 func placeOf(base fs.FileInfo, name string) (string, bool) {
 	at, rest, ok := follow(name, func(fs.FileInfo) {})
 	if !ok {

@@ -15,15 +15,13 @@ import (
 // FileName is the name of the canonical project instruction file.
 const FileName = "AGENTS.md"
 
-// FindRoot returns the root of the repository workdir is in: its nearest
-// ancestor, itself included, with a ".git" that really is one, which is a file
-// that begins with "gitdir:" or a directory that holds a HEAD. Agents leave
-// empty ".git" directories behind; those are no roots. Without a repository it
-// returns workdir.
+// FindRoot returns the root of the repository of workdir: its nearest ancestor, itself
+// included, with a ".git" that is a file beginning with "gitdir:" or a directory with
+// a HEAD. Agents leave empty ".git" directories behind, which do not count. Without a
+// repository it returns workdir.
 //
-// The answer is absolute and free of symlinks, because that is what a process
-// started in workdir sees as its current directory. A workdir that does not
-// exist comes back cleaned and absolute.
+// The path is absolute and without symlinks, as the current directory of a process in
+// workdir is. A workdir that does not exist is returned cleaned and absolute.
 func FindRoot(workdir string) string {
 	physical, err := resolve(workdir)
 	if err != nil {
@@ -44,8 +42,8 @@ func rootOf(physical string) string {
 	}
 }
 
-// resolve returns dir absolute and without symlinks; on an error at least
-// absolute where that is possible.
+// resolve returns dir absolute and without symlinks; on an error at least absolute if
+// possible.
 func resolve(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -81,15 +79,15 @@ func isRepository(dir string) bool {
 	return err == nil && string(head) == prefix
 }
 
-// Discover finds the AGENTS.md files that apply to workdir: one at most in each
-// directory from [FindRoot] down to workdir, root first. Nothing is executed and
-// no file is read yet.
+// Discover finds the AGENTS.md files that apply to workdir: at most one in each
+// directory from [FindRoot] down to workdir, root first. It executes nothing and reads
+// no file.
 //
-// A missing file is no event at all. One that cannot be used is left out with a
-// warning in the Chain: what is no regular file, what cannot be opened, and a
-// symlink that leads out of the root. A symlink that stays inside is followed.
+// A missing file is normal. A file that cannot be used is left out with a warning in
+// the Chain: one that is not regular or cannot be opened, and a symlink that leads out
+// of the root. A symlink that stays inside is followed.
 //
-// The error says that workdir is no directory that can be opened.
+// The error means that workdir is not a directory that can be opened.
 func Discover(workdir string) (Chain, error) {
 	physical, err := resolve(workdir)
 	if err != nil {
@@ -126,8 +124,8 @@ func Discover(workdir string) (Chain, error) {
 	return c, nil
 }
 
-// openRegular opens a regular file for reading. What is a FIFO or a device is
-// neither waited for nor touched.
+// openRegular opens a regular file for reading. It does not wait for a FIFO or touch a
+// device.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	before, err := root.Stat(name)
 	if err != nil {
@@ -136,8 +134,8 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	if !before.Mode().IsRegular() {
 		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 	}
-	// The file may have been replaced since, so the open must not block and
-	// what was opened is looked at again.
+	// The file may have been replaced since, so the open must not block and its
+	// result is checked again.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -158,7 +156,7 @@ func isLink(root *os.Root, name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// reason returns the cause of err without the path, which the message has.
+// reason returns the cause of err without the path, which the message has already.
 func reason(err error) string {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -167,7 +165,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// display returns a path of the repository as it may stand in a line of text.
+// display returns a path of the repository in printable form.
 func display(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return fmt.Sprintf("%q", name)

@@ -10,20 +10,19 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// editLimit is the most bytes a file may have that is added to.
+// editLimit is the size limit of a file that is edited, in bytes.
 const editLimit = 16 << 20
 
-// errChanged is why an edit is tried again: the file was written meanwhile.
+// errChanged makes edit try again: another program wrote the file.
 var errChanged = errors.New("the file changes all the time")
 
-// A change computes the new content of a file from the old. A nil result
-// removes the file, the same content leaves it alone. Of an absent file, old is
-// nil; newDirs is then how many directories above it will have been made.
+// A change computes the new content of a file from the old. A nil result removes the
+// file, the same content does not change it. Of a missing file, old is nil, and
+// newDirs is the number of directories above it that will have been made.
 type change func(old []byte, newDirs int) (data []byte, err error)
 
-// edit changes a file below the workdir as if in one step: others see the old
-// content or the new, and what is written by others meanwhile is not lost. It
-// reports whether anything was changed.
+// edit changes a file below the workdir atomically: others see the old content or the
+// new, and no concurrent write is lost. It reports whether anything changed.
 func edit(budget *tree.Budget, root *os.Root, name string, change change, dryRun bool) (changed bool, err error) {
 	if err := checkName(name); err != nil {
 		return false, err
@@ -95,7 +94,7 @@ func create(root *os.Root, name string, change change, dryRun bool) (changed boo
 	return true, nil
 }
 
-// missingDirs returns how many directories makeDirs would make.
+// missingDirs returns the number of directories that makeDirs would make.
 func missingDirs(root *os.Root, dir string) (n int) {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if _, err := root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -106,8 +105,7 @@ func missingDirs(root *os.Root, dir string) (n int) {
 	return n
 }
 
-// replace puts data in the place of the file that info is of, keeping its mode
-// and owner.
+// replace replaces the file that info describes by data, keeping its mode and owner.
 func replace(root *os.Root, name string, info fs.FileInfo, data []byte) (err error) {
 	suffix, err := randomName()
 	if err != nil {
@@ -138,8 +136,8 @@ func unchanged(root *os.Root, name string, info fs.FileInfo) bool {
 	return err == nil && os.SameFile(now, info) && now.Size() == info.Size() && now.ModTime().Equal(info.ModTime())
 }
 
-// removeOld removes what is in the place of a file that is to be made. An os.Root
-// follows a link that stays inside, so a file is never opened to be emptied.
+// removeOld removes the old file before a new one is made. An os.Root follows a link
+// that stays inside, so a file is never opened to be truncated.
 func removeOld(root *os.Root, name string) error {
 	if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -147,8 +145,8 @@ func removeOld(root *os.Root, name string) error {
 	return nil
 }
 
-// openNew makes a file that does not exist. Anything in its place is an error, also a
-// link, which an agent can put there after removeOld.
+// openNew makes a file that does not exist. Anything of its name is an error, also a
+// link, which an agent can make after removeOld.
 func openNew(root *os.Root, name string, perm fs.FileMode) (*os.File, error) {
 	return root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 }
@@ -167,8 +165,7 @@ func writeNew(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// removeMade removes up to n directories from the one of name upwards, as long
-// as they are empty.
+// removeMade removes up to n empty directories from the one of name upwards.
 func removeMade(root *os.Root, name string, n int) {
 	var dirs []string
 	for dir := path.Dir(name); n > 0 && dir != "."; n, dir = n-1, path.Dir(dir) {

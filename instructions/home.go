@@ -14,26 +14,25 @@ import (
 )
 
 const (
-	// keptDir is where files are kept from run to run, below the parent.
+	// keptDir is the directory of the kept files, below the parent.
 	keptDir = "sessions"
-	// placeholder stands for the name of a home that is not made.
+	// placeholder is the name of a home in a dry run.
 	placeholder = "<random>"
 )
 
-// A Home is a private directory of one run for a CLI that needs a home of its
-// own: <workdir>/<parent>/<random>, readable by the user alone. It is always
-// fresh, so nothing the repository or an earlier run planted is in it. Beside
-// it, in <workdir>/<parent>/sessions, files are kept from run to run.
+// A Home is a private directory of one run for a CLI that needs its own home:
+// <workdir>/<parent>/<random>, readable by the user alone. It is always new, so it has
+// nothing from the repository or an earlier run. Files are kept from run to run in
+// <workdir>/<parent>/sessions.
 //
-// While it exists the process holds a lock on it, so others see that it is in
-// use; the lock ends with the process. The next home that is made beside it
-// removes that of a process that was killed, where that is known for sure, see
-// [Locations.Stale]; [Clean] removes all that are not locked. Files are named by slash-separated paths
-// relative to the home, or to the kept files; any other name is [ErrName]. All
-// access stays inside <workdir>/<parent>, whatever symlinks there are.
+// While it exists the process holds a lock on it, which ends with the process. The
+// next home below the parent removes a stale one, see [Locations.Stale]; [Clean]
+// removes all that are not locked. Files have slash-separated paths relative to the
+// home, or to the kept files; any other name is [ErrName]. All access stays inside
+// <workdir>/<parent>, whatever symlinks exist.
 //
-// A Home is used by one goroutine at a time. In a dry run it is only noted what
-// would be written, and every method but FindKept does nothing else.
+// A Home is used by one goroutine at a time. In a dry run its methods only list what
+// they would write; FindKept works as usual.
 type Home struct {
 	w      *Workspace
 	dir    string // absolute, the workdir unless the home is a temporary one
@@ -52,12 +51,12 @@ type Home struct {
 	open   bool // made and not yet removed
 }
 
-// NewHome makes a private home below parent, a path relative to the workdir
-// such as ".codex/bus". A .gitignore that hides everything there from git is
-// made beside it, unless there is one.
+// NewHome makes a private home below parent, a path relative to the workdir such as
+// ".codex/bus", and a .gitignore in parent that hides everything there from git,
+// unless there is one.
 //
-// An error means that nothing was left behind, for example because a symlink
-// leads out of the workdir or because the disk is read-only.
+// After an error, for example because a symlink leads out of the workdir or the disk
+// is read-only, nothing is left behind.
 func (w *Workspace) NewHome(parent string) (*Home, error) {
 	if err := checkName(parent); err != nil {
 		return nil, err
@@ -66,11 +65,11 @@ func (w *Workspace) NewHome(parent string) (*Home, error) {
 	return h.create(func() (*os.Root, error) { return w.root.OpenRoot(".") })
 }
 
-// RunHome makes the private home of a run: below parent as NewHome does or,
-// where nothing can be written there, next to tempDir, the folder of the run's
-// temporary files. It is not in it, because the agent's tools may write there. Then
-// warning says so: nothing can be kept from such a home, so a run that resumes a
-// session gets the error of NewHome instead, as does one without a tempDir.
+// RunHome makes the private home of a run: below parent as NewHome does or, if nothing
+// can be written there, next to tempDir, the folder of the run's temporary files. It
+// is not in tempDir, because the agent's tools may write there. The warning then says
+// that nothing can be kept from such a home. A run that resumes a session, or has no
+// tempDir, gets the error of NewHome instead.
 func (w *Workspace) RunHome(parent, tempDir string, resumes bool) (home *Home, warning string, err error) {
 	if home, err = w.NewHome(parent); err == nil {
 		return home, "", nil
@@ -85,8 +84,8 @@ func (w *Workspace) RunHome(parent, tempDir string, resumes bool) (home *Home, w
 	return home, err.Error() + "; it is a temporary one, so this session cannot be resumed", nil
 }
 
-// newTempHome makes a private home in a new directory below dir, an absolute
-// path outside of the workdir.
+// newTempHome makes a private home in a new directory below dir, an absolute path
+// outside the workdir.
 func (w *Workspace) newTempHome(dir string) (*Home, error) {
 	name, err := randomName()
 	if err != nil {
@@ -96,7 +95,7 @@ func (w *Workspace) newTempHome(dir string) (*Home, error) {
 	return h.create(func() (*os.Root, error) { return os.OpenRoot(dir) })
 }
 
-// temporary reports whether the home is outside of the workdir.
+// temporary reports whether the home is outside the workdir.
 func (h *Home) temporary() bool { return h.dir != h.w.chain.Workdir }
 
 func (h *Home) create(open func() (*os.Root, error)) (_ *Home, err error) {
@@ -114,8 +113,8 @@ func (h *Home) create(open func() (*os.Root, error)) (_ *Home, err error) {
 	return h, nil
 }
 
-// note tells of name in the home as [Workspace.Actions] does: of a temporary one
-// by its absolute path.
+// note adds name in the home to [Workspace.Actions]; in a temporary home, by its
+// absolute path.
 func (h *Home) note(name, what string) {
 	file := path.Join(h.parent, h.name, name)
 	if h.temporary() {
@@ -140,7 +139,7 @@ func (h *Home) make() (err error) {
 				h.base.RemoveAll(h.name)
 			}
 			removeBase(h.top, h.base, h.parent)
-			removeDirs(h.top, made) // where there is no .gitignore that names them
+			removeDirs(h.top, made) // without a .gitignore that names them
 		}
 	}()
 	removeStaleHomes(h.w.bounds(), h.base)
@@ -163,14 +162,14 @@ func (h *Home) make() (err error) {
 			return err
 		}
 	}
-	// A file system without locks is no reason to fail: Clean tells.
+	// A file system without locks is not an error: Clean reports it.
 	h.lock, _ = tryLock(h.root, ".")
 	h.claim, _ = process.ClaimFolder(h.root)
 	h.open = true
 	return nil
 }
 
-// randomName returns a name nobody can foresee.
+// randomName returns an unpredictable name.
 func randomName() (string, error) {
 	var b [8]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -189,8 +188,8 @@ func isHomeName(name string) bool {
 // a placeholder.
 func (h *Home) Path() string { return h.path }
 
-// WriteFile writes a file of the home with exactly the mode perm, replacing one
-// that is there. Directories above it are made.
+// WriteFile writes a file of the home with exactly the mode perm, replacing an
+// existing one. It makes the directories above it.
 func (h *Home) WriteFile(name string, data []byte, perm os.FileMode) error {
 	return h.add(name, fmt.Sprintf("%d bytes", len(data)), func() error {
 		if err := removeOld(h.root, name); err != nil {
@@ -205,8 +204,8 @@ func (h *Home) MkdirAll(name string) error {
 	return h.add(name, "directory", func() error { return h.root.MkdirAll(name, 0o700) })
 }
 
-// Link makes name a symlink to target, an absolute path that usually is outside
-// of the workdir, such as the user's own login. The target need not exist.
+// Link makes name a symlink to target, an absolute path that usually is outside the
+// workdir, such as the user's login. The target need not exist.
 func (h *Home) Link(target, name string) error {
 	if !filepath.IsAbs(target) {
 		return &os.LinkError{Op: "symlink", Old: target, New: name, Err: errors.New("the target is not absolute")}
@@ -214,7 +213,7 @@ func (h *Home) Link(target, name string) error {
 	return h.add(name, "link to "+display(target), func() error { return h.root.Symlink(target, name) })
 }
 
-// add makes name, whose parents it makes first, and notes it.
+// add makes the parents of name, then name, and notes it.
 func (h *Home) add(name, what string, make func() error) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -234,9 +233,8 @@ func (h *Home) add(name, what string, make func() error) error {
 	return nil
 }
 
-// LinkReplaced reports whether the link that [Home.Link] made at name has
-// become something of its own, so what the CLI wrote there did not reach the
-// target.
+// LinkReplaced reports whether the link that [Home.Link] made at name is not a link
+// any more, so that the CLI's writes did not reach the target.
 func (h *Home) LinkReplaced(name string) bool {
 	if checkName(name) != nil || !h.open {
 		return false

@@ -10,21 +10,20 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// staleKeepName is the file of a home that says what is to be kept of it.
+// staleKeepName is the file of a home with its staleKeep.
 const staleKeepName = ".bus-agent-salvage"
 
-// A staleKeep is what is kept of a home whose process died.
+// A staleKeep lists the files to keep from a stale home.
 type staleKeep struct {
 	Tree     string   `json:"tree"`
 	Kept     string   `json:"kept"`
 	Patterns []string `json:"patterns"`
 }
 
-// KeepIfStale says what is kept, as by [Home.Keep], of a home whose process is killed
-// before it can do so, when the home is removed: the files and trees below tree, a
-// directory of the home, that match one of the patterns, which are those of
-// path.Match. They keep their names below kept, "." for the kept files themselves.
-// Nothing is kept of a temporary home.
+// KeepIfStale sets what is kept, as by [Home.Keep], if the process is killed and the
+// stale home is removed later: the files and trees below tree, a directory of the
+// home, that match one of the patterns of path.Match. They keep their names below
+// kept; "." means the kept files themselves. Nothing is kept from a temporary home.
 func (h *Home) KeepIfStale(tree, kept string, patterns ...string) error {
 	if h.w.dryRun || h.temporary() {
 		return nil
@@ -55,10 +54,9 @@ func (s staleKeep) check() error {
 	return err
 }
 
-// keepOfStale keeps what the home of that name below base says is to be kept. The
-// agent could write there: what it says otherwise stays within base, what makes no
-// sense is nothing, and what is too deep or too large to be a session is left out.
-// The workdir is locked.
+// keepOfStale keeps the files listed in the staleKeep of a home. The agent could write
+// there: paths stay within base, invalid lists are ignored, and files that are too
+// deep or too large for a session are left out. The workdir is locked.
 func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
 	text, err := readFile(base, path.Join(name, staleKeepName), 1<<16)
 	var s staleKeep
@@ -67,7 +65,7 @@ func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
 	}
 	home, err := base.OpenRoot(path.Join(name, s.Tree))
 	if err != nil {
-		return nil // nothing is there
+		return nil // there is nothing to keep
 	}
 	defer home.Close()
 	var errs error
@@ -106,8 +104,7 @@ func hides(base *os.Root) bool {
 	return ours
 }
 
-// removeHome removes the stale home of that name below base, after what is to
-// be kept of it has been.
+// removeHome removes the stale home of that name below base, after keeping its files.
 func removeHome(b *tree.Budget, base *os.Root, name string) error {
 	if err := keepOfStale(b, base, name); err != nil {
 		return err

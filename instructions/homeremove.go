@@ -13,14 +13,14 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// Remove removes the home with all that is in it, except the files or
-// directories named; symlinks are removed, never followed. Where no other home
-// and nothing kept is left, what [Workspace.NewHome] made above it goes too. A
-// home with exceptions stays until [Clean].
+// Remove removes the home with its content, except the files or directories named;
+// symlinks are removed, never followed. If no other home and no kept file is left, it
+// also removes what [Workspace.NewHome] made above it. A home with exceptions stays
+// until [Clean].
 //
-// The Home cannot be used afterwards, also when Remove returns an error, which
-// says what was left behind. What is over the budget of [Workspace.Bound] stays, for
-// a sweep. Removing it again does nothing.
+// The Home cannot be used afterwards, also after an error, which names what is left.
+// What exceeds the budget of [Workspace.Bound] stays for a sweep. A second Remove does
+// nothing.
 func (h *Home) Remove(except ...string) error {
 	for _, name := range except {
 		if err := checkName(name); err != nil {
@@ -43,8 +43,8 @@ func (h *Home) Remove(except ...string) error {
 	return nil
 }
 
-// removeTree removes the directory name of root, except the entries named
-// relative to it. Until all is gone what says whose it is stays.
+// removeTree removes the directory name of root, except the entries named relative to
+// it. The file with its claim is removed last.
 func removeTree(b *tree.Budget, root *os.Root, name string, except []string) error {
 	err := tree.Remove(b, root, name, process.ClaimName, except...)
 	if err == nil || errors.Is(err, tree.ErrOver) {
@@ -54,8 +54,8 @@ func removeTree(b *tree.Budget, root *os.Root, name string, except []string) err
 	return tree.Remove(b, root, name, process.ClaimName, except...)
 }
 
-// The .gitignore of a parent says which directories were made for it, so that
-// the last run, or Clean, removes just those.
+// The .gitignore of a parent names the directories that were made for it, so that the
+// last run, or Clean, removes exactly those.
 const (
 	ignoreName = ".gitignore"
 	ignoreHead = "# bus-agent keeps private files of agent runs here and removes them.\n"
@@ -71,8 +71,8 @@ func ignoreText(made []string) string {
 	return text + ignoreTail
 }
 
-// parseIgnore returns the directories that a .gitignore of ours names, and
-// whether it is ours and unchanged.
+// parseIgnore returns the directories that our .gitignore names, and whether it is
+// ours and unchanged.
 func parseIgnore(text string) (made []string, ours bool) {
 	for line := range strings.Lines(text) {
 		if dir, ok := strings.CutPrefix(line, ignoreMade); ok {
@@ -82,10 +82,9 @@ func parseIgnore(text string) (made []string, ours bool) {
 	return made, ignoreText(made) == text
 }
 
-// ignoreAll writes the .gitignore of a parent, or adds made to the one that is
-// there when it is ours. It reports whether the parent is hidden from git now:
-// what else may be there by that name is left alone. all are the directories it
-// says were made. The workdir is locked.
+// ignoreAll writes the .gitignore of a parent, or adds made to an existing one of
+// ours. It reports whether the parent is hidden from git now: any other .gitignore is
+// not changed. all are the directories that it names. The workdir is locked.
 //
 // An error leaves the file as it was, also on a full disk.
 func ignoreAll(base *os.Root, made []string) (hidden bool, all []string, err error) {
@@ -115,7 +114,7 @@ func ignoreAll(base *os.Root, made []string) (hidden bool, all []string, err err
 	return true, made, replace(base, ignoreName, info, []byte(ignoreText(made)))
 }
 
-// ignoreDir hides one directory from git. Whatever has the name already stays.
+// ignoreDir hides one directory from git unless it has a .gitignore.
 func ignoreDir(root *os.Root, dir string) error {
 	err := writeNew(root, path.Join(dir, ignoreName), []byte(ignoreTail), 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -124,9 +123,8 @@ func ignoreDir(root *os.Root, dir string) error {
 	return err
 }
 
-// removeBase removes the parent of homes when nothing is left in it but what
-// NewHome puts there, and the directories that were made for it. The workdir is
-// locked.
+// removeBase removes the parent of homes, and the directories that were made for it,
+// if only files of NewHome are left. The workdir is locked.
 func removeBase(top, base *os.Root, parent string) {
 	removeDirs(base, []string{keptDir}) // if empty
 	if !holdsOnly(base, ignoreName) {
@@ -156,8 +154,8 @@ func holdsOnly(dir *os.Root, name string) bool {
 	return len(names) == 1 && names[0] == name
 }
 
-// leadingTo returns those of dirs that a directory is in, and itself. What names
-// them came with the text of a file, which proves nothing.
+// leadingTo returns those of dirs that are parent or contain it. The names come from a
+// file, which anyone can write.
 func leadingTo(parent string, dirs []string) []string {
 	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
 		return dir != parent && !strings.HasPrefix(parent, dir+"/")

@@ -13,39 +13,36 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// Locations are where runs have folders of their own.
+// Locations are the places of the folders of runs.
 type Locations struct {
 	Workdir string
 	Owned   []Owned
-	// TempDirs are where folders for temporary files are made.
+	// TempDirs are the directories of the folders for temporary files.
 	TempDirs []string
 }
 
-// A StaleFolder is what a run has left whose process was killed.
+// A StaleFolder is a folder of a run whose process was killed.
 type StaleFolder struct {
 	Path  string // absolute
-	What  string // for people, for example "private home"
+	What  string // description, for example "private home"
 	Owner int    // PID that the process had
 	Err   error  // why it could not be removed
 }
 
-// Stale lists the private homes and the folders for temporary files that
-// processes of this user have left that are dead; with an owner other than 0
-// those of the process that had this PID. It changes nothing. Whatever is, or may
-// be, in use is not among them: by another process, in another container, on
-// another machine. A place that cannot be read has nothing. When ctx ends, what was
-// found by then is returned.
+// Stale lists the stale private homes and folders for temporary files: those of dead
+// processes of this user; with an owner other than 0, those of the process that had
+// this PID. It changes nothing. Folders that may be in use, by another process, in
+// another container or on another machine, are not stale. A location that cannot be
+// read has none. When ctx ends, Stale returns what it has found.
 func (p Locations) Stale(ctx context.Context, owner int) []StaleFolder {
 	return p.stale(tree.NewBudget(ctx, sweeping), owner, false)
 }
 
-// sweeping is what a sweep may take. It lasts until all is gone: what it does
-// between two looks at its context is little, and what it holds does not grow.
+// sweeping is the budget of a sweep, which ends only with its context.
 var sweeping = tree.Limits{Bytes: tree.Default.Bytes, Depth: tree.Default.Depth}
 
-// RemoveStale removes what Stale lists, until ctx ends; a further call
-// continues with the rest. Kept sessions stay, and what homes say of themselves with
-// [Home.KeepIfStale] is added to them.
+// RemoveStale removes what Stale lists, until ctx ends; a further call continues. Kept
+// sessions stay, and the files set by [Home.KeepIfStale] are added to them.
 func (p Locations) RemoveStale(ctx context.Context, owner int) []StaleFolder {
 	return p.stale(tree.NewBudget(ctx, sweeping), owner, true)
 }
@@ -67,7 +64,8 @@ func (p Locations) stale(b *tree.Budget, owner int, remove bool) (all []StaleFol
 	return all
 }
 
-// staleHomes looks at the homes below a parent in dir.
+// staleHomes returns the stale homes below a parent in dir, and removes them if remove
+// is set.
 func staleHomes(b *tree.Budget, dir, parent string, owner int, remove bool) (found []StaleFolder) {
 	top, err := os.OpenRoot(dir)
 	if err != nil {
@@ -98,8 +96,8 @@ func staleHomes(b *tree.Budget, dir, parent string, owner int, remove bool) (fou
 	return found
 }
 
-// staleTemps looks at the folders of runs in a directory for temporary files,
-// which are folders for temporary files or parents of homes.
+// staleTemps does so for the folders of runs in a directory for temporary files, which
+// are folders for temporary files or parents of homes.
 func staleTemps(b *tree.Budget, dir string, owner int, remove bool) (found []StaleFolder) {
 	base, err := os.OpenRoot(dir)
 	if err != nil {
@@ -115,7 +113,7 @@ func staleTemps(b *tree.Budget, dir string, owner int, remove bool) (found []Sta
 		found = append(found, f)
 	})
 	var parents []string
-	_ = tree.Each(b, base, func(entry fs.DirEntry) error { // what cannot be read has nothing
+	_ = tree.Each(b, base, func(entry fs.DirEntry) error { // an unreadable folder has none
 		if name := entry.Name(); entry.IsDir() && isTemp(name) && isHomeName(strings.TrimPrefix(name, process.TempPrefix)) {
 			parents = append(parents, name)
 		}
@@ -128,12 +126,11 @@ func staleTemps(b *tree.Budget, dir string, owner int, remove bool) (found []Sta
 	return found
 }
 
-// eachStale calls found with each folder of base that is stale, and whose
-// name is accepted, while it is sure to stay so. The owner is as in
-// [Locations.Stale].
+// eachStale calls found with each stale folder of base whose name is accepted, while
+// no other process can claim it. The owner is as in [Locations.Stale].
 func eachStale(b *tree.Budget, base *os.Root, accepted func(name string) bool, owner int, found func(name string, owner int)) {
 	var names []string
-	_ = tree.Each(b, base, func(entry fs.DirEntry) error { // what cannot be read has none
+	_ = tree.Each(b, base, func(entry fs.DirEntry) error { // an unreadable folder has none
 		if entry.IsDir() && accepted(entry.Name()) {
 			names = append(names, entry.Name())
 		}
@@ -158,13 +155,13 @@ func eachStale(b *tree.Budget, base *os.Root, accepted func(name string) bool, o
 	}
 }
 
-// What a run may take to remove what others have left, which is not its own work.
+// The budget of a run for removing stale homes of others.
 const staleTime = time.Second
 
 var staleLimits = tree.Limits{Entries: 1 << 16, Bytes: tree.Default.Bytes, Depth: tree.Default.Depth}
 
-// removeStaleHomes removes the homes below base that are stale, as far as it gets
-// soon. What stays is for the next run, or for a sweep.
+// removeStaleHomes removes the stale homes below base within that budget. The others
+// stay for the next run, or for a sweep.
 func removeStaleHomes(b *tree.Budget, base *os.Root) {
 	ctx, cancel := context.WithTimeout(context.Background(), staleTime)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// settings is a settings file that was parsed.
+// settings is a parsed settings file.
 type settings struct {
 	data []byte
 	v    hujson.Value // an object
@@ -22,15 +22,15 @@ func parseSettings(data []byte) (*settings, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnparsable, err)
 	}
 	if _, ok := v.Value.(*hujson.Object); !ok {
-		return nil, fmt.Errorf("%w: it is no object", ErrUnparsable)
+		return nil, fmt.Errorf("%w: not an object", ErrUnparsable)
 	}
 	return &settings{data: data, v: v}, nil
 }
 
 func (t *settings) top() *hujson.Object { return t.v.Value.(*hujson.Object) }
 
-// memberIndex returns which member counts, or -1: JSON.parse takes the last of
-// those that have one name.
+// memberIndex returns the index of a member, or -1. As in JSON.parse, the last of
+// several with one name counts.
 func memberIndex(o *hujson.Object, name string) int {
 	for i := range slices.Backward(o.Members) {
 		if o.Members[i].Name.Value.(hujson.Literal).String() == name {
@@ -40,14 +40,14 @@ func memberIndex(o *hujson.Object, name string) int {
 	return -1
 }
 
-// lookup returns the value at keys below object. Where it is missing, value is
-// nil, in the innermost object on the way there and missing the keys from there.
+// lookup returns the value at keys below object. If it is missing, value is nil, in is
+// the innermost existing object, and missing are the keys below that.
 func lookup(object *hujson.Value, keys []string) (value, in *hujson.Value, missing []string, err error) {
 	in = object
 	for i, key := range keys {
 		o, ok := in.Value.(*hujson.Object)
 		if !ok {
-			return nil, nil, nil, fmt.Errorf("%w: %s is no object", ErrUnparsable, strings.Join(keys[:i], "."))
+			return nil, nil, nil, fmt.Errorf("%w: %s is not an object", ErrUnparsable, strings.Join(keys[:i], "."))
 		}
 		m := memberIndex(o, key)
 		if m < 0 {
@@ -75,7 +75,7 @@ func (t *settings) has(keys []string, value string) (bool, error) {
 	return false, fmt.Errorf("%w: %s is neither a string nor a list", ErrUnparsable, strings.Join(keys, "."))
 }
 
-// indexString returns which element is the string s last, or -1.
+// indexString returns the last index of the string s, or -1.
 func indexString(list *hujson.Array, s string) int {
 	for i := range slices.Backward(list.Elements) {
 		l, ok := list.Elements[i].Value.(hujson.Literal)
@@ -117,7 +117,7 @@ func addSpan(spans []span, s span) []span {
 	return append(append(before, s), after...)
 }
 
-// add adds one string to its list and notes in entry how.
+// add adds one string to its list and records the change in entry.
 func (e *editor) add(entry *entry) error {
 	t, err := parseSettings(e.data)
 	if err != nil {
@@ -174,8 +174,7 @@ func (e *editor) addMark(mark ownedMark) error {
 		mark.At = append(mark.At, s.off, s.n)
 	}
 	mark.Added = digest(added)
-	// The mark ends the last of the bytes added, so how long that one is need
-	// not be written into it.
+	// The mark ends the last added span, so its length need not be stored.
 	mark.At = mark.At[:len(mark.At)-1]
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -187,7 +186,7 @@ func (e *editor) addMark(mark ownedMark) error {
 	return nil
 }
 
-// A sequence is an object or an array as far as adding to it goes.
+// A sequence is an object or an array to which elements are added.
 type sequence struct {
 	empty    bool
 	comma    bool         // there is a comma after the last element
@@ -221,8 +220,8 @@ func (e *editor) append(s sequence, text string) {
 	e.insert(at, lead+text)
 }
 
-// separate puts a comma behind the last element, if there is one without, and
-// returns where the next belongs and the white space before it.
+// separate adds a comma after the last element if there is none, and returns the
+// position of the next one and the white space before it.
 func (e *editor) separate(s sequence) (at int, lead string) {
 	at, lead = s.closeOff, " "
 	first := s.first
@@ -243,8 +242,8 @@ func (e *editor) separate(s sequence) (at int, lead string) {
 	return at, lead
 }
 
-// lastLine returns the line break and the blanks a closing bracket stands
-// behind, so that it keeps its line; empty where something else is before it.
+// lastLine returns the line break and blanks before a closing bracket, so that it
+// keeps its line; empty if anything else is before it.
 func lastLine(tail []byte) []byte {
 	i := bytes.LastIndexByte(tail, '\n')
 	if i < 0 || len(blanks(tail[i+1:])) < len(tail)-i-1 {

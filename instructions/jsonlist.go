@@ -22,16 +22,16 @@ type JSONList struct {
 }
 
 // AddToJSON adds a string to a list of strings in a JSON settings file, which it
-// creates when there is none. Every byte that is there stays, comments, order
-// and white space included: bytes are only added. A single string where the list
-// belongs becomes the first of a list. A list that has the string is left alone.
+// creates if there is none. Existing bytes stay, including comments, order and white
+// space. A single string in place of the list becomes its first element. A list that
+// has the string is not changed.
 //
-// The top-level key "busAgentOwned" says what was added, so that it can be
-// removed again.
+// The top-level key "busAgentOwned" records the addition, so that it can be removed
+// again.
 //
-// A file that does not parse, or that has something else where the list belongs,
-// is [ErrUnparsable], a symlink or anything else but a regular file
-// [ErrNotRegular]. Both leave the file as it is.
+// A file that does not parse, or has something else in place of the list, is
+// [ErrUnparsable], a symlink or anything else but a regular file [ErrNotRegular]. Both
+// leave the file as it is.
 func (w *Workspace) AddToJSON(j JSONList) error {
 	if err := j.check(); err != nil {
 		return err
@@ -49,10 +49,10 @@ func (w *Workspace) AddToJSON(j JSONList) error {
 	return nil
 }
 
-// RemoveFromJSON removes exactly what AddToJSON added: the file is as it was
-// before, byte for byte, and one that AddToJSON created is removed with the
-// directories that were made for it. What was written to the file since stays.
-// Without our addition it does nothing.
+// RemoveFromJSON removes exactly what AddToJSON added: the file is as it was before,
+// byte for byte, and a file that AddToJSON created is removed with the directories
+// that were made for it. Later changes of the file stay. Without our addition it does
+// nothing.
 func (w *Workspace) RemoveFromJSON(j JSONList) error {
 	if err := j.check(); err != nil {
 		return err
@@ -78,7 +78,7 @@ func removeFromJSON(budget *tree.Budget, root *os.Root, j JSONList, dryRun bool,
 	return removed, err
 }
 
-// check finds mistakes of the runtime's author.
+// check returns mistakes of the runtime's author.
 func (j JSONList) check() error {
 	if len(j.Keys) == 0 || j.Value == "" {
 		return errors.New("a list entry needs keys and a value")
@@ -94,7 +94,7 @@ func (j JSONList) check() error {
 	return nil
 }
 
-// newFile is what an absent file counts as.
+// newFile is the content of a missing file.
 const newFile = "{\n}\n"
 
 func (j JSONList) add(old []byte, newDirs int) ([]byte, error) {
@@ -114,8 +114,8 @@ func (j JSONList) add(old []byte, newDirs int) ([]byte, error) {
 		return old, err
 	}
 	if mark != nil {
-		// Taking everything back first makes the bytes before the first
-		// addition the ones that are restored.
+		// Removing everything first restores the bytes from before the first
+		// addition.
 		old = t.takeBack(mark)
 		made = mark.Made
 	} else {
@@ -127,8 +127,8 @@ func (j JSONList) add(old []byte, newDirs int) ([]byte, error) {
 
 func (j JSONList) same(e entry) bool { return e.Value == j.Value && slices.Equal(e.Keys, j.Keys) }
 
-// remove returns the content without the addition, nil when the file is to go,
-// and how many directories were made for it.
+// remove returns the content without the addition, nil to remove the file, and the
+// number of directories that were made for it.
 func (j JSONList) remove(old []byte) (data []byte, dirs int, err error) {
 	if old == nil {
 		return nil, 0, nil

@@ -13,17 +13,17 @@ import (
 // ownedKey is the top-level key of the mark.
 const ownedKey = "busAgentOwned"
 
-// ownedMark says what was added to a settings file. It is the value of ownedKey, and
-// it is always added last, behind everything else that was.
+// ownedMark records what was added to a settings file. It is the value of ownedKey,
+// and is always added last, after everything else.
 type ownedMark struct {
 	Version int    `json:"version"`
 	Note    string `json:"note"`
 	// Made is 1 for the file and 1 for each directory that was made.
 	Made  int     `json:"made"`
 	Lists []entry `json:"lists"`
-	// At says which bytes were added: pairs of offset and length, and the
-	// offset where those begin that end with the mark. Added is the digest of
-	// them without the mark itself, Was that of all other bytes.
+	// At are the added bytes: pairs of offset and length, and the offset of the
+	// span that ends with the mark. Added is the digest of them without the mark,
+	// Was that of all other bytes.
 	Was   string `json:"was"`
 	Added string `json:"added"`
 	At    []int  `json:"at"`
@@ -34,8 +34,8 @@ type entry struct {
 	Keys     []string `json:"keys"`
 	Value    string   `json:"value"`
 	Defaults []string `json:"defaults,omitempty"`
-	// Created is how many of Keys were missing, Wrapped that there was a
-	// single string.
+	// Created is the number of Keys that were missing. Wrapped reports that there
+	// was a single string.
 	Created int  `json:"created,omitempty"`
 	Wrapped bool `json:"wrapped,omitempty"`
 }
@@ -66,8 +66,8 @@ func (t *settings) mark() (*ownedMark, error) {
 	return &mark, nil
 }
 
-// takeBack returns the settings without what mark says was added. As long as
-// nobody changed the file since, it is the file as it was.
+// takeBack returns the settings without the additions of mark. If the file was not
+// changed since, it is the original file.
 func (t *settings) takeBack(mark *ownedMark) []byte {
 	if data, ok := t.cutOut(mark); ok {
 		return data
@@ -81,8 +81,7 @@ func (t *settings) takeBack(mark *ownedMark) []byte {
 	return v.Pack()
 }
 
-// cutOut removes the bytes that were added, if they and the others are what they
-// were.
+// cutOut removes the added bytes, if all bytes are unchanged.
 func (t *settings) cutOut(mark *ownedMark) ([]byte, bool) {
 	m := t.top().Members[memberIndex(t.top(), ownedKey)]
 	start, end := m.Name.StartOffset, m.Value.EndOffset

@@ -7,8 +7,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// removeFrom takes an entry back from settings that were changed since: the
-// string, and what was made for it as long as it holds nothing else.
+// removeFrom removes an entry from settings that were changed since: the string, and
+// the list and objects made for it if they are empty.
 func (e *entry) removeFrom(top *hujson.Value) {
 	value := find(top, e.Keys)
 	if value == nil {
@@ -72,7 +72,7 @@ func removeMember(o *hujson.Object, i int) {
 	}
 }
 
-// removeElement is removeMember for arrays; an i below zero removes nothing.
+// removeElement is removeMember for arrays; a negative i removes nothing.
 func removeElement(a *hujson.Array, i int) {
 	if i < 0 {
 		return

@@ -17,9 +17,9 @@ import (
 // <workdir>/<parent>/sessions. It need not exist.
 func (h *Home) Kept() string { return filepath.Join(filepath.Dir(h.path), keptDir) }
 
-// CopyIn copies a kept file, or a tree of them, into the home, readable by the
-// user alone. What is neither a regular file nor a directory is left out. It is
-// fs.ErrNotExist when nothing of that name was kept.
+// CopyIn copies a kept file, or a tree of them, into the home, readable by the user
+// alone. Anything but regular files and directories is left out. The error is
+// fs.ErrNotExist if nothing of that name was kept.
 func (h *Home) CopyIn(kept, name string) error {
 	if err := checkName(kept); err != nil {
 		return err
@@ -55,7 +55,7 @@ func copyTree(b *tree.Budget, from *os.Root, src string, to *os.Root, dst string
 	return errors.Join(skipped, err)
 }
 
-// copyFile keeps the time of last change: CLIs look for their latest session.
+// copyFile keeps the modification time: CLIs search for their latest session by it.
 func copyFile(b *tree.Budget, from *os.Root, src string, to *os.Root, dst string, info fs.FileInfo) error {
 	if err := b.Take(info.Size()); err != nil {
 		return fmt.Errorf("%q cannot be copied: %w", src, err)
@@ -85,11 +85,11 @@ func copyFile(b *tree.Budget, from *os.Root, src string, to *os.Root, dst string
 }
 
 // Keep moves a file of the home, or a tree of files, to the kept files. A file
-// replaces the one of its name; a tree is merged into the one that is there, so
-// runs that end at the same time lose nothing. What is neither a regular file
-// nor a directory stays in the home, and so does what is too deep or too large to
-// be a session, which is an error. It is fs.ErrNotExist when the home has nothing of
-// that name. From a temporary home nothing is kept.
+// replaces the one of its name; a tree is merged into the existing one, so runs that
+// end at the same time lose nothing. Anything but regular files and directories stays
+// in the home, and so do files that are too deep or too large for a session, which is
+// an error. The error is fs.ErrNotExist if the home has nothing of that name. Nothing
+// is kept from a temporary home.
 func (h *Home) Keep(name, kept string) error {
 	if err := errors.Join(checkName(name), checkName(kept)); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (h *Home) Keep(name, kept string) error {
 	return err
 }
 
-// keepTree moves a file or a tree below base. What is too deep or too large to be a
-// session, or cannot be read, is left where it is, which skipped says.
+// keepTree moves a file or a tree below base. Files that are too deep or too large for
+// a session, or unreadable, stay; skipped reports them.
 func keepTree(b *tree.Budget, base *os.Root, src, dst string) (skipped, err error) {
 	move := func(info fs.FileInfo, src, dst string) error {
 		if !b.Fits(info.Size()) {
@@ -153,9 +153,9 @@ func keepTree(b *tree.Budget, base *os.Root, src, dst string) (skipped, err erro
 	return skipped, errors.Join(failed, err)
 }
 
-// FindKept returns the kept regular file that match accepts, given its path
-// relative to Kept, and that was changed last; "" when there is none. It reads
-// the disk in a dry run too.
+// FindKept returns the kept regular file that match accepts, given its path relative
+// to Kept, and that was changed last; "" if there is none. It reads the disk in a dry
+// run too.
 func (h *Home) FindKept(match func(rel string) bool) (rel string, err error) {
 	root := h.w.root
 	if h.open {
@@ -192,8 +192,8 @@ func (h *Home) FindKept(match func(rel string) bool) (rel string, err error) {
 	return rel, err
 }
 
-// Glob returns the paths in the home that match a pattern, element by element as
-// path.Match does, in order; none in a dry run. Links are not followed.
+// Glob returns the paths in the home that match a pattern, element by element as in
+// path.Match, in order; none in a dry run. It follows no links.
 func (h *Home) Glob(pattern string) ([]string, error) {
 	if !h.open {
 		return nil, nil
@@ -201,8 +201,8 @@ func (h *Home) Glob(pattern string) ([]string, error) {
 	return tree.Glob(h.w.bounds(), h.root, pattern)
 }
 
-// Open opens a regular file of the home for reading. What is not one is
-// [ErrNotRegular], and not waited for. The caller closes it.
+// Open opens a regular file of the home for reading. Anything else is [ErrNotRegular]
+// and is not waited for. The caller closes the file.
 func (h *Home) Open(name string) (*os.File, error) {
 	if err := checkName(name); err != nil {
 		return nil, err

@@ -13,27 +13,26 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// lockWait bounds how long the lock of a workdir is waited for. Locks of ours
-// are held for milliseconds.
+// lockWait bounds the wait for the lock of a workdir. Our locks are held for
+// milliseconds.
 const lockWait = 3 * time.Second
 
 // errLocked is why tryLock fails when another process has the lock.
 var errLocked = statefile.ErrLocked
 
-// lockWorkdir keeps other runs from adding to or removing from the workdir of
-// root until release is called. Locking the directory itself leaves nothing
-// behind and ends with the process.
+// lockWorkdir keeps other runs from changing the workdir of root until release is
+// called. The lock of the directory itself leaves no file and ends with the process.
 //
-// After a while, or when the budget is spent, it continues without the lock: then the program that started this
-// process holds it, as "flock . bus-agent run" does, and serializes runs already.
-// The next call for this directory does not wait again, until one got the lock. The same goes for a file
-// system without locks. What is done under the lock is written so that a lost race
-// costs an error, never bytes of others.
+// After lockWait, or when the budget is spent, it continues without the lock: then the
+// program that started this process holds it, as "flock . bus-agent run" does, and
+// serializes runs already. The next call for this directory does not wait, until one
+// got the lock. A file system without locks is treated the same. Without the lock a
+// lost race is an error, and never costs others a byte.
 func lockWorkdir(b *tree.Budget, root *os.Root) (release func()) {
 	return lockWithin(b, root, lockWait)
 }
 
-// heldByOthers has the directories whose lock was waited for in vain.
+// heldByOthers has the directories whose lock another program held too long.
 var heldByOthers sync.Map
 
 func lockWithin(b *tree.Budget, root *os.Root, wait time.Duration) (release func()) {
@@ -53,15 +52,15 @@ func lockWithin(b *tree.Budget, root *os.Root, wait time.Duration) (release func
 		}
 		select {
 		case <-time.After(2 * time.Millisecond):
-		case <-b.Done(): // what is left to do is to clean up, in little time
+		case <-b.Done(): // only the clean-up is left
 			heldByOthers.Store(id, true)
 			return func() {}
 		}
 	}
 }
 
-// A directory is what tells a directory from every other one. Its name is a part of
-// that because the number of a directory that was removed is given to new ones.
+// A directory identifies a directory. Its name is a part of that because the inode
+// number of a removed directory is used again.
 type directory struct{ name, number string }
 
 func identity(root *os.Root) directory {
@@ -87,8 +86,8 @@ func tryLock(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// unlock releases what tryLock returned. It does so explicitly, because a
-// process that is being started holds a copy of the descriptor for a moment.
+// unlock releases the lock of tryLock explicitly, because a process that is being
+// started holds a copy of the descriptor for a moment.
 func unlock(f *os.File) {
 	_ = statefile.Unlock(f)
 	f.Close()

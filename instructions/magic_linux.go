@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isMagic reports whether a link is one of /proc, wherever that is mounted. They
-// depend on the process that follows them, and some lead where their text does not
-// say.
+// isMagic reports whether a link is one of /proc, mounted anywhere: its target depends
+// on the process, and can differ from its text.
 func isMagic(link string) bool {
 	var s unix.Statfs_t
 	err := unix.Statfs(filepath.Dir(link), &s)

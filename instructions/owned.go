@@ -15,39 +15,36 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// Owned is a place where something of ours can be left in a workdir. Any of its
-// fields may be set; a block and a list entry beside a home are in use as long as
-// one of the homes is.
+// Owned describes what bus-agent can add to a workdir. Any of its fields may be set; a
+// block and a list entry next to a home are in use while one of the homes is.
 type Owned struct {
 	Home  string    // parent of private homes, for example ".codex/bus"
 	Block *Block    // Text may be empty
 	JSON  *JSONList // a list entry
 }
 
-// A Found is something of ours that is there, or was until [Clean].
+// A Found is an existing addition, or one that [Clean] removed.
 type Found struct {
 	Path string // relative to the workdir, slash-separated
-	What string // for people, for example "block agents-md"
-	// InUse: a live run uses it; Clean leaves it.
+	What string // description, for example "block agents-md"
+	// InUse reports that a live run uses it; Clean keeps it.
 	InUse bool
-	// Problem says why Clean leaves it although it is not in use; empty where
-	// it removes it.
+	// Problem is why Clean keeps it although it is not in use, or empty.
 	Problem string
 }
 
-// Show lists what of owned is there. It changes nothing. The error says that the
-// workdir, or something in it, cannot be read; what was found is returned
-// beside it.
+// Show lists the existing additions of owned. It changes nothing. The error means that
+// the workdir, or something in it, cannot be read; the list has what was found.
 func Show(ctx context.Context, workdir string, owned []Owned) ([]Found, error) {
 	return survey(ctx, workdir, owned, false)
 }
 
-// Clean removes what of owned is there and lists it, and what it left: what a
-// live run uses and what was changed since it was added. Kept files go as well.
-// What others wrote stays, byte for byte.
+// Clean removes the additions of owned and lists them, and those it kept: additions
+// that a live run uses and those changed since. It removes kept files too. Other bytes
+// stay.
 //
-// The error says what could not be removed; the rest is removed and listed
-// nevertheless. When ctx ends, what is not yet removed stays, which is an error.
+// The error reports what could not be removed; everything else is removed and listed.
+// When ctx ends, the rest stays, which is an error.
 func Clean(ctx context.Context, workdir string, owned []Owned) ([]Found, error) {
 	return survey(ctx, workdir, owned, true)
 }
@@ -88,8 +85,8 @@ func survey(ctx context.Context, workdir string, owned []Owned, clean bool) ([]F
 	return all, errors.Join(errs...)
 }
 
-// isAbsent reports whether err says that nothing is there: a path can also end
-// at a file that stands where a directory would.
+// isAbsent reports whether err means that the file does not exist: a parent of the
+// path can also be a file.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -146,8 +143,8 @@ func (j JSONList) survey(budget *tree.Budget, root *os.Root, clean bool, inUse f
 	return []Found{found}, err
 }
 
-// readOwn reads a file that something may have been added to; nil when there is
-// none. Nothing is ever added to anything but a regular file.
+// readOwn reads a file that may have an addition; nil if there is none. Only regular
+// files have additions.
 func readOwn(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > editLimit {
@@ -203,7 +200,7 @@ func (parent homes) survey(b *tree.Budget, root *os.Root, clean bool) (found []F
 }
 
 // inUse reports whether a live run uses one of the homes. Under the lock of the
-// workdir it stays so: homes are made under it.
+// workdir this does not change: homes are made under it.
 func (parent homes) inUse(b *tree.Budget, root *os.Root) bool {
 	base, err := root.OpenRoot(string(parent))
 	if err != nil {
@@ -232,8 +229,8 @@ func homeNames(b *tree.Budget, base *os.Root) (names []string, err error) {
 	return names, err
 }
 
-// home looks at one home. Of one that no run uses it holds the lock until
-// release is called, so that it is still unused when it is removed.
+// home examines one home. It holds the lock of an unused home until release is called,
+// so that it can be removed.
 func (parent homes) home(base *os.Root, name string) (f Found, release func()) {
 	f = Found{Path: path.Join(string(parent), name), What: "private home"}
 	lock, err := tryLock(base, name)

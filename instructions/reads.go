@@ -18,25 +18,24 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// A Read names files that a CLI reads by itself below a repository: context
-// files, skills, ignore files. A table of them is all that [Chain.CheckReads]
-// needs to know about a runtime.
+// A Read names files below a repository that a CLI reads by itself: context files,
+// skills, ignore files. [Chain.CheckReads] takes a table of them.
 type Read struct {
-	// Name is relative to a folder and slash-separated. Each element is a pattern of
-	// path.Match, or "**" for any number of folders, none included.
+	// Name is slash-separated and relative to a folder. Each element is a pattern
+	// of path.Match, or "**" for any number of folders, including none.
 	Name string
 
-	// Where says in which folders the CLI looks for it.
+	// Where selects the folders in which the CLI searches for it.
 	Where Where
 
-	// Imports says that "@path" in its text makes the CLI read another file.
+	// Imports reports that "@path" in its text makes the CLI read another file.
 	Imports bool
 
-	// Trusted says that the CLI reads it in a trusted workspace only.
+	// Trusted reports that the CLI reads it only in a trusted workspace.
 	Trusted bool
 }
 
-// Check reports what is wrong with the Name.
+// Check returns an error for an invalid Name.
 func (r Read) Check() error {
 	elements := strings.Split(r.Name, "/")
 	for _, element := range elements {
@@ -50,7 +49,7 @@ func (r Read) Check() error {
 	return nil
 }
 
-// Where is in which folders a CLI looks for a file.
+// Where selects the folders in which a CLI searches for a file.
 type Where uint8
 
 const (
@@ -62,7 +61,7 @@ const (
 	Everywhere
 )
 
-// Reads returns a [Read] of each name, all in the same folders.
+// Reads returns a [Read] for each name, all in the same folders.
 func Reads(where Where, names ...string) []Read {
 	reads := make([]Read, len(names))
 	for i, name := range names {
@@ -71,41 +70,38 @@ func Reads(where Where, names ...string) []Read {
 	return reads
 }
 
-// everyCLI is what CLIs and the git they start read, whatever the runtime. The
-// files in .git are in gitFiles.
+// everyCLI are the files that every CLI and its git read. gitFiles has those in .git.
 var everyCLI = append(Reads(Upward, ".gitmodules", ".mailmap"),
 	Reads(Everywhere, ".gitignore", ".gitattributes", ".ignore", ".rgignore")...)
 
 // Bounds of a check.
 const (
-	// maxEntries is how many entries of folders a pattern with several elements is
-	// compared with.
+	// maxEntries bounds the entries of folders that a pattern with several
+	// elements is compared with.
 	maxEntries = tree.SurveyEntries
-	// maxImporters is how many files are searched for imports, maxImportDepth how
-	// deep they may import each other, maxImporter the most bytes of one and
-	// maxImportBytes of all, and maxTargets how many imports they may have.
+	// maxImporters bounds the files that are searched for imports, maxImportDepth
+	// the depth of imports, maxImporter the bytes of one file and maxImportBytes
+	// of all, and maxTargets their imports.
 	maxImporters   = 4000
 	maxImportDepth = 16
 	maxImporter    = 1 << 20
 	maxImportBytes = 64 << 20
 	maxTargets     = 1 << 15
-	// maxFolders is how many folders "**" stands for in a row.
+	// maxFolders bounds the folders in a row that "**" matches.
 	maxFolders = 16
 )
 
-// CheckReads reports whether a CLI may be started in the workdir although it reads
-// files there by itself: those of reads, those that every CLI may read, and those
-// of git. Each must be a regular file inside the repository once all links are
-// followed; in a trusted workspace it may be a regular file elsewhere. A FIFO, a
-// socket and a device are refused always, since reading one can wait for ever. An
-// absent file and a directory are accepted. The error names the file and is of
-// kind [agent.ErrUsage].
+// CheckReads checks the files that a CLI in the workdir reads by itself: those of
+// reads, those that every CLI may read, and those of git. With all links followed,
+// each must be a regular file inside the repository; in a trusted workspace it may be
+// a regular file elsewhere. A FIFO, a socket and a device are always refused, since
+// reading one can block. Missing files and directories are accepted. The error is an
+// [agent.ErrUsage] that names the file.
 //
-// Nothing that can wait is opened, and the work is bounded. Where the folders below
-// the workdir have more than 500,000 entries, those beyond are not checked and
-// complete is false. The answer
-// is that of the moment: what is replaced later is not checked. The end of ctx ends
-// the check with its cause.
+// Nothing is opened that can block, and the work is bounded: of more than 500,000
+// entries below the workdir, the others are not checked and complete is false. Files
+// that are replaced later are not checked. The end of ctx ends the check with its
+// cause.
 func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (complete bool, err error) {
 	top, dirs := c.reach()
 	k := &check{
@@ -140,9 +136,9 @@ func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (comp
 	return k.below(c.Workdir, down)
 }
 
-// reach returns the folder in which CLIs stop to look for files, and the folders
-// from there to the workdir. Where there is no repository they stop at the nearest
-// folder with anything named .git.
+// reach returns the topmost folder in which CLIs search for files, and the folders
+// from there to the workdir. Without a repository it is the nearest folder with
+// anything named .git.
 func (c Chain) reach() (top string, dirs []string) {
 	for dir := filepath.Dir(c.Root); c.Root == c.Workdir && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if isRepository(c.Root) {
@@ -159,8 +155,8 @@ func (c Chain) reach() (top string, dirs []string) {
 // A check is one call of CheckReads.
 type check struct {
 	ctx      context.Context
-	top      string // what names are shown relative to
-	root     string // what files must be inside
+	top      string // names in messages are relative to it
+	root     string // files must be inside it
 	trusted  bool
 	limit    int // of entries
 	entries  int
@@ -171,18 +167,18 @@ type check struct {
 	importLimit int // of bytes
 
 	repositories map[string]bool // folders with the files of one that were checked
-	gitEntries   int             // looked at there
+	gitEntries   int             // read there
 }
 
-// A reading is a Read, or an import of a file that one names.
+// A reading is a Read, or a file imported by one.
 type reading struct {
 	Read
 	by    string // the file that imports it, as it is shown
 	depth int    // how many imports lead to it
 }
 
-// expand checks what the rest of a pattern matches in dir. folders is how many
-// folders "**" has stood for.
+// expand checks the files in dir that match the rest of a pattern. folders is the
+// number of folders that "**" has matched.
 func (k *check) expand(dir string, rest []string, r Read, folders int) error {
 	switch name := rest[0]; {
 	case name == "**":
@@ -202,7 +198,7 @@ func (k *check) expand(dir string, rest []string, r Read, folders int) error {
 	}
 }
 
-// match checks file, which an element of a pattern has matched.
+// match checks file, which matches an element of a pattern.
 func (k *check) match(file string, rest []string, r Read) error {
 	if len(rest) > 0 {
 		return k.enter(file, rest, r, 0)
@@ -210,8 +206,8 @@ func (k *check) match(file string, rest []string, r Read) error {
 	return k.file(file, reading{Read: r})
 }
 
-// enter checks what the rest of a pattern matches in a folder. What is not a
-// folder is left alone.
+// enter checks the files in a folder that match the rest of a pattern. It ignores
+// anything but a folder.
 func (k *check) enter(file string, rest []string, r Read, folders int) error {
 	if err := k.over(); err != nil {
 		return err
@@ -220,7 +216,7 @@ func (k *check) enter(file string, rest []string, r Read, folders int) error {
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if info, err = os.Stat(file); err == nil && info.IsDir() && !Contains(k.root, file) {
 			if _, err := os.Lstat(filepath.Join(file, literal(rest))); k.trusted || err != nil {
-				return nil // what is outside is not the repository's, or absent
+				return nil // missing, or not of the repository
 			}
 			return k.leadsOut(file, reading{Read: r})
 		}
@@ -258,8 +254,8 @@ func (k *check) each(dir string, found func(file string) error) error {
 	return nil
 }
 
-// over returns why the check is to end. It is asked for each file, since a repository
-// decides how many there are.
+// over returns the error that ends the check. It is called for each file, since a
+// repository decides how many there are.
 func (k *check) over() error {
 	if k.ctx.Err() == nil {
 		return nil
@@ -267,11 +263,11 @@ func (k *check) over() error {
 	return context.Cause(k.ctx)
 }
 
-// list returns the entries of dir, as far as they may be looked at.
+// list returns the entries of dir that may be read.
 func (k *check) list(dir string) []fs.DirEntry {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
-		return nil // absent, or the CLI cannot read it either
+		return nil // missing, or the CLI cannot read it either
 	}
 	defer f.Close()
 	entries, _ := f.ReadDir(max(k.limit-k.entries, 0) + 1)
@@ -279,15 +275,14 @@ func (k *check) list(dir string) []fs.DirEntry {
 	return entries
 }
 
-// file checks one file, which need not exist. The folder that a pattern has led to
-// is known to be inside.
+// file checks one file, which need not exist, in a folder that is known to be inside.
 func (k *check) file(file string, r reading) error {
 	if err := k.over(); err != nil {
 		return err
 	}
 	info, err := os.Lstat(file)
 	if err != nil {
-		return nil // absent, or the CLI cannot read it either
+		return nil // missing, or the CLI cannot read it either
 	}
 	isLink := info.Mode()&fs.ModeSymlink != 0
 	if isLink {
@@ -297,7 +292,7 @@ func (k *check) file(file string, r reading) error {
 	case err == nil && info.IsDir(), errors.Is(err, syscall.ELOOP):
 		return nil
 	case err == nil && !info.Mode().IsRegular():
-		return agent.Usagef("%s is not a regular file, and reading it could wait for ever; remove it", k.shown(file, r))
+		return agent.Usagef("%s is not a regular file, and reading it could block; remove it", k.shown(file, r))
 	case (isLink || r.depth > 0) && !k.trusted && !Contains(k.root, file):
 		return k.leadsOut(file, r)
 	case err == nil && r.Imports:
@@ -314,7 +309,7 @@ func (k *check) leadsOut(file string, r reading) error {
 	return agent.Usagef("%s %s, and the agent would read it by itself; remove it or use --trust-workspace", k.shown(file, r), how)
 }
 
-// name returns a path as it is shown: relative to the top where it is below.
+// name returns a path for messages: relative to the top if it is below that.
 func (k *check) name(file string) string {
 	if rel, err := filepath.Rel(k.top, file); err == nil && filepath.IsLocal(rel) {
 		file = filepath.ToSlash(rel)
@@ -322,7 +317,7 @@ func (k *check) name(file string) string {
 	return display(file)
 }
 
-// shown is name with the file that imports it.
+// shown is name with the importing file.
 func (k *check) shown(file string, r reading) string {
 	if r.by == "" {
 		return k.name(file)
@@ -330,8 +325,8 @@ func (k *check) shown(file string, r reading) string {
 	return k.name(file) + ", which " + r.by + " imports,"
 }
 
-// imports checks the files that a context file imports. CLIs differ in what they
-// take for an import, so everything that looks like one is checked.
+// imports checks the files that a context file imports. CLIs differ in their syntax of
+// imports, so everything that may be one is checked.
 func (k *check) imports(file string, r reading) error {
 	if k.imported[file] {
 		return nil
@@ -375,8 +370,7 @@ func (k *check) imports(file string, r reading) error {
 	return nil
 }
 
-// uncheckable refuses a file that is beyond a bound. In a trusted workspace it is
-// accepted.
+// uncheckable refuses a file that exceeds a limit, except in a trusted workspace.
 func (k *check) uncheckable(file, why string) error {
 	if k.trusted {
 		return nil
@@ -399,10 +393,9 @@ var (
 	errNotText    = errors.New("has an import that is not UTF-8")
 )
 
-// importTargets returns what follows each "@" in text, up to everything that a CLI
-// can take for the end of a path, with and without what may follow one. The
-// work is linear in the length of text, and no more than maxTargets are returned
-// than an error needs.
+// importTargets returns the text after each "@" up to each possible end of a path,
+// with and without what may follow one. It takes linear time and returns at most the
+// maxTargets+1 that an error needs.
 func importTargets(text string) (targets []string, err error) {
 	for text != "" && len(targets) <= maxTargets {
 		end := strings.IndexAny(text, " \t\r\n")
@@ -439,12 +432,12 @@ func importTargets(text string) (targets []string, err error) {
 	return targets, nil
 }
 
-// isImport reports whether a CLI can take a long word for an import.
+// isImport reports whether a CLI may read a long word as an import.
 func isImport(word string) bool {
 	return strings.HasPrefix(word, "@") || strings.ContainsFunc(word, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) })
 }
 
-// appendTargets appends what word, which follows "@", can mean.
+// appendTargets appends the possible meanings of word, which follows "@".
 func appendTargets(targets []string, word string) []string {
 	add := func(target string) {
 		if target != "" && !strings.ContainsRune(target, 0) && !slices.Contains(targets[max(len(targets)-8, 0):], target) {
@@ -465,8 +458,8 @@ func appendTargets(targets []string, word string) []string {
 	return targets
 }
 
-// Names returns the names of entries by which CheckReads finds, in the folders below
-// a workdir, what is read there: patterns of path.Match.
+// Names returns patterns of path.Match for the entries that CheckReads needs in the
+// folders below a workdir.
 func Names(reads []Read) []string {
 	names := []string{".git"}
 	for _, r := range slices.Concat(everyCLI, reads) {
@@ -476,7 +469,7 @@ func Names(reads []Read) []string {
 	return names
 }
 
-// inEach returns a pattern for each folder below without leading elements "**".
+// inEach returns a pattern without leading "**", for use in each folder.
 func inEach(name string) string {
 	for strings.HasPrefix(name, "**/") {
 		name = name[len("**/"):]
@@ -484,9 +477,9 @@ func inEach(name string) string {
 	return name
 }
 
-// below checks the folders below workdir for what is read there, and for what git
-// reads of a repository in one. Links are not followed: a folder inside is checked
-// under its own name, and CLIs read nothing in one outside.
+// below checks the folders below workdir for files of reads, and of repositories. It
+// does not follow links: a folder inside is checked under its real name, and CLIs read
+// nothing in one outside.
 func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 	s, err := tree.SurveyOf(k.ctx, Names(down), workdir)
 	if err != nil {
@@ -516,7 +509,7 @@ func (k *check) below(workdir string, down []Read) (complete bool, err error) {
 	return len(s.Left(workdir)) == 0, nil
 }
 
-// found checks what r names in dir if entry is its first element.
+// found checks the files of r in dir if entry is its first element.
 func (k *check) found(dir string, entry tree.File, r Read) error {
 	first, rest, _ := strings.Cut(r.Name, "/")
 	if isPattern(first) {

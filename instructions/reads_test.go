@@ -45,7 +45,7 @@ func TestCheckReads(t *testing.T) {
 		instructions.Read{Name: `\*.md`, Where: instructions.Everywhere},
 		instructions.Read{Name: "**/D/*.d", Where: instructions.Downward},
 		instructions.Read{Name: "TRUST.md", Trusted: true})
-	const leads, waits = "would read it by itself", "could wait for ever"
+	const leads, waits = "would read it by itself", "could block"
 	for name, tt := range map[string]struct {
 		files   map[string]string
 		want    string // of the error without trust

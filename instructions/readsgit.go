@@ -10,20 +10,20 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// gitFiles are files of a repository's .git that CLIs read by themselves and pass
-// on, such as the name of the branch. They must be inside, as what Read names.
+// gitFiles are files of a repository's .git that CLIs read by themselves and pass on,
+// such as the name of the branch. They must be inside, like those of a Read.
 var gitFiles = Reads(Upward, "HEAD", "commondir", "refs/**/*")
 
-// gitState is what git alone reads there. Checkouts that share a repository link
-// to these files; they must only not hold git up.
+// gitState are the files that only git reads there. Checkouts that share a repository
+// link to them; they must only not block git.
 var gitState = Reads(Upward, "config", "config.worktree", "index", "sharedindex.*", "packed-refs", "shallow", "*_HEAD", "logs/HEAD", "objects/pack/*",
 	"info/*", "objects/info/*", "rebase-apply/*", "rebase-merge/*", "sequencer/*")
 
-// maxGitFile is the longest .git or commondir file that is read, in bytes.
+// maxGitFile bounds the .git or commondir file that is read, in bytes.
 const maxGitFile = 1 << 16
 
-// git checks the .git of dir, which need not exist, and the repository it leads
-// to: that of a worktree or a submodule may be anywhere.
+// git checks the .git of dir, which need not exist, and its repository: that of a
+// worktree or a submodule may be anywhere.
 func (k *check) git(dir string) error {
 	git := filepath.Join(dir, ".git")
 	if err := k.file(git, reading{}); err != nil {
@@ -52,8 +52,8 @@ func isDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// gitFolder checks a folder with the files of the repository of worktree. One outside of the
-// repository that is checked is its own boundary.
+// gitFolder checks a folder with the files of the repository of worktree. One outside
+// the checked repository is a separate boundary.
 func (k *check) gitFolder(worktree, dir string) error {
 	physical, err := filepath.EvalSymlinks(dir)
 	if err != nil || !isDir(physical) {
@@ -82,7 +82,7 @@ func (k *check) gitFolder(worktree, dir string) error {
 	return nil
 }
 
-// configs checks what the configuration of the repository of worktree names.
+// configs checks the files that the configuration of the repository of worktree names.
 func (k *check) configs(worktree, dir string) error {
 	for _, name := range []string{"config", "config.worktree"} {
 		if err := k.named(worktree, dir, name); err != nil {
@@ -93,7 +93,7 @@ func (k *check) configs(worktree, dir string) error {
 }
 
 // named refuses a FIFO or a device that a git configuration names, such as an ignore
-// file or another configuration: git would wait for it.
+// file or another configuration: git would block on it.
 func (k *check) named(worktree, dir, config string) error {
 	if k.gitEntries > k.limit {
 		return k.uncheckable(filepath.Join(dir, config), "and the files before it have too many values")
@@ -120,15 +120,14 @@ func (k *check) named(worktree, dir, config string) error {
 		for _, from := range []string{worktree, dir} {
 			file := absolute(from, value)
 			if info, err := os.Stat(file); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 {
-				return agent.Usagef("%s, which %s names, is not a regular file, and reading it could wait for ever; remove it", k.name(file), k.name(filepath.Join(dir, config)))
+				return agent.Usagef("%s, which %s names, is not a regular file, and reading it could block; remove it", k.name(file), k.name(filepath.Join(dir, config)))
 			}
 		}
 	}
 	return nil
 }
 
-// line returns the trimmed text of a short regular file; "" where it cannot be
-// read.
+// line returns the trimmed text of a short regular file; "" if it cannot be read.
 func line(dir, name string) string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

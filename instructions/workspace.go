@@ -18,28 +18,25 @@ import (
 )
 
 var (
-	// ErrTooLarge is matched when a file has more bytes than asked for.
+	// ErrTooLarge: a file has more bytes than the limit.
 	ErrTooLarge = errors.New("file is too large")
-	// ErrUnparsable is matched when a settings file cannot be added to because
-	// it does not parse. It was left as it is.
+	// ErrUnparsable: a settings file does not parse. It was not changed.
 	ErrUnparsable = errors.New("file does not parse")
-	// ErrNotRegular is matched when what is to be changed is no regular file,
-	// for example a symlink. It was left as it is.
+	// ErrNotRegular: the file to change is not regular, for example a symlink. It
+	// was not changed.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrEdited is matched when something of ours cannot be taken back because
-	// it was changed since. It was left as it is.
+	// ErrEdited: an addition was changed since and cannot be removed. It was not
+	// changed.
 	ErrEdited = errors.New("changed since it was added")
-	// ErrName is matched when a name is not a path that stays below its
-	// directory.
+	// ErrName: a name is not a path below its directory.
 	ErrName = errors.New("a path that is not relative or leads up")
 )
 
-// A Workspace is a workdir that adapters add to. Everything goes through one
-// os.Root, so no symlink leads out of the workdir, whatever happens to the
-// directories meanwhile; such a write is an error and the adapter goes on
-// without it. Existing bytes are never changed.
+// A Workspace is a workdir that adapters add to. It goes through one os.Root, so no
+// symlink leads out of the workdir, whatever happens to its directories; such a write
+// is an error. Existing bytes are never changed.
 //
-// All methods may be called by several goroutines, and several processes may
+// Its methods may be called by several goroutines at once, and several processes may
 // have the same workdir open.
 type Workspace struct {
 	chain  Chain
@@ -50,14 +47,13 @@ type Workspace struct {
 	budget  *tree.Budget
 	actions []string
 	made    map[string]bool // directories that were made for homes
-	undo    []func() error  // take back what was added
+	undo    []func() error  // remove the additions
 }
 
-// Open opens the workdir of chain. In a dry run nothing is ever written and
-// Actions tells what would have been.
+// Open opens the workdir of chain. In a dry run nothing is written, and Actions lists
+// what would have been.
 //
-// The caller closes the Workspace, but only after the Setup made with it was
-// closed.
+// The caller closes the Workspace, after the Setup made with it.
 func Open(chain Chain, dryRun bool) (*Workspace, error) {
 	root, err := os.OpenRoot(chain.Workdir)
 	if err != nil {
@@ -66,16 +62,15 @@ func Open(chain Chain, dryRun bool) (*Workspace, error) {
 	return &Workspace{chain: chain, root: root, dryRun: dryRun, budget: tree.NewBudget(context.Background(), tree.Default)}, nil
 }
 
-// Bound gives what the Workspace and its Homes do from now on until the end of ctx,
-// and as much of other work as is done for a run at once. What is over that fails,
-// or stays for a later sweep.
+// Bound limits the further work of the Workspace and its Homes to the time of ctx and
+// the budget in it. Work beyond that fails, or stays for a later sweep.
 func (w *Workspace) Bound(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.budget = tree.Of(ctx)
 }
 
-// bounds returns what may be done now.
+// bounds returns the current budget.
 func (w *Workspace) bounds() *tree.Budget {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,8 +84,8 @@ func (w *Workspace) Chain() Chain { return w.chain }
 // DryRun reports whether nothing is written.
 func (w *Workspace) DryRun() bool { return w.dryRun }
 
-// Actions lists what was written, or in a dry run what would be: one line each,
-// the path first, relative to the workdir where it is in it.
+// Actions lists what was written, or in a dry run would be: one line each, beginning
+// with the path, relative to the workdir if it is in it.
 func (w *Workspace) Actions() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,9 +104,9 @@ func (w *Workspace) added(undo func() error) {
 	w.undo = append(w.undo, undo)
 }
 
-// Undo takes back what [Workspace.AddToJSON] and [Workspace.AddBlock] have added
-// through w, the last first, for a run that did not start. What was there before
-// stays. Call it after the homes are removed; calling it again does nothing.
+// Undo removes what [Workspace.AddToJSON] and [Workspace.AddBlock] have added through
+// w, the last first, for a run that did not start. Call it after the homes are
+// removed; a second call does nothing.
 func (w *Workspace) Undo() error {
 	w.mu.Lock()
 	undo := w.undo
@@ -136,9 +131,8 @@ func (w *Workspace) noteMade(parent string, dirs []string) {
 	}
 }
 
-// newDirs returns how many directories above name are new: n that are to be made,
-// and those above them that are there for a home only. Whichever of the home and
-// the file goes last takes them along.
+// newDirs returns the number of new directories above name: n that will be made, and
+// those above them that exist only for a home. The last user of them removes them.
 func (w *Workspace) newDirs(name string, n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,9 +149,9 @@ func (w *Workspace) newDirs(name string, n int) int {
 // Close releases the workdir. It removes nothing; a [Home] outlives it.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// ReadFile reads a regular file below the workdir. A symlink is followed as
-// long as it stays inside. An absent file is fs.ErrNotExist, one of more than
-// limit bytes [ErrTooLarge], anything but a regular file [ErrNotRegular].
+// ReadFile reads a regular file below the workdir. It follows symlinks that stay
+// inside. A missing file is fs.ErrNotExist, one of more than limit bytes
+// [ErrTooLarge], anything but a regular file [ErrNotRegular].
 func (w *Workspace) ReadFile(name string, limit int64) ([]byte, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -181,8 +175,8 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// checkName refuses every name but a clean slash-separated path to something
-// below a directory.
+// checkName returns [ErrName] unless name is a clean slash-separated path below a
+// directory.
 func checkName(name string) error {
 	if name == "." || path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)) ||
 		strings.ContainsRune(name, 0) {
@@ -191,8 +185,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// makeDirs creates the directories of dir that are not there and returns those
-// it made, outermost first.
+// makeDirs creates the missing directories of dir and returns them, outermost first.
 func makeDirs(root *os.Root, dir string) (made []string, err error) {
 	if dir == "." {
 		return nil, nil
@@ -218,7 +211,7 @@ func makeDirs(root *os.Root, dir string) (made []string, err error) {
 	return made, err
 }
 
-// removeDirs removes those of dirs, outermost first, that are empty.
+// removeDirs removes the empty ones of dirs, which are outermost first.
 func removeDirs(root *os.Root, dirs []string) {
 	for _, dir := range slices.Backward(dirs) {
 		if info, err := root.Lstat(dir); err != nil || !info.IsDir() || root.Remove(dir) != nil {

@@ -184,7 +184,7 @@ func TestWrongValuesAreUsageErrorsAndNotWritten(t *testing.T) {
 			return preferences.SetRuntimeDefinition(ctx, "a", json.RawMessage("{"))
 		}, "runtime a"},
 		{"definition that is empty", func(ctx context.Context) error { return preferences.SetRuntimeDefinition(ctx, "a", nil) }, "runtime a"},
-		{"definition that is no object", func(ctx context.Context) error {
+		{"definition that is not an object", func(ctx context.Context) error {
 			return preferences.SetRuntimeDefinition(ctx, "a", json.RawMessage(" []"))
 		}, "object"},
 		{"definition that is not UTF-8", func(ctx context.Context) error {
