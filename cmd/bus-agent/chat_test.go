@@ -83,7 +83,7 @@ func TestChat(t *testing.T) {
 	p.sees("you said hello\r\n")
 	p.sees("> ")
 	p.types("may I\r")
-	p.sees("[question] Bash {\"command\":\"make test\"}")
+	p.sees("[approval request] Bash {\"command\":\"make test\"}")
 	p.sees("then Enter: ")
 	p.types("y\r")
 	p.sees("accept\r\n")

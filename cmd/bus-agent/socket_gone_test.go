@@ -28,7 +28,7 @@ func TestStopWithoutASocket(t *testing.T) {
 	if code := exitCode(t, err); code != 1 || !strings.HasSuffix(string(out), `; "session stop one" ends it`+"\n") {
 		t.Errorf("exit code %d, %q", code, out)
 	}
-	said := "bus-agent: session one cannot be asked to end; sending SIGTERM to process " + strconv.Itoa(s.entry.OwnerPID) + ", which holds it\n"
+	said := "bus-agent: session one cannot be reached; sending SIGTERM to process " + strconv.Itoa(s.entry.OwnerPID) + ", which holds it\n"
 	if out := s.does("session", "stop", "one"); out != said {
 		t.Errorf("it says %q, want %q", out, said)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
@@ -137,8 +138,8 @@ func (l *line) cluster(names string) bool {
 // add adds a flag without a value to those of the command or the global ones.
 func (l *line) add(f urfave.Flag, to *[]string) {
 	word := "--" + f.Names()[0]
-	if s, ok := f.(*stringFlag); ok {
-		word += "=" + s.Bare
+	if v, ok := f.(*Flag); ok {
+		word += "=" + v.unadorned
 	}
 	switch {
 	case to == &l.globals && word == "--help":
@@ -173,11 +174,8 @@ func findFlag(flags []urfave.Flag, name string) urfave.Flag {
 }
 
 func needsValue(f urfave.Flag) bool {
-	if s, ok := f.(*stringFlag); ok && s.Bare != "" {
-		return false
-	}
-	d, ok := f.(urfave.DocGenerationFlag)
-	return ok && d.TakesValue()
+	v, ok := f.(*Flag)
+	return ok && v.unadorned == ""
 }
 
 // handsOn reports whether c hands on what follows "--".
@@ -207,29 +205,41 @@ func checkArguments(c *urfave.Context) error {
 	return nil
 }
 
-// usageError makes an error of flags one line; urfave/cli would print the help as well, to
+// usageError makes the error of a flag one line. urfave/cli would also print the help, to
 // standard output.
 func (prog *Program) usageError(c *urfave.Context, err error, _ bool) error {
 	text := err.Error()
-	name, unknown := strings.CutPrefix(text, "flag provided but not defined: -")
-	if !unknown {
-		if i := strings.LastIndex(text, " -"); i >= 0 && !strings.HasPrefix(text, "bad flag syntax") {
-			text = text[:i] + " -" + text[i+1:]
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		text = fmt.Sprintf("unknown flag %q", dashed(name))
+		if similar := urfave.SuggestFlag(slices.Concat(c.Command.Flags, prog.root.Flags), name, true); similar != "" {
+			text += "; did you mean " + similar + "?"
 		}
-		return misuse(c.Command, "%s", text)
-	}
-	dash := "--"
-	if len(name) == 1 {
-		dash = "-"
-	}
-	text = fmt.Sprintf("unknown flag %q", dash+name)
-	if similar := urfave.SuggestFlag(slices.Concat(c.Command.Flags, prog.root.Flags), name, true); similar != "" {
-		text += "; did you mean " + similar + "?"
+	} else if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		text = dashed(name) + " needs a value"
+	} else if invalid, ok := strings.CutPrefix(text, "invalid boolean value "); ok {
+		value, _ := strconv.QuotedPrefix(invalid)
+		name, _, _ := strings.Cut(strings.TrimPrefix(invalid[len(value):], " for -"), ": ")
+		text = dashed(name) + " takes no value"
+	} else if invalid, ok := strings.CutPrefix(text, "invalid value "); ok {
+		// The value is quoted by the flag, unless it may be a secret.
+		value, _ := strconv.QuotedPrefix(invalid)
+		name, reason, _ := strings.Cut(strings.TrimPrefix(invalid[len(value):], " for flag -"), ": ")
+		text = dashed(name) + ": " + reason
+		if strings.HasPrefix(reason, `"`) {
+			text = dashed(name) + " " + reason
+		}
 	}
 	return misuse(c.Command, "%s", text)
 }
 
-// group is the action of a command that has others below it: none of them was named.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// Group is the action of a command that has others below it: none of them was named.
 func (prog *Program) Group(c *urfave.Context) error {
 	commands := prog.below(c.Command)
 	word := c.Args().First()
@@ -247,7 +257,7 @@ func (prog *Program) Group(c *urfave.Context) error {
 	return misuse(c.Command, "%s needs one of: %s", called(c.Command), strings.Join(names, ", "))
 }
 
-// hint suggests the command that word may be a slip of.
+// Hint suggests the command that word may be a slip of.
 func Hint(commands []*urfave.Command, word string) string {
 	text := urfave.SuggestCommand(commands, word)
 	return strings.ToLower(text[:1]) + text[1:]

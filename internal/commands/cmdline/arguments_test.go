@@ -15,14 +15,12 @@ import (
 func someCommands() []Command {
 	return []Command{
 		{"detect", func(*Program) *urfave.Command {
-			return &urfave.Command{Name: "detect", Flags: []urfave.Flag{Toggle("first,1", "", new(bool))}}
+			return &urfave.Command{Name: "detect", Flags: []urfave.Flag{Switch("first,1", "", new(bool))}}
 		}},
 		{"run", func(*Program) *urfave.Command {
-			record := Option("record", "", new(string))
-			record.Bare = "on"
 			return &urfave.Command{Name: "run", ArgsUsage: "[-- ARGS]", Flags: []urfave.Flag{
-				record, Option("text", "", new(string)), Option("agent", "", new(string)),
-				List("var", "", new(urfave.StringSlice)), List("add-dir", "", new(urfave.StringSlice)),
+				String("record", "", new(string)).Optional("on"), String("text", "", new(string)), String("agent", "", new(string)),
+				Strings("var", "", new([]string)), Strings("add-dir", "", new([]string)),
 			}}
 		}},
 		{"set", func(*Program) *urfave.Command {

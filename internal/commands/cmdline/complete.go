@@ -63,31 +63,35 @@ func (prog *Program) candidates(b *strings.Builder, typed []string, current stri
 	}
 }
 
-// completes has words complete the argument after done.
-func Completes(words func(done []string) []string) urfave.BashCompleteFunc {
+// Completes has values complete the argument after those in done.
+func Completes(values func(done []string) []string) urfave.BashCompleteFunc {
 	return func(c *urfave.Context) {
-		for _, word := range words(c.Args().Slice()) {
-			fmt.Fprintln(c.App.Writer, word)
+		for _, value := range values(c.Args().Slice()) {
+			fmt.Fprintln(c.App.Writer, value)
 		}
 	}
 }
 
+// CompletesFirst has values complete the first argument.
+func CompletesFirst(values func() []string) urfave.BashCompleteFunc {
+	return Completes(func(done []string) []string {
+		if len(done) > 0 {
+			return nil
+		}
+		return values()
+	})
+}
+
 // writeValues writes the values that f can have, each after prefix.
 func writeValues(b *strings.Builder, f urfave.Flag, prefix string) {
-	var words func() []string
-	switch f := f.(type) {
-	case *stringFlag:
-		words = f.words
-	case *listFlag:
-		words = f.words
-	}
-	if words == nil {
+	v, ok := f.(*Flag)
+	if !ok || v.values == nil {
 		return
 	}
-	for _, word := range words() {
-		if word[0] != ':' {
-			word = prefix + word
+	for _, value := range v.values() {
+		if value[0] != ':' {
+			value = prefix + value
 		}
-		b.WriteString(word + "\n")
+		b.WriteString(value + "\n")
 	}
 }

@@ -2,18 +2,18 @@ package cmdline
 
 import (
 	"context"
-	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
 )
 
+var completionScripts = map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
+
 func completionCommand(prog *Program) *urfave.Command {
-	shells := []string{"bash", "zsh", "fish"}
 	return &urfave.Command{
 		Name:      "completion",
-		Usage:     "print a script that completes bus-agent in a shell",
+		Usage:     "print a script that completes bus-agent commands in a shell",
 		ArgsUsage: "bash|zsh|fish",
 		UsageText: UsageText(`# bash: in ~/.bashrc
 source <(bus-agent completion bash)
@@ -22,29 +22,20 @@ source <(bus-agent completion zsh)
 # fish: once
 bus-agent completion fish > ~/.config/fish/completions/bus-agent.fish`,
 			"the script was printed"),
-		BashComplete: Completes(func(done []string) []string {
-			if len(done) > 0 {
-				return nil
-			}
-			return shells
-		}),
+		BashComplete: CompletesFirst(func() []string { return []string{"bash", "zsh", "fish"} }),
 		Action: prog.Action(0, func(_ context.Context, call Call) error {
-			switch call.Args[0] {
-			case "bash":
-				return prog.Out.Print(bashCompletion)
-			case "zsh":
-				return prog.Out.Print(zshCompletion)
-			case "fish":
-				return prog.Out.Print(fishCompletion)
+			script, ok := completionScripts[call.Args[0]]
+			if !ok {
+				return agent.Usagef("shell %q is not one of bash, zsh, fish", call.Args[0])
 			}
-			return agent.Usagef("shell %q is not one of %s", call.Args[0], strings.Join(shells, ", "))
+			return prog.Out.Print(script)
 		}),
 	}
 }
 
-// bashCompletion works with bash 3.2 and needs nothing else. Bash takes words
-// apart at ":" and "=", so they are put together again, and what stands before
-// the last such break is cut off the candidates.
+// bashCompletion works with bash 3.2 and without bash-completion. Bash splits words at
+// ":" and "="; the script joins them again, and removes from the candidates what comes
+// before the last split.
 const bashCompletion = `# bash completion for bus-agent
 _bus_agent() {
     local i word joined=0 cur line cut

@@ -8,7 +8,7 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 )
 
-// conversation writes events as readable text.
+// Conversation writes events as readable text.
 type Conversation struct {
 	to        io.Writer
 	formatter agent.Formatter
@@ -16,23 +16,23 @@ type Conversation struct {
 	midLine   bool
 }
 
-// newConversation returns a conversation with an agent of the given runtime, whose
+// NewConversation returns a conversation with an agent of the given runtime, whose
 // formatter is used where it is registered.
 func (prog *Program) NewConversation(to io.Writer, runtime string) *Conversation {
 	c := &Conversation{to: to, formatter: formatters.Text()}
-	if rt, _, err := prog.Stored.Registry.ParseToken(runtime); err == nil {
+	if rt, ok := prog.RuntimeOf(runtime); ok {
 		c.formatter = rt.NewFormatter()
 	}
 	return c
 }
 
-// event writes an event.
+// Event writes an event.
 func (c *Conversation) Event(e *agent.Event) error {
 	c.buffer = c.formatter.Append(c.buffer[:0], e)
 	return c.write(c.buffer)
 }
 
-// line writes text on separate lines. All but the first begin with a mark, so that
+// Line writes text on separate lines. All but the first begin with a mark, so that
 // they cannot be mistaken for lines of bus-agent.
 func (c *Conversation) Line(text string) error {
 	text = strings.ReplaceAll(strings.TrimRight(formatters.SanitizeString(text), "\n"), "\n", "\n  | ") + "\n"
@@ -51,7 +51,7 @@ func (c *Conversation) write(b []byte) error {
 	return err
 }
 
-// endLine ends the line that the agent left open.
+// EndLine ends the line that the agent left open.
 func (c *Conversation) EndLine() error {
 	if !c.midLine {
 		return nil

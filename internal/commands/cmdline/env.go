@@ -10,7 +10,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// An Env is all that the command line sees of the world. Nil streams are not
+// An Env is everything the program uses of the process it runs in. Nil streams are not
 // allowed; every other field may be left out.
 type Env struct {
 	// Args are the arguments without the name of the program.
@@ -70,14 +70,14 @@ func (e *Env) Getenv(name string) string {
 	return value
 }
 
-func (e *Env) BaseRegistry() *registry.Registry {
+func (e *Env) registry() *registry.Registry {
 	if e.Registry != nil {
 		return e.Registry
 	}
 	return registry.Default()
 }
 
-// abs returns path as seen from the current directory.
+// Abs returns path as seen from the current directory.
 func (e *Env) Abs(path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // The exit codes of the program.
@@ -23,64 +24,75 @@ func (prog *Program) exit(err error) int {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errReaderGone):
-		// Nobody is left to hear of it.
 		prog.Screen.Clear()
 		return exitFailure
 	case errors.Is(err, agent.ErrUsage):
-		prog.Screen.fail(err.Error())
+		prog.Screen.fail(shorten(err.Error()))
 		return exitUsage
-	default:
-		prog.Screen.fail(prog.Describe(err))
-		return exitFailure
 	}
+	prog.Screen.fail(prog.Describe(err))
+	return exitFailure
 }
 
-// describe returns the text of a failure with what helps to deal with it.
+// Describe returns the text of a failure, followed by advice and by the last lines of
+// the agent.
 func (prog *Program) Describe(err error) string {
 	var b strings.Builder
-	b.WriteString(err.Error())
+	b.WriteString(shorten(err.Error()))
 	switch {
 	case errors.Is(err, agent.ErrIdleTimeout):
-		b.WriteString("\n  give it longer with --idle-timeout, or leave the flag out")
+		b.WriteString("\n  allow more time with --idle-timeout, or leave the flag out")
 	case errors.Is(err, agent.ErrTimeout):
-		b.WriteString("\n  give it longer with --timeout, BUS_AGENT_TIMEOUT or \"" + Name + " set timeout\"")
+		b.WriteString("\n  allow more time with --timeout, BUS_AGENT_TIMEOUT or \"" + Name + " set timeout\"")
 	case errors.Is(err, agent.ErrAuthentication):
-		b.WriteString("\n  " + prog.loginHint(err))
+		var rt registry.Runtime
+		if e, ok := errors.AsType[*agent.Error](err); ok {
+			rt, _ = prog.RuntimeOf(e.Runtime)
+		}
+		b.WriteString("\n  " + LoginHint(rt))
 	}
-	if said, ok := errors.AsType[*Unseen](err); ok {
-		writeQuoted(&b, "it said", said.Text)
+	if u, ok := errors.AsType[*Unseen](err); ok {
+		writeLastLines(&b, "the agent's text", u.Text)
 	}
-	writeQuoted(&b, "last lines of its standard error", StderrOf(err))
+	writeLastLines(&b, "last lines of its standard error", StderrOf(err))
 	return b.String()
 }
 
-// loginHint says how the runtime that err is about gets its credentials.
-func (prog *Program) loginHint(err error) string {
+// LoginHint says how to give a runtime credentials.
+func LoginHint(rt registry.Runtime) string {
 	const hint = "log in with its own CLI"
-	e, ok := errors.AsType[*agent.Error](err)
-	if !ok {
-		return hint
-	}
-	rt, _, unknown := prog.Stored.Registry.ParseToken(e.Runtime)
-	if unknown != nil || len(rt.TokenEnv) == 0 {
+	if len(rt.TokenEnv) == 0 {
 		return hint
 	}
 	return hint + ", or set " + strings.Join(rt.TokenEnv, " or ")
 }
 
-// writeQuoted adds the last lines of what somebody else wrote.
-func writeQuoted(b *strings.Builder, what, text string) {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) == 1 && lines[0] == "" {
+// shorten takes the middle out of every long line. A message quotes what was given, and
+// that can be a whole file.
+func shorten(text string) string {
+	const most = 1000
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if n := len(line); n > most {
+			lines[i] = strings.ToValidUTF8(line[:most/2], "") + fmt.Sprintf(" ...[%d bytes]... ", n-most) + strings.ToValidUTF8(line[n-most/2:], "")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func writeLastLines(b *strings.Builder, title, text string) {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
 		return
 	}
-	b.WriteString("\n  " + what + ":")
+	lines := strings.Split(text, "\n")
+	b.WriteString("\n  " + title + ":")
 	for _, line := range lines[max(0, len(lines)-10):] {
 		b.WriteString("\n    " + line)
 	}
 }
 
-// unseen is a failure with what the agent said, where that was not shown.
+// Unseen is a failure after which the agent's text was not shown.
 type Unseen struct {
 	Err  error
 	Text string
@@ -89,7 +101,7 @@ type Unseen struct {
 func (u *Unseen) Error() string { return u.Err.Error() }
 func (u *Unseen) Unwrap() error { return u.Err }
 
-// failure is an error with a text of its own that keeps its cause.
+// A Failure says what could not be done, and why.
 type Failure struct {
 	Text string
 	Err  error
@@ -98,7 +110,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Text + ": " + f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// stderrOf returns the tail of the agent's standard error that err holds.
+// StderrOf returns the tail of the agent's standard error that err holds.
 func StderrOf(err error) string {
 	if exit, ok := errors.AsType[*agent.ExitError](err); ok {
 		return exit.Stderr
@@ -106,7 +118,7 @@ func StderrOf(err error) string {
 	return ""
 }
 
-// canceledBy turns the end of ctx into the error of a command that it ended.
+// CanceledBy returns the error of StoppedBy in place of any other when ctx has ended.
 func CanceledBy(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, errReaderGone) {
 		return StoppedBy(ctx)
@@ -114,15 +126,21 @@ func CanceledBy(ctx context.Context, err error) error {
 	return err
 }
 
-// stoppedBy is the error of a command that ctx ended.
+// StoppedBy returns the error of a command that the end of ctx stopped.
 func StoppedBy(ctx context.Context) error {
 	return &agent.Error{Kind: agent.ErrCanceled, Err: fmt.Errorf("stopped: %w", context.Cause(ctx))}
 }
 
-// cause strips the operation and path from an error of the file system.
+// Cause returns an error of the file system without its operation and path.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
 	return err
+}
+
+// NoRuntime returns the first line of the error that no runtime is available.
+func NoRuntime(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(first, "; install or enable one of:")
 }

@@ -1,65 +1,62 @@
 package cmdline
 
 import (
-	"slices"
+	"os"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
 )
 
-// globals are the flags every command has.
+// Globals are the flags that every command has.
 type Globals struct {
-	help, version bool
-	Verbose       int
-	Quiet         bool
-	chdir         string
-	Output        string
-	format        string
-	color         string
-	noColor       bool
+	Verbose int // how often --verbose is given
+	Quiet   bool
+	Output  string // the file for results, "" for standard output
+
+	help, version  bool
+	chdir          string
+	format, colors string
+	noColor        bool
 }
 
+// JSON reports whether results are printed as JSON.
 func (g *Globals) JSON() bool { return g.format == "json" }
 
-var (
-	formats    = []string{"text", "json"}
-	colorModes = []string{"auto", "always", "never"}
-)
-
 func (g *Globals) flags() []urfave.Flag {
-	verbose := Toggle("verbose,v", "say more on standard error; -vv for more still", nil)
-	verbose.Count = &g.Verbose
+	verbose := Switch("verbose,v", "print more on standard error; -vv prints even more", nil)
+	verbose.(*switchFlag).Count = &g.Verbose
 	return []urfave.Flag{
-		Toggle("help,h", "print help and exit", &g.help),
-		Toggle("version,V", "print the version and exit", &g.version),
+		Switch("help,h", "print help and exit", &g.help),
+		Switch("version,V", "print the version and exit", &g.version),
 		verbose,
-		Toggle("quiet,q", "print errors only; no results, no output file", &g.Quiet),
-		Option("chdir,C", "use `DIR` as the current directory", &g.chdir).Of(Dirs),
-		Option("output,o", "write results to `FILE` instead of standard output", &g.Output).Of(Files),
-		Option("format,f", "print results as `FORMAT`: text or json (default: text)", &g.format).Of(Words(formats...)),
-		Option("color", "color standard error: `WHEN` is auto, always or never (default: auto)", &g.color).Of(Words(colorModes...)),
-		Toggle("no-color", "do not color; wins over --color", &g.noColor),
+		Switch("quiet,q", "print errors only; no results, no output file", &g.Quiet),
+		String("chdir,C", "use `DIR` as the current directory", &g.chdir).Complete(anyDir),
+		File("output,o", "write results to `FILE` instead of standard output", &g.Output),
+		OneOf("format,f", "print results as `FORMAT`: text or json (default: text)", &g.format, "text", "json"),
+		OneOf("color", "color standard error: `WHEN` is auto, always or never (default: auto)", &g.colors, "auto", "always", "never"),
+		Switch("no-color", "do not color standard error; wins over --color", &g.noColor),
 	}
 }
 
-// applyGlobals checks the global flags and puts them into effect.
+// applyGlobals puts the global flags into effect.
 func (prog *Program) applyGlobals() error {
 	g, env := &prog.Global, prog.Env
 	g.Verbose = max(0, g.Verbose) // urfave/cli counts from below zero
-	switch {
-	case g.Quiet && g.Verbose > 0:
+	if g.Quiet && g.Verbose > 0 {
 		return agent.Usagef("--quiet and --verbose exclude each other")
-	case g.format != "" && !slices.Contains(formats, g.format):
-		return agent.Usagef("format %q is not one of text, json", g.format)
-	case g.color != "" && !slices.Contains(colorModes, g.color):
-		return agent.Usagef("color mode %q is not one of auto, always, never", g.color)
 	}
 	prog.Screen.quiet = g.Quiet
-	prog.Screen.color = prog.wantColor()
+	switch {
+	case g.noColor || g.colors == "never":
+	case g.colors == "always":
+		prog.Screen.color = true
+	default:
+		prog.Screen.color = env.Terminal.Stderr && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
+	}
 	if g.chdir != "" {
 		dir := env.Abs(g.chdir)
-		if err := IsDirectory(dir); err != nil {
+		if err := isDirectory(dir); err != nil {
 			return &Failure{Text: "cannot change to directory " + Quote(g.chdir), Err: err}
 		}
 		env.Dir = dir
@@ -72,13 +69,19 @@ func (prog *Program) applyGlobals() error {
 	return nil
 }
 
-func (prog *Program) wantColor() bool {
+// isDirectory returns why dir is not a directory that can be entered. It opens nothing
+// but directories, because opening a named pipe waits for its writer.
+func isDirectory(dir string) error {
+	info, err := os.Stat(dir)
 	switch {
-	case prog.Global.noColor || prog.Global.color == "never":
-		return false
-	case prog.Global.color == "always":
-		return true
+	case err != nil:
+		return Cause(err)
+	case !info.IsDir():
+		return errNotDirectory
 	}
-	env := prog.Env
-	return env.Terminal.Stderr && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
+	f, err := os.Open(dir)
+	if err != nil {
+		return Cause(err)
+	}
+	return f.Close()
 }

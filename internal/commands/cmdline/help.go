@@ -18,10 +18,13 @@ Usage:
 {{end}}{{with .VisibleCommands}}
 Commands:{{range .}}
   {{.Name}}{{"\t"}}{{.Usage}}{{end}}
-{{end}}{{with .VisibleFlags}}
+{{end}}{{with .VisibleFlagCategories}}{{range .}}
+{{.Name}} flags:{{range .Flags}}
+  {{.}}{{end}}
+{{end}}{{else}}{{with .VisibleFlags}}
 {{if global}}Global flags{{else}}Flags{{end}}:{{range .}}
   {{.}}{{end}}
-{{end}}{{with .UsageText}}
+{{end}}{{end}}{{with .UsageText}}
 {{.}}{{end}}
 {{if global}}"{{.HelpName}} help COMMAND" shows help for a command.{{else}}Global flags:{{range globals}} --{{index .Names 0}}{{end}}; see "` + Name + ` --help".{{end}}
 `
@@ -46,7 +49,7 @@ func (prog *Program) help(path []*urfave.Command) string {
 	return b.String()
 }
 
-// usageText returns the end of the help of a command: examples, each a comment and a
+// UsageText returns the end of the help of a command: examples, each a comment and a
 // line, and the exit codes for success and for the failures named.
 func UsageText(examples, success string, failures ...string) string {
 	var b strings.Builder

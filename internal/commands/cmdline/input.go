@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
@@ -16,20 +15,14 @@ import (
 // and little enough for an endless stream to be noticed.
 const maxInput = 64 << 20
 
-// readInput returns what the file that flag names holds; "-" is standard
-// input. A file of the repository must be inside it; see runner.CheckInput.
+// ReadInput returns the content of the file that a flag names; "-" is standard input. A
+// file of the repository must be inside it; see runner.CheckInput.
 func (prog *Program) ReadInput(ctx context.Context, flag, name string) (string, error) {
-	switch name {
-	case "":
-		return "", agent.Usagef("%s needs the name of a file", flag)
-	case "-":
+	if name == "-" {
 		return prog.ReadStdin(ctx, flag+" -")
 	}
 	path := prog.Env.Abs(name)
-	for _, dir := range append(prog.Workdirs, prog.Env.Dir) {
-		if dir == "" {
-			continue
-		}
+	for _, dir := range append(prog.workdirs, prog.Env.Dir) {
 		if err := runner.CheckInput(dir, path, prog.Env.Environ); err != nil {
 			return "", agent.Usagef("%s %q: %w", flag, name, err)
 		}
@@ -48,7 +41,7 @@ func (prog *Program) ReadInput(ctx context.Context, flag, name string) (string, 
 	return text, err
 }
 
-// readStdin reads standard input to its end; what is what it is read for.
+// ReadStdin reads standard input to its end, for what.
 func (prog *Program) ReadStdin(ctx context.Context, what string) (string, error) {
 	text, err := interruptible(ctx, func() (string, error) { return readBounded(prog.Env.Stdin) })
 	switch {
@@ -96,44 +89,4 @@ func interruptible(ctx context.Context, read func() (string, error)) (string, er
 
 func InputError(err error) error {
 	return &Failure{Text: "cannot read standard input", Err: Cause(err)}
-}
-
-// workdir returns the directory that --workdir names, the current one by
-// default.
-func (prog *Program) Workdir(v string) (string, error) {
-	if v == "" {
-		return prog.Env.Dir, nil
-	}
-	if v == "" {
-		return "", agent.Usagef("--workdir needs the name of a directory")
-	}
-	dir := prog.Env.Abs(v)
-	if err := IsDirectory(dir); err != nil {
-		return "", agent.Usagef("--workdir %q: %w", v, err)
-	}
-	return dir, nil
-}
-
-// isDirectory returns why dir is no directory that can be entered. It opens
-// nothing else: opening a named pipe waits for its writer.
-func IsDirectory(dir string) error {
-	info, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return Cause(err)
-	case !info.IsDir():
-		return errors.New("not a directory")
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return Cause(err)
-	}
-	return f.Close()
-}
-
-func NotEmpty(prompt, what string, err error) (string, error) {
-	if err == nil && strings.TrimSpace(prompt) == "" {
-		err = agent.Usagef("%s empty; nothing was started", what)
-	}
-	return prompt, err
 }

@@ -49,7 +49,7 @@ func newOutlets() *outlets {
 }
 
 // limit gives readers up d and the grace from now; the last call counts.
-func (o *outlets) Limit(d time.Duration) {
+func (o *outlets) limit(d time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.timer != nil {

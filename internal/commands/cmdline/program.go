@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -12,18 +13,18 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// program is the name in messages and help.
+// Name is the name of the program in messages and help.
 const Name = "bus-agent"
 
-// A builder makes one command of the program.
+// A Command is one command of the program.
 type Command struct {
 	Name string
 	Make func(*Program) *urfave.Command
 }
 
-// run runs the command that env.Args names, one of commands, help and completion,
+// Main runs the command that env.Args names, one of commands, help and completion,
 // and returns the exit code: 0 for success, 2 for a usage error, 1 for every other
-// failure. When ctx ends, a running agent is stopped, and run returns once its last
+// failure. When ctx ends, a running agent is stopped, and Main returns once its last
 // process is gone. It changes env.
 //
 // about is the name, usage and help of the program. Only the command that is called
@@ -38,7 +39,7 @@ func Main(ctx context.Context, env *Env, about *urfave.Command, commands []Comma
 	return prog.exit(err)
 }
 
-// invocation is one run of the program.
+// A Program is one run of the program.
 type Program struct {
 	Env    *Env
 	Stored Stored
@@ -46,21 +47,21 @@ type Program struct {
 	Out    *Results
 	Screen *Screen
 
-	Workdirs []string // where agents run, besides the current directory
-
 	root     *urfave.Command
-	builders []Command
-	rest     []string // what the command hands on
-	Outlets  *outlets
+	commands []Command
+	workdirs []string // values of flags declared by Dir
+	rest     []string // the arguments to hand on
+	outlets  *outlets
 	stdout   io.Writer // standard output, through its outlet
 }
 
+// New returns a program that has read nothing yet.
 func New(env *Env, about *urfave.Command, commands []Command) *Program {
-	prog := &Program{Env: env, Stored: Stored{Registry: env.BaseRegistry()}, Outlets: newOutlets(), root: about}
-	prog.stdout = ToTerminal(prog.Outlets.writer(env.Stdout), IsTerminalWriter(env.Stdout))
-	prog.Screen = NewScreen(ToTerminal(prog.Outlets.writer(env.Stderr), env.Terminal.Stderr || IsTerminalWriter(env.Stderr)))
+	prog := &Program{Env: env, Stored: Stored{Registry: env.registry()}, outlets: newOutlets(), root: about}
+	prog.stdout = ToTerminal(prog.outlets.writer(env.Stdout), IsTerminalWriter(env.Stdout))
+	prog.Screen = NewScreen(ToTerminal(prog.outlets.writer(env.Stderr), env.Terminal.Stderr || IsTerminalWriter(env.Stderr)))
 	prog.Out = &Results{prog: prog}
-	prog.builders = append(slices.Clip(commands), Command{"completion", completionCommand}, Command{"help", helpCommand})
+	prog.commands = append(slices.Clip(commands), Command{"completion", completionCommand}, Command{"help", helpCommand})
 	prog.root.Name, prog.root.HelpName, prog.root.Flags = Name, Name, prog.Global.flags()
 	return prog
 }
@@ -80,13 +81,16 @@ func (prog *Program) main(ctx context.Context) error {
 	return prog.app(l).RunContext(ctx, l.words())
 }
 
-// begin lets the program get ready for work that takes time.
+// LimitReaders lets the readers of the results take d longer; see outlets.limit.
+func (prog *Program) LimitReaders(d time.Duration) { prog.outlets.limit(d) }
+
+// begin calls Env.Begin before work that takes time.
 func (prog *Program) begin(ctx context.Context, slow bool) (context.Context, func()) {
 	if !slow || prog.Env.Begin == nil {
 		return ctx, func() {}
 	}
 	ctx, end := prog.Env.Begin(ctx)
-	stop := prog.Outlets.watch(ctx)
+	stop := prog.outlets.watch(ctx)
 	return ctx, func() {
 		stop()
 		end()
@@ -122,7 +126,7 @@ func (prog *Program) below(c *urfave.Command) []*urfave.Command {
 		return c.Subcommands
 	}
 	var all []*urfave.Command
-	for _, b := range prog.builders {
+	for _, b := range prog.commands {
 		if c := b.Make(prog); !c.Hidden {
 			all = append(all, c)
 		}
@@ -135,7 +139,7 @@ func (prog *Program) lookup(c *urfave.Command, name string) *urfave.Command {
 	if c != prog.root {
 		return c.Command(name)
 	}
-	for _, b := range prog.builders {
+	for _, b := range prog.commands {
 		if b.Name == name {
 			return b.Make(prog)
 		}
@@ -143,41 +147,41 @@ func (prog *Program) lookup(c *urfave.Command, name string) *urfave.Command {
 	return nil
 }
 
-// marks say what an action needs.
-type marks int
+// Traits of a command.
+type Traits int
 
 const (
-	// hasJSON: --format json is honoured.
-	JSON marks = 1 << iota
-	// slow: the command can take time, or must not be cut short: it starts an agent,
-	// reads standard input or writes what is kept.
+	// JSON: the command supports --format json.
+	JSON Traits = 1 << iota
+	// Slow: the command takes time or must not be interrupted at any point. It starts an
+	// agent, reads standard input or writes state.
 	Slow
 )
 
-// call is what a command was called with.
+// Call is what a command was called with.
 type Call struct {
 	*urfave.Context
 	Args []string
 	Rest []string // after a lone "--", where the command hands it on
 }
 
-// action returns run as urfave/cli calls it.
-func (prog *Program) Action(needs marks, run func(context.Context, Call) error) urfave.ActionFunc {
+// Action returns run as urfave/cli calls it.
+func (prog *Program) Action(traits Traits, run func(context.Context, Call) error) urfave.ActionFunc {
 	return func(c *urfave.Context) error {
-		if prog.Global.JSON() && needs&JSON == 0 {
+		if prog.Global.JSON() && traits&JSON == 0 {
 			return agent.Usagef("%s has no JSON form; leave out --format json", called(c.Command))
 		}
 		if err := checkArguments(c); err != nil {
 			return err
 		}
-		ctx, end := prog.begin(c.Context, needs&Slow != 0)
+		ctx, end := prog.begin(c.Context, traits&Slow != 0)
 		defer end()
 		return run(ctx, Call{c, c.Args().Slice(), prog.rest})
 	}
 }
 
-// runner returns a runner over what the environment offers. Its warnings, and
-// those of what is stored, go to warn.
+// Runner returns a runner for the environment of prog. Its warnings, and those about the
+// preferences, go to warn.
 func (prog *Program) Runner(warn func(string)) *runner.Runner {
 	for _, line := range prog.Stored.Warnings {
 		warn(line)

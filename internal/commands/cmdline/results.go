@@ -13,20 +13,20 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// results is where results go: standard output, the file of --output, or
-// nowhere when quiet. The file is opened by the first write or by open, so a
-// call that is wrong leaves it alone.
+// Results is where results go: standard output, the file of --output, or nowhere with
+// --quiet. The first write opens the file, or Open does; a usage error leaves it alone.
 type Results struct {
-	prog   *Program
-	file   *os.File
-	to     io.Writer // the file, through a terminalWriter where it is a terminal
-	Before func()    // called before each write
+	prog *Program
+	file *os.File
+	to   io.Writer // the file, through a terminalWriter where it is a terminal
 }
 
-// errReaderGone says that whoever read our output has closed it.
-var errReaderGone = errors.New("nobody reads the output")
+// errReaderGone is the error of a write to a pipe whose reader has closed it.
+var errReaderGone = errors.New("the reader has closed the output")
 
-// outputError returns the error of a write to what has the given name.
+var errNotDirectory = errors.New("not a directory")
+
+// OutputError returns the error of a write to what has the given name.
 func OutputError(name string, err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return errReaderGone
@@ -34,18 +34,18 @@ func OutputError(name string, err error) error {
 	return &Failure{Text: "cannot write " + name, Err: Cause(err)}
 }
 
-// open opens the file of --output, if there is one to open.
+// Open opens the file of --output, if there is one to open.
 func (r *Results) Open() error {
 	g := &r.prog.Global
 	if g.Quiet || g.Output == "" || r.file != nil {
 		return nil
 	}
 	path := r.prog.Env.Abs(g.Output)
-	f, err := r.prog.Outlets.open(func() (*os.File, error) { return createOutput(path) })
+	f, err := r.prog.outlets.open(func() (*os.File, error) { return createOutput(path) })
 	if err != nil {
 		return OutputError(Quote(g.Output), err)
 	}
-	r.file, r.to = f, ToTerminal(r.prog.Outlets.writer(f), IsTerminal(f))
+	r.file, r.to = f, ToTerminal(r.prog.outlets.writer(f), IsTerminal(f))
 	return nil
 }
 
@@ -68,7 +68,7 @@ func checkOutput(path string) error {
 	case err != nil:
 		dir, err := os.Stat(filepath.Dir(path))
 		if err == nil && !dir.IsDir() {
-			err = errors.New("not a directory")
+			err = errNotDirectory
 		}
 		if err != nil {
 			return fmt.Errorf("its directory: %w", Cause(err))
@@ -103,9 +103,7 @@ func (r *Results) Write(b []byte) (int, error) {
 	if err := r.Open(); err != nil {
 		return 0, err
 	}
-	if r.Before != nil {
-		r.Before()
-	}
+	r.prog.Screen.Clear()
 	if r.file != nil {
 		n, err := r.to.Write(b)
 		if err != nil {
@@ -128,7 +126,7 @@ func (r *Results) Print(text string) error {
 	return err
 }
 
-// printJSON prints v as one indented object, safe to print.
+// PrintJSON prints v as one indented object, safe to print.
 func (r *Results) PrintJSON(v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -138,8 +136,16 @@ func (r *Results) PrintJSON(v any) error {
 	return err
 }
 
-// close ends the results. A command that succeeded with nothing to say leaves
-// an empty file.
+// Report prints v as JSON with --format json, and text otherwise.
+func (r *Results) Report(v any, text string) error {
+	if r.prog.Global.JSON() {
+		return r.PrintJSON(v)
+	}
+	return r.Print(text)
+}
+
+// close ends the results. A command that succeeds without results leaves an
+// empty file.
 func (r *Results) close(ok bool) error {
 	if ok {
 		if err := r.Open(); err != nil {

@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -8,8 +9,8 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 )
 
-// screen is standard error: messages, the conversation and the spinner, each of
-// them on lines of its own. It is used by several goroutines at once.
+// Screen is standard error: messages, the conversation and the spinner, each on
+// separate lines. It is safe for concurrent use.
 type Screen struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -28,21 +29,32 @@ const (
 	colorInfo    = "36"
 )
 
-// info says something that is neither result nor problem.
+// Info shows a message that is neither a result nor a problem.
 func (s *Screen) Info(text string) {
 	if !s.quiet {
 		s.message(colorInfo, text)
 	}
 }
 
-// warn says what went another way than asked for.
+// Warn shows a warning.
 func (s *Screen) Warn(text string) {
 	if !s.quiet {
 		s.message(colorWarning, text)
 	}
 }
 
-// fail says why the program fails; it is said even when quiet.
+// WarnSome warns of the first ten problems, and of how many more there are.
+func (s *Screen) WarnSome(prefix string, problems []string) {
+	const most = 10
+	for _, p := range problems[:min(most, len(problems))] {
+		s.Warn(prefix + OneWord(p))
+	}
+	if more := len(problems) - most; more > 0 {
+		s.Warn(fmt.Sprintf("%s%d more", prefix, more))
+	}
+}
+
+// fail shows why the program fails, also with --quiet.
 func (s *Screen) fail(text string) { s.message(colorError, text) }
 
 func (s *Screen) message(color, text string) {
@@ -54,7 +66,7 @@ func (s *Screen) message(color, text string) {
 	}
 }
 
-// plain writes text of ours as it is.
+// Plain writes text without a prefix.
 func (s *Screen) Plain(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,10 +87,10 @@ func (s *Screen) Write(b []byte) (int, error) {
 	return s.w.Write(b)
 }
 
-// line writes text on a line of its own.
+// Line writes text on a separate line.
 func (s *Screen) Line(text string) { s.styledLine("", text) }
 
-// styledLine writes text on a separate line behind a styled prefix of ours.
+// styledLine writes text on a separate line after a styled prefix.
 func (s *Screen) styledLine(prefix, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +102,7 @@ func (s *Screen) styledLine(prefix, text string) {
 	styled(s.w, prefix, text+"\n")
 }
 
-// endLine ends the line that the conversation left open.
+// EndLine ends the last line if it has not ended.
 func (s *Screen) EndLine() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +112,7 @@ func (s *Screen) EndLine() {
 	}
 }
 
-// clear takes the spinner away for good.
+// Clear removes the spinner.
 func (s *Screen) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ type spinner struct {
 // first never sees one.
 const spinnerPeriod = 150 * time.Millisecond
 
-// spin starts the spinner. Whatever is written to the screen next ends it.
+// Spin starts the spinner. Whatever is written to the screen next ends it.
 func (s *Screen) Spin(label string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

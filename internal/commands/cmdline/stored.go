@@ -12,11 +12,10 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// stored is what the preferences add to the program. They are read once, when
-// the program starts.
+// Stored is what the preferences hold, read once when the program starts.
 type Stored struct {
-	Registry    *registry.Registry // of the program, with the runtimes described
-	Preferences runner.Preferences // nil: none
+	Registry    *registry.Registry // the runtimes of the program and those described in JSON
+	Preferences runner.Preferences // nil for none
 	Warnings    []string
 }
 
@@ -27,10 +26,10 @@ type describer interface {
 	Runtimes() map[string]json.RawMessage
 }
 
-// readStored reads what is stored. What is wrong with it is a warning, for the
-// commands that use it.
+// readStored reads the preferences. Problems are warnings, shown by the commands that
+// use them.
 func readStored(ctx context.Context, env *Env) Stored {
-	s := Stored{Registry: env.BaseRegistry(), Preferences: env.Preferences}
+	s := Stored{Registry: env.registry(), Preferences: env.Preferences}
 	source, ok := env.Preferences.(runner.Snapshotter)
 	if !ok {
 		return s
@@ -47,16 +46,15 @@ func readStored(ctx context.Context, env *Env) Stored {
 	return s
 }
 
-// describedIDs returns the IDs under which descriptions of runtimes are stored.
+// DescribedIDs returns the IDs under which descriptions of runtimes are stored.
 func (s *Stored) DescribedIDs() []string {
-	d, ok := s.Preferences.(describer)
-	if !ok {
-		return nil
+	if d, ok := s.Preferences.(describer); ok {
+		return slices.Sorted(maps.Keys(d.Runtimes()))
 	}
-	return slices.Sorted(maps.Keys(d.Runtimes()))
+	return nil
 }
 
-// preference returns a preference as text, "" when it is not set.
+// Preference returns a preference as text, "" when it is not set.
 func (prog *Program) Preference(ctx context.Context, key string) string {
 	if prog.Stored.Preferences == nil {
 		return ""
@@ -68,7 +66,7 @@ func (prog *Program) Preference(ctx context.Context, key string) string {
 	return PlainJSON(raw)
 }
 
-// plainJSON returns a string without its quotes, a list of strings joined by
+// PlainJSON returns a string without its quotes, a list of strings joined by
 // commas, and any other JSON as it is.
 func PlainJSON(raw json.RawMessage) string {
 	var text string
@@ -81,3 +79,6 @@ func PlainJSON(raw json.RawMessage) string {
 	}
 	return string(raw)
 }
+
+// BuiltIn returns the runtimes of the program, without those described in JSON.
+func (prog *Program) BuiltIn() *registry.Registry { return prog.Env.registry() }

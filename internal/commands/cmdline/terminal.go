@@ -16,13 +16,13 @@ func TerminalOf(stdout, stderr *os.File) Terminal {
 	return t
 }
 
-// isTerminal reports whether f is a terminal.
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) (is bool) {
 	withDescriptor(f, func(fd int) { is = term.IsTerminal(fd) })
 	return is
 }
 
-// terminalSize returns the size of a terminal, zero where it is unknown.
+// TerminalSize returns the size of a terminal, zero where it is unknown.
 func TerminalSize(f *os.File) (width, height int) {
 	withDescriptor(f, func(fd int) { width, height, _ = term.GetSize(fd) })
 	return width, height

@@ -23,7 +23,7 @@ type terminalWriter struct {
 	buffer []byte
 }
 
-// toTerminal returns w, or a terminalWriter where it is a terminal.
+// ToTerminal returns w, or a terminalWriter where it is a terminal.
 func ToTerminal(w io.Writer, terminal bool) io.Writer {
 	if !terminal {
 		return w
@@ -31,7 +31,7 @@ func ToTerminal(w io.Writer, terminal bool) io.Writer {
 	return &terminalWriter{w: w}
 }
 
-// isTerminalWriter reports whether w is a terminal.
+// IsTerminalWriter reports whether w is a terminal.
 func IsTerminalWriter(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && IsTerminal(f)

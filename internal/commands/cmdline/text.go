@@ -1,19 +1,17 @@
 package cmdline
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// printable returns s as it may stand in a line of ours: as it is or, where it
+// Printable returns s as it may stand in a line of ours: as it is or, where it
 // holds a line break or anything else that a terminal acts on, in quotes.
 func Printable(s string) string {
 	if strings.ContainsFunc(s, isControl) || !utf8.ValidString(s) {
@@ -25,11 +23,12 @@ func Printable(s string) string {
 // isControl reports whether a character breaks a line or drives a terminal.
 func isControl(r rune) bool { return r == '\n' || r == '\t' || jsonline.IsControl(r) }
 
-// oneWord keeps a name from looking like something else.
+// OneWord returns name on one line, without control characters.
 func OneWord(name string) string {
 	return strings.ReplaceAll(formatters.SanitizeString(name), "\n", " ")
 }
 
+// Count returns a number and what it counts: "1 run" or "2 runs".
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -45,7 +44,7 @@ func ShellLine(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// shellWord returns s as one word of a shell: bare where it needs no quotes, in
+// ShellWord returns s as one word of a shell: bare where it needs no quotes, in
 // single quotes otherwise, as $'…' when it has control characters or is no
 // text.
 func ShellWord(s string) string {
@@ -88,7 +87,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// durationText returns d without the zeros at its end: 1h, not 1h0m0s.
+// DurationText returns d without the zeros at its end: 1h, not 1h0m0s.
 func DurationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -101,9 +100,3 @@ func DurationText(d time.Duration) string {
 }
 
 func Quote(s string) string { return strconv.Quote(s) }
-
-// wholeInput returns the input of a tool that the user is to allow, with escapes for
-// what a terminal would hide or act on.
-func WholeInput(tool *agent.Tool) string {
-	return string(jsonline.EscapeControls(bytes.Clone(tool.Input), 0))
-}

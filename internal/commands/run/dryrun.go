@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,7 +34,7 @@ type plan struct {
 
 // dryRun prints what a run would start and write: names of variables, never
 // their values, and secrets masked where an argument has them.
-func printPlan(prog *cmdline.Program, ctx context.Context, r *fallback.Chain, req agent.Request, messages *startMessages) error {
+func dryRun(ctx context.Context, prog *cmdline.Program, r *fallback.Chain, req agent.Request, messages *startMessages) error {
 	p, candidates, err := r.DryRun(ctx, req)
 	messages.release()
 	if err != nil {
@@ -56,11 +57,13 @@ func printPlan(prog *cmdline.Program, ctx context.Context, r *fallback.Chain, re
 		Environment: append([]string{}, p.Env...),
 		Files:       append([]string{}, p.Files...),
 		Warnings:    append([]string{}, p.Warnings...),
-		Schema:      schemaWay(p, req),
 		Candidates:  candidates,
 	}
-	if prog.Global.JSON() {
-		return prog.Out.PrintJSON(out)
+	if req.Schema != nil {
+		out.Schema = "by an option of the CLI"
+		if p.SchemaInPrompt {
+			out.Schema = "in the prompt"
+		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "runtime: %s (%s)\n", out.Runtime, out.Source)
@@ -77,7 +80,19 @@ func printPlan(prog *cmdline.Program, ctx context.Context, r *fallback.Chain, re
 	if len(candidates) > 0 {
 		writeList(&b, "runtimes to try", candidateLines(candidates))
 	}
-	return prog.Out.Print(b.String())
+	return prog.Out.Report(out, b.String())
+}
+
+// candidateLines returns a line for each runtime that a run would try or skip.
+func candidateLines(list []fallback.Candidate) []string {
+	lines := make([]string, len(list))
+	for i, c := range list {
+		lines[i] = cmp.Or(c.Runtime, "the first available")
+		if c.Skipped != "" {
+			lines[i] += ": " + cmdline.OneWord(c.Skipped) + "; skipped"
+		}
+	}
+	return lines
 }
 
 func writeList(b *strings.Builder, name string, list []string) {

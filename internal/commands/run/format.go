@@ -16,18 +16,18 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
+// FormatCommand is "format".
 func FormatCommand(prog *cmdline.Program) *urfave.Command {
 	var runtime string
 	return &urfave.Command{
 		Name:  "format",
 		Usage: "make the raw output of an agent readable",
-		Description: `Reads what an agent printed (its NDJSON lines) from standard input and prints
-readable text, line by line, as it comes. Without --runtime it recognises the
-runtime by the lines themselves; lines before that, and all of them when none of
-the first 1000 tells, are shown as they are. The runtimes are:
-RUNTIMES.`,
-		Flags: []urfave.Flag{cmdline.Option("runtime", "read the output of `RUNTIME` (default: recognise it)", &runtime).Of(prog.Stored.Registry.Tokens)},
-		UsageText: cmdline.UsageText(`# a run of earlier
+		Description: `Reads the NDJSON lines that an agent printed from standard input and prints them as
+readable text, line by line, as they arrive. Without --runtime, the runtime is
+recognized from the first 1000 lines. Until then, lines are printed as they are. The
+runtimes are: RUNTIMES.`,
+		Flags: []urfave.Flag{prog.Runtime("runtime", "read the output of `RUNTIME` (default: recognize it)", &runtime)},
+		UsageText: cmdline.UsageText(`# an earlier run
 bus-agent format < run.ndjson
 # raw lines and readable text of one run
 bus-agent run --output-format ndjson --text "Hello" | tee run.ndjson | bus-agent format`,
@@ -37,11 +37,7 @@ bus-agent run --output-format ndjson --text "Hello" | tee run.ndjson | bus-agent
 				prog.Screen.Warn(line)
 			}
 			f := &formatter{prog: prog}
-			if runtime != "" {
-				rt, _, err := prog.Stored.Registry.ParseToken(runtime)
-				if err != nil {
-					return err
-				}
+			if rt, ok := prog.RuntimeOf(runtime); ok {
 				f.use(rt)
 			}
 			return f.run(ctx)
@@ -59,17 +55,16 @@ type formatter struct {
 }
 
 const (
-	// maxRecognized is the length up to which a line is looked at whole while
-	// the runtime is not known, in bytes.
+	// maxRecognized is the most bytes of a line that the runtime is recognized from.
 	maxRecognized = 1 << 20
-	// recognizedLines is how many lines the runtime is looked for in.
+	// recognizedLines is the most lines that the runtime is recognized from.
 	recognizedLines = 1000
-	// flushSize is how much text is gathered at most before it is printed. It
-	// is always printed before more input is waited for.
+	// flushSize is the most text that is gathered before it is printed. All of it is
+	// printed before the command waits for input.
 	flushSize = 64 << 10
 )
 
-// use reads what comes as the output of rt.
+// use reads the rest of the input as output of rt.
 func (f *formatter) use(rt registry.Runtime) {
 	renderer := rt.NewFormatter()
 	if formatters.IsRaw(renderer) {
@@ -82,7 +77,7 @@ func (f *formatter) use(rt registry.Runtime) {
 	})
 }
 
-// passThrough is the stream of a runtime whose lines are readable as they are.
+// passThrough is the stream of a runtime whose output is text.
 type passThrough struct{ f *formatter }
 
 func (p passThrough) Write(b []byte) (int, error) {
@@ -92,7 +87,7 @@ func (p passThrough) Write(b []byte) (int, error) {
 
 func (p passThrough) Close() error { return nil }
 
-// flushAt prints the text gathered when it is at least size bytes.
+// flushAt prints the gathered text if it is at least size bytes.
 func (f *formatter) flushAt(size int) error {
 	if len(f.text) == 0 || len(f.text) < size {
 		return nil
@@ -145,8 +140,7 @@ func (f *formatter) copy(in io.Reader) error {
 	return f.flushAt(0)
 }
 
-// recognize shows lines as they are until one tells the runtime. It returns
-// without one at the end of the input.
+// recognize prints lines as they are until the runtime is recognized or the input ends.
 func (f *formatter) recognize(r *bufio.Reader) error {
 	for lines := 0; f.stream == nil; lines++ {
 		line, err := r.ReadSlice('\n')

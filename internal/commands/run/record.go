@@ -15,47 +15,56 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// recordOptions are the flags that have a run recorded.
+// RecordOptions are the flags that have runs and sessions recorded.
 type RecordOptions struct {
-	record, runsRoot, project, task, parentRun string
-	preamble                                   bool
+	mode, root string
+	labels     agent.Labels
+	preamble   bool
 }
 
-// The words of --record, BUS_AGENT_RECORD and the preference.
+// The values of --record, BUS_AGENT_RECORD and the preference.
 const (
 	recordOff      = "off"
 	recordOn       = "on"
 	recordRequired = "required"
 )
 
-func RecordWords() []string { return []string{recordOff, recordOn, recordRequired} }
+// RecordModes returns the values that --record can have.
+func RecordModes() []string { return []string{recordOff, recordOn, recordRequired} }
 
-// envRunsRoot names the variable for --runs-root, envRecord that for --record.
+// The variables for --runs-root and --record.
 const (
 	envRunsRoot = "BUS_AGENT_RUNS_ROOT"
 	envRecord   = "BUS_AGENT_RECORD"
 )
 
-func (o *RecordOptions) flags() []urfave.Flag {
-	record := cmdline.Option("record", "keep a record of the run; with `WORD`: on, off, or required to fail where it cannot be kept", &o.record).Of(RecordWords)
-	record.Bare = recordOn
-	return []urfave.Flag{
-		record,
-		RecordsFlag(&o.runsRoot),
-		cmdline.Option("project", "record it under the project `ID` (default: the name of the repository's folder)", &o.project),
-		cmdline.Option("task", "record it as a run of the task `ID`, task-YYYYMMDD-HHMMSS-name (default: a new task)", &o.task),
-		cmdline.Option("parent-run", "record that the run `ID` started it", &o.parentRun),
-		cmdline.Toggle("preamble", "tell the agent of its record before the prompt, and to write its answer there", &o.preamble),
-	}
+// Flags declares the flags that runs and sessions share.
+func (o *RecordOptions) Flags() []urfave.Flag {
+	return cmdline.Category("Records",
+		cmdline.OneOf("record", "record the run: `WHEN` is on, off, or required to fail when it cannot be recorded", &o.mode, RecordModes()...).
+			Optional(recordOn).Env(envRecord),
+		RootFlag(&o.root),
+		labelFlag("project", "record the run under the project `ID` (default: the name of the repository's folder)", &o.labels.Project, runs.CheckProject),
+		labelFlag("task", "record the run under the task `ID`, task-YYYYMMDD-HHMMSS-name (default: a new task)", &o.labels.Task, runs.CheckTask),
+		labelFlag("parent-run", "record that the run `ID` started this one", &o.labels.Parent, runs.CheckRun),
+	)
 }
 
-func RecordsFlag(root *string) urfave.Flag {
-	return cmdline.Option("runs-root", "the folder of the records is `DIR` (default: bus-agent/runs in the state folder)", root).Of(cmdline.Dirs)
+func labelFlag(name, usage string, to *string, check func(string) error) urfave.Flag {
+	return cmdline.Func(name, usage, func(value string) error {
+		*to = value
+		return check(value)
+	})
 }
 
-// runsRoot returns the folder of records: what was asked for, the variable's, that
-// of the recorded run in which this program runs, or the user's.
-func RecordsRoot(prog *cmdline.Program, asked string) (string, error) {
+// RootFlag declares --runs-root.
+func RootFlag(root *string) urfave.Flag {
+	return cmdline.File("runs-root", "keep records in `DIR` (default: bus-agent/runs in the state folder)", root).Env(envRunsRoot)
+}
+
+// Root returns the folder of records: asked, or else that of the environment, that of
+// the recorded run in which this program runs, or that of the user.
+func Root(prog *cmdline.Program, asked string) (string, error) {
 	if dir := cmp.Or(asked, prog.Env.Getenv(envRunsRoot)); dir != "" {
 		return prog.Env.Abs(dir), nil
 	}
@@ -65,79 +74,42 @@ func RecordsRoot(prog *cmdline.Program, asked string) (string, error) {
 	return runs.DefaultRoot(prog.Env.Environ)
 }
 
-// recording returns the word that says whether a run is recorded.
-func recording(prog *cmdline.Program, ctx context.Context, o *RecordOptions) (string, error) {
-	word, source := o.record, "--record"
-	if o.record == "" {
-		word, source = prog.Env.Getenv(envRecord), envRecord
+// when returns whether runs are recorded: by the flag, or else the environment or the
+// preferences.
+func (o *RecordOptions) when(ctx context.Context, prog *cmdline.Program) (string, error) {
+	if o.mode != "" {
+		return o.mode, nil
 	}
-	if word == "" {
-		word, source = prog.Preference(ctx, runner.KeyRecord), runner.KeyRecord
+	mode, source := prog.Env.Getenv(envRecord), envRecord
+	if mode == "" {
+		mode, source = prog.Preference(ctx, runner.KeyRecord), runner.KeyRecord
 	}
-	if word == "" {
-		return recordOff, nil
+	if mode != "" && !slices.Contains(RecordModes(), mode) {
+		return "", agent.Usagef("%s: %q is not on, off or required", source, mode)
 	}
-	if !slices.Contains(RecordWords(), word) {
-		return "", agent.Usagef("%s: %q is not on, off or required", source, word)
-	}
-	return word, nil
+	return cmp.Or(mode, recordOff), nil
 }
 
-// recordSettings settles what the flags, the environment and the preferences say;
-// nil when nothing is to be recorded.
-func RecordSettings(prog *cmdline.Program, ctx context.Context, o *RecordOptions, warn func(string)) (*control.Recording, error) {
-	word, err := recording(prog, ctx, o)
-	if err != nil {
+// Settings returns how to record a run or session, nil for not at all.
+func (o *RecordOptions) Settings(ctx context.Context, prog *cmdline.Program, warn func(string)) (*control.Recording, error) {
+	mode, err := o.when(ctx, prog)
+	switch {
+	case err != nil:
 		return nil, err
+	case mode == recordOff && (o.root != "" || o.preamble || o.labels != agent.Labels{}):
+		return nil, agent.Usagef("--runs-root, --project, --task, --parent-run and --preamble need --record; nothing was started")
+	case mode == recordOff:
+		return nil, nil
 	}
-	if err := o.check(word != recordOff); err != nil || word == recordOff {
-		return nil, err
-	}
-	root, err := RecordsRoot(prog, o.runsRoot)
+	root, err := Root(prog, o.root)
 	switch {
 	case agent.KindOf(err) == "usage":
 		return nil, err
-	case err != nil && word == recordRequired:
+	case err != nil && mode == recordRequired:
 		return nil, &cmdline.Failure{Text: "nothing was started, because the run cannot be recorded", Err: err}
 	case err != nil:
 		warn("the run is not recorded: " + err.Error())
 		return nil, nil
 	}
-	return &control.Recording{
-		Root: root, Required: word == recordRequired, Preamble: o.preamble,
-		Labels: agent.Labels{Project: o.project, Task: o.task, Parent: o.parentRun},
-	}, nil
-}
-
-// check refuses names that cannot be, and all of them where nothing is recorded.
-func (o *RecordOptions) check(recorded bool) error {
-	for _, f := range []struct {
-		name  string
-		value string
-		check func(string) error
-	}{{"project", o.project, runs.CheckProject}, {"task", o.task, runs.CheckTask}, {"parent-run", o.parentRun, runs.CheckRun}, {"runs-root", o.runsRoot, nil}} {
-		switch {
-		case f.value == "":
-		case !recorded:
-			return agent.Usagef("--%s needs --record; nothing was started", f.name)
-		case f.check != nil:
-			if err := f.check(f.value); err != nil {
-				return agent.Usagef("--%s: %w", f.name, err)
-			}
-		}
-	}
-	if o.preamble && !recorded {
-		return agent.Usagef("--preamble needs --record; nothing was started")
-	}
-	return nil
-}
-
-// addRecorder has r record what the flags ask for, beside what it records anyway.
-func addRecorder(prog *cmdline.Program, ctx context.Context, r *runner.Runner, o *RecordOptions, req *agent.Request, warn func(string)) error {
-	s, err := RecordSettings(prog, ctx, o, warn)
-	r.Recorder = agent.Recorders(s.Recorder(), r.Recorder)
-	if s != nil {
-		req.Labels = s.Labels
-	}
-	return err
+	return &control.Recording{Root: root, Required: mode == recordRequired, Preamble: o.preamble, Labels: o.labels}, nil
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 )
 
-// runReport is a finished run in JSON. Every field is always there, so that
-// scripts need not ask for it.
+// runReport is a finished run in JSON.
 type runReport struct {
 	Text       string       `json:"text"`
 	Truncated  bool         `json:"text_truncated,omitempty"`

@@ -2,50 +2,47 @@ package run
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"strings"
-
-	"github.com/busdk/bus-agent/internal/commands/cmdline"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/render"
 )
 
+// RenderCommand is "render".
 func RenderCommand(prog *cmdline.Program) *urfave.Command {
-	var template, inline string
-	var vars urfave.StringSlice
-	text := cmdline.Option("text", "take `TEXT` as the template", &inline)
-	text.Action = nil // a template can be empty
+	var file, text string
+	vars := map[string]string{}
 	return &urfave.Command{
 		Name:  "render",
 		Usage: "fill in a prompt template and print it",
-		Description: `Every {{NAME}} in the template is replaced by its value; a value is never
-expanded itself. Any other {{...}}, and a NAME without a value, is an error. The
-result is printed byte for byte, without a line break added.`,
+		Description: `Replaces every {{NAME}} in the template by its value. Values are not expanded
+themselves. Any other {{...}}, and a NAME without a value, is an error. The result is
+printed byte for byte, without a line break added.`,
 		Flags: []urfave.Flag{
-			cmdline.Option("template", "read the template from `FILE`, - for standard input", &template).Of(cmdline.Files),
-			text,
-			cmdline.List("var", "give a value as `NAME=VALUE`; can be repeated", &vars),
+			cmdline.File("template", "read the template from `FILE`, - for standard input", &file),
+			cmdline.Text("text", "use `TEXT` as the template", &text),
+			varFlag(vars),
 		},
 		UsageText: cmdline.UsageText(`# a template on the command line
 bus-agent render --text 'Explain {{WHAT}}.' --var WHAT=main.go
-# one in a file, run at once
+# a template in a file, run at once
 bus-agent render --template review.md --var BRANCH=main | bus-agent run --prompt -`,
 			"the prompt was printed"),
-		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
+		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) (err error) {
 			if call.IsSet("template") == call.IsSet("text") {
 				return agent.Usagef("render needs exactly one of --template and --text")
 			}
-			source := inline
-			if template != "" {
-				var err error
-				if source, err = prog.ReadInput(ctx, "--template", template); err != nil {
+			if file != "" {
+				if text, err = prog.ReadInput(ctx, "--template", file); err != nil {
 					return err
 				}
 			}
-			text, err := renderTemplate(source, vars.Value())
-			if err != nil {
+			if text, err = render.Render(text, vars); err != nil {
 				return err
 			}
 			return prog.Out.Print(text)
@@ -53,40 +50,20 @@ bus-agent render --template review.md --var BRANCH=main | bus-agent run --prompt
 	}
 }
 
-func renderTemplate(template string, assignments []string) (string, error) {
-	vars, err := parseVars(assignments)
-	if err != nil {
-		return "", err
-	}
-	return render.Render(template, vars)
-}
-
-// parseVars takes NAME=VALUE apart. A name given twice would silently lose a
-// value, so it is an error.
-func parseVars(assignments []string) (map[string]string, error) {
-	vars := make(map[string]string, len(assignments))
-	for _, a := range assignments {
-		name, text, ok := strings.Cut(a, "=")
+// varFlag declares --var. A name given twice is an error, because a value would be lost.
+func varFlag(vars map[string]string) urfave.Flag {
+	return cmdline.Func("var", "set a variable of the template as `NAME=VALUE`; can be repeated", func(v string) error {
+		name, value, ok := strings.Cut(v, "=")
+		_, twice := vars[name]
 		switch {
 		case !ok:
-			return nil, agent.Usagef("--var %q is not NAME=VALUE", a)
-		case !isVarName(name):
-			return nil, agent.Usagef("--var name %q is not a letter or _ followed by letters, digits and _", name)
+			return fmt.Errorf("%q is not NAME=VALUE", v)
+		case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name):
+			return fmt.Errorf("name %q is not a letter or _ followed by letters, digits and _", name)
+		case twice:
+			return fmt.Errorf("%s is given twice", name)
 		}
-		if _, twice := vars[name]; twice {
-			return nil, agent.Usagef("--var %s is given twice", name)
-		}
-		vars[name] = text
-	}
-	return vars, nil
-}
-
-func isVarName(s string) bool {
-	for i, r := range s {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return s != ""
+		vars[name] = value
+		return nil
+	})
 }

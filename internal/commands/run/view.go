@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -13,29 +14,27 @@ import (
 )
 
 // view shows one run.
-type View struct {
-	Prog     *cmdline.Program
+type view struct {
+	prog     *cmdline.Program
 	messages *startMessages
-	Runtime  string
-	Model    string            // as it was last announced
-	Streamed bool              // the conversation goes to standard error
-	stderr   *formatters.Lines // the agent's, when it is shown
-	expected func([]byte) bool // lines of it that say nothing; may be nil
+	runtime  string
+	model    string            // last announced
+	streamed bool              // the conversation goes to standard error
+	stderr   *formatters.Lines // the agent's standard error, when it is shown
+	expected func([]byte) bool // reports lines of it to leave out; may be nil
 }
 
-// output returns what connects a run with standard output and standard error.
-func (v *View) output(format agent.OutputFormat) (out agent.Output) {
-	prog := v.Prog
-	switch format {
-	case agent.OutputNDJSON:
+// output connects a run with standard output and standard error.
+func (v *view) output(format agent.OutputFormat) (out agent.Output) {
+	prog := v.prog
+	switch {
+	case format == agent.OutputNDJSON:
 		out.Stdout = prog.Out
-	case agent.OutputEvents:
+	case format == agent.OutputEvents:
 		out.Text, out.Formatter = prog.Out, formatters.JSON
-	default:
-		if !prog.Global.Quiet {
-			out.Text = v.Conversation()
-			v.Streamed = true
-		}
+	case !prog.Global.Quiet:
+		out.Text = Conversation(prog)
+		v.streamed = true
 	}
 	if prog.Global.Verbose > 0 {
 		v.stderr = v.stderrLines()
@@ -48,26 +47,24 @@ func (v *View) output(format agent.OutputFormat) (out agent.Output) {
 	return out
 }
 
-// conversation is where the readable conversation goes. It is not the result:
-// a standard error that cannot be written does not stop the agent, unless it is
-// standard output too, whose reader has then gone.
-func (v *View) Conversation() io.Writer {
+// Conversation returns a writer for the readable conversation. It is not a result: if
+// standard error cannot be written, that does not stop the agent, unless standard output
+// is the same file, whose reader is gone then.
+func Conversation(prog *cmdline.Program) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
-		_, err := v.Prog.Screen.Write(b)
-		if err != nil && v.Prog.Env.Terminal.SameFile {
+		if _, err := prog.Screen.Write(b); err != nil && prog.Env.Terminal.SameFile {
 			return 0, cmdline.OutputError("standard error", err)
 		}
 		return len(b), nil
 	})
 }
 
-// maxStderrLine bounds what is shown of one line of the agent's standard error,
-// in bytes.
+// maxStderrLine is how many bytes of a line of the agent's standard error are shown.
 const maxStderrLine = 64 << 10
 
-// stderrLines shows the agent's standard error. Whole lines keep it apart from
-// the conversation, which arrives at the same time.
-func (v *View) stderrLines() *formatters.Lines {
+// stderrLines shows the agent's standard error, in whole lines, because the conversation
+// arrives at the same time.
+func (v *view) stderrLines() *formatters.Lines {
 	return &formatters.Lines{
 		Max: maxStderrLine,
 		Handle: func(line []byte, truncated bool, size int64) error {
@@ -78,72 +75,68 @@ func (v *View) stderrLines() *formatters.Lines {
 			if truncated {
 				text += fmt.Sprintf(" [cut, %d bytes]", size)
 			}
-			v.Prog.Screen.Line(text)
+			v.prog.Screen.Line(text)
 			return nil
 		},
 	}
 }
 
-// close shows what is left after the run.
-func (v *View) close() {
+// close shows what was held back until the end of the run.
+func (v *view) close() {
 	v.messages.release()
 	if v.stderr != nil {
 		_ = v.stderr.Close() // only Handle can fail
 	}
-	v.Prog.Screen.Clear()
-	v.Prog.Screen.EndLine()
+	v.prog.Screen.Clear()
+	v.prog.Screen.EndLine()
 }
 
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// started says what is about to run. It is the first line of a run, and of each
-// further attempt.
-func (v *View) started(start agent.Start) {
+// started shows what is about to run: the first line of a run, and of each further
+// attempt.
+func (v *view) started(start agent.Start) {
 	if v.stderr != nil {
 		_ = v.stderr.Close() // the last line of the attempt before
 	}
-	v.Runtime, v.Model = start.Runtime, start.Model
-	if rt, _, err := v.Prog.Stored.Registry.ParseToken(start.Runtime); err == nil {
+	v.runtime, v.model = start.Runtime, start.Model
+	if rt, ok := v.prog.RuntimeOf(start.Runtime); ok {
 		v.expected = rt.QuietStderr
 	}
-	v.Announce()
-	if v.Prog.Global.Verbose > 0 {
-		v.Prog.Screen.Info(fmt.Sprintf("%s runs in %s", cmdline.ShellWord(start.Path), cmdline.ShellWord(start.Workdir)))
+	Announce(v.prog, v.runtime, v.model)
+	if v.prog.Global.Verbose > 0 {
+		v.prog.Screen.Info(fmt.Sprintf("%s runs in %s", cmdline.ShellWord(start.Path), cmdline.ShellWord(start.Workdir)))
 	}
 	v.messages.release()
-	if v.MaySpin() {
-		v.Prog.Screen.Spin("waiting for " + start.Runtime)
-	}
+	ShowWaiting(v.prog, start.Runtime)
 }
 
-func (v *View) Announce() {
-	model := v.Model
-	if model == "" {
-		model = "auto"
-	}
-	v.Prog.Screen.Info(fmt.Sprintf("%s, model %s", v.Runtime, model))
+// Announce shows which runtime and model are used.
+func Announce(prog *cmdline.Program, runtime, model string) {
+	prog.Screen.Info(fmt.Sprintf("%s, model %s", runtime, cmp.Or(model, "auto")))
 }
 
 // noteModel corrects the announced model by the one the runtime reports.
-func (v *View) noteModel(e *agent.Event) {
-	if e.Kind != agent.KindSessionStarted || e.Model == "" || e.Model == v.Model || e.Subagent != "" {
+func (v *view) noteModel(e *agent.Event) {
+	if e.Kind != agent.KindSessionStarted || e.Model == "" || e.Model == v.model || e.Subagent != "" {
 		return
 	}
-	v.Model = string(append([]byte(nil), e.Model...))
-	v.Announce()
+	v.model = string(append([]byte(nil), e.Model...))
+	Announce(v.prog, v.runtime, v.model)
 }
 
-func (v *View) MaySpin() bool {
-	env := v.Prog.Env
-	return env.Terminal.Stderr && !v.Prog.Global.Quiet && env.Getenv("TERM") != "dumb"
+// ShowWaiting shows on a terminal that nothing has arrived yet from a runtime.
+func ShowWaiting(prog *cmdline.Program, runtime string) {
+	if prog.Env.Terminal.Stderr && !prog.Global.Quiet && prog.Env.Getenv("TERM") != "dumb" {
+		prog.Screen.Spin("waiting for " + runtime)
+	}
 }
 
-// summarize says what resumes the session and what the run took, when asked to
-// say more.
-func (v *View) summarize(r agent.Result) {
-	if v.Prog.Global.Verbose == 0 || v.Runtime == "" {
+// summarize shows with --verbose what the run took and how to resume its session.
+func (v *view) summarize(r agent.Result) {
+	if v.prog.Global.Verbose == 0 || v.runtime == "" {
 		return
 	}
 	text := "it took " + r.Duration.Round(100*time.Millisecond).String()
@@ -154,15 +147,15 @@ func (v *View) summarize(r agent.Result) {
 		}
 	}
 	if r.SessionID != "" {
-		text += "; --resume " + cmdline.ShellWord(r.SessionID) + " goes on with it"
+		text += "; --resume " + cmdline.ShellWord(r.SessionID) + " continues it"
 	}
-	v.Prog.Screen.Info(text)
+	v.prog.Screen.Info(text)
 }
 
-// answer prints the final answer, unless the same terminal shows it already.
-func (v *View) Answer(result agent.Result) error {
-	prog := v.Prog
-	if v.Streamed && prog.Env.Terminal.SameTerminal && prog.Global.Output == "" {
+// PrintAnswer prints the final answer, unless the same terminal has shown it already as
+// part of the conversation.
+func PrintAnswer(prog *cmdline.Program, result agent.Result, streamed bool) error {
+	if streamed && prog.Env.Terminal.SameTerminal && prog.Global.Output == "" {
 		return nil
 	}
 	text := formatters.SanitizeString(result.Text)
@@ -172,8 +165,8 @@ func (v *View) Answer(result agent.Result) error {
 	return prog.Out.Print(text)
 }
 
-// startMessages holds warnings back until the first line of a run is out, and
-// says each of them once.
+// startMessages holds warnings back until the first line of a run is shown, and shows
+// each of them once.
 type startMessages struct {
 	screen   *cmdline.Screen
 	mu       sync.Mutex
@@ -193,7 +186,7 @@ func (m *startMessages) warn(line string) {
 	}
 }
 
-// release says what was held back.
+// release shows what was held back.
 func (m *startMessages) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// printConversation reads the events of a run, or the agent's output where the
-// record has none, and hands them to a printer. With follow it goes on until the
-// run is over. What end holds back is let go when all is read that was there.
-func printConversation(prog *cmdline.Program, ctx context.Context, run *runs.Run, follow bool, end *lastLines, printer conversationPrinter) error {
+// printConversation passes the events of a run to a printer, or those in the agent's output
+// if the record has no events. With follow it continues until the run ends. end is
+// released when everything that was there at first is read; it may be nil.
+func printConversation(ctx context.Context, prog *cmdline.Program, run *runs.Run, follow bool, end *lastLines, printer conversationPrinter) error {
 	name := runs.FileEvents
 	if _, err := os.Lstat(filepath.Join(run.Dir, name)); errors.Is(err, fs.ErrNotExist) && run.EventsPath == "" {
 		name = runs.FileStdout
@@ -26,9 +26,9 @@ func printConversation(prog *cmdline.Program, ctx context.Context, run *runs.Run
 	file, err := openFile(ctx, run, name, follow)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = errors.New("its record has neither events nor output")
+			err = errors.New("the record has neither events nor output")
 		}
-		return cmdline.CanceledBy(ctx, &cmdline.Failure{Text: "the run " + handleOf(run) + " cannot be shown", Err: cmdline.Cause(err)})
+		return cmdline.CanceledBy(ctx, &cmdline.Failure{Text: "cannot show the run " + idOf(run), Err: cmdline.Cause(err)})
 	}
 	defer file.Close()
 	var from io.Reader = file
@@ -45,7 +45,7 @@ func printConversation(prog *cmdline.Program, ctx context.Context, run *runs.Run
 		err = errors.Join(err, end.release())
 	}
 	if errors.Is(err, runs.ErrDamaged) {
-		return &cmdline.Failure{Text: "not all events of the run " + handleOf(run) + " were shown", Err: err}
+		return &cmdline.Failure{Text: "not all events of the run " + idOf(run) + " were shown", Err: err}
 	}
 	return cmdline.CanceledBy(ctx, err)
 }
@@ -65,10 +65,10 @@ func sizeOf(run *runs.Run, name string) int64 {
 	return stat.Size()
 }
 
-// decode makes events of an agent's output.
+// decode passes the events in an agent's output to a printer.
 func decode(prog *cmdline.Program, run *runs.Run, from io.Reader, printer conversationPrinter) error {
 	decoder := formatters.Generic()
-	if rt, _, err := prog.Stored.Registry.ParseToken(run.Agent); err == nil {
+	if rt, ok := prog.RuntimeOf(run.Agent); ok {
 		decoder = rt.NewDecoder()
 	}
 	stream := formatters.NewStream(decoder, printer.Event)
@@ -94,8 +94,7 @@ func (p readablePrinter) entry(e *runs.Event) error {
 
 func (p readablePrinter) end() error { return p.EndLine() }
 
-// caughtUp calls then once everything is read and dealt with that was there at
-// first.
+// caughtUp calls then once left bytes are read and handled.
 type caughtUp struct {
 	from io.Reader
 	left int64
@@ -115,8 +114,8 @@ func (c *caughtUp) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lastLines holds back the last lines of what is written, and drops what was before
-// them, until it is released.
+// lastLines keeps the last lines of what is written and drops what was before them, until
+// it is released.
 type lastLines struct {
 	to       io.Writer
 	most     int
@@ -133,12 +132,12 @@ func (l *lastLines) Write(b []byte) (int, error) {
 	l.held = append(l.held, b...)
 	if len(l.held) >= max(enough, l.full) {
 		l.trim()
-		l.full = 2 * len(l.held) // trimming at each line would be dear, however many are held
+		l.full = 2 * len(l.held) // so that not every line is trimmed
 	}
 	return len(b), nil
 }
 
-// trim drops what is before the last lines. A line that has not ended is one.
+// trim drops what is before the last lines, counting one that has not ended.
 func (l *lastLines) trim() {
 	if l.most == 0 {
 		if i := bytes.LastIndexByte(l.held, '\n'); i >= 0 {
@@ -155,7 +154,7 @@ func (l *lastLines) trim() {
 	l.held = append(l.held[:0], l.held[from+1:]...)
 }
 
-// release writes what was held back, and from then on everything.
+// release writes what was kept, and from then on everything.
 func (l *lastLines) release() error {
 	if l.released {
 		return nil

@@ -12,87 +12,76 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-func runsEventsCommand(prog *cmdline.Program) *urfave.Command {
+func eventsCommand(prog *cmdline.Program) *urfave.Command {
 	var root string
 	var text, follow bool
 	return &urfave.Command{
 		Name:      "events",
 		Usage:     "print the events of a run",
 		ArgsUsage: "RUN",
-		Description: `Prints the events of a run in JSON, one a line, each with its time; with --text
-the conversation as it was shown. Events of the kind "message" are what the agent
-was told. Where another program wrote the record, its events are made from the
-agent's output and have no time. With --follow, what comes is printed until the run
-is over.`,
+		Description: `Prints the events of a run in JSON, one a line, each with its time. Events of the kind
+"message" are messages to the agent. With --text, it prints the conversation as readable
+text. If another program wrote the record, the events are made from the output of the
+agent and have no time. With --follow, it continues until the run ends.`,
 		Flags: []urfave.Flag{
-			cmdline.Toggle("text", "print readable text", &text),
-			cmdline.Toggle("follow", "go on until the run is over", &follow),
-			run.RecordsFlag(&root),
+			cmdline.Switch("text", "print readable text", &text),
+			cmdline.Switch("follow", "continue until the run ends", &follow),
+			run.RootFlag(&root),
 		},
 		UsageText: cmdline.UsageText(`# the whole conversation
 bus-agent runs events latest --text
 # for a program
 bus-agent runs events latest > events.ndjson`,
-			"they were printed; there may be none", "there are no events, or lines of them are damaged; the others were printed"),
-		BashComplete: cmdline.Completes(runWords(prog, &root, false)),
-		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
-			_, run, err := findRun(prog, ctx, root, call.Args[0])
-			if err != nil {
-				return err
-			}
-			printer := conversationPrinter(&eventLines{prog: prog})
+			"the events were printed; there may be none", "there are no events, or some lines are damaged; the others were printed"),
+		BashComplete: completes(prog, &root, false),
+		Action: action(prog, cmdline.Slow, &root, func(ctx context.Context, t target) error {
 			if text {
-				printer = readable(prog, run, prog.Out)
+				return printConversation(ctx, prog, t.Run, follow, nil, readable(prog, t.Run, prog.Out))
 			}
-			return printConversation(prog, ctx, run, follow, nil, printer)
+			return printConversation(ctx, prog, t.Run, follow, nil, &eventLines{prog: prog})
 		}),
 	}
 }
 
-// runsTailCommand shows the end of a conversation.
-func runsTailCommand(prog *cmdline.Program) *urfave.Command {
+func tailCommand(prog *cmdline.Program) *urfave.Command {
 	var root string
-	lines := 20
 	var follow bool
+	lines := 20
 	return &urfave.Command{
 		Name:      "tail",
-		Usage:     "show the end of the conversation of a run, and what comes",
+		Usage:     "show the end of the conversation of a run",
 		ArgsUsage: "RUN",
-		Description: `Prints the last lines of the conversation, readable. With --follow, what comes is
-printed until the run is over; how it ended stands on standard error. Here -f is
---follow, so the output format is --format alone, and there is none but text.`,
+		Description: `Prints the last lines of the conversation as readable text. With --follow, it continues
+until the run ends, and shows on standard error how it ended. Here -f means --follow;
+the output is always text.`,
 		Flags: []urfave.Flag{
-			cmdline.Toggle("follow,f", "go on until the run is over", &follow),
-			cmdline.Number("lines,n", "begin with the last `N` lines; 0 for none (default: 20)", 0, &lines),
-			run.RecordsFlag(&root),
+			cmdline.Switch("follow,f", "continue until the run ends", &follow),
+			cmdline.Number("lines,n", "start with the last `N` lines; 0 for none (default: 20)", 0, &lines),
+			run.RootFlag(&root),
 		},
 		UsageText: cmdline.UsageText(`# follow the latest run
 bus-agent runs tail -f latest
-# the last words
+# the last lines
 bus-agent runs tail -n 5 latest`,
-			"it was shown, whatever became of the run", "it could not be shown to the end"),
-		BashComplete: cmdline.Completes(runWords(prog, &root, false)),
-		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
-			_, run, err := findRun(prog, ctx, root, call.Args[0])
-			if err != nil {
-				return err
-			}
+			"it was shown, whether the run succeeded or not", "it could not be shown to the end"),
+		BashComplete: completes(prog, &root, false),
+		Action: action(prog, cmdline.Slow, &root, func(ctx context.Context, t target) error {
 			end := &lastLines{to: prog.Out, most: lines}
-			if err := printConversation(prog, ctx, run, follow, end, readable(prog, run, end)); err != nil || !follow {
+			if err := printConversation(ctx, prog, t.Run, follow, end, readable(prog, t.Run, end)); err != nil || !follow {
 				return err
 			}
-			return sayEnd(prog, run)
+			return showEnd(prog, t.Run)
 		}),
 	}
 }
 
-// sayEnd says on standard error how a run ended that was followed.
-func sayEnd(prog *cmdline.Program, run *runs.Run) error {
+// showEnd shows on standard error how a run ended.
+func showEnd(prog *cmdline.Program, run *runs.Run) error {
 	now, err := runs.ReadRun(run.Dir)
 	if err != nil {
 		return err
 	}
-	text := "the run " + handleOf(run) + " is " + cmdline.OneWord(string(now.Status))
+	text := "the run " + idOf(run) + " is " + cmdline.OneWord(string(now.Status))
 	if d := now.Duration(); d > 0 {
 		text += " after " + took(d)
 	}
@@ -103,11 +92,10 @@ func sayEnd(prog *cmdline.Program, run *runs.Run) error {
 	return nil
 }
 
-// conversationPrinter prints what stands in the events of a run.
+// A conversationPrinter prints the events of a run.
 type conversationPrinter interface {
 	entry(*runs.Event) error
-	// event prints an event of which nobody knows the time.
-	Event(*agent.Event) error
+	Event(*agent.Event) error // an event without a time
 	end() error
 }
 

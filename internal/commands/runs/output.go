@@ -16,50 +16,42 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-func runsOutputCommand(prog *cmdline.Program) *urfave.Command {
+func outputCommand(prog *cmdline.Program) *urfave.Command {
 	var root string
 	return &urfave.Command{
 		Name:      "output",
 		Usage:     "print the answer of a run",
 		ArgsUsage: "RUN",
-		Description: `Prints output.md of a run, ended by one line break, as "run" prints an answer:
-without what a terminal acts on. A run has none while it goes on, unless the agent
+		Description: `Prints output.md of a run, without control characters and ended by one line break, as
+"run" prints an answer. A run that is still running has no answer, unless the agent
 writes it itself.`,
-		Flags: []urfave.Flag{run.RecordsFlag(&root)},
+		Flags: []urfave.Flag{run.RootFlag(&root)},
 		UsageText: cmdline.UsageText(`# the last answer
 bus-agent runs output latest
-# hand it to another agent
+# pass it on to another agent
 bus-agent runs output latest | bus-agent run --prompt -`,
-			"it was printed", "there is no answer"),
-		BashComplete: cmdline.Completes(runWords(prog, &root, false)),
-		Action: prog.Action(0, func(ctx context.Context, call cmdline.Call) error {
-			_, run, err := findRun(prog, ctx, root, call.Args[0])
-			if err != nil {
-				return err
+			"the answer was printed", "there is no answer"),
+		BashComplete: completes(prog, &root, false),
+		Action: action(prog, 0, &root, func(_ context.Context, t target) error {
+			f, err := t.Open(runs.FileOutput)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = errors.New("it is " + cmdline.OneWord(string(t.Status)))
 			}
-			return printAnswer(prog, run)
+			if err != nil {
+				return &cmdline.Failure{Text: "the run " + idOf(t.Run) + " has no answer", Err: cmdline.Cause(err)}
+			}
+			defer f.Close()
+			return sanitizeLines(prog.Out, f)
 		}),
 	}
 }
 
-func printAnswer(prog *cmdline.Program, run *runs.Run) error {
-	f, err := run.Open(runs.FileOutput)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.New("it is " + cmdline.OneWord(string(run.Status)))
-	}
-	if err != nil {
-		return &cmdline.Failure{Text: "the run " + handleOf(run) + " has no answer", Err: cmdline.Cause(err)}
-	}
-	defer f.Close()
-	return sanitizeLines(prog.Out, f)
-}
-
-// sanitizeLines copies text without what a terminal acts on, and ends its last
-// line. It holds no more than some lines of it. A line over [formatters.MaxLine] is
-// cut there and goes on on the next one, with a note between.
+// sanitizeLines copies text without control characters and ends its last line. It holds
+// only some lines at a time. Lines over [formatters.MaxLine] are split, with a note
+// between.
 func sanitizeLines(to io.Writer, from io.Reader) error {
 	const enough = 1 << 20
-	const cut = "\n[the line goes on]\n"
+	const cut = "\n[the line continues]\n"
 	lines := bufio.NewReaderSize(from, 64<<10)
 	var text, safe []byte
 	length := 0 // of the line

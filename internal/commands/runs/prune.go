@@ -3,7 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
-	"slices"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,71 +15,68 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// pruneOptions are the flags of "runs prune" as they were given.
+// pruneOptions are the flags of prune.
 type pruneOptions struct {
-	runFilter
+	selection
 	keep          int
 	dryRun, tasks bool
 }
 
-func runsPruneCommand(prog *cmdline.Program) *urfave.Command {
+func pruneCommand(prog *cmdline.Program) *urfave.Command {
 	o := &pruneOptions{keep: -1}
 	return &urfave.Command{
 		Name:  "prune",
 		Usage: "remove old records",
-		Description: `Removes the records of the runs that the flags choose, and prints which. At least
-one of --older-than, --keep and --status says what is old. A run that goes on is
-never removed; one of another machine, or of before this machine was started, only
-with --status unknown.
+		Description: `Removes the records of the runs that the flags choose, and prints which. Give at least
+one of --older-than, --keep and --status. Running runs are never removed. Those of
+another machine, or from before this machine started, are removed only with --status
+unknown.
 
-Nothing is removed but folders PROJECT/TASK/runs/RUN that hold a record, and hidden
-ones that a killed program has left of such, in the same projects and tasks. The prompt
-and the messages of a task stay, unless --tasks removes those of tasks that have no
-run any more and no other file.`,
+Prune removes folders PROJECT/TASK/runs/RUN that hold a record, and the hidden folders
+that a killed program left in the same projects and tasks, and nothing else. The prompt
+and the messages of a task stay. With --tasks, those of tasks without a run or another
+file are removed too.`,
 		Flags: append(o.flags(prog),
 			cmdline.Number("keep", "keep the newest `N` of the runs that the other flags choose, whatever their age", 0, &o.keep),
-			cmdline.Toggle("tasks", "remove the folders of tasks that are left without a run, too", &o.tasks),
-			cmdline.Toggle("dry-run", "print what would be removed, and do nothing", &o.dryRun),
+			cmdline.Switch("tasks", "also remove the folders of tasks that are left without a run", &o.tasks),
+			cmdline.Switch("dry-run", "print what would be removed, and do nothing", &o.dryRun),
 		),
 		UsageText: cmdline.UsageText(`# what is older than a month?
 bus-agent runs prune --older-than 30d --dry-run
-# keep the last hundred of a project
+# keep the last hundred runs of a project
 bus-agent runs prune --project demo --keep 100`,
-			"they were removed; there may have been none", "not all of them could be removed"),
+			"the records were removed; there may have been none", "some records could not be removed"),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error {
-			filter, err := o.filter(time.Now())
 			switch {
-			case err != nil:
-				return err
-			case o.olderThan == "" && o.keep < 0 && o.status == "":
+			case o.Until.IsZero() && o.keep < 0 && o.Status == "":
 				return agent.Usagef("runs prune needs --older-than, --keep or --status; nothing was removed")
-			case filter.Status == runs.StatusRunning:
-				return agent.Usagef("a run that goes on is never removed; end it first")
+			case o.Status == runs.StatusRunning:
+				return agent.Usagef("a running run is never removed; end it first")
 			}
-			return pruneRuns(prog, ctx, o, filter)
+			return prune(ctx, prog, o)
 		}),
 	}
 }
 
-func pruneRuns(prog *cmdline.Program, ctx context.Context, o *pruneOptions, filter runs.Filter) error {
-	store, err := runsStore(prog, o.root)
+func prune(ctx context.Context, prog *cmdline.Program, o *pruneOptions) error {
+	records, err := openRecords(prog, o.root)
 	if err != nil {
 		return err
 	}
-	before := filter.Until
-	filter.Until = time.Time{}
-	list, err := choose(prog, ctx, store, filter)
+	filter, unknown := o.Filter, o.Status == runs.StatusUnknown
+	filter.Until = time.Time{} // --keep counts runs of every age
+	list, err := choose(ctx, prog, records, filter)
 	if err != nil {
 		return err
 	}
 	list = list[min(max(o.keep, 0), len(list)):]
-	list = slices.DeleteFunc(list, func(r runs.Run) bool { return !before.IsZero() && r.StartTime.After(before) })
 	removed := []runs.Run{}
 	var failures []error
-	if !o.dryRun { // first, because rests keep a task
-		failures = append(failures, store.RemoveStale(ctx, filter, filter.Status == runs.StatusUnknown))
+	if !o.dryRun { // first, because a stale folder keeps its task
+		failures = append(failures, records.RemoveStale(ctx, filter, unknown))
 	}
-	var running, unknown int
+	var keptRunning, keptUnknown int
+	var text strings.Builder
 	for i := range list {
 		r := &list[i]
 		if ctx.Err() != nil {
@@ -87,29 +84,32 @@ func pruneRuns(prog *cmdline.Program, ctx context.Context, o *pruneOptions, filt
 			break
 		}
 		switch {
+		case !o.Until.IsZero() && r.StartTime.After(o.Until):
+			continue
 		case r.Status == runs.StatusRunning:
-			running++
+			keptRunning++
 			continue
-		case r.Status == runs.StatusUnknown && filter.Status != runs.StatusUnknown:
-			unknown++
+		case r.Status == runs.StatusUnknown && !unknown:
+			keptUnknown++
 			continue
-		}
-		if !o.dryRun {
-			if err := removeRun(prog, ctx, store, r, o.tasks); err != nil {
+		case !o.dryRun:
+			if err := remove(ctx, records, r, o.tasks); err != nil {
 				failures = append(failures, err)
 				continue
 			}
 		}
 		removed = append(removed, *r)
+		task := filepath.Dir(filepath.Dir(r.Dir))
+		text.WriteString(cmdline.OneWord(filepath.Join(filepath.Base(filepath.Dir(task)), filepath.Base(task), filepath.Base(r.Dir))) + "\n")
 	}
-	if err := printRemoved(prog, removed); err != nil {
+	if err := prog.Out.Report(listed(removed), text.String()); err != nil {
 		return err
 	}
-	if running > 0 {
-		prog.Screen.Info("kept " + cmdline.Count(running, "run that goes on", "runs that go on"))
+	if keptRunning > 0 {
+		prog.Screen.Info("kept " + cmdline.Count(keptRunning, "running run", "running runs"))
 	}
-	if unknown > 0 {
-		prog.Screen.Info("kept " + cmdline.Count(unknown, "run", "runs") + " of which nobody here knows whether they go on; --status unknown removes them")
+	if keptUnknown > 0 {
+		prog.Screen.Info("kept " + cmdline.Count(keptUnknown, "run", "runs") + " that may be running on another machine; --status unknown removes them")
 	}
 	if err := errors.Join(failures...); err != nil {
 		return &cmdline.Failure{Text: "not everything could be removed", Err: err}
@@ -117,24 +117,12 @@ func pruneRuns(prog *cmdline.Program, ctx context.Context, o *pruneOptions, filt
 	return nil
 }
 
-func removeRun(prog *cmdline.Program, ctx context.Context, store *runs.Records, r *runs.Run, task bool) error {
-	if err := store.Remove(ctx, r, r.Status == runs.StatusUnknown); err != nil {
-		return err
+// remove removes the record of a run, and with task the folder of its task if it is empty
+// then.
+func remove(ctx context.Context, records *runs.Records, r *runs.Run, task bool) error {
+	err := records.Remove(ctx, r, r.Status == runs.StatusUnknown)
+	if err == nil && task {
+		_, err = records.RemoveTask(r)
 	}
-	if !task {
-		return nil
-	}
-	_, err := store.RemoveTask(r)
 	return err
-}
-
-func printRemoved(prog *cmdline.Program, removed []runs.Run) error {
-	if prog.Global.JSON() {
-		return prog.Out.PrintJSON(listed(removed))
-	}
-	var b strings.Builder
-	for i := range removed {
-		b.WriteString(pathOf(&removed[i]) + "\n")
-	}
-	return prog.Out.Print(b.String())
 }

@@ -1,129 +1,157 @@
+// Package runs has the commands that show, export and remove the records of runs.
 package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/busdk/bus-agent/internal/commands/cmdline"
-	"github.com/busdk/bus-agent/internal/commands/run"
-
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/internal/commands/run"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runs"
 )
 
+// Command is "runs".
 func Command(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "runs",
-		Usage: "look at the records of runs",
-		Description: `Shows what "run --record" has kept, and what other programs have that write
-records of the Agent Protocol.
+		Usage: "show and remove the records of runs",
+		Description: `Shows the records of "run --record", and those of other programs that write records of
+the Agent Protocol.
 
-A run is called by its ID, the beginning or the end of one ID, or "latest"; before
-it may stand its task, or its project and task: PROJECT/TASK/latest. The folder of
-a run is a name of it, too.
+Name a run by its ID, by the beginning or end of its ID, or by "latest". Put its task
+before it, or its project and task, to narrow the search: PROJECT/TASK/latest. The path
+of the folder of a run names it too.
 
-The states of runs are running, completed, failed, crashed (its program is gone and
-has not said how it ended) and unknown (it says running, but is of another machine
-or container, or of before this machine was started; or its status is another word).`,
+A run is running, completed, failed, crashed (its program is gone and did not record
+the end) or unknown (it is recorded as running, but belongs to another machine or
+container, or began before this machine started; or its status is another word).`,
 		Subcommands: []*urfave.Command{
-			runsListCommand(prog),
-			runsShowCommand(prog),
-			runsTailCommand(prog),
-			runsOutputCommand(prog),
-			runsEventsCommand(prog),
-			runsReportCommand(prog),
-			runsExportCommand(prog),
-			runsPruneCommand(prog),
+			listCommand(prog),
+			showCommand(prog),
+			tailCommand(prog),
+			outputCommand(prog),
+			eventsCommand(prog),
+			reportCommand(prog),
+			exportCommand(prog),
+			pruneCommand(prog),
 		},
 		UsageText: cmdline.UsageText(`# what ran here?
 bus-agent runs list
-# what did the last run say?
+# what was the last answer?
 bus-agent runs output latest
-# watch it work
+# watch a run
 bus-agent runs tail --follow latest`,
 			"the command succeeded"),
 		Action: prog.Group,
 	}
 }
 
-// runsStore returns the records in the folder of --runs-root, or in the one that is
-// meant without it.
-func runsStore(prog *cmdline.Program, root string) (*runs.Records, error) {
-	dir, err := run.RecordsRoot(prog, root)
+// openRecords returns the records in the folder of --runs-root, or in the default one.
+func openRecords(prog *cmdline.Program, root string) (*runs.Records, error) {
+	dir, err := run.Root(prog, root)
 	if err != nil {
 		return nil, err
 	}
 	return &runs.Records{Root: filepath.Clean(dir)}, nil
 }
 
-// findRun returns the run that a handle names, and its store.
-func findRun(prog *cmdline.Program, ctx context.Context, root string, handle string) (*runs.Records, *runs.Run, error) {
-	store, err := runsStore(prog, root)
-	if err != nil {
-		return nil, nil, err
-	}
-	run, err := store.Find(ctx, handle)
-	if err != nil {
-		return nil, nil, cmdline.CanceledBy(ctx, err)
-	}
-	return store, &run, nil
+// target is the run that a command is about.
+type target struct {
+	*runs.Run
+	records *runs.Records
 }
 
-// runFilter are the flags that choose runs, as they were given.
-type runFilter struct {
-	root                                   string
-	project, task, status, runtime, parent string
-	since, olderThan                       string
+// action returns the action of a command whose argument is a run.
+func action(prog *cmdline.Program, traits cmdline.Traits, root *string, do func(context.Context, target) error) urfave.ActionFunc {
+	return prog.Action(traits, func(ctx context.Context, call cmdline.Call) error {
+		records, err := openRecords(prog, *root)
+		if err != nil {
+			return err
+		}
+		run, err := records.Find(ctx, call.Args[0])
+		if err != nil {
+			return cmdline.CanceledBy(ctx, err)
+		}
+		return do(ctx, target{&run, records})
+	})
 }
 
-func (f *runFilter) flags(prog *cmdline.Program) []urfave.Flag {
-	return []urfave.Flag{
-		cmdline.Option("project", "only runs of the project `ID`", &f.project),
-		cmdline.Option("task", "only runs of the task `ID`", &f.task),
-		cmdline.Option("status", "only runs that are `STATUS`: running, completed, failed, crashed or unknown", &f.status).Of(cmdline.Words(runStatuses...)),
-		cmdline.Option("runtime", "only runs of `RUNTIME`; one without a variant is for all of its variants", &f.runtime).Of(prog.Stored.Registry.Tokens),
-		cmdline.Option("parent-run", "only runs that the run `ID` started", &f.parent),
-		cmdline.Option("since", "only runs that began after `WHEN`: an age such as 90m, 36h, 7d or 2w, or a date", &f.since),
-		cmdline.Option("older-than", "only runs that began before `WHEN`", &f.olderThan),
-		run.RecordsFlag(&f.root),
-	}
+// completes completes one run, or any number.
+func completes(prog *cmdline.Program, root *string, many bool) urfave.BashCompleteFunc {
+	return cmdline.Completes(func(done []string) []string {
+		records, err := openRecords(prog, *root)
+		if err != nil || len(done) > 0 && !many {
+			return nil
+		}
+		list, _, _ := records.List(context.Background(), runs.Filter{Limit: 100}) // errors are not shown while a user types
+		words := []string{runs.Latest + "\tthe run that began last"}
+		for i := range list {
+			r := &list[i]
+			words = append(words, idOf(r)+"\t"+cmdline.OneWord(r.Agent+" "+string(r.Status)+" "+r.ProjectID+"/"+r.TaskID))
+		}
+		return words
+	})
 }
 
-var runStatuses = []runs.Status{runs.StatusRunning, runs.StatusCompleted, runs.StatusFailed, runs.StatusCrashed, runs.StatusUnknown}
-
-// given reports whether a flag chooses runs.
-func (f *runFilter) given() bool {
-	return f.project != "" || f.task != "" || f.status != "" || f.runtime != "" || f.parent != "" || f.since != "" || f.olderThan != ""
+// selection is the flags that choose runs.
+type selection struct {
+	runs.Filter
+	root  string
+	words []string // the flags as they were given
 }
 
-// filter returns what the flags choose.
-func (f *runFilter) filter(now time.Time) (filter runs.Filter, err error) {
-	filter = runs.Filter{
-		Project: f.project, Task: f.task, Parent: f.parent, Runtime: f.runtime, Status: runs.Status(f.status),
-	}
-	if f.status != "" && !slices.Contains(runStatuses, filter.Status) {
-		return filter, agent.Usagef("status %q is not one of running, completed, failed, crashed, unknown", f.status)
-	}
-	if filter.Since, err = moment("since", f.since, now); err == nil {
-		filter.Until, err = moment("older-than", f.olderThan, now)
-	}
-	return filter, err
+// noted is a flag of a selection that notes what was given.
+type noted struct {
+	urfave.Generic
+	to   *selection
+	name string
 }
 
-// moment returns the time that a flag names: an age, or a date with a time of day
-// or without. It is zero where the flag is not given.
-func moment(flag string, v string, now time.Time) (time.Time, error) {
-	if v == "" {
-		return time.Time{}, nil
+func (n noted) Set(value string) error {
+	if value != "" {
+		n.to.words = append(n.to.words, "--"+n.name, value)
 	}
+	return n.Generic.Set(value)
+}
+
+func (s *selection) flags(prog *cmdline.Program) []urfave.Flag {
+	moment := func(to *time.Time) func(string) error {
+		return func(v string) (err error) {
+			*to, err = parseMoment(v, time.Now())
+			return err
+		}
+	}
+	flags := []urfave.Flag{run.RootFlag(&s.root)}
+	for _, f := range []*cmdline.Flag{
+		cmdline.String("project", "only runs of the project `ID`", &s.Project),
+		cmdline.String("task", "only runs of the task `ID`", &s.Task),
+		cmdline.OneOf("status", "only runs that are `STATUS`: running, completed, failed, crashed or unknown", &s.Status,
+			runs.StatusRunning, runs.StatusCompleted, runs.StatusFailed, runs.StatusCrashed, runs.StatusUnknown),
+		cmdline.String("runtime", "only runs of `RUNTIME`; an ID without a variant includes all variants", &s.Runtime).Complete(prog.Stored.Registry.Tokens),
+		cmdline.String("parent-run", "only runs that the run `ID` started", &s.Parent),
+		cmdline.Func("since", "only runs that began after `WHEN`: an age such as 90m, 36h, 7d or 2w, or a date", moment(&s.Since)),
+		cmdline.Func("older-than", "only runs that began before `WHEN`", moment(&s.Until)),
+	} {
+		f.Value = noted{f.Value, s, f.Name}
+		flags = append(flags, f)
+	}
+	return flags
+}
+
+// parseMoment parses an age, or a date with or without a time of day.
+func parseMoment(v string, now time.Time) (time.Time, error) {
 	if age, ok := parseAge(v); ok {
 		return now.Add(-age), nil
 	}
@@ -132,10 +160,10 @@ func moment(flag string, v string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, agent.Usagef("--%s %q is neither an age such as 36h or 7d nor a date such as 2026-01-31", flag, v)
+	return time.Time{}, fmt.Errorf("%q is neither an age such as 36h or 7d nor a date such as 2026-01-31", v)
 }
 
-// parseAge reads a duration, which may be of whole days or weeks.
+// parseAge parses a duration, which may be in whole days or weeks.
 func parseAge(text string) (time.Duration, bool) {
 	const day = 24 * time.Hour
 	for unit, length := range map[string]time.Duration{"d": day, "w": 7 * day} {
@@ -148,58 +176,24 @@ func parseAge(text string) (time.Duration, bool) {
 	return age, err == nil && age >= 0
 }
 
-// choose returns the runs that the flags choose and says what could not be read.
-func choose(prog *cmdline.Program, ctx context.Context, store *runs.Records, filter runs.Filter) ([]runs.Run, error) {
-	list, problems, err := store.List(ctx, filter)
+// choose returns the runs that a filter chooses, and warns of unreadable records.
+func choose(ctx context.Context, prog *cmdline.Program, records *runs.Records, filter runs.Filter) ([]runs.Run, error) {
+	list, problems, err := records.List(ctx, filter)
 	if err != nil {
-		return nil, cmdline.CanceledBy(ctx, &cmdline.Failure{Text: "the runs in " + cmdline.Printable(store.Root) + " cannot be listed", Err: cmdline.Cause(err)})
+		return nil, cmdline.CanceledBy(ctx, &cmdline.Failure{Text: "cannot list the runs in " + cmdline.Printable(records.Root), Err: cmdline.Cause(err)})
 	}
-	warnProblems(prog, problems)
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = p.Error()
+	}
+	prog.Screen.WarnSome("not listed: ", texts)
 	return list, nil
 }
 
-// warnProblems names records that cannot be read.
-func warnProblems(prog *cmdline.Program, problems []error) {
-	const most = 10
-	for _, problem := range problems[:min(most, len(problems))] {
-		prog.Screen.Warn("not listed: " + cmdline.OneWord(problem.Error()))
-	}
-	if more := len(problems) - most; more > 0 {
-		prog.Screen.Warn(fmt.Sprintf("not listed: %s that cannot be read", cmdline.Count(more, "more record", "more records")))
-	}
-}
+// idOf returns the ID of a run: the name of its folder.
+func idOf(r *runs.Run) string { return cmdline.OneWord(filepath.Base(r.Dir)) }
 
-// runWords completes a run.
-func runWords(prog *cmdline.Program, root *string, several bool) func([]string) []string {
-	return func(done []string) []string {
-		if len(done) > 0 && !several {
-			return nil
-		}
-		store, err := runsStore(prog, *root)
-		if err != nil {
-			return nil
-		}
-		const most = 100
-		list, _, _ := store.List(context.Background(), runs.Filter{Limit: most}) // nobody reads an error while typing
-		words := []string{runs.Latest + "\tthe run that began last"}
-		for i := range list {
-			r := &list[i]
-			words = append(words, handleOf(r)+"\t"+cmdline.OneWord(r.Agent+" "+string(r.Status)+" "+r.ProjectID+"/"+r.TaskID))
-		}
-		return words
-	}
-}
-
-// handleOf returns what a run is called by: its folder, which is named by its ID.
-func handleOf(r *runs.Run) string { return cmdline.OneWord(filepath.Base(r.Dir)) }
-
-// pathOf returns the handle that is unique among all runs of a root.
-func pathOf(r *runs.Run) string {
-	task := filepath.Dir(filepath.Dir(r.Dir))
-	return cmdline.OneWord(filepath.Join(filepath.Base(filepath.Dir(task)), filepath.Base(task), filepath.Base(r.Dir)))
-}
-
-// took is a duration for people, "-" where nobody knows.
+// took returns a duration to show, "-" if it is unknown.
 func took(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -210,4 +204,74 @@ func took(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// destination is the flags that name a file to write.
+type destination struct {
+	file  string
+	force bool
+}
+
+func (d *destination) flags(usage string) []urfave.Flag {
+	return []urfave.Flag{
+		cmdline.File("to", usage, &d.file),
+		cmdline.Switch("force", "replace the file if it exists", &d.force),
+	}
+}
+
+// path returns the absolute path, or an error if the file exists and must not be
+// replaced.
+func (d *destination) path(prog *cmdline.Program) (string, error) {
+	path := prog.Env.Abs(d.file)
+	if _, err := os.Lstat(path); err == nil && !d.force {
+		return "", errors.New(cmdline.Quote(path) + " exists; choose another name, or --force to replace it")
+	}
+	return path, nil
+}
+
+// write writes n runs to the file, which only the user can read, whole or not at all. A
+// symbolic link in its place is replaced, not followed.
+func (d *destination) write(ctx context.Context, prog *cmdline.Program, n int, write func(io.Writer) error) error {
+	path, err := d.path(prog)
+	if err != nil {
+		return err
+	}
+	if err := writePrivate(path, d.force, write); err != nil {
+		return cmdline.CanceledBy(ctx, cmdline.OutputError(cmdline.Quote(path), err))
+	}
+	prog.Screen.Info(cmdline.Count(n, "run", "runs") + " written to " + cmdline.Printable(path))
+	return nil
+}
+
+// writePrivate holds the folder of the file while it writes.
+func writePrivate(path string, force bool, write func(io.Writer) error) error {
+	dir, err := statefile.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	f, temporary, err := dir.CreateTemp(".bus-agent")
+	if err != nil {
+		return err
+	}
+	defer dir.Remove(temporary)
+	err = write(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(path)
+	if force {
+		return dir.Rename(temporary, name)
+	}
+	if err = dir.Link(temporary, name); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// Not every file system has links.
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrExist
+	}
+	return dir.Rename(temporary, name)
 }

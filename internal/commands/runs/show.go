@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/commands/run"
@@ -20,55 +18,46 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-func runsShowCommand(prog *cmdline.Program) *urfave.Command {
+func showCommand(prog *cmdline.Program) *urfave.Command {
 	var root string
 	return &urfave.Command{
 		Name:      "show",
-		Usage:     "say what is known of a run",
+		Usage:     "show the record of a run",
 		ArgsUsage: "RUN",
-		Description: `Prints what the record of a run says, the runs it belongs with (what was tried
-before and after it for the same purpose, what started it and what it started) and
-its files.`,
-		Flags: []urfave.Flag{run.RecordsFlag(&root)},
+		Description: `Prints the record of a run, related runs (earlier and later attempts, the run that
+started it and the runs it started) and its files.`,
+		Flags: []urfave.Flag{run.RootFlag(&root)},
 		UsageText: cmdline.UsageText(`# why did it fail?
 bus-agent runs show latest
 # where are its files?
 bus-agent runs show latest --format json`,
-			"it was printed", "the record cannot be read"),
-		BashComplete: cmdline.Completes(runWords(prog, &root, false)),
-		Action: prog.Action(cmdline.JSON, func(ctx context.Context, call cmdline.Call) error {
-			store, run, err := findRun(prog, ctx, root, call.Args[0])
+			"the record was shown", "the record cannot be read"),
+		BashComplete: completes(prog, &root, false),
+		Action: action(prog, cmdline.JSON, &root, func(ctx context.Context, t target) error {
+			details, err := detailsOf(ctx, prog, t)
 			if err != nil {
 				return err
 			}
-			details, err := detailsOf(prog, ctx, store, run)
-			switch {
-			case err != nil:
-				return err
-			case prog.Global.JSON():
-				return prog.Out.PrintJSON(details)
-			}
-			return prog.Out.Print(details.text())
+			return prog.Out.Report(details, details.text())
 		}),
 	}
 }
 
-// runDetails is all that is known of a run.
+// runDetails is everything known about a run.
 type runDetails struct {
 	listedRun
-	// Before are the earlier runs with the same purpose, the last one first, After
-	// those that had this one before them.
+	// Before are earlier attempts, the last one first. After are later ones.
 	Before  []relatedRun `json:"before"`
 	After   []relatedRun `json:"after"`
 	Started []relatedRun `json:"started"` // by this run
 	Files   []runFile    `json:"files"`
 }
 
-// relatedRun is a run that another one names.
+// relatedRun is a run that another run names.
 type relatedRun struct {
 	RunID  string      `json:"run_id"`
 	Agent  string      `json:"agent,omitempty"`
-	Status runs.Status `json:"status,omitempty"` // empty: there is no record of it
+	Status runs.Status `json:"status,omitempty"` // empty if it has no record
 }
 
 type runFile struct {
@@ -76,13 +65,14 @@ type runFile struct {
 	Size int64  `json:"size"`
 }
 
-func detailsOf(prog *cmdline.Program, ctx context.Context, store *runs.Records, run *runs.Run) (*runDetails, error) {
+func detailsOf(ctx context.Context, prog *cmdline.Program, t target) (*runDetails, error) {
+	run := t.Run
 	d := &runDetails{
 		listedRun: listed([]runs.Run{*run})[0],
 		Before:    []relatedRun{}, After: []relatedRun{}, Started: []relatedRun{}, Files: filesOf(run.Dir),
 	}
 	// What this run started and what came after it began after it.
-	since, err := choose(prog, ctx, store, runs.Filter{Since: run.StartTime})
+	since, err := choose(ctx, prog, t.records, runs.Filter{Since: run.StartTime})
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +87,9 @@ func detailsOf(prog *cmdline.Program, ctx context.Context, store *runs.Records, 
 	seen := map[string]bool{run.RunID: true}
 	for id := run.PreviousRunID; id != "" && !seen[id]; {
 		seen[id] = true
-		before, err := store.Find(ctx, filepath.Join(run.ProjectID, run.TaskID, id))
+		before, err := t.records.Find(ctx, filepath.Join(run.ProjectID, run.TaskID, id))
 		if err != nil || before.RunID != id {
-			before, err = store.Find(ctx, id)
+			before, err = t.records.Find(ctx, id)
 		}
 		if err != nil || before.RunID != id {
 			d.Before = append(d.Before, relatedRun{RunID: id})
@@ -117,7 +107,7 @@ func related(r *runs.Run) relatedRun {
 
 func (r relatedRun) String() string {
 	if r.Status == "" {
-		return r.RunID + " (there is no record of it)"
+		return r.RunID + " (no record)"
 	}
 	return r.RunID + " " + r.Agent + ", " + string(r.Status)
 }
@@ -143,72 +133,63 @@ func filesOf(dir string) []runFile {
 	return files
 }
 
-// text is the details for people, a line for each thing that is known.
+// text returns a line for each thing that is known.
 func (d *runDetails) text() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "%s:\t%s\n", name, cmdline.Printable(value))
-		}
-	}
-	row("id", d.RunID)
-	row("status", string(d.Status))
-	row("project", d.ProjectID)
-	row("task", d.TaskID)
-	row("runtime", d.Agent)
-	row("version", d.AgentVersion)
-	row("model", d.Model)
+	var t cmdline.Table
+	t.Field("id", d.RunID)
+	t.Field("status", string(d.Status))
+	t.Field("project", d.ProjectID)
+	t.Field("task", d.TaskID)
+	t.Field("runtime", d.Agent)
+	t.Field("version", d.AgentVersion)
+	t.Field("model", d.Model)
 	if d.Session {
-		row("session", "yes")
+		t.Field("session", "yes")
 	}
-	row("runtime's session", d.SessionID)
-	row("access", d.Access)
-	row("directory", d.CWD)
-	row("command", d.CommandLine)
-	row("started", d.StartTime.Local().Format(time.DateTime))
-	if !d.EndTime.IsZero() {
-		row("ended", d.EndTime.Local().Format(time.DateTime))
-	}
-	row("duration", took(d.Duration()))
+	t.Field("runtime's session", d.SessionID)
+	t.Field("access", d.Access)
+	t.Field("directory", d.CWD)
+	t.Field("command", d.CommandLine)
+	t.Time("started", d.StartTime)
+	t.Time("ended", d.EndTime)
+	t.Field("duration", took(d.Duration()))
 	if d.PID > 0 {
-		row("process", fmt.Sprint(d.PID))
+		t.Field("process", fmt.Sprint(d.PID))
 	}
 	if !d.EndTime.IsZero() {
-		row("exit code", fmt.Sprint(d.ExitCode))
+		t.Field("exit code", fmt.Sprint(d.ExitCode))
 	}
-	row("signal", d.Signal)
-	row("error kind", d.ErrorKind)
-	row("error", cmp.Or(d.Error, d.ErrorSummary))
+	t.Field("signal", d.Signal)
+	t.Field("error kind", d.ErrorKind)
+	t.Field("error", cmp.Or(d.Error, d.ErrorSummary))
 	if u := d.Usage; u != nil {
-		row("tokens", tokensText(u))
+		t.Field("tokens", tokensText(u))
 		if u.CostUSD != nil {
-			row("cost", fmt.Sprintf("$%.4f", *u.CostUSD))
+			t.Field("cost", fmt.Sprintf("$%.4f", *u.CostUSD))
 		}
 	}
 	if d.ToolCalls > 0 {
-		row("tool calls", fmt.Sprint(d.ToolCalls))
+		t.Field("tool calls", fmt.Sprint(d.ToolCalls))
 	}
 	for _, warning := range d.Warnings {
-		row("warning", warning)
+		t.Field("warning", warning)
 	}
-	row("record", d.RecordProblem)
+	t.Field("record", d.RecordProblem)
 	for _, r := range d.Before {
-		row("before it", r.String())
+		t.Field("before it", r.String())
 	}
 	for _, r := range d.After {
-		row("after it", r.String())
+		t.Field("after it", r.String())
 	}
-	row("started by", d.ParentRunID)
+	t.Field("started by", d.ParentRunID)
 	for _, r := range d.Started {
-		row("it started", r.String())
+		t.Field("it started", r.String())
 	}
-	row("folder", d.Dir)
+	t.Field("folder", d.Dir)
 	for _, f := range d.Files {
-		row("file", fmt.Sprintf("%s, %s", f.Name, cmdline.Count(int(f.Size), "byte", "bytes")))
+		t.Field("file", fmt.Sprintf("%s, %s", f.Name, cmdline.Count(int(f.Size), "byte", "bytes")))
 	}
-	w.Flush()
-	return b.String()
+	return t.String()
 }
 
 func tokensText(u *runs.Usage) string {

@@ -18,7 +18,6 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// The words for how something is.
 const (
 	checkOK      = "ok"
 	checkNote    = "note"    // worth knowing
@@ -30,14 +29,14 @@ const (
 	healthMissing  = "not installed"
 )
 
-// check is one thing that doctor looked at.
+// check is the result of one check.
 type check struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Text   string `json:"text"`
 }
 
-// runtimeHealth is what doctor found of one runtime.
+// runtimeHealth is the results for one runtime.
 type runtimeHealth struct {
 	ID     string  `json:"id"`
 	Name   string  `json:"name"`
@@ -52,16 +51,14 @@ func (h *runtimeHealth) add(name, status, format string, args ...any) {
 	}
 }
 
-// checkRuntimes looks at the runtimes that names names, at all where there are
-// none. No model is asked for anything.
-func checkRuntimes(prog *cmdline.Program, ctx context.Context, names []string, dir string) ([]runtimeHealth, error) {
+// checkRuntimes checks the runtimes in names, or all if there are none. No model is asked.
+func checkRuntimes(ctx context.Context, prog *cmdline.Program, names []string, dir string) ([]runtimeHealth, error) {
 	var ids []string
 	for _, name := range names {
-		rt, _, err := prog.Stored.Registry.ParseToken(name)
-		if err != nil {
+		if err := prog.CheckRuntime(name); err != nil {
 			return nil, err
 		}
-		ids = append(ids, rt.ID)
+		ids = append(ids, baseID(name))
 	}
 	r := prog.Runner(prog.Screen.Warn)
 	r.Workdir = dir
@@ -70,7 +67,7 @@ func checkRuntimes(prog *cmdline.Program, ctx context.Context, names []string, d
 		return nil, err
 	}
 	quiet := *r
-	quiet.Warn = func(string) {} // what a run would warn of is part of the report
+	quiet.Warn = func(string) {} // warnings of a run are part of the report
 	var health []*runtimeHealth
 	var checks sync.WaitGroup
 	for _, d := range all {
@@ -79,7 +76,7 @@ func checkRuntimes(prog *cmdline.Program, ctx context.Context, names []string, d
 		}
 		h := &runtimeHealth{ID: d.Runtime.ID, Name: d.Runtime.Name, Status: healthOK}
 		health = append(health, h)
-		checks.Go(func() { examine(prog, ctx, &quiet, d, dir, h) })
+		checks.Go(func() { examine(ctx, prog, &quiet, d, dir, h) })
 	}
 	checks.Wait()
 	report := make([]runtimeHealth, len(health))
@@ -89,7 +86,7 @@ func checkRuntimes(prog *cmdline.Program, ctx context.Context, names []string, d
 	return report, ctx.Err()
 }
 
-func examine(prog *cmdline.Program, ctx context.Context, r *runner.Runner, d runner.Detected, dir string, h *runtimeHealth) {
+func examine(ctx context.Context, prog *cmdline.Program, r *runner.Runner, d runner.Detected, dir string, h *runtimeHealth) {
 	rt := d.Runtime
 	switch {
 	case d.Problem != nil:
@@ -103,27 +100,27 @@ func examine(prog *cmdline.Program, ctx context.Context, r *runner.Runner, d run
 	h.add("executable", checkOK, "%s", d.Path)
 	if d.Disabled {
 		h.Status = healthDisabled
-		h.add("selection", checkNote, "your enable and disable lists leave it out; see detect -v")
+		h.add("selection", checkNote, "disabled by the enable or disable list; see bus-agent detect -v")
 		return
 	}
-	checkVersion(prog, ctx, d, dir, h)
+	checkVersion(ctx, prog, d, dir, h)
 	checkLogin(prog, rt, h)
-	checkPlan(prog, ctx, r, rt, dir, h)
+	checkPlan(ctx, prog, r, rt, dir, h)
 	if s := rt.Session; s != nil {
 		h.add("sessions", checkOK, "%s, messages by %s", s.Protocol, s.Delivers())
 	} else {
-		h.add("sessions", checkNote, "it cannot hold any")
+		h.add("sessions", checkNote, "not supported")
 	}
 }
 
-func checkVersion(prog *cmdline.Program, ctx context.Context, d runner.Detected, dir string, h *runtimeHealth) {
+func checkVersion(ctx context.Context, prog *cmdline.Program, d runner.Detected, dir string, h *runtimeHealth) {
 	version, err := runner.Version(ctx, d.Runtime, d.Path, runner.CleanPath(prog.Env.Environ, dir, false))
 	tested := d.Runtime.TestedVersion
 	switch {
 	case err != nil:
 		h.add("version", checkProblem, "%v", err)
 	case tested == "":
-		h.add("version", checkNote, "%s; none was tested", version)
+		h.add("version", checkNote, "%s; no version was tested", version)
 	case version != tested:
 		h.add("version", checkNote, "%s; tested with %s", version, tested)
 	default:
@@ -145,22 +142,18 @@ func checkLogin(prog *cmdline.Program, rt registry.Runtime, h *runtimeHealth) {
 			return
 		}
 	}
-	hint := "log in with its own CLI"
-	if len(rt.TokenEnv) > 0 {
-		hint += ", or set " + strings.Join(rt.TokenEnv, " or ")
-	}
 	if len(files) == 0 {
-		h.add("login", checkNote, "cannot be told from here; where there is none, %s", hint)
+		h.add("login", checkNote, "unknown; if there is none, %s", cmdline.LoginHint(rt))
 		return
 	}
-	h.add("login", checkNote, "none was found; %s", hint)
+	h.add("login", checkNote, "none was found; %s", cmdline.LoginHint(rt))
 }
 
-// checkPlan looks at what a run would do in dir.
-func checkPlan(prog *cmdline.Program, ctx context.Context, r *runner.Runner, rt registry.Runtime, dir string, h *runtimeHealth) {
+// checkPlan checks what a run would do in dir.
+func checkPlan(ctx context.Context, prog *cmdline.Program, r *runner.Runner, rt registry.Runtime, dir string, h *runtimeHealth) {
 	plan, err := r.DryRun(ctx, agent.Request{Runtime: rt.ID, Prompt: "?", Workdir: dir})
 	if err != nil {
-		h.add("run", checkProblem, "it would be refused here: %v", err)
+		h.add("run", checkProblem, "a run here would be refused: %v", err)
 		return
 	}
 	chain, err := instructions.Discover(dir)
@@ -170,7 +163,7 @@ func checkPlan(prog *cmdline.Program, ctx context.Context, r *runner.Runner, rt 
 	case len(chain.Files) == 0:
 		h.add("instructions", checkOK, "no %s applies here", instructions.FileName)
 	case rt.Instructions == nil:
-		h.add("instructions", checkNote, "it takes no %s", instructions.FileName)
+		h.add("instructions", checkNote, "it does not get %s", instructions.FileName)
 	default:
 		h.add("instructions", checkOK, "%s of %s, %d bytes", cmdline.Count(len(chain.Files), "file", "files"), instructions.FileName, chain.Size())
 	}
@@ -181,11 +174,11 @@ func checkPlan(prog *cmdline.Program, ctx context.Context, r *runner.Runner, rt 
 		h.add("repository", checkNote, "%s", line)
 	}
 	if len(plan.Warnings) == 0 {
-		h.add("repository", checkOK, "nothing of it is left out")
+		h.add("repository", checkOK, "no settings of it are ignored")
 	}
 }
 
-// checkState looks at whether what runs and sessions keep can be written.
+// checkState checks that the state of runs and sessions can be written.
 func checkState(prog *cmdline.Program, dir string) []check {
 	var checks []check
 	add := func(name, path string, status string, err error) {
@@ -209,7 +202,7 @@ func checkState(prog *cmdline.Program, dir string) []check {
 	}
 	add("temporary files", temp, checkProblem, err)
 	if err = unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		err = fmt.Errorf("%s: %w; agents cannot write there, and their private homes are elsewhere", dir, err)
+		err = fmt.Errorf("%s: %w; agents cannot write there; private homes are made elsewhere", dir, err)
 	}
 	add("workdir", dir, checkNote, err)
 	return checks

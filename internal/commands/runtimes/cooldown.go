@@ -6,31 +6,37 @@ import (
 	"strings"
 	"time"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 )
 
-// findResting adds what rests, of the runtimes that names names, or of all where
-// there are none. What cannot be read is a warning.
-func findCooldowns(prog *cmdline.Program, report *doctorReport, names []string) {
-	report.Resting = []fallback.Cooldown{}
-	store, err := restStore(prog)
+func openCooldowns(prog *cmdline.Program) (*fallback.Cooldowns, error) {
+	dir, err := fallback.DefaultDir(prog.Env.Environ)
 	if err != nil {
-		return // nothing can rest
+		return nil, err
+	}
+	return fallback.NewCooldowns(dir), nil
+}
+
+// findCooldowns returns the runtimes in cooldown, of those in names or of all if there
+// are none. Unreadable files are warnings.
+func findCooldowns(prog *cmdline.Program, names []string) []fallback.Cooldown {
+	found := []fallback.Cooldown{}
+	store, err := openCooldowns(prog)
+	if err != nil {
+		return found // nothing can be in cooldown
 	}
 	list, err := store.List(time.Now())
 	if err != nil {
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			prog.Screen.Warn(line + "; nobody rests because of it")
+		prog.Screen.WarnSome("cooldown ignored: ", strings.Split(err.Error(), "\n"))
+	}
+	for _, c := range list {
+		same := func(name string) bool { return baseID(name) == baseID(c.Runtime) }
+		if len(names) == 0 || slices.ContainsFunc(names, same) {
+			found = append(found, c)
 		}
 	}
-	for _, rest := range list {
-		asked := func(name string) bool { return baseID(name) == baseID(rest.Runtime) }
-		if len(names) == 0 || slices.ContainsFunc(names, asked) {
-			report.Resting = append(report.Resting, rest)
-		}
-	}
+	return found
 }
 
 // baseID returns the ID in a runtime token.
@@ -39,48 +45,33 @@ func baseID(token string) string {
 	return id
 }
 
-func restStore(prog *cmdline.Program) (*fallback.Cooldowns, error) {
-	dir, err := fallback.DefaultDir(prog.Env.Environ)
-	if err != nil {
-		return nil, err
-	}
-	return fallback.NewCooldowns(dir), nil
-}
-
-// wake ends the rest of a runtime.
-func wake(prog *cmdline.Program, token string) error {
-	if _, _, err := prog.Stored.Registry.ParseToken(token); err != nil {
-		return agent.Usagef("--wake: %w", err)
-	}
+// clearCooldown ends the cooldown of a runtime.
+func clearCooldown(prog *cmdline.Program, token string) error {
 	report := doctorReport{Woken: []string{}}
-	store, err := restStore(prog)
+	text := token + " is not in cooldown\n"
+	store, err := openCooldowns(prog)
 	if err == nil {
-		var woken bool
-		if woken, err = store.Clear(token); woken {
-			report.Woken = append(report.Woken, token)
+		var cleared bool
+		if cleared, err = store.Clear(token); cleared {
+			report.Woken = []string{token}
+			text = token + ": cooldown cleared\n"
 		}
 	}
 	if err != nil {
-		return &cmdline.Failure{Text: token + " cannot be woken", Err: cmdline.Cause(err)}
+		return &cmdline.Failure{Text: "cannot clear the cooldown of " + token, Err: cmdline.Cause(err)}
 	}
-	if prog.Global.JSON() {
-		return prog.Out.PrintJSON(report)
-	}
-	if len(report.Woken) == 0 {
-		return prog.Out.Print(token + " does not rest\n")
-	}
-	return prog.Out.Print(token + " rests no longer\n")
+	return prog.Out.Report(report, text)
 }
 
-// restingText says what rests, for people.
-func (r *doctorReport) restingText() string {
+// cooldownText returns a line for each runtime in cooldown.
+func (r *doctorReport) cooldownText() string {
 	if len(r.Resting) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("resting, for runs with --fallback\n")
-	for _, rest := range r.Resting {
-		fmt.Fprintf(&b, "  %-15s  note: %s: %s; end it with --wake %s\n", rest.Runtime, rest, cmdline.OneWord(rest.Reason), rest.Runtime)
+	b.WriteString("in cooldown, for runs with --fallback\n")
+	for _, c := range r.Resting {
+		fmt.Fprintf(&b, "  %-15s  note: %s: %s; end it with --wake %s\n", c.Runtime, c, cmdline.OneWord(c.Reason), c.Runtime)
 	}
 	return b.String()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 
@@ -14,27 +13,27 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
+// DetectCommand is "detect".
 func DetectCommand(prog *cmdline.Program) *urfave.Command {
 	var first bool
 	return &urfave.Command{
 		Name:  "detect",
 		Usage: "list the runtimes that are available here",
-		Description: `Prints the IDs of the runtimes that can be used, one a line. The first one is
-what "run" takes when neither a flag, nor BUS_AGENT, nor a preference names
-one. Nothing is started: a runtime is available when its executable is in PATH
-and it is not disabled. With --verbose standard error says of every registered
-runtime where it is or why it is left out; with --format json as well, standard
-output lists them all.`,
-		Flags: []urfave.Flag{cmdline.Toggle("first,1", "print the first one only; none is a failure", &first)},
-		UsageText: cmdline.UsageText(`# what can be used here
+		Description: `Prints the ID of each available runtime on a line. "run" uses the first one when no
+flag, BUS_AGENT and no preference names another. A runtime is available if its
+executable is in PATH and it is not disabled; nothing is started. With --verbose,
+standard error shows for every registered runtime where it is, or why it is not
+available. With --format json as well, standard output lists them all.`,
+		Flags: []urfave.Flag{cmdline.Switch("first,1", "print only the first; fail if there is none", &first)},
+		UsageText: cmdline.UsageText(`# which runtimes can be used here?
 bus-agent detect
 # why is one missing?
 bus-agent detect -v
 # the default, for a script
 agent=$(bus-agent detect --first)`,
-			"the list was printed; it may be empty", "--first, and no runtime is available"),
+			"the list was printed; it may be empty", "with --first, no runtime is available"),
 		Action: prog.Action(cmdline.JSON, func(ctx context.Context, _ cmdline.Call) error {
-			return detect(prog, ctx, first)
+			return detect(ctx, prog, first)
 		}),
 	}
 }
@@ -51,52 +50,35 @@ type runtimeState struct {
 	InstallURL string   `json:"install_url"`
 }
 
-func detect(prog *cmdline.Program, ctx context.Context, first bool) error {
+func detect(ctx context.Context, prog *cmdline.Program, first bool) error {
 	r := prog.Runner(prog.Screen.Warn)
 	all, err := r.Detect(ctx)
 	if err != nil {
 		return err
 	}
-	if prog.Global.Verbose > 0 && !prog.Global.JSON() {
-		if err := explainDetection(prog, ctx, r, all); err != nil {
+	verbose := prog.Global.Verbose > 0
+	if verbose && !prog.Global.JSON() {
+		if err := explainDetection(ctx, prog, r, all); err != nil {
 			return err
 		}
 	}
-	var available []runner.Detected
+	var text strings.Builder
+	states := []runtimeState{}
 	for _, d := range all {
 		if d.Available() {
-			available = append(available, d)
+			text.WriteString(d.Runtime.ID + "\n")
+		}
+		if first && d.Available() {
+			return prog.Out.Report(stateOf(d), text.String())
+		}
+		if d.Available() || verbose {
+			states = append(states, stateOf(d))
 		}
 	}
 	if first {
-		if len(available) == 0 {
-			return noneAvailable(ctx, r)
-		}
-		available = available[:1]
+		return noneAvailable(ctx, r)
 	}
-	if prog.Global.JSON() {
-		return detectJSON(prog, first, available, all)
-	}
-	var b strings.Builder
-	for _, d := range available {
-		b.WriteString(d.Runtime.ID + "\n")
-	}
-	return prog.Out.Print(b.String())
-}
-
-func detectJSON(prog *cmdline.Program, first bool, available, all []runner.Detected) error {
-	if first {
-		return prog.Out.PrintJSON(stateOf(available[0]))
-	}
-	list := available
-	if prog.Global.Verbose > 0 {
-		list = all
-	}
-	states := make([]runtimeState, len(list))
-	for i, d := range list {
-		states[i] = stateOf(d)
-	}
-	return prog.Out.PrintJSON(states)
+	return prog.Out.Report(states, text.String())
 }
 
 func stateOf(d runner.Detected) runtimeState {
@@ -110,29 +92,28 @@ func stateOf(d runner.Detected) runtimeState {
 	return s
 }
 
-// explainDetection writes a table of all runtimes and what shaped the list.
-func explainDetection(prog *cmdline.Program, ctx context.Context, r *runner.Runner, all []runner.Detected) error {
+// explainDetection shows a table of all runtimes, and the lists that order and filter it.
+func explainDetection(ctx context.Context, prog *cmdline.Program, r *runner.Runner, all []runner.Detected) error {
 	quiet := *r
-	quiet.Warn = func(string) {}
+	quiet.Warn = func(string) {} // Detect has warned
 	lists, err := quiet.Lists(ctx)
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var table cmdline.Table
 	for _, d := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", d.Runtime.ID, stateWord(d), whereOrWhy(d, lists))
+		table.Row(d.Runtime.ID, stateWord(d), whereOrWhy(d, lists))
 	}
-	w.Flush()
+	text := table.String()
 	for _, list := range []struct {
 		name    string
 		setting runner.Setting[[]string]
 	}{{"order", lists.Order}, {"enable", lists.Enable}, {"disable", lists.Disable}} {
 		if list.setting.Source != "" {
-			fmt.Fprintf(&b, "%s: %s (%s)\n", list.name, strings.Join(list.setting.Value, ", "), list.setting.Source)
+			text += fmt.Sprintf("%s: %s (%s)\n", list.name, strings.Join(list.setting.Value, ", "), list.setting.Source)
 		}
 	}
-	prog.Screen.Plain(b.String())
+	prog.Screen.Plain(text)
 	return nil
 }
 
@@ -168,13 +149,13 @@ func whereOrWhy(d runner.Detected, lists runner.Lists) string {
 	return fmt.Sprintf("no %s in PATH; get it at %s", strings.Join(d.Runtime.Executables, " or "), d.Runtime.InstallURL)
 }
 
-// noneAvailable returns the failure of a selection that finds nothing.
+// noneAvailable returns the error of selecting a runtime when none is available.
 func noneAvailable(ctx context.Context, r *runner.Runner) error {
 	unnamed := *r
 	sources := runner.BusAgent()
 	sources.Runtime = nil
 	unnamed.Sources = &sources
-	unnamed.Warn = func(string) {} // it has warned already
+	unnamed.Warn = func(string) {} // Detect has warned
 	_, err := unnamed.Resolve(ctx, "")
 	return err
 }

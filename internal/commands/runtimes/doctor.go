@@ -6,115 +6,105 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/busdk/bus-agent/internal/commands/cmdline"
-
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
 )
 
-// doctorOptions are the flags of doctor as they were given.
+// doctorOptions are the flags of doctor.
 type doctorOptions struct {
 	sweep         bool
 	workdir, wake string
 	owner         int
 }
 
+// DoctorCommand is "doctor".
 func DoctorCommand(prog *cmdline.Program) *urfave.Command {
 	o := &doctorOptions{}
 	return &urfave.Command{
 		Name:      "doctor",
-		Usage:     "look for what is wrong with the runtimes, and for what killed runs have left",
+		Usage:     "check the runtimes, and find what killed runs left behind",
 		ArgsUsage: "[RUNTIME...]",
-		Description: `Looks at each runtime, or at those that are named: its executable, its version
-beside the one that was tested, signs of a login, what a run here would do with
-AGENTS.md and leave out of the repository, how it holds sessions. Nothing of it asks
-a model; the one thing that is started is the executable with --version. It also
-looks at whether what runs and sessions keep can be written, and lists the
-runtimes that runs with --fallback leave out for some time, because they had no
-quota left or no login; --wake ends that for one.
+		Description: `Checks the named runtimes, or all: the executable, its version, signs of a login, what
+a run in this directory would do with AGENTS.md and with the settings of the
+repository, and how the runtime holds sessions. No model is asked; only the executable
+is started, with --version. Doctor also checks that the state of runs and sessions can
+be written, and shows runtimes in cooldown, which runs with --fallback skip.
 
-Without a name it lists too what killed runs have left. A run ends and removes
-everything of its own, unless bus-agent itself is killed. Then processes of the
-agent may live on, and its private home and temporary files stay. With --sweep they
-are ended and removed; --sweep and --owner look for nothing else.
+Without a name, doctor also lists what killed runs left behind. A run ends and removes
+everything it started, unless bus-agent itself is killed. Then agent processes may
+continue, and the private home and temporary files stay. --sweep ends and removes them.
+With --sweep or --owner, doctor checks nothing else.
 
-Only what a dead bus-agent has left is found: of this user, since the last start
-of this machine, in this container, and in one workdir. What belongs to a run that
-goes on is never touched, nor is what may belong to one on another machine.
-Sessions that can be resumed stay.`,
+Doctor finds what a dead bus-agent of this user left since this machine started, in this
+container and in one workdir. It leaves alone what belongs to a running bus-agent, what
+may belong to another machine, and sessions that can be resumed.`,
 		Flags: []urfave.Flag{
-			cmdline.Toggle("sweep", "end the processes and remove the folders that are found", &o.sweep),
-			cmdline.Option("workdir", "look at `DIR` (default: the current directory)", &o.workdir).Of(cmdline.Dirs),
-			cmdline.Option("wake", "let runs with --fallback try `RUNTIME` again at once, and do nothing else", &o.wake).Of(prog.Stored.Registry.Tokens),
-			cmdline.Number("owner", "look only for what the bus-agent with this `PID` has left", 1, &o.owner),
+			cmdline.Switch("sweep", "end the processes and remove the folders that are found", &o.sweep),
+			prog.Dir("workdir", "check `DIR` (default: the current directory)", &o.workdir),
+			prog.Runtime("wake", "clear the cooldown of `RUNTIME`, and do nothing else", &o.wake),
+			cmdline.Number("owner", "only find what the bus-agent with this `PID` left behind", 1, &o.owner),
 		},
 		UsageText: cmdline.UsageText(`# does everything work here?
 bus-agent doctor
-# can this one be used? for a script
+# can this runtime be used? for a script
 bus-agent doctor RUNTIME --format json
-# end and remove what killed runs have left
+# end and remove what killed runs left behind
 bus-agent doctor --sweep`,
-			"all is well, but for what is not named", "a runtime that is named cannot be used, or something cannot be written, looked at, ended or removed"),
+			"everything works, apart from runtimes that were not named", "a named runtime cannot be used, or something cannot be written, checked, ended or removed"),
 		BashComplete: cmdline.Completes(func([]string) []string { return prog.Stored.Registry.Tokens() }),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
-			return examineAll(prog, ctx, o, call.Args)
+			return doctor(ctx, prog, o, call.Args)
 		}),
 	}
 }
 
-// doctorReport is what doctor prints, in JSON. What was not looked at is left out.
+// doctorReport is what doctor prints, in JSON. What was not checked is left out.
 type doctorReport struct {
 	Runtimes  []runtimeHealth     `json:"runtimes,omitzero"`
 	State     []check             `json:"state,omitzero"`
 	Resting   []fallback.Cooldown `json:"resting,omitzero"`
 	Woken     []string            `json:"woken,omitzero"`
 	Swept     bool                `json:"swept"`
-	Processes []leftProcess       `json:"processes,omitzero"`
-	Folders   []leftFolder        `json:"folders,omitzero"`
+	Processes []staleProcess      `json:"processes,omitzero"`
+	Folders   []staleFolder       `json:"folders,omitzero"`
 }
 
-func examineAll(prog *cmdline.Program, ctx context.Context, o *doctorOptions, names []string) error {
-	if o.wake != "" {
-		if o.sweep || o.owner > 0 || o.workdir != "" || len(names) > 0 {
-			return agent.Usagef("--wake stands alone; leave everything else out")
-		}
-		return wake(prog, o.wake)
-	}
-	dir, err := prog.Workdir(o.workdir)
-	if err != nil {
-		return err
-	}
-	leftAlone := o.sweep || o.owner > 0
-	if leftAlone && len(names) > 0 {
-		return agent.Usagef("--sweep and --owner are for what killed runs have left; leave them or %s out", strings.Join(names, " "))
+func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names []string) (err error) {
+	onlyStale := o.sweep || o.owner > 0
+	switch {
+	case o.wake != "" && (onlyStale || o.workdir != "" || len(names) > 0):
+		return agent.Usagef("--wake does nothing else; leave out other flags and arguments")
+	case o.wake != "":
+		return clearCooldown(prog, o.wake)
+	case onlyStale && len(names) > 0:
+		return agent.Usagef("--sweep and --owner are about killed runs; leave them or %s out", strings.Join(names, " "))
+	case o.workdir == "":
+		o.workdir = prog.Env.Dir
 	}
 	report := doctorReport{Swept: o.sweep}
-	var errs []error
-	if !leftAlone {
-		if report.Runtimes, err = checkRuntimes(prog, ctx, names, dir); err != nil {
+	var failures []error
+	if !onlyStale {
+		if report.Runtimes, err = checkRuntimes(ctx, prog, names, o.workdir); err != nil {
 			return err
 		}
-		report.State = checkState(prog, dir)
-		findCooldowns(prog, &report, names)
-		errs = append(errs, report.broken(len(names) > 0))
+		report.State = checkState(prog, o.workdir)
+		report.Resting = findCooldowns(prog, names)
+		failures = append(failures, report.broken(len(names) > 0))
 	}
 	if len(names) == 0 {
-		errs = append(errs, findLeft(prog, ctx, &report, dir, o.owner))
+		failures = append(failures, findStale(ctx, prog, &report, o.workdir, o.owner))
 	}
-	if prog.Global.JSON() {
-		err = prog.Out.PrintJSON(report)
-	} else {
-		err = prog.Out.Print(report.text())
-	}
-	if err != nil {
+	if err := prog.Out.Report(report, report.text()); err != nil {
 		return err
 	}
-	return errors.Join(errs...)
+	return errors.Join(failures...)
 }
 
-// broken returns what does not work of what was asked for.
+// broken returns what does not work: of the runtimes, if they were named, and of the
+// state.
 func (r *doctorReport) broken(named bool) error {
 	var errs []error
 	for _, h := range r.Runtimes {
@@ -130,7 +120,6 @@ func (r *doctorReport) broken(named bool) error {
 	return errors.Join(errs...)
 }
 
-// text is the report for people.
 func (r *doctorReport) text() string {
 	var b strings.Builder
 	for _, h := range r.Runtimes {
@@ -141,9 +130,9 @@ func (r *doctorReport) text() string {
 		b.WriteString("state\n")
 		writeChecks(&b, r.State)
 	}
-	b.WriteString(r.restingText())
+	b.WriteString(r.cooldownText())
 	if r.Processes != nil {
-		b.WriteString(r.leftText())
+		b.WriteString(r.staleText())
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package runtimes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,23 +13,23 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 )
 
+// InstructionsCommand is "instructions".
 func InstructionsCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "instructions",
-		Usage: "look after the project instructions agents are given",
-		Description: `Agents are given every AGENTS.md from the repository root down to the directory
-they work in, the closest last.`,
+		Usage: "show or remove the project instructions that bus-agent added",
+		Description: `Agents get every AGENTS.md from the repository root to the directory they work in, the
+closest last.`,
 		Subcommands: []*urfave.Command{
 			instructionsShow(prog),
 			instructionsClean(prog),
 		},
-		UsageText: cmdline.UsageText("",
-			"the command succeeded"),
-		Action: prog.Group,
+		UsageText: cmdline.UsageText("", "the command succeeded"),
+		Action:    prog.Group,
 	}
 }
 
-// instructionsReport is what show and clean print, in JSON.
+// instructionsReport is what show prints, in JSON.
 type instructionsReport struct {
 	Workdir  string        `json:"workdir"`
 	Root     string        `json:"root"`
@@ -42,6 +43,7 @@ type instruction struct {
 	Size int64  `json:"size"`
 }
 
+// owned is something that bus-agent added.
 type owned struct {
 	Path  string `json:"path"`
 	What  string `json:"what"`
@@ -52,17 +54,38 @@ func instructionsShow(prog *cmdline.Program) *urfave.Command {
 	var workdir string
 	return &urfave.Command{
 		Name:  "show",
-		Usage: "list the AGENTS.md files that apply, and what bus-agent has left in the directory",
-		Flags: []urfave.Flag{cmdline.Option("workdir", "look at `DIR` (default: the current directory)", &workdir).Of(cmdline.Dirs)},
-		UsageText: cmdline.UsageText(`# what would an agent be told here?
+		Usage: "list the AGENTS.md files that apply, and what bus-agent added to the directory",
+		Flags: []urfave.Flag{prog.Dir("workdir", "show `DIR` (default: the current directory)", &workdir)},
+		UsageText: cmdline.UsageText(`# what would an agent get here?
 bus-agent instructions show`,
 			"the list was printed"),
 		Action: prog.Action(cmdline.JSON, func(ctx context.Context, _ cmdline.Call) error {
-			dir, err := prog.Workdir(workdir)
+			chain, err := instructions.Discover(cmp.Or(workdir, prog.Env.Dir))
 			if err != nil {
 				return err
 			}
-			return showInstructions(prog, ctx, dir)
+			found, err := instructions.Show(ctx, chain.Workdir, ownedBlocks(prog))
+			if err != nil {
+				return err
+			}
+			report := instructionsReport{Workdir: chain.Workdir, Root: chain.Root, Files: []instruction{}, Owned: ownedOf(found), Warnings: append([]string{}, chain.Warnings...)}
+			var text strings.Builder
+			for _, f := range chain.Files {
+				report.Files = append(report.Files, instruction{f.Path, f.Size})
+				fmt.Fprintf(&text, "%s (%d bytes)\n", cmdline.Printable(f.Path), f.Size)
+			}
+			for _, o := range report.Owned {
+				text.WriteString(o.String() + "\n")
+			}
+			if !prog.Global.JSON() {
+				for _, line := range report.Warnings {
+					prog.Screen.Warn(line)
+				}
+				if len(report.Files) == 0 {
+					prog.Screen.Info("no " + instructions.FileName + " applies to " + cmdline.Printable(chain.Workdir))
+				}
+			}
+			return prog.Out.Report(report, text.String())
 		}),
 	}
 }
@@ -71,25 +94,34 @@ func instructionsClean(prog *cmdline.Program) *urfave.Command {
 	var workdir string
 	return &urfave.Command{
 		Name:  "clean",
-		Usage: "remove what bus-agent has added to the directory, and nothing else",
-		Description: `Removes the marked blocks, list entries and private homes that runs have left.
-What a running agent uses is kept. AGENTS.md itself is never touched.`,
-		Flags: []urfave.Flag{cmdline.Option("workdir", "clean `DIR` (default: the current directory)", &workdir).Of(cmdline.Dirs)},
-		UsageText: cmdline.UsageText(`# leave no trace
+		Usage: "remove what bus-agent added to the directory, and nothing else",
+		Description: `Removes the marked blocks, list entries and private homes that runs left behind. What
+a running agent uses stays. AGENTS.md itself is never changed.`,
+		Flags: []urfave.Flag{prog.Dir("workdir", "clean `DIR` (default: the current directory)", &workdir)},
+		UsageText: cmdline.UsageText(`# remove all traces
 bus-agent instructions clean`,
-			"nothing of ours is left, but for what is in use", "something could not be removed"),
+			"everything was removed, apart from what is in use", "something could not be removed"),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error {
-			dir, err := prog.Workdir(workdir)
+			found, err := instructions.Clean(ctx, cmp.Or(workdir, prog.Env.Dir), ownedBlocks(prog))
 			if err != nil {
 				return err
 			}
-			return cleanInstructions(prog, ctx, dir)
+			report := ownedOf(found)
+			var text strings.Builder
+			for _, o := range report {
+				verb := "removed "
+				if o.InUse {
+					verb = "kept "
+				}
+				text.WriteString(verb + o.String() + "\n")
+			}
+			return prog.Out.Report(report, text.String())
 		}),
 	}
 }
 
-// owned returns every place where a runtime may leave something.
-func ownedPlaces(prog *cmdline.Program) []instructions.Owned {
+// ownedBlocks returns everything that runs can add to a directory.
+func ownedBlocks(prog *cmdline.Program) []instructions.Owned {
 	var all []instructions.Owned
 	for _, rt := range prog.Stored.Registry.All() {
 		if rt.Instructions != nil {
@@ -97,58 +129,6 @@ func ownedPlaces(prog *cmdline.Program) []instructions.Owned {
 		}
 	}
 	return all
-}
-
-func showInstructions(prog *cmdline.Program, ctx context.Context, dir string) error {
-	chain, err := instructions.Discover(dir)
-	if err != nil {
-		return err
-	}
-	found, err := instructions.Show(ctx, dir, ownedPlaces(prog))
-	if err != nil {
-		return err
-	}
-	report := instructionsReport{Workdir: chain.Workdir, Root: chain.Root, Files: []instruction{}, Owned: ownedOf(found), Warnings: append([]string{}, chain.Warnings...)}
-	for _, f := range chain.Files {
-		report.Files = append(report.Files, instruction{f.Path, f.Size})
-	}
-	if prog.Global.JSON() {
-		return prog.Out.PrintJSON(report)
-	}
-	for _, line := range report.Warnings {
-		prog.Screen.Warn(line)
-	}
-	var b strings.Builder
-	for _, f := range report.Files {
-		fmt.Fprintf(&b, "%s (%d bytes)\n", cmdline.Printable(f.Path), f.Size)
-	}
-	for _, o := range report.Owned {
-		b.WriteString(o.String() + "\n")
-	}
-	if len(report.Files) == 0 {
-		prog.Screen.Info("no " + instructions.FileName + " applies to " + cmdline.Printable(dir))
-	}
-	return prog.Out.Print(b.String())
-}
-
-func cleanInstructions(prog *cmdline.Program, ctx context.Context, dir string) error {
-	found, err := instructions.Clean(ctx, dir, ownedPlaces(prog))
-	if err != nil {
-		return err
-	}
-	report := ownedOf(found)
-	if prog.Global.JSON() {
-		return prog.Out.PrintJSON(report)
-	}
-	var b strings.Builder
-	for _, o := range report {
-		verb := "removed "
-		if o.InUse {
-			verb = "kept "
-		}
-		b.WriteString(verb + o.String() + "\n")
-	}
-	return prog.Out.Print(b.String())
 }
 
 func ownedOf(found []instructions.Found) []owned {

@@ -3,8 +3,6 @@ package runtimes
 import (
 	"context"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 
@@ -17,49 +15,41 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
+// Command is "runtime".
 func Command(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "runtime",
-		Usage: "list the runtimes, choose the default one, look for what is wrong",
+		Usage: "list the runtimes, choose the default, check them",
 		Subcommands: []*urfave.Command{
-			runtimeListCommand(prog),
+			listCommand(prog),
 			{
-				Name:  "set",
-				Usage: "store what is used by default",
-				Subcommands: []*urfave.Command{
-					runtimeDefaultCommand(prog),
-				},
-				UsageText: cmdline.UsageText("",
-					"the default was stored", "the preferences cannot be written"),
-				Action: prog.Group,
+				Name:        "set",
+				Usage:       "store the default runtime",
+				Subcommands: []*urfave.Command{defaultCommand(prog)},
+				UsageText:   cmdline.UsageText("", "the default was stored", "the preferences cannot be written"),
+				Action:      prog.Group,
 			},
 			DoctorCommand(prog),
 		},
-		UsageText: cmdline.UsageText("",
-			"the command succeeded"),
-		Action: prog.Group,
+		UsageText: cmdline.UsageText("", "the command succeeded"),
+		Action:    prog.Group,
 	}
 }
 
-func runtimeDefaultCommand(prog *cmdline.Program) *urfave.Command {
+func defaultCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:        "default",
-		Usage:       "store the runtime that runs when nothing else names one",
+		Usage:       "store the runtime to use when nothing else names one",
 		ArgsUsage:   "RUNTIME",
-		Description: `The same as "set runtime": writes the preference ` + runner.KeyRuntime + ".",
-		UsageText: cmdline.UsageText(`# for example
+		Description: `Writes the preference ` + runner.KeyRuntime + `, as "set runtime" does.`,
+		UsageText: cmdline.UsageText(`# store a default
 bus-agent runtime set default RUNTIME
-# back to the built-in default
+# return to the built-in default
 bus-agent unset runtime`,
 			"the default was stored", "the preferences cannot be written"),
-		BashComplete: cmdline.Completes(func(done []string) []string {
-			if len(done) > 0 {
-				return nil
-			}
-			return prog.Stored.Registry.Tokens()
-		}),
+		BashComplete: cmdline.CompletesFirst(prog.Stored.Registry.Tokens),
 		Action: prog.Action(0, func(ctx context.Context, call cmdline.Call) error {
-			if _, _, err := prog.Stored.Registry.ParseToken(call.Args[0]); err != nil {
+			if err := prog.CheckRuntime(call.Args[0]); err != nil {
 				return err
 			}
 			return preferences.SetDefaultRuntime(ctx, call.Args[0])
@@ -67,22 +57,21 @@ bus-agent unset runtime`,
 	}
 }
 
-func runtimeListCommand(prog *cmdline.Program) *urfave.Command {
+func listCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "list",
 		Usage: "list every runtime, whether it can be used, and how it holds sessions",
-		Description: `Nothing is started. The default is that of sessions in this directory: what
-BUS_AGENT or the preference bus-agent.runtime names, or else .gastown/runtime.json
-in this directory or the nearest above it, or else .gastown/runtimes.json in your
-home, or else the first one that is available. The two files name a runtime and
-nothing else; "run" does not read them.`,
-		UsageText: cmdline.UsageText(`# what is there?
+		Description: `Nothing is started. The default is that of sessions in this directory: from BUS_AGENT
+or the preference bus-agent.runtime, or else from .gastown/runtime.json in this
+directory or the nearest above it, or else from .gastown/runtimes.json in your home, or
+else the first available runtime. "run" does not read the two files.`,
+		UsageText: cmdline.UsageText(`# which runtimes are there?
 bus-agent runtime list
 # the same for a script
 bus-agent runtime list --format json`,
 			"the list was printed"),
 		Action: prog.Action(cmdline.JSON, func(ctx context.Context, _ cmdline.Call) error {
-			return listRuntimes(prog, ctx)
+			return listRuntimes(ctx, prog)
 		}),
 	}
 }
@@ -106,18 +95,18 @@ type listedSession struct {
 	SessionEnv string `json:"session_env,omitempty"`
 }
 
-// sessionRunner returns a runner that selects as sessions do in a directory.
+// SessionRunner returns a runner that selects as sessions do in a directory.
 func SessionRunner(prog *cmdline.Program, dir string, warn func(string)) *runner.Runner {
-	choices, warnings := control.FindRuntimeOverrides(prog.Env.Environ, dir, prog.Stored.Registry)
+	overrides, warnings := control.FindRuntimeOverrides(prog.Env.Environ, dir, prog.Stored.Registry)
 	r := prog.Runner(warn)
 	r.Workdir = dir
 	for _, line := range warnings {
 		warn(cmdline.OneWord(line))
 	}
-	return control.WithRuntimeOverrides(r, choices)
+	return control.WithRuntimeOverrides(r, overrides)
 }
 
-func listRuntimes(prog *cmdline.Program, ctx context.Context) error {
+func listRuntimes(ctx context.Context, prog *cmdline.Program) error {
 	r := SessionRunner(prog, prog.Env.Dir, prog.Screen.Warn)
 	all, err := r.Detect(ctx)
 	if err != nil {
@@ -128,38 +117,30 @@ func listRuntimes(prog *cmdline.Program, ctx context.Context) error {
 		return err
 	}
 	if err != nil && selection.Token == "" {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		prog.Screen.Warn(strings.TrimSuffix(first, "; install or enable one of:"))
+		prog.Screen.Warn(cmdline.NoRuntime(err))
 	}
-	list := make([]listedRuntime, len(all))
-	for i, d := range all {
-		list[i] = listedRuntime{runtimeState: stateOf(d), TestedVersion: d.Runtime.TestedVersion, Session: sessionOf(d.Runtime)}
-		if d.Runtime.ID == selection.Runtime.ID {
-			list[i].Default, list[i].DefaultSource = selection.Token, selection.Source
-		}
-	}
-	if prog.Global.JSON() {
-		return prog.Out.PrintJSON(list)
-	}
-	lists, err := r.Lists(ctx)
+	quiet := *r
+	quiet.Warn = func(string) {} // Detect has warned
+	lists, err := quiet.Lists(ctx)
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	list := make([]listedRuntime, len(all))
+	var table cmdline.Table
 	for i, d := range all {
-		held := "no sessions"
-		if s := list[i].Session; s != nil {
-			held = s.Protocol
+		item := listedRuntime{runtimeState: stateOf(d), TestedVersion: d.Runtime.TestedVersion, Session: sessionOf(d.Runtime)}
+		held, where := "no sessions", whereOrWhy(d, lists)
+		if item.Session != nil {
+			held = item.Session.Protocol
 		}
-		mark := ""
-		if list[i].Default != "" {
-			mark = fmt.Sprintf(" (default as %s: %s)", list[i].Default, cmdline.Printable(list[i].DefaultSource))
+		if d.Runtime.ID == selection.Runtime.ID {
+			item.Default, item.DefaultSource = selection.Token, selection.Source
+			where += fmt.Sprintf(" (default as %s: %s)", item.Default, cmdline.Printable(item.DefaultSource))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s%s\n", d.Runtime.ID, stateWord(d), held, whereOrWhy(d, lists), mark)
+		list[i] = item
+		table.Row(d.Runtime.ID, stateWord(d), held, where)
 	}
-	w.Flush()
-	return prog.Out.Print(b.String())
+	return prog.Out.Report(list, table.String())
 }
 
 func sessionOf(rt registry.Runtime) *listedSession {

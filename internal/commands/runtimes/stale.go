@@ -1,6 +1,7 @@
 package runtimes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,10 @@ import (
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/runner"
-	"github.com/busdk/bus-agent/session/control"
 )
 
-// leftProcess is a process that a dead owner has left.
-type leftProcess struct {
+// staleProcess is a process that a dead bus-agent left behind.
+type staleProcess struct {
 	PID     int    `json:"pid"`
 	Runtime string `json:"runtime,omitempty"`
 	Program string `json:"program"`
@@ -25,8 +25,8 @@ type leftProcess struct {
 	Ended   bool   `json:"ended"`
 }
 
-// leftFolder is a folder that a dead owner has left.
-type leftFolder struct {
+// staleFolder is a folder that a dead bus-agent left behind.
+type staleFolder struct {
 	Path    string `json:"path"`
 	What    string `json:"what"`
 	Owner   int    `json:"owner_pid"`
@@ -34,36 +34,36 @@ type leftFolder struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// findLeft finds what dead owners have left and, where the report says so, ends
-// and removes it: the processes first, as they use the folders.
-func findLeft(prog *cmdline.Program, ctx context.Context, report *doctorReport, workdir string, owner int) error {
-	report.Processes, report.Folders = []leftProcess{}, []leftFolder{}
+// findStale adds to the report what dead owners left behind, and ends and removes it if
+// the report is of a sweep: the processes first, because they use the folders.
+func findStale(ctx context.Context, prog *cmdline.Program, report *doctorReport, workdir string, owner int) error {
+	report.Processes, report.Folders = []staleProcess{}, []staleFolder{}
 	var errs []error
 	left, err := process.StaleProcesses(owner)
 	if report.Swept && err == nil {
 		var ended []process.StaleProcess
 		ended, left, err = process.EndStaleProcesses(ctx, owner)
 		for _, l := range ended {
-			report.Processes = append(report.Processes, processReport(prog, l, true))
+			report.Processes = append(report.Processes, newStaleProcess(prog, l, true))
 		}
 		if len(left) > 0 {
 			errs = append(errs, fmt.Errorf("%s could not be ended", cmdline.Count(len(left), "process", "processes")))
 		}
 	}
 	if err != nil {
-		errs = append(errs, &cmdline.Failure{Text: "processes cannot be looked at", Err: err})
+		errs = append(errs, &cmdline.Failure{Text: "cannot list processes", Err: err})
 	}
 	for _, l := range left {
-		report.Processes = append(report.Processes, processReport(prog, l, false))
+		report.Processes = append(report.Processes, newStaleProcess(prog, l, false))
 	}
-	places := places(prog, workdir)
-	find := places.Stale
+	stale := locations(prog, workdir)
+	find := stale.Stale
 	if report.Swept {
-		find = places.RemoveStale
+		find = stale.RemoveStale
 	}
 	kept := 0
 	for _, f := range find(ctx, owner) {
-		folder := leftFolder{Path: f.Path, What: f.What, Owner: f.Owner, Removed: report.Swept && f.Err == nil}
+		folder := staleFolder{Path: f.Path, What: f.What, Owner: f.Owner, Removed: report.Swept && f.Err == nil}
 		if f.Err != nil {
 			kept++
 			folder.Error = f.Err.Error()
@@ -76,26 +76,26 @@ func findLeft(prog *cmdline.Program, ctx context.Context, report *doctorReport, 
 	return errors.Join(errs...)
 }
 
-// removeLeft removes the folders that the process that held a session has left, if it
-// is dead. What cannot be removed is a warning: the session itself is over.
-func RemoveStale(prog *cmdline.Program, ctx context.Context, entry control.Entry) {
-	if entry.OwnerPID == 0 {
-		return // it has never had one, and 0 is all owners
+// RemoveStale removes the folders that the dead process owner left in workdir. What cannot
+// be removed is a warning.
+func RemoveStale(ctx context.Context, prog *cmdline.Program, workdir string, owner int) {
+	if owner == 0 { // there has been none; 0 would mean any
+		return
 	}
-	for _, f := range places(prog, entry.WorkDir).RemoveStale(ctx, entry.OwnerPID) {
+	for _, f := range locations(prog, workdir).RemoveStale(ctx, owner) {
 		if f.Err != nil {
-			prog.Screen.Warn(fmt.Sprintf("%s is left: %v", f.Path, f.Err))
+			prog.Screen.Warn(fmt.Sprintf("cannot remove %s: %v", f.Path, f.Err))
 		}
 	}
 }
 
-// places are where runs in a directory may have left folders.
-func places(prog *cmdline.Program, workdir string) instructions.Locations {
-	return instructions.Locations{Workdir: workdir, Owned: ownedPlaces(prog), TempDirs: runner.TempDirs(prog.Env.Environ)}
+// locations returns where runs in a directory keep folders.
+func locations(prog *cmdline.Program, workdir string) instructions.Locations {
+	return instructions.Locations{Workdir: workdir, Owned: ownedBlocks(prog), TempDirs: runner.TempDirs(prog.Env.Environ)}
 }
 
-func processReport(prog *cmdline.Program, l process.StaleProcess, ended bool) leftProcess {
-	p := leftProcess{PID: l.PID, Owner: l.Owner, AgeMS: time.Since(l.Born).Milliseconds(), Ended: ended}
+func newStaleProcess(prog *cmdline.Program, l process.StaleProcess, ended bool) staleProcess {
+	p := staleProcess{PID: l.PID, Owner: l.Owner, AgeMS: time.Since(l.Born).Milliseconds(), Ended: ended}
 	if len(l.Names) > 0 {
 		p.Program = l.Names[0]
 	}
@@ -107,16 +107,12 @@ func processReport(prog *cmdline.Program, l process.StaleProcess, ended bool) le
 	return p
 }
 
-// leftText is what was left, for people, a line each.
-func (r *doctorReport) leftText() string {
+// staleText returns a line for each process and folder.
+func (r *doctorReport) staleText() string {
 	var b strings.Builder
 	for _, p := range r.Processes {
-		what := p.Runtime
-		if what == "" {
-			what = p.Program
-		}
 		age := (time.Duration(p.AgeMS) * time.Millisecond).Round(time.Second)
-		fmt.Fprintf(&b, "%sprocess %d: %s, of bus-agent %d, %v old\n", done(p.Ended, "ended "), p.PID, cmdline.OneWord(what), p.Owner, age)
+		fmt.Fprintf(&b, "%sprocess %d: %s, of bus-agent %d, %v old\n", done(p.Ended, "ended "), p.PID, cmdline.OneWord(cmp.Or(p.Runtime, p.Program)), p.Owner, age)
 	}
 	for _, f := range r.Folders {
 		fmt.Fprintf(&b, "%s%s: %s, of bus-agent %d", done(f.Removed, "removed "), cmdline.OneWord(f.Path), f.What, f.Owner)

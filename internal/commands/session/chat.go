@@ -21,70 +21,66 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
+// ChatCommand is "chat".
 func ChatCommand(prog *cmdline.Program) *urfave.Command {
 	o := &startOptions{}
-	var flags []urfave.Flag
-	for _, f := range o.flags(prog) {
-		if !slices.Contains([]string{"prompt", "name", "idle"}, f.Names()[0]) {
-			flags = append(flags, f)
-		}
-	}
 	return &urfave.Command{
 		Name:      "chat",
 		Usage:     "talk with an agent in this terminal",
 		ArgsUsage: "[-- ARGS]",
-		Description: `Starts an agent and holds a conversation with it: what you type is said when you
-press Enter, and what the agent says and does is shown as it happens. When it asks
-for permission, y and Enter allows, a allows for the whole conversation, n declines and
-c ends the turn; what you typed before the question was shown does not answer it.
-Ctrl-C ends the running turn, and twice the conversation, as does Ctrl-D. Ctrl-Z stops
-bus-agent as in a shell; the agent keeps running.`,
-		Flags: append(flags, cmdline.Option("resume", "continue the session `ID` of the runtime", &o.Resume)),
-		UsageText: cmdline.UsageText(`# talk with one
+		Description: `Starts an agent and a conversation with it. Enter sends what you typed; what the agent
+says and does is shown as it happens. To answer an approval request, type y to accept,
+a to accept for the whole conversation, n to decline or c to end the turn, then Enter.
+What you typed before the request was shown does not answer it. Ctrl-C ends the running
+turn. Ctrl-C twice, or Ctrl-D, ends the conversation. Ctrl-Z stops bus-agent as in a
+shell; the agent continues.`,
+		Flags: slices.Concat(o.flags(prog),
+			cmdline.Category("Session", cmdline.String("resume", "continue the session `ID` of the runtime", &o.Resume))),
+		UsageText: cmdline.UsageText(`# talk with an agent
 bus-agent chat --agent RUNTIME`,
-			"the conversation was ended", "the agent did not start, or ended by itself"),
+			"you ended the conversation", "the agent did not start, or it ended by itself"),
 		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
 			in, inOK := prog.Env.Stdin.(*os.File)
 			out, outOK := prog.Env.Stdout.(*os.File)
 			if !inOK || !outOK || !cmdline.IsTerminal(in) || !cmdline.IsTerminal(out) {
-				return agent.Usagef("chat needs a terminal as standard input and output; \"run\" and \"session\" do without")
+				return agent.Usagef("chat needs a terminal as standard input and output; use \"run\" or \"session\" without one")
 			}
-			opts, err := sessionOptions(prog, ctx, o, call.Rest)
+			opts, err := o.settle(ctx, prog, call.Rest)
 			if err != nil {
 				return err
 			}
-			return talk(prog, ctx, opts, o.Resume, in, out)
+			return talk(ctx, prog, opts, o.Resume, in, out)
 		}),
 	}
 }
 
-// keptChats is how long the state folder remembers conversations that have ended.
+// keptChats is how long the state folder keeps conversations that have ended.
 const keptChats = 30 * 24 * time.Hour
 
 // chat is one conversation in a terminal.
 type chat struct {
-	prog      *cmdline.Program
-	manager   *control.Manager
-	handle    control.SessionHandle
-	session   *session.Session
-	keys      *keys
-	screen    *cmdline.Screen
-	terminal  rawTerminal
-	questions chan chatQuestion
+	prog     *cmdline.Program
+	manager  *control.Manager
+	handle   control.SessionHandle
+	session  *session.Session
+	keys     *keys
+	screen   *cmdline.Screen
+	terminal rawTerminal
+	requests chan chatRequest
 }
 
-// chatQuestion is a question for permission and how it is answered.
-type chatQuestion struct {
+// chatRequest is an approval request and how to answer it.
+type chatRequest struct {
 	approval session.Approval
 	over     <-chan struct{}
 	answer   chan<- session.Decision
 }
 
-// chat holds a conversation until the user or the agent ends it.
-func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions, resume string, in, out *os.File) error {
-	c := &chat{prog: prog, questions: make(chan chatQuestion)}
+// talk holds a conversation until the user or the agent ends it.
+func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions, resume string, in, out *os.File) error {
+	c := &chat{prog: prog, requests: make(chan chatRequest)}
 	c.screen = cmdline.NewScreen(cmdline.ToTerminal(crlf{out}, true))
-	store, err := sessionStore(prog)
+	store, err := openStore(prog)
 	if err != nil {
 		return err
 	}
@@ -92,8 +88,7 @@ func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions,
 	var printer *recordPrinter
 	opts.Session = session.Options{
 		Started: func(start agent.Start) {
-			v := &run.View{Prog: prog, Runtime: start.Runtime, Model: start.Model}
-			v.Announce()
+			run.Announce(prog, start.Runtime, start.Model)
 			runtime = start.Runtime
 		},
 		Approve: c.approve,
@@ -108,7 +103,7 @@ func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions,
 			return printer.print(&control.Record{Event: e})
 		},
 	}
-	c.manager = newManager(prog, ctx, opts.Settings, c.warn)
+	c.manager = newManager(ctx, prog, opts.Settings, c.warn)
 	c.manager.Store = store
 	if resume == "" {
 		c.handle, err = c.manager.Start(ctx, opts)
@@ -121,14 +116,14 @@ func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions,
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.manager.Stop(context.WithoutCancel(ctx), c.handle, "the conversation has ended") }() // or it has ended
-	_, _ = store.Prune(ctx, time.Now().Add(-keptChats))                                                       // or the next one does
+	defer func() { _ = c.manager.Stop(context.WithoutCancel(ctx), c.handle, "the conversation has ended") }() // it may have ended
+	_, _ = store.Prune(ctx, time.Now().Add(-keptChats))                                                       // the next conversation retries
 	if err := c.terminal.begin(in); err != nil {
-		return &cmdline.Failure{Text: "the terminal cannot be used", Err: err}
+		return &cmdline.Failure{Text: "cannot use the terminal", Err: err}
 	}
 	defer c.terminal.restore() // also in a panic
 	c.keys = newKeys(in, ctx.Done(), c.session.Done())
-	defer context.AfterFunc(ctx, c.terminal.restore)() // at once: after a signal the program may not get further
+	defer context.AfterFunc(ctx, c.terminal.restore)() // at once, because a signal may end the program
 	err = c.talk(ctx, out)
 	c.terminal.restore()
 	if id := c.session.Info().SessionID; id != "" && err == nil {
@@ -137,7 +132,7 @@ func talk(prog *cmdline.Program, ctx context.Context, opts control.StartOptions,
 	return err
 }
 
-// warn says what went another way than asked for.
+// warn shows a warning.
 func (c *chat) warn(line string) {
 	if c.terminal.raw() && !c.prog.Global.Quiet {
 		c.screen.Warn(line)
@@ -146,7 +141,7 @@ func (c *chat) warn(line string) {
 	}
 }
 
-// talk takes lines and has them answered.
+// talk reads lines and sends them.
 func (c *chat) talk(ctx context.Context, out *os.File) error {
 	terminal := term.NewTerminal(struct {
 		io.Reader
@@ -177,8 +172,8 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 	}
 }
 
-// turn says something and shows what comes of it. It reports whether the
-// conversation continues.
+// turn sends a message and shows its turn. It reports whether the conversation
+// continues.
 func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 	turn, err := c.manager.Send(c.handle, control.Message{Text: text})
 	if err != nil {
@@ -190,9 +185,9 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 		if !c.takeKeys(ctx, &t) {
 			return false, nil
 		}
-		questions := c.questions
+		requests := c.requests
 		if t.open.answer != nil {
-			questions = nil
+			requests = nil
 		}
 		select {
 		case <-ctx.Done():
@@ -202,9 +197,9 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 				c.screen.Line(c.prog.Describe(err))
 			}
 			return true, nil
-		case t.open = <-questions:
+		case t.open = <-requests:
 			c.ask(t.open.approval)
-			t.drawn = c.keys.draw() // before the prompt, so that an answer to it counts
+			t.drawn = c.keys.draw() // before the prompt, so that an answer to the prompt counts
 			c.prompt()
 		case <-t.open.over:
 			t.close()
@@ -213,26 +208,25 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 	}
 }
 
-// chatTurn is a turn that runs, and how far the user has answered its question.
+// chatTurn is a turn that runs, and how far the user has answered its request.
 type chatTurn struct {
 	interrupted bool
-	open        chatQuestion // its answer is nil while none is open
-	drawn       int          // see keys.draw
-	line        []byte       // typed to answer
-	cut         bool         // line began at a question that is over
+	open        chatRequest // its answer is nil while none is open
+	drawn       int         // see keys.draw
+	line        []byte      // typed to answer
+	cut         bool        // line was begun for a request that is over
 }
 
-// close takes note that no question is open.
+// close records that no request is open.
 func (t *chatTurn) close() {
 	t.cut = t.cut || len(t.line) > 0
-	t.open, t.line = chatQuestion{}, nil
+	t.open, t.line = chatRequest{}, nil
 }
 
-// takeKeys acts on what was typed. It reports whether the conversation continues.
+// takeKeys handles what was typed, and reports whether the conversation continues.
 //
-// A question is answered by the first whole line that was begun after it was drawn.
-// All that was typed before, and the rest of a line begun then, was not meant for it
-// and is kept for the next message.
+// The first whole line that was begun after a request was drawn answers it. Everything
+// typed before, and the rest of a line begun then, is kept for the next message.
 func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
 	for {
 		press, ok, ended := c.keys.next()
@@ -267,7 +261,7 @@ func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
 		default:
 			t.interrupted = true
 			c.screen.Line("^C")
-			go c.session.Interrupt(ctx) // the turn tells what came of it
+			go c.session.Interrupt(ctx) // the turn reports the outcome
 		}
 	}
 }
@@ -288,7 +282,7 @@ func (c *chat) edit(t *chatTurn, key byte) {
 	case key >= ' ' && key < del:
 		t.line = append(t.line, key)
 		c.screen.Write([]byte{key})
-	default: // not a letter of an answer
+	default: // never part of an answer
 		t.line = append(t.line, '?')
 	}
 }
@@ -296,27 +290,20 @@ func (c *chat) edit(t *chatTurn, key byte) {
 func (c *chat) answer(t *chatTurn, d session.Decision) {
 	t.open.answer <- d
 	c.screen.Line(string(d))
-	t.open, t.line = chatQuestion{}, nil
+	t.open, t.line = chatRequest{}, nil
 }
 
 func (c *chat) ask(a session.Approval) {
-	what := "?"
-	if a.Tool != nil {
-		what = a.Tool.Name + " " + cmdline.WholeInput(a.Tool)
-	}
-	if a.Reason != "" {
-		what += " (" + a.Reason + ")"
-	}
-	c.screen.Line("[question] " + cmdline.OneWord(what))
+	c.screen.Line("[approval request] " + cmdline.OneWord(requestText(a)))
 }
 
-// prompt says on a separate line what can be answered.
+// prompt shows the possible answers on a separate line.
 func (c *chat) prompt() {
 	c.screen.EndLine()
 	io.WriteString(c.screen, "allow it? [y]es, [a]lways here, [n]o, [c]ancel the turn, then Enter: ")
 }
 
-// decisionFor returns the decision that a typed line is, "" for none.
+// decisionFor returns the decision that a typed line stands for, "" for none.
 func decisionFor(line string) session.Decision {
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
@@ -336,7 +323,7 @@ func (c *chat) approve(ctx context.Context, a session.Approval) session.Decision
 	defer c.terminal.restoreInPanic()
 	answer := make(chan session.Decision, 1)
 	select {
-	case c.questions <- chatQuestion{a, ctx.Done(), answer}:
+	case c.requests <- chatRequest{a, ctx.Done(), answer}:
 	case <-ctx.Done():
 		return ""
 	}

@@ -19,19 +19,19 @@ const (
 
 func isEnter(key byte) bool { return key == '\r' || key == '\n' }
 
-// A keyPress is a key and how many questions were drawn before it was pressed.
+// A keyPress is a key and how many approval requests were drawn before it was pressed.
 type keyPress struct {
 	key   byte
 	drawn int
 }
 
-// keys is what is typed in a terminal. While a line is edited it is read by Read,
-// during a turn by next; what is typed ahead then is kept for the next line.
+// keys are what is typed in a terminal. Read reads them while a line is edited, next during
+// a turn; what is typed ahead is kept for the next line.
 type keys struct {
 	in       *os.File
 	canceled <-chan struct{}
 	over     <-chan struct{} // the agent has ended
-	more     chan struct{}   // gets a token when something was typed, or can be no more
+	more     chan struct{}   // gets a token when something was typed or the terminal has ended
 
 	mu     sync.Mutex // held from reading the terminal until what was read is in typed
 	typed  []keyPress
@@ -39,7 +39,7 @@ type keys struct {
 	closed bool // the terminal has ended
 
 	ahead       []byte
-	interrupted bool // the last line was given up by Ctrl-C
+	interrupted bool // Ctrl-C ended the last line
 }
 
 func newKeys(in *os.File, canceled, over <-chan struct{}) *keys {
@@ -101,8 +101,8 @@ func (k *keys) take() {
 	}
 }
 
-// draw tells what was typed until now from what is typed in view of what the
-// terminal shows now, and returns the least keyPress.drawn of the latter.
+// draw marks that a request was drawn, and returns the least keyPress.drawn of what is
+// typed from now on.
 func (k *keys) draw() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,7 +111,7 @@ func (k *keys) draw() int {
 	return k.drawn
 }
 
-// next returns the next key that was typed. ended reports that none will come.
+// next returns the next key that was typed. If ended, no more keys will come.
 func (k *keys) next() (key keyPress, ok, ended bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -138,8 +138,8 @@ func (k *keys) ended() bool {
 	}
 }
 
-// Read reads one key of a line. Ctrl-C gives the line up: it becomes what empties
-// and ends a line. A second one is the end.
+// Read reads one key of a line. Ctrl-C becomes the keys that empty and end a line. A second
+// Ctrl-C ends the input.
 func (k *keys) Read(p []byte) (int, error) {
 	key, err := k.read()
 	if err != nil {
@@ -181,8 +181,7 @@ func (k *keys) read() (key byte, err error) {
 	}
 }
 
-// crlf writes to a raw terminal, where a line break alone does not return to the
-// first column.
+// crlf writes to a raw terminal, where a line feed does not return to the first column.
 type crlf struct{ to io.Writer }
 
 func (w crlf) Write(b []byte) (int, error) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What the terminal holds when a question is drawn was not typed to answer it.
-func TestKeysTypedBeforeAQuestion(t *testing.T) {
+// What the terminal holds when a request is drawn was not typed to answer it.
+func TestKeysTypedBeforeARequest(t *testing.T) {
 	t.Parallel()
 	in, typist, err := os.Pipe()
 	if err != nil {
@@ -21,7 +21,7 @@ func TestKeysTypedBeforeAQuestion(t *testing.T) {
 		for _, want := range []byte(text) {
 			press, ok, _ := k.next()
 			if !ok || press.key != want || press.drawn >= drawn {
-				t.Fatalf("%q of %q: %+v, %t; question %d", want, text, press, ok, drawn)
+				t.Fatalf("%q of %q: %+v, %t; request %d", want, text, press, ok, drawn)
 			}
 		}
 	}
@@ -32,7 +32,7 @@ func TestKeysTypedBeforeAQuestion(t *testing.T) {
 	}
 	<-k.more
 	if k.draw() <= drawn {
-		t.Error("the number of a question is used again")
+		t.Error("the number of a request is used again")
 	}
 }
 

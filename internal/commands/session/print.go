@@ -14,7 +14,7 @@ import (
 // recordPrinter writes the records of a session as readable text.
 type recordPrinter struct {
 	*cmdline.Conversation
-	handle   string // of the session
+	handle   string // name of the session
 	messages bool   // write what was said to the agent, too
 }
 
@@ -30,7 +30,7 @@ func (p *recordPrinter) print(r *control.Record) error {
 		}
 		if r.Event.ApprovalID != "" && !r.Event.Failed {
 			id := cmdline.ShellWord(r.Event.ApprovalID)
-			return p.Line("[question " + id + "] answer it with: " + cmdline.Name + " session approve " + p.handle + " " + id + " accept")
+			return p.Line("[approval request " + id + "] answer with: " + cmdline.Name + " session approve " + p.handle + " " + id + " accept")
 		}
 	case r.Message != "" && p.messages:
 		return p.Line("> " + r.Message)
@@ -46,12 +46,12 @@ func (p *recordPrinter) print(r *control.Record) error {
 	return nil
 }
 
-// missed says how much is not shown.
+// missed reports how many records are not shown.
 func (p *recordPrinter) missed(n int64) error {
-	return p.Line(fmt.Sprintf("[%d records are missing: they came faster than they were read]", n))
+	return p.Line(fmt.Sprintf("[%d records are missing: they arrived faster than they were read]", n))
 }
 
-// events returns a watcher that prints events in JSON, a line each.
+// eventWatcher returns a watcher that prints events in JSON, a line each.
 func eventWatcher(prog *cmdline.Program) control.Watcher {
 	var buffer []byte
 	return control.Watcher{
@@ -84,7 +84,7 @@ func recordWatcher(prog *cmdline.Program) control.Watcher {
 
 func warnMissed(prog *cmdline.Program) func(int64) error {
 	return func(n int64) error {
-		prog.Screen.Warn(fmt.Sprintf("%d records are missing: they came faster than they were read", n))
+		prog.Screen.Warn(fmt.Sprintf("%d records are missing: they arrived faster than they were read", n))
 		return nil
 	}
 }

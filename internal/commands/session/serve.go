@@ -13,21 +13,22 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// serveName is the command that the program starts itself with to hold a session.
+// ServeName is the command that the program starts itself with to hold a session.
 const ServeName = "__serve"
 
+// ServeCommand holds a session in the background.
 func ServeCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:   ServeName,
 		Hidden: true,
-		Action: prog.Action(cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error { return serve(prog, ctx) }),
+		Action: prog.Action(cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error { return serve(ctx, prog) }),
 	}
 }
 
-// serve holds one session until its end.
-func serve(prog *cmdline.Program, ctx context.Context) error {
+// serve holds one session until it ends.
+func serve(ctx context.Context, prog *cmdline.Program) error {
 	err := control.Serve(ctx, prog.Env.Stdin, func(s control.Settings, warn func(string)) (*control.Manager, error) {
-		return newManager(prog, ctx, s, func(line string) {
+		return newManager(ctx, prog, s, func(line string) {
 			prog.Screen.Line(line)
 			warn(cmdline.OneWord(line))
 		}), nil
@@ -38,8 +39,8 @@ func serve(prog *cmdline.Program, ctx context.Context) error {
 	return err
 }
 
-// manager returns what holds a session with the settings s.
-func newManager(prog *cmdline.Program, ctx context.Context, s control.Settings, warn func(string)) *control.Manager {
+// newManager returns a manager for a session with the settings s.
+func newManager(ctx context.Context, prog *cmdline.Program, s control.Settings, warn func(string)) *control.Manager {
 	m := &control.Manager{Runner: runtimes.SessionRunner(prog, s.WorkDir, warn), Warn: warn}
 	var err error
 	if m.Sinks, err = control.StoredSinks(ctx, prog.Stored.Preferences); err != nil {

@@ -1,40 +1,42 @@
+// Package session has the commands for background sessions and for chats.
 package session
 
 import (
 	"context"
-
-	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/session/control"
 )
 
+// Command is "session".
 func Command(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "session",
 		Usage: "manage background sessions",
 		Description: `A session is a conversation of many turns with one agent. It continues in the
-background when the command that started it has ended: each session has a small
-process of its own that holds it, and ends with it.
+background after the command that started it has ended. A small process holds each
+session and ends with it.
 
-Sessions are called by their name, their ID, or the beginning of one ID.`,
+Name a session by its name, its ID, or the beginning of its ID.`,
 		Subcommands: []*urfave.Command{
-			sessionStartCommand(prog),
-			sessionSendCommand(prog),
-			sessionWatchCommand(prog),
-			sessionApproveCommand(prog),
-			sessionSteerCommand(prog),
-			sessionInterruptCommand(prog),
-			sessionListCommand(prog),
-			sessionShowCommand(prog),
-			sessionStopCommand(prog),
-			sessionResumeCommand(prog),
+			startCommand(prog),
+			sendCommand(prog),
+			watchCommand(prog),
+			approveCommand(prog),
+			steerCommand(prog),
+			interruptCommand(prog),
+			listCommand(prog),
+			showCommand(prog),
+			stopCommand(prog),
+			resumeCommand(prog),
 		},
-		UsageText: cmdline.UsageText(`# start one
+		UsageText: cmdline.UsageText(`# start a session
 bus-agent session start --agent RUNTIME --name tour
-# talk with it
+# talk with its agent
 bus-agent session send tour "What is this?"
 # end it
 bus-agent session stop tour`,
@@ -43,74 +45,94 @@ bus-agent session stop tour`,
 	}
 }
 
-// sessionStore returns the state folder of sessions.
-func sessionStore(prog *cmdline.Program) (*control.Store, error) {
+// openStore returns the state folder of sessions.
+func openStore(prog *cmdline.Program) (*control.Store, error) {
 	dir, err := control.DefaultDir(prog.Env.Environ)
 	return control.NewStore(dir), err
 }
 
-// sessions returns the client of the sessions that run in the background.
-func sessions(prog *cmdline.Program) (*control.Client, error) {
-	store, err := sessionStore(prog)
+// newClient returns the client of the sessions that run in the background.
+func newClient(prog *cmdline.Program) (*control.Client, error) {
+	store, err := openStore(prog)
 	host := control.Program{Path: prog.Env.Executable, Args: []string{cmdline.Name, ServeName}, Environ: prog.Env.Environ}
 	return &control.Client{Store: store, Host: host, Report: showReport(prog)}, err
 }
 
-// findSession returns the session that a user calls by label.
-func findSession(prog *cmdline.Program, label string) (*control.Client, control.Entry, error) {
-	client, err := sessions(prog)
-	if err != nil {
-		return nil, control.Entry{}, err
-	}
-	entry, err := client.Store.Find(label)
-	return client, entry, err
+// target is the session that a command is about.
+type target struct {
+	*control.Client
+	entry control.Entry
+	args  []string // after the session
 }
 
-// sessionWords completes the first argument of a command.
-func sessionWords(prog *cmdline.Program, wanted func(control.Entry) bool, then ...string) func([]string) []string {
-	return func(done []string) []string {
+// action returns the action of a command whose first argument is a session.
+func action(prog *cmdline.Program, traits cmdline.Traits, do func(context.Context, target) error) urfave.ActionFunc {
+	return prog.Action(traits, func(ctx context.Context, call cmdline.Call) error {
+		client, err := newClient(prog)
+		if err != nil {
+			return err
+		}
+		entry, err := client.Store.Find(call.Args[0])
+		if err != nil {
+			return err
+		}
+		return cmdline.CanceledBy(ctx, do(ctx, target{client, entry, call.Args[1:]}))
+	})
+}
+
+// completes completes the first argument with the sessions that are wanted, and the
+// next ones with then.
+func completes(prog *cmdline.Program, wanted func(control.Entry) bool, then ...string) urfave.BashCompleteFunc {
+	return cmdline.Completes(func(done []string) (labels []string) {
 		if len(done) > 0 {
 			return then
 		}
-		store, err := sessionStore(prog)
+		store, err := openStore(prog)
 		if err != nil {
 			return nil
 		}
 		list, _, _ := store.List(control.Filter{}) // errors are not shown while a user types
-		var out []string
 		for _, e := range list {
 			if wanted(e) {
-				out = append(out, e.Label()+"\t"+cmdline.Printable(e.Runtime+" in "+e.WorkDir))
+				labels = append(labels, e.Label()+"\t"+cmdline.Printable(e.Runtime+" in "+e.WorkDir))
 			}
 		}
-		return out
-	}
+		return labels
+	})
 }
 
-func endedSessions(e control.Entry) bool { return e.State.Ended() }
+func ended(e control.Entry) bool { return e.State.Ended() }
 
-func allSessions(control.Entry) bool { return true }
+func always(control.Entry) bool { return true }
 
-// messageText returns what is said to an agent: the argument, where there is one,
-// or what --prompt names.
-func messageText(prog *cmdline.Program, ctx context.Context, args []string, prompt string) (string, error) {
+func promptFlag(file *string) *cmdline.Flag {
+	return cmdline.File("prompt", "read the message from `FILE`, - for standard input", file)
+}
+
+// readMessage returns the message to an agent, from an argument or the file of --prompt;
+// "" for neither.
+func readMessage(ctx context.Context, prog *cmdline.Program, args []string, file string) (text string, err error) {
 	switch {
-	case len(args) > 0 && prompt != "":
-		return "", agent.Usagef("the message is given twice, as an argument and by --prompt")
-	case prompt != "":
-		text, err := prog.ReadInput(ctx, "--prompt", prompt)
-		return cmdline.NotEmpty(text, "--prompt "+cmdline.Quote(prompt)+" is", err)
+	case len(args) > 0 && file != "":
+		return "", agent.Usagef("the message is given twice, as an argument and with --prompt")
 	case len(args) > 0:
-		return cmdline.NotEmpty(args[0], "the message is", nil)
+		text = args[0]
+	case file != "":
+		text, err = prog.ReadInput(ctx, "--prompt", file)
+	default:
+		return "", nil
 	}
-	return "", nil
-}
-
-// neededText is messageText where there must be one.
-func neededText(prog *cmdline.Program, ctx context.Context, args []string, prompt string) (string, error) {
-	text, err := messageText(prog, ctx, args, prompt)
-	if err == nil && text == "" {
-		err = agent.Usagef("there is no message; give it as an argument or by --prompt FILE")
+	if err == nil && strings.TrimSpace(text) == "" {
+		err = agent.Usagef("the message is empty")
 	}
 	return text, err
+}
+
+// needMessage is readMessage for commands that need a message.
+func needMessage(ctx context.Context, prog *cmdline.Program, args []string, file string) (control.Message, error) {
+	text, err := readMessage(ctx, prog, args, file)
+	if err == nil && text == "" {
+		err = agent.Usagef("there is no message; give it as an argument or with --prompt FILE")
+	}
+	return control.Message{Text: text}, err
 }

@@ -3,78 +3,57 @@ package session
 import (
 	"context"
 
-	"github.com/busdk/bus-agent/internal/commands/cmdline"
-
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// watchOptions are the flags of "session watch" as they were given.
-type watchOptions struct {
-	last          int
-	until, output string
-	follow        bool
-}
-
-func sessionWatchCommand(prog *cmdline.Program) *urfave.Command {
-	o := &watchOptions{last: -1}
+func watchCommand(prog *cmdline.Program) *urfave.Command {
+	var until session.State
+	var follow bool
+	last, output := -1, formatText
 	return &urfave.Command{
 		Name:      "watch",
 		Usage:     "show what happens in a session",
 		ArgsUsage: "ID",
-		Description: `Prints what has happened, as readable text, and with --follow what happens until
-the session ends. --until ends earlier: at ready, when the agent has nothing to do,
-or at waiting, when it asks for permission. A session that has ended can be watched
-too. With the output format events the events are printed as by "run"; --format json
-prints every record, a line each, with messages, answers and results.`,
+		Description: `Prints what has happened in a session as readable text. With --follow, it continues
+until the session ends. With --until, it continues until the agent is ready for a
+message, or waiting for an answer to an approval request. Sessions that have ended can
+be watched too. The output format events prints events, as "run" does; --format json
+prints every record on a line, with messages, answers and results.`,
 		Flags: []urfave.Flag{
-			cmdline.Toggle("follow", "continue until the session ends", &o.follow),
-			cmdline.Number("last", "begin with the last `N` records; 0 for none (default: all that are kept)", 0, &o.last),
-			cmdline.Option("until", "follow until the session is in `STATE`: ready or waiting", &o.until).Of(cmdline.Words(string(session.StateReady), string(session.StateWaiting))),
-			cmdline.Option("output-format", "print `OUTPUT`: text or events (default: text)", &o.output).Of(cmdline.Words("text", "events")),
+			cmdline.Switch("follow", "continue until the session ends", &follow),
+			cmdline.Number("last", "start with the last `N` records; 0 for none (default: all that are kept)", 0, &last),
+			cmdline.OneOf("until", "continue until the session is in `STATE`: ready or waiting", &until, session.StateReady, session.StateWaiting),
+			cmdline.OneOf("output-format", "print `OUTPUT`: text or events (default: text)", &output, formatText, formatEvents),
 		},
-		UsageText: cmdline.UsageText(`# wait until it asks for something
+		UsageText: cmdline.UsageText(`# wait for an approval request
 bus-agent session watch review --last 0 --until waiting
-# what was said up to now
+# what was said so far
 bus-agent session watch review`,
-			"it was shown", "the session could not be watched to the end"),
-		BashComplete: cmdline.Completes(sessionWords(prog, allSessions)),
-		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
-			return watchSession(prog, ctx, o, call.Args[0])
+			"the records were shown", "the session could not be watched to the end"),
+		BashComplete: completes(prog, always),
+		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) error {
+			format, err := outputFormat(prog, output)
+			if err != nil {
+				return err
+			}
+			p := newRecordPrinter(prog, prog.Out, t.entry)
+			p.messages = true
+			watcher := control.Watcher{Record: p.print, Missed: p.missed}
+			switch format {
+			case formatJSON:
+				watcher = recordWatcher(prog)
+			case formatEvents:
+				watcher = eventWatcher(prog)
+			}
+			err = t.Watch(ctx, t.entry, last, follow || until != "", until, watcher)
+			if lineErr := p.EndLine(); err == nil {
+				err = lineErr
+			}
+			return err
 		}),
 	}
-}
-
-func watchSession(prog *cmdline.Program, ctx context.Context, o *watchOptions, handle string) error {
-	until := session.State(o.until)
-	if o.until != "" && until != session.StateReady && until != session.StateWaiting {
-		return agent.Usagef("state %q is not one of ready, waiting", o.until)
-	}
-	if o.output != "" && o.output != "text" && o.output != "events" {
-		return agent.Usagef("output format %q is not one of text, events", o.output)
-	}
-	if o.output == "events" && prog.Global.JSON() {
-		return agent.Usagef("--output-format events and --format json both want standard output; leave one out")
-	}
-	client, entry, err := findSession(prog, handle)
-	if err != nil {
-		return err
-	}
-	p := newRecordPrinter(prog, prog.Out, entry)
-	p.messages = true
-	watcher := control.Watcher{Record: p.print, Missed: p.missed}
-	switch {
-	case prog.Global.JSON():
-		watcher = recordWatcher(prog)
-	case o.output == "events":
-		watcher = eventWatcher(prog)
-	}
-	err = client.Watch(ctx, entry, o.last, o.follow || o.until != "", until, watcher)
-	if lineErr := p.EndLine(); err == nil {
-		err = lineErr
-	}
-	return cmdline.CanceledBy(ctx, err)
 }

@@ -2,10 +2,8 @@ package settings
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 
@@ -16,30 +14,30 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
+// ConfigCommand is "config".
 func ConfigCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "config",
-		Usage: "say what is in effect and why",
+		Usage: "show which settings are in effect, and why",
 		Subcommands: []*urfave.Command{
 			{
 				Name:  "show",
-				Usage: "print every setting, its value and where it came from",
-				Description: `Prints what a run without flags would use. The source of a value is a variable,
-a preference key, or built-in. What is set too but does not count is listed as
-skipped, with the source that wins over it.`,
+				Usage: "print every setting, its value and its source",
+				Description: `Prints the settings of a run without flags. The source of a value is an environment
+variable, a preference key, or built-in. Values that are set but have no effect are
+listed as skipped, with the reason.`,
 				UsageText: cmdline.UsageText(`# what would a run use here?
 bus-agent config show
-# the default model, for a script
+# the same for a script
 bus-agent config show --format json`,
 					"the settings were printed"),
 				Action: prog.Action(cmdline.JSON, func(ctx context.Context, _ cmdline.Call) error {
-					return showConfig(prog, ctx)
+					return showConfig(ctx, prog)
 				}),
 			},
 		},
-		UsageText: cmdline.UsageText("",
-			"the settings were printed"),
-		Action: prog.Group,
+		UsageText: cmdline.UsageText("", "the settings were printed"),
+		Action:    prog.Group,
 	}
 }
 
@@ -50,14 +48,14 @@ type configuration struct {
 	Warnings []string     `json:"warnings"`
 }
 
-// configured is one setting in effect. Value is null where there is none.
+// configured is a setting in effect. Value is null if it has none.
 type configured struct {
 	Name   string  `json:"name"`
 	Value  *string `json:"value"`
 	Source string  `json:"source"`
 }
 
-// skipped is a value that is set but does not count.
+// skipped is a value that is set but has no effect.
 type skipped struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
@@ -65,7 +63,7 @@ type skipped struct {
 	Reason string `json:"reason"`
 }
 
-func showConfig(prog *cmdline.Program, ctx context.Context) error {
+func showConfig(ctx context.Context, prog *cmdline.Program) error {
 	c := configuration{Skipped: []skipped{}, Warnings: []string{}}
 	r := prog.Runner(func(line string) {
 		if !slices.Contains(c.Warnings, line) {
@@ -82,8 +80,7 @@ func showConfig(prog *cmdline.Program, ctx context.Context) error {
 		return err
 	}
 	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		c.Warnings = append(c.Warnings, strings.TrimSuffix(first, "; install or enable one of:"))
+		c.Warnings = append(c.Warnings, cmdline.NoRuntime(err))
 	}
 	others, err := r.Fallback(ctx, nil)
 	if err != nil {
@@ -100,7 +97,7 @@ func showConfig(prog *cmdline.Program, ctx context.Context) error {
 			entry.Value = &value
 		}
 		c.Settings = append(c.Settings, entry)
-		c.Skipped = append(c.Skipped, skippedOf(prog, ctx, name, source, from, id, s.Model.Value)...)
+		c.Skipped = append(c.Skipped, skippedOf(ctx, prog, name, source, from, id, s.Model.Value)...)
 	}
 	add("runtime", selection.Token, selection.Source, sources.Runtime)
 	add("order", strings.Join(lists.Order.Value, ","), lists.Order.Source, sources.Order)
@@ -112,25 +109,24 @@ func showConfig(prog *cmdline.Program, ctx context.Context) error {
 	add("model-verbosity", string(s.Verbosity.Value), s.Verbosity.Source, sources.Verbosity)
 	add("output-format", string(s.OutputFormat.Value), s.OutputFormat.Source, sources.OutputFormat)
 	add("timeout", cmdline.DurationText(s.Timeout.Value), s.Timeout.Source, sources.Timeout)
-	if value := prog.Preference(ctx, runner.KeyRecord); value != "" {
-		add("record", value, runner.KeyRecord, nil)
+	for _, key := range []string{runner.KeyRecord, runner.KeyHooks} {
+		name := strings.TrimPrefix(key, cmdline.Name+".")
+		if value := prog.Preference(ctx, key); value != "" {
+			add(name, value, key, nil)
+		}
 	}
-	if value := prog.Preference(ctx, runner.KeyHooks); value != "" {
-		add("hooks", value, runner.KeyHooks, nil)
-	}
-	addStored(prog, ctx, &c)
+	addStored(ctx, prog, &c)
 
-	if prog.Global.JSON() {
-		return prog.Out.PrintJSON(c)
+	if !prog.Global.JSON() {
+		for _, line := range c.Warnings {
+			prog.Screen.Warn(line)
+		}
 	}
-	for _, line := range c.Warnings {
-		prog.Screen.Warn(line)
-	}
-	return prog.Out.Print(c.text())
+	return prog.Out.Report(c, c.text())
 }
 
-// skippedOf lists the values of sources that are set but lose against winner.
-func skippedOf(prog *cmdline.Program, ctx context.Context, name, winner string, sources []runner.Source, runtimeID, model string) []skipped {
+// skippedOf returns the values of sources other than winner.
+func skippedOf(ctx context.Context, prog *cmdline.Program, name, winner string, sources []runner.Source, runtimeID, model string) []skipped {
 	var out []skipped
 	won := false
 	for _, s := range sources {
@@ -161,48 +157,43 @@ func skippedOf(prog *cmdline.Program, ctx context.Context, name, winner string, 
 	return out
 }
 
-// addStored adds the preferences of single models and runtimes, and those
-// nobody reads.
-func addStored(prog *cmdline.Program, ctx context.Context, c *configuration) {
+// addStored adds the preferences of single models and runtimes, and unknown ones.
+func addStored(ctx context.Context, prog *cmdline.Program, c *configuration) {
 	if prog.Stored.Preferences == nil {
 		return
 	}
 	items, err := preferences.List(ctx)
 	if err != nil {
-		return // reading them has warned already
+		return // Runner has warned
 	}
 	known := settings()
 	for _, item := range items {
-		if slices.ContainsFunc(known, func(s setting) bool { return !s.subject && s.key == item.Key }) {
-			continue
+		name, value := strings.TrimPrefix(item.Key, cmdline.Name+"."), cmdline.PlainJSON(item.Value)
+		id, definition := strings.CutPrefix(item.Key, runner.KeyRuntimes+".")
+		switch {
+		case slices.ContainsFunc(known, func(s setting) bool { return !s.subject && s.key == item.Key }):
+		case definition && prog.Stored.Registry.Refused(id) != nil:
+			c.Skipped = append(c.Skipped, skipped{name, value, item.Key, "does not describe a runtime; see the warnings"})
+		case slices.ContainsFunc(known, func(s setting) bool { return s.subject && strings.HasPrefix(item.Key, s.key+".") }):
+			c.Settings = append(c.Settings, configured{name, &value, item.Key})
+		default:
+			c.Skipped = append(c.Skipped, skipped{name, value, item.Key, "unknown to this version"})
 		}
-		value := cmdline.PlainJSON(item.Value)
-		if id, ok := strings.CutPrefix(item.Key, runner.KeyRuntimes+"."); ok && prog.Stored.Registry.Refused(id) != nil {
-			c.Skipped = append(c.Skipped, skipped{strings.TrimPrefix(item.Key, cmdline.Name+"."), value, item.Key, "describes no runtime; see the warnings"})
-			continue
-		}
-		if slices.ContainsFunc(known, func(s setting) bool { return s.subject && strings.HasPrefix(item.Key, s.key+".") }) {
-			c.Settings = append(c.Settings, configured{strings.TrimPrefix(item.Key, cmdline.Name+"."), &value, item.Key})
-			continue
-		}
-		c.Skipped = append(c.Skipped, skipped{strings.TrimPrefix(item.Key, cmdline.Name+"."), value, item.Key, "is no setting of this version"})
 	}
 }
 
 func (c *configuration) text() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SETTING\tVALUE\tSOURCE")
+	var t cmdline.Table
+	t.Row("SETTING", "VALUE", "SOURCE")
 	for _, s := range c.Settings {
 		value, source := "-", "not set"
 		if s.Value != nil {
 			value, source = cmdline.Printable(*s.Value), s.Source
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, value, source)
+		t.Row(s.Name, value, source)
 	}
 	for _, s := range c.Skipped {
-		fmt.Fprintf(w, "%s\t%s\t%s (skipped: %s)\n", s.Name, cmdline.Printable(s.Value), s.Source, s.Reason)
+		t.Row(s.Name, cmdline.Printable(s.Value), s.Source+" (skipped: "+s.Reason+")")
 	}
-	w.Flush()
-	return b.String()
+	return t.String()
 }

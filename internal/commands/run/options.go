@@ -1,0 +1,116 @@
+package run
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// Options are the flags of run. Those that sessions share are exported.
+type Options struct {
+	agent.Request // what the flags fill in directly
+
+	PromptFile        string
+	RequireConfigured bool
+	Record            RecordOptions
+
+	text, template, schema string
+	vars                   map[string]string
+	output                 agent.OutputFormat
+	dryRun                 bool
+
+	fallback     string
+	fallbackWait time.Duration // negative for none
+	afterChanges bool
+}
+
+// AgentFlags choose the agent and its model.
+func (o *Options) AgentFlags(prog *cmdline.Program) []urfave.Flag {
+	return cmdline.Category("Agent",
+		prog.Runtime("agent", "run the agent `RUNTIME`", &o.Runtime).Env("BUS_AGENT"),
+		cmdline.String("model", "use `MODEL`; auto lets the runtime choose (default: auto)", &o.Model).Env("BUS_AGENT_MODEL"),
+		cmdline.OneOf("model-reasoning-effort", "reasoning `EFFORT` of the model: minimal, low, medium, high or xhigh", &o.ReasoningEffort, agent.Efforts()...),
+		cmdline.OneOf("model-verbosity", "`VERBOSITY` of the model: low, medium or high", &o.Verbosity, agent.Verbosities()...),
+		cmdline.Switch("require-configured", "fail when no runtime is configured, instead of using the first available", &o.RequireConfigured),
+	)
+}
+
+// AccessFlags say what the agent may see and do.
+func (o *Options) AccessFlags(prog *cmdline.Program) []urfave.Flag {
+	return cmdline.Category("Access",
+		cmdline.OneOf("access", "`ACCESS` of the agent: read (look only), write (edit here), full (no limits) (default: write)", &o.Access, agent.Accesses()...),
+		prog.Dir("workdir", "run the agent in `DIR` (default: the current directory)", &o.Workdir),
+		prog.Dirs("add-dir", "let the agent work in `DIR` too", &o.AddDirs),
+		cmdline.Strings("allow-command", "let the agent run commands that match `PATTERN` without confinement", &o.AllowCommands),
+		EnvFlag(&o.Env),
+		TrustFlag(&o.TrustWorkspace),
+		cmdline.Switch("require-agents-md", "fail without an AGENTS.md, or when the agent cannot get it whole", &o.RequireInstructions),
+	)
+}
+
+// TrustFlag declares --trust-workspace.
+func TrustFlag(trust *bool) urfave.Flag {
+	return cmdline.Switch("trust-workspace", "let hooks, MCP servers and settings of the repository run", trust)
+}
+
+// EnvFlag declares --env. Its values may be secrets, as may a value whose name was
+// forgotten, so no error shows them.
+func EnvFlag(entries *[]string) urfave.Flag {
+	return cmdline.Func("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", func(entry string) error {
+		if name, value, ok := strings.Cut(entry, "="); !ok || name == "" || strings.ContainsRune(name+value, 0) {
+			return agent.Usagef("number %d is not NAME=VALUE; it is not shown, as it may be a secret", len(*entries)+1)
+		}
+		*entries = append(*entries, entry)
+		return nil
+	})
+}
+
+func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
+	return slices.Concat(o.AgentFlags(prog), o.AccessFlags(prog), o.Record.Flags(),
+		cmdline.Category("Records", cmdline.Switch("preamble", "tell the agent about its record, and to write its answer there", &o.Record.preamble)),
+		cmdline.Category("Agent",
+			cmdline.String("resume", "continue the session `ID`", &o.Resume),
+			cmdline.Switch("continue", "continue the latest session in the workdir", &o.Continue),
+		),
+		cmdline.Category("Input",
+			cmdline.File("prompt", "read the prompt from `FILE`, - for standard input", &o.PromptFile),
+			cmdline.String("text", "use `TEXT` as the prompt", &o.text),
+			cmdline.File("template", "render the template in `FILE` as the prompt, - for standard input", &o.template),
+			varFlag(o.vars),
+		),
+		cmdline.Category("Limits",
+			cmdline.Duration("timeout", "stop the agent after `DURATION`, such as 90s or 1h30m (default: 60m)", &o.Timeout).Env("BUS_AGENT_TIMEOUT"),
+			cmdline.Duration("idle-timeout", "stop the agent after `DURATION` without progress (default: never)", &o.IdleTimeout),
+			cmdline.Number("max-turns", "stop the agent after `N` turns of the model", 1, &o.MaxTurns),
+		),
+		cmdline.Category("Output",
+			cmdline.OneOf("output-format", "print `OUTPUT`: text, ndjson or events (default: text)", &o.output, agent.OutputFormats()...).Env("BUS_AGENT_OUTPUT_FORMAT"),
+			cmdline.File("schema", "require an answer in JSON that follows the JSON Schema in `FILE`, - for standard input", &o.schema),
+			cmdline.Switch("dry-run", "print what would be run and written, and do nothing", &o.dryRun),
+		),
+		cmdline.Category("Fallback",
+			cmdline.String("fallback", "when a runtime is unavailable, try those in `LIST`, separated by commas; none for none", &o.fallback).
+				Complete(func() []string { return append(prog.Stored.Registry.Tokens(), runner.NoFallback) }).Env("BUS_AGENT_FALLBACK"),
+			cmdline.Switch("fallback-after-changes", "try the next runtime even when a tool may have changed something", &o.afterChanges),
+			cmdline.Func("fallback-rest", "cooldown of a runtime that failed: `DURATION`, 0 for none (default: 15m or 5m)", o.setCooldown),
+		),
+	)
+}
+
+func (o *Options) setCooldown(value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 {
+		return agent.Usagef("%q is not a duration such as 30s, 5m or 1h30m, and not 0", value)
+	}
+	o.fallbackWait = d
+	if d == 0 {
+		o.fallbackWait = -1
+	}
+	return nil
+}

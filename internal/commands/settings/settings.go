@@ -1,0 +1,263 @@
+// Package settings has the commands that store, remove and show defaults.
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/internal/commands/run"
+	"github.com/busdk/bus-agent/preferences"
+	"github.com/busdk/bus-agent/registry/described"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
+)
+
+// A setting is a preference that set writes and unset removes.
+type setting struct {
+	name      string // of the command
+	key       string
+	purpose   string
+	arguments string
+	details   string
+	example   string
+	// subject: the first argument is part of the key, a model or the ID of a runtime.
+	subject bool
+	// many: the value is one or more arguments.
+	many  bool
+	store func(ctx context.Context, prog *cmdline.Program, args []string) error
+
+	// subjects and values complete the arguments; they may be nil.
+	subjects, values func(*cmdline.Program) []string
+}
+
+// keyFor returns the key of the preference. subject is the first argument if the key
+// has one.
+func (s *setting) keyFor(subject string) string {
+	switch {
+	case !s.subject:
+		return s.key
+	case s.key == runner.KeyRuntimes:
+		return s.key + "." + subject
+	}
+	return runner.KeyForModel(s.key, subject)
+}
+
+// complete returns the values of the argument after those in done.
+func (s *setting) complete(prog *cmdline.Program, done []string) []string {
+	list, at := s.values, len(done)
+	if s.subject {
+		if at--; at < 0 {
+			list, at = s.subjects, 0
+		}
+	}
+	if list == nil || at > 0 && !s.many {
+		return nil
+	}
+	return list(prog)
+}
+
+func settings() []setting {
+	efforts, verbosities := words(agent.Efforts()), words(agent.Verbosities())
+	return []setting{
+		{
+			name: "runtime", key: runner.KeyRuntime, purpose: "the runtime to use when nothing else names one",
+			arguments: "RUNTIME", example: "RUNTIME", values: tokens,
+			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+				if err := prog.CheckRuntime(args[0]); err != nil {
+					return err
+				}
+				return preferences.SetDefaultRuntime(ctx, args[0])
+			},
+		},
+		{
+			name: "model", key: runner.KeyModel, purpose: "the model; auto lets the runtime choose",
+			arguments: "MODEL", example: "auto", values: words([]string{runner.DefaultModel}), store: text(preferences.SetDefaultModel),
+		},
+		{
+			name: "model-reasoning-effort", key: runner.KeyReasoningEffort, purpose: "the reasoning effort of models",
+			arguments: "minimal|low|medium|high|xhigh", example: "high", values: efforts, store: text(preferences.SetDefaultReasoningEffort),
+		},
+		{
+			name: "model-verbosity", key: runner.KeyVerbosity, purpose: "the verbosity of models",
+			arguments: "low|medium|high", example: "low", values: verbosities, store: text(preferences.SetDefaultVerbosity),
+		},
+		{
+			name: "model-reasoning-effort-for-model", key: runner.KeyReasoningEffortForModel, purpose: "the reasoning effort of one model",
+			arguments: "MODEL minimal|low|medium|high|xhigh", subject: true, example: "gpt-5.5 high", values: efforts,
+			store: forModel(preferences.SetDefaultReasoningEffortForModel),
+		},
+		{
+			name: "model-verbosity-for-model", key: runner.KeyVerbosityForModel, purpose: "the verbosity of one model",
+			arguments: "MODEL low|medium|high", subject: true, example: "gpt-5.5 low", values: verbosities,
+			store: forModel(preferences.SetDefaultVerbosityForModel),
+		},
+		{
+			name: "output-format", key: runner.KeyOutputFormat, purpose: "what run prints",
+			arguments: "text|ndjson|events", example: "events", values: words(agent.OutputFormats()), store: text(preferences.SetDefaultOutputFormat),
+		},
+		{
+			name: "timeout", key: runner.KeyTimeout, purpose: "how long a run may take",
+			arguments: "DURATION", example: "30m",
+			store: func(ctx context.Context, _ *cmdline.Program, args []string) error {
+				d, err := runner.ParseTimeout(args[0])
+				if err != nil {
+					return err
+				}
+				return preferences.SetDefaultTimeout(ctx, d)
+			},
+		},
+		idList("order", runner.KeyOrder, "the order in which runtimes are considered", preferences.SetDefaultOrder),
+		idList("enable", runner.KeyEnable, "the only runtimes that may be used", preferences.SetDefaultEnable),
+		idList("disable", runner.KeyDisable, "runtimes that may not be used; wins over enable", preferences.SetDefaultDisable),
+		{
+			name: "record", key: runner.KeyRecord, purpose: "whether runs are recorded",
+			arguments: "off|on|required", example: "on", values: words(run.RecordModes()), store: text(preferences.SetDefaultRecord),
+		},
+		{
+			name: "fallback", key: runner.KeyFallback, purpose: "the runtimes that run tries when the first is unavailable",
+			arguments: "RUNTIME...", many: true, example: "RUNTIME", values: tokens,
+			details: "The runtimes are tried in this order. Separate them by spaces or commas.",
+			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+				list := splitList(args)
+				for _, token := range list {
+					if err := prog.CheckRuntime(token); err != nil {
+						return err
+					}
+				}
+				return preferences.SetDefaultFallback(ctx, list)
+			},
+		},
+		{
+			name: "hooks", key: runner.KeyHooks, purpose: "hooks that are notified of the events of sessions",
+			arguments: "JSON", example: `'[{"file":"/var/log/agents.ndjson"},{"command":["notify","agent"]}]'`,
+			details: hooksDetails,
+			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+				text, err := argumentOrStdin(ctx, prog, args[0], "hooks")
+				if err != nil {
+					return err
+				}
+				if _, err := control.ParseSinks([]byte(text)); err != nil {
+					return err
+				}
+				return preferences.SetDefaultHooks(ctx, json.RawMessage(text))
+			},
+		},
+		{
+			name: "runtime-definition", key: runner.KeyRuntimes, purpose: "a runtime described in JSON",
+			arguments: "ID JSON", subject: true, example: `mine '{"executables":["mine"],"install_url":"https://example.com"}'`,
+			details:  definitionDetails,
+			subjects: func(prog *cmdline.Program) []string { return prog.Stored.DescribedIDs() },
+			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+				text, err := argumentOrStdin(ctx, prog, args[1], "definition of runtime "+args[0])
+				if err != nil {
+					return err
+				}
+				// Other stored descriptions do not count: this one may replace any.
+				if _, err := described.Runtime(args[0], []byte(text), prog.BuiltIn()); err != nil {
+					return err
+				}
+				return preferences.SetRuntimeDefinition(ctx, args[0], json.RawMessage(text))
+			},
+		},
+	}
+}
+
+const hooksDetails = `JSON is a list; - reads it from standard input. Its members are notified of events, as
+are the hooks of the command that starts a session:
+  {"file": PATH}             a line of JSON for each event is appended to the file
+                             with this absolute path
+  {"command": [WORD, ...]}   a program and its arguments, run for each event with
+                             the line on its standard input
+The events are SessionStart, SessionStop, OnMessage and OnError.`
+
+const definitionDetails = `JSON is one object; - reads it from standard input. ID is then a runtime like the
+built-in ones. The members of the object:
+  executables     names of its program, tried in order; required
+  install_url     where to get it; required
+  name            its display name (default: ID)
+  token_env       names of variables that can hold a credential
+  args            arguments in order, each a string, or a list of strings that
+                  are used or left out together. {model} {resume} {workdir}
+                  {access} {prompt} {prompt-file} are replaced; an argument is
+                  left out if it holds one without a value
+  prompt          how the prompt arrives: stdin (the default), argument ({prompt},
+                  after an argument "--") or file ({prompt-file})
+  output          text (the default), ndjson:RUNTIME for the output of a built-in
+                  runtime, or acp if the program speaks the Agent Client
+                  Protocol: it then holds sessions, but has no runs
+  access          for each of read, write and full that it supports, the
+                  arguments for {access} (default: only write, without any)
+  instructions    how AGENTS.md arrives: prompt (before it, the default), native
+                  (the program reads it itself) or none
+  slash_commands  true when a leading "/" of a prompt would be a command
+  executed        files in the workdir or above that the program would run or
+                  take settings from, such as .env; a run is refused if there
+                  is one, unless with --trust-workspace
+  reads           files that the program reads by itself, such as MINE.md or
+                  .mine/skills/*/SKILL.md; a run is refused if one is a link
+                  out of the repository or not a regular file
+  env             variables to set, null to remove one; do not put secrets here`
+
+// idList is a setting whose value is a list of runtimes without variants.
+func idList(name, key, purpose string, set func(context.Context, []string) error) setting {
+	return setting{
+		name: name, key: key, purpose: purpose,
+		arguments: "RUNTIME...", many: true, example: "RUNTIME",
+		details: "Separate the runtimes by spaces or commas. Name them without a variant.",
+		values: func(prog *cmdline.Program) []string {
+			var ids []string
+			for _, rt := range prog.Stored.Registry.All() {
+				ids = append(ids, rt.ID)
+			}
+			return ids
+		},
+		store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+			list := splitList(args)
+			for _, id := range list {
+				if err := prog.CheckRuntime(id); err != nil {
+					return err
+				}
+				if base, _, variant := strings.Cut(id, ":"); variant {
+					return agent.Usagef("runtime %q is a variant; name %s alone", id, base)
+				}
+			}
+			return set(ctx, list)
+		},
+	}
+}
+
+func splitList(args []string) []string { return strings.Split(strings.Join(args, ","), ",") }
+
+func argumentOrStdin(ctx context.Context, prog *cmdline.Program, arg, what string) (string, error) {
+	if arg == "-" {
+		return prog.ReadStdin(ctx, what)
+	}
+	return arg, nil
+}
+
+func tokens(prog *cmdline.Program) []string { return prog.Stored.Registry.Tokens() }
+
+func words[T ~string](list []T) func(*cmdline.Program) []string {
+	return func(*cmdline.Program) []string {
+		out := make([]string, len(list))
+		for i, w := range list {
+			out[i] = string(w)
+		}
+		return out
+	}
+}
+
+// text stores the only argument.
+func text[T ~string](set func(context.Context, T) error) func(context.Context, *cmdline.Program, []string) error {
+	return func(ctx context.Context, _ *cmdline.Program, args []string) error { return set(ctx, T(args[0])) }
+}
+
+// forModel stores the second argument for the model that the first one names.
+func forModel[T ~string](set func(context.Context, string, T) error) func(context.Context, *cmdline.Program, []string) error {
+	return func(ctx context.Context, _ *cmdline.Program, args []string) error {
+		return set(ctx, args[0], T(args[1]))
+	}
+}
