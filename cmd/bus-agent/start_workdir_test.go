@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/session"
@@ -17,9 +18,9 @@ func TestSessionInRemovedDirectory(t *testing.T) {
 		want string
 	}{
 		"current":   {nil, `workdir "."`},
-		"named":     {[]string{"--workdir", "."}, `workdir "."`},
+		"named":     {[]string{"--workdir", "."}, `--workdir "."`},
 		"changed":   {[]string{"-C", "."}, `workdir "."`},
-		"added dir": {[]string{"--workdir", "/", "--add-dir", "."}, `added directory "."`},
+		"added dir": {[]string{"--workdir", "/", "--add-dir", "."}, `--add-dir "."`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +30,7 @@ func TestSessionInRemovedDirectory(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			code := exitCode(t, cmd.Run())
-			if want := "bus-agent: " + test.want + ": getwd: no such file or directory\n"; code != 2 || stderr.String() != want || stdout.Len() > 0 {
+			if want := "bus-agent: " + test.want + ": getwd: no such file or directory"; code != 2 || !strings.HasPrefix(stderr.String(), want) || stdout.Len() > 0 {
 				t.Errorf("exit code %d, %q, %q; want %q", code, stdout.String(), stderr.String(), want)
 			}
 			if list, _, err := sessionsOf(s.path("home")).List(control.Filter{}); err != nil || len(list) > 0 {
