@@ -233,7 +233,7 @@ func Install(dir, name string, steps ...Step) (*Agent, error) {
 	return a, err
 }
 
-// Invocation returns how the agent was called last, nil when it was not.
+// Invocation returns how the agent was last called; nil if it was not.
 func (a *Agent) Invocation() (*Invocation, error) {
 	text, err := os.ReadFile(a.Path + seenSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,15 +270,15 @@ func PrintRun(before string, n int, after string) Step {
 	return Step{Do: "print run", Text: before, N: n, More: after}
 }
 
-// PrintEnv writes the value of a variable to standard output.
-func PrintEnv(name string) Step { return Step{Do: "print variable", Text: name} }
+// printEnv writes the value of a variable to standard output.
+func printEnv(name string) Step { return Step{Do: "print variable", Text: name} }
 
 // WriteFile writes a file with its parents. $NAME in its name is a variable; a
 // relative name is relative to the workdir.
 func WriteFile(name, text string) Step { return Step{Do: "write", Text: name, More: text} }
 
-// MakeDir makes a directory with its parents; see [WriteFile] for its name.
-func MakeDir(name string) Step { return Step{Do: "make directory", Text: name} }
+// makeDir makes a directory with its parents; see [WriteFile] for its name.
+func makeDir(name string) Step { return Step{Do: "make directory", Text: name} }
 
 // Wait waits until the gate is opened.
 func Wait(g *Gate) Step { return Step{Do: "wait", Text: g.path} }
@@ -286,8 +286,8 @@ func Wait(g *Gate) Step { return Step{Do: "wait", Text: g.path} }
 // Hang does nothing until a signal ends the agent.
 func Hang() Step { return Step{Do: "hang"} }
 
-// IgnoreTerm ignores SIGTERM from now on.
-func IgnoreTerm() Step { return Step{Do: "ignore SIGTERM"} }
+// ignoreTerm ignores SIGTERM from now on.
+func ignoreTerm() Step { return Step{Do: "ignore SIGTERM"} }
 
 // Exit ends the agent with code.
 func Exit(code int) Step { return Step{Do: "exit", N: code} }
@@ -390,7 +390,7 @@ func playFork(text string) error {
 }
 
 // Locked reports whether a process that was forked with lock is alive. It is an
-// error when none ever was.
+// error if none was forked.
 func Locked(lock string) (bool, error) {
 	f, err := os.Open(lock)
 	if err != nil {
@@ -428,13 +428,13 @@ func NewGate(path string) (*Gate, error) {
 	return &Gate{path: path, file: file}, nil
 }
 
-// Open lets one agent go on, also one that arrives later.
+// Open lets one agent continue, also one that arrives later.
 func (g *Gate) Open() error {
 	_, err := g.file.Write([]byte{'\n'})
 	return err
 }
 
-// Close releases the gate; agents that wait go on.
+// Close removes the gate; waiting agents continue.
 func (g *Gate) Close() error { return g.file.Close() }
 
 func awaitGate(path string) error {

@@ -241,7 +241,7 @@ func secrets(w *world) {
 	}
 	req := w.request()
 	req.Env = []string{"BACKENDTEST_MORE=" + plainValue, "BACKENDTEST_MORE_TOKEN=" + secretValue}
-	check("exit code 3", w.run(req, PrintErr("the key is "), PrintEnv("BACKENDTEST_API_KEY"), PrintErr(" "+secretValue+"\n"), Exit(3)))
+	check("exit code 3", w.run(req, PrintErr("the key is "), printEnv("BACKENDTEST_API_KEY"), PrintErr(" "+secretValue+"\n"), Exit(3)))
 	if line := w.Lines.Failure; line != "" {
 		check("a failure that quotes a key", w.run(req, Print(fill(line, secretValue, 1)), Exit(1)))
 	}

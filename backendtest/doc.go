@@ -1,11 +1,11 @@
 // Package backendtest tests runtimes: it holds what every package that brings
-// one checks the same way. It is for authors of runtimes, of this module and of
+// one tests in the same way. It is for authors of runtimes, of this module and of
 // others.
 //
 // [Run] is the conformance suite. It plays a whole world for a runtime: a
 // repository, a home, and a fake agent in place of its CLI, and runs it through
-// runner.Runner as everybody does. Each failure says the rule that was broken.
-// A test of a runtime is two functions:
+// runner.Runner as any caller does. Each failure names the rule that was broken. A
+// test of a runtime is two functions:
 //
 //	func TestMain(m *testing.M) { backendtest.Main(m) }
 //
@@ -22,8 +22,8 @@
 //
 // [Check] does the part of it that needs no such lines, without a test.
 //
-// [Transcripts] pins the events and the text of recorded output, and
-// [FuzzDecoder] holds a decoder to its contract on any input.
+// [Transcripts] pins the events and the text of recorded output, and [FuzzDecoder]
+// tests the contract of a decoder with any input.
 //
 // # The fake agent
 //

@@ -109,10 +109,10 @@ func cancel(w *world) {
 
 func children(w *world) {
 	locks := []string{filepath.Join(w.root, "plain child")}
-	steps := []Step{Fork(locks[0], IgnoreTerm(), Hang())}
+	steps := []Step{Fork(locks[0], ignoreTerm(), Hang())}
 	if runtime.GOOS == "linux" {
 		locks = append(locks, filepath.Join(w.root, "session child"))
-		steps = append(steps, ForkSession(locks[1], IgnoreTerm(), Hang()))
+		steps = append(steps, ForkSession(locks[1], ignoreTerm(), Hang()))
 	}
 	o := w.succeed(w.request(), append(steps, w.answer("an answer")...)...)
 	if strings.TrimSpace(o.result.Text) != "an answer" {

@@ -11,9 +11,8 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// A Harness is a runtime and what the suite has to know of its CLI to play it.
-// What the runtime can do is read from its own fields: nothing else leaves out a
-// case.
+// A Harness is a runtime and what the suite needs to know of its CLI to play it.
+// The fields of the runtime alone decide which rules apply.
 type Harness struct {
 	Runtime registry.Runtime
 
@@ -24,8 +23,8 @@ type Harness struct {
 	Prompt PromptPlace
 
 	// NativeInstructions says that the CLI itself finds AGENTS.md, from its
-	// current directory upwards. Of such a runtime it is tested that it starts
-	// the CLI there and does not deliver the text as well.
+	// current directory upwards. Such a runtime must start the CLI there and
+	// must not deliver the text as well.
 	NativeInstructions bool
 
 	// SessionFile is the file in which the CLI keeps the session of Lines.Session,
@@ -49,13 +48,12 @@ const (
 	PromptDescriptor
 )
 
-// Lines are how a CLI writes what it reports, one or more lines each, without
-// the last line break. "{text}" stands for a text of plain words, which needs no
-// quoting, "{n}" for a number that is another one in each line. A field is empty
-// where the CLI reports no such thing; Text never is, Success and Failure are
-// not where the runtime reports a result, and Session is not where it resumes
-// sessions of a format it recognizes. The first line that is not empty is what
-// output begins with.
+// Lines are what a CLI writes for each kind of report: one or more lines, without
+// the last line break. "{text}" is replaced by plain words, which need no quoting,
+// and "{n}" by a number that differs from line to line. A field is empty if the CLI
+// reports no such thing. Text is required; Success and Failure are if the runtime
+// reports a result, and Session is if it has a format of its own and resumes
+// sessions. Output begins with the first field that is not empty.
 type Lines struct {
 	Session    string // a session begins, with an ID
 	Text       string // a whole message, {text}
@@ -64,7 +62,7 @@ type Lines struct {
 	Success    string // the turn ends well
 	Failure    string // the turn fails because of {text}
 	Retry      string // a request is tried again because of {text}
-	Unknown    string // an event of a version to come
+	Unknown    string // an event of a later version
 }
 
 // fill returns a line with its text and a line break.

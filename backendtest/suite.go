@@ -63,16 +63,15 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Check tests of rt what can be told without knowing what its CLI writes and
-// where it reads the prompt, in a temporary directory. It returns nil or the
-// joined failures, each a [*Failure]. The program has to call [PlayAgent] first
-// of all.
+// Check tests rt in a temporary directory, as far as that needs neither the lines
+// of its CLI nor where it reads the prompt. It returns nil or the joined failures,
+// each a [*Failure]. The program has to call [PlayAgent] first of all.
 func Check(rt registry.Runtime) error {
 	return check(Harness{Runtime: rt})
 }
 
 // Attack tests the rules of [Check] that are about hostile repositories and hostile
-// agents. It is Check where only those are wanted.
+// agents.
 func Attack(rt registry.Runtime) error {
 	var names []string
 	for _, r := range hostileRules {

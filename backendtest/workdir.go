@@ -259,7 +259,7 @@ func emptyDirs(w *world) {
 	var steps []Step
 	for _, name := range w.Runtime.EmptyDirs {
 		if name != ".git" { // the repository has one
-			steps = append(steps, MakeDir(name))
+			steps = append(steps, makeDir(name))
 		}
 	}
 	before := w.snapshot(w.root)

@@ -2,9 +2,9 @@
 // readable text: NDJSON lines -> []agent.Event -> text. Everything here is pure
 // and streams: no input or output, no clock, no state beyond one run.
 //
-// Runtimes bring a [Decoder] of their own; [Text] serves all of them, and
-// [Generic] decodes plain text. A [Stream] puts lines and decoder together for
-// output that is still arriving, [Format] formats a whole recorded one.
+// Each runtime has a [Decoder]; [Text] renders the events of all of them, and
+// [Generic] decodes plain text. A [Stream] decodes output as it arrives, [Format]
+// renders a whole recorded one.
 package formatters
 
 import "github.com/busdk/bus-agent/agent"
@@ -20,23 +20,22 @@ type Decoder interface {
 	Decode(line []byte, events []agent.Event) []agent.Event
 }
 
-// A Skimmer is a Decoder of lines of JSON objects that can tell from the first
-// bytes of a line what it means to a caller that does not read events: whose
-// output is passed on as it is, and who wants the result alone.
+// A Skimmer is a Decoder that can classify a line by its first bytes, for callers
+// that pass the output on as it is and need only the result.
 type Skimmer interface {
 	Decoder
-	// Skim returns the kind of the event of a line, if nothing but that matters to
-	// the result of a run which has not reported one: tool results, thoughts and
-	// signs of life, of the main agent or of a subagent. It reports false for a
-	// line that must be decoded; the decoder is as it would be had it decoded the
-	// others. It is given the whole line or its first [SkimSize] bytes or more.
+	// Skim returns the kind of the event of a line whose content does not matter to
+	// the result: tool results, thoughts and heartbeats, of the main agent or a
+	// subagent. It reports false for a line that must be decoded. The state of the
+	// decoder changes as if it had decoded the line. head is the whole line or its
+	// first [SkimSize] bytes or more.
 	Skim(head []byte) (kind agent.Kind, ok bool)
 }
 
 // SkimSize is as much of a line as a [Skimmer] needs, in bytes.
 const SkimSize = 256
 
-// A Source is what knows how to read and to render one runtime's output; a
+// A Source makes decoders and formatters of one runtime's output; a
 // registry.Runtime is one.
 type Source interface {
 	NewDecoder() Decoder

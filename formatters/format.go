@@ -12,7 +12,7 @@ import (
 //
 // With the formatter [Raw] both are returned unchanged, one after the other.
 // Equal input gives equal text. The only error is a source without decoder or
-// formatter: no output is too broken to be shown.
+// formatter.
 func Format(src Source, stdout, stderr []byte) (string, error) {
 	if src == nil {
 		return "", &agent.Error{Kind: agent.ErrUsage, Err: errors.New("formatters: no runtime to format for")}
@@ -52,9 +52,8 @@ func endLine(text []byte) []byte {
 }
 
 // Raw returns the formatter that represents the agent's own lines, unchanged.
-// Events do not hold them, so the caller of a formatter asks [IsRaw] first and
-// then passes the bytes on itself, as the runner and [Format] do; fed with
-// events it renders nothing.
+// Events do not hold them, so a caller that finds [IsRaw] true passes the bytes on
+// itself, as the runner and [Format] do. Events are rendered as nothing.
 func Raw() agent.Formatter { return raw{} }
 
 // IsRaw reports whether f represents the agent's lines as they are: whether it

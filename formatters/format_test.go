@@ -1,6 +1,7 @@
 package formatters_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -184,4 +185,36 @@ func TestJSONRendersOneLineForEachEvent(t *testing.T) {
 	if got, want := string(text), `{"kind":"text","text":"a\nb"}`+"\n"+`{"kind":"heartbeat"}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// sayings decodes the lines of an agent that prints {"say":"..."} and, at its end,
+// {"done":true} or {"done":false}.
+type sayings struct{}
+
+func (sayings) Decode(line []byte, events []agent.Event) []agent.Event {
+	var l struct {
+		Say  *string `json:"say"`
+		Done *bool   `json:"done"`
+	}
+	switch err := json.Unmarshal(line, &l); {
+	case err == nil && l.Say != nil:
+		return append(events, agent.Event{Kind: agent.KindText, Text: *l.Say})
+	case err == nil && l.Done != nil:
+		return append(events, agent.Event{Kind: agent.KindResult, Failed: !*l.Done})
+	}
+	return append(events, agent.Event{Kind: agent.KindRaw, Text: string(line)})
+}
+
+func ExampleDecoder() {
+	stream := formatters.NewStream(sayings{}, func(e *agent.Event) error {
+		fmt.Println(e.Kind, e.Text)
+		return nil
+	})
+	fmt.Fprintln(stream, `{"say":"hello"}`)
+	fmt.Fprintln(stream, `{"done":true}`)
+	fmt.Println(stream.Close())
+	// Output:
+	// text hello
+	// result
+	// <nil>
 }

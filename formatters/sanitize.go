@@ -10,8 +10,8 @@ import (
 // Sanitize appends src to dst as text that is safe to print on a terminal, and
 // returns the extended slice: escape sequences, control characters other than
 // tab and line feed, and the characters that reorder text (U+202A to U+202E, U+2066
-// to U+2069) are removed; a byte that is not UTF-8 becomes U+FFFD. What an unfinished
-// escape sequence swallows ends with its line.
+// to U+2069) are removed; a byte that is not UTF-8 becomes U+FFFD. An unfinished escape
+// sequence ends with its line.
 func Sanitize(dst, src []byte) []byte {
 	var s sanitizer
 	return s.end(appendSafe(&s, dst, src))

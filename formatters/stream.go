@@ -32,9 +32,9 @@ func NewStream(d Decoder, events func(*agent.Event) error) *Stream {
 	return s
 }
 
-// Skim makes the stream hand over nothing but the kind of events that do not matter
-// to a run's result, where its decoder is a [Skimmer]: output that is not
-// shown need not be decoded. That ends with the first result.
+// Skim makes a stream whose decoder is a [Skimmer] hand over only the kind of the
+// events whose content does not matter to the result, up to the first result. It is
+// for output that is not shown.
 func (s *Stream) Skim() {
 	skimmer, ok := s.decoder.(Skimmer)
 	if !ok {

@@ -15,16 +15,15 @@ import (
 // indentation, and is safe to print (see [Sanitize]), also where a character or
 // an escape sequence is cut between two deltas.
 //
-// What the agent says has no mark. Everything else begins with a mark at
-// the start of a line: [thinking], [tool] with name and essential input,
-// [result], [file], [plan], [approval], [denied], [retry], [warning], [failed].
-// A question that waits for an answer is shown with all of its input, as JSON.
-// Further lines of an approval, a warning or a failure begin with "|".
-// A tool's output is bounded: head, tail and about how many bytes were left out,
-// as the agent wrote them.
-// Lines that no decoder knew are shown as they are. Session starts, usage,
-// heartbeats and unknown kinds render nothing; nor does a successful result,
-// whose answer has been rendered already, except that it ends the line.
+// What the agent says has no mark. Everything else begins with a mark at the start
+// of a line: [thinking], [tool] with name and essential input, [result], [file],
+// [plan], [approval], [denied], [retry], [warning], [failed]. An approval request
+// is shown with all of its input, as JSON. Further lines of an approval, a warning
+// or a failure begin with "|". A tool's output is bounded: head, tail and about how
+// many bytes were left out, as the agent wrote them. Lines that no decoder knew are
+// shown as they are. Session starts, usage, heartbeats and unknown kinds render
+// nothing; nor does a successful result, whose answer has been rendered already,
+// except that it ends the line.
 func Text() agent.Formatter { return &text{} }
 
 type text struct {
