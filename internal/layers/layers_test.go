@@ -21,7 +21,8 @@ const module = "github.com/busdk/bus-agent"
 var rows = []struct{ packages []string }{
 	{packages: []string{"jsonline", "internal/testuser"}},
 	{packages: []string{"agent"}},
-	{packages: []string{"render", "internal/capture", "internal/process", "internal/statefile", "internal/tree"}},
+	{packages: []string{"internal/statefile"}},
+	{packages: []string{"render", "internal/capture", "internal/process", "internal/tree"}},
 	{packages: []string{"formatters", "instructions", "internal/gitenv"}},
 	{packages: []string{"session/engine"}},
 	{packages: []string{"session/jsonrpc"}},

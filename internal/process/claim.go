@@ -11,18 +11,17 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // TempPrefix begins the names of the folders for temporary files that a run
 // makes outside of its workdir.
 const TempPrefix = "bus-agent-"
 
-// ClaimName is the file in a folder of a run that says whose the folder is.
+// ClaimName is the file in a folder of a run that names its owner.
 const ClaimName = ".bus-agent-owner"
 
-// A Claim says that a folder is in use by this process. It ends with the
-// process, however that ends.
+// A Claim records that this process uses a folder. It ends with the process.
 type Claim struct {
 	file *os.File
 }
@@ -36,7 +35,7 @@ func ClaimFolder(folder *os.Root) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = lockFile(f)
+	err = statefile.TryLock(f)
 	if err == nil {
 		_, err = f.WriteString(owner() + "\n")
 	}
@@ -69,7 +68,7 @@ func Unfinished() (agents []int, folders []string) {
 }
 
 // MakeTempDir makes and claims a folder for the temporary files of a run in dir,
-// readable by the user alone. Where there are no locks it is not claimed, and so
+// readable by the user alone. On a file system without locks it is not claimed, and
 // counts as in use for ever.
 func MakeTempDir(dir string) (name string, claim *Claim, err error) {
 	if name, err = os.MkdirTemp(dir, TempPrefix); err != nil {
@@ -104,7 +103,7 @@ func StaleClaim(folder *os.Root) (owner int, release func(), ok bool) {
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	o, parsed := parseOwner(strings.TrimSuffix(string(text), "\n"))
-	if err != nil || !parsed || !o.dead() || lockFile(f) != nil {
+	if err != nil || !parsed || !o.dead() || statefile.TryLock(f) != nil {
 		f.Close()
 		return 0, nil, false
 	}
@@ -141,19 +140,9 @@ func isOurs(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// lockFile takes the lock of a file if it is free.
-func lockFile(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EINTR {
-			return err
-		}
-	}
-}
-
-// unlockFile releases a lock and closes the file. It does so explicitly, because
-// a process that is being started holds a copy of the descriptor for a moment.
+// unlockFile releases a lock and closes the file. Closing alone is not enough: a
+// process that is being started holds a copy of the descriptor for a moment.
 func unlockFile(f *os.File) {
-	unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	_ = statefile.Unlock(f) // the kernel drops the lock in any case
 	f.Close()
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Detached describes a program that is to outlive the one that starts it: it has
-// a session of its own, no terminal, and gets no signal when its parent ends. It
-// is no run: nothing of it is swept.
+// Detached describes a program that outlives the one that starts it: it runs in a new
+// session without a terminal and gets no signal when its parent ends. It is not a run,
+// so it is not swept.
 type Detached struct {
 	Path  string   // absolute
 	Args  []string // with the name that it is called by

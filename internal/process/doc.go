@@ -2,25 +2,24 @@
 // everything that they have started.
 //
 // It is for packages of this module that run a program of the user's choice:
-// [Run] for a whole run, [Start] for one that is watched while it goes on. It
-// knows nothing of agents, and it imports no package of this module.
+// [Run] for a whole run, [Start] for a run that is watched meanwhile. It knows nothing
+// about agents.
 //
 // # Start
 //
-// There is no shell: the executable is an absolute path, arguments and
-// environment are passed as they are. The process gets a session of its own, and
-// with it a process group and no terminal, so that it cannot wait for an answer
-// on one. Standard input is written whole and closed, whether the process reads
-// it or not; without input it is the null device. Further contents are open as
-// the descriptors 3, 4, … and have no name on disk; on Linux /dev/fd/3 can be
-// read again from its start, on macOS all readers share one position.
+// No shell is involved: the executable is an absolute path, and arguments and
+// environment are passed as they are. The process starts in a new session, and so in a
+// new process group and without a terminal on which it could wait for an answer.
+// Standard input is written whole and closed, whether the process reads it or not;
+// without input it is the null device. Further contents are open as the descriptors
+// 3, 4, … and have no name on disk; on Linux /dev/fd/3 can be read again from its
+// start, on macOS all readers share one position.
 //
-// All processes are started by one thread that never ends, because on Linux the
-// kernel sends them SIGTERM when the thread that started them ends: they do not
-// outlive a program that panics or is killed, at least if they heed that signal.
-// Nothing else is done then; to end descendants as well, and on macOS to end
-// anything, a program turns the signals that it gets itself into the end of its
-// context.
+// All processes are started by one thread that never ends, because on Linux the kernel
+// sends them SIGTERM when the thread that started them ends. So a process that reacts
+// to SIGTERM does not outlive a program that panics or is killed. To end descendants
+// as well, and on macOS to end anything, a program cancels its context when it
+// receives a signal.
 //
 // # Output
 //
@@ -31,11 +30,11 @@
 //
 // # End
 //
-// A run is over when its process has exited. It is not yet reaped then: its
-// process, group and session number can belong to nobody else. What is left of
-// the run is killed at once, then what is in the pipes is read, without waiting
-// for more, then the process is reaped. So a background child that holds the
-// output open keeps no run from ending, not even one that could not be killed.
+// A run is over when its process has exited. The process is not reaped yet, so that
+// its process, group and session number cannot pass to another. First the rest of the
+// run is killed, then the contents of the pipes are read, without waiting for more,
+// then the process is reaped. So a background child that holds the output open does
+// not delay the end, even if it cannot be killed.
 //
 // A run is stopped when the context ends, [Process.Stop] is called or a writer
 // fails: its descendants are recorded, its group gets SIGTERM, and if it has not
@@ -76,12 +75,12 @@
 // is set right after exec, together with what the process has started by then; a
 // process that clears its environment and becomes a daemon before that escapes.
 // So does one that sets this limit itself, or changes its user. Where the hard
-// limit is too low, and in a sandbox that forbids the call, there is no mark.
+// limit is too low, and in a sandbox that forbids the call, a run has no mark.
 //
-// Every look at the process table takes in processes that are born while it goes
-// on, so that one that forks and exits without end is not missed. A member is
-// signalled through a descriptor, and only if its start time is seen to be that of
-// the member while the descriptor is held.
+// Reading the process table includes the processes that are born meanwhile, so that a
+// process that forks and exits without end is not missed. A member is signalled through
+// a descriptor, and only if its start time, read while the descriptor is held, is that
+// of the member.
 // Zombies do not count as alive.
 //
 // Runs that end at the same time share a look. A run of less than 50 ms looks
@@ -91,28 +90,27 @@
 // # Subreaper
 //
 // Orphans of a run are adopted by init. A main program that has called
-// [BecomeSubreaper] adopts them itself and reaps them, also while the run goes
-// on. It cannot tell by parent and time whether a child was adopted from a run,
-// or started by another part of the program that waits for it, or adopted from
-// such a child. So it is the mark that decides: a zombie is reaped only if it
-// bears the mark of a run, or is another member of one, and is not the started
-// process of any run. A main program that starts nothing but runs says so; then
-// an orphan that bears no mark is a member too, while there is one run.
+// [BecomeSubreaper] adopts and reaps them itself, also during the run. Parent and time
+// do not show whether a child was adopted from a run, was started by another part of
+// the program that waits for it, or was adopted from such a child. So the mark decides:
+// a zombie is reaped only if it has the mark of a run or is otherwise a member of one,
+// and is not the started process of any run. A main program can declare that it starts
+// only runs; then, with one run, an orphan without a mark is a member too.
 //
 // # Headroom
 //
 // On Linux the started process gets a limit on processes a reserve below what limits
 // this program, soft and hard, and hands it down: RLIMIT_NPROC, which counts the
 // processes and threads of the user. An agent that forks without end is refused more
-// while this program can start threads. It is set with the mark; it does not hold for
-// the superuser. What is to be killed and has others come after it is stopped first,
-// so that it keeps its place until nothing of it can fork.
+// while this program can start threads. It is set with the mark and does not hold for
+// the superuser. Processes that fork faster than they can be killed are stopped first,
+// so that they still count until none of them can fork.
 //
 // # Stale processes
 //
-// A program that is killed, or that ends by a panic in a goroutine of its own,
-// sweeps nothing. On Linux its agents get SIGTERM then, and what ignores signals,
-// or gets none, lives on. [StaleProcesses] finds it: processes of this user
+// A program that is killed, or that panics in another goroutine, does not sweep. On
+// Linux its agents get SIGTERM then; what ignores it, or does not get it, keeps
+// running. [StaleProcesses] finds it: processes of this user
 //
 //   - that claim to be of dead owners: all that the tag names are of this boot and
 //     PID namespace and dead or, without a tag, the mark names one that is dead and
@@ -128,10 +126,10 @@
 // or namespace. This process, its ancestors and what shares a run with it are never
 // stale processes. [EndStaleProcesses] signals them as members of a run are signalled.
 //
-// A program notes in the folders of its runs that they are its own and holds a
-// lock on the note, see [ClaimFolder]. The kernel drops the lock with the process,
-// and [StaleClaim] tells by it, by boot, namespace, PID and start time, never by
-// age, that nobody uses a folder any more.
+// A program claims the folders of its runs with a file in them on which it holds a
+// lock, see [ClaimFolder]. The kernel drops the lock with the process. [StaleClaim]
+// decides by the lock, boot, namespace, PID and start time, never by age, whether a
+// folder is still in use.
 //
 // # Limits
 //
@@ -151,13 +149,13 @@
 // it adopts is of its own runs.
 //
 // macOS has no mark, no subreaper and no signal at the end of the parent: agents
-// outlive an owner that is killed, until somebody calls [EndStaleProcesses]. A daemon
+// outlive an owner that is killed, until [EndStaleProcesses] is called. A daemon
 // that clears its environment before the first look is lost there, and so is one
 // whose environment the system does not show, as it does with its own programs.
-// Between the look at a process and the signal to it there is a window of
-// microseconds. Start times are by the wall clock: after it was set back by
-// more than a second during a run, only the group is ended for sure.
+// A few microseconds pass between the check of a process and the signal to it. Start
+// times follow the wall clock: if that is set back by more than a second during a run,
+// only the group is certain to be ended.
 //
-// Windows has neither process groups nor signals nor a way to see the environment
-// of a process; the package does not build there.
+// The package does not build on Windows, which has no process groups, no signals, and
+// no way to read the environment of a process.
 package process

@@ -7,21 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Life is what is known of a process that was identified before.
+// A Life is the state of a process that was identified before.
 type Life int
 
 // The states of a Life.
 const (
-	// Unknown: it is one of another machine or container, or before this machine
-	// was started the last time.
+	// Unknown: the process is of another machine or container, or of an earlier boot.
 	Unknown Life = iota
 	Alive
 	Dead
 )
 
-// Identify returns what tells the process with a PID from all others, of any time
-// and machine: boot, PID namespace, PID and start time. It is an error when there
-// is no such process.
+// Identify returns a text that identifies the process with a PID among those of all
+// times and machines: boot, PID namespace, PID and start time. It is an error if no
+// such process exists.
 func Identify(pid int) (string, error) {
 	p, err := readProcess(pid)
 	if err == nil && p.dead {
@@ -50,7 +49,7 @@ func identityText(pid int, born uint64) string {
 	return strings.ReplaceAll(fmt.Sprintf("%s:%s:%d:%d", bootID(), pidNamespace(), pid, born), ",", "")
 }
 
-// LifeOf says whether the process that Identify was asked for is alive.
+// LifeOf returns whether the process with an identity is alive.
 func LifeOf(identity string) Life {
 	o, ok := parseOwner(identity)
 	if !ok {
@@ -65,15 +64,14 @@ func LifeOf(identity string) Life {
 	return Unknown
 }
 
-// Terminate asks the process that Identify was asked for to end, by SIGTERM, and
-// reports whether it was there. It never signals another one with its PID.
+// Terminate sends SIGTERM to the process with an identity and reports whether it was
+// alive. It never signals another process with the same PID.
 func Terminate(identity string) bool {
 	o, ok := parseOwner(identity)
 	return ok && LifeOf(identity) == Alive && signalProcess(process{pid: o.pid, born: o.born}, unix.SIGTERM)
 }
 
-// SameBoot reports whether an identity is of the time since this machine was
-// started, and of no other machine.
+// SameBoot reports whether an identity is of this machine and its current boot.
 func SameBoot(identity string) bool {
 	o, ok := parseOwner(identity)
 	return ok && o.boot == bootID()

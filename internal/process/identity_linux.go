@@ -38,7 +38,7 @@ func ownSession() int {
 // a zombie. The hard limit is left alone, so that a program may still set it.
 const markResource = unix.RLIMIT_LOCKS
 
-// A mark has magic upper bits, which tell it from a limit that somebody set, and
+// A mark has magic upper bits, which distinguish it from a real limit, and
 // below them whether the run is within another one, the PID of the program that
 // runs the agent, some bits of its PID namespace and a number of the run.
 const (
@@ -136,7 +136,7 @@ func ownMark() uint64 { return readMark(0) }
 func (r *run) markEarly() {
 	for range rounds {
 		if last, ok := lastPID(); !ok || last == r.pid || !r.hasEarly(last) {
-			return // the usual case: nobody has started anything
+			return // the usual case: the leader has started nothing
 		}
 		alive, err := r.look()
 		if err != nil && err != errUnsettled {

@@ -19,8 +19,8 @@ var ErrRelativePath = errors.New("relative PATH entry")
 // variable, and returns its absolute name. A name with a slash must be absolute
 // and is only checked. Files that are not regular or not executable are passed
 // over. When the first match is in a directory that is relative or empty, which
-// means the current one, the error matches [ErrRelativePath]: whoever can write
-// to the working directory must not decide what runs. When there is no match,
+// means the current one, the error matches [ErrRelativePath]: the contents of the
+// working directory must not decide what runs. When there is no match,
 // the error matches fs.ErrNotExist.
 func LookPath(name, path string) (string, error) {
 	switch {

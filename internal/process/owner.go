@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// An ownerID is what the tag of a run and the claim of a folder say of the
-// program that they are of.
+// An ownerID identifies the program that a run's tag or a folder's claim names.
 type ownerID struct {
 	boot, namespace string
 	pid             int
@@ -30,19 +29,11 @@ func parseOwner(text string) (o ownerID, ok bool) {
 
 // parseEntry parses an entry of a tag.
 func parseEntry(entry string) (o ownerID, ok bool) {
-	text, _, ok := cutLast(entry, ":")
-	if !ok {
+	i := strings.LastIndex(entry, ":")
+	if i < 0 {
 		return o, false
 	}
-	return parseOwner(text)
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
+	return parseOwner(entry[:i])
 }
 
 // dead reports whether the owner is dead for sure. It is not when it ran in

@@ -61,8 +61,8 @@ func (p *pipes) open(child []*os.File, s Spec) ([]*os.File, error) {
 	return child, nil
 }
 
-// writeAhead writes as much of the input as there is room for in the pipe, most
-// often all of it: then nobody needs to wait for the process to read.
+// writeAhead writes as much of the input as the pipe has room for. That is usually all
+// of it, so that no goroutine has to wait for the process to read.
 func (p *pipes) writeAhead(s Spec) {
 	if s.Interactive {
 		return
@@ -99,8 +99,8 @@ func (p *pipes) close() {
 func (p *pipes) run(s Spec, onError func()) {
 	if p.stdin != nil && !s.Interactive {
 		p.copying.Go(func() {
-			// A process need not read its input: a broken pipe is no error,
-			// and finish ends a Write that nobody reads.
+			// A process need not read its input: a broken pipe is not an
+			// error, and finish ends a Write that is not read.
 			io.WriteString(p.stdin, p.input)
 			p.stdin.Close()
 		})

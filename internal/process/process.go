@@ -80,9 +80,9 @@ const (
 	defaultSettle = time.Second
 	// sweepLimit bounds the end of processes that do not die of SIGKILL.
 	sweepLimit = 5 * time.Second
-	// leastLooks is how often what was killed is looked at again before it counts
-	// as a survivor: on a system with too much to do, one look can take longer
-	// than the limit, and what was killed needs time to die.
+	// leastLooks is how often a killed process is checked before it counts as a
+	// survivor: on a busy system one look can take longer than the limit, and a
+	// killed process needs time to die.
 	leastLooks = 10
 )
 
@@ -128,8 +128,7 @@ func Run(ctx context.Context, s Spec) (Exit, error) {
 
 // Start starts a process. It returns a [*StartError], or context.Cause when ctx
 // has ended; nothing runs then and no descriptor is left open. The process is
-// looked after until its end also if Wait is never called. The end of ctx is
-// like a call of Stop.
+// supervised until its end even if Wait is never called. When ctx ends, Stop is called.
 func Start(ctx context.Context, s Spec) (*Process, error) {
 	p, err := begin(ctx, s)
 	if err != nil {
@@ -139,7 +138,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	return p, nil
 }
 
-// begin starts a process, which somebody then has to supervise.
+// begin starts a process; the caller must call supervise.
 func begin(ctx context.Context, s Spec) (*Process, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -147,7 +146,7 @@ func begin(ctx context.Context, s Spec) (*Process, error) {
 	if err := s.check(); err != nil {
 		return nil, &StartError{err}
 	}
-	litter, err := watchEmptyDirs(s.Dir, s.EmptyDirs)
+	dirs, err := watchEmptyDirs(s.Dir, s.EmptyDirs)
 	if err != nil {
 		return nil, &StartError{err}
 	}
@@ -158,10 +157,10 @@ func begin(ctx context.Context, s Spec) (*Process, error) {
 		endTools:  make(chan chan struct{}),
 		exited:    make(chan struct{}),
 		done:      make(chan struct{}),
-		emptyDirs: litter,
+		emptyDirs: dirs,
 	}
 	if err := p.start(s); err != nil {
-		litter.remove()
+		dirs.remove()
 		return nil, &StartError{err}
 	}
 	if s.Started != nil {

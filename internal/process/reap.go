@@ -7,7 +7,7 @@ import (
 )
 
 // reap removes a child that has exited from the process table. It does not
-// wait, and reports false when there is no such child.
+// wait, and reports false when it is not such a child.
 func reap(pid int) (unix.WaitStatus, bool) {
 	for {
 		var status unix.WaitStatus

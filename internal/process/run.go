@@ -97,7 +97,7 @@ func (r *run) members(table []process) []process {
 	return members
 }
 
-// kinship returns what tells the members in a table.
+// kinship returns the rules that find the members in a table.
 func (r *run) kinship(table []process) *kinship {
 	k := newKinship(table)
 	k.parents[r.pid] = known{born: r.from.born}
@@ -155,7 +155,7 @@ func (r *run) claimed(p process) bool {
 	return false
 }
 
-// An identity is what this process shares with processes that are none of ours.
+// An identity holds numbers of this process that mark other processes as not ours.
 type identity struct {
 	pid, session int
 	mark         uint64
@@ -216,7 +216,7 @@ func (g *registry) remove(r *run) {
 	delete(g.marks, r.mark)
 }
 
-// isOnly reports whether there is no run but r, not even one that begins.
+// isOnly reports whether r is the only run, those that begin included.
 func (g *registry) isOnly(r *run) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -3,7 +3,7 @@ package process
 import "golang.org/x/sys/unix"
 
 // isGone reports whether no process has the PID, also none that is hidden. A thread
-// with that number is no process, though kill would find it.
+// with that number is not a process, though kill would find it.
 func isGone(pid int) bool { return unix.Tgkill(pid, pid, 0) == unix.ESRCH }
 
 // signalProcess signals a process and reports whether it was there. A descriptor

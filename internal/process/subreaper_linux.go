@@ -18,10 +18,10 @@ import (
 // where init may be a program that never does.
 //
 // Only what carries the mark of a run is reaped or ended; a child that another
-// part of the program started, and what such a child leaves behind, is not touched,
-// and so stays a zombie if nobody waits for it. With alone the program says that it
-// starts nothing but runs. If it has no children yet, all that it adopts is then
-// of a run, with or without a mark.
+// part of the program started, and what such a child leaves behind, is not touched, and
+// stays a zombie if the program does not wait for it. With alone the program declares
+// that it starts only runs. If it has no children yet, every process that it adopts is
+// then of a run, with or without a mark.
 //
 // A main program calls it once, before it starts anything; a library does not. On
 // systems other than Linux it returns errors.ErrUnsupported.

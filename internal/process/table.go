@@ -25,7 +25,7 @@ var tables = sharedTable{read: readTable}
 
 type sharedTable struct {
 	read    func(horizon, marks) ([]process, error)
-	looking sync.Mutex // held while somebody looks
+	looking sync.Mutex // held during a look
 
 	mu   sync.Mutex
 	next *look // one that has not begun
@@ -68,7 +68,7 @@ func (t *sharedTable) since(h horizon, mark uint64) ([]process, error) {
 	t.looking.Lock()
 	defer t.looking.Unlock()
 	t.mu.Lock()
-	t.next = nil // whoever comes from now on needs a later one
+	t.next = nil // later callers need a later look
 	t.mu.Unlock()
 	l.table, l.err = t.read(l.from, l.marks)
 	close(l.done)

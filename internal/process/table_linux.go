@@ -55,7 +55,7 @@ const (
 	recent = 50 * time.Millisecond
 	// few is how many PIDs are tried one by one before a listing is cheaper.
 	few = 256
-	// margin is how many PIDs may be given out while one fork goes on.
+	// margin is how many PIDs may be given out during one fork.
 	margin = 64
 	// rounds bounds catchUp where processes are born without a pause.
 	rounds = 50
@@ -139,11 +139,10 @@ func (r *reader) addRange(first, last int) {
 }
 
 // catchUp adds the processes with PIDs from first on, until no PID is given out
-// while it looks at them. Whoever is born during a look may be the child of a
-// process that was gone when the look came to it: without this, one that forks,
-// exits and goes on in its child for ever is seen only by chance. A PID is given
-// out well before there is a process to be seen, so those that showed none are
-// tried again: their parents cannot be gone before they are there.
+// meanwhile. A process born during a look may be the child of one that has ended before
+// the look reached it: without catchUp, a chain of processes that each fork and exit is
+// seen only by chance. A PID is given out well before its process can be seen, so PIDs
+// without a process are tried again: their parents cannot end before they exist.
 func (r *reader) catchUp(first int) error {
 	for range rounds {
 		last, _ := lastPID()
@@ -250,7 +249,7 @@ const (
 )
 
 // parseStat parses /proc/PID/stat. Threads, which can be opened by number too,
-// are no processes.
+// are not processes.
 func parseStat(pid int, stat []byte) (process, error) {
 	end := bytes.LastIndexByte(stat, ')') // the name may hold anything
 	if end < 0 || end+2 >= len(stat) {
