@@ -199,11 +199,6 @@ func (h *Home) WriteFile(name string, data []byte, perm os.FileMode) error {
 	})
 }
 
-// MkdirAll makes a directory of the home and those above it.
-func (h *Home) MkdirAll(name string) error {
-	return h.add(name, "directory", func() error { return h.root.MkdirAll(name, 0o700) })
-}
-
 // Link makes name a symlink to target, an absolute path that usually is outside the
 // workdir, such as the user's login. The target need not exist.
 func (h *Home) Link(target, name string) error {

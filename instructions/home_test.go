@@ -135,18 +135,17 @@ func TestHomeHoldsWhatIsPutThere(t *testing.T) {
 		h.WriteFile("config.toml", []byte("old and longer"), 0o644),
 		h.WriteFile("config.toml", []byte("new"), 0o600),
 		h.WriteFile("a/b.json", []byte("{}"), 0o640),
-		h.MkdirAll("c/d"),
 		h.Link("/nowhere/auth.json", "auth.json"),
 		h.Link("/nowhere/other.json", "a/other.json"),
 	)
 	want := map[string]string{
-		"config.toml": "-rw------- new", "a": "drwx------ ", "a/b.json": "-rw-r----- {}", "c": "drwx------ ", "c/d": "drwx------ ",
+		"config.toml": "-rw------- new", "a": "drwx------ ", "a/b.json": "-rw-r----- {}",
 		"auth.json": "Lrwxrwxrwx /nowhere/auth.json", "a/other.json": "Lrwxrwxrwx /nowhere/other.json",
 	}
 	if diff := cmp.Diff(want, content(t, h)); diff != "" {
 		t.Error(diff)
 	}
-	if got := w.Actions(); len(got) != 7 || !strings.HasPrefix(got[1], parent+"/"+filepath.Base(h.Path())+"/config.toml: ") {
+	if got := w.Actions(); len(got) != 6 || !strings.HasPrefix(got[1], parent+"/"+filepath.Base(h.Path())+"/config.toml: ") {
 		t.Errorf("actions = %q", got)
 	}
 }
@@ -174,7 +173,7 @@ func TestHomeRefusesNamesThatLeadOut(t *testing.T) {
 	h := newHome(t, w)
 	for _, name := range []string{"", ".", "..", "../x", "a/../../x", "a/..", "/x", "a/", "a//b", "./a", "a\x00b"} {
 		for what, err := range map[string]error{
-			"WriteFile": h.WriteFile(name, nil, 0o600), "MkdirAll": h.MkdirAll(name), "Link": h.Link("/x", name),
+			"WriteFile": h.WriteFile(name, nil, 0o600), "Link": h.Link("/x", name),
 			"CopyIn from": h.CopyIn(name, "x"), "CopyIn to": h.CopyIn("x", name),
 			"Keep": h.Keep(name, "x"), "Keep as": h.Keep("x", name), "Remove": h.Remove(name),
 		} {
@@ -347,7 +346,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	w := open(t, dir, true)
 	h, err := w.NewHome(parent)
 	must(t, err,
-		h.WriteFile("config.toml", []byte("x"), 0o600), h.MkdirAll("d"), h.Link("/login", "auth.json"),
+		h.WriteFile("config.toml", []byte("x"), 0o600), h.Link("/login", "auth.json"),
 		h.CopyIn("s", "sessions"), h.Keep("sessions", "s"), h.Remove())
 	if tree := snapshot(t, dir); len(tree) != 0 {
 		t.Errorf("written: %v", tree)
@@ -361,7 +360,6 @@ func TestDryRunWritesNothing(t *testing.T) {
 	want := []string{
 		".codex/bus/<random>: private home, removed at the end of the run",
 		".codex/bus/<random>/config.toml: 1 bytes",
-		".codex/bus/<random>/d: directory",
 		".codex/bus/<random>/auth.json: link to /login",
 		".codex/bus/<random>/sessions: copied from the kept s",
 	}

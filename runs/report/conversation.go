@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// longText is how much of one text of a conversation stands on the page.
+	// longText bounds one text of a conversation on the page, in bytes.
 	longText = 64 << 10
-	// longMessage is how much of one is kept while its pieces come.
+	// longMessage bounds a message while its pieces arrive.
 	longMessage = 1 << 20
-	// itemSize is what an item takes at most besides its texts.
+	// itemSize bounds an item without its texts.
 	itemSize = 160
-	// noteSize is what the note takes at most that an output is left out.
+	// noteSize bounds the note in place of an output.
 	noteSize = 48
-	// restSize is what a conversation takes at most besides items and problem.
+	// restSize bounds a conversation without items and problem.
 	restSize = 128
 )
 
-// An item is one thing of a conversation as the page holds it. Times are
-// milliseconds since the start of the run.
+// An item is one element of a conversation on the page. Times are milliseconds since
+// the start of the run.
 type item struct {
 	Kind string `json:"kind"`
 	At   int64  `json:"at"`
@@ -30,7 +30,7 @@ type item struct {
 	Text    string `json:"text,omitempty"`
 	Failed  bool   `json:"failed,omitempty"`
 	Failure string `json:"failure,omitempty"`
-	// Attempt says which attempt of how many a retry is.
+	// Attempt and MaxAttempts are those of a retry.
 	Attempt     int `json:"attempt,omitempty"`
 	MaxAttempts int `json:"max_attempts,omitempty"`
 
@@ -38,12 +38,12 @@ type item struct {
 	Input    string `json:"input,omitempty"`
 	Output   string `json:"output,omitempty"`
 	ExitCode *int   `json:"exit_code,omitempty"`
-	// Until is when the result of a tool call came, nil where none did.
+	// Until is the time of the result of a tool call, nil without one.
 	Until *int64 `json:"until,omitempty"`
 
 	Plan    []agent.PlanStep   `json:"plan,omitempty"`
 	Changes []agent.FileChange `json:"changes,omitempty"`
-	// Subagent is the name of the tool call that started the agent of this.
+	// Subagent is the name of the tool call that started the agent of this item.
 	Subagent string `json:"subagent,omitempty"`
 
 	message string // ID of the message whose text comes in pieces
@@ -53,8 +53,8 @@ type item struct {
 	gone    bool // it is left out
 }
 
-// size is how many bytes the item takes in JSON at most. What waits for an output
-// takes the note that there was no room for it.
+// size bounds the item in JSON, in bytes. An item without its output yet includes the
+// note in place of an output.
 func (i *item) size() int {
 	n := itemSize + quotedSize(i.Text) + quotedSize(i.Failure) + quotedSize(i.Tool) + quotedSize(i.Input) +
 		quotedSize(i.Output) + quotedSize(i.Subagent)
@@ -70,14 +70,14 @@ func (i *item) size() int {
 	return n
 }
 
-// A conversation is what was said and done in a run. Where it is longer than the
-// limit, its beginning and its end are kept.
+// A conversation is what was said and done in a run. One that is longer than the limit
+// keeps its beginning and its end.
 type conversation struct {
 	Items []*item `json:"items"`
-	// Left is how many items are left out after the first From of Items.
+	// Left is the number of items left out after the first From of Items.
 	Left int `json:"left,omitempty"`
 	From int `json:"from,omitempty"`
-	// Untimed says that the record does not tell when what happened.
+	// Untimed reports that the record has no times.
 	Untimed bool `json:"untimed,omitempty"`
 	// Problem is why the record could not be read to its end.
 	Problem string `json:"problem,omitempty"`
@@ -94,7 +94,7 @@ type conversation struct {
 	seen  string // the session that was told of last
 }
 
-// readConversation reads the entries of a run.
+// readConversation reads the events of a run.
 func readConversation(entries iter.Seq2[runs.Event, error], start time.Time, limit int) *conversation {
 	c := &conversation{limit: limit, start: start, calls: map[string]*item{}, names: map[string]string{}}
 	for entry, err := range entries {
@@ -163,13 +163,13 @@ func (c *conversation) add(entry *runs.Event) {
 	}
 }
 
-// shown is a text of an agent's as an item holds it.
+// shown returns an agent's text for an item.
 func shown(s string) string {
 	kept, _ := cut(plain(s), longText)
 	return kept
 }
 
-// fitted is shown for an output that has no more room in JSON than is given.
+// fitted is shown for an output with the given room in JSON.
 func fitted(s string, room int) string {
 	s = plain(s)
 	for limit := min(longText, max(room, 0)); ; limit = limit * 7 / 8 {
@@ -180,7 +180,7 @@ func fitted(s string, room int) string {
 	}
 }
 
-// addText adds a text, or joins what continues one to it.
+// addText adds a text, or joins it to the one that it continues.
 func (c *conversation) addText(i *item, entry *runs.Event) {
 	o := c.open
 	if o == nil || !entry.Delta || o.Kind != i.Kind || o.message != entry.MessageID || o.Subagent != i.Subagent {
@@ -193,7 +193,7 @@ func (c *conversation) addText(i *item, entry *runs.Event) {
 	o.dropped += len(entry.Text) - fits
 }
 
-// close ends the text that might have gone on.
+// close ends the open text.
 func (c *conversation) close() {
 	i := c.open
 	if i == nil {
@@ -229,7 +229,7 @@ func (c *conversation) addCall(i *item, tool *agent.Tool) {
 	}
 }
 
-// addResult adds a result to its call, and where there is none as what it is.
+// addResult adds a result to its call, or as an item without one.
 func (c *conversation) addResult(result *item, tool *agent.Tool) {
 	if tool == nil {
 		return
@@ -259,7 +259,7 @@ func (c *conversation) addResult(result *item, tool *agent.Tool) {
 	c.grow(call, call.size()-before)
 }
 
-// addSession adds the session's ID and model where they are not those of before.
+// addSession adds the session's ID and model if they changed.
 func (c *conversation) addSession(i *item, entry *runs.Event) {
 	i.Text = line(entry.SessionID, 200)
 	if entry.Model != "" {
@@ -271,8 +271,7 @@ func (c *conversation) addSession(i *item, entry *runs.Event) {
 	}
 }
 
-// addEnd adds the end of a turn. A final answer that was said before is not
-// repeated.
+// addEnd adds the end of a turn, without a final answer that the agent said before.
 func (c *conversation) addEnd(i *item, entry *runs.Event) {
 	c.close()
 	if entry.Interrupted {
@@ -284,7 +283,7 @@ func (c *conversation) addEnd(i *item, entry *runs.Event) {
 	c.put(i)
 }
 
-// put adds an item that is whole, after the text before it.
+// put adds a complete item, after the open text.
 func (c *conversation) put(i *item) {
 	c.close()
 	c.insert(i)
@@ -301,7 +300,7 @@ func (c *conversation) insert(i *item) {
 	c.grow(i, i.size())
 }
 
-// grow counts what an item takes more.
+// grow adds to the size of an item.
 func (c *conversation) grow(i *item, n int) {
 	if !i.tail {
 		c.headSize += n
@@ -316,7 +315,7 @@ func (c *conversation) makeRoom() {
 	for c.tailSize > c.limit/4 && len(c.ending) > 1 {
 		first := c.ending[0]
 		c.tailSize -= first.size()
-		*first = item{gone: true} // a result may come still
+		*first = item{gone: true} // its result may follow
 		c.ending[0] = nil
 		c.ending = c.ending[1:]
 		c.Left++

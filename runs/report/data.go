@@ -6,11 +6,11 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// metadataText is how much of one text of a record stands on the page, shownWarnings
-// how many warnings.
+// metadataText bounds one text of a record on the page, in bytes; shownWarnings bounds
+// its warnings.
 const metadataText, shownWarnings = 4 << 10, 20
 
-// pageData is what the script of the page reads of runs.
+// pageData is the data of the page's script.
 type pageData struct {
 	Now  int64     `json:"now"`
 	Runs []runData `json:"runs"`
@@ -53,7 +53,7 @@ type runData struct {
 	Usage *runs.Usage `json:"usage,omitempty"`
 	// Show is the command that shows the conversation.
 	Show string `json:"show,omitempty"`
-	// Large says that the conversation is too large for the page.
+	// Large reports that the conversation is too large for the page.
 	Large bool `json:"large,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// A durationRow says how long the runs of a runtime took.
+// A durationRow has the durations of the runs of a runtime.
 type durationRow struct {
 	Runtime           string
 	Runs              int
@@ -40,7 +40,7 @@ var steps = []struct {
 // barWidth and barHeight are the size of a column and the gap after it.
 const barWidth, barHeight = 12, 28
 
-// durationsOf sums up the runs that have ended, by runtime.
+// durationsOf returns the durations of the ended runs, by runtime.
 func durationsOf(list []runs.Run) []*durationRow {
 	took := map[string][]time.Duration{}
 	for i := range list {
@@ -63,7 +63,8 @@ func durationsOf(list []runs.Run) []*durationRow {
 	return rows
 }
 
-// rank returns the smallest value that percent of all are not above. All is sorted.
+// rank returns the smallest value that at least percent of all do not exceed. All is
+// sorted.
 func rank(all []time.Duration, percent int) time.Duration {
 	return all[(len(all)*percent+99)/100-1]
 }

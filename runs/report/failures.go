@@ -10,7 +10,7 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// A failureGroup is the runs that failed in one way.
+// A failureGroup is the runs that failed with one kind of error.
 type failureGroup struct {
 	Kind    string
 	Runs    int
@@ -28,11 +28,10 @@ type failureReason struct {
 // A link leads to a run on the page.
 type link struct{ Key, Runtime, Start string }
 
-// shownReasons is how many reasons of a kind are listed, shownLinks how many runs of
-// a reason.
+// shownReasons bounds the reasons listed for a kind, shownLinks the runs of a reason.
 const shownReasons, shownLinks = 12, 4
 
-// kindWords says the kinds of errors in words.
+// kindWords describes the kinds of errors.
 var kindWords = map[string]string{
 	"usage":          "wrong request",
 	"not_installed":  "not installed",
@@ -46,7 +45,7 @@ var kindWords = map[string]string{
 	"error":          "other error",
 }
 
-// failureKind says in which way a run failed, "" where it did not.
+// failureKind returns the kind of a run's failure, "" without one.
 func failureKind(run *runs.Run) string {
 	switch {
 	case run.Status == runs.StatusCrashed:
@@ -63,9 +62,9 @@ func failureKind(run *runs.Run) string {
 	return "kind not recorded"
 }
 
-// failureText says why a run failed.
+// failureText returns the reason of a run's failure.
 func failureText(run *runs.Run) string {
-	// The runtime is told beside it.
+	// The page shows the runtime next to it.
 	text := strings.TrimPrefix(cmp.Or(run.Error, run.ErrorSummary), run.Agent+": ")
 	switch {
 	case failureKind(run) == "":
@@ -82,7 +81,7 @@ func failureText(run *runs.Run) string {
 	return "no reason recorded"
 }
 
-// failuresOf groups what failed by kind and reason, the most frequent first.
+// failuresOf groups the failed runs by kind and reason, the most frequent first.
 func failuresOf(rows []*row) []*failureGroup {
 	kinds := map[string]*failureGroup{}
 	reasons := map[string]map[string]*failureReason{}

@@ -49,13 +49,13 @@ var pageTemplates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Parse(summarySource))
 })
 
-// A page is what the templates show.
+// A page is the data of the templates.
 type page struct {
 	options       *Options
 	runs          []runs.Run // newest first
 	conversations []stored
 
-	Matching  int // runs that were chosen, more than are on the page
+	Matching  int // selected runs, if more than are on the page
 	Figures   []figure
 	Projects  int
 	Hours     bool
@@ -68,7 +68,7 @@ type page struct {
 	Durations []*durationRow
 	Tools     []*toolUse
 	Inside    int // conversations on the page
-	Large     int // conversations that are too large for it
+	Large     int // conversations too large for the page
 	Rows      []*row
 	Runtimes  []string
 }
@@ -82,7 +82,7 @@ type row struct {
 	Time, Start   string
 	State         string
 	Project, Task string
-	Name          string // of the task, without what the start says too
+	Name          string // of the task, without its time
 	Reason        string
 	Runtime       string
 	Model         string
@@ -108,11 +108,11 @@ func (p *page) ShowCommand() bool { return p.Inside < len(p.runs) && len(p.runs)
 // Thousands is a number for the reader.
 func (p *page) Thousands(n int) string { return count(int64(n)) }
 
-// From and To are when the oldest and the newest run started.
+// From and To are the starts of the oldest and the newest run.
 func (p *page) From() string { return clock(p.runs[len(p.runs)-1].StartTime) }
 func (p *page) To() string   { return clock(p.runs[0].StartTime) }
 
-// Period is the name of a row of the timeline's table.
+// Period is the name of a row in the table of the timeline.
 func (p *page) Period(t time.Time) string {
 	if p.Hours {
 		return t.Format("2006-01-02 15:04")
@@ -120,8 +120,8 @@ func (p *page) Period(t time.Time) string {
 	return t.Format(time.DateOnly)
 }
 
-// Example is the command that shows the conversation of the oldest run, where there
-// was no room for it.
+// Example is the command that shows the conversation of the oldest run without one on
+// the page.
 func (p *page) Example() string {
 	if len(p.conversations) == len(p.runs) {
 		return ""
@@ -146,7 +146,7 @@ func (p *page) command(i int) string {
 	return bounded(p.options.Command(&p.runs[i]), metadataText)
 }
 
-// clock is a time as the page shows it, in UTC.
+// clock returns a time as the page shows it, in UTC.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -154,7 +154,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// summarize fills in what the templates show.
+// summarize sets the data of the templates.
 func (p *page) summarize() {
 	p.States = states
 	p.Periods, p.Hours = periodsOf(p.runs)
@@ -175,10 +175,10 @@ func (p *page) summarize() {
 	p.addFigures()
 }
 
-// generatedTask is how IDs of tasks begin.
+// generatedTask matches the beginning of a generated task ID.
 var generatedTask = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^task-\d{8}-\d{6}-`) })
 
-// rowOf describes a run. Keys counts how often each ID came before.
+// rowOf returns the row of a run. Keys counts the earlier runs of each ID.
 func (p *page) rowOf(run *runs.Run, keys map[string]int) *row {
 	r := &row{
 		Key: line(run.RunID, 200), Start: clock(run.StartTime), State: string(stateOf(run)),
@@ -268,7 +268,7 @@ func (p *page) addFigures() {
 	}
 }
 
-// addOutcomes tells how many runs completed, and what became of the others.
+// addOutcomes counts the completed runs and the others by outcome.
 func (p *page) addOutcomes(by map[runs.Status]int, add func(name, value, note string)) {
 	digits := 0
 	if len(p.runs) >= 100 {
@@ -286,8 +286,8 @@ func (p *page) addOutcomes(by map[runs.Status]int, add func(name, value, note st
 	add("Not completed", p.Thousands(len(p.runs)-completed), strings.Join(others, ", "))
 }
 
-// writeHead writes what stands before the body. Only the style and the script of
-// this package may take effect on the page, and nothing may be loaded.
+// writeHead writes the page up to the body. The page can use only the style and the
+// script of this package, and load nothing.
 func (p *page) writeHead(w *bufio.Writer) error {
 	_, err := fmt.Fprintf(w, `<!DOCTYPE html>
 <html lang="en">
@@ -311,7 +311,7 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// writeData writes what the script reads of the runs.
+// writeData writes the script's data of the runs.
 func (p *page) writeData(w *bufio.Writer) error {
 	data := pageData{Now: p.options.Now.UnixMilli(), Runs: make([]runData, len(p.runs))}
 	for i := range p.runs {
@@ -319,14 +319,13 @@ func (p *page) writeData(w *bufio.Writer) error {
 	}
 	text, err := json.Marshal(data)
 	if err != nil {
-		return fmt.Errorf("the page cannot be written: %w", err)
+		return fmt.Errorf("cannot write the page: %w", err)
 	}
 	writeBlock(w, "runs-data", text)
 	return nil
 }
 
-// writeConversations writes each on its own, so that those nobody opens are not
-// parsed.
+// writeConversations writes each separately, so that only opened ones are parsed.
 func (p *page) writeConversations(w *bufio.Writer) {
 	for i := range p.conversations {
 		if text := p.conversations[i].json; len(text) > 0 {
@@ -335,8 +334,8 @@ func (p *page) writeConversations(w *bufio.Writer) {
 	}
 }
 
-// writeBlock writes JSON that nothing in it can end: encoding/json has escaped what
-// could be markup.
+// writeBlock writes JSON whose text cannot end the block: encoding/json has escaped
+// all markup.
 func writeBlock(w *bufio.Writer, id string, text []byte) {
 	fmt.Fprintf(w, `<script type="application/json" id="%s">`, id)
 	_, _ = w.Write(text)

@@ -1,10 +1,10 @@
-// Package report writes records of runs as one HTML page that needs nothing else:
-// no network, no file beside it. It reads well on paper, on a phone and without
-// JavaScript, which adds filters, the timeline and the conversations.
+// Package report writes records of runs as one HTML page without other files or
+// network access. It is readable on paper, on a phone and without JavaScript, which
+// adds filters, the timeline and the conversations.
 //
-// Everything on the page may come from agents and is treated as text: it cannot
-// become markup, code or a link, and characters that would change how the text
-// around them looks are made visible.
+// Everything on the page may come from agents and is treated as text: it cannot become
+// markup, code or a link, and characters that would change the look of the text around
+// them are made visible.
 package report
 
 import (
@@ -22,34 +22,33 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// What a page holds where Options do not say otherwise.
+// The default limits of a page.
 const (
 	DefaultRuns          = 5000
 	DefaultConversations = 20_000_000 // bytes
 )
 
-// Options say what is on a page. Two pages with the same options and runs are the
-// same.
+// Options configure a page. The same options and runs give the same page.
 type Options struct {
-	// Now is when the page is made.
+	// Now is the time of the page.
 	Now time.Time
-	// Root is the folder of the records, for the reader of the page.
+	// Root is the folder of the records, shown on the page.
 	Root string
-	// Filter says how the runs were chosen, as the flags of a command; empty
-	// where they are all that there are.
+	// Filter is the selection of the runs, as the flags of a command; empty for
+	// all runs.
 	Filter string
-	// MaxRuns is how many runs are on the page, the newest; 0 means DefaultRuns.
+	// MaxRuns bounds the runs on the page, the newest; 0 means DefaultRuns.
 	MaxRuns int
-	// MaxConversations is how many bytes their conversations take, those of the
-	// newest runs; 0 means DefaultConversations, and below 0 there are none.
+	// MaxConversations bounds the bytes of conversations, those of the newest
+	// runs; 0 means DefaultConversations, a negative number none.
 	MaxConversations int
-	// Events reads the conversation of a run; nil where there are none.
+	// Events reads the events of a run; nil means no conversations.
 	Events func(run *runs.Run) iter.Seq2[runs.Event, error]
 	// Command is the command that shows the conversation of a run.
 	Command func(run *runs.Run) string
 }
 
-// Write writes a page about runs to w. Their order does not matter.
+// Write writes a page about runs, in any order, to w.
 func Write(w io.Writer, list []runs.Run, o Options) error {
 	if o.MaxRuns == 0 {
 		o.MaxRuns = DefaultRuns
@@ -77,7 +76,7 @@ func Write(w io.Writer, list []runs.Run, o Options) error {
 	return err
 }
 
-// finite returns usage without a cost that is no number.
+// finite returns usage without a cost that is not a number.
 func finite(u *runs.Usage) *runs.Usage {
 	if u == nil || u.CostUSD == nil || !math.IsNaN(*u.CostUSD) && !math.IsInf(*u.CostUSD, 0) {
 		return u
@@ -87,18 +86,18 @@ func finite(u *runs.Usage) *runs.Usage {
 	return &known
 }
 
-// stored is a conversation as it stands on the page.
+// stored is a conversation in the form of the page.
 type stored struct {
 	json  []byte // none where nothing was said, or it is too large
 	tools map[string]*toolUse
 	large bool // it takes more than its part, even cut
 }
 
-// conversationPart is how much of the room for conversations one may take.
+// conversationPart is the share of the room for conversations that one may take.
 const conversationPart = 10
 
-// readConversations reads those of the newest runs, as many as there is room for.
-// One that is too large on its own does not take the place of others.
+// readConversations reads those of the newest runs that fit. One that is too large
+// alone is skipped.
 func readConversations(list []runs.Run, o *Options) []stored {
 	if o.Events == nil {
 		return nil
@@ -135,12 +134,12 @@ func (p *page) write(w *bufio.Writer) error {
 	}
 	templates := pageTemplates()
 	if err := templates.ExecuteTemplate(w, "summary", p); err != nil {
-		return fmt.Errorf("the page cannot be written: %w", err)
+		return fmt.Errorf("cannot write the page: %w", err)
 	}
 	if err := p.writeData(w); err != nil {
 		return err
 	}
-	// The script works before the conversations are there.
+	// The script runs before the conversations are loaded.
 	fmt.Fprintf(w, "<script>%s</script>\n", pageScript())
 	p.writeConversations(w)
 	_, err := w.WriteString("</body>\n</html>\n") // the writer remembers a failure

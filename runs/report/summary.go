@@ -11,7 +11,7 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// states are the outcomes of runs in the order in which they are told.
+// states are the outcomes of runs in the order of the page.
 var states = []runs.Status{
 	runs.StatusCompleted, runs.StatusFailed, runs.StatusCrashed, runs.StatusRunning, runs.StatusUnknown,
 }
@@ -24,7 +24,7 @@ func stateOf(run *runs.Run) runs.Status {
 	return runs.StatusUnknown
 }
 
-// durationOf returns how long a run took, or takes until now.
+// durationOf returns how long a run took, or has taken until now.
 func durationOf(run *runs.Run, now time.Time) (time.Duration, bool) {
 	end := run.EndTime
 	if end.IsZero() {
@@ -39,18 +39,18 @@ func durationOf(run *runs.Run, now time.Time) (time.Duration, bool) {
 	return max(end.Sub(run.StartTime), 0), true
 }
 
-// tokens are numbers of tokens and their cost, of some runs.
+// tokens are the numbers of tokens, and the cost, of some runs.
 type tokens struct {
 	Runs                             int
 	input, cached, output, reasoning int64
-	told                             int // runs that tell numbers
+	told                             int // runs with numbers
 	cost                             float64
-	CostRuns                         int // runs that tell their cost
+	CostRuns                         int // runs with a cost
 	Cumulative                       bool
 }
 
-// counted returns the runs whose usage counts in sums: of those that tell the
-// usage of the same whole session, the newest. List is newest first.
+// counted returns the runs whose usage counts in sums: of those with the cumulative
+// usage of one session, the newest. List is newest first.
 func counted(list []runs.Run) map[int]bool {
 	type session struct{ runtime, id string }
 	seen := map[session]bool{}
@@ -107,7 +107,7 @@ func (t *tokens) cell(n int64) string {
 	return count(n)
 }
 
-// Cost is what is known of the cost.
+// Cost is the sum of the known costs.
 func (t *tokens) Cost() string {
 	if t.CostRuns == 0 {
 		return ""
@@ -122,7 +122,7 @@ func costDigits(x float64) int {
 	return 2
 }
 
-// Unknown is how many runs do not tell their cost.
+// Unknown is the number of runs without a cost.
 func (t *tokens) Unknown() int { return t.Runs - t.CostRuns }
 
 // RunCount and UnknownRuns are cells too.
@@ -147,7 +147,7 @@ type usageRow struct {
 	*tokens
 }
 
-// usageOf sums up by runtime and model.
+// usageOf returns sums by runtime and model.
 func usageOf(list []runs.Run) (groups []*usageGroup, all *tokens) {
 	all = &tokens{}
 	counts := counted(list)
@@ -187,8 +187,7 @@ type periodRow struct {
 	Counts []int // as in states
 }
 
-// periodsOf counts by hour, where all is within two days, or by day. List is newest
-// first.
+// periodsOf counts by hour for up to two days, otherwise by day. List is newest first.
 func periodsOf(list []runs.Run) (rows []periodRow, hours bool) {
 	var known []*runs.Run
 	for i := range list {
@@ -222,7 +221,7 @@ type toolUse struct {
 	total, longest          time.Duration
 }
 
-// toolsOf sums up the tool calls of a conversation.
+// toolsOf returns the tool calls of a conversation by tool.
 func toolsOf(c *conversation) map[string]*toolUse {
 	var tools map[string]*toolUse
 	for _, i := range c.Items {

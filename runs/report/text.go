@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// plain returns a text of an agent's as it may be shown: what would act on the
-// reader's screen instead of standing on it is made visible, and colors of
-// terminals are left out.
+// plain returns an agent's text for display: it makes control characters visible and
+// removes terminal colors.
 func plain(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
@@ -34,9 +33,9 @@ func plain(s string) string {
 	return b.String()
 }
 
-// acts reports whether r does something to the text around it, which can hide what
-// the text says: control characters, those that change the direction of writing,
-// and those that take no room.
+// acts reports whether r changes the text around it, which can hide its meaning:
+// control characters, those that change the writing direction, and those without
+// width.
 func acts(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -63,8 +62,8 @@ func writeVisible(b *strings.Builder, r rune) {
 	}
 }
 
-// colorSequence returns the length of the escape sequence for colors at the start of
-// s, 0 where there is none.
+// colorSequence returns the length of the color escape sequence at the start of s, 0
+// for none.
 func colorSequence(s string) int {
 	rest, ok := strings.CutPrefix(s, "\x1b[")
 	if !ok {
@@ -77,8 +76,7 @@ func colorSequence(s string) int {
 	return len(s) - len(rest) + end + 1
 }
 
-// bounded is plain for a text that a record tells about a run. What would be longer
-// than limit bytes is cut, and ends with a mark.
+// bounded is plain for a text of a record, cut to limit bytes with a mark at the end.
 func bounded(s string, limit int) string {
 	text := plain(s[:startOfRune(s, limit)])
 	if len(text) <= limit && len(s) <= limit {
@@ -87,8 +85,8 @@ func bounded(s string, limit int) string {
 	return text[:startOfRune(text, limit)] + "…"
 }
 
-// startOfRune returns where the character begins that holds byte i, or the length of
-// s where that is less.
+// startOfRune returns the start of the character that contains byte i, or len(s) if
+// that is less.
 func startOfRune(s string, i int) int {
 	if i >= len(s) {
 		return len(s)
@@ -101,12 +99,12 @@ func startOfRune(s string, i int) int {
 	return i
 }
 
-// line is bounded for what stands on one line: breaks become spaces.
+// line is bounded for one line: breaks become spaces.
 func line(s string, limit int) string {
 	return strings.Join(strings.Fields(bounded(s, limit)), " ")
 }
 
-// count is a number with its thousands apart.
+// count returns a number with separated thousands.
 func count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
@@ -123,7 +121,7 @@ func count(n int64) string {
 	return sign + b.String()
 }
 
-// brief is a number in three digits: 1.23M.
+// brief returns a number in three digits: 1.23M.
 func brief(n int64) string {
 	for _, unit := range []struct {
 		size   float64
@@ -146,7 +144,7 @@ func digitsAfter(x float64) int {
 	return 0
 }
 
-// span is a duration in two units at most.
+// span returns a duration in at most two units.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -166,7 +164,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d %02d h", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// dollars is a cost; digits are those after the point.
+// dollars returns a cost with the given number of decimals.
 func dollars(x float64, digits int) string {
 	text := strconv.FormatFloat(x, 'f', digits, 64)
 	whole, cents, _ := strings.Cut(text, ".")
@@ -177,7 +175,7 @@ func dollars(x float64, digits int) string {
 	return "$" + count(n) + "." + cents
 }
 
-// size is a number of bytes.
+// size returns a number of bytes as text.
 func size(n int64) string {
 	switch {
 	case n < 1000:
@@ -195,7 +193,7 @@ func plural(n int, one, many string) string {
 	return count(int64(n)) + " " + many
 }
 
-// quotedSize returns how long s is as a string of encoding/json.
+// quotedSize returns the length of s as a string of encoding/json.
 func quotedSize(s string) int {
 	n := len(s) + len(`""`)
 	for i := 0; i < len(s); i++ {
@@ -209,8 +207,8 @@ func quotedSize(s string) int {
 	return n + 3*strings.Count(s, "\u2028") + 3*strings.Count(s, "\u2029")
 }
 
-// cut returns the beginning and end of a text that is longer than limit bytes, and
-// how many bytes are left out between them.
+// cut returns the beginning and end of a text that is longer than limit bytes, and the
+// number of bytes left out between them.
 func cut(s string, limit int) (kept string, left int) {
 	if len(s) <= limit {
 		return s, 0
