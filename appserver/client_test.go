@@ -122,8 +122,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfTheServer are refused or declined without callbacks.
-func TestQuestionsOfTheServer(t *testing.T) {
+// TestApprovalRequestsOfTheServer are refused or declined without callbacks.
+func TestApprovalRequestsOfTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		peer := sessiontest.Start([]sessiontest.Step{

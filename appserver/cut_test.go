@@ -143,9 +143,9 @@ func TestCallsReturnWhatIsWhole(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatCannotBeRead are answered by the client: the server waits, and
+// TestApprovalRequestsThatCannotBeRead are answered by the client: the server waits, and
 // nobody can allow what is not known.
-func TestQuestionsThatCannotBeRead(t *testing.T) {
+func TestApprovalRequestsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for question, want := range map[string]string{
 		`{"method":"item/commandExecution/requestApproval","id":0,"params":{"threadId":"t","command":"`: `{"id":0,"result":{"decision":"decline"}}`,

@@ -137,7 +137,7 @@ func TestTurnWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-func TestQuestionThatNeedsNoAnswerAnyMore(t *testing.T) {
+func TestApprovalRequestThatNeedsNoAnswerAnyMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := plays(t, session.Options{}, expect(startTurn), say(turn1), say(`{"id":5,"method":"item/fileChange/requestApproval","params":{}}`),
@@ -154,8 +154,8 @@ func TestQuestionThatNeedsNoAnswerAnyMore(t *testing.T) {
 	})
 }
 
-// TestQuestionsEndWithTheirTurn in the engine, too.
-func TestQuestionsEndWithTheirTurn(t *testing.T) {
+// TestApprovalRequestsEndWithTheirTurn in the engine, too.
+func TestApprovalRequestsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		peer := sessiontest.Start(append(handshake(), expect(startTurn), say(turn1), say(`{"id":5,"method":"item/fileChange/requestApproval","params":{}}`), say(ended1)))
@@ -386,8 +386,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestQuestionBeforeTheAnswer is answered although the turn is still being begun.
-func TestQuestionBeforeTheAnswer(t *testing.T) {
+// TestApprovalRequestBeforeTheAnswer is answered although the turn is still being begun.
+func TestApprovalRequestBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := session.Options{Approve: func(context.Context, session.Approval) engine.Decision { return engine.Accept }}

@@ -408,7 +408,7 @@ func (s *Session) PID() int {
 	return 0
 }
 
-// Ended returns a channel that is closed when all that the agent has said was read
+// Ended returns a channel that is closed when the agent's output has been read
 // and every turn has ended. The agent may still be about to exit.
 func (s *Session) Ended() <-chan struct{} { return s.closed }
 

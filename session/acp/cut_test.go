@@ -46,9 +46,9 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestQuestionsThatCannotBeRead are answered by the engine: the agent waits, and
+// TestApprovalRequestsThatCannotBeRead are answered by the engine: the agent waits, and
 // nobody can allow what is not known.
-func TestQuestionsThatCannotBeRead(t *testing.T) {
+func TestApprovalRequestsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for head, want := range map[string]message{
 		`"id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"`: {Result: []byte(cancelled)},

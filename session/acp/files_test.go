@@ -156,7 +156,7 @@ func TestEditsAcceptedForTheSession(t *testing.T) {
 }
 
 // The user is asked about every file that a call names.
-func TestQuestionsNameEveryFile(t *testing.T) {
+func TestApprovalRequestsNameEveryFile(t *testing.T) {
 	t.Parallel()
 	g := sessiontest.NewGround(t)
 	e := newEditor(t, g)

@@ -116,8 +116,8 @@ func (e *Engine) load(ctx context.Context, start engine.Start) (opened, error) {
 	return got, err
 }
 
-// quiet reports whether the agent said nothing of earlier turns before it answered a
-// request. It says nothing more of them then: it sends each update when the one before
+// quiet reports whether the agent sent nothing of earlier turns before it answered a
+// request. It sends nothing more of them then: it sends each update when the one before
 // is written.
 func (e *Engine) quiet(ctx context.Context) (bool, error) {
 	e.mu.Lock()

@@ -100,7 +100,7 @@ func TestAnswersWithoutTheirOption(t *testing.T) {
 	})
 }
 
-func TestQuestionsThatNobodyAnswers(t *testing.T) {
+func TestApprovalRequestsThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end  func(e *acp.Engine, p *peer, prompt message)
@@ -181,8 +181,8 @@ func TestRequestsThatAreNotUnderstood(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatAnAccessIncludes are answered without asking anybody.
-func TestQuestionsThatAnAccessIncludes(t *testing.T) {
+// TestApprovalRequestsThatAnAccessIncludes are answered without asking anybody.
+func TestApprovalRequestsThatAnAccessIncludes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &acp.Engine{

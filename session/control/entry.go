@@ -10,7 +10,7 @@ import (
 )
 
 // An Entry is what the state folder holds of a session, whichever process holds the
-// session. It has no secrets: the environment and what was said are not part of it.
+// session. It has no secrets: neither the environment nor messages are part of it.
 type Entry struct {
 	// SessionID is the canonical ID, GT_SESSION_ID; NativeID the one by which the
 	// runtime knows the session, empty until it is known. Name is what users call

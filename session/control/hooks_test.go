@@ -232,7 +232,7 @@ func TestCommandSink(t *testing.T) {
 	}
 }
 
-func TestSinkThatHangsOrFailsHindersNobody(t *testing.T) {
+func TestSinkThatHangsOrFailsDelaysNothing(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	got := make(chan struct{}, 5000)

@@ -31,10 +31,10 @@ type StartOptions struct {
 	// empty. No other session that runs, or that crashed and can be resumed, has it.
 	Name string `json:"name,omitempty"`
 
-	// Identity is who the agent is. What is empty is taken from Env and then from
-	// the environment of the runner. An ID that only the environment has is that of
-	// another session when there is an entry for it; then, and where there is none,
-	// the session gets a new one. WorkDir is not used.
+	// Identity is who the agent is. Empty fields are taken from Env and then from the
+	// environment of the runner. An ID that only the environment has can be that of
+	// another session: if there is an entry for it, or no ID at all, the session gets
+	// a new one. WorkDir is not used.
 	Identity Identity `json:"identity,omitzero"`
 
 	// Env holds additional variables for the agent. They may be secrets, so no entry
@@ -63,11 +63,11 @@ func (m Message) message() session.Message {
 	return session.Message{Text: m.Text, Timeout: m.Timeout, TurnTimeout: m.TurnTimeout}
 }
 
-// A Message is what is said to the agent.
+// A Message is a message to the agent.
 type Message struct {
 	Text string
-	// Delivery asks for a way of delivery; empty takes that of the session. Any
-	// other is refused.
+	// Delivery is how the message is to get to the agent. Empty means the way of the
+	// session; any other is refused.
 	Delivery engine.Delivery
 	// Timeout bounds the time until the agent has got the message, waiting for
 	// earlier turns included. Zero means no limit. TurnTimeout bounds the turn: see

@@ -92,7 +92,7 @@ func findAbove(dir, name string) string {
 	}
 }
 
-// readRuntimeOverride reads a file of the user's: one of somebody else's could be in any
+// readRuntimeOverride reads a file of the user: one of another user could be in any
 // directory that others can write to.
 func readRuntimeOverride(path string, into any) error {
 	info, err := os.Stat(path)

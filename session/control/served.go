@@ -22,7 +22,7 @@ const (
 	// maxCall is how long a call may be, in bytes: a prompt of 64 MiB, written as
 	// JSON.
 	maxCall = 6*(64<<20) + 1<<10
-	// callTime is how long a client may take to say what it wants.
+	// callTime is how long a client may take to send its call.
 	callTime = 30 * time.Second
 	// readTime is how long clients may take to read the end of a session.
 	readTime = time.Second
@@ -132,7 +132,7 @@ func (s *served) end(reason string) {
 	}
 }
 
-// dismiss waits until the clients have read what there is to say. Those that do
+// dismiss waits until the clients have read their answers. Those that do
 // not are left after a while.
 func (s *served) dismiss() {
 	if s == nil {
@@ -334,7 +334,7 @@ func (s *served) watch(h *held, c *client, what *call) {
 	}
 }
 
-// pass shows the records up to last that wanted wants, and reports whether the
+// pass shows the records up to last that wanted selects, and reports whether the
 // client is there.
 func (c *client) pass(at *cursor, last int64, wanted func(head) bool) bool {
 	for {

@@ -269,7 +269,7 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	return s.remove(e)
 }
 
-// remove removes what there is of a session. The store is locked.
+// remove removes the entry and the folder of a session. The store is locked.
 func (s *Store) remove(e Entry) error {
 	if e.Folder != "" {
 		s.removeSocket(e)

@@ -121,9 +121,9 @@ func accepted(peer *sessiontest.Peer) (lines []string) {
 	return lines
 }
 
-// TestQuestionsAreAnsweredAsAsked has agents use the ID of a question again. An
+// TestApprovalRequestsAreAnsweredAsAsked has agents use the ID of a question again. An
 // answer reaches the question that the user has seen, or none.
-func TestQuestionsAreAnsweredAsAsked(t *testing.T) {
+func TestApprovalRequestsAreAnsweredAsAsked(t *testing.T) {
 	t.Parallel()
 	withdrawn := map[string]string{
 		"appserver":  `{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":7}}`,
@@ -185,9 +185,9 @@ func TestQuestionsAreAnsweredAsAsked(t *testing.T) {
 	}
 }
 
-// TestQuestionsHaveIDsThatCanBeTyped has agents choose IDs that would be something
+// TestApprovalRequestsHaveIDsThatCanBeTyped has agents choose IDs that would be something
 // else in a command line, a terminal or a list.
-func TestQuestionsHaveIDsThatCanBeTyped(t *testing.T) {
+func TestApprovalRequestsHaveIDsThatCanBeTyped(t *testing.T) {
 	t.Parallel()
 	ids := []string{`""`, `"-h"`, `"--all"`, `"accept"`, `"\u001b[2J"`, `"a\nb"`, `"\u0000"`, `"\u202e"`, `"` + strings.Repeat("x", 1<<20) + `"`, `"\ud800"`}
 	for language, d := range dialects() {
@@ -216,8 +216,8 @@ func TestQuestionsHaveIDsThatCanBeTyped(t *testing.T) {
 	}
 }
 
-// TestFloodOfQuestions has agents ask without end, and read no answer.
-func TestFloodOfQuestions(t *testing.T) {
+// TestFloodOfApprovalRequests has agents ask without end, and read no answer.
+func TestFloodOfApprovalRequests(t *testing.T) {
 	t.Parallel()
 	const many = 5000
 	for language, d := range dialects() {

@@ -72,9 +72,9 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestQuestionsThatCannotBeRead are answered by the engine: the agent waits, and
+// TestApprovalRequestsThatCannotBeRead are answered by the engine: the agent waits, and
 // nobody can allow what is not known.
-func TestQuestionsThatCannotBeRead(t *testing.T) {
+func TestApprovalRequestsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const head = `{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"content":"x`
 	const want = `{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{"behavior":"deny","message":"The approval request cannot be read."}}}`

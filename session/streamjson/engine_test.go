@@ -96,8 +96,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestQuestionsThatAreNotUnderstood are asked all the same: the agent waits.
-func TestQuestionsThatAreNotUnderstood(t *testing.T) {
+// TestApprovalRequestsThatAreNotUnderstood are asked all the same: the agent waits.
+func TestApprovalRequestsThatAreNotUnderstood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		odd := `{"type":"control_request","request_id":"q2","request":{"subtype":"can_use_tool","permission_suggestions":"none"}}`
@@ -110,7 +110,7 @@ func TestQuestionsThatAreNotUnderstood(t *testing.T) {
 	})
 }
 
-func TestQuestionThatIsTakenBack(t *testing.T) {
+func TestApprovalRequestThatIsTakenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, peer := plays(t, session.Options{}, expect(userLine), say(question), expect(`{"type":"never"}`))
@@ -134,8 +134,8 @@ func TestQuestionThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestQuestionsEndWithTheirTurn in the engine, too.
-func TestQuestionsEndWithTheirTurn(t *testing.T) {
+// TestApprovalRequestsEndWithTheirTurn in the engine, too.
+func TestApprovalRequestsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		peer := sessiontest.Start(append(greeting(), expect(userLine), say(question), say(result)))
