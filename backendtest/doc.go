@@ -1,6 +1,5 @@
-// Package backendtest tests runtimes: it holds what every package that brings
-// one tests in the same way. It is for authors of runtimes, of this module and of
-// others.
+// Package backendtest tests runtimes. It is for authors of runtimes, in this module
+// and in others.
 //
 // [Run] is the conformance suite. It plays a whole world for a runtime: a
 // repository, a home, and a fake agent in place of its CLI, and runs it through
@@ -20,7 +19,7 @@
 //		})
 //	}
 //
-// [Check] does the part of it that needs no such lines, without a test.
+// [Check] tests the rules that need no such lines, outside of a test.
 //
 // [Transcripts] pins the events and the text of recorded output, and [FuzzDecoder]
 // tests the contract of a decoder with any input.

@@ -207,14 +207,14 @@ func (sayings) Decode(line []byte, events []agent.Event) []agent.Event {
 
 func ExampleDecoder() {
 	stream := formatters.NewStream(sayings{}, func(e *agent.Event) error {
-		fmt.Println(e.Kind, e.Text)
+		fmt.Printf("%s %q\n", e.Kind, e.Text)
 		return nil
 	})
 	fmt.Fprintln(stream, `{"say":"hello"}`)
 	fmt.Fprintln(stream, `{"done":true}`)
 	fmt.Println(stream.Close())
 	// Output:
-	// text hello
-	// result
+	// text "hello"
+	// result ""
 	// <nil>
 }
