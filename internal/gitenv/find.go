@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of what is looked at.
+// Limits of the search.
 const (
 	maxFile  = 1 << 20  // bytes of one configuration file
 	maxFiles = 10_000   // configuration files
@@ -46,12 +46,12 @@ type found struct {
 	rule *rule
 }
 
-// A refusal says what cannot be neutralised, and where.
+// A refusal is the error of a file with something that cannot be neutralised.
 func refusal(file, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", file, fmt.Sprintf(format, args...))
 }
 
-// up looks at dir and the folders above it, as git does to find a repository.
+// up searches dir and the folders above it, as git does to find a repository.
 func (f *finder) up(dir string) error {
 	for {
 		if err := f.gitFile(filepath.Join(dir, ".git")); err != nil {
@@ -72,9 +72,9 @@ func (f *finder) up(dir string) error {
 // Names are the entries by which a folder is known to be or to have a repository.
 func Names() []string { return []string{".git", "HEAD"} }
 
-// down looks at the folders below, and at those of repositories elsewhere that
-// these lead to. Links to folders are not followed: what they lead to is of another
-// repository, or looked at by its own name. It reports whether those are all.
+// down searches the folders below, and the folders of repositories elsewhere that these
+// name. It does not follow links to folders: their targets are in another repository or
+// are searched by their own name. It reports whether the search was complete.
 func (f *finder) down(below []string) (complete bool, err error) {
 	s, err := tree.SurveyOf(f.ctx, Names(), below...)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *finder) down(below []string) (complete bool, err error) {
 	}
 }
 
-// folder looks at a folder with an entry that is called as one of git's.
+// folder searches a folder with an entry that has a name of git's.
 func (f *finder) folder(folder tree.Folder) error {
 	dir := folder.Path
 	if err := folder.Err; err != nil && !(errors.Is(err, fs.ErrPermission) && unix.Access(dir, unix.X_OK) != nil) {
@@ -145,7 +145,7 @@ func looksBare(dir string) bool {
 	return err == nil && (exists("commondir") || exists("refs") && exists("objects"))
 }
 
-// gitFile looks at a .git: a folder, or a file that names one.
+// gitFile searches a .git: a folder, or a file that names one.
 func (f *finder) gitFile(name string) error {
 	info, err := os.Stat(name)
 	switch {
@@ -174,8 +174,8 @@ func join(dir, name string) string {
 	return dir + "/" + name // not cleaned: ".." follows links, as for git
 }
 
-// gitDir looks at the folder of a repository: its configuration, that of its
-// worktrees and submodules, and its hooks.
+// gitDir searches the folder of a repository: its configuration, that of its worktrees
+// and submodules, and its hooks.
 func (f *finder) gitDir(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || f.seen[real] {

@@ -20,7 +20,7 @@ const maxParameters = 100 << 10
 // Parameters is the variable with which git overrides its configuration.
 const Parameters = "GIT_CONFIG_PARAMETERS"
 
-// A Query says where git may be called.
+// A Query names the folders in which git may be called.
 type Query struct {
 	// Workdir is the folder in which it is called, absolute.
 	Workdir string
@@ -31,7 +31,7 @@ type Query struct {
 	Environ []string
 }
 
-// A Result is how nothing of the repositories is run.
+// A Result is the environment that keeps repositories from running programs.
 type Result struct {
 	// Env are the variables to set, "NAME=value". They continue those of
 	// Query.Environ.

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockWait is how long a lock is waited for. Locks of ours are held for
-// milliseconds.
+// LockWait is how long Lock waits. bus-agent holds its locks for milliseconds.
 const LockWait = 10 * time.Second
 
 // ErrLocked says that another process holds a lock.
@@ -113,10 +112,10 @@ func (l *Lock) Remove() {
 	l.Release()
 }
 
-// errWaited is why waiting for a lock ends.
+// errWaited is the cause of a context that LockWait has ended.
 var errWaited = errors.New("waited for a lock")
 
-// lockPoll is how often a lock that is held is asked for.
+// lockPoll is the time between two attempts to take a lock.
 const lockPoll = 5 * time.Millisecond
 
 // WaitLock takes the lock of an open file or directory, as [Dir.Lock] does.

@@ -1,6 +1,6 @@
-// Package tree works on files and folders that others have made, such as what an
-// agent leaves behind. It holds every directory by its descriptor, follows no link,
-// waits for no file, and keeps to a [Budget].
+// Package tree walks and removes files and folders that other programs have made, such
+// as those that an agent leaves. It holds every directory by its descriptor, never
+// follows a link or waits for a file, and keeps to a [Budget].
 package tree
 
 import (
@@ -11,30 +11,30 @@ import (
 	"sync/atomic"
 )
 
-// ErrOver is matched by the error of work that is over its budget. What was done by
-// then stays done.
+// ErrOver matches the error of work that is over its budget. What was done until then
+// stays done.
 var ErrOver = errors.New("over the budget")
 
-// Limits bound work by what it meets. A limit of 0 is none.
+// Limits bound work. A limit of 0 means no limit.
 type Limits struct {
-	Entries int64 // files and folders that are looked at
-	Bytes   int64 // that are copied
-	Depth   int   // of folders in folders whose files are looked for
+	Entries int64 // files and folders visited
+	Bytes   int64 // bytes copied
+	Depth   int   // levels of folders searched for files
 }
 
-// Default is what a run may take before its agent starts, and again after it has
-// ended: far more than one leaves that means well.
+// Default is the limit of a run before its agent starts, and again after the agent has
+// ended: far more than a well-behaved agent leaves.
 var Default = Limits{Entries: 1 << 20, Bytes: 1 << 30, Depth: 32}
 
-// A Budget is what work may take, together: the time of a context, and Limits. Its
-// methods may be called concurrently.
+// A Budget bounds work by the time of a context and by Limits. Its methods may be
+// called concurrently.
 type Budget struct {
 	ctx     context.Context
 	limits  Limits
 	entries atomic.Int64
 	bytes   atomic.Int64
 
-	collects bool // its owner reports what is left
+	collects bool // the caller reports Left
 	mu       sync.Mutex
 	left     []string
 }
@@ -46,8 +46,8 @@ func NewBudget(ctx context.Context, limits Limits) *Budget {
 
 type budgetKey struct{}
 
-// With returns a context that carries a budget, which lasts until ctx ends. The
-// caller reports what is Left of it.
+// With returns a context that carries a budget, which lasts until ctx ends. The caller
+// must report what Left returns.
 func With(ctx context.Context, limits Limits) (context.Context, *Budget) {
 	b := NewBudget(ctx, limits)
 	b.collects = true
@@ -62,20 +62,20 @@ func Of(ctx context.Context) *Budget {
 	return NewBudget(ctx, Default)
 }
 
-// Part returns a budget that lasts until ctx ends, or the time of b is over.
+// Part returns a budget that lasts until ctx ends or the time of b is over.
 func (b *Budget) Part(ctx context.Context, limits Limits) (part *Budget, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(b.ctx, func() { cancel(context.Cause(b.ctx)) })
 	return NewBudget(ctx, limits), func() { stop(); cancel(nil) }
 }
 
-// over says which limit was reached.
+// over is an error that names the limit.
 type over string
 
 func (o over) Error() string        { return string(o) }
 func (o over) Is(target error) bool { return target == ErrOver }
 
-// Spent returns why nothing more may be done; nil while something may.
+// Spent returns nil until the budget is spent, and then which limit was reached.
 func (b *Budget) Spent() error {
 	switch {
 	case b.ctx.Err() == nil:
@@ -115,8 +115,8 @@ func (b *Budget) Depth(depth int) error {
 	return nil
 }
 
-// Leave notes something that stays because the budget is spent. It reports whether
-// that will be reported, which is so for a budget that a context carries.
+// Leave records what stays because the budget is spent. It returns false for a budget
+// that no context carries: then the caller must report it.
 func (b *Budget) Leave(what string, why error) bool {
 	if !b.collects {
 		return false
@@ -127,7 +127,7 @@ func (b *Budget) Leave(what string, why error) bool {
 	return true
 }
 
-// Left returns what was noted.
+// Left returns what Leave recorded.
 func (b *Budget) Left() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 )
 
 // names selects entries of folders by their name. A file system may ignore case, so
-// names that are no patterns do too.
+// names that are not patterns ignore it too.
 type names struct {
 	all      map[string]bool // as they were given
 	exact    map[string]bool // in lower case

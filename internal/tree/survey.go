@@ -106,7 +106,7 @@ func (s *Survey) Folders(roots ...string) []Folder {
 	return found
 }
 
-// More lists a further folder, which is no link, and those below it, and returns
+// More lists a further folder, which must not be a link, and those below it, and returns
 // what Folders would. The entries count toward the limit of the survey.
 func (s *Survey) More(ctx context.Context, dir string) ([]Folder, error) {
 	n := len(s.folders)
@@ -114,8 +114,8 @@ func (s *Survey) More(ctx context.Context, dir string) ([]Folder, error) {
 	return s.folders[n:], err
 }
 
-// Left returns the folders at and below the roots that were not listed whole, as
-// they are beyond the limit.
+// Left returns the folders at and below the roots that were not listed completely
+// because of the limit.
 func (s *Survey) Left(roots ...string) []string {
 	in := set(roots)
 	var left []string

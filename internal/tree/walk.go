@@ -38,10 +38,10 @@ func Each(b *Budget, dir *os.Root, f func(entry fs.DirEntry) error) error {
 	}
 }
 
-// Files calls f with the regular files below a directory of root: their name in the
-// directory they are in, and their path from dir. Folders that are too deep or cannot
-// be read are left out, which skipped says. When f returns fs.SkipAll the rest is
-// left out too, without an error.
+// Files calls f with each regular file below a directory of root: its directory, its
+// name, and its path from dir. Folders that are too deep or cannot be read are left
+// out; skipped is the first such error. When f returns fs.SkipAll the walk ends without
+// an error.
 func Files(b *Budget, root *os.Root, dir string, f func(in *os.Root, name, rel string) error) (skipped, err error) {
 	top, err := root.OpenRoot(dir)
 	if err != nil {
