@@ -142,15 +142,20 @@ func TestCooldownFiles(t *testing.T) {
 // Bad files are warned of and change nothing else.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
-	good := `{"version":1,"runtime":"alpha","kind":"quota","reason":"x","since":"2030-01-02T00:00:00Z","until":"2040-01-02T00:00:00Z"}`
+	good := `{"version":1,"runtime":"alpha","kind":"quota","reason":"x","since":"2030-01-02T00:00:00Z","until":"2030-01-20T00:00:00Z"}`
 	for want, write := range map[string]func(path string) error{
 		"not a cooldown":          func(p string) error { return os.WriteFile(p, []byte("{"), 0o600) },
 		"version 2;":              func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "1", "2", 1)), 0o600) },
 		`is about runtime "beta"`: func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "alpha", "beta", 1)), 0o600) },
 		"starts no cooldown":      func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "quota", "whim", 1)), 0o600) },
-		"ends before it begins":   func(p string) error { return os.WriteFile(p, []byte(strings.Replace(good, "2040", "2020", 1)), 0o600) },
-		"more than 65536 bytes":   func(p string) error { return os.WriteFile(p, []byte(good+strings.Repeat(" ", maxFile)), 0o600) },
-		"not a regular file":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"ends before it begins": func(p string) error {
+			return os.WriteFile(p, []byte(strings.Replace(good, "2030-01-20", "2020-01-20", 1)), 0o600)
+		},
+		"longer than 30 days": func(p string) error {
+			return os.WriteFile(p, []byte(strings.Replace(good, "2030-01-20", "9999-01-20", 1)), 0o600)
+		},
+		"more than 65536 bytes": func(p string) error { return os.WriteFile(p, []byte(good+strings.Repeat(" ", maxFile)), 0o600) },
+		"not a regular file":    func(p string) error { return syscall.Mkfifo(p, 0o600) },
 		"symbolic link": func(p string) error {
 			elsewhere := filepath.Join(filepath.Dir(p), "elsewhere")
 			return errors.Join(os.WriteFile(elsewhere, []byte(good), 0o600), os.Symlink(elsewhere, p))

@@ -89,8 +89,8 @@ function timeline(known, field, length, width) {
   return svg;
 }
 
-// barOf is a bar in a lane. What completed is lower than what did not, so that color
-// does not say it alone; what nobody saw the end of is hollow.
+// barOf is a bar in a lane. A completed run is lower than others, so that the state
+// does not depend on color alone; a run without a known end is hollow.
 function barOf(state, start, end, top, lane) {
   const hollow = state === "crashed" || state === "unknown" ? 0.5 : 0;
   const height = state === "completed" ? Math.ceil((lane - 1) * 0.6) : lane - 1;
