@@ -73,7 +73,7 @@ func EnvFlag(entries *[]string) urfave.Flag {
 
 func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 	return slices.Concat(o.AgentFlags(prog), o.AccessFlags(prog), o.Record.Flags(),
-		cmdline.Category("Records", cmdline.Switch("preamble", "tell the agent about its record, and to write its answer there", &o.Record.preamble)),
+		cmdline.Category("Record", cmdline.Switch("preamble", "tell the agent about its record, and to write its answer there", &o.Record.preamble)),
 		cmdline.Category("Agent",
 			cmdline.String("resume", "continue the session `ID`", &o.Resume),
 			cmdline.Switch("continue", "continue the latest session in the workdir", &o.Continue),
@@ -84,7 +84,7 @@ func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 			cmdline.File("template", "render the template in `FILE` as the prompt, - for standard input", &o.template),
 			varFlag(o.vars),
 		),
-		cmdline.Category("Limits",
+		cmdline.Category("Limit",
 			cmdline.Duration("timeout", "stop the agent after `DURATION`, such as 90s or 1h30m (default: 60m)", &o.Timeout).Env("BUS_AGENT_TIMEOUT"),
 			cmdline.Duration("idle-timeout", "stop the agent after `DURATION` without progress (default: never)", &o.IdleTimeout),
 			cmdline.Number("max-turns", "stop the agent after `N` turns of the model", 1, &o.MaxTurns),

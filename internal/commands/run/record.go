@@ -40,7 +40,7 @@ const (
 
 // Flags declares the flags that runs and sessions share.
 func (o *RecordOptions) Flags() []urfave.Flag {
-	return cmdline.Category("Records",
+	return cmdline.Category("Record",
 		cmdline.OneOf("record", "record the run: `WHEN` is on, off, or required to fail when it cannot be recorded", &o.mode, RecordModes()...).
 			Optional(recordOn).Env(envRecord),
 		RootFlag(&o.root),

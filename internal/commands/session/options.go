@@ -36,21 +36,21 @@ func (o *startOptions) flags(prog *cmdline.Program) []urfave.Flag {
 			cmdline.OneOf("mode", "`MODE` of the agent: minimal, by its protocol, or tmux, in a terminal (default: minimal)", &o.start.Mode, session.ModeMinimal, session.ModeTmux),
 			cmdline.String("bead", "tell hooks that the session is for the piece of work `ID`", &o.start.Bead),
 		),
-		cmdline.Category("Limits",
+		cmdline.Category("Limit",
 			cmdline.Duration("timeout", "give up when the agent is not ready after `DURATION` (default: 3m)", &o.Timeout),
 		),
 	)
 }
 
 func (o *startOptions) turnFlags() []urfave.Flag {
-	return cmdline.Category("Limits",
+	return cmdline.Category("Limit",
 		cmdline.Duration("turn-timeout", "interrupt each turn that takes longer than `DURATION` (default: no limit)", &o.start.TurnTimeout),
 		cmdline.Duration("approval-timeout", "decline approval requests that are not answered for `DURATION` (default: 5m)", &o.start.ApprovalTimeout),
 	)
 }
 
 func (o *startOptions) idleFlag() []urfave.Flag {
-	return cmdline.Category("Limits", cmdline.Duration("idle", "end the session after `DURATION` without a message (default: never)", &o.start.Idle))
+	return cmdline.Category("Limit", cmdline.Duration("idle", "end the session after `DURATION` without a message (default: never)", &o.start.Idle))
 }
 
 func (o *startOptions) hookFlags(prog *cmdline.Program) []urfave.Flag {
@@ -58,7 +58,7 @@ func (o *startOptions) hookFlags(prog *cmdline.Program) []urfave.Flag {
 		o.start.Hooks = append(o.start.Hooks, hook)
 		return hook.Check()
 	}
-	return cmdline.Category("Hooks",
+	return cmdline.Category("Hook",
 		cmdline.Func("hook-file", "append a line of JSON to `FILE` for each event; can be repeated", func(name string) error {
 			return add(control.SinkSpec{File: prog.Env.Abs(name)})
 		}),
