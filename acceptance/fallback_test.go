@@ -121,7 +121,7 @@ func TestFallbackFromClaudeToCodex(t *testing.T) {
 	if got := w.providers(); got["anthropic"] != asked || got["openai"] != 2 {
 		t.Errorf("requests %v", got)
 	}
-	w.exec("", "doctor", "--wake", "claude")
+	w.exec("", "doctor", "--clear-cooldown", "claude")
 	r, o = w.runWithFallback("claude", "codex")
 	w.wantAnswerFrom("openai", r, o, "claude quota")
 }

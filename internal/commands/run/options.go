@@ -98,7 +98,7 @@ func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 			cmdline.String("fallback", "when a runtime is unavailable, try those in `LIST`, separated by commas; none for none", &o.fallback).
 				Complete(func() []string { return append(prog.Stored.Registry.Tokens(), runner.NoFallback) }).Env("BUS_AGENT_FALLBACK"),
 			cmdline.Switch("fallback-after-changes", "try the next runtime even when a tool may have changed something", &o.afterChanges),
-			cmdline.Func("fallback-rest", "cooldown of a runtime that failed: `DURATION`, 0 for none (default: 15m or 5m)", o.setCooldown),
+			cmdline.Func("fallback-cooldown", "cooldown of a runtime that failed: `DURATION`, 0 for none (default: 15m or 5m)", o.setCooldown),
 		),
 	)
 }

@@ -47,13 +47,13 @@ func baseID(token string) string {
 
 // clearCooldown ends the cooldown of a runtime.
 func clearCooldown(prog *cmdline.Program, token string) error {
-	report := doctorReport{Woken: []string{}}
+	report := doctorReport{Cleared: []string{}}
 	text := token + " is not in cooldown\n"
 	store, err := openCooldowns(prog)
 	if err == nil {
 		var cleared bool
 		if cleared, err = store.Clear(token); cleared {
-			report.Woken = []string{token}
+			report.Cleared = []string{token}
 			text = token + ": cooldown cleared\n"
 		}
 	}
@@ -65,13 +65,13 @@ func clearCooldown(prog *cmdline.Program, token string) error {
 
 // cooldownText returns a line for each runtime in cooldown.
 func (r *doctorReport) cooldownText() string {
-	if len(r.Resting) == 0 {
+	if len(r.Cooldowns) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("in cooldown, for runs with --fallback\n")
-	for _, c := range r.Resting {
-		fmt.Fprintf(&b, "  %-15s  note: %s: %s; end it with --wake %s\n", c.Runtime, c, cmdline.OneWord(c.Reason), c.Runtime)
+	for _, c := range r.Cooldowns {
+		fmt.Fprintf(&b, "  %-15s  note: %s: %s; clear it with --clear-cooldown %s\n", c.Runtime, c, cmdline.OneWord(c.Reason), c.Runtime)
 	}
 	return b.String()
 }

@@ -15,9 +15,9 @@ import (
 
 // doctorOptions are the flags of doctor.
 type doctorOptions struct {
-	sweep         bool
-	workdir, wake string
-	owner         int
+	sweep          bool
+	workdir, clear string
+	owner          int
 }
 
 // DoctorCommand is "doctor".
@@ -44,7 +44,7 @@ may belong to another machine, and sessions that can be resumed.`,
 		Flags: []urfave.Flag{
 			cmdline.Switch("sweep", "end the processes and remove the folders that are found", &o.sweep),
 			prog.Dir("workdir", "check `DIR` (default: the current directory)", &o.workdir),
-			prog.Runtime("wake", "clear the cooldown of `RUNTIME`, and do nothing else", &o.wake),
+			prog.Runtime("clear-cooldown", "clear the cooldown of `RUNTIME`, and do nothing else", &o.clear),
 			cmdline.Number("owner", "only find what the bus-agent with this `PID` left behind", 1, &o.owner),
 		},
 		UsageText: cmdline.UsageText(`# does everything work here?
@@ -65,8 +65,8 @@ bus-agent doctor --sweep`,
 type doctorReport struct {
 	Runtimes  []runtimeHealth     `json:"runtimes,omitzero"`
 	State     []check             `json:"state,omitzero"`
-	Resting   []fallback.Cooldown `json:"resting,omitzero"`
-	Woken     []string            `json:"woken,omitzero"`
+	Cooldowns []fallback.Cooldown `json:"cooldowns,omitzero"`
+	Cleared   []string            `json:"cleared,omitzero"`
 	Swept     bool                `json:"swept"`
 	Processes []staleProcess      `json:"processes,omitzero"`
 	Folders   []staleFolder       `json:"folders,omitzero"`
@@ -75,10 +75,10 @@ type doctorReport struct {
 func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names []string) (err error) {
 	onlyStale := o.sweep || o.owner > 0
 	switch {
-	case o.wake != "" && (onlyStale || o.workdir != "" || len(names) > 0):
-		return agent.Usagef("--wake does nothing else; leave out other flags and arguments")
-	case o.wake != "":
-		return clearCooldown(prog, o.wake)
+	case o.clear != "" && (onlyStale || o.workdir != "" || len(names) > 0):
+		return agent.Usagef("--clear-cooldown does nothing else; leave out other flags and arguments")
+	case o.clear != "":
+		return clearCooldown(prog, o.clear)
 	case onlyStale && len(names) > 0:
 		return agent.Usagef("--sweep and --owner are about killed runs; leave them or %s out", strings.Join(names, " "))
 	case o.workdir == "":
@@ -91,7 +91,7 @@ func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names 
 			return err
 		}
 		report.State = checkState(prog, o.workdir)
-		report.Resting = findCooldowns(prog, names)
+		report.Cooldowns = findCooldowns(prog, names)
 		failures = append(failures, report.broken(len(names) > 0))
 	}
 	if len(names) == 0 {
