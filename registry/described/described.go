@@ -172,6 +172,9 @@ func (d *Definition) checkNames() error {
 		if !isVariable(name) {
 			return fmt.Errorf("token_env[%d]: %q is not the name of a variable", i, name)
 		}
+		if slices.Contains([]string{"PATH", "HOME", "TMPDIR"}, name) {
+			return fmt.Errorf("token_env[%d]: %s is needed by every program and holds no credential", i, name)
+		}
 	}
 	for i, name := range d.Executed {
 		if name == "." || path.Clean(name) != name || !filepath.IsLocal(name) || !printable(name) || strings.Contains(name, `\`) {

@@ -184,6 +184,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"reads":["a\u0007"]`), "reads[0]"},
 		{minimal(`"executed":["/etc/x"]`), "executed[0]"},
 		{minimal(`"token_env":["A=b"]`), "token_env[0]"},
+		{minimal(`"token_env":["HOME"]`), "token_env[0]: HOME"},
 		{minimal(`"env":{"A B":"1"}`), `env: "A B" is not the name`},
 		{minimal(`"env":{"BUS_AGENT_RUN":null}`), "env: BUS_AGENT_RUN is how a run"},
 		{minimal(`"env":{"A":1}`), `"env" is not an object`},
