@@ -14,8 +14,8 @@ import (
 )
 
 // A Client is one connection to an App Server. Its methods may be called
-// concurrently. A request that the server refuses for overload is tried again for
-// about ten seconds; any other refusal is a [*jsonrpc.Error].
+// concurrently. A request that the server refuses because of overload is retried
+// for about ten seconds; any other refusal is a [*jsonrpc.Error].
 type Client struct {
 	conn *jsonrpc.Conn
 	done chan struct{}
@@ -29,7 +29,7 @@ type ClientInfo struct {
 	Version string `json:"version"`
 }
 
-// A Notification is what the server says by itself.
+// A Notification is a message that the server sends on its own.
 type Notification struct {
 	Method string
 	Params json.RawMessage
@@ -48,17 +48,19 @@ const (
 	FileChangeApproval = "item/fileChange/requestApproval"
 )
 
-// Callbacks take what the server says. They are called on one goroutine, in
-// order, with what is valid during the call; one that blocks stops the reading.
+// Callbacks receive what the server sends on its own. They are called on one
+// goroutine, in order. Their arguments are valid only during the call; a call
+// that blocks stops the reading.
 type Callbacks struct {
 	// Notification may be nil.
 	Notification func(Notification)
-	// Approval takes an approval request, which is answered with [Client.Answer],
-	// then or later. Nil declines all. Other requests are refused.
+	// Approval receives an approval request, to be answered with [Client.Answer],
+	// during the call or later. Nil declines all. Other requests are refused.
 	Approval func(Request)
-	// Unknown takes a line that is not a message; of one over 16 MiB its head, with
-	// its size. An approval request in it is declined, and a request that it answers
-	// gets what its head says or an error. It may be nil.
+	// Unknown receives a line that is not a message, or the head of a line over 16
+	// MiB, with the size of the whole line. An approval request in such a line is
+	// declined. If it is an answer, the request gets what the head contains, or an
+	// error. Unknown may be nil.
 	Unknown func(line []byte, truncated bool, size int64)
 }
 
@@ -150,7 +152,7 @@ func call[R any](ctx context.Context, c *Client, method string, params any, read
 	}
 }
 
-// Initialize does the handshake, which comes before everything else.
+// Initialize does the handshake. It must be the first call.
 func (c *Client) Initialize(ctx context.Context, info ClientInfo) error {
 	type params struct {
 		ClientInfo ClientInfo `json:"clientInfo"`
@@ -161,14 +163,15 @@ func (c *Client) Initialize(ctx context.Context, info ClientInfo) error {
 	return c.conn.Notify(ctx, "initialized", nil)
 }
 
-// ThreadParams say how a thread works. What is empty is the server's default.
+// ThreadParams configure a thread. An empty field means the server's default.
 type ThreadParams struct {
 	Workdir string `json:"cwd,omitempty"`
 	Model   string `json:"model,omitempty"`
 	// Sandbox is read-only, workspace-write or danger-full-access. With the last
-	// two, Codex 0.169.0 marks a project in its home as trusted unless it is told
-	// what to think of it, and runs what the repository configures; start it with
-	// -c 'projects={"/the/project"={trust_level="untrusted"}}'.
+	// two, Codex 0.169.0 marks a project without a configured trust level as
+	// trusted in its home, and runs what the repository configures. To prevent
+	// this, start it with -c
+	// 'projects={"/the/project"={trust_level="untrusted"}}'.
 	Sandbox string `json:"sandbox,omitempty"`
 	// ApprovalPolicy is untrusted, on-request or never.
 	ApprovalPolicy string `json:"approvalPolicy,omitempty"`
@@ -206,7 +209,7 @@ func (c *Client) StartThread(ctx context.Context, p ThreadParams) (Thread, error
 	return reply.thread("thread/start")
 }
 
-// ResumeThread continues a thread that is stored on disk.
+// ResumeThread continues a thread stored on disk.
 func (c *Client) ResumeThread(ctx context.Context, id string, p ThreadParams) (Thread, error) {
 	type params struct {
 		ThreadID string `json:"threadId"`
@@ -264,8 +267,8 @@ func (c *Client) startTurn(ctx context.Context, threadID, text string, first fun
 	return reply.id(), err
 }
 
-// SteerTurn adds a message to a turn, which the server refuses with an
-// [*jsonrpc.Error] when another turn is running, or none.
+// SteerTurn adds a message to a turn. If that turn is not running, the
+// server refuses with a *jsonrpc.Error.
 func (c *Client) SteerTurn(ctx context.Context, threadID, turnID, text string) error {
 	type params struct {
 		ThreadID       string      `json:"threadId"`
@@ -284,8 +287,8 @@ type turnParams struct {
 
 const interruptMethod = "turn/interrupt"
 
-// InterruptTurn ends a turn. A command that it has started continues, as of codex
-// 0.169.0.
+// InterruptTurn ends a turn. Commands that the turn has started continue, as of
+// codex 0.169.0.
 func (c *Client) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	_, err := call[any](ctx, c, interruptMethod, turnParams{threadID, turnID}, nil)
 	return err

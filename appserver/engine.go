@@ -13,10 +13,10 @@ import (
 	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
-// An Engine is an engine.Engine for one thread of an App Server. Sandbox and the
-// approval policy follow the access that the request asks for. The server's sandbox
-// keeps what it runs unasked inside the workdir; the engine itself accepts nothing
-// unasked.
+// An Engine is an engine.Engine for one thread of an App Server. The access of the
+// request decides the sandbox and the approval policy. The server's sandbox
+// confines to the workdir what the server runs without approval; the engine itself
+// never accepts an approval request without an answer from the caller.
 type Engine struct {
 	// Info is how the engine introduces itself.
 	Info ClientInfo
@@ -75,8 +75,8 @@ func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Star
 // answerGrace is how long the answer to turn/start may take when a turn has begun.
 const answerGrace = 2 * time.Second
 
-// Send begins a turn. A turn whose beginning comes to light when the context has
-// ended is ended at once.
+// Send begins a turn. If the server reports its beginning only after ctx has
+// ended, the engine ends the turn at once.
 func (e *Engine) Send(ctx context.Context, text string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,7 +92,7 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 	return err
 }
 
-// Steer adds to the turn that is running.
+// Steer adds text to the running turn.
 func (e *Engine) Steer(ctx context.Context, text string) error {
 	turn := e.turns.current()
 	if turn == "" {
@@ -105,9 +105,9 @@ func (e *Engine) Steer(ctx context.Context, text string) error {
 	return err
 }
 
-// Interrupt ends the turn that is running, and the commands that the server
-// leaves running. Between its answer to turn/start and turn/started a server does not
-// know the turn and refuses; the request is then repeated once the turn has begun.
+// Interrupt ends the running turn, and the commands that the server leaves running. A
+// server refuses to interrupt between its answer to turn/start and turn/started; the
+// engine then repeats the request once the turn has begun.
 func (e *Engine) Interrupt(ctx context.Context) error {
 	turn := e.turns.current()
 	for turn != "" && e.turns.current() == turn {

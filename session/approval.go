@@ -93,7 +93,7 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 	return s.engine.Answer(ctx, approvalID, d)
 }
 
-// Approvals returns the approval requests that are open, oldest first.
+// Approvals returns the open approval requests, oldest first.
 func (s *Session) Approvals() []Approval {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,20 +4,20 @@
 //
 // A [Session] queues messages, declines approval requests that are not answered, and
 // knows when a turn is over. Package runner starts an agent and returns the session
-// with it; package control keeps sessions, also those that another process holds.
-// Package engine is for authors of runtimes.
+// with it; package control manages sessions, including those held by other
+// processes. Package engine is for authors of runtimes.
 //
 // # Messages
 //
-// [Session.Send] queues a message for a turn of its own; messages are answered in
-// order. [Session.Steer] adds to the running turn. If that has ended when the message
-// arrives, or the runtime cannot be steered, the message becomes the next turn, before
-// those that are queued. No message is dropped: each has a [Turn] that ends with its
-// result, or with an error that matches [ErrNotDelivered].
+// [Session.Send] queues a message for a separate turn; messages are answered in
+// order. [Session.Steer] adds to the running turn. If that turn has ended when the
+// message arrives, or the runtime cannot be steered, the message becomes the next
+// turn, ahead of the queued ones. No message is dropped: each has a [Turn] that ends
+// with its result, or with an error that matches [ErrNotDelivered].
 //
 // # Approval requests
 //
 // An approval request is reported as an event of kind agent.KindApproval with an
 // ApprovalID, and to the callback Approve of [Options]. It is declined after
-// ApprovalTimeout, so a session never waits for ever.
+// ApprovalTimeout, so a session never waits forever.
 package session

@@ -32,23 +32,23 @@ type Options struct {
 	// stops the agent. A terminal has none.
 	Stderr io.Writer
 
-	// Events receives every event in order, on one goroutine. An event is valid
-	// during the call. A call that blocks stops the agent's output; nothing is lost.
-	// An error ends the session, and [Session.Err] returns it; Events is not called
-	// again.
+	// Events receives every event in order, on one goroutine. An event is valid only
+	// during the call. A call that blocks pauses the agent's output; nothing is
+	// lost. An error ends the session, and [Session.Err] returns it; Events is not
+	// called again.
 	Events func(*agent.Event) error
 
-	// Delivered is called when the agent has got a message, with the turn that it
-	// is part of, and Over when a turn has ended. The calls come in order: a turn's
-	// own message, those added to it, its end, and then the next turn. For a message
-	// that the agent never got only Over is called. Both must not call the session,
-	// which waits for them.
+	// Delivered is called when the agent has received a message, with the message's
+	// turn. Over is called when a turn has ended. The calls come in order: the
+	// message that began the turn, those added to it, its end, then the next turn.
+	// For a message that the agent never received, only Over is called. Neither may
+	// call the session, which waits for them.
 	Delivered func(t *Turn, m Message)
 	Over      func(t *Turn)
 
 	// Closed is called once when the agent's output has been read to its end and
-	// every turn has ended, before [Session.Ended] is closed, with what [Session.Err]
-	// returns. It may call any method but Stop.
+	// every turn has ended, before [Session.Ended] is closed, with the value of
+	// [Session.Err]. It may call any method except Stop.
 	Closed func(err error)
 
 	// Approve answers approval requests, each on a separate goroutine. Its context
@@ -57,19 +57,20 @@ type Options struct {
 	Approve func(ctx context.Context, a Approval) Decision
 
 	// ApprovalTimeout is how long an approval request waits for its answer before it
-	// is declined. Zero means DefaultApprovalTimeout; less declines at once.
+	// is declined. Zero means DefaultApprovalTimeout; a negative value declines at
+	// once.
 	ApprovalTimeout time.Duration
 
 	// TurnTimeout bounds each turn whose message sets no bound; see
 	// [Message.TurnTimeout]. Zero means no limit.
 	TurnTimeout time.Duration
 
-	// Created is when the session that is resumed is known to have existed; see
-	// [engine.Start].
+	// Created is a time at which the session to resume is known to have
+	// existed; see [engine.Start].
 	Created time.Time
 
-	// CloseGrace is how long the agent may take to end by itself when the session
-	// is stopped, before it is ended. Zero means DefaultCloseGrace.
+	// CloseGrace is how long the agent may take to end by itself after Stop,
+	// before it is ended by force. Zero means DefaultCloseGrace.
 	CloseGrace time.Duration
 }
 
@@ -83,15 +84,15 @@ type Approval struct {
 // A Message is a message to an agent.
 type Message struct {
 	Text string
-	// Timeout bounds the time until the agent has got the message, waiting for
-	// earlier turns included. Zero means no limit.
+	// Timeout bounds the time until the agent has received the message,
+	// including the wait for earlier turns. Zero means no limit.
 	Timeout time.Duration
-	// TurnTimeout bounds the turn from its beginning to its end, the time that
-	// approval requests wait included. A turn that takes longer is interrupted; when
-	// the agent has not ended it within [TurnGrace], the session ends. Either way
-	// the error of the turn is of kind agent.ErrTimeout. Zero means that of
-	// [Options], a negative value no limit. It has no effect on a message that is
-	// added to a running turn.
+	// TurnTimeout bounds the turn from its beginning to its end, including the time
+	// that approval requests wait. A turn that takes longer is interrupted; when the
+	// agent has not ended it within [TurnGrace], the session ends. Either way the
+	// error of the turn is of kind agent.ErrTimeout. Zero means Options.TurnTimeout;
+	// a negative value means no limit. It has no effect on a message added to a
+	// running turn.
 	TurnTimeout time.Duration
 }
 

@@ -19,7 +19,8 @@ var ErrStopped = errors.New("the session has ended")
 var errInterrupted = errors.New("the turn was interrupted")
 
 // A Session is a conversation with one agent. Its methods may be called
-// concurrently, also from callbacks, but for Stop, which waits for them.
+// concurrently, also from callbacks, except Stop, which waits for the
+// callbacks.
 type Session struct {
 	runtime string
 	engine  engine.Engine
@@ -49,7 +50,8 @@ type Session struct {
 }
 
 // Open opens a session of runtime, a token for texts, with the engine e on t. It
-// returns when a message can be sent. Beside an error the process has ended.
+// returns when a message can be sent. If Open returns an error, the process has
+// ended.
 func Open(ctx context.Context, runtime string, e engine.Engine, p engine.Process, t engine.Transport, start engine.Start, o Options) (*Session, error) {
 	s := &Session{
 		runtime: runtime, engine: e, process: p, options: o,
@@ -102,7 +104,7 @@ func merge(i *engine.Info, other engine.Info) {
 	i.Steers = i.Steers || other.Steers
 }
 
-// Send queues a message for a turn of its own. The turn ends at once, with
+// Send queues a message for a separate turn. The turn ends at once, with
 // ErrStopped and ErrNotDelivered in its error, when the session has ended.
 func (s *Session) Send(m Message) *Turn {
 	t := newTurn(m)
@@ -110,11 +112,11 @@ func (s *Session) Send(m Message) *Turn {
 	return t
 }
 
-// Steer adds a message to the turn that is running and returns that turn. Where
-// there is none, where it ends before the message arrives, and where the runtime
-// cannot be steered, the message becomes the next turn, which is returned. So does
-// one whose arrival the agent does not confirm before ctx or the message's time
-// ends; it can then arrive twice.
+// Steer adds a message to the running turn and returns that turn. If no turn is
+// running, if it ends before the message arrives, or if the runtime cannot be
+// steered, the message becomes the next turn, which Steer returns. The same
+// happens if the agent does not confirm the message before ctx or the message's
+// Timeout ends; the message can then arrive twice.
 func (s *Session) Steer(ctx context.Context, m Message) *Turn {
 	if t, ok := s.steer(ctx, m); ok {
 		return t
@@ -275,14 +277,14 @@ func (s *Session) take() *Turn {
 	return nil
 }
 
-// SetModel sets the model of the turns to come. It returns ErrUnsupported where
-// the runtime cannot.
+// SetModel sets the model of the following turns. It returns ErrUnsupported if
+// the runtime cannot change it.
 func (s *Session) SetModel(ctx context.Context, model string) error {
 	return s.adjust(ctx, func(a engine.Adjuster) error { return a.SetModel(ctx, model) })
 }
 
 // SetAccess sets what the agent may do from now on. It returns ErrUnsupported
-// where the runtime cannot.
+// if the runtime cannot change it.
 func (s *Session) SetAccess(ctx context.Context, access agent.Access) error {
 	return s.adjust(ctx, func(a engine.Adjuster) error { return a.SetAccess(ctx, access) })
 }
@@ -299,11 +301,12 @@ func (s *Session) adjust(ctx context.Context, set func(engine.Adjuster) error) e
 	return set(a)
 }
 
-// Interrupt ends the turn that is running, and the tools it has started. It
-// returns when the agent has been asked; the turn ends with an error of kind
-// agent.ErrCanceled. So does the first message that waits where none is running: it
-// is not delivered. Without either Interrupt does nothing and returns ErrTooLate. An
-// agent that does not answer keeps it until ctx ends, and holds up no other call.
+// Interrupt ends the turn that is running, and the tools it has started. It returns
+// once the request is sent to the agent; the turn ends with an error of kind
+// [agent.ErrCanceled]. If no turn is running, the first waiting message is not
+// delivered, and its turn ends with the same error. If no message waits either,
+// Interrupt does nothing and returns ErrTooLate. If the agent does not answer,
+// Interrupt blocks until ctx ends; other calls are not affected.
 func (s *Session) Interrupt(ctx context.Context) error {
 	return s.interrupt(ctx, nil)
 }
@@ -381,7 +384,8 @@ func (s *Session) isClosed() bool {
 	}
 }
 
-// Turns returns the number of the last turn, and how many turns are not over.
+// Turns returns the number of the last turn and the number of turns that are
+// not over.
 func (s *Session) Turns() (last, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -392,15 +396,15 @@ func (s *Session) Turns() (last, open int) {
 	return s.turns, open
 }
 
-// Info returns what is known of the session by now.
+// Info returns what the engine knows about the session so far.
 func (s *Session) Info() engine.Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info
 }
 
-// PID returns the ID of the agent's process, 0 where it is not known. It belongs
-// to the agent until Done is closed.
+// PID returns the ID of the agent's process, or 0 if unknown. The ID belongs to
+// the agent until Done is closed.
 func (s *Session) PID() int {
 	if p, ok := s.process.(interface{ PID() int }); ok {
 		return p.PID()
@@ -412,22 +416,22 @@ func (s *Session) PID() int {
 // and every turn has ended. The agent may still be about to exit.
 func (s *Session) Ended() <-chan struct{} { return s.closed }
 
-// Err returns what was wrong with the end of the agent, nil while it runs or when
-// it has ended as it should.
+// Err returns why the agent ended wrongly. It returns nil while the agent runs
+// and after a normal end.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure
 }
 
-// Done returns a channel that is closed when the agent has ended and nothing of
-// it is left.
+// Done returns a channel that is closed when the agent and all its processes
+// have ended.
 func (s *Session) Done() <-chan struct{} { return s.process.Done() }
 
-// Stop ends the session for a reason, which is for people: queued messages are
-// not delivered, a running turn is given up, and the agent ends, by itself or with
-// force after the grace or when ctx ends. It returns when nothing of the agent is
-// left. Stopping again does nothing.
+// Stop ends the session. The reason is text for users. Queued messages are not
+// delivered, a running turn is abandoned, and the agent ends: by itself, or by
+// force after Options.CloseGrace or when ctx ends. Stop returns when all processes
+// of the agent have ended. Stopping again does nothing.
 func (s *Session) Stop(ctx context.Context, reason string) {
 	s.mu.Lock()
 	if !s.stopping {

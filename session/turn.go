@@ -34,24 +34,25 @@ func newTurn(m Message) *Turn {
 }
 
 // Number returns the number of the turn in its session, counted from 1 in the order
-// in which messages were accepted. A message that a running turn takes has its
-// number.
+// in which messages were accepted. A message added to a running turn has the number
+// of that turn.
 func (t *Turn) Number() int { return t.number }
 
-// Delivered returns a channel that is closed when the agent has got the message,
-// before Done is. The turn of a message that it never gets ends without.
+// Delivered returns a channel that is closed when the agent has received the
+// message, before Done is closed. If the agent never receives it, the turn ends
+// and the channel stays open.
 func (t *Turn) Delivered() <-chan struct{} { return t.delivered }
 
 // Done returns a channel that is closed when the turn is over.
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
-// Wait waits for the end of the turn, or of ctx, which leaves the turn as it is.
-// The Result is that of the turn alone, as far as the agent reports it; its ExitCode is
+// Wait waits until the turn or ctx ends; the end of ctx does not affect the turn. The
+// Result is that of the turn alone, as far as the agent reports it; its ExitCode is
 // 0, or -1 when the agent's process ended first. The error is an [*agent.Error]:
 // agent.ErrCanceled for a turn that was interrupted, agent.ErrTimeout for one that
 // took too long, agent.ErrAuthentication, agent.ErrQuota or agent.ErrAgent for one
-// that failed, and with [ErrNotDelivered]
-// in its chain for a message that the agent never got.
+// that failed, and with [ErrNotDelivered] in its chain for a message that the agent
+// never received.
 func (t *Turn) Wait(ctx context.Context) (agent.Result, error) {
 	select {
 	case <-t.done:
@@ -66,7 +67,8 @@ func (t *Turn) Wait(ctx context.Context) (agent.Result, error) {
 	}
 }
 
-// ErrNotDelivered is in the error of a turn whose message the agent never got.
+// ErrNotDelivered is in the error of a turn whose message the agent never
+// received.
 var ErrNotDelivered = errors.New("the message was not delivered")
 
 // usage returns what the turn consumed, of what the session has up to now.

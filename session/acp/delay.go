@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// NextMinute is a [Engine.LoadDelay] for agents that name the file of a session
-// after the minute of its creation, and destroy it when it is loaded in the same
-// one: it waits for the next.
+// NextMinute is a [Engine.LoadDelay] for agents that name a session file after
+// the minute of its creation and destroy the file when it is loaded within that
+// minute. It waits for the next minute.
 func NextMinute(created, now time.Time) time.Duration {
 	return max(0, created.Truncate(time.Minute).Add(time.Minute).Sub(now))
 }

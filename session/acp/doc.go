@@ -2,20 +2,20 @@
 // version 1: JSON-RPC over their standard streams, one message a line.
 //
 // The engine offers the agent neither files nor terminals, so the agent uses its
-// own. What the protocol does not define is in the fields of
-// [Engine], which the author of a runtime sets; facts in comments were seen with
-// Gemini CLI 0.61.0.
+// own. The fields of [Engine], set by the author of a runtime, cover what the
+// protocol does not define. Facts in comments were observed with Gemini CLI
+// 0.61.0.
 //
 // # Turns
 //
 // A second prompt during a turn would cancel the first, so a turn cannot be steered.
-// An interrupt is answered by the agent as the end of the turn, with its tools
-// ended; approval requests that are open then are answered as cancelled, as the
-// protocol requires.
+// The agent answers an interrupt by ending the turn and its tools; the engine
+// answers open approval requests as cancelled, as the protocol requires.
 //
 // # Resuming
 //
-// An agent that loads a session repeats its history, and not all of it before it
-// answers. The engine drops what comes until the agent has answered a request and
-// said nothing before it, so that no turn begins with the words of another.
+// An agent that loads a session repeats its history, some of it after its answer.
+// The engine drops messages until the agent answers a request without sending
+// anything before the answer, so that a turn never begins with the text of
+// another.
 package acp

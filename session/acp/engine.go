@@ -16,41 +16,42 @@ import (
 // An Engine is a engine.Engine for one session of an agent process. The zero
 // value is usable.
 type Engine struct {
-	// Info is how the engine introduces itself, by nothing without a name.
+	// Info is how the engine introduces itself. Without a name it does not.
 	Info ClientInfo
 
-	// AuthMethod is the ID of the way to log in that is asked for before a
-	// session is opened. Empty asks for none.
+	// AuthMethod is the ID of the login method requested before a session
+	// is opened. Empty requests none.
 	AuthMethod string
 
-	// Modes are the agent's IDs of modes for access. An access without one
-	// leaves the agent in the mode it is in.
+	// Modes are the agent's IDs of modes for access. For an access without
+	// an ID the agent stays in its current mode.
 	Modes map[agent.Access]string
 
-	// Notices are beginnings of messages that are the agent program's and not
-	// the model's, such as "[MODE_UPDATE] ". They are no part of an answer.
+	// Notices lists prefixes of messages that come from the agent program and
+	// not from the model, such as "[MODE_UPDATE] ". Such messages are not
+	// part of an answer.
 	Notices []string
 
-	// Guard returns a message as the pieces of text it is sent in, such that the
-	// agent does not take it for a command, for agents that a line break before it
-	// does not keep from that. Nil sends one piece.
+	// Guard splits a message into the pieces of text to send, so that the agent
+	// does not read it as a command. It is for agents for which a line break
+	// before the message is not enough. Nil sends one piece.
 	Guard func(text string) []string
 
-	// Permits reports whether an access includes the call of a tool of a kind,
-	// one of the protocol's. The engine then accepts the agent's request unasked;
-	// without full access only where the request names files, and
-	// [engine.Start.MayEdit] includes every one of them. It is for agents whose
-	// modes cannot say it. Nil permits nothing.
+	// Permits reports whether access permits calling a tool of the given kind, as
+	// the protocol defines kinds. The engine then accepts the agent's request
+	// without asking the user; without full access it does so only if the request
+	// names files and [engine.Start.MayEdit] permits every one of them. It is for
+	// agents whose modes cannot express this. Nil permits nothing.
 	Permits func(access agent.Access, kind string) bool
 
-	// SilenceFails says that a turn which ends well, but without a word, a tool
-	// call or a token that is counted, has failed. Some agents end so what they
-	// could not make out of their model.
+	// SilenceFails treats a turn as failed if it ends successfully but without
+	// text, tool calls or counted tokens. Some agents end a turn this way when
+	// they cannot read the model's answer.
 	SilenceFails bool
 
-	// LoadDelay returns how long a session that was created at a time must not
-	// be loaded yet; one of unknown age counts as created now. Nil is not at
-	// all. [NextMinute] is one.
+	// LoadDelay returns how long to wait before loading a session created at
+	// the given time. A session of unknown age counts as created now. Nil
+	// means no delay. [NextMinute] is an example.
 	LoadDelay func(created, now time.Time) time.Duration
 
 	maxLine    int // in tests
@@ -165,8 +166,8 @@ func (e *Engine) emit(event *agent.Event) {
 	e.sink.Event(event)
 }
 
-// Send begins a turn. It returns when the message is written: the agent says
-// nothing before its answer.
+// Send begins a turn. It returns when the message is written: the agent
+// sends no confirmation.
 func (e *Engine) Send(ctx context.Context, text string) error {
 	if e.lateCancel != nil {
 		select {
@@ -216,7 +217,7 @@ func (e *Engine) blocks(text string) []textBlock {
 	return blocks
 }
 
-// Steer is not possible: a second message would cancel the first.
+// Steer returns ErrUnsupported: a second message would cancel the first.
 func (e *Engine) Steer(context.Context, string) error { return engine.ErrUnsupported }
 
 // Interrupt ends the turn and its tools.

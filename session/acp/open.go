@@ -177,7 +177,7 @@ func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (
 	return info, nil
 }
 
-// SetModel sets the model of the turns to come.
+// SetModel sets the model of the following turns.
 func (e *Engine) SetModel(ctx context.Context, model string) error {
 	e.mu.Lock()
 	able := e.models

@@ -10,10 +10,10 @@ import (
 // MaxApprovals is how many approval requests can be open in [Approvals].
 const MaxApprovals = 100
 
-// Approvals are the approval requests that an agent has open, for engines. It gives
-// each an ID of its own: agents use theirs again, and an answer to one request must
-// never reach another one. R is what the engine keeps of a request. The zero value is
-// empty. Its methods may be called concurrently.
+// Approvals holds an agent's open approval requests, for engines. It gives each
+// request a new ID: agents reuse their IDs, and an answer to one request must never
+// reach another. R is what the engine stores with a request. The zero value is empty.
+// Its methods may be called concurrently.
 type Approvals[R any] struct {
 	mu   sync.Mutex
 	last int
@@ -25,11 +25,12 @@ type openApproval[R any] struct {
 	kept    R
 }
 
-// Open opens the request that the agent calls agentID, and returns the ID for
-// [Sink.Event], which a user can type. Otherwise denied is the reason, and the engine
-// declines the request: too many are open, or one with the same agentID, so that an
-// answer could be taken for one to either. The latter is closed as well: id is its
-// ID and other what was kept of it.
+// Open opens the request with the agent's ID agentID, and returns the ID for
+// [Sink.Event], which is short enough to type. If denied is not empty, it is the
+// reason why the engine must decline the request: too many requests are open, or one
+// with the same agentID is, so that an answer would be ambiguous. In the second case
+// Open closes the earlier request too, and returns its ID and the value stored with
+// it as id and other.
 func (a *Approvals[R]) Open(agentID string, keep R) (id, denied string, other R) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,8 +59,8 @@ func (a *Approvals[R]) find(agentID string) (int, bool) {
 	return 0, false
 }
 
-// Take closes the request with an ID of [Approvals.Open] and reports whether it was
-// open.
+// Take closes the request with the given ID, returned by [Approvals.Open], and
+// reports whether it was open.
 func (a *Approvals[R]) Take(id string) (kept R, ok bool) {
 	n, err := strconv.Atoi(id)
 	if err != nil {
@@ -72,7 +73,8 @@ func (a *Approvals[R]) Take(id string) (kept R, ok bool) {
 	return o.kept, ok
 }
 
-// Withdraw closes the request that the agent calls agentID, and returns its ID.
+// Withdraw closes the request with the agent's ID agentID, and returns its ID
+// from [Approvals.Open].
 func (a *Approvals[R]) Withdraw(agentID string) (id string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

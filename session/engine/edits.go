@@ -16,10 +16,11 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 )
 
-// MayEdit reports whether an access includes a change of the files that an agent
-// names: whether an engine accepts the agent's request for it unasked. Full access
-// includes every change. Write access includes one where all of the following hold
-// for every name; anything else, such as no name at all, is an approval request.
+// MayEdit reports whether access permits changing the files in names: whether an
+// engine accepts the agent's request for it without asking the user. Full access
+// permits every change. Write access permits a change if all of the following hold
+// for every name; anything else, including an empty list of names, becomes an
+// approval request.
 //
 //   - It leads to a regular file, or to one that does not exist yet, inside the
 //     workdir or one of Request.AddDirs, as [instructions.Within] decides. A

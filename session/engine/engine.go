@@ -16,30 +16,30 @@ import (
 // call, and every method but Send during Interrupt: an agent that waits for an answer
 // sends nothing else, and one that hangs answers nothing. An engine reports what the
 // agent sends to its [Sink], from one goroutine at a time, and never from within a
-// call of one of its methods but Open.
+// call of its methods, except Open.
 type Engine interface {
-	// Open greets the agent, begins or resumes the session and returns when a
+	// Open greets the agent, begins or resumes the session, and returns when a
 	// message can be sent, or with the reason why none ever can. It keeps t and
-	// sink, and reads t.Output until its end from then on, whatever happens.
+	// sink, and from then on reads t.Output to its end, even after an error.
 	Open(ctx context.Context, t Transport, start Start, sink Sink) (Info, error)
 
-	// Send begins a turn. It is called while none is running. It returns when
-	// the agent has taken the message, or where the protocol does not tell, when
-	// it is written. After an error the message counts as not delivered and the
-	// turn as ended.
+	// Send begins a turn. It is called only while no turn is running. It returns
+	// when the agent has accepted the message or, if the protocol does not
+	// report that, when the message is written. After an error the message
+	// counts as not delivered and the turn as ended.
 	Send(ctx context.Context, text string) error
 
-	// Steer adds text to the turn that is running. It returns ErrTooLate when
-	// the agent says that there is none to add to, and ErrUnsupported where the
-	// protocol has no such message; then nothing was delivered.
+	// Steer adds text to the running turn. It returns ErrTooLate if the agent
+	// reports that no turn is running, and ErrUnsupported if the protocol has
+	// no such message; in both cases nothing was delivered.
 	Steer(ctx context.Context, text string) error
 
-	// Interrupt asks the agent to end the running turn, which ends with a result
+	// Interrupt requests the end of the running turn, which ends with a result
 	// event like any other. Without a running turn it does nothing.
 	Interrupt(ctx context.Context) error
 
-	// Answer answers an approval request. It returns ErrTooLate for one that is no
-	// longer open.
+	// Answer answers an approval request. It returns ErrTooLate if the request is
+	// no longer open.
 	Answer(ctx context.Context, approvalID string, d Decision) error
 
 	// Close ends the conversation, by the protocol and by closing the agent's input,
@@ -49,7 +49,7 @@ type Engine interface {
 
 // An Adjuster is an engine that can change settings between turns.
 type Adjuster interface {
-	// SetModel sets the model of the turns to come.
+	// SetModel sets the model of the following turns.
 	SetModel(ctx context.Context, model string) error
 	// SetAccess sets what the agent may do from now on.
 	SetAccess(ctx context.Context, access agent.Access) error
@@ -65,44 +65,46 @@ var (
 
 // A Process is the agent's process, as a session needs it.
 type Process interface {
-	// Stop ends it and all it has started, and returns at once.
+	// Stop ends the process and all processes it has started, and returns
+	// at once.
 	Stop()
-	// Done is closed when it has ended and nothing of it is left.
+	// Done is closed when all of them have ended.
 	Done() <-chan struct{}
 }
 
 // A Transport is an engine's connection to its agent.
 type Transport struct {
 	// Input is the agent's standard input. A Write that the agent does not read
-	// blocks until it ends.
+	// blocks until the agent ends.
 	Input io.WriteCloser
 	// Output is the agent's standard output. It ends when the agent has ended.
 	Output io.Reader
-	// EndTools ends what the agent has started outside its own process group, as
-	// agents start their tools, and leaves the agent alone. Nil where nothing can.
+	// EndTools ends the processes that the agent has started outside its own
+	// process group, as agents start their tools. It does not end the agent. Nil
+	// if that is not possible.
 	EndTools func()
 }
 
-// A Start says what session an engine opens.
+// A Start describes the session that an engine opens.
 type Start struct {
 	Workdir string // absolute
 	// Resume is the ID of the session to continue, empty for a new one.
 	Resume string
-	// Created is when the session to continue was known to exist, zero if unknown.
-	// Some agents must not load a session too soon after that.
+	// Created is a time at which the session to continue was known to exist, zero
+	// if unknown. Some agents must not load a session too soon after that.
 	Created time.Time
-	// Model is empty where the runtime chooses.
+	// Model is empty if the runtime chooses.
 	Model   string
 	Access  agent.Access
 	AddDirs []string // absolute
 	// Protected names files and folders that write access does not include,
-	// wherever they are: those in which agents keep what they run or hold. See
-	// [Start.MayEdit].
+	// wherever they are: the settings and programs that agents run and the
+	// private homes they use. See [Start.MayEdit].
 	Protected []string
 
-	// Prefix goes before the first message, and SlashCommands says that the agent
-	// takes a message that begins with "/" for a command. Both are for the [Session];
-	// an engine gets messages as they are to be sent.
+	// Prefix goes before the first message. SlashCommands reports that the agent
+	// reads a message that begins with "/" as a command. Both are for the session; an
+	// engine receives messages ready to send.
 	Prefix        string
 	SlashCommands bool
 }
@@ -111,20 +113,21 @@ type Start struct {
 type Info struct {
 	SessionID string // empty if the agent reports it later, as an event
 	Model     string
-	// Steers says that Steer can work.
+	// Steers reports that Steer can work.
 	Steers bool
 }
 
-// A Sink takes what an agent says.
+// A Sink receives what an agent sends.
 type Sink interface {
-	// Event takes an event, valid during the call. One of kind agent.KindResult
-	// of the main agent ends the turn. An approval request is an event of
-	// kind agent.KindApproval with an ApprovalID that is unique in the session.
+	// Event receives an event, valid only during the call. An event of kind
+	// agent.KindResult from the main agent ends the turn. An approval request
+	// is an event of kind agent.KindApproval with an ApprovalID that is unique
+	// in the session.
 	Event(e *agent.Event)
 	// Answered is called for an approval request that no longer needs an answer.
 	Answered(approvalID string)
-	// Closed is called last, when the agent's output has ended, with what was wrong
-	// with it, nil for nothing.
+	// Closed is called last, when the agent's output has ended. err is what was
+	// wrong with the output, or nil.
 	Closed(err error)
 }
 
@@ -139,7 +142,7 @@ const (
 	Cancel           Decision = "cancel"             // the turn ends
 )
 
-// A Delivery is how messages get to an agent.
+// A Delivery is how messages reach an agent.
 type Delivery string
 
 // The values of [Delivery].
@@ -149,8 +152,8 @@ const (
 	DeliverTmux  Delivery = "tmux"  // keys of its terminal
 )
 
-// NewUUID returns a random UUID (version 4), which is what runtimes take for the ID
-// of a session where they let it be chosen.
+// NewUUID returns a random UUID (version 4), the form of session ID expected by
+// runtimes that let the caller choose one.
 func NewUUID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails

@@ -8,21 +8,23 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 )
 
-// A Head is the beginning of an agent's line that is too long to be read, or that the
-// agent has cut, for engines. What it says is used. If it ends a turn and does not say
-// how, the turn counts as failed.
+// A Head is the beginning of a truncated line, for engines: one that is too long to
+// be read, or that the agent has cut. Engines use what it contains. If it ends a turn
+// and lacks the outcome, the turn counts as failed.
 type Head struct {
 	Line []byte
-	// Long says that the line was too long, and Size is the length of all of it
-	// in bytes.
+	// Long reports that the line was too long; Size is the length of the whole
+	// line in bytes.
 	Long bool
 	Size int64
 }
 
-// Mended returns the head as a whole line of JSON, nil where it cannot be one.
+// Mended returns the head completed to a whole line of JSON, or nil if that is
+// impossible.
 func (h *Head) Mended() []byte { return formatters.Mend(h.Line) }
 
-// Raw returns the event of a line of which nothing is understood.
+// Raw returns the event of a line that the engine does not understand at
+// all.
 func (h *Head) Raw() *agent.Event {
 	e := &agent.Event{Kind: agent.KindRaw, Text: strings.ToValidUTF8(string(h.Line), "\uFFFD"), Truncated: h.Long}
 	if h.Long {
@@ -31,8 +33,8 @@ func (h *Head) Raw() *agent.Event {
 	return e
 }
 
-// Mark makes an event of the mended line one of the truncated line. judged reports that
-// the head says whether a turn that it ends has failed.
+// Mark marks an event decoded from the mended line as truncated. judged reports that
+// the head contains the outcome of the turn, if it ends one.
 func (h *Head) Mark(e *agent.Event, judged bool) {
 	if e.Kind == agent.KindRaw {
 		*e = *h.Raw()

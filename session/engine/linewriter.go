@@ -13,8 +13,8 @@ const maxPosted = 1000
 var errBehind = errors.New("the agent does not read what is sent to it")
 
 // A LineWriter writes lines to an agent's input, for engines: agents do not
-// always read, and a write that is not read must not keep a caller whose context
-// has ended. Its methods may be called concurrently.
+// always read, and a blocked write must not hold up a caller whose context has
+// ended. Its methods may be called concurrently.
 type LineWriter struct {
 	input   io.WriteCloser
 	writing chan struct{} // holds a token during a write
@@ -26,11 +26,11 @@ func NewLineWriter(input io.WriteCloser) *LineWriter {
 	return &LineWriter{input: input, writing: make(chan struct{}, 1), posted: make(chan struct{}, maxPosted)}
 }
 
-// Write writes line, to which it adds the line break, and returns when that is
-// done or when ctx ends. A line that was not begun when ctx ended is never
-// written; one that was, which begun says, is written to its end while the agent
-// reads, so the agent may get it later. Lines come out whole and in the order in
-// which they were begun. line must not be changed afterwards.
+// Write writes line and a line break, and returns when that is done or when ctx
+// ends. A line not begun when ctx ends is never written. A line that was begun,
+// as begun reports, is written to its end while the agent reads, so the agent
+// may receive it later. Lines are written whole and in the order in which they
+// were begun. The caller must not change line afterwards.
 func (w *LineWriter) Write(ctx context.Context, line []byte) (begun bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
@@ -61,9 +61,9 @@ func (w *LineWriter) write(text []byte) error {
 	return err
 }
 
-// Post writes line like Write, but returns at once. It is for answers that are
-// given while the agent's output is read. It drops a line when a thousand wait
-// already.
+// Post writes line like Write, but returns at once. It is for answers sent by
+// the goroutine that reads the agent's output. It drops the line if a thousand
+// lines are waiting already.
 func (w *LineWriter) Post(line []byte) error {
 	select {
 	case w.posted <- struct{}{}:

@@ -6,79 +6,85 @@ import (
 	"time"
 )
 
-// A Terminal says how an interactive CLI behaves in a terminal: how it is known to
-// be ready, how it takes messages, and what it asks. Its keys are named as tmux
-// names them: Enter, Escape, Down, C-c.
+// A Terminal describes how an interactive CLI behaves in a terminal: how it shows
+// that it is ready, how it takes messages, and what it asks. Keys have the names
+// tmux gives them: Enter, Escape, Down, C-c.
 type Terminal struct {
-	// Prompt is how the line begins in which the CLI takes messages. Empty means
-	// that it is unknown: then the CLI is ready after WarmUp.
+	// Prompt is the beginning of the CLI's input line. Empty means unknown: the
+	// CLI is then ready after WarmUp.
 	Prompt string
-	// Placeholder says that the CLI shows Prompt in an empty input alone, so that an
-	// input without it holds a message.
+	// Placeholder reports that the CLI shows Prompt only in an empty input, so that
+	// an input without it holds a message.
 	Placeholder bool
-	// Ready are texts of which the CLI shows one near the prompt when it has started,
-	// for CLIs that show the prompt before. Empty means that there are none.
+	// Ready lists texts. The CLI shows one of them near the prompt once it has
+	// started. It is for CLIs that show the prompt earlier than that; empty for all
+	// others.
 	Ready []string
 	// Busy are texts that the CLI shows near the prompt while it works.
 	Busy []string
-	// Finished are texts that the CLI shows at the end of a turn. Without any it
-	// is over as soon as the CLI is idle; with some a CLI that is idle without one
-	// of them may just be silent for less than Quiet.
+	// Finished lists texts that the CLI shows at the end of a turn. If it is
+	// empty, a turn is over as soon as the CLI is idle. Otherwise, a CLI that is
+	// idle and shows none of them may still be working until it has been idle for
+	// Quiet.
 	Finished []string
 	// WarmUp is how long a CLI without a Prompt takes to start. Zero means the
-	// default of the engine, less no time.
+	// default of the engine, a negative value no time.
 	WarmUp time.Duration
 	// StartTimeout bounds the time to the first prompt, WarmUp included. Zero
 	// means the default of the engine.
 	StartTimeout time.Duration
-	// Dialogs are what the CLI may ask when it starts.
+	// Dialogs lists the questions that the CLI may ask when it starts.
 	Dialogs []Dialog
 	// Approvals are the approval requests of the CLI during a turn.
 	Approvals []ApprovalDialog
 
-	// Keys types messages as keys, in pieces, for CLIs that do not take pasted
-	// text for what it is.
+	// Keys types messages as keys, in pieces, for CLIs that do not handle
+	// pasted text correctly.
 	Keys bool
-	// Commands are the characters that make a command of a message that begins
-	// with one. Empty means the default of the engine.
+	// Commands lists the characters that turn a message into a command when it
+	// begins with one of them. Empty means the default of the engine.
 	Commands string
 	// SpaceLast types a space after a message, for CLIs that complete the last
 	// word of their input on Enter.
 	SpaceLast bool
-	// EnterPause is the time between a message and Enter: CLIs take an Enter that follows
-	// at once for a part of what was pasted. Zero means the default of the engine,
-	// less none.
+	// EnterPause is the time between a message and Enter: CLIs treat an immediate
+	// Enter as part of the pasted text. Zero means the default of the engine, a
+	// negative value no pause.
 	EnterPause time.Duration
 	// EscapeFirst presses Escape between the message and Enter, for CLIs that
-	// might show a list to choose from. Never for one that cancels on it.
+	// might show a list to choose from. Do not set it for a CLI that cancels
+	// on Escape.
 	EscapeFirst bool
 	// Clear is the key that clears the input. Empty means the default of the
 	// engine.
 	Clear string
 	// RetryBudget bounds the time in which a message is typed again, with growing
-	// pauses, that the terminal shows nothing of. Zero means the default of the
-	// engine, less none.
+	// pauses, while the terminal does not show it. Zero means the default of the
+	// engine, a negative value no retry.
 	RetryBudget time.Duration
 
-	// TypesWhileBusy says that the CLI takes a message into the turn that runs.
+	// TypesWhileBusy reports that the CLI adds a message to the running turn.
 	TypesWhileBusy bool
-	// Interrupt are the keys that end a turn. Nil means the default of the engine.
+	// Interrupt lists the keys that end a turn. Nil means the default of the
+	// engine.
 	Interrupt []string
-	// Quiet is how long a terminal must not change to be taken for idle when
-	// nothing else shows it. Zero means the default of the engine.
+	// Quiet is how long a terminal must stay unchanged to count as idle if
+	// nothing else indicates it. Zero means the default of the engine.
 	Quiet time.Duration
-	// Exit are the keys that end the CLI. Without any, the terminal hangs up.
+	// Exit lists the keys that end the CLI. If it is empty, the terminal
+	// hangs up.
 	Exit []string
 }
 
-// A Dialog is what a CLI may ask when it starts. It is answered without asking the
-// user, so the answer must permit nothing.
+// A Dialog is a question that a CLI may ask when it starts. It is answered without
+// asking the user, so the answer must not permit anything.
 type Dialog struct {
 	Contains string   // what its text contains
 	Keys     []string // the answer
 }
 
-// An ApprovalDialog is an approval request, which the user has to answer.
+// An ApprovalDialog is an approval request of a CLI, which the user must
+// answer.
 type ApprovalDialog struct {
 	Contains        string // what its text contains, near its end
 	Accept, Decline []string
@@ -92,24 +98,24 @@ type Program struct {
 	Path string
 	Args []string
 	Env  []string
-	// EmptyDirs names directories that the CLI is known to leave in its workdir; those
-	// that were absent before and are empty at the end are removed.
+	// EmptyDirs names directories that the CLI leaves in its workdir. Those that were
+	// absent before and are empty at the end are removed.
 	EmptyDirs []string
-	// Terminal says how the CLI behaves.
+	// Terminal describes how the CLI behaves.
 	Terminal Terminal
-	// SessionID returns the CLI's ID of the session, empty while it is unknown. It is
-	// nil if the ID is never known.
+	// SessionID returns the CLI's ID of the session, empty while unknown. It is nil
+	// if the ID never becomes known.
 	SessionID func() string
-	// Ended is called once nothing is left of the CLI, before the session is done,
+	// Ended is called once after the CLI has ended, before the session is done,
 	// with the number of processes that could not be ended. It may be nil, and is
-	// not called where nothing was started.
+	// not called if nothing was started.
 	Ended func(survived int)
 }
 
-// OpenTerminal starts a program in a terminal. The engine that it returns needs no
-// transport: its Open waits until the program takes messages. The process runs after
-// ctx, which bounds the start alone. Nothing is left of it after an error, which is
-// an [*agent.Error].
+// OpenTerminal starts a program in a terminal. The returned engine needs no
+// transport: its Open waits until the program takes messages. ctx bounds only the
+// start; the process continues after ctx ends. After an error, an *agent.Error, no
+// process is left.
 type OpenTerminal func(ctx context.Context, p Program, start Start) (Engine, Process, error)
 
 var terminals struct {
@@ -117,15 +123,16 @@ var terminals struct {
 	open OpenTerminal
 }
 
-// RegisterTerminals makes open what ModeTmux is run by. Package session/tmux
-// calls it when it is imported; the last call counts.
+// RegisterTerminals registers the function that runs sessions in ModeTmux.
+// Package session/tmux calls it when imported; the last call wins.
 func RegisterTerminals(open OpenTerminal) {
 	terminals.Lock()
 	defer terminals.Unlock()
 	terminals.open = open
 }
 
-// RegisteredTerminals returns what was registered last, nil where nothing was.
+// RegisteredTerminals returns the function registered last, or nil if there is
+// none.
 func RegisteredTerminals() OpenTerminal {
 	terminals.Lock()
 	defer terminals.Unlock()

@@ -51,8 +51,8 @@ type Message struct {
 	cut bool // only the head of the line is known
 }
 
-// Parse reads a message, or what the head of one says if line is not whole. ok is
-// false for what is not a message.
+// Parse reads a message or, if whole is false, as much as the head of a truncated
+// line contains. ok is false if line is not a message.
 func Parse(line []byte, whole bool) (m Message, ok bool) {
 	if m.cut = !whole; m.cut {
 		line = formatters.Mend(line)
@@ -85,17 +85,18 @@ func (m *Message) Decode(result any) error {
 	return nil
 }
 
-// A Handler takes what the agent sends by itself. Its functions are called by the
-// goroutine of [Conn.Read], with what is valid during the call.
+// A Handler receives what the agent sends on its own. Its functions are called by
+// the goroutine of [Conn.Read]; their arguments are valid only during the call.
 type Handler struct {
 	Notification func(m *Message, line []byte)
-	// Request takes a request, which is answered by [Conn.Answer], [Conn.Reply] or
+	// Request receives a request, to be answered by [Conn.Answer], [Conn.Reply] or
 	// [Conn.Refuse].
 	Request func(m *Message, line []byte)
-	// Decline answers a request of which only the head is known.
+	// Decline answers a request in a truncated line.
 	Decline func(id json.RawMessage, method string)
-	// Unknown takes a line that is not a message, or the head of one that is too
-	// long, with its size. What can be read of it is handled afterwards.
+	// Unknown receives a line that is not a message, or the head of a line that
+	// is too long, with the size of the whole line. The readable part of such a
+	// line is handled afterwards.
 	Unknown func(line []byte, truncated bool, size int64)
 }
 
@@ -110,7 +111,7 @@ type Conn struct {
 }
 
 // New returns a connection that writes to input. version is the value of the member
-// "jsonrpc", empty where the agent has none.
+// "jsonrpc", empty if the agent uses none.
 func New(input io.WriteCloser, version string) *Conn {
 	c := &Conn{input: engine.NewLineWriter(input), waiting: map[string]func(*Message){}}
 	if version != "" {
@@ -122,8 +123,9 @@ func New(input io.WriteCloser, version string) *Conn {
 // Close closes the agent's input.
 func (c *Conn) Close() error { return c.input.Close() }
 
-// Read reads the agent's output to its end, and returns what was wrong with it. A
-// line is at most maxLine bytes long; zero is the limit of package formatters.
+// Read reads the agent's output to its end, and returns an error if the output
+// was not read whole. A line has at most maxLine bytes; zero means the limit of
+// package formatters.
 func (c *Conn) Read(output io.Reader, maxLine int, h Handler) error {
 	lines := formatters.Lines{Max: maxLine, Handle: func(line []byte, truncated bool, size int64) error {
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -179,10 +181,10 @@ func (c *Conn) take(id json.RawMessage) func(*Message) {
 	return answered
 }
 
-// Start sends a request and returns when it is written. answered is called by the
-// goroutine of [Conn.Read] before it reads on: with the answer, or with nil when the
-// output ends first. If ctx ends and begun is true the agent can still get the
-// request, and answered is still called; after other errors that may be so.
+// Start sends a request and returns when it is written. The goroutine of [Conn.Read]
+// calls answered before it reads the next line: with the answer, or with nil if the
+// output ends first. If ctx ends and begun is true, the agent can still receive the
+// request, and answered is still called; after other errors it may be called.
 func (c *Conn) Start(ctx context.Context, method string, params any, answered func(*Message)) (id json.RawMessage, begun bool, err error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -204,9 +206,9 @@ func (c *Conn) Start(ctx context.Context, method string, params any, answered fu
 	return id, begun, err
 }
 
-// Call sends a request and returns its result. read, which may be nil, gets the result
-// first, from the goroutine of [Conn.Read] before it reads on, even after ctx has
-// ended. The errors are those of [Message.Decode], of writing, and that of ctx.
+// Call sends a request and returns its result. If read is not nil, the goroutine of
+// [Conn.Read] calls it with the result before it reads the next line, even after ctx
+// has ended. The error is that of [Message.Decode], of writing, or of ctx.
 func Call[T any](ctx context.Context, c *Conn, method string, params any, read func(T)) (T, error) {
 	type answer struct {
 		result T
@@ -271,7 +273,8 @@ func (c *Conn) Answer(ctx context.Context, id json.RawMessage, result any) error
 	return err
 }
 
-// Reply answers a request without waiting. An agent that does not read gets no answer.
+// Reply answers a request without waiting. An agent that does not read its input gets
+// no answer.
 func (c *Conn) Reply(id json.RawMessage, result any) {
 	if encoded, err := json.Marshal(result); err == nil {
 		c.post(Message{ID: id, Result: encoded})

@@ -2,10 +2,10 @@
 // on their standard input and answer with the lines that they print in a run, as
 // `claude -p --input-format stream-json --output-format stream-json` does.
 //
-// Besides messages both sides send control requests: to interrupt, to change the
-// model or the access, and for approval. Facts are from Claude Code
-// 2.1.329, seen by running it. A message that is sent during a turn is queued by
-// the agent and answered in a turn of its own, so there is nothing to steer with.
+// Besides messages, both sides send control requests: to interrupt, to change the
+// model or the access, and for approval. Facts were observed by running Claude
+// Code 2.1.329. The agent queues a message sent during a turn and answers it in a
+// separate turn, so it cannot be steered.
 package streamjson
 
 import (
@@ -30,14 +30,15 @@ type Engine struct {
 	Decoder func() formatters.Decoder
 	// Modes are the agent's names of modes for access, for SetAccess.
 	Modes map[agent.Access]string
-	// Subject returns the part of a tool's input by which two approval requests
-	// are for the same. Nil means all of it.
+	// Subject returns the part of a tool's input that identifies the subject of
+	// an approval request: two requests with the same part are for the same
+	// thing. Nil means the whole input.
 	Subject func(tool string, input json.RawMessage) string
-	// Edits returns the files that the call of a tool changes, nil for a tool that
-	// does anything else. The engine accepts the agent's request for it unasked
-	// with write access, where [engine.Start.MayEdit] includes every file. It is
-	// for agents whose mode for write access requests an approval for each edit.
-	// Nil accepts none.
+	// Edits returns the files that a tool call changes, or nil for a tool that
+	// does anything else. With write access, the engine accepts the agent's
+	// request without asking the user if [engine.Start.MayEdit] permits every
+	// file. It is for agents whose mode for write access requests an approval for
+	// each edit. Nil accepts none.
 	Edits func(tool string, input json.RawMessage) []string
 
 	start  engine.Start
@@ -154,7 +155,7 @@ func (r *agentRequest) suggestions() []suggestion {
 // errClosed is the error of requests that the agent has not answered at its end.
 var errClosed = errors.New("the agent's output has ended")
 
-// Open waits until the agent is there. The ID of a new session comes with its
+// Open waits until the agent is ready. The ID of a new session comes with its
 // first turn.
 func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.input, e.sink, e.endTools = engine.NewLineWriter(t.Input), sink, t.EndTools
@@ -431,12 +432,12 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 	return err
 }
 
-// Steer is not possible.
+// Steer returns ErrUnsupported.
 func (e *Engine) Steer(context.Context, string) error { return engine.ErrUnsupported }
 
-// Interrupt ends the turn and its tools, also those that the agent misses. An agent
-// that reports the message as still queued has interrupted nothing of it; the request
-// is then repeated once the message has begun.
+// Interrupt ends the turn and its tools, including tools that the agent fails to end.
+// If the agent reports the message as still queued, it has not interrupted the turn;
+// the engine repeats the request once the turn has begun.
 func (e *Engine) Interrupt(ctx context.Context) error {
 	e.mu.Lock()
 	message := e.lives.current
@@ -485,7 +486,7 @@ func (e *Engine) waitBegun(ctx context.Context, message string) (bool, error) {
 	}
 }
 
-// SetModel sets the model of the turns to come.
+// SetModel sets the model of the following turns.
 func (e *Engine) SetModel(ctx context.Context, model string) error {
 	_, err := e.request(ctx, clientRequest{Subtype: "set_model", Model: model})
 	return err

@@ -1,10 +1,10 @@
 // Package tmux is the engine for agents that have only a terminal interface: it starts
 // an agent CLI in tmux, types messages, and reads the screen.
 //
-// It runs the program tmux, version 3.2 or later, and is therefore opt-in: import it to
-// register it, and package runner starts sessions in session.ModeTmux. An engine that
-// speaks a protocol is better in all other respects, but this one holds any interactive
-// CLI.
+// It runs the program tmux, version 3.2 or later, and is therefore opt-in: import it
+// to register it, and package runner starts sessions in session.ModeTmux. An engine
+// that speaks a protocol is better in all other respects, but this one works with any
+// interactive CLI.
 //
 //	start := engine.Start{Workdir: dir}
 //	e, p, err := tmux.Start(ctx, tmux.Options{Program: engine.Program{
@@ -25,11 +25,11 @@
 //
 // # Readiness
 //
-// With a Terminal.Prompt, the agent is idle when one of the last lines is the prompt or
-// begins with it, and none of them says that it is busy. It is ready when it has been
-// idle for two seconds without a change and shows one of Terminal.Ready, if there are
-// any. Without a prompt it is ready after Terminal.WarmUp. Dialogs at the start are
-// answered with the keys of Terminal.Dialogs; others are not answered.
+// With a [Terminal.Prompt], the agent is idle when one of the last lines is the
+// prompt or begins with it, and none of them shows that it is busy. It is ready when
+// it has been idle for two seconds without a change and shows one of Terminal.Ready,
+// if there are any. Without a prompt it is ready after Terminal.WarmUp. Dialogs at
+// the start are answered with the keys of Terminal.Dialogs; others are not answered.
 //
 // # Delivery
 //
@@ -44,23 +44,25 @@
 //
 // # Turns
 //
-// A turn is over when the agent was busy, is idle, and two more looks find no change.
-// If the agent was never seen busy, or none of Terminal.Finished is in its text, the
-// turn is over after Terminal.Quiet without a change. So a turn ends too early for an
-// agent that shows no sign of work and pauses that long.
+// A turn is over when the agent was busy, is idle, and two more checks find no
+// change. If the agent was never seen busy, or none of Terminal.Finished is in its
+// text, the turn is over after Terminal.Quiet without a change. So a turn ends too
+// early if an agent shows no sign of work and pauses that long.
 //
-// The text of a turn is what the terminal gained, on a best-effort basis. It can contain
-// the message and the decoration of the CLI. A CLI that uses the alternate screen
-// leaves only its last screen. Lines that the CLI breaks stay broken.
+// The text of a turn is what was added to the terminal, on a best-effort basis. It
+// can contain the message and the decoration of the CLI. A CLI that uses the
+// alternate screen leaves only its last screen. Lines that the CLI breaks stay
+// broken.
 //
 // # Approval requests
 //
 // A text of Terminal.Approvals in the last lines of the screen during a turn is an
-// approval request of the session. Its reason is what the terminal has gained since it
-// showed none, 20 lines at least and 400 at most. Accept, also for the session, presses
-// the keys for yes; decline and cancel press those for no, which end the turn of many
-// CLIs. An answer to a request that the screen no longer shows as it was reported is
-// engine.ErrTooLate. While a request is shown no message is typed and Enter is not
-// pressed, so only an answer or an attached user answers it. Other requests are text.
-// The interrupt keys are pressed once, because a second time ends many CLIs.
+// approval request of the session. Its reason is what was added to the terminal since
+// it last showed no request, at least 20 and at most 400 lines. Accept and
+// AcceptForSession press the keys for yes. Decline and Cancel press the keys for no,
+// which in many CLIs end the turn. An answer to a request that the screen no longer
+// shows as it was reported is engine.ErrTooLate. While a request is shown no message
+// is typed and Enter is not pressed, so only a call of Answer or an attached user can
+// answer it. Other requests appear as text. The interrupt keys are pressed once,
+// because a second time ends many CLIs.
 package tmux

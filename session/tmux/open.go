@@ -29,11 +29,11 @@ func init() {
 }
 
 // Start starts the first tmux in PATH for an agent in start.Workdir. It returns the
-// engine and the process for session.Open, which needs no transport: the engine starts
-// the agent and waits until it takes messages. The arguments of the agent say how it
-// resumes start.Resume. The process runs until it is stopped or the agent ends; ctx
-// bounds the start only. Errors are of type [*agent.Error]; without tmux they are of
-// kind agent.ErrNotInstalled.
+// engine and the process for session.Open, which needs no transport: the engine
+// starts the agent and waits until it takes messages. To resume start.Resume, the
+// caller puts it into the arguments of the agent. The process runs until it is
+// stopped or the agent ends; ctx bounds the start only. Errors are of type
+// [*agent.Error]; without tmux they are of kind agent.ErrNotInstalled.
 func Start(ctx context.Context, o Options, start engine.Start) (engine.Engine, engine.Process, error) {
 	if err := o.check(start); err != nil {
 		return nil, nil, &agent.Error{Kind: agent.ErrUsage, Runtime: o.Runtime, Err: err}
