@@ -69,7 +69,8 @@ type reply struct {
 type Record struct {
 	// Number counts the records of a session from 1.
 	Number int64 `json:"number"`
-	// Turn is the turn that it belongs to, counted from 1; 0 for none.
+	// Turn is the turn that the record belongs to, counted from 1; 0 for
+	// none.
 	Turn int       `json:"turn,omitempty"`
 	Time time.Time `json:"time"`
 
@@ -106,13 +107,13 @@ func (r *Result) Outcome() (agent.Result, error) {
 	return result, r.Failure.err()
 }
 
-// A Status is what a session is doing.
+// A Status describes the current state of a session.
 type Status struct {
 	Entry
 	Turns   int  `json:"turns"`
 	Waiting int  `json:"waiting"` // messages that wait for their turn
 	Steers  bool `json:"steers"`
-	// Running reports whether the agent's process is alive, as far as is known here.
+	// Running reports that the agent's process is known to be alive.
 	Running bool `json:"running"`
 	// Approvals are the approval requests that wait for an answer, oldest first.
 	Approvals []session.Approval `json:"approvals"`

@@ -33,12 +33,13 @@ type Client struct {
 	anyPeer   bool          // set by tests, which answer for the process that holds a session
 }
 
-// A Watcher takes what happens in a session. An error of one of its functions ends
-// the call, and nothing else. Nil functions are not called.
+// A Watcher receives the records of a session. An error from one of its functions
+// ends only the call. Nil functions are not called.
 type Watcher struct {
-	// Record takes what happened, in order.
+	// Record receives the records in order.
 	Record func(*Record) error
-	// Missed takes the number of records that were removed before they were read.
+	// Missed receives the number of records that were removed before they were
+	// read.
 	Missed func(n int64) error
 }
 
@@ -168,8 +169,8 @@ func notServed(e Entry) error {
 	return reason(ErrNotRunning, "has ended"+resume, e.Label())
 }
 
-// Show returns what a session is doing. One that is not served is described by its
-// entry.
+// Show returns the status of a session. For a session that is not served, it is
+// made from the entry.
 func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
 	if c.Store.settle(&e); e.Served() {
 		ctx, cancel := context.WithTimeout(ctx, dialTime)
@@ -190,15 +191,15 @@ func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
 	return Status{Entry: e, Running: running, Approvals: []session.Approval{}}, nil
 }
 
-// Send queues a message for a turn of its own and returns the number of the turn.
+// Send queues a message for a separate turn and returns the number of the turn.
 func (c *Client) Send(ctx context.Context, e Entry, m Message) (turn int, err error) {
 	last, err := c.call(ctx, e, sendCall(m, ""), Watcher{})
 	return last.Turn, err
 }
 
-// Ask sends a message and waits for the end of its turn, of which w takes the
-// records. It returns what [session.Turn.Wait] does. When ctx ends the turn
-// continues.
+// Ask sends a message, passes the records of its turn to w, and waits for the
+// turn to end. It returns what [session.Turn.Wait] does. When ctx ends, the
+// turn continues.
 func (c *Client) Ask(ctx context.Context, e Entry, m Message, w Watcher) (agent.Result, error) {
 	last, err := c.call(ctx, e, sendCall(m, untilOver), w)
 	if err != nil {
@@ -215,7 +216,7 @@ func sendCall(m Message, wait string) call {
 }
 
 // Steer adds a message to the running turn. It returns the number of the turn that
-// has got it, and whether that was running before.
+// received it, and whether that turn was already running.
 func (c *Client) Steer(ctx context.Context, e Entry, m Message) (turn int, steered bool, err error) {
 	what := sendCall(m, "")
 	what.Operation = opSteer
@@ -223,7 +224,7 @@ func (c *Client) Steer(ctx context.Context, e Entry, m Message) (turn int, steer
 	return last.Turn, last.Steered, err
 }
 
-// Interrupt ends the running turn or, where none is running, the first that waits, and
+// Interrupt ends the running turn or, if none is running, the first waiting one, and
 // reports whether there was one. It waits for at most limit until the agent answers.
 func (c *Client) Interrupt(ctx context.Context, e Entry, limit time.Duration) (interrupted bool, err error) {
 	unanswered := &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("session %s: the agent did not respond to the interrupt; \"session stop %s\" ends it", e.Label(), e.Label())}
@@ -236,15 +237,17 @@ func (c *Client) Interrupt(ctx context.Context, e Entry, limit time.Duration) (i
 	return err == nil && !last.Idle, err
 }
 
-// Answer answers the approval request with an ID; "" is the only one that is open.
+// Answer answers the approval request with the given ID; "" means the only open
+// one.
 func (c *Client) Answer(ctx context.Context, e Entry, approvalID string, d session.Decision) error {
 	_, err := c.call(ctx, e, call{Operation: opAnswer, Approval: approvalID, Decision: d}, Watcher{})
 	return err
 }
 
-// Watch passes on the last records, all of them when last is negative. With follow
-// it continues until the session ends or is in the state until, "" for none. The
-// records of a session that has ended are read from its folder.
+// Watch passes the newest records to w: last of them, or all if last is negative.
+// With follow it continues until the session ends or reaches the state until; ""
+// means no such state. The records of a session that has ended are read from its
+// folder.
 func (c *Client) Watch(ctx context.Context, e Entry, last int, follow bool, until session.State, w Watcher) error {
 	if c.Store.settle(&e); e.Served() {
 		_, err := c.call(ctx, e, call{Operation: opWatch, Last: last, Follow: follow, Until: until}, w)

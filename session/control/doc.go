@@ -3,10 +3,10 @@
 // Runtime Interface of the specification over [runner.Runner.StartSession].
 //
 // A [Manager] holds the sessions that it has started; they end with its process. A
-// [Client] reaches the sessions that other processes hold and serve, and starts
-// sessions in a process of their own, which calls [Serve]: that is what the command
-// line does. A [Store] keeps an [Entry] for each session, for all processes: its state,
-// and the [Settings] with which it is resumed after its end.
+// Client reaches the sessions that other processes hold and serve, and starts each
+// session in a separate process, which calls Serve. The command line uses it. A
+// [Store] keeps an [Entry] for each session, for all processes: its state, and the
+// [Settings] with which it is resumed after its end.
 //
 // # Environment
 //
@@ -21,6 +21,6 @@
 //
 // # Runtime overrides
 //
-// [FindRuntimeOverrides] reads the files runtimes.json and runtime.json, which say which
-// runtime sessions use by default, and nothing else.
+// FindRuntimeOverrides reads the files runtimes.json and runtime.json, which set only
+// the default runtime of sessions.
 package control

@@ -18,10 +18,11 @@ const (
 	endPoll = 5 * time.Millisecond
 )
 
-// Stop ends a session. It returns when nothing of it is left, the process that held
-// it included where that ends with it, also for a session that has ended or crashed
-// already. It is an error when that takes longer than 30 seconds, and
-// ErrUnreachable for a session that Terminate ends.
+// Stop ends a session. It returns when all processes of the session have ended,
+// including the process that held it if that process ends with the session. It also
+// does so for a session that has already ended or crashed. Stop fails if that takes
+// longer than 30 seconds, and with ErrUnreachable if only Terminate can end the
+// session.
 func (c *Client) Stop(ctx context.Context, e Entry, reason string) error {
 	ctx, cancel := c.bounded(ctx, e)
 	defer cancel()
@@ -66,7 +67,8 @@ func (c *Client) stop(ctx context.Context, e Entry, reason string) error {
 }
 
 // Terminate ends a session that does not answer, by a signal to the process that
-// holds it, which must end with it. Otherwise it is like Stop.
+// holds it. That process must be one that ends with the session. Otherwise
+// Terminate is like Stop.
 func (c *Client) Terminate(ctx context.Context, e Entry) error {
 	if !e.OwnerEnds {
 		return notServed(e)

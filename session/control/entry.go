@@ -9,19 +9,20 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// An Entry is what the state folder holds of a session, whichever process holds the
-// session. It has no secrets: neither the environment nor messages are part of it.
+// An Entry is the record of a session in the state folder, whichever process holds
+// the session. It does not contain secrets: neither the environment nor messages
+// are part of it.
 type Entry struct {
 	// SessionID is the canonical ID, GT_SESSION_ID; NativeID the one by which the
-	// runtime knows the session, empty until it is known. Name is what users call
-	// the session; it may be empty.
+	// runtime knows the session, empty until it is known. Name is the user's name
+	// for the session; it may be empty.
 	SessionID string `json:"session_id"`
 	NativeID  string `json:"native_id"`
 	Name      string `json:"name,omitempty"`
 
-	// Settings are those with which the session was started last, with the runtime
-	// token, the workdir, absolute, and the mode that they came to. NativeModel is
-	// the model as the runtime names it, empty until it is known.
+	// Settings are those of the last start of the session, with the resolved
+	// runtime token, absolute workdir and mode. NativeModel is the runtime's name
+	// of the model, empty until known.
 	Settings
 	NativeModel string `json:"native_model,omitempty"`
 
@@ -33,9 +34,9 @@ type Entry struct {
 	State  session.State `json:"state"`
 	Reason string        `json:"reason"` // why it ended
 
-	// Folder is the name of the folder of a session that is served, beside its
-	// entry: its log and its socket are there. Empty for one that only the process
-	// that holds it can reach.
+	// Folder is the name of the folder, next to the entry, with the log and the
+	// socket of a served session. It is empty if only the process that holds the
+	// session can reach it.
 	Folder string `json:"folder,omitempty"`
 
 	PID int `json:"pid"` // of the agent, the last one; 0 before it has started
@@ -45,12 +46,14 @@ type Entry struct {
 	Process  string `json:"process"`
 	Owner    string `json:"owner"`
 	OwnerPID int    `json:"owner_pid"`
-	// OwnerEnds says that the process that holds the session ends with it.
+	// OwnerEnds reports that the process that holds the session ends with
+	// it.
 	OwnerEnds bool   `json:"owner_ends,omitempty"`
 	Host      string `json:"host"`
 
-	// Created is when the runtime's session is known to have existed first,
-	// Started and Ready when the agent was started last and could take messages.
+	// Created is the first time at which the runtime's session is known to have
+	// existed. Started and Ready are when the agent was last started and when it
+	// could then take messages.
 	Created time.Time `json:"created,omitzero"`
 	Started time.Time `json:"started,omitzero"`
 	Ready   time.Time `json:"ready,omitzero"`
@@ -60,12 +63,12 @@ type Entry struct {
 	locked  bool // a process that cannot be seen from here holds the lock of the folder
 }
 
-// Running reports whether the agent's process is alive: that process, not another
-// one with its PID. The error says that this is unknown here, because it is
-// one of another machine or container.
+// Running reports whether the agent's process is alive; another process with the
+// same PID does not count. It returns an error if that is unknown here, because
+// the process belongs to another machine or container.
 func (e Entry) Running() (bool, error) { return e.alive(e.Process) }
 
-// Held reports whether the process is alive that holds the session.
+// Held reports whether the process that holds the session is alive.
 func (e Entry) Held() (bool, error) { return e.alive(e.Owner) }
 
 func (e Entry) alive(identity string) (bool, error) {
@@ -130,12 +133,13 @@ func (e Entry) inUse() error {
 	return nil
 }
 
-// Served reports whether the process that holds the session can be called.
+// Served reports whether a [Client] can call the process that holds the
+// session.
 func (e Entry) Served() bool {
 	return e.Folder != "" && !e.State.Ended() && e.State != session.StateElsewhere
 }
 
-// Label returns what users call the session: its name, or else its ID.
+// Label returns the name of the session or, if it has none, its ID.
 func (e Entry) Label() string { return cmp.Or(e.Name, e.SessionID) }
 
 // Handle returns the handle of the session.

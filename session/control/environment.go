@@ -15,8 +15,8 @@ const (
 	EnvPolecat   = "GT_POLECAT"
 	EnvActor     = "BD_ACTOR"
 	EnvWorkDir   = "GT_WORKDIR"
-	// EnvSessionIDEnv holds the name of the variable with the ID, where that is
-	// another one.
+	// EnvSessionIDEnv holds the name of the variable with the ID, if it is not
+	// EnvSessionID.
 	EnvSessionIDEnv = "GT_SESSION_ID_ENV"
 )
 
@@ -52,8 +52,8 @@ func IdentityOf(environ []string, native string) Identity {
 }
 
 // Environ returns the variables that give an agent the identity, "NAME=value".
-// The runtime's own variable gets the ID too, unless native is empty. What is
-// empty is left as it is.
+// The runtime's own variable gets the ID too, unless native is empty. Empty
+// fields set no variable.
 func (id Identity) Environ(native string) []string {
 	var environ []string
 	for _, v := range []struct{ name, value string }{

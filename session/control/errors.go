@@ -10,7 +10,7 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// Errors of sessions. Those of package session are matched as well, also where another
+// Errors of sessions. Errors also match those of package session, even if another
 // process holds the session.
 var (
 	// ErrUnknown: the session does not exist.
@@ -36,8 +36,8 @@ func unsupported(format string, args ...any) error {
 	return usage(session.ErrUnsupported, format, args...)
 }
 
-// ErrUnreachable is the error of a call to a process that holds a session and is
-// alive, but not behind its socket, and of a stop that it cannot be asked for.
+// ErrUnreachable is the error of a call, including Stop, to a process that holds
+// a session and is alive but does not answer on its socket.
 var ErrUnreachable = errors.New("the session cannot be reached by its socket")
 
 // unreachable is ErrUnreachable with its cause, and what can be done.

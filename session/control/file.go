@@ -141,7 +141,7 @@ func (s *Store) makeDir() error {
 	return nil
 }
 
-// Check returns why entries cannot be written, without making anything.
+// Check returns an error if entries cannot be written. It creates nothing.
 func (s *Store) Check() error {
 	for dir := s.dir; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)

@@ -22,7 +22,7 @@ const (
 )
 
 // A Payload is one event of a session. Its JSON form is that of the specification:
-// every member is always there, and the time is in RFC 3339, UTC.
+// every member is always present, and the time is in RFC 3339, UTC.
 type Payload struct {
 	Event     Event             `json:"event"`
 	Runtime   string            `json:"runtime"`
@@ -52,9 +52,9 @@ func (p Payload) JSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// A Sink takes the events of sessions, one at a time and in order.
+// A Sink receives the events of sessions, one at a time and in order.
 type Sink interface {
-	// Deliver takes an event. It gives up when ctx ends.
+	// Deliver receives an event. It returns when ctx ends.
 	Deliver(ctx context.Context, p Payload) error
 	// String names the sink in warnings.
 	String() string
@@ -67,8 +67,8 @@ const (
 	deliverLimit = time.Minute
 )
 
-// A Hooks passes events on to sinks. It never waits for one, and what a sink does
-// wrong is warned of once. A nil Hooks has no sinks. Its methods may be called
+// A Hooks passes events on to sinks. It never waits for a sink, and warns once
+// about a sink that fails. A nil Hooks has no sinks. Its methods may be called
 // concurrently.
 type Hooks struct {
 	warn  func(string)
@@ -77,8 +77,8 @@ type Hooks struct {
 	end   context.CancelCauseFunc
 }
 
-// NewHooks returns a Hooks with these sinks. warn gets what goes wrong, a line
-// each, from any goroutine; it may be nil.
+// NewHooks returns a Hooks with these sinks. warn receives each problem as one
+// line, from any goroutine; it may be nil.
 func NewHooks(warn func(string), sinks ...Sink) *Hooks {
 	h := &Hooks{warn: warn}
 	h.ctx, h.end = context.WithCancelCause(context.Background())
@@ -118,10 +118,10 @@ func (h *Hooks) Flush(ctx context.Context) error {
 // errClosed ends deliveries and is the failure of those that never begin.
 var errClosed = errors.New("it has not taken all events before the end")
 
-// Close waits like Flush. What has not been taken then is given up: deliveries in
-// progress end, what waits is lost, which is warned of, and Close returns when
-// every sink has given up, so that nothing is left of one that keeps to [Sink].
-// Sinks that are an io.Closer are closed then. What is emitted afterwards is lost.
+// Close waits like Flush. It then cancels deliveries in progress, discards waiting
+// events with a warning, and returns when every sink has returned, so that a sink
+// that follows the rules of [Sink] is not running afterwards. It closes sinks that
+// are an io.Closer. Later events are discarded.
 func (h *Hooks) Close(ctx context.Context) {
 	if h == nil {
 		return

@@ -26,26 +26,27 @@ var _ AgentRuntime = (*Manager)(nil)
 type StartOptions struct {
 	Settings
 
-	// Name is what users call the session, besides its ID: up to 64 letters, digits,
-	// dots, dashes and underscores that cannot be the ID of a session. It may be
-	// empty. No other session that runs, or that crashed and can be resumed, has it.
+	// Name is the user's name for the session: up to 64 letters, digits, dots,
+	// dashes and underscores that cannot be the ID of a session. It may be empty. It
+	// must differ from the names of running sessions, and of crashed ones that can
+	// be resumed.
 	Name string `json:"name,omitempty"`
 
 	// Identity is who the agent is. Empty fields are taken from Env and then from the
-	// environment of the runner. An ID that only the environment has can be that of
-	// another session: if there is an entry for it, or no ID at all, the session gets
-	// a new one. WorkDir is not used.
+	// environment of the runner. An ID from the environment alone may belong to
+	// another session: if it has an entry, or if there is no ID at all, the session
+	// gets a new one. WorkDir is not used.
 	Identity Identity `json:"identity,omitzero"`
 
-	// Env holds additional variables for the agent. They may be secrets, so no entry
-	// keeps them: they are given again when the session is resumed.
+	// Env holds additional variables for the agent. They may be secrets, so they are
+	// not stored: the caller passes them again to resume the session.
 	Env map[string]string `json:"env,omitempty"`
 
 	// InitialPrompt is the first message. It may be empty.
 	InitialPrompt string `json:"initial_prompt,omitempty"`
 
-	// Session holds the callbacks of the session, for one that this process holds;
-	// [Settings] win over its Mode, TurnTimeout and ApprovalTimeout.
+	// Session holds the callbacks of the session, if this process holds it;
+	// [Settings] override its Mode, TurnTimeout and ApprovalTimeout.
 	Session session.Options `json:"-"`
 }
 
@@ -66,12 +67,12 @@ func (m Message) message() session.Message {
 // A Message is a message to the agent.
 type Message struct {
 	Text string
-	// Delivery is how the message is to get to the agent. Empty means the way of the
-	// session; any other is refused.
+	// Delivery is how to deliver the message. Empty means the delivery of the
+	// session; any other value is refused.
 	Delivery engine.Delivery
-	// Timeout bounds the time until the agent has got the message, waiting for
-	// earlier turns included. Zero means no limit. TurnTimeout bounds the turn: see
-	// [session.Message].
+	// Timeout bounds the time until the agent has received the message, including
+	// the wait for earlier turns. Zero means no limit. TurnTimeout bounds the turn:
+	// see [session.Message].
 	Timeout     time.Duration
 	TurnTimeout time.Duration
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A Program holds sessions in the background: it calls [Serve] when it is run so.
+// A Program is a program that holds sessions in the background: run with these
+// arguments, it calls Serve.
 type Program struct {
 	Path    string   // absolute
 	Args    []string // with the name of the program
@@ -34,8 +35,8 @@ type Report struct {
 
 // Start starts a session that a process of Host holds, which outlives this one, and
 // returns when the session takes messages. The callbacks of opts are not used, and
-// its WorkDir must be absolute. When ctx ends before, or the session cannot be
-// started, nothing is left of it.
+// its WorkDir must be absolute. If ctx ends first, or the session cannot be
+// started, nothing is left behind.
 func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 	if err := checkName(opts.Name); err != nil {
 		return Entry{}, err
@@ -62,9 +63,9 @@ func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 }
 
 // Resume resumes a session that has ended, as it was started, in a process of Host.
-// What opts sets is different from then on; its Env and InitialPrompt are used, its
-// Name and Identity are not. What is left running of a session that crashed is ended
-// first.
+// Fields set in opts replace the settings of the session from then on. Env and
+// InitialPrompt of opts are used, Name and Identity are not. Stale processes of a
+// crashed session are ended first.
 func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry, error) {
 	c.Store.settle(&e)
 	switch {

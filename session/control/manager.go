@@ -22,19 +22,21 @@ import (
 // called concurrently; its fields are set before the first call.
 type Manager struct {
 	// Runner starts the agents. Nil means one without preferences. ModeTmux is
-	// there when package session/tmux is imported or Runner.OpenTerminal is set.
+	// available if package session/tmux is imported or Runner.OpenTerminal is
+	// set.
 	Runner *runner.Runner
 
 	// Store is where the sessions are kept. Nil means the user's state folder.
 	Store *Store
 
-	// Hooks are notified of what happens. It may be nil. Sinks are those of each session,
-	// besides the hooks of its settings: one that cannot be opened is a warning.
+	// Hooks is notified of the events of all sessions; it may be nil. Sinks are
+	// opened for each session, in addition to the hooks of its settings; a sink that
+	// cannot be opened causes a warning.
 	Hooks *Hooks
 	Sinks []SinkSpec
 
 	// Serve lets other processes of this user reach the sessions, by a [Client]: each
-	// gets a log of what happens and a socket in the state folder.
+	// gets a log and a socket in the state folder.
 	Serve bool
 
 	// Warn receives each warning as one line, from any goroutine. Nil means that
@@ -123,17 +125,18 @@ func (m *Manager) start(ctx context.Context, opts StartOptions, claimed string) 
 	return h, err
 }
 
-// Resume resumes a session that has ended, as it was started, but for its
-// environment: see [Manager.ResumeWith].
+// Resume resumes a session that has ended, as it was started, except for
+// its environment: see [Manager.ResumeWith].
 func (m *Manager) Resume(ctx context.Context, handle SessionHandle) error {
 	_, err := m.ResumeWith(ctx, handle, StartOptions{})
 	return err
 }
 
-// ResumeWith resumes a session that has ended. What opts leaves open is as it was:
-// the settings, which the entry keeps, and the identity, but not Env. A session that
-// has no entry is taken for one of the runtime's own: then the handle or opts name
-// its runtime and workdir. The error of one that runs is ErrRunning.
+// ResumeWith resumes a session that has ended. Fields that are empty in opts keep
+// their previous values: the settings, which are in the entry, and the identity, but
+// not Env. A session without an entry is taken as one that the runtime created
+// itself; the handle or opts must then name its runtime and workdir. If the session
+// is running, the error is ErrRunning.
 func (m *Manager) ResumeWith(ctx context.Context, handle SessionHandle, opts StartOptions) (SessionHandle, error) {
 	h, err := m.resume(ctx, handle, opts)
 	if err != nil {
@@ -297,9 +300,9 @@ func (m *Manager) client() *Client {
 	return &Client{Store: store}
 }
 
-// Session returns the session of a handle that this Manager holds, for what the
-// interface does not offer, such as Interrupt and Answer. A [Client] offers that for
-// sessions that are served.
+// Session returns the session with the given handle, which this Manager must hold,
+// for calls that the interface does not offer, such as Interrupt and Answer. A
+// [Client] offers those for served sessions.
 func (m *Manager) Session(handle SessionHandle) (*session.Session, error) {
 	h, err := m.need(handle)
 	if err != nil {
@@ -308,7 +311,7 @@ func (m *Manager) Session(handle SessionHandle) (*session.Session, error) {
 	return h.s, nil
 }
 
-// Send queues a message for a turn of its own and returns the turn. This Manager
+// Send queues a message for a separate turn and returns the turn. This Manager
 // must hold the session.
 func (m *Manager) Send(handle SessionHandle, msg Message) (*session.Turn, error) {
 	h, err := m.need(handle)
@@ -318,8 +321,8 @@ func (m *Manager) Send(handle SessionHandle, msg Message) (*session.Turn, error)
 	return h.send(msg)
 }
 
-// Steer adds a message to the turn that is running, or makes it the next one, and
-// returns the turn, like [session.Session.Steer]. This Manager must hold the session.
+// Steer adds a message to the running turn, or makes it the next turn, and returns
+// the turn, like [session.Session.Steer]. This Manager must hold the session.
 func (m *Manager) Steer(ctx context.Context, handle SessionHandle, msg Message) (*session.Turn, error) {
 	h, err := m.need(handle)
 	if err != nil {
@@ -329,9 +332,9 @@ func (m *Manager) Steer(ctx context.Context, handle SessionHandle, msg Message) 
 	return turn, err
 }
 
-// SendMessage queues a message and returns when the agent has got it, or with the
-// reason why it never will. A message that is still waiting when ctx ends waits
-// on, for the time of its Timeout: the error is that of ctx then.
+// SendMessage queues a message and returns when the agent has received it, or
+// with the reason why it never will. If ctx ends first, SendMessage returns the
+// error of ctx, and the message stays queued until its Timeout.
 func (m *Manager) SendMessage(ctx context.Context, handle SessionHandle, msg Message) error {
 	h, e, err := m.look(handle)
 	if err != nil {
@@ -366,8 +369,9 @@ func delivered(ctx context.Context, turn *session.Turn) error {
 	}
 }
 
-// Stop ends a session for a reason, which is for users, and returns when nothing
-// of its agent is left. It is not an error if it has ended.
+// Stop ends a session and returns when all processes of its agent have ended.
+// The reason is text for users. Stopping a session that has ended is not an
+// error.
 func (m *Manager) Stop(ctx context.Context, handle SessionHandle, reason string) error {
 	h, e, err := m.look(handle)
 	if err == nil && h == nil && e.Served() {
@@ -398,9 +402,9 @@ func (m *Manager) IsReady(ctx context.Context, handle SessionHandle) (bool, erro
 	return e.State == session.StateReady, nil
 }
 
-// DetectRunning reports whether the agent's process is alive: that one, not
-// another one with its PID. Of a session that is not known it is not. The error
-// says that this is unknown here.
+// DetectRunning reports whether the agent's process is alive; another process
+// with the same PID does not count. For an unknown session it returns false. It
+// returns an error if the state of the process is unknown here.
 func (m *Manager) DetectRunning(_ context.Context, handle SessionHandle) (bool, error) {
 	store, err := m.store()
 	if err != nil {
@@ -416,9 +420,9 @@ func (m *Manager) DetectRunning(_ context.Context, handle SessionHandle) (bool, 
 	return e.Running()
 }
 
-// ListSessions returns the sessions that filter selects, those started last
-// first, also those that have ended. Files of the state folder that cannot be used
-// are warned of.
+// ListSessions returns the sessions that filter selects, including ended ones,
+// most recently started first. It warns about files of the state folder that
+// cannot be used.
 func (m *Manager) ListSessions(_ context.Context, filter Filter) ([]SessionHandle, error) {
 	store, err := m.store()
 	if err != nil {
@@ -436,7 +440,7 @@ func (m *Manager) ListSessions(_ context.Context, filter Filter) ([]SessionHandl
 }
 
 // Close stops all sessions that the Manager holds, and waits until the hooks have
-// been told, or until ctx ends.
+// been notified or ctx ends.
 func (m *Manager) Close(ctx context.Context, reason string) error {
 	m.mu.Lock()
 	all := make([]*held, 0, len(m.held))

@@ -18,7 +18,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// A RuntimeOverride is a file that says which runtime sessions use.
+// A RuntimeOverride is a file that sets the default runtime of sessions.
 type RuntimeOverride struct {
 	Path    string
 	Runtime string // token, not checked
@@ -27,12 +27,12 @@ type RuntimeOverride struct {
 // maxRuntimeOverride is the longest file of a choice, in bytes.
 const maxRuntimeOverride = 64 << 10
 
-// FindRuntimeOverrides reads the files that say which runtime sessions use in workdir, the
-// one that counts first: .gastown/runtime.json in the workdir or the nearest
-// directory above it, {"runtime": "NAME"}, and .gastown/runtimes.json in the home
-// of the user, {"default": "NAME"}. They say nothing else: what a runtime executes
-// and how it is talked to is a matter of its description. A file that cannot be
-// used is a warning, as is one that names another program for a runtime.
+// FindRuntimeOverrides reads the files that set the default runtime of sessions in
+// workdir, highest precedence first: .gastown/runtime.json in the workdir or the
+// nearest directory above it, {"runtime": "NAME"}, and .gastown/runtimes.json in the
+// home of the user, {"default": "NAME"}. They set nothing else: the program of a
+// runtime and its protocol come from its description. A file that cannot be used
+// causes a warning, as does one that names another program for a runtime.
 func FindRuntimeOverrides(environ []string, workdir string, known *registry.Registry) (choices []RuntimeOverride, warnings []string) {
 	warn := func(path string, err error) {
 		warnings = append(warnings, fmt.Sprintf("%s is not used: %v", path, err))
@@ -113,8 +113,9 @@ func readRuntimeOverride(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// WithRuntimeOverrides returns a runner like r whose sources of the runtime end in the
-// choices, below every preference. A choice is named by its path.
+// WithRuntimeOverrides returns a copy of r that uses the runtime overrides when no
+// variable or preference sets the runtime. The source of such a setting is the path
+// of the override.
 func WithRuntimeOverrides(r *runner.Runner, choices []RuntimeOverride) *runner.Runner {
 	with := *r
 	sources := runner.BusAgent()

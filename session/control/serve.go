@@ -27,10 +27,10 @@ var ErrNoOrder = errors.New("this process was not started to hold a session")
 //		return &control.Manager{Runner: &runner.Runner{Warn: warn}}, nil
 //	})
 //
-// setup returns the manager that starts the session, with a Runner of its own choice;
-// its Store and Serve are set. warn reports a line to the client while the session
-// starts. Serve returns when nothing of the session is left. The error is why there
-// was none; the client has it too.
+// setup returns the manager that starts the session, with any Runner; Serve sets its
+// fields Store and Serve. warn reports a line to the client while the session starts.
+// Serve returns when all processes of the session have ended. The error is why the
+// session could not be started; the client receives it too.
 //
 // Standard error is the log of the session. The process should adopt orphaned
 // descendants: see [runner.AdoptOrphans].

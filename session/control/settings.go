@@ -9,11 +9,11 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// Settings say how a session is run. The zero value runs the runtime that is
-// selected by default in the current directory. They are kept in the entry of the
-// session, so that a resume, by a program or from the command line, continues the same
-// session. They never hold the environment of the caller. TrustWorkspace counts once:
-// a resume has to set it again.
+// Settings say how a session is run. The zero value runs the default runtime in the
+// current directory. They are kept in the entry of the session, so that a resume, by
+// a program or from the command line, continues the same session. They never hold the
+// environment of the caller. TrustWorkspace applies to one start only: a resume has
+// to set it again.
 type Settings struct {
 	// Runtime is the runtime token. Empty lets the runner select one.
 	Runtime string `json:"runtime"`
@@ -22,14 +22,15 @@ type Settings struct {
 	// current directory.
 	WorkDir string `json:"workdir"`
 
-	// AccountDir is the folder with the account and the settings of the runtime's
-	// CLI, in place of the user's own.
+	// AccountDir is a folder with the account and the settings of the runtime's
+	// CLI, used in place of the user's.
 	AccountDir string `json:"account_dir"`
 
 	// Mode is how the agent is run. Empty means session.ModeMinimal.
 	Mode session.Mode `json:"mode"`
 
-	// Those of a run that have an effect in sessions: see [agent.Request].
+	// The settings of a run that have an effect in sessions; see
+	// [agent.Request].
 	Model               string                `json:"model"`
 	ReasoningEffort     agent.ReasoningEffort `json:"effort,omitempty"`
 	Verbosity           agent.Verbosity       `json:"verbosity,omitempty"`
@@ -43,15 +44,15 @@ type Settings struct {
 	RequireConfigured bool `json:"require_configured,omitempty"`
 
 	// StartTimeout bounds the time until the agent takes messages. Zero means the
-	// configured default of a run. Idle ends a session that has had no turn for so
-	// long; zero means never. TurnTimeout and ApprovalTimeout are those of
+	// configured default of a run. Idle ends a session that has had no turn for
+	// that long; zero means never. TurnTimeout and ApprovalTimeout are those of
 	// [session.Options].
 	StartTimeout    time.Duration `json:"start_timeout,omitempty"`
 	Idle            time.Duration `json:"idle,omitempty"`
 	TurnTimeout     time.Duration `json:"turn_timeout,omitempty"`
 	ApprovalTimeout time.Duration `json:"approval_timeout,omitempty"`
 
-	// Bead is the piece of work that the session is for, for hooks.
+	// Bead is the work item of the session, for hooks.
 	Bead string `json:"bead"`
 	// Hooks are notified of this session, besides those of the [Manager].
 	Hooks []SinkSpec `json:"hooks,omitempty"`
@@ -59,7 +60,7 @@ type Settings struct {
 	Record *Recording `json:"record,omitempty"`
 }
 
-// A Recording says how a session is recorded, by package runs.
+// A Recording says how package runs records a session.
 type Recording struct {
 	Root     string       `json:"root"` // of the runs, absolute
 	Required bool         `json:"required,omitempty"`
@@ -67,7 +68,7 @@ type Recording struct {
 	Labels   agent.Labels `json:"place,omitzero"`
 }
 
-// Recorder returns what records, nil for nil.
+// Recorder returns the recorder that r describes; nil if r is nil.
 func (r *Recording) Recorder() agent.Recorder {
 	if r == nil {
 		return nil

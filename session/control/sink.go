@@ -28,8 +28,8 @@ func (f callback) String() string                               { return "functi
 const DefaultCommandTimeout = 10 * time.Second
 
 // A Command runs a program for each event, with the JSON form on its standard
-// input. It is for programs that the user names; no shell is involved. What the
-// program leaves running is ended with it.
+// input. It is for programs that the user names; no shell is involved.
+// Processes that the program leaves running are ended too.
 type Command struct {
 	// Argv is the program, by its absolute path or a name to find in PATH, and
 	// its arguments.
@@ -37,7 +37,7 @@ type Command struct {
 	// Environ is its whole environment; nil means that of this process.
 	Environ []string
 	// Dir is its working directory, absolute; empty means the root directory,
-	// where no repository can leave something for it.
+	// which does not contain files of a repository.
 	Dir string
 	// Timeout is how long it may take; zero means DefaultCommandTimeout.
 	Timeout time.Duration
@@ -67,9 +67,8 @@ func (c Command) find() (Command, error) {
 	return c, nil
 }
 
-// Deliver runs the command. One that does not exit with 0 has failed; what it says
-// of that on its standard error is in the error, without secrets of its
-// environment.
+// Deliver runs the command. A command that does not exit with 0 has failed; the
+// error includes its standard error, with the secrets of its environment masked.
 func (c Command) Deliver(ctx context.Context, p Payload) error {
 	c, err := c.find()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 // OpenFile returns a sink that appends a line of JSON for each event to a regular
-// file, which it makes for the user alone where there is none. Several sinks and
-// processes may have the same file: each line is one write. The file is opened at once
-// and never again: what takes its place later gets nothing. A symbolic link is an
-// error. [Hooks.Close] closes it.
+// file, created readable by the user alone if it does not exist. Several sinks and
+// processes may use the same file: each line is one write. The file is opened only
+// once: a file that replaces it later gets nothing. A symbolic link is an error.
+// [Hooks.Close] closes it.
 func OpenFile(path string) (Sink, error) {
 	// Without a wait for the reader of a named pipe.
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)

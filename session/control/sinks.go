@@ -41,7 +41,7 @@ func (s SinkSpec) Open(environ []string) (Sink, error) {
 	return found, nil
 }
 
-// Check returns why there can be no such sink.
+// Check returns an error if s is invalid.
 func (s SinkSpec) Check() error {
 	switch {
 	case (s.File == "") == (len(s.Command) == 0):

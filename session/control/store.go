@@ -20,25 +20,26 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A Store keeps an entry for each session in a folder, which only the user can read,
-// and a folder for what a session that is served writes. Each entry is a separate file
-// that is replaced whole, so neither a crash nor another process leaves half of one. Its
-// methods may be called by any number of goroutines and processes at once.
+// A Store keeps an entry for each session in a folder that only the user can read,
+// and a folder with the log and socket of each served session. Each entry is a
+// separate file that is replaced whole, so neither a crash nor another process leaves
+// half of one. Its methods may be called by any number of goroutines and processes at
+// once.
 //
-// A file that cannot be read, or that a newer version has written, is left alone:
-// List reports it, and nothing is written over it.
+// A file that cannot be read, or that a newer version has written, is never
+// overwritten: List reports it.
 type Store struct {
 	dir string
 }
 
-// DefaultDir returns the state folder of the user that environ is of:
+// DefaultDir returns the state folder of the user described by environ:
 // bus-agent/sessions in XDG_STATE_HOME, or in ~/.local/state.
 func DefaultDir(environ []string) (string, error) {
 	return agent.StateDir(environ, "sessions")
 }
 
-// NewStore returns a Store over a directory, absolute, which is made when the
-// first entry is written.
+// NewStore returns a Store over a directory, an absolute path. The first
+// write creates it.
 func NewStore(dir string) *Store { return &Store{dir} }
 
 // Dir returns the directory.
@@ -66,9 +67,9 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Path + " is left alone: " + p.Err.Error() }
 
-// List returns the entries that filter selects, those started last first, and
-// the files that cannot be used. The entry of a session whose process has died is
-// shown as crashed; what such a process left of its socket is removed.
+// List returns the entries that filter selects, most recently started first, and
+// the files that cannot be used. A session whose process has died is reported as
+// crashed; its stale socket is removed.
 func (s *Store) List(filter Filter) ([]Entry, []Problem, error) {
 	names, problems, err := s.entries()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +149,8 @@ func (s *Store) read(id string) (Entry, error) {
 	return e, err
 }
 
-// Get returns the entry of the session with this ID, or with this native ID where
-// exactly one has that. Where there is none the error matches ErrUnknown.
+// Get returns the entry of the session with the given ID, or of the only session
+// with that native ID. Otherwise the error matches ErrUnknown.
 func (s *Store) Get(id string) (Entry, error) {
 	e, err := s.read(id)
 	switch {
@@ -173,10 +174,10 @@ func (s *Store) Get(id string) (Entry, error) {
 	return Entry{}, agent.Usagef("%d sessions have the native ID %s; name one by its own ID: %s, %s …", len(found), id, found[0].SessionID, found[1].SessionID)
 }
 
-// Find returns the session that a user calls by label: its ID, its name, the
-// beginning of one ID. Of several with a name it is one that is running, or else the
-// latest. Where there is none the error matches ErrUnknown and is of kind
-// agent.ErrUsage.
+// Find returns the session that label names: by its ID, its name, or the beginning
+// of exactly one ID. If several sessions have the name, Find returns one that is
+// running, or else the latest. If no session matches, the error matches ErrUnknown
+// and is of kind agent.ErrUsage.
 func (s *Store) Find(label string) (Entry, error) {
 	list, _, err := s.List(Filter{})
 	if err != nil {
@@ -210,7 +211,7 @@ func (s *Store) Find(label string) (Entry, error) {
 	return Entry{}, usage(ErrUnknown, "there is no session %q; \"session list --all\" lists all sessions", label)
 }
 
-// Save writes an entry, in place of the one with its ID.
+// Save writes an entry and replaces an existing one with the same ID.
 func (s *Store) Save(ctx context.Context, e Entry) error {
 	return s.Update(ctx, e.SessionID, func(old *Entry) error {
 		*old = e
@@ -218,9 +219,9 @@ func (s *Store) Save(ctx context.Context, e Entry) error {
 	})
 }
 
-// Update changes the entry with an ID, while no other process changes any. change gets
-// the entry, or an empty one where there is none; when it returns an error nothing
-// is written and that is returned.
+// Update changes the entry with the given ID, while no other process can change any
+// entry. change receives the entry, or an empty one if it does not exist. If change
+// returns an error, Update writes nothing and returns that error.
 func (s *Store) Update(ctx context.Context, id string, change func(*Entry) error) error {
 	if id == "" || len(id) > maxID {
 		return agent.Usagef("session ID %q is empty or longer than %d bytes", id, maxID)
@@ -249,7 +250,7 @@ func (s *Store) Update(ctx context.Context, id string, change func(*Entry) error
 const maxID = 512
 
 // Remove removes the entry and the folder of a session that has ended. It returns
-// ErrRunning for one that runs, and ErrUnknown where there is none.
+// ErrRunning if the session is running, and ErrUnknown if it does not exist.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -355,8 +356,8 @@ func (s *Store) readBefore(id string) (Entry, error) {
 // keptEnded is how many served sessions that have ended are remembered.
 const keptEnded = 100
 
-// Prune removes the entries of sessions that ended before a time, and returns
-// them. For one that crashed the time of its start counts.
+// Prune removes the entries of sessions that ended before the given time, and
+// returns them. For a crashed session the time of its start counts.
 func (s *Store) Prune(ctx context.Context, before time.Time) ([]Entry, error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
