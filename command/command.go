@@ -1,5 +1,5 @@
-// Package command is the bus-agent program as a function, for builds with
-// runtimes of their own choice:
+// Package command is the bus-agent program as a function, for builds with a
+// custom set of runtimes:
 //
 //	package main
 //
@@ -14,8 +14,8 @@
 //
 //	func main() { os.Exit(command.Main("1.2.3")) }
 //
-// Whatever registers itself in the default registry is known to every command:
-// detect, run, format, config, completion. Library users want package runner.
+// Every command knows the runtimes in the default registry: detect, run,
+// format, config, completion. Library users want package runner.
 package command
 
 import (
@@ -28,25 +28,24 @@ import (
 	"github.com/busdk/bus-agent/preferences"
 )
 
-// An Option adds to the program what main.go brings along.
+// An Option configures the program.
 type Option func(*settings)
 
 type settings struct {
 	recorders []agent.Recorder
 }
 
-// WithRecorder lets r be told of every run and session that the program starts.
-// Several are told in order; see [agent.Recorders].
+// WithRecorder makes r record every run and session that the program starts.
+// Several recorders are called in order; see [agent.Recorders].
 func WithRecorder(r agent.Recorder) Option {
 	return func(s *settings) { s.recorders = append(s.recorders, r) }
 }
 
-// Main runs the program with the arguments, streams and environment of the
-// process and returns its exit code: 0 for success, 1 for a failure, 2 for a
-// wrong call. While an agent runs it adopts orphaned descendants and takes charge
-// of SIGINT, SIGTERM, SIGHUP and SIGQUIT: one of them ends the program within 8
-// seconds, whatever it is doing. version is what --version prints; empty means that
-// of the build.
+// Main runs the program with the arguments, streams and environment of the process
+// and returns its exit code: 0 for success, 1 for a failure, 2 for a usage error.
+// While an agent runs, it adopts orphaned descendants and handles SIGINT, SIGTERM,
+// SIGHUP and SIGQUIT: one of them ends the program within 8 seconds, whatever it is
+// doing. version is what --version prints; empty means the version of the build.
 func Main(version string, options ...Option) int {
 	var o settings
 	for _, option := range options {

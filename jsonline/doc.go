@@ -1,10 +1,9 @@
 // Package jsonline reads one line of JSON once, from left to right, and copies
-// or unescapes only what is asked for. It is what the decoders of the
-// runtimes are made of: a line of an agent can be megabytes of which an event
-// needs a few words.
+// or unescapes only what the caller requests. The decoders of the runtimes use
+// it: an agent's line can have megabytes, of which an event needs a few words.
 //
-// A [Reader] goes through an object member by member. A value is taken by the
-// method of its type; one that is not taken is skipped:
+// A [Reader] goes through an object member by member. The method of a value's
+// type takes the value; a value that is not taken is skipped:
 //
 //	r := jsonline.New(line)
 //	for m := r.Object(); m.Next(); {
@@ -23,7 +22,7 @@
 //
 // Exactly what encoding/json accepts: all of the line is checked, also what is
 // skipped, up to a depth of 10,000. Bytes that are not UTF-8 and lone surrogates
-// become U+FFFD. Names are compared as they are, upper and lower
-// case are different. Of members with the same name the reader sees all, so an
-// assignment keeps the last. Null is every type's zero value.
+// become U+FFFD. Names are compared as they are, upper and lower case are
+// different. The reader reports every member of a repeated name, so an
+// assignment keeps the last. Null is the zero value of every type.
 package jsonline

@@ -1,7 +1,7 @@
 package jsonline
 
-// Members goes through an object. It is gone through to its end before the next
-// value of what holds it is asked for.
+// Members iterates over an object. The caller must reach its end before taking
+// the next value of the enclosing array or object.
 type Members struct {
 	r     *Reader
 	name  []byte
@@ -17,8 +17,8 @@ func (r *Reader) Object() Members {
 	return Members{r: r, depth: r.depth}
 }
 
-// Next goes to the next member, over the value of the one before unless it was
-// taken. It reports false after the last one.
+// Next goes to the next member and skips the value of the previous one if it
+// was not taken. It reports false after the last one.
 func (m *Members) Next() bool {
 	r := m.r
 	if m.depth == 0 {
@@ -78,8 +78,8 @@ func (m *Members) plain() bool {
 // are left as they are.
 func (m *Members) Name() []byte { return m.name }
 
-// Elements goes through an array. It is gone through to its end before the next
-// value of what holds it is asked for.
+// Elements iterates over an array. The caller must reach its end before taking
+// the next value of the enclosing array or object.
 type Elements struct {
 	r     *Reader
 	depth int
@@ -94,8 +94,8 @@ func (r *Reader) Array() Elements {
 	return Elements{r: r, depth: r.depth}
 }
 
-// Next goes to the next element, over the one before unless it was taken. It
-// reports false after the last one.
+// Next goes to the next element and skips the previous one if it was not
+// taken. It reports false after the last one.
 func (e *Elements) Next() bool {
 	r := e.r
 	if e.depth == 0 || !r.next(']', e.depth, e.begun) {

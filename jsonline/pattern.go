@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// A Pattern knows lines that differ from one that was read in some of their strings
-// alone, as the pieces of a message do, without reading them member by member. The
-// zero value matches nothing. It is used by one goroutine.
+// A Pattern recognizes lines that differ from a learned line only in some strings,
+// as the pieces of a message do, without reading them member by member. The zero
+// value matches nothing. It is used by one goroutine.
 type Pattern struct {
 	parts [][]byte // the bytes before, between and after the strings
 }
@@ -15,10 +15,10 @@ type Pattern struct {
 // maxPattern bounds the lines that are learned, in bytes.
 const maxPattern = 4 << 10
 
-// Learn makes p match line, which is JSON, and all lines that are like it but for
-// the strings: they were taken from line and are given in their order there. An
-// empty one cannot be told from others, nor is a line of more than 4 KiB learned:
-// p is as it was.
+// Learn makes p match line, which is JSON, and all lines that differ from it only
+// in the given strings. The strings were taken from line and are given in their
+// order there. If one of them is empty, or line has more than 4 KiB, p does not
+// change.
 func (p *Pattern) Learn(line []byte, strings ...Text) {
 	if len(line) > maxPattern {
 		return
@@ -43,8 +43,8 @@ func (p *Pattern) Learn(line []byte, strings ...Text) {
 	p.parts = append(p.parts, line[last:])
 }
 
-// Match reports whether line is like the one that was learned, and sets strings, of
-// which there are as many as were learned, to those of line.
+// Match reports whether line is like the learned one, and sets strings to those of
+// line. strings must have as many elements as were learned.
 func (p *Pattern) Match(line []byte, strings []Text) bool {
 	if len(p.parts) != len(strings)+1 {
 		return false

@@ -10,11 +10,11 @@ const maxDepth = 10_000
 
 // A Reader reads one line of JSON. It never fails in the middle: after an error
 // it has no more members and gives zero values, and [Reader.End] reports false.
-// Methods that take a value are called where there is one: at the start of the
-// line, or once after each Next that returned true.
+// Call the methods that take a value only where there is one: at the start of
+// the line, or once after each Next that returned true.
 //
-// It is used by one goroutine. What it returns as bytes or as [Text] is part of
-// the line.
+// It is used by one goroutine. Bytes and Texts that it returns are part of the
+// line.
 type Reader struct {
 	line  []byte
 	pos   int
@@ -28,8 +28,8 @@ type Reader struct {
 func New(line []byte) Reader { return Reader{line: line, value: true} }
 
 // End reports whether the whole line was JSON and every value that was taken
-// had the type it was taken as. It skips what has not been read of the line, if
-// all objects and arrays that were begun have been gone through.
+// had the type it was taken as. It skips the unread rest of the line, if all
+// begun objects and arrays were read to their end.
 func (r *Reader) End() bool {
 	if r.value {
 		r.skip()
@@ -75,7 +75,7 @@ func (r *Reader) begin() byte {
 // Kind is the type of a value.
 type Kind uint8
 
-// The types of values. Invalid is a value of none, or the lack of one.
+// The types of values. Invalid is a malformed or missing value.
 const (
 	Invalid Kind = iota
 	Null
@@ -86,8 +86,8 @@ const (
 	Array
 )
 
-// Kind returns the type of the next value, without taking it, as its first
-// character tells.
+// Kind returns the type of the next value, judged by its first character,
+// without taking it.
 func (r *Reader) Kind() Kind {
 	if !r.value {
 		return Invalid
@@ -109,7 +109,7 @@ func (r *Reader) Kind() Kind {
 	return Invalid
 }
 
-// Null reports whether the next value is null, and takes it then.
+// Null reports whether the next value is null, and takes it if so.
 func (r *Reader) Null() bool {
 	if r.Kind() != Null {
 		return false
@@ -180,7 +180,8 @@ func (r *Reader) Bool() bool {
 	return false
 }
 
-// Int takes an integer. A number with a fraction or an exponent is none.
+// Int takes an integer. A number with a fraction or an exponent is not an
+// integer.
 func (r *Reader) Int() int64 {
 	number, ok := r.number()
 	if !ok {

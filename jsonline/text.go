@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// A Text is a string of a line as it is there, between its quotes. It is
-// part of the line and valid until that is overwritten. The zero value
-// is the empty string.
+// A Text is a string as written in the line, between its quotes. It is part
+// of the line and valid until that is overwritten. The zero value is the
+// empty string.
 type Text struct {
 	raw     []byte
 	escaped bool
@@ -56,8 +56,8 @@ func (t Text) AppendTo(dst []byte) []byte {
 
 // Unescape appends to dst the value of the body of a JSON string, which is
 // given without its quotes, and returns the extended slice. It takes any bytes:
-// a backslash that begins no escape is kept, and at the end of raw so
-// does one that is cut off.
+// a backslash that does not begin an escape is kept, and so is an escape cut
+// off at the end of raw.
 func Unescape(dst, raw []byte) []byte {
 	if !utf8.Valid(raw) {
 		return appendRepaired(dst, raw)
@@ -213,7 +213,7 @@ func (t Text) AppendPrintable(dst []byte) ([]byte, Text) {
 }
 
 // Rune returns the first character of the string, unescaped, and the rest of the
-// string. Of an empty one it is U+FFFD.
+// string. For an empty string the character is U+FFFD.
 func (t Text) Rune() (rune, Text) {
 	raw := t.raw
 	r, n := utf8.DecodeRune(raw)
@@ -227,8 +227,8 @@ func (t Text) Rune() (rune, Text) {
 	return r, Text{raw: raw[n:], escaped: t.escaped}
 }
 
-// Head returns the first at most n bytes of the string as they are in the
-// line, less what would be cut of a character or escape.
+// Head returns at most the first n bytes of the string as they are in the
+// line, without a character or escape that would be cut.
 func (t Text) Head(n int) Text {
 	if n >= len(t.raw) {
 		return t
@@ -237,7 +237,7 @@ func (t Text) Head(n int) Text {
 }
 
 // Tail returns the last n bytes of the string as they are in the line, and
-// where they begin inside a character or escape that whole.
+// more if they would begin inside a character or escape: the whole of it.
 func (t Text) Tail(n int) Text {
 	if n >= len(t.raw) {
 		return t
