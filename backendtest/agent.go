@@ -38,8 +38,8 @@ func Main(m *testing.M) {
 }
 
 // PlayAgent does not return when the program was started as an agent that
-// [Install] made: it does what was asked for and exits. Otherwise it does
-// nothing. Programs call it first of all; [Main] does.
+// [Install] made: it performs its steps and exits. Otherwise it does
+// nothing. Programs call it first; Main does so.
 func PlayAgent() {
 	called := os.Args[0]
 	if !filepath.IsAbs(called) {
@@ -201,9 +201,9 @@ type Agent struct {
 	Path string
 }
 
-// Install makes dir and in it an executable with the given name that notes how
-// it is called and then does what steps say; it exits with 0 after the last. An
-// agent installed again does something else and has seen nothing.
+// Install makes dir and in it an executable with the given name. It records how
+// it is called, performs steps, and exits with 0 after the last. Installing an
+// agent again replaces its steps and clears its record.
 //
 // Its environment should have GORACE=atexit_sleep_ms=0: without it the race
 // detector keeps each process for a second.

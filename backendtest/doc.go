@@ -1,10 +1,10 @@
 // Package backendtest tests runtimes. It is for authors of runtimes, in this module
 // and in others.
 //
-// [Run] is the conformance suite. It plays a whole world for a runtime: a
-// repository, a home, and a fake agent in place of its CLI, and runs it through
-// runner.Runner as any caller does. Each failure names the rule that was broken. A
-// test of a runtime is two functions:
+// [Run] is the conformance suite. It sets up a repository, a home, and a fake
+// agent in place of the CLI, and runs the runtime through [runner.Runner] as any
+// caller does. Each failure names the rule that was broken. A test of a runtime is
+// two functions:
 //
 //	func TestMain(m *testing.M) { backendtest.Main(m) }
 //
@@ -26,7 +26,7 @@
 //
 // # The fake agent
 //
-// [Install] puts an executable into a directory that does what its [Step] values
-// say and notes how it was called (an [Invocation]). The executable is the
-// running program itself, which is why it has to call [Main] or [PlayAgent].
+// Install puts an executable into a directory. It performs its Step values and
+// records how it was called (an Invocation). The executable is the running
+// program itself, which is why it has to call [Main] or [PlayAgent].
 package backendtest

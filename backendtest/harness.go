@@ -52,8 +52,8 @@ const (
 // the last line break. "{text}" is replaced by plain words, which need no quoting,
 // and "{n}" by a number that differs from line to line. A field is empty if the CLI
 // reports no such thing. Text is required; Success and Failure are if the runtime
-// reports a result, and Session is if it has a format of its own and resumes
-// sessions. Output begins with the first field that is not empty.
+// reports a result, and Session is if the runtime has a separate output format and
+// resumes sessions. Output begins with the first field that is not empty.
 type Lines struct {
 	Session    string // a session begins, with an ID
 	Text       string // a whole message, {text}

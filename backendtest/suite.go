@@ -63,9 +63,9 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Check tests rt in a temporary directory, as far as that needs neither the lines
-// of its CLI nor where it reads the prompt. It returns nil or the joined failures,
-// each a [*Failure]. The program has to call [PlayAgent] first of all.
+// Check tests rt in a temporary directory, by the rules that need neither sample
+// lines of its CLI nor the place where it reads the prompt. It returns nil or the
+// joined failures, each a [*Failure]. The program must call PlayAgent first.
 func Check(rt registry.Runtime) error {
 	return check(Harness{Runtime: rt})
 }

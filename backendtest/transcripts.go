@@ -120,8 +120,8 @@ func eventLines(events []agent.Event) string {
 }
 
 // FuzzDecoder tests the contract of the decoder of rt, beginning with the lines of
-// dir/*.ndjson and with seeds: no input makes it panic, also when it comes twice, a
-// line that is not blank is never lost, and every event has a kind and a JSON form.
+// dir/*.ndjson and with seeds: no input makes it panic, even if repeated, a line
+// that is not blank is never lost, and every event has a kind and a JSON form.
 // Recognize must not panic either.
 func FuzzDecoder(f *testing.F, rt registry.Runtime, dir string, seeds ...string) {
 	f.Helper()

@@ -1,6 +1,6 @@
 // Package modeltest is a scripted model server for end-to-end tests of real
-// agent CLIs: it listens on loopback, answers model requests as a script says
-// and records everything it is sent. No account, key or network is needed.
+// agent CLIs: it listens on loopback, answers model requests according to a
+// script and records every request. No account, key or network is needed.
 //
 //	srv, err := modeltest.Start(modeltest.Replies(
 //		modeltest.Reply{modeltest.ToolCall{Name: "exec_command", Arguments: `{"cmd":"ls"}`}},
@@ -16,8 +16,8 @@
 //   - the Anthropic Messages API at [Server.AnthropicURL]
 //   - Gemini's generateContent and streamGenerateContent at [Server.GeminiURL]
 //
-// What a CLI asks on the side (lists of models, versions, token counts, an
-// upgrade to a websocket, a small model's choice between given answers or its
-// view whether a tool call is safe, which it always finds) gets a sensible answer
-// and is recorded, but uses up none of the script.
+// Side requests of a CLI (lists of models, versions, token counts, an upgrade to
+// a websocket, a small model's choice between given answers, or its judgment of a
+// tool call, which is always "safe") get a sensible answer and are recorded, but
+// do not consume the script.
 package modeltest

@@ -20,7 +20,7 @@ type Request struct {
 	Body []byte
 
 	// Provider is the form of the model request: "openai", "openai-chat",
-	// "anthropic" or "gemini". It is empty for what the client asked on the side.
+	// "anthropic" or "gemini". It is empty for side requests.
 	Provider string
 
 	content content
@@ -55,8 +55,8 @@ type ToolResult struct {
 	Output string
 }
 
-// IsModel reports whether the request asked the model, and so used up a part of
-// the script.
+// IsModel reports whether the request is a model request, which consumes a
+// reply of the script.
 func (r *Request) IsModel() bool { return r.Provider != "" }
 
 // Model returns the name of the model that was asked for.
@@ -74,7 +74,8 @@ func (r *Request) Verbosity() string { return r.content.verbosity }
 func (r *Request) Messages() []Message { return r.content.messages }
 
 // ToolResults returns the results of all tool calls in the request, in order.
-// Agents send the whole conversation, so earlier ones are there again.
+// Agents send the whole conversation, so it includes the results of earlier
+// calls.
 func (r *Request) ToolResults() []ToolResult { return r.content.results }
 
 // Tools returns the names of the tools the model may call.

@@ -15,8 +15,8 @@ import (
 type Script func(*Request) Reply
 
 // Replies returns a script that gives each reply to one request, in order. A
-// request after the last one gets [HTTPError] 400, which agents do not try again,
-// and which says that the script is over.
+// request after the last one gets [HTTPError] 400, which agents do not retry; its
+// message reports the end of the script.
 func Replies(replies ...Reply) Script {
 	var mu sync.Mutex
 	next := 0
@@ -51,8 +51,8 @@ type Step interface{ step() }
 // Text is one message of the model; each element is sent as one delta.
 type Text []string
 
-// Thinking is one piece of visible reasoning; each element is sent as a delta
-// of its own. Gemini CLI shows the words between "**" as its subject.
+// Thinking is one piece of visible reasoning; each element is sent as a
+// separate delta. Gemini CLI shows the words between "**" as its subject.
 type Thinking []string
 
 // ToolCall asks the agent to call a tool. The agent sends the result with its
@@ -66,9 +66,9 @@ type ToolCall struct {
 	Arguments string
 }
 
-// Usage is what the answer is said to have cost, in tokens: Input includes
-// Cached, Output includes Reasoning. It may be anywhere in a Reply; without
-// it all numbers are zero.
+// Usage is the reported token usage of the answer: Input includes Cached,
+// Output includes Reasoning. It may be anywhere in a Reply; without it all
+// numbers are zero.
 type Usage struct {
 	Input, Cached, Output, Reasoning int64
 }
@@ -81,11 +81,12 @@ type Wait <-chan struct{}
 // the first step not even headers are sent; after an empty [Text] they are.
 type Silence struct{}
 
-// Fail ends a stream with the provider's error event, after the headers said
-// that all is well.
+// Fail ends a stream with the provider's error event, after the headers
+// reported success.
 type Fail struct {
-	// Code is the provider's word, for example "rate_limit_exceeded" of OpenAI,
-	// "overloaded_error" of Anthropic or "RESOURCE_EXHAUSTED" of Gemini.
+	// Code is the provider's error code, for example "rate_limit_exceeded" of
+	// OpenAI, "overloaded_error" of Anthropic or "RESOURCE_EXHAUSTED" of
+	// Gemini.
 	Code    string
 	Message string
 }
@@ -93,8 +94,7 @@ type Fail struct {
 // Cut closes the connection in the middle of the answer.
 type Cut struct{}
 
-// HTTPError refuses the request with a status. It must be the first step, but
-// for [Wait].
+// HTTPError refuses the request with a status. Only Wait may come before it.
 type HTTPError struct {
 	// Status is the HTTP status; zero means 500.
 	Status int

@@ -94,13 +94,13 @@ func (s *Server) Requests() []*Request {
 	return slices.Clone(s.requests)
 }
 
-// ModelRequests returns the requests so far that asked the model.
+// ModelRequests returns the model requests so far.
 func (s *Server) ModelRequests() []*Request {
 	return slices.DeleteFunc(s.Requests(), func(r *Request) bool { return !r.IsModel() })
 }
 
-// Await returns the first n requests that asked the model as soon as they have
-// arrived, or the error of ctx, or an error when the server closes before.
+// Await waits for n model requests and returns them. It returns the error of
+// ctx if ctx ends first, and an error if the server closes first.
 func (s *Server) Await(ctx context.Context, n int) ([]*Request, error) {
 	for {
 		s.mu.Lock()
@@ -119,8 +119,8 @@ func (s *Server) Await(ctx context.Context, n int) ([]*Request, error) {
 	}
 }
 
-// Close ends all requests, held ones too, and returns when none is left. What
-// was recorded stays readable. Further calls do nothing.
+// Close ends all requests, including held ones, and returns when all have
+// ended. Recorded requests stay readable. Further calls do nothing.
 func (s *Server) Close() {
 	s.close()
 	_ = s.http.Close()

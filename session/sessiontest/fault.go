@@ -9,9 +9,10 @@ import (
 // A Fault is a way in which an agent goes wrong.
 type Fault struct {
 	Name string
-	// Apply returns steps with the fault at step i. It changes nothing of steps.
+	// Apply returns a copy of steps with the fault at step i.
 	Apply func(steps []Step, i int) []Step
-	// Harmless says that it changes nothing of what becomes of messages.
+	// Harmless reports that the fault does not change the outcome of
+	// messages.
 	Harmless bool
 }
 
@@ -37,7 +38,8 @@ func Faults() []Fault {
 	}
 }
 
-// LongLine returns a line of JSON of at least size bytes that no agent says.
+// LongLine returns a step that sends a line of JSON of at least size bytes,
+// unlike any line of an agent.
 func LongLine(size int) Step {
 	return Step{Kind: Say, Line: `{"type":"long","method":"long","params":{"text":"` + strings.Repeat("x", size) + `"}}`}
 }

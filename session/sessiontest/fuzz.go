@@ -14,10 +14,10 @@ import (
 // maxSeed is the longest line that a fuzzer begins with; long ones slow it down.
 const maxSeed = 2000
 
-// FuzzEngine has an agent say anything during a turn: what it says becomes valid
-// events, and the end of its output the end of the turn. The script before leads
-// to there; the last step expects the message. The fuzzer begins with lines of the
-// transcripts that match a pattern for files.
+// FuzzEngine makes an agent send arbitrary output during a turn, and checks that
+// it becomes valid events and that the end of the output ends the turn. The script
+// before leads up to the turn; its last step expects the message. The seeds are
+// lines of the transcript files that match the pattern transcripts.
 func FuzzEngine(f *testing.F, newEngine func() engine.Engine, before []Step, transcripts string) {
 	files, err := filepath.Glob(transcripts)
 	if err != nil || len(files) == 0 {

@@ -18,10 +18,10 @@ const leakLabel = "sessiontest.Leaks"
 
 var leakChecks atomic.Int64
 
-// Leaks calls f and returns the stacks of the goroutines that f has started, and
-// those have started, and so on, and that have not ended ten seconds after its
-// return, usually none. Other goroutines do not matter, so it works in parallel
-// tests. In TestMain, f is the call of m.Run.
+// Leaks calls f and returns the stacks of the goroutines started by f, directly
+// or indirectly, that have not ended ten seconds after f returned; usually none.
+// Other goroutines do not matter, so it works in parallel tests. In TestMain, f
+// is the call of m.Run.
 func Leaks(f func()) string {
 	mark := strconv.FormatInt(leakChecks.Add(1), 10)
 	pprof.Do(context.Background(), pprof.Labels(leakLabel, mark), func(context.Context) { f() })

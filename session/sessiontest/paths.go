@@ -12,8 +12,8 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// A Ground is a set of folders with everything in them that leads a path where it
-// does not seem to lead. [NewGround] makes one.
+// A Ground is a set of folders with misleading paths of every kind: links and
+// names that lead elsewhere than they seem to. [NewGround] makes one.
 type Ground struct {
 	Workdir string // a repository, absolute and without links
 	Added   string // a folder that is added to the workdir
@@ -26,10 +26,11 @@ type Ground struct {
 type HostilePath struct {
 	Name string // of the case
 	Path string // as the agent writes it; a relative one is relative to the workdir
-	// Inside says that the path leads to the workdir or into it.
+	// Inside reports that the path leads to the workdir or into it.
 	Inside bool
-	// Accepted says that write access includes a change of the file, so that an
-	// engine accepts it unasked. Everything else is an approval request.
+	// Accepted reports that write access permits changing the file, so that an
+	// engine accepts the change without asking. Every other change is an
+	// approval request.
 	Accepted bool
 }
 

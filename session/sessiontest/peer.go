@@ -12,9 +12,9 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// A Peer plays an agent. After its script it waits for the end of its input and
-// ends, as agents do; also when its input ends before. It is an engine.Process.
-// Its methods may be called concurrently.
+// A Peer plays an agent. It ends when its input ends, as agents do, during the
+// script or after it. It is an engine.Process. Its methods may be called
+// concurrently.
 type Peer struct {
 	input  *io.PipeReader
 	sent   *io.PipeWriter

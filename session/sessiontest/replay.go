@@ -15,8 +15,8 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// A Log is what a session says as lines of text, for comparing. Its methods may
-// be called concurrently.
+// A Log holds what a session reports as lines of text, for comparison. Its
+// methods may be called concurrently.
 type Log struct {
 	mu    sync.Mutex
 	lines []string
@@ -69,10 +69,10 @@ func (l *Log) String() string {
 	return strings.Join(l.Lines(), "\n") + "\n"
 }
 
-// Replay makes a session send what the client of a transcript sent that peer
+// Replay makes a session send the client's lines of the transcript that peer
 // plays, inside a bubble of package testing/synctest. It calls act with each line
-// that the peer waits for. act does with the session what makes it send such a
-// line, and returns the turn that this begins, or nil; Replay returns all of them.
+// that the peer waits for. act makes the session send such a line, and returns the
+// turn that this begins, or nil. Replay returns all these turns.
 func Replay(t testing.TB, peer *Peer, act func(line string) *session.Turn) (turns []*session.Turn) {
 	t.Helper()
 	for {
@@ -91,7 +91,8 @@ func Replay(t testing.TB, peer *Peer, act func(line string) *session.Turn) (turn
 	}
 }
 
-// Golden compares got with a file, which it writes first if update is set.
+// Golden compares got with the file at path. If update is set, it writes
+// the file first.
 func Golden(t testing.TB, path, got string, update bool) {
 	t.Helper()
 	if update {

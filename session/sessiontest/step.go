@@ -17,21 +17,21 @@ type Kind int
 
 // The kinds of steps.
 const (
-	// Expect waits for a line of the client that says the same as Line: see
-	// [Key]. Lines that come meanwhile are kept for later steps.
+	// Expect waits for a line of the client with the same [Key] as Line.
+	// Other lines that arrive meanwhile are kept for later steps.
 	Expect Kind = iota + 1
-	// Say says Line.
+	// Say sends Line.
 	Say
 	// Write writes Line as it is, without a line break.
 	Write
 	// Pause waits for the time For.
 	Pause
-	// Deafen reads nothing any more, but the line that comes next, which a pipe
-	// would hold.
+	// Deafen stops reading after the next line, which a pipe would hold.
 	Deafen
-	// Hush ends the peer's output. The peer lives on, and does nothing more.
+	// Hush ends the peer's output. The peer stays alive but does nothing
+	// more.
 	Hush
-	// Die ends the peer: its output ends, and what is sent to it is not read.
+	// Die ends the peer: its output ends, and its input is no longer read.
 	Die
 )
 
@@ -49,9 +49,9 @@ type entry struct {
 	Line      string          `json:"line"`
 }
 
-// Transcript reads the record of a conversation: a line of JSON for each line of
-// it, with "dir" and either "msg", a JSON value, or "line", a text. The direction
-// ">" is what the client sent and "<" what the agent said; others are left out.
+// Transcript reads the record of a conversation: one JSON object for each line,
+// with "dir" and either "msg", a JSON value, or "line", a text. The direction ">"
+// is what the client sent and "<" what the agent said; others are left out.
 func Transcript(r io.Reader) ([]Step, error) {
 	var steps []Step
 	in := bufio.NewReader(r)
@@ -128,9 +128,9 @@ func open(line string) envelope {
 	return e
 }
 
-// Key returns what a line of a client is known by: the method of a request, the
-// type and the subtype of a control request, "answer" and the ID of an answer,
-// the type of any other line, and the line itself if it is not JSON.
+// Key returns the key of a client's line: the method of a request, the type and
+// the subtype of a control request, "answer" and the ID of an answer, the type
+// of any other line, and the line itself if it is not JSON.
 func Key(line string) string {
 	e := open(line)
 	switch {

@@ -20,12 +20,12 @@ type Visit struct {
 	Start   engine.Start
 	Options session.Options
 
-	// Calls are made while the first message is answered, each for a minute at
-	// most. What they return does not matter.
+	// Calls are made while the first message is answered, each for at most a
+	// minute. Their errors are ignored.
 	Calls []func(ctx context.Context, s *session.Session) error
 
-	// Harmless reports whether a fault at a step must change nothing of what
-	// becomes of the messages. Nil is Fault.Harmless.
+	// Harmless reports whether a fault at a step must not change the outcome
+	// of the messages. Nil means Fault.Harmless.
 	Harmless func(f Fault, at Step) bool
 }
 
@@ -33,9 +33,8 @@ type Visit struct {
 const patience = 11 * time.Minute
 
 // Play plays a script to the user, inside a bubble of package testing/synctest,
-// and returns how each message ended. It reports to t a message that did not end,
-// and a session that is not over. The bubble sees to it that nothing hangs and
-// that no goroutine stays.
+// and returns how each message ended. It fails t if a message or the session does
+// not end. The bubble detects hangs and leaked goroutines.
 func (v Visit) Play(t testing.TB, steps []Step) (outcomes []string) {
 	t.Helper()
 	peer := Start(steps)
@@ -79,10 +78,10 @@ func (v Visit) Play(t testing.TB, steps []Step) (outcomes []string) {
 	return outcomes
 }
 
-// Faults plays a script with each fault at each of its steps, each in a bubble of
-// its own, and fails where a message has no outcome, something hangs or stays, or
-// a harmless fault changes what becomes of the messages. It returns that without
-// any fault.
+// Faults plays a script with each fault at each of its steps, each in a separate
+// bubble. It fails the test if a message has no outcome, something hangs or
+// leaks, or a harmless fault changes the outcome of the messages. It returns the
+// outcomes without any fault.
 func (v Visit) Faults(t *testing.T, steps []Step) (faultless []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { faultless = v.Play(t, steps) })
