@@ -93,7 +93,7 @@ func (inv *Invocation) IsHome(h Home, dir string) bool {
 }
 
 // RefuseHome returns an error of kind agent.ErrUsage where the user's home is
-// [Invocation.Untrusted]. It is for a CLI that cannot be given another one.
+// [Invocation.Untrusted]. It is for a CLI that cannot use another home.
 func (inv *Invocation) RefuseHome(h Home) error {
 	dir := inv.UserHome(h)
 	if _, err := os.Lstat(dir); dir == "" || err != nil || !inv.Untrusted(dir) {

@@ -12,16 +12,15 @@
 // # Options
 //
 // Access words are permission modes. read is dontAsk without the tools that edit
-// files: commands that only read run, all others are denied. It is not plan
-// mode, in which 2.1.329 lets a model judge commands and runs those it finds
-// harmless, outside of the workdir too. write is acceptEdits: files in the workdir and the added
+// files: commands that only read run, all others are denied. It is not plan mode, in
+// which 2.1.329 lets a model judge commands and runs those it finds harmless, outside
+// of the workdir too. write is acceptEdits: files in the workdir and the added
 // directories can be edited, and commands that only read run; Claude Code has no
-// sandbox, so any other command runs only when a pattern of
-// Request.AllowCommands lets it, for example "go test *". full is
-// bypassPermissions, which Claude Code refuses to root unless IS_SANDBOX=1 says
-// that the machine is one. What would ask for permission is denied.
-// Worktrees and schedules, which outlive a run in every mode, are taken away
-// below full.
+// sandbox, so any other command runs only when a pattern of Request.AllowCommands
+// lets it, for example "go test *". full is bypassPermissions, which Claude Code
+// refuses to root unless IS_SANDBOX=1 is set. Calls that would request permission are
+// denied. Below full, the tools for worktrees and schedules, which outlive a run in
+// every mode, are removed.
 //
 // Reasoning effort is passed on, minimal as low. Verbosity is unknown to Claude
 // Code. The prompt has at most 10 MiB. Claude Code adds the content of a file to
@@ -36,7 +35,7 @@
 //
 // # Project instructions
 //
-// By default nothing of the repository is read that can run: its settings,
+// By default nothing that can run is read from the repository: its settings,
 // hooks, MCP servers and skills are left out (--setting-sources user,
 // --strict-mcp-config). As Claude Code then reads no project instructions
 // either, the AGENTS.md files from the repository root down to the workdir, and
@@ -54,10 +53,10 @@
 //
 // # Home and login
 //
-// The user's own (~/.claude or CLAUDE_CONFIG_DIR), as it is. Sessions are kept
-// there too, so Request.Resume works for any session of the user and
-// Request.Continue takes the latest of the workdir. One inside the repository refuses
-// the run, unless Request.TrustWorkspace.
+// The user's home (~/.claude or CLAUDE_CONFIG_DIR) is used unchanged. Sessions are
+// kept there too, so Request.Resume works for any session of the user and
+// Request.Continue takes the latest of the workdir. A home inside the repository is
+// an error unless Request.TrustWorkspace is set.
 //
 // # Errors
 //

@@ -20,14 +20,13 @@
 //
 // # Project instructions
 //
-// Codex finds AGENTS.md itself, from the repository root down to the workdir;
-// the size limit is raised to the sum of the files, at most 256 KiB. Where its
-// own discovery would not give each AGENTS.md exactly once (over the limit, a
-// file that is no regular file or another name of one above it, a false
-// repository root), bus-agent delivers the text through the private home
-// instead. A directory's AGENTS.override.md replaces its AGENTS.md; that is
-// Codex's own rule. A warning says so, and where AGENTS.md is required the run is
-// refused.
+// Codex finds AGENTS.md itself, from the repository root down to the workdir; the
+// size limit is raised to the sum of the files, at most 256 KiB. Where its own
+// discovery would not give each AGENTS.md exactly once (over the limit, a file
+// that is not regular or is another name of one above it, a false repository
+// root), bus-agent delivers the text through the private home instead. A
+// directory's AGENTS.override.md replaces its AGENTS.md; that is Codex's own
+// rule. A warning says so, and where AGENTS.md is required the run is refused.
 //
 // # Home and login
 //
@@ -43,7 +42,7 @@
 // Codex hands a schema to the API as a strict one, which takes only closed objects:
 // all properties required, no others allowed, and no keywords beyond a few. Every
 // other schema goes with the prompt, as it does for codex:local and with a CODEX_HOME
-// of one's own.
+// set by the caller.
 //
 // # Prompt
 //
@@ -53,18 +52,20 @@
 //
 // # Model and usage
 //
-// Codex tells neither the model nor the tokens of a single turn in its events;
-// both are read from the session file when the run is over.
+// Codex reports neither the model nor the tokens of a single turn in its
+// events; bus-agent reads both from the session file after the run.
 //
 // # Trust
 //
-// Settings, hooks, rules and MCP servers of the repository do not count, and a
-// warning names them. With trust in the workspace they do, for this run alone.
+// Settings, hooks, rules and MCP servers of the repository are not used, and a
+// warning names them. With Request.TrustWorkspace they are used, for that run
+// only.
 //
 // # Errors
 //
-// Codex exits 1 on every failure and never tells by its exit code which. An
-// HTTP 401 ends the run at once; 429 and usage limits are quota errors.
+// Codex exits 1 on every failure, so the exit code does not identify the
+// failure. An HTTP 401 ends the run at once; 429 and usage limits are quota
+// errors.
 package codex
 
 import (

@@ -1,8 +1,8 @@
 // Package cursor runs the Cursor CLI of Anysphere.
 //
-// Importing it registers the runtime "cursor". Nothing here was seen running:
-// the facts are those of the public documentation and of what others have
-// measured with versions of early 2026.
+// Importing it registers the runtime "cursor". This runtime was not tested
+// with the CLI: the facts come from the public documentation and from
+// measurements by others with versions of early 2026.
 //
 // # Executable
 //
@@ -17,12 +17,12 @@
 // CLI's own sandbox and edits files without asking; full is the same without the
 // sandbox. The repository's .cursor/cli.json can forbid commands and
 // .cursor/sandbox.json can change what the sandbox lets through; what they and
-// the sandbox really do is up to the CLI. What would still ask for permission is
-// denied by it.
+// the sandbox really do is up to the CLI. It denies calls that would still
+// request permission.
 //
 // The CLI takes a model by its name, resumes sessions and continues the last. It
-// knows no reasoning effort, verbosity, limit of turns, added directories or
-// list of allowed commands.
+// does not support reasoning effort, verbosity, limit of turns, added
+// directories or list of allowed commands.
 //
 // The prompt is written to standard input. The CLI has no switch that keeps it
 // from reading files a prompt names with "@".
@@ -31,13 +31,13 @@
 //
 // A session is a process of `cursor-agent acp`, which speaks the Agent Client
 // Protocol. read is the ask mode; write and full are the agent mode, in which
-// write passes on whatever the CLI asks for, file changes included, and full
-// permits it. --sandbox and --force do not apply: what is not asked for is
-// up to the settings of the CLI. The model is one of those that the CLI offers in
-// the session. A message that comes during a turn is answered next. The login has
-// to be there: without one the CLI was reported to wait for it without a word, so
-// a session is given up after its timeout. What the CLI asks beyond the protocol
-// (cursor/ask_question and the like) is answered with an error at once.
+// write passes on every approval request, including those for file changes, and
+// full accepts them. --sandbox and --force do not apply: the settings of the CLI
+// decide what needs no approval. The model is one of those that the CLI offers in
+// the session. A message that comes during a turn is answered next. The user must
+// be logged in: otherwise the CLI is reported to wait silently, so the session
+// fails after its timeout. Requests beyond the protocol (cursor/ask_question and
+// the like) are answered with an error at once.
 //
 // # Project instructions
 //
@@ -46,23 +46,24 @@
 // takes is not documented; over 256 KiB in all there is a warning.
 //
 // --trust is always passed, as the CLI stops at an unknown directory otherwise,
-// and with it the CLI runs the hooks and MCP servers of the repository. There is
-// no way to leave them out, so a run is refused, unless
-// Request.TrustWorkspace, where there is a .cursor/hooks.json or .cursor/mcp.json
-// in any directory from the repository root to the workdir, or a
-// .claude/settings.json or .claude/settings.local.json with hooks, which the CLI
-// takes too when the user has switched that on.
+// and with it the CLI runs the hooks and MCP servers of the repository. They
+// cannot be left out, so a run without Request.TrustWorkspace is refused if there
+// is a .cursor/hooks.json or .cursor/mcp.json in any directory from the
+// repository root to the workdir, or a .claude/settings.json or
+// .claude/settings.local.json with hooks, which the CLI takes too when the user
+// has switched that on.
 //
 // # Home and login
 //
-// The user's own, as it is: the login of `cursor-agent login`, or
-// CURSOR_API_KEY. A HOME inside the repository refuses the run, unless
-// Request.TrustWorkspace.
+// The user's home is used unchanged: the login of `cursor-agent login`, or
+// CURSOR_API_KEY. A HOME inside the repository is an error unless
+// Request.TrustWorkspace is set.
 //
 // # Errors
 //
-// A run without a result has failed, also when the CLI exits 0, as it does when
-// it refuses a directory. It may not exit after its result; then it is ended.
+// A run without a result has failed, even if the CLI exits 0, as it does when
+// it refuses a directory. If the CLI does not exit after its result, it is
+// ended.
 package cursor
 
 import (

@@ -9,33 +9,33 @@
 //
 // # Options
 //
-// Access words are approval modes. read is plan: the model can look, and write
-// plans. write is auto_edit: files in the workdir and the added directories can
-// be edited; commands cannot be run, except those a pattern of
-// Request.AllowCommands begins with, for example "go test". full is yolo:
-// everything is allowed, and commands are not confined. Below full the tools that
-// enter and leave plan mode are excluded: without a terminal 0.61.0
-// approves its own plan and then everything. The limit of turns is a setting of
-// the run's private home, and so is that a model request is made three times,
-// not ten, unless the user's settings say otherwise. Gemini CLI takes neither reasoning effort
-// nor verbosity. The prompt has at most 3 MiB; the CLI drops longer ones without
-// a word. It replaces "@path" in a prompt by the content of the file.
+// Access words are approval modes. read is plan: the model can read, and write plans.
+// write is auto_edit: files in the workdir and the added directories can be edited;
+// commands cannot be run, except those a pattern of Request.AllowCommands begins
+// with, for example "go test". full is yolo: everything is allowed, and commands are
+// not confined. Below full the tools that enter and leave plan mode are excluded:
+// without a terminal 0.61.0 approves its own plan and then everything. The limit of
+// turns is a setting of the run's private home, and so is that a model request is
+// made three times, not ten, unless the user's settings say otherwise. Gemini CLI
+// takes neither reasoning effort nor verbosity. The prompt has at most 3 MiB; the CLI
+// silently drops longer ones. It replaces "@path" in a prompt by the content of the
+// file.
 //
 // # Sessions
 //
 // A session is a process of `gemini --acp`, which speaks the Agent Client
 // Protocol, in a folder that the CLI does not trust. read is its plan mode; write
-// permits what edits files in the workdir and the added directories and passes
-// on what else the CLI asks; full permits all. A message that comes during a turn
-// is answered next. One that begins with "/" or "$" is sent after a separate piece
-// of text, "Message:", because the CLI would take it for a command. AGENTS.md
-// goes before the first message; context files of the repository with other names
-// and the user's MCP servers are left out. With Request.TrustWorkspace modes,
-// instructions and settings are those of a run.
+// permits edits of files in the workdir and the added directories and passes on
+// all other approval requests; full permits everything. A message that comes
+// during a turn is answered next. One that begins with "/" or "$" is sent after a
+// separate piece of text, "Message:", because the CLI would take it for a command.
+// AGENTS.md goes before the first message; context files of the repository with
+// other names and the user's MCP servers are left out. With Request.TrustWorkspace
+// modes, instructions and settings are those of a run.
 //
 // # Project instructions
 //
-// By default nothing of the repository is read that can run: its
+// By default nothing that can run is read from the repository: its
 // .gemini/settings.json and .env are left out, and a .gemini/.env in the workdir
 // or above it, which cannot be switched off, refuses the run. So do settings of
 // the repository with advanced.ignoreLocalEnv other than true: the CLI takes them
@@ -50,7 +50,7 @@
 // count (GEMINI_CLI_TRUST_WORKSPACE), AGENTS.md is added to context.fileName in
 // .gemini/settings.json of the workdir, and .geminiignore gets a block that
 // keeps the private homes out of what the agent scans. `bus-agent instructions
-// clean` takes both back.
+// clean` removes both.
 //
 // # Home and login
 //
@@ -67,9 +67,9 @@
 // # Errors
 //
 // Exit code 41 and HTTP 401 and 403 are authentication failures, 429 is a quota
-// failure. The CLI exits 0 on some failures, so only its result line counts.
-// Which model answered is known at the end when none was asked for. A lost
-// connection makes the CLI repeat parts of the answer without a sign of it.
+// failure. The CLI exits 0 on some failures, so only its result line counts. If
+// the request names no model, the model is known only at the end. After a lost
+// connection the CLI silently repeats parts of the answer.
 package gemini
 
 import (

@@ -5,7 +5,8 @@
 //
 // # Executable
 //
-// bus-agent-rest, a separate module, so that bus-agent does not depend on what it needs:
+// bus-agent-rest, a separate module, so that bus-agent does not need its
+// dependencies:
 //
 //	go install github.com/busdk/bus-agent/bus-agent-rest@latest
 //
@@ -14,18 +15,17 @@
 //
 // # Options
 //
-// Such a model has no tools: it reads no file, runs no command and changes
-// nothing. So read holds, and write, the default, permits nothing that it could
-// do; either is recorded in the first line of the output and makes no
-// other difference. full is refused: a caller that asks for it expects an agent that
-// acts. For the same reason there are no added directories and no allowed
-// commands.
+// Such a model has no tools: it cannot read files, run commands or change anything.
+// So read and write, the default, have the same effect; the access is recorded in
+// the first line of the output. full is refused: a caller that asks for it expects
+// an agent that acts. For the same reason there are no added directories and no
+// allowed commands.
 //
-// The model is passed on; without one the variable of the service counts, then
-// its usual model. Runs are not sessions: nothing is resumed.
+// The model is passed on. Without one, the variable of the service decides,
+// then the default model of the service. Runs cannot be resumed.
 //
-// The run's own timeout is the limit of time. Request.IdleTimeout is the longest
-// silence of the server; without it bus-agent-rest's default limit counts.
+// The run's own timeout is the limit of time. Request.IdleTimeout bounds the
+// silence of the server; without it the default of bus-agent-rest applies.
 //
 // # Project instructions
 //
@@ -39,7 +39,8 @@
 // # Errors
 //
 // A run without a result has failed. An answer that was cut off, by a broken
-// connection or a limit of tokens, is a failure; what came of it is in the events.
+// connection or a limit of tokens, is a failure; the part received is in the
+// events.
 package rest
 
 import (
@@ -54,9 +55,9 @@ const (
 	installURL = "https://pkg.go.dev/github.com/busdk/bus-agent/bus-agent-rest"
 )
 
-// A Service is one that bus-agent-rest can ask.
+// A Service is an HTTP service that bus-agent-rest supports.
 type Service struct {
-	// ID is the runtime's ID and what --provider is given.
+	// ID is the runtime's ID and the value of --provider.
 	ID string
 	// Name is the name that users see.
 	Name string

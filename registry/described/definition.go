@@ -48,10 +48,10 @@ type Definition struct {
 	//	{prompt}       the prompt; a separate element after an element "--"
 	//	{access}       the arguments of Access for the access in effect; a separate argument
 	//
-	// An argument with a value that there is not in a run is left out, whole.
-	// Any other lower-case word in braces is an error, all other text is
-	// taken as it is, and values are never expanded. Without {model} or {resume}
-	// the runtime takes no model or resumes no session.
+	// An argument is left out whole if a value it names is missing in the run.
+	// Any other lower-case word in braces is an error, all other text is taken
+	// as it is, and values are never expanded. Without {model} or {resume} the
+	// runtime takes no model or resumes no session.
 	//
 	// Further arguments of a request go before the first element "--", or
 	// at the end where there is none.
@@ -65,12 +65,12 @@ type Definition struct {
 	Prompt string `json:"prompt,omitempty"`
 
 	// Output says how the output is read: "text", the default, as it is, and
-	// success is exit code 0; "ndjson:ID" as that of the registered runtime
-	// with this ID, success and exit codes included. With "acp" the arguments
-	// start an agent that speaks the Agent Client Protocol on its standard
-	// streams: the runtime holds sessions and does not run once. Then neither
-	// Prompt nor {prompt}, {prompt-file} or {resume} are used, and what the agent
-	// asks for is allowed without a question under access full alone.
+	// success is exit code 0; "ndjson:ID" as that of the registered runtime with
+	// this ID, success and exit codes included. With "acp" the arguments start an
+	// agent that speaks the Agent Client Protocol on its standard streams: the
+	// runtime holds sessions and does not run once. Then neither Prompt nor
+	// {prompt}, {prompt-file} or {resume} are used, and only with access full are
+	// the agent's approval requests accepted without asking the user.
 	Output string `json:"output,omitempty"`
 
 	// Access holds, for each access word the runtime honours, the arguments
@@ -88,8 +88,8 @@ type Definition struct {
 
 	// Executed names files whose content the CLI runs or takes settings or
 	// variables from, relative to the workdir or any directory above it but the
-	// user's home. Where one is present a run is refused unless the request
-	// trusts the workspace.
+	// user's home. If one exists, a run is refused unless the request trusts
+	// the workspace.
 	Executed []string `json:"executed,omitempty"`
 
 	// Reads names further files that the CLI reads by itself, such as QWEN.md or

@@ -1,5 +1,5 @@
-// Package described makes runtimes of definitions in JSON, for users who have a CLI
-// and no wish to write Go: see [Definition].
+// Package described makes runtimes from definitions in JSON, for users who want to
+// add a CLI without writing Go: see [Definition].
 package described
 
 import (
