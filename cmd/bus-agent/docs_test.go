@@ -18,7 +18,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# The command line of bus-agent\n\n" +
-		"This is what `bus-agent help` says of every command. Write it anew with\n" +
+		"This is the output of `bus-agent help` for every command. Regenerate it with\n" +
 		"`go test ./cmd/bus-agent -run TestReferenceIsUpToDate -update`.\n")
 	writeReference(t, &b)
 

@@ -1,4 +1,4 @@
-// Command bus-agent runs AI coding agents behind one contract.
+// Command bus-agent runs AI coding agents through one interface.
 //
 // It is a recipe as much as a program: a build with other runtimes is a copy of
 // this file with other blank imports.

@@ -22,12 +22,12 @@ type Env = cmdline.Env
 // agent is stopped, and Main returns once its last process is gone. It changes env.
 func Main(ctx context.Context, env *Env) int {
 	return cmdline.Main(ctx, env, &urfave.Command{
-		Usage: "run AI coding agents behind one contract",
+		Usage: "run AI coding agents through one interface",
 		Description: `bus-agent runs the agent CLI you have installed with a prompt, in a directory,
 and shows what it does. Registered runtimes: RUNTIMES.`,
-		UsageText: cmdline.UsageText(`# which agents are here? the first one is used by default
+		UsageText: cmdline.UsageText(`# which runtimes are installed? the first one is the default
 bus-agent detect
-# ask one something about the code in this directory
+# ask an agent about the code in this directory
 bus-agent run --access read --text "What does this project do?"
 # choose the default runtime
 bus-agent set runtime RUNTIME`,

@@ -13,7 +13,7 @@ var completionScripts = map[string]string{"bash": bashCompletion, "zsh": zshComp
 func completionCommand(prog *Program) *urfave.Command {
 	return &urfave.Command{
 		Name:      "completion",
-		Usage:     "print a script that completes bus-agent commands in a shell",
+		Usage:     "print a shell completion script",
 		ArgsUsage: "bash|zsh|fish",
 		UsageText: UsageText(`# bash: in ~/.bashrc
 source <(bus-agent completion bash)

@@ -35,7 +35,7 @@ func (g *Globals) flags() []urfave.Flag {
 		File("output,o", "write results to `FILE` instead of standard output", &g.Output),
 		OneOf("format,f", "print results as `FORMAT`: text or json (default: text)", &g.format, "text", "json"),
 		OneOf("color", "color standard error: `WHEN` is auto, always or never (default: auto)", &g.colors, "auto", "always", "never"),
-		Switch("no-color", "do not color standard error; wins over --color", &g.noColor),
+		Switch("no-color", "do not color standard error; overrides --color", &g.noColor),
 	}
 }
 

@@ -57,7 +57,7 @@ func UsageText(examples, success string, failures ...string) string {
 		b.WriteString("Examples:\n  " + strings.ReplaceAll(examples, "\n", "\n  ") + "\n\n")
 	}
 	if len(failures) == 0 {
-		failures = []string{"it failed"}
+		failures = []string{"the command failed"}
 	}
 	fmt.Fprintf(&b, "Exit codes:\n  %d  %s\n", exitOK, success)
 	for _, f := range failures {

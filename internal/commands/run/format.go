@@ -22,11 +22,11 @@ func FormatCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "format",
 		Usage: "make the raw output of an agent readable",
-		Description: `Reads the NDJSON lines that an agent printed from standard input and prints them as
-readable text, line by line, as they arrive. Without --runtime, the runtime is
-recognized from the first 1000 lines. Until then, lines are printed as they are. The
-runtimes are: RUNTIMES.`,
-		Flags: []urfave.Flag{prog.Runtime("runtime", "read the output of `RUNTIME` (default: recognize it)", &runtime)},
+		Description: `Reads the NDJSON output of an agent from standard input and prints it as readable text,
+line by line as it arrives. Without --runtime, format recognizes the runtime from the
+first 1000 lines; until then, it prints lines unchanged. The runtimes are:
+RUNTIMES.`,
+		Flags: []urfave.Flag{prog.Runtime("runtime", "read the output of `RUNTIME` (default: recognized from the output)", &runtime)},
 		UsageText: cmdline.UsageText(`# an earlier run
 bus-agent format < run.ndjson
 # raw lines and readable text of one run

@@ -44,19 +44,19 @@ func (o *Options) AgentFlags(prog *cmdline.Program) []urfave.Flag {
 // AccessFlags say what the agent may see and do.
 func (o *Options) AccessFlags(prog *cmdline.Program) []urfave.Flag {
 	return cmdline.Category("Access",
-		cmdline.OneOf("access", "`ACCESS` of the agent: read (look only), write (edit here), full (no limits) (default: write)", &o.Access, agent.Accesses()...),
+		cmdline.OneOf("access", "`ACCESS` of the agent: read (no changes), write (edit in the workdir), full (no limits) (default: write)", &o.Access, agent.Accesses()...),
 		prog.Dir("workdir", "run the agent in `DIR` (default: the current directory)", &o.Workdir),
 		prog.Dirs("add-dir", "let the agent work in `DIR` too", &o.AddDirs),
 		cmdline.Strings("allow-command", "let the agent run commands that match `PATTERN` without confinement", &o.AllowCommands),
 		EnvFlag(&o.Env),
 		TrustFlag(&o.TrustWorkspace),
-		cmdline.Switch("require-agents-md", "fail without an AGENTS.md, or when the agent cannot get it whole", &o.RequireInstructions),
+		cmdline.Switch("require-agents-md", "fail if there is no AGENTS.md, or if the agent cannot get all of it", &o.RequireInstructions),
 	)
 }
 
 // TrustFlag declares --trust-workspace.
 func TrustFlag(trust *bool) urfave.Flag {
-	return cmdline.Switch("trust-workspace", "let hooks, MCP servers and settings of the repository run", trust)
+	return cmdline.Switch("trust-workspace", "allow hooks, MCP servers and settings of the repository", trust)
 }
 
 // EnvFlag declares --env. Its values may be secrets, as may a value whose name was
@@ -73,15 +73,15 @@ func EnvFlag(entries *[]string) urfave.Flag {
 
 func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 	return slices.Concat(o.AgentFlags(prog), o.AccessFlags(prog), o.Record.Flags(),
-		cmdline.Category("Record", cmdline.Switch("preamble", "tell the agent about its record, and to write its answer there", &o.Record.preamble)),
+		cmdline.Category("Record", cmdline.Switch("preamble", "tell the agent where its record is, and to write its answer there", &o.Record.preamble)),
 		cmdline.Category("Agent",
-			cmdline.String("resume", "continue the session `ID`", &o.Resume),
+			cmdline.String("resume", "continue session `ID`", &o.Resume),
 			cmdline.Switch("continue", "continue the latest session in the workdir", &o.Continue),
 		),
 		cmdline.Category("Input",
 			cmdline.File("prompt", "read the prompt from `FILE`, - for standard input", &o.PromptFile),
 			cmdline.String("text", "use `TEXT` as the prompt", &o.text),
-			cmdline.File("template", "render the template in `FILE` as the prompt, - for standard input", &o.template),
+			cmdline.File("template", "use the template in `FILE` as the prompt, - for standard input", &o.template),
 			varFlag(o.vars),
 		),
 		cmdline.Category("Limit",
@@ -91,11 +91,11 @@ func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 		),
 		cmdline.Category("Output",
 			cmdline.OneOf("output-format", "print `OUTPUT`: text, ndjson or events (default: text)", &o.output, agent.OutputFormats()...).Env("BUS_AGENT_OUTPUT_FORMAT"),
-			cmdline.File("schema", "require an answer in JSON that follows the JSON Schema in `FILE`, - for standard input", &o.schema),
+			cmdline.File("schema", "require a JSON answer that matches the JSON Schema in `FILE`, - for standard input", &o.schema),
 			cmdline.Switch("dry-run", "print what would be run and written, and do nothing", &o.dryRun),
 		),
 		cmdline.Category("Fallback",
-			cmdline.String("fallback", "when a runtime is unavailable, try those in `LIST`, separated by commas; none for none", &o.fallback).
+			cmdline.String("fallback", "try the runtimes in `LIST`, separated by commas, if one is unavailable; or none", &o.fallback).
 				Complete(func() []string { return append(prog.Stored.Registry.Tokens(), runner.NoFallback) }).Env("BUS_AGENT_FALLBACK"),
 			cmdline.Switch("fallback-after-changes", "try the next runtime even when a tool may have changed something", &o.afterChanges),
 			cmdline.Func("fallback-cooldown", "cooldown of a runtime that failed: `DURATION`, 0 for none (default: 15m or 5m)", o.setCooldown),

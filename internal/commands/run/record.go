@@ -41,12 +41,12 @@ const (
 // Flags declares the flags that runs and sessions share.
 func (o *RecordOptions) Flags() []urfave.Flag {
 	return cmdline.Category("Record",
-		cmdline.OneOf("record", "record the run: `WHEN` is on, off, or required to fail when it cannot be recorded", &o.mode, RecordModes()...).
+		cmdline.OneOf("record", "record the run: `WHEN` is on, off, or required (fail if it cannot be recorded)", &o.mode, RecordModes()...).
 			Optional(recordOn).Env(envRecord),
 		RootFlag(&o.root),
-		labelFlag("project", "record the run under the project `ID` (default: the name of the repository's folder)", &o.labels.Project, runs.CheckProject),
-		labelFlag("task", "record the run under the task `ID`, task-YYYYMMDD-HHMMSS-name (default: a new task)", &o.labels.Task, runs.CheckTask),
-		labelFlag("parent-run", "record that the run `ID` started this one", &o.labels.Parent, runs.CheckRun),
+		labelFlag("project", "record the run under project `ID` (default: the name of the repository's folder)", &o.labels.Project, runs.CheckProject),
+		labelFlag("task", "record the run under task `ID`, of the form task-YYYYMMDD-HHMMSS-name (default: a new task)", &o.labels.Task, runs.CheckTask),
+		labelFlag("parent-run", "record that run `ID` started this one", &o.labels.Parent, runs.CheckRun),
 	)
 }
 

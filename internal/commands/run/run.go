@@ -31,34 +31,34 @@ func Command(prog *cmdline.Program) *urfave.Command {
 prompt with one of --prompt, --text and --template.
 
 Without --agent, run uses the runtime that BUS_AGENT or the preference
-bus-agent.runtime names, or else the first that "detect" prints. The runtimes are:
+bus-agent.runtime names, or else the first one that "detect" prints. The runtimes are:
 RUNTIMES.
 
-In the output format text, the conversation is shown on standard error and the final
-answer is printed on standard output. If both are the same terminal, the answer is
-not printed twice. The format ndjson passes on the lines of the agent unchanged, and
-events prints one normalized event in JSON a line. With --format json, standard
-output gets one object at the end, also when the agent fails: text, runtime, model,
-session_id, usage, cost_usd, duration_ms, exit_code, kind, error, attempts, warnings.
+By default, the conversation is shown on standard error and the final answer is
+printed on standard output. If both are the same terminal, the answer is not printed
+twice. --output-format ndjson prints the agent's lines unchanged; events prints
+normalized events, one JSON object a line. With --format json, standard output gets
+one object at the end, even when the agent fails: text, runtime, model, session_id,
+usage, cost_usd, duration_ms, exit_code, kind, error, attempts, warnings.
 
-With --schema, the answer is one JSON value that follows a JSON Schema; with --format
-json, the member structured holds it too. If the answer does not follow the schema,
-the agent is asked once more. If that fails, the run fails.
+With --schema, the answer is one JSON value that matches a JSON Schema. With --format
+json, the value is also in "structured". If the answer does not match the schema, the
+agent is asked once more. If the second answer does not match either, the run fails.
 
 With --fallback, bus-agent retries with the next runtime in the list when one is out
-of quota, rate-limited, logged out or not installed. It gets the same prompt in a new
-session, with its own default model. There is no retry after other failures, nor when
-a tool may have changed something. The runtime that failed is then in cooldown: runs
-with --fallback skip it for 15 minutes, or 5 if it was logged out. "doctor" shows
-runtimes in cooldown.
+of quota, rate-limited, logged out or not installed. The next runtime gets the same
+prompt in a new session, with its own default model. bus-agent does not retry after
+other failures, or when a tool may have changed something. A runtime that failed is
+in cooldown: runs with --fallback skip it for 15 minutes, or 5 if it was logged out.
+"doctor" shows runtimes in cooldown.
 
-With --verbose, standard error also shows where the agent runs, the agent's own
-standard error, time and tokens used, and the session ID for --resume. Ctrl-C stops
-the agent and everything it started.`,
+With --verbose, standard error also shows the directory the agent runs in, its
+standard error, the time and tokens used, and the session ID for --resume. Ctrl-C
+stops the agent and everything it started.`,
 		Flags: o.flags(prog),
 		UsageText: cmdline.UsageText(`# ask about the code, changing nothing
 bus-agent run --access read --text "What does this project do?"
-# a prompt from a file, a certain agent, at most ten minutes
+# a given agent, a prompt from a file, at most ten minutes
 bus-agent run --agent RUNTIME --prompt task.md --timeout 10m
 # the answer alone, into a file
 bus-agent run --text "Write a haiku about Go" 2>/dev/null > haiku.txt

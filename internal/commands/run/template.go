@@ -20,9 +20,9 @@ func RenderCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "render",
 		Usage: "fill in a prompt template and print it",
-		Description: `Replaces every {{NAME}} in the template by its value. Values are not expanded
-themselves. Any other {{...}}, and a NAME without a value, is an error. The result is
-printed byte for byte, without a line break added.`,
+		Description: `Replaces every {{NAME}} in the template with its value. A {{NAME}} inside a value is not
+replaced. Any other {{...}}, and a NAME without a value, is an error. Render adds no line
+break to the result.`,
 		Flags: []urfave.Flag{
 			cmdline.File("template", "read the template from `FILE`, - for standard input", &file),
 			cmdline.Text("text", "use `TEXT` as the template", &text),

@@ -19,10 +19,10 @@ func eventsCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "events",
 		Usage:     "print the events of a run",
 		ArgsUsage: "RUN",
-		Description: `Prints the events of a run in JSON, one a line, each with its time. Events of the kind
-"message" are messages to the agent. With --text, it prints the conversation as readable
-text. If another program wrote the record, the events are made from the output of the
-agent and have no time. With --follow, it continues until the run ends.`,
+		Description: `Prints the events of a run, one JSON object a line, each with its time. Events of the
+kind "message" are messages to the agent. With --text, it prints the conversation as
+readable text. With --follow, it continues until the run ends. If another program wrote
+the record, the events are decoded from the agent's output and have no time.`,
 		Flags: []urfave.Flag{
 			cmdline.Switch("text", "print readable text", &text),
 			cmdline.Switch("follow", "continue until the run ends", &follow),
@@ -63,7 +63,7 @@ the output is always text.`,
 bus-agent runs tail -f latest
 # the last lines
 bus-agent runs tail -n 5 latest`,
-			"it was shown, whether the run succeeded or not", "it could not be shown to the end"),
+			"the conversation was shown, whether or not the run succeeded", "the conversation could not be shown to the end"),
 		BashComplete: completes(prog, &root, false),
 		Action: action(prog, cmdline.Slow, &root, func(ctx context.Context, t target) error {
 			end := &lastLines{to: prog.Out, most: lines}

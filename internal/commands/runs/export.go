@@ -20,16 +20,16 @@ func exportCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "export",
 		Usage:     "write records of runs to one file",
 		ArgsUsage: "[RUN...]",
-		Description: `Writes the records of the named runs, or of those that the flags choose, with the
-prompts and messages of their tasks, to a tar file compressed by gzip. Unpacked
-anywhere, it is a folder for --runs-root. The same records give the same bytes. Only
-you can read the file, because a record holds what the agent read and said.`,
+		Description: `Writes the records of runs, and the prompts and messages of their tasks, to a tar file
+compressed with gzip. Name the runs or select them with flags. To use the file, unpack
+it anywhere and give that folder as --runs-root. The same records always give the same
+bytes. Only you can read the file, because it holds what the agents read and said.`,
 		Flags: append(to.flags("write to `FILE`, such as runs.tar.gz; required"), s.flags(prog)...),
 		UsageText: cmdline.UsageText(`# one run, to attach to a bug report
 bus-agent runs export latest --to run.tar.gz
 # the runs of this week
 bus-agent runs export --since 7d --to week.tar.gz`,
-			"the file was written", "the file exists or could not be written; no part of it is left"),
+			"the file was written", "the file exists or could not be written; no partial file is left"),
 		BashComplete: completes(prog, &s.root, true),
 		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
 			switch {

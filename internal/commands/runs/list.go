@@ -16,8 +16,8 @@ func listCommand(prog *cmdline.Program) *urfave.Command {
 		Name:  "list",
 		Usage: "list runs, newest first",
 		Description: `Prints a line for each run: ID, status, runtime, start, duration, project/task.
-Unreadable records are named on standard error and left out.`,
-		Flags: append(s.flags(prog), cmdline.Number("limit,n", "print at most `N` runs, the newest", 1, &s.Limit)),
+Unreadable records are left out; standard error names them.`,
+		Flags: append(s.flags(prog), cmdline.Number("limit,n", "print only the newest `N` runs", 1, &s.Limit)),
 		UsageText: cmdline.UsageText(`# what failed since yesterday?
 bus-agent runs list --status failed --since 24h
 # what is running now?

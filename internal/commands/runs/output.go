@@ -22,9 +22,9 @@ func outputCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "output",
 		Usage:     "print the answer of a run",
 		ArgsUsage: "RUN",
-		Description: `Prints output.md of a run, without control characters and ended by one line break, as
-"run" prints an answer. A run that is still running has no answer, unless the agent
-writes it itself.`,
+		Description: `Prints the answer of a run, which is output.md in its record. As with "run", control
+characters are left out and the text ends with one line break. A run that has not ended
+has an answer only if the agent wrote output.md itself.`,
 		Flags: []urfave.Flag{run.RootFlag(&root)},
 		UsageText: cmdline.UsageText(`# the last answer
 bus-agent runs output latest

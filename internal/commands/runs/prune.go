@@ -27,18 +27,17 @@ func pruneCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "prune",
 		Usage: "remove old records",
-		Description: `Removes the records of the runs that the flags choose, and prints which. Give at least
-one of --older-than, --keep and --status. Running runs are never removed. Those of
-another machine, or from before this machine started, are removed only with --status
-unknown.
+		Description: `Removes the records of the runs that the flags select, and lists them. Give at least one
+of --older-than, --keep and --status. Prune never removes a running run. It removes runs
+of unknown status only with --status unknown.
 
-Prune removes folders PROJECT/TASK/runs/RUN that hold a record, and the hidden folders
-that a killed program left in the same projects and tasks, and nothing else. The prompt
-and the messages of a task stay. With --tasks, those of tasks without a run or another
-file are removed too.`,
+Prune removes only folders PROJECT/TASK/runs/RUN that hold a record, and hidden folders
+that killed programs left in the same projects and tasks. It keeps the prompt and the
+messages of each task. With --tasks, it removes them too if the task has no run and no
+other file.`,
 		Flags: append(o.flags(prog),
-			cmdline.Number("keep", "keep the newest `N` of the runs that the other flags choose, whatever their age", 0, &o.keep),
-			cmdline.Switch("tasks", "also remove the folders of tasks that are left without a run", &o.tasks),
+			cmdline.Number("keep", "keep the newest `N` of the runs that the other flags select, whatever their age", 0, &o.keep),
+			cmdline.Switch("tasks", "also remove the folders of tasks without a run", &o.tasks),
 			cmdline.Switch("dry-run", "print what would be removed, and do nothing", &o.dryRun),
 		),
 		UsageText: cmdline.UsageText(`# what is older than a month?

@@ -25,19 +25,19 @@ func reportCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "report",
 		Usage: "write runs as one HTML page",
-		Description: fmt.Sprintf(`Writes a page about the runs that the flags choose, or all: when they ran, how they
-ended, what failed and why, tokens, cost, durations and conversations. The page is one
-file and needs no network. It holds the newest %d runs and the newest %d MB of their
-conversations, and names a command for the others.
+		Description: fmt.Sprintf(`Writes a page about the runs that the flags select, or about all runs: when they ran,
+how they ended, what failed and why, tokens, cost, durations and conversations. The page
+is one file and needs no network. It holds the newest %d runs and the newest %d MB of
+their conversations. For the others, it shows the command that prints them.
 
-Only you can read the file of --to, because it holds what the agents read and said.
-Without --to, the page goes to standard output, unless that is a terminal.`, report.DefaultRuns, report.DefaultConversations/1_000_000),
+Without --to, the page is written to standard output, which must not be a terminal. Only
+you can read the file of --to, because it holds what the agents read and said.`, report.DefaultRuns, report.DefaultConversations/1_000_000),
 		Flags: append(to.flags("write to `FILE`, such as runs.html"), s.flags(prog)...),
 		UsageText: cmdline.UsageText(`# all recorded runs
 bus-agent runs report --to runs.html
 # what failed this week
 bus-agent runs report --status failed --since 7d --to failed.html --force`,
-			"the page was written", "the file exists or could not be written; no part of it is left"),
+			"the page was written", "the file exists or could not be written; no partial file is left"),
 		Action: prog.Action(cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error {
 			g := &prog.Global
 			switch {

@@ -27,16 +27,21 @@ func Command(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "runs",
 		Usage: "show and remove the records of runs",
-		Description: `Shows the records of "run --record", and those of other programs that write records of
-the Agent Protocol.
+		Description: `Shows and removes records: those that "run --record" writes, and those of other programs
+in the format of the Agent Protocol.
 
 Name a run by its ID, by the beginning or end of its ID, or by "latest". Put its task
-before it, or its project and task, to narrow the search: PROJECT/TASK/latest. The path
-of the folder of a run names it too.
+before it, or its project and task, to narrow the search: PROJECT/TASK/latest. You can
+also give the path of its folder.
 
-A run is running, completed, failed, crashed (its program is gone and did not record
-the end) or unknown (it is recorded as running, but belongs to another machine or
-container, or began before this machine started; or its status is another word).`,
+The status of a run is one of:
+
+  running    its program is running
+  completed  it succeeded
+  failed     it failed
+  crashed    its program is gone and did not record the end
+  unknown    it is recorded as running, but on another machine, in another container
+             or before this machine started; or its recorded status is not a known one`,
 		Subcommands: []*urfave.Command{
 			listCommand(prog),
 			showCommand(prog),
@@ -135,12 +140,12 @@ func (s *selection) flags(prog *cmdline.Program) []urfave.Flag {
 	}
 	flags := []urfave.Flag{run.RootFlag(&s.root)}
 	for _, f := range []*cmdline.Flag{
-		cmdline.String("project", "only runs of the project `ID`", &s.Project),
-		cmdline.String("task", "only runs of the task `ID`", &s.Task),
+		cmdline.String("project", "only runs of project `ID`", &s.Project),
+		cmdline.String("task", "only runs of task `ID`", &s.Task),
 		cmdline.OneOf("status", "only runs that are `STATUS`: running, completed, failed, crashed or unknown", &s.Status,
 			runs.StatusRunning, runs.StatusCompleted, runs.StatusFailed, runs.StatusCrashed, runs.StatusUnknown),
 		cmdline.String("runtime", "only runs of `RUNTIME`; an ID without a variant includes all variants", &s.Runtime).Complete(prog.Stored.Registry.Tokens),
-		cmdline.String("parent-run", "only runs that the run `ID` started", &s.Parent),
+		cmdline.String("parent-run", "only runs that run `ID` started", &s.Parent),
 		cmdline.Func("since", "only runs that began after `WHEN`: an age such as 90m, 36h, 7d or 2w, or a date", moment(&s.Since)),
 		cmdline.Func("older-than", "only runs that began before `WHEN`", moment(&s.Until)),
 	} {

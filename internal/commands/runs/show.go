@@ -24,8 +24,8 @@ func showCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "show",
 		Usage:     "show the record of a run",
 		ArgsUsage: "RUN",
-		Description: `Prints the record of a run, related runs (earlier and later attempts, the run that
-started it and the runs it started) and its files.`,
+		Description: `Prints the record of a run, its files and the related runs: earlier and later attempts,
+the run that started it, and the runs that it started.`,
 		Flags: []urfave.Flag{run.RootFlag(&root)},
 		UsageText: cmdline.UsageText(`# why did it fail?
 bus-agent runs show latest

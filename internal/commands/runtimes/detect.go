@@ -19,12 +19,14 @@ func DetectCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "detect",
 		Usage: "list the runtimes that are available here",
-		Description: `Prints the ID of each available runtime on a line. "run" uses the first one when no
-flag, BUS_AGENT and no preference names another. A runtime is available if its
-executable is in PATH and it is not disabled; nothing is started. With --verbose,
-standard error shows for every registered runtime where it is, or why it is not
-available. With --format json as well, standard output lists them all.`,
-		Flags: []urfave.Flag{cmdline.Switch("first,1", "print only the first; fail if there is none", &first)},
+		Description: `Prints the ID of each available runtime, one a line. "run" uses the first one unless
+--agent, BUS_AGENT or a preference names another. A runtime is available if its
+executable is in PATH and it is not disabled. Detect starts no program.
+
+With --verbose, standard error lists every registered runtime, with the path of its
+executable or the reason why it is not available. With --verbose and --format json,
+standard output lists every registered runtime instead.`,
+		Flags: []urfave.Flag{cmdline.Switch("first,1", "print only the first available runtime; fail if none is available", &first)},
 		UsageText: cmdline.UsageText(`# which runtimes can be used here?
 bus-agent detect
 # why is one missing?

@@ -25,35 +25,36 @@ func DoctorCommand(prog *cmdline.Program) *urfave.Command {
 	o := &doctorOptions{}
 	return &urfave.Command{
 		Name:      "doctor",
-		Usage:     "check the runtimes, and find what killed runs left behind",
+		Usage:     "check the runtimes; find stale processes and files of killed runs",
 		ArgsUsage: "[RUNTIME...]",
-		Description: `Checks the named runtimes, or all: the executable, its version, signs of a login, what
-a run in this directory would do with AGENTS.md and with the settings of the
-repository, and how the runtime holds sessions. No model is asked; only the executable
-is started, with --version. Doctor also checks that the state of runs and sessions can
-be written, and shows runtimes in cooldown, which runs with --fallback skip.
+		Description: `For each named runtime, or for all, doctor checks the executable, its version and signs
+of a login. It shows what a run in this directory would do with AGENTS.md and with the
+settings of the repository, and how the runtime runs sessions. It starts the executable
+with --version only and calls no model. Doctor also checks that the state of runs and
+sessions can be written, and shows the runtimes that runs with --fallback skip because
+they are in cooldown.
 
-Without a name, doctor also lists what killed runs left behind. A run ends and removes
-everything it started, unless bus-agent itself is killed. Then agent processes may
-continue, and the private home and temporary files stay. --sweep ends and removes them.
-With --sweep or --owner, doctor checks nothing else.
+Without a name, doctor also lists stale processes and files. A run cleans up after
+itself, unless bus-agent itself is killed. Then agent processes may continue, and the
+private home and temporary files remain. --sweep ends the processes and removes the
+files. With --sweep or --owner, doctor checks nothing else.
 
-Doctor finds what a dead bus-agent of this user left since this machine started, in this
-container and in one workdir. It leaves alone what belongs to a running bus-agent, what
-may belong to another machine, and sessions that can be resumed.`,
+Doctor finds stale processes and files of this user, of this container and of one
+workdir, left since this machine started. It ignores those of a running bus-agent, those
+that may belong to another machine, and sessions that can be resumed.`,
 		Flags: []urfave.Flag{
-			cmdline.Switch("sweep", "end the processes and remove the folders that are found", &o.sweep),
+			cmdline.Switch("sweep", "end the stale processes and remove the stale files", &o.sweep),
 			prog.Dir("workdir", "check `DIR` (default: the current directory)", &o.workdir),
 			prog.Runtime("clear-cooldown", "clear the cooldown of `RUNTIME`, and do nothing else", &o.clear),
-			cmdline.Number("owner", "only find what the bus-agent with this `PID` left behind", 1, &o.owner),
+			cmdline.Number("owner", "find only what the bus-agent process `PID` left behind", 1, &o.owner),
 		},
 		UsageText: cmdline.UsageText(`# does everything work here?
 bus-agent doctor
 # can this runtime be used? for a script
 bus-agent doctor RUNTIME --format json
-# end and remove what killed runs left behind
+# end stale processes and remove stale files
 bus-agent doctor --sweep`,
-			"everything works, apart from runtimes that were not named", "a named runtime cannot be used, or something cannot be written, checked, ended or removed"),
+			"everything works; runtimes that were not named may be unusable", "a named runtime cannot be used, or a check or the cleanup failed"),
 		BashComplete: cmdline.Completes(func([]string) []string { return prog.Stored.Registry.Tokens() }),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
 			return doctor(ctx, prog, o, call.Args)

@@ -18,8 +18,8 @@ func InstructionsCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "instructions",
 		Usage: "show or remove the project instructions that bus-agent added",
-		Description: `Agents get every AGENTS.md from the repository root to the directory they work in, the
-closest last.`,
+		Description: `Agents get every AGENTS.md from the repository root down to the directory they work in,
+the closest one last.`,
 		Subcommands: []*urfave.Command{
 			instructionsShow(prog),
 			instructionsClean(prog),
@@ -95,12 +95,12 @@ func instructionsClean(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "clean",
 		Usage: "remove what bus-agent added to the directory, and nothing else",
-		Description: `Removes the marked blocks, list entries and private homes that runs left behind. What
-a running agent uses stays. AGENTS.md itself is never changed.`,
+		Description: `Removes the marked blocks, list entries and private homes that runs left in the
+directory. Clean keeps what a running agent uses, and never changes AGENTS.md itself.`,
 		Flags: []urfave.Flag{prog.Dir("workdir", "clean `DIR` (default: the current directory)", &workdir)},
 		UsageText: cmdline.UsageText(`# remove all traces
 bus-agent instructions clean`,
-			"everything was removed, apart from what is in use", "something could not be removed"),
+			"everything was removed, except what is in use", "something could not be removed"),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error {
 			found, err := instructions.Clean(ctx, cmp.Or(workdir, prog.Env.Dir), ownedBlocks(prog))
 			if err != nil {

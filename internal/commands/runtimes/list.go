@@ -60,11 +60,17 @@ bus-agent unset runtime`,
 func listCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "list",
-		Usage: "list every runtime, whether it can be used, and how it holds sessions",
-		Description: `Nothing is started. The default is that of sessions in this directory: from BUS_AGENT
-or the preference bus-agent.runtime, or else from .gastown/runtime.json in this
-directory or the nearest above it, or else from .gastown/runtimes.json in your home, or
-else the first available runtime. "run" does not read the two files.`,
+		Usage: "list the runtimes, whether each can be used, and how it runs sessions",
+		Description: `List starts no program. It marks the default runtime of sessions in this directory, which
+is the first of these:
+
+  1. BUS_AGENT
+  2. the preference bus-agent.runtime
+  3. .gastown/runtime.json in this directory or the nearest directory above that has one
+  4. .gastown/runtimes.json in your home
+  5. the first available runtime
+
+"run" does not read the two files.`,
 		UsageText: cmdline.UsageText(`# which runtimes are there?
 bus-agent runtime list
 # the same for a script

@@ -21,12 +21,12 @@ func approveCommand(prog *cmdline.Program) *urfave.Command {
 of:
 
   accept              do it
-  accept_for_session  do it, and do not ask again for the same in this session
+  accept_for_session  do it, and do not ask again for the same action in this session
   decline             do not do it; the turn continues
   cancel              do not do it; the turn ends`,
 		UsageText: cmdline.UsageText(`# accept the only request
 bus-agent session approve review accept`,
-			"the agent has the answer", "the request is not open any more, or the session has ended"),
+			"the answer was delivered", "the request is no longer open, or the session has ended"),
 		BashComplete: completes(prog, control.Entry.Served,
 			string(session.Accept), string(session.AcceptForSession), string(session.Decline), string(session.Cancel)),
 		Action: action(prog, cmdline.Slow, func(ctx context.Context, t target) error {

@@ -28,14 +28,17 @@ func ChatCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "chat",
 		Usage:     "talk with an agent in this terminal",
 		ArgsUsage: "[-- ARGS]",
-		Description: `Starts an agent and a conversation with it. Enter sends what you typed; what the agent
-says and does is shown as it happens. To answer an approval request, type y to accept,
-a to accept for the whole conversation, n to decline or c to end the turn, then Enter.
-What you typed before the request was shown does not answer it. Ctrl-C ends the running
-turn. Ctrl-C twice, or Ctrl-D, ends the conversation. Ctrl-Z stops bus-agent as in a
-shell; the agent continues.`,
+		Description: `Starts an agent and a conversation with it. Enter sends your message. The agent's text
+and actions are shown as they happen.
+
+To answer an approval request, type y to accept, a to accept for the whole conversation,
+n to decline or c to end the turn, then Enter. Text typed before the request was shown
+does not answer it.
+
+Ctrl-C ends the running turn. Ctrl-C twice, or Ctrl-D, ends the conversation. Ctrl-Z
+suspends bus-agent, as in a shell; the agent continues.`,
 		Flags: slices.Concat(o.flags(prog),
-			cmdline.Category("Session", cmdline.String("resume", "continue the session `ID` of the runtime", &o.Resume))),
+			cmdline.Category("Session", cmdline.String("resume", "continue session `ID`, an ID of the runtime, not of bus-agent", &o.Resume))),
 		UsageText: cmdline.UsageText(`# talk with an agent
 bus-agent chat --agent RUNTIME`,
 			"you ended the conversation", "the agent did not start, or it ended by itself"),

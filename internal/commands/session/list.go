@@ -66,8 +66,8 @@ func showCommand(prog *cmdline.Program) *urfave.Command {
 		Name:        "show",
 		Usage:       "show the state of a session",
 		ArgsUsage:   "ID",
-		Description: `Prints what is known about a session, and its open approval requests.`,
-		UsageText: cmdline.UsageText(`# is it busy? does it wait for an answer?
+		Description: `Prints the state, IDs, times and processes of a session, and its open approval requests.`,
+		UsageText: cmdline.UsageText(`# is it busy? is it waiting for an answer?
 bus-agent session show review`,
 			"the session was shown"),
 		BashComplete: completes(prog, always),

@@ -33,8 +33,8 @@ type startOptions struct {
 func (o *startOptions) flags(prog *cmdline.Program) []urfave.Flag {
 	return slices.Concat(o.AgentFlags(prog), o.AccessFlags(prog), o.Record.Flags(), o.turnFlags(), o.hookFlags(prog),
 		cmdline.Category("Session",
-			cmdline.OneOf("mode", "`MODE` of the agent: minimal, by its protocol, or tmux, in a terminal (default: minimal)", &o.start.Mode, session.ModeMinimal, session.ModeTmux),
-			cmdline.String("bead", "tell hooks that the session is for the piece of work `ID`", &o.start.Bead),
+			cmdline.OneOf("mode", "run the agent in `MODE`: minimal (through its protocol) or tmux (in a terminal) (default: minimal)", &o.start.Mode, session.ModeMinimal, session.ModeTmux),
+			cmdline.String("bead", "pass `ID` to hooks as the bead (work item) of the session", &o.start.Bead),
 		),
 		cmdline.Category("Limit",
 			cmdline.Duration("timeout", "give up when the agent is not ready after `DURATION` (default: 3m)", &o.Timeout),
@@ -62,7 +62,7 @@ func (o *startOptions) hookFlags(prog *cmdline.Program) []urfave.Flag {
 		cmdline.Func("hook-file", "append a line of JSON to `FILE` for each event; can be repeated", func(name string) error {
 			return add(control.SinkSpec{File: prog.Env.Abs(name)})
 		}),
-		cmdline.Func("hook-command", "run `COMMAND`, a program or a JSON list of it and its arguments, for each event; can be repeated", func(text string) error {
+		cmdline.Func("hook-command", "run `COMMAND` for each event: a program, or a JSON list of a program and its arguments; can be repeated", func(text string) error {
 			command := []string{text}
 			if strings.HasPrefix(text, "[") {
 				command = nil

@@ -39,7 +39,7 @@ func sendCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "send",
 		Usage:     "send a message to an agent and wait for its answer",
 		ArgsUsage: "ID [TEXT]",
-		Description: `Queues a message for a separate turn and waits until that turn ends. As with "run", the
+		Description: `Queues a message as a new turn and waits until that turn ends. As with "run", the
 conversation is shown on standard error and the final answer is printed on standard
 output. The output format events prints the events of the turn instead; json, or
 --format json, prints one object at the end, as "run" does.
@@ -48,10 +48,10 @@ Ctrl-C stops waiting; the turn continues.`,
 		Flags: []urfave.Flag{
 			promptFlag(&prompt),
 			cmdline.OneOf("output-format", "print `OUTPUT`: text, events or json (default: text)", &output, formatText, formatEvents, formatJSON),
-			cmdline.Duration("timeout", "interrupt the turn after `DURATION` (default: that of the session)", &timeout),
+			cmdline.Duration("timeout", "interrupt the turn after `DURATION` (default: the --turn-timeout of the session)", &timeout),
 			cmdline.Switch("no-wait", "return when the message is queued; --format json prints the number of its turn", &noWait),
 		},
-		UsageText: cmdline.UsageText(`# a question
+		UsageText: cmdline.UsageText(`# send a message and wait for the answer
 bus-agent session send review "What does this project do?"
 # a message from a pipe, the answer into a file
 echo "Write a haiku about it" | bus-agent session send review --prompt - 2>/dev/null > haiku.txt
@@ -125,12 +125,12 @@ func steerCommand(prog *cmdline.Program) *urfave.Command {
 		Usage:     "send a message to an agent while it works",
 		ArgsUsage: "ID [TEXT]",
 		Description: `Adds a message to the running turn. If no turn is running, or the runtime does not
-support this, the message becomes the next turn, before queued messages. The command
+support this, the message becomes the next turn, ahead of queued messages. The command
 does not wait for the answer; "session watch" shows it.`,
 		Flags: []urfave.Flag{promptFlag(&prompt)},
 		UsageText: cmdline.UsageText(`# a hint
 bus-agent session steer review "Leave out the tests"`,
-			"the agent has the message, or it is the next turn", "the session has ended"),
+			"the message was delivered, or is the next turn", "the session has ended"),
 		BashComplete: completes(prog, control.Entry.Served),
 		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) error {
 			m, err := needMessage(ctx, prog, t.args, prompt)

@@ -17,9 +17,9 @@ func Command(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "session",
 		Usage: "manage background sessions",
-		Description: `A session is a conversation of many turns with one agent. It continues in the
-background after the command that started it has ended. A small process holds each
-session and ends with it.
+		Description: `A session is a conversation of many turns with one agent. It runs in the background
+after the command that started it has ended. A small process holds each session and
+ends with it.
 
 Name a session by its name, its ID, or the beginning of its ID.`,
 		Subcommands: []*urfave.Command{

@@ -63,17 +63,17 @@ func resumeCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "resume",
 		Usage:     "continue a session that has ended",
 		ArgsUsage: "ID [PROMPT]",
-		Description: `Starts the agent of a session that has ended or crashed again, with its memory of
-the session and the same settings, under the same name and ID. Give --env and
---trust-workspace again, because they are not stored. Hooks are added to those of the
-session. PROMPT, or the file of --prompt, is the next message.`,
+		Description: `Restarts the agent of a session that has ended or crashed. The session keeps its
+conversation, settings, name and ID. Give --env and --trust-workspace again, because
+they are not stored. Hook flags add to the hooks of the session. PROMPT, or the file of
+--prompt, is the next message.`,
 		Flags: slices.Concat(o.turnFlags(), o.idleFlag(), o.hookFlags(prog),
 			cmdline.Category("Input", promptFlag(&o.PromptFile)),
 			cmdline.Category("Access", run.EnvFlag(&o.Env), run.TrustFlag(&o.TrustWorkspace)),
 		),
 		UsageText: cmdline.UsageText(`# continue where it ended
 bus-agent session resume review`,
-			"the session is running again", "the agent cannot continue it"),
+			"the session is running again", "the agent cannot continue the session"),
 		BashComplete: completes(prog, ended),
 		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) (err error) {
 			opts := o.start

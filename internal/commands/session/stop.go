@@ -19,11 +19,11 @@ func stopCommand(prog *cmdline.Program) *urfave.Command {
 		Name:      "stop",
 		Usage:     "end a session",
 		ArgsUsage: "ID",
-		Description: `Ends the agent and everything it started, and returns when nothing of it is left. A
-running turn is interrupted, and queued messages are not delivered. Sessions that have
-ended stay as they are. If a session has crashed, its remaining processes are ended and
-it is marked as stopped. If a session cannot be reached, because its socket is gone or
-an older version holds it, its process gets SIGTERM.`,
+		Description: `Ends the agent and every process it started, and returns when all of them have ended.
+Stop interrupts a running turn and does not deliver queued messages. If the session has
+already ended, stop does nothing. If it has crashed, stop ends its remaining processes
+and marks it as stopped. If it cannot be reached, because its socket is gone or an older
+version of bus-agent holds it, stop sends SIGTERM to its process.`,
 		Flags: []urfave.Flag{cmdline.String("reason", "record `TEXT` as the reason", &reason)},
 		UsageText: cmdline.UsageText(`# end a session
 bus-agent session stop review --reason "all done"`,
@@ -50,10 +50,12 @@ func interruptCommand(prog *cmdline.Program) *urfave.Command {
 		Usage:     "end the running turn",
 		ArgsUsage: "ID",
 		Description: `Ends the running turn and the tools it started. The session continues with the queued
-messages. If no turn is running, a message that has not reached the agent yet is not
-delivered; without one, nothing happens and a warning is shown. The agent has 10
-seconds to respond. If it does not, "session stop" ends it.`,
-		UsageText: cmdline.UsageText(`# never mind
+messages. If no turn is running, interrupt drops the next queued message. If no message
+is queued either, it prints a warning and does nothing.
+
+The agent has 10 seconds to respond. If it does not respond, interrupt fails; use
+"session stop".`,
+		UsageText: cmdline.UsageText(`# end the running turn
 bus-agent session interrupt review`,
 			"the turn was interrupted, or no turn was running", "the agent did not respond, or the session has ended"),
 		BashComplete: completes(prog, control.Entry.Served),

@@ -19,19 +19,19 @@ func watchCommand(prog *cmdline.Program) *urfave.Command {
 		Usage:     "show what happens in a session",
 		ArgsUsage: "ID",
 		Description: `Prints what has happened in a session as readable text. With --follow, it continues
-until the session ends. With --until, it continues until the agent is ready for a
-message, or waiting for an answer to an approval request. Sessions that have ended can
+until the session ends. With --until, it continues until the session is ready for a
+message or waiting for an answer to an approval request. Sessions that have ended can
 be watched too. The output format events prints events, as "run" does; --format json
 prints every record on a line, with messages, answers and results.`,
 		Flags: []urfave.Flag{
 			cmdline.Switch("follow", "continue until the session ends", &follow),
-			cmdline.Number("last", "start with the last `N` records; 0 for none (default: all that are kept)", 0, &last),
+			cmdline.Number("last", "start with the last `N` records; 0 for none (default: all stored records)", 0, &last),
 			cmdline.OneOf("until", "continue until the session is in `STATE`: ready or waiting", &until, session.StateReady, session.StateWaiting),
 			cmdline.OneOf("output-format", "print `OUTPUT`: text or events (default: text)", &output, formatText, formatEvents),
 		},
 		UsageText: cmdline.UsageText(`# wait for an approval request
 bus-agent session watch review --last 0 --until waiting
-# what was said so far
+# the conversation so far
 bus-agent session watch review`,
 			"the records were shown", "the session could not be watched to the end"),
 		BashComplete: completes(prog, always),

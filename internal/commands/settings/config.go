@@ -23,9 +23,9 @@ func ConfigCommand(prog *cmdline.Program) *urfave.Command {
 			{
 				Name:  "show",
 				Usage: "print every setting, its value and its source",
-				Description: `Prints the settings of a run without flags. The source of a value is an environment
-variable, a preference key, or built-in. Values that are set but have no effect are
-listed as skipped, with the reason.`,
+				Description: `Prints the settings that a run without flags would use. The source of each value is an
+environment variable, a preference key or "built-in". Values that are set but have no
+effect are listed as skipped, with the reason.`,
 				UsageText: cmdline.UsageText(`# what would a run use here?
 bus-agent config show
 # the same for a script

@@ -17,8 +17,8 @@ func SetCommand(prog *cmdline.Program) *urfave.Command {
 	c := &urfave.Command{
 		Name:  "set",
 		Usage: "store a default",
-		Description: `Defaults are stored in your BusDK preferences. Flags and environment variables win over
-them; "config show" shows the result.`,
+		Description: `Defaults are stored in your BusDK preferences. Flags and environment variables override
+them. "config show" shows the settings in effect.`,
 		UsageText: cmdline.UsageText(`# run a certain agent by default
 bus-agent set runtime RUNTIME
 # let runs take half an hour
@@ -67,7 +67,7 @@ bus-agent unset timeout
 bus-agent unset bus-agent.timeout
 # for one model
 bus-agent unset model-verbosity-for-model gpt-5.5`,
-			"the default is not stored any more", "the preferences cannot be written"),
+			"the default is no longer stored", "the preferences cannot be written"),
 		BashComplete: cmdline.Completes(func(done []string) (names []string) {
 			switch {
 			case len(done) == 1 && done[0] == "runtime-definition":

@@ -63,7 +63,7 @@ func settings() []setting {
 	efforts, verbosities := words(agent.Efforts()), words(agent.Verbosities())
 	return []setting{
 		{
-			name: "runtime", key: runner.KeyRuntime, purpose: "the runtime to use when nothing else names one",
+			name: "runtime", key: runner.KeyRuntime, purpose: "the runtime to use when no flag or variable names one",
 			arguments: "RUNTIME", example: "RUNTIME", values: tokens,
 			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
 				if err := prog.CheckRuntime(args[0]); err != nil {
@@ -110,8 +110,8 @@ func settings() []setting {
 			},
 		},
 		idList("order", runner.KeyOrder, "the order in which runtimes are considered", preferences.SetDefaultOrder),
-		idList("enable", runner.KeyEnable, "the only runtimes that may be used", preferences.SetDefaultEnable),
-		idList("disable", runner.KeyDisable, "runtimes that may not be used; wins over enable", preferences.SetDefaultDisable),
+		idList("enable", runner.KeyEnable, "the list of runtimes that may be used", preferences.SetDefaultEnable),
+		idList("disable", runner.KeyDisable, "the list of runtimes that may not be used; overrides enable", preferences.SetDefaultDisable),
 		{
 			name: "record", key: runner.KeyRecord, purpose: "whether runs are recorded",
 			arguments: "off|on|required", example: "on", values: words(run.RecordModes()), store: text(preferences.SetDefaultRecord),
@@ -165,37 +165,38 @@ func settings() []setting {
 	}
 }
 
-const hooksDetails = `JSON is a list; - reads it from standard input. Its members are notified of events, as
-are the hooks of the command that starts a session:
-  {"file": PATH}             a line of JSON for each event is appended to the file
-                             with this absolute path
-  {"command": [WORD, ...]}   a program and its arguments, run for each event with
-                             the line on its standard input
+const hooksDetails = `JSON is a list of hooks, or - to read the list from standard input. These hooks are
+notified of the events of every session. Flags of "session start" add hooks for one
+session. A hook is one of:
+  {"file": PATH}            append a line of JSON for each event to the file PATH,
+                            an absolute path
+  {"command": [ARG, ...]}   run a program with arguments for each event, with the
+                            line of JSON on its standard input
 The events are SessionStart, SessionStop, OnMessage and OnError.`
 
-const definitionDetails = `JSON is one object; - reads it from standard input. ID is then a runtime like the
-built-in ones. The members of the object:
-  executables     names of its program, tried in order; required
+const definitionDetails = `JSON is one object, or - to read it from standard input. The runtime ID can then be used
+like a built-in one. The members of the object:
+  executables     names of its executable, tried in order; required
   install_url     where to get it; required
   name            its display name (default: ID)
   token_env       names of variables that can hold a credential
-  args            arguments in order, each a string, or a list of strings that
-                  are used or left out together. {model} {resume} {workdir}
-                  {access} {prompt} {prompt-file} are replaced; an argument is
-                  left out if it holds one without a value
-  prompt          how the prompt arrives: stdin (the default), argument ({prompt},
-                  after an argument "--") or file ({prompt-file})
+  args            arguments in order. Each is a string, or a list of strings that
+                  are kept or left out together. {model} {resume} {workdir}
+                  {access} {prompt} {prompt-file} are replaced with their values;
+                  an argument is left out if one of them has no value
+  prompt          how the program gets the prompt: stdin (the default), argument
+                  ({prompt}, after an argument "--") or file ({prompt-file})
   output          text (the default), ndjson:RUNTIME for the output of a built-in
                   runtime, or acp if the program speaks the Agent Client
-                  Protocol: it then holds sessions, but has no runs
+                  Protocol; it then supports sessions, but not runs
   access          for each of read, write and full that it supports, the
-                  arguments for {access} (default: only write, without any)
-  instructions    how AGENTS.md arrives: prompt (before it, the default), native
-                  (the program reads it itself) or none
+                  arguments for {access} (default: write only, no arguments)
+  instructions    how the program gets AGENTS.md: prompt (in front of the prompt,
+                  the default), native (it reads the file itself) or none
   slash_commands  true when a leading "/" of a prompt would be a command
   executed        files in the workdir or above that the program would run or
-                  take settings from, such as .env; a run is refused if there
-                  is one, unless with --trust-workspace
+                  take settings from, such as .env; if one exists, a run
+                  needs --trust-workspace
   reads           files that the program reads by itself, such as MINE.md or
                   .mine/skills/*/SKILL.md; a run is refused if one is a link
                   out of the repository or not a regular file
