@@ -12,8 +12,6 @@ type meaning struct {
 	next  int // where the text continues
 }
 
-func (m *meaning) text() string { return string(m.bytes[:m.n]) }
-
 const (
 	maxMeanings = 4 // of an escape
 	// maxSlashes is the length of the longest run of backslashes that is one escape:
