@@ -135,7 +135,7 @@ func (h *held) opened(ctx context.Context, s *session.Session, resumed bool) err
 	if identity, err := process.Identify(e.PID); err == nil {
 		e.Process = identity
 	} // else it has ended already
-	h.learn(s.Info())
+	e.learn(s.Info())
 	if err := h.served.listen(h); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)
 	}
@@ -151,12 +151,12 @@ func (h *held) opened(ctx context.Context, s *session.Session, resumed bool) err
 }
 
 // learn notes what the runtime has reported.
-func (h *held) learn(info engine.Info) {
-	if info.SessionID != "" && (info.SessionID != h.entry.NativeID || h.entry.Created.IsZero()) {
-		h.entry.NativeID, h.entry.Created = info.SessionID, now()
+func (e *Entry) learn(info engine.Info) {
+	if info.SessionID != "" && (info.SessionID != e.NativeID || e.Created.IsZero()) {
+		e.NativeID, e.Created = info.SessionID, now()
 	}
 	if info.Model != "" {
-		h.entry.NativeModel = info.Model
+		e.NativeModel = info.Model
 	}
 }
 
@@ -267,7 +267,7 @@ func (h *held) save() {
 	h.waiting.Store(state == session.StateWaiting)
 	h.mu.Lock()
 	before := h.entry
-	h.learn(h.s.Info())
+	h.entry.learn(h.s.Info())
 	if !state.Ended() { // end does that
 		h.entry.State = state
 	}
@@ -296,7 +296,7 @@ func (h *held) end() {
 	h.sending.Wait() // messages that came too late end too
 	h.tell()
 	h.mu.Lock()
-	h.learn(h.s.Info())
+	h.entry.learn(h.s.Info())
 	e := &h.entry
 	e.State, e.Reason, e.Ended = session.StateStopped, h.reason, now()
 	switch {
@@ -360,7 +360,9 @@ func (h *held) emit(event Event, data map[string]string) {
 
 // status returns what the session is doing.
 func (h *held) status() *Status {
-	st := &Status{Entry: h.current(), Running: true, Approvals: h.s.Approvals(), Steers: h.s.Info().Steers}
+	info := h.s.Info()
+	st := &Status{Entry: h.current(), Running: true, Approvals: h.s.Approvals(), Steers: info.Steers}
+	st.Entry.learn(info) // which may not be saved yet
 	last, open := h.s.Turns()
 	st.State, st.Turns, st.Waiting = h.s.State(), last, max(0, open-1)
 	if st.State == session.StateStopped {
