@@ -11,12 +11,14 @@ CODEX_VERSION := 0.169.0
 CLAUDE_VERSION := 2.1.329
 GEMINI_VERSION := 0.61.0
 QWEN_VERSION := 0.15.10
+AXE_VERSION := 4.14.1
 AGENTS := $(CURDIR)/.cache/agents
-BENCHMARKS = $(shell git grep -l '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u)
+AXE := $(CURDIR)/.cache/axe
+BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r grep -l '^func Benchmark' | xargs -r -n1 dirname | sort -u),$(error no benchmarks in the repository; run this in a git checkout))
 MODULE := github.com/busdk/bus-agent
-MODULES := $(shell git ls-files '*go.mod' | xargs -n1 dirname)
+MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build test race flaky check hostile acceptance soak bench bench-page bench-once fuzz demo install clean agents tmux chromium fmt api
+.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once fuzz demo demo-task install clean agents tmux chromium axe fmt api
 
 all: build
 
@@ -48,7 +50,7 @@ api:
 	go test ./internal/layers -run TestAPIIsListed -args -update
 
 fmt:
-	gofmt -w $$(git ls-files '*.go')
+	@files="$$(./scripts/files.sh '*.go')" && gofmt -w $$files
 
 check:
 	./scripts/check.sh $(STATICCHECK)
@@ -64,27 +66,39 @@ tmux:
 chromium:
 	./scripts/install-chromium.sh
 
+# axe-core checks the accessibility of the report page, in tests only.
+axe:
+	./scripts/install-agents.sh '$(AXE)' axe-core@$(AXE_VERSION)
+
 # Attacks by the repository, by the agent and by stale files of a killed run, on every
 # registered runtime, engine and kind of state, with stub agents and with the real CLIs.
 hostile:
-	go test -count=1 -tags 'hostile rest' -run '^TestAttack' ./backends/all
-	go test -count=1 -run Hostile ./...
+	./scripts/gotest.sh -count=1 -tags 'hostile rest' -run '^TestAttack' ./backends/all
+	./scripts/gotest.sh -count=1 -run Hostile ./...
 	$(MAKE) acceptance RUN=Hostile
 
 # Test with the real CLIs and scripted model servers on loopback, and open the written
 # pages in a browser. RUN and SKIP select tests.
-acceptance: build agents tmux chromium
+acceptance: build agents tmux chromium axe
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
-		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" \
-		go test -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
+		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
+		./scripts/gotest.sh -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
+
+# The same for the task worker, and its demo, which has to show the commit.
+acceptance-task: agents chromium axe
+	cd bus-integration-task && BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
+		BUS_AGENT_CHROMIUM="$$(../scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
+		../scripts/gotest.sh -tags acceptance -count=1 ./worker/... ./board/...
+	@shown="$$($(MAKE) -s demo-task)" && printf '%s\n' "$$shown" && printf '%s' "$$shown" | grep -q 'greeting.txt | 1 +'
 
 # Large, long and many runs of the built program, about ten minutes.
 soak: build
 	cd internal/soak && BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' go test -tags soak -count=1 -timeout 60m .
-	go test -tags soak -count=1 -run 'OneByOne$$' ./cmd/bus-agent
+	./scripts/gotest.sh -tags soak -count=1 -run 'OneByOne$$' ./cmd/bus-agent
 	cd bus-preferences && go test -tags soak -count=1 ./...
+	cd bus-integration-task && go test -tags soak -count=1 ./eventserver
 
 # Measure performance and compare with the limits. bench-page also updates
 # docs/performance.md.
@@ -105,8 +119,17 @@ FUZZTIME ?= 20s
 fuzz:
 	./scripts/fuzz.sh '$(FUZZTIME)' '$(NAME)'
 
-demo: build
+demo:
+	@echo 'Building bus-agent ...'
+	@$(MAKE) -s build
 	@go run ./internal/demo -bus-agent bin/bus-agent -agents '$(AGENTS)' -codex $(CODEX_VERSION)
+
+# A task of bus-integration-task from its event to the promoted commit.
+demo-task:
+	@echo 'Building bus-integration-task ...'
+	@CGO_ENABLED=0 go build -C bus-integration-task -trimpath -tags $(TAGS) -o ../bin/ ./cmd/bus-integration-task
+	@./scripts/install-agents.sh '$(AGENTS)' @openai/codex@$(CODEX_VERSION)
+	@go run -C bus-integration-task ./internal/demo -program '$(CURDIR)/bin/bus-integration-task' -codex '$(AGENTS)/node_modules/.bin/codex'
 
 install: build
 	install -d '$(DESTDIR)$(PREFIX)/bin'

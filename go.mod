@@ -6,7 +6,6 @@ require (
 	github.com/busdk/bus-preferences v0.0.0 // the user's preferences; only package preferences imports it
 	github.com/coder/acp-go-sdk v0.13.0 // tests: the names of the Agent Client Protocol, and its example agent
 	github.com/google/go-cmp v0.7.0 // tests: differences people can read
-	github.com/google/jsonschema-go v0.4.3 // package structured: JSON Schema with the standard library alone and next to no work when a program starts
 	github.com/rogpeppe/go-internal v1.14.1 // tests: testscript drives the commands
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: events against their schema, and another opinion on answers
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // reads settings with comments and says where each value stands

@@ -14,6 +14,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
 )
 
 func answer(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}} }
@@ -164,40 +165,7 @@ func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
 // Without bus-agent, Codex stops at 32 KiB, beginning with the root's file.
 func TestCodexGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
-	files := layered()
-	var long strings.Builder
-	for i := 0; long.Len() < 200<<10; i++ {
-		fmt.Fprintf(&long, "rule %d of many\n", i)
-	}
-	files["AGENTS.md"] += long.String()
-	w := newCodex(t, modeltest.Replies(answer("ok")), files)
-	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services/a"), "--require-agents-md")
-	w.wantAnswer("ok", r, o)
-	request := w.wantRequests(1)[0]
-	checkMarks(t, request, rootMark, midMark, deepMark)
-	if request.Count(long.String()) != 1 {
-		t.Error("the long file is incomplete")
-	}
-}
-
-func TestCodexCutsAgentsMDOverTheLimit(t *testing.T) {
-	t.Parallel()
-	files := layered()
-	files["AGENTS.md"] += strings.Repeat("a rule that fills a line\n", 300<<10/25)
-	w := newCodex(t, modeltest.Replies(answer("ok")), files)
-	r, o := w.run("hello", "--workdir", filepath.Join(w.repo, "services"))
-	w.wantAnswer("ok", r, o)
-	if len(r.Warnings) == 0 {
-		t.Errorf("no warning that the instructions were truncated: %v", o)
-	}
-	if n := w.wantRequests(1)[0].Count(rootMark); n > 1 {
-		t.Errorf("the root's instructions occur %d times", n)
-	}
-
-	w = newCodex(t, modeltest.Replies(), files)
-	if o := w.exec("hello", append([]string{"run", "--agent", "codex", "--require-agents-md", "--prompt", "-"}, w.codexArgs()...)...); o.code == 0 || len(w.model.Requests()) != 0 {
-		t.Errorf("--require-agents-md accepts a truncated AGENTS.md: %v", o)
-	}
+	testLongInstructions(t, newCodex)
 }
 
 func TestCodexGetsModelEffortAndVerbosity(t *testing.T) {
@@ -225,12 +193,7 @@ func TestCodexGetsModelEffortAndVerbosity(t *testing.T) {
 // By default Codex chooses a model, which is reported.
 func TestCodexReportsChosenModel(t *testing.T) {
 	t.Parallel()
-	w := newCodex(t, modeltest.Replies(answer("ok")), nil)
-	r, o := w.run("hello", "--agent", "codex")
-	w.wantAnswer("ok", r, o)
-	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
-		t.Errorf("reported %q, requested %q", r.Model, chosen)
-	}
+	testChosenModel(t, newCodex)
 }
 
 func TestCodexLocalReachesTheLocalServer(t *testing.T) {
@@ -271,14 +234,7 @@ func TestCodexToolCallEvents(t *testing.T) {
 		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20, Reasoning: 5}},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
 	o := w.exec("what colour?", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "events", "--prompt", "-"}, w.codexArgs()...)...)
-	if o.code != 0 {
-		t.Fatal(o)
-	}
-	results := w.wantRequests(2)[1].ToolResults()
-	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
-		t.Fatalf("the model got the tool results %q", results)
-	}
-	list := events(t, o)
+	list := toolCallEvents(w, o)
 	want := []agent.Kind{agent.KindSessionStarted, agent.KindThinking, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
 	if diff := cmp.Diff(want, kinds(list)); diff != "" {
 		t.Errorf("events (-want +got):\n%s\n%v", diff, o)
@@ -286,19 +242,48 @@ func TestCodexToolCallEvents(t *testing.T) {
 	if got := lastOfKind(list, agent.KindThinking).Text; got != "I have to look." {
 		t.Errorf("thinking %q", got)
 	}
-	call, result := lastOfKind(list, agent.KindToolCall), lastOfKind(list, agent.KindToolResult)
-	if call.Tool == nil || result.Tool == nil {
-		t.Fatalf("no tool in the events: %v", o)
-	}
-	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
-		t.Errorf("tool call %+v", call.Tool)
-	}
-	if !strings.Contains(result.Tool.Output.String(), "the sky is blue") || result.Tool.ExitCode == nil || *result.Tool.ExitCode != 3 || !result.Failed {
+	if result := lastOfKind(list, agent.KindToolResult); result.Tool.ExitCode == nil || *result.Tool.ExitCode != 3 || !result.Failed {
 		t.Errorf("tool result %+v, failed %v", result.Tool, result.Failed)
 	}
 	if last := lastOfKind(list, agent.KindText); last.Text != "It is blue." {
 		t.Errorf("final text %q", last.Text)
 	}
+}
+
+// A session reports the diffs of file changes. A run cannot, because `codex exec` names
+// only the files.
+func TestCodexFileChangeEvents(t *testing.T) {
+	t.Parallel()
+	patch := func(change string) modeltest.Reply {
+		return modeltest.Reply{modeltest.ToolCall{Name: "apply_patch", Arguments: "*** Begin Patch\n*** " + change + "\n*** End Patch\n"}}
+	}
+	script := func() modeltest.Script {
+		return modeltest.Replies(patch("Add File: made\n+a\n+b"), patch("Update File: made\n@@\n a\n-b\n+c"), patch("Delete File: made"), answer("done"))
+	}
+	changes := func(w *fixture, list []agent.Event) (found []agent.FileChange) {
+		for _, e := range list {
+			for _, c := range e.Changes {
+				c.Path = strings.TrimPrefix(c.Path, w.repo)
+				found = append(found, c)
+			}
+		}
+		return found
+	}
+	w := newCodex(t, script(), nil)
+	o := w.exec("go", append([]string{"run", "--agent", "codex", "--model", "gpt-5.5", "--output-format", "events", "--prompt", "-"}, w.codexArgs()...)...)
+	want := []agent.FileChange{{Path: "/made", Action: "add"}, {Path: "/made", Action: "update"}, {Path: "/made", Action: "delete"}}
+	if diff := cmp.Diff(want, changes(w, events(t, o))); diff != "" {
+		t.Errorf("run (-want +got):\n%s", diff)
+	}
+
+	w = newCodex(t, script(), nil)
+	d := w.startSession(session.Options{}, nil)
+	d.sendWant("go", "done")
+	want[0].Diff, want[1].Diff, want[2].Diff = "@@ -0,0 +1,2 @@\n+a\n+b\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", "@@ -1,2 +0,0 @@\n-a\n-c\n"
+	if diff := cmp.Diff(want, changes(w, d.eventLog())); diff != "" {
+		t.Errorf("session (-want +got):\n%s", diff)
+	}
+	d.stop()
 }
 
 // Standard output has the final answer, standard error the conversation, and ndjson is

@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -131,7 +132,7 @@ func TestHostileRepositoryRunsNothingInDescribedRuntime(t *testing.T) {
 	for name, h := range map[string]hostileRun{
 		"at the root":       {workdir: ".", marks: []string{rootMark}},
 		"in a folder":       {workdir: "services", marks: []string{rootMark, midMark}},
-		"to read":           {workdir: ".", args: []string{"--access", "read"}, marks: []string{rootMark}},
+		"to read":           {workdir: ".", access: "read", marks: []string{rootMark}},
 		"a planted command": {workdir: ".", prompt: "/evil", marks: []string{rootMark}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +144,7 @@ func TestHostileRepositoryRunsNothingInDescribedRuntime(t *testing.T) {
 			if prompt == "" {
 				prompt = "hello"
 			}
-			r, o := w.run(prompt, append([]string{"--workdir", filepath.Join(w.repo, h.workdir), "--access", "full"}, h.args...)...)
+			r, o := w.run(prompt, "--workdir", filepath.Join(w.repo, h.workdir), "--access", cmp.Or(h.access, "full"))
 			w.wantAnswer("done", r, o)
 			checkNothingFired(t, fired)
 			for _, request := range w.model.Requests() {

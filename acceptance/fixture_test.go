@@ -405,19 +405,8 @@ func (w *fixture) checkProcesses() {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	environs, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, path := range environs {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue // ended, or of another user
-		}
-		if slices.Contains(strings.Split(string(data), "\x00"), "HOME="+w.home) {
-			name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-			w.t.Errorf("a process is still running: %s", bytes.ReplaceAll(name, []byte{0}, []byte{' '}))
-		}
+	for _, line := range w.processes() {
+		w.t.Errorf("a process is still running: %s", line)
 	}
 }
 

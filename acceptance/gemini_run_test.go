@@ -35,12 +35,7 @@ func TestGeminiGetsTheModel(t *testing.T) {
 // By default Gemini CLI lets a small model choose. The report has the chosen one.
 func TestGeminiReportsChosenModel(t *testing.T) {
 	t.Parallel()
-	w := newGemini(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 10, Output: 5}}), nil)
-	r, o := w.run("hello", "--agent", "gemini")
-	w.wantAnswer("ok", r, o)
-	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
-		t.Errorf("reported %q, requested %q", r.Model, chosen)
-	}
+	testChosenModel(t, newGemini)
 }
 
 func shell(command string) modeltest.ToolCall {
@@ -60,27 +55,10 @@ func TestGeminiToolCallEvents(t *testing.T) {
 		modeltest.Reply{modeltest.Text{"It is ", "blue."}, modeltest.Usage{Input: 200, Cached: 100, Output: 20}},
 	), map[string]string{"fact.txt": "the sky is blue\n"})
 	o := w.exec("what colour?", "run", "--agent", "gemini", "--model", w.modelID, "--access", "full", "--output-format", "events", "--prompt", "-")
-	if o.code != 0 {
-		t.Fatal(o)
-	}
-	results := w.wantRequests(2)[1].ToolResults()
-	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
-		t.Fatalf("the model got the tool results %q", results)
-	}
-	list := events(t, o)
+	list := toolCallEvents(w, o)
 	want := []agent.Kind{agent.KindSessionStarted, agent.KindText, agent.KindToolCall, agent.KindToolResult, agent.KindText, agent.KindResult}
 	if diff := cmp.Diff(want, kinds(list)); diff != "" {
 		t.Errorf("events (-want +got):\n%s\n%v", diff, o)
-	}
-	call, result := lastOfKind(list, agent.KindToolCall), lastOfKind(list, agent.KindToolResult)
-	if call.Tool == nil || result.Tool == nil {
-		t.Fatalf("no tool in the events: %v", o)
-	}
-	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
-		t.Errorf("tool call %+v", call.Tool)
-	}
-	if !strings.Contains(result.Tool.Output.String(), "the sky is blue") {
-		t.Errorf("tool result %+v", result.Tool)
 	}
 	if usage := lastOfKind(list, agent.KindUsage).Usage; usage == nil || usage.Input != 300 || usage.Output != 30 || usage.Cached != 100 {
 		t.Errorf("usage %+v", usage)

@@ -90,49 +90,9 @@ func TestGeminiSessionAnswersInOrder(t *testing.T) {
 	d.stop()
 }
 
-// An interrupt ends the turn and its commands, including those in a separate process
-// session. The next turn works. Stopping during a turn leaves nothing behind.
-func TestGeminiSessionIsInterrupted(t *testing.T) {
+func TestGeminiSessionIsStoppedDuringATurn(t *testing.T) {
 	t.Parallel()
-	w := newGemini(t, modeltest.Replies(
-		modeltest.Reply{shell(sleepers)},
-		modeltest.Reply{shell("rm running; touch going-on")}, answer("on we go"),
-		modeltest.Reply{modeltest.Silence{}}, answer("again"),
-		modeltest.Reply{shell(sleepers)}), map[string]string{".gitignore": "running\ngoing-on\n"})
-	d := w.startSession(session.Options{}, withAccess(agent.AccessFull))
-	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
-	defer cancel()
-
-	turn := d.session.Send(session.Message{Text: "sleep"})
-	w.awaitFile(ctx, "running")
-	if err := d.session.Interrupt(ctx); err != nil {
-		t.Error(err)
-	}
-	_, err := d.wait(turn)
-	wantErrorIs(t, err, agent.ErrCanceled)
-	w.awaitNone("1000")
-	d.sendWant("go on", "on we go")
-	w.awaitFile(ctx, "going-on")
-
-	turn = d.session.Send(session.Message{Text: "say nothing"})
-	if _, err := w.model.Await(ctx, 4); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.session.Interrupt(ctx); err != nil {
-		t.Error(err)
-	}
-	_, err = d.wait(turn)
-	wantErrorIs(t, err, agent.ErrCanceled)
-	d.sendWant("once more", "again")
-
-	turn = d.session.Send(session.Message{Text: "sleep"})
-	waiting := d.session.Send(session.Message{Text: "never said"})
-	w.awaitFile(ctx, "running")
-	d.stop()
-	_, err = d.wait(turn)
-	wantErrorIs(t, err, agent.ErrCanceled)
-	_, err = d.wait(waiting)
-	wantErrorIs(t, err, session.ErrNotDelivered)
+	testStopDuringATurn(t, sessionCLI{setup: newGemini, command: shell, sleepers: sleepers})
 }
 
 // A session can be resumed immediately after its process was killed or stopped, and has

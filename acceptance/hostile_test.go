@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,8 +35,8 @@ func programs(t *testing.T, fired string, names ...string) func(name string) str
 type hostileRun struct {
 	workdir string
 	prompt  string
+	access  string // "" is full
 	again   string // kind of a second run: "new", "resume" or "continue"
-	args    []string
 	marks   []string
 }
 
@@ -46,7 +47,7 @@ func hostileRuns() map[string]hostileRun {
 		"a second run":      {workdir: ".", again: "new", marks: []string{rootMark}},
 		"a resumed run":     {workdir: ".", again: "resume", marks: []string{rootMark}},
 		"a continued run":   {workdir: ".", again: "continue", marks: []string{rootMark}},
-		"to read":           {workdir: ".", args: []string{"--access", "read"}, marks: []string{rootMark}},
+		"to read":           {workdir: ".", access: "read", marks: []string{rootMark}},
 		"a planted command": {workdir: ".", prompt: "/evil", marks: []string{rootMark}},
 	}
 }
@@ -71,7 +72,7 @@ func testHostileRepository(t *testing.T, setup setupFunc, call modeltest.ToolCal
 			}
 			w.commit("hostile")
 
-			args := slices.Concat([]string{"--workdir", filepath.Join(w.repo, h.workdir), "--access", "full"}, h.args)
+			args := []string{"--workdir", filepath.Join(w.repo, h.workdir), "--access", cmp.Or(h.access, "full")}
 			if h.again != "" {
 				r, o := w.run("before", args...)
 				w.wantAnswer("done", r, o)

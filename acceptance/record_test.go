@@ -101,17 +101,19 @@ func TestRecord(t *testing.T) {
 // checkNotInFiles fails the test when a file below dir holds text.
 func (w *fixture) checkNotInFiles(dir, text string) {
 	w.t.Helper()
+	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
+		files++
 		content, err := os.ReadFile(path)
 		if strings.Contains(string(content), text) {
 			w.t.Errorf("%s contains %s", path, text)
 		}
 		return err
 	})
-	if err != nil {
-		w.t.Error(err)
+	if err != nil || files == 0 {
+		w.t.Errorf("%d files in %s, %v", files, dir, err)
 	}
 }

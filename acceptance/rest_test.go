@@ -33,7 +33,7 @@ func TestRESTBuildTag(t *testing.T) {
 		t.Errorf("without the program: %v", o)
 	}
 	w.program = ""
-	if o := w.exec("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "unknown runtime") {
+	if o := w.exec("hello", "run", "--agent", "xai", "--prompt", "-"); o.code != 2 || !strings.Contains(o.stderr, "build with -tags rest, or import github.com/busdk/bus-agent/backends/xai") {
 		t.Errorf("without the tag: %v", o)
 	}
 }
@@ -118,7 +118,7 @@ func TestRESTFailures(t *testing.T) {
 		"empty answer":      {reply: nil, kind: "agent", says: "the answer is empty", asked: 1, took: 20},
 		"a tool":            {reply: modeltest.Reply{modeltest.ToolCall{Name: "shell", Arguments: "{}"}}, kind: "agent", says: "called a tool", asked: 1, took: 20},
 		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--timeout", "3s"}, kind: "timeout", says: "within 3s", asked: 1, took: 30},
-		"silent stream":     {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Silence{}}, args: []string{"--idle-timeout", "3s"}, kind: "idle_timeout", says: "no progress for 3s", asked: 1, took: 30, text: "half"},
+		"silent stream":     {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Silence{}}, args: []string{"--idle-timeout", "3s"}, kind: "idle_timeout", says: "sent nothing for too long: the limit is 3s", asked: 1, took: 30, text: "half"},
 	})
 }
 
@@ -137,6 +137,29 @@ func TestRESTRecovers(t *testing.T) {
 		t.Errorf("events %v\n%v", kinds, o)
 	}
 	w.wantRequests(3)
+}
+
+// A wait that the server asked for is not idle time, a timeout names the failure before
+// it, and a refused token is not a matter of a login.
+func TestRESTWaits(t *testing.T) {
+	t.Parallel()
+	busy := modeltest.Reply{modeltest.HTTPError{Status: 503, Message: "loading the model", Header: http.Header{"Retry-After": {"3"}}}}
+	w := newREST(t, modeltest.Replies(busy, answer("here I am")), nil)
+	r, o := w.run("hello", "--idle-timeout", "2s")
+	w.wantAnswer("here I am", r, o)
+	silent := modeltest.Reply{modeltest.Silence{}}
+	for limit, says := range map[string]string{"--timeout": "no result within 5s", "--idle-timeout": "the server sent nothing for too long: the limit is 5s"} {
+		w = newREST(t, modeltest.Replies(busy, silent), nil)
+		o = w.exec("hello", "run", "--agent", "openai", "--model", "m", "--prompt", "-", limit, "5s")
+		if o.code != 1 || !strings.Contains(o.stderr, says) || !strings.Contains(o.stderr, "last failure: the server returned 503 Service Unavailable: loading the model") {
+			t.Errorf("%s: %v", limit, o)
+		}
+	}
+	w = newREST(t, modeltest.Always(modeltest.Reply{modeltest.HTTPError{Status: 401, Message: "no"}}), nil)
+	o = w.exec("hello", "run", "--agent", "openai", "--model", "m", "--prompt", "-")
+	if o.code != 1 || !strings.Contains(o.stderr, "set OPENAI_API_KEY to a valid token") || strings.Contains(o.stderr, "CLI") {
+		t.Errorf("a refused token: %v", o)
+	}
 }
 
 func TestRESTInterrupted(t *testing.T) {

@@ -80,7 +80,7 @@ func TestCodexSchemaOption(t *testing.T) {
 	if got := lastPrompt(asked[0]); got != "How is the weather?" {
 		t.Errorf("the prompt is %q", got)
 	}
-	if again := asked[1]; !strings.Contains(lastPrompt(again), asksAgain) || !strings.Contains(lastPrompt(again), `missing properties: ["degrees"]`) || again.Count("How is the weather?") != 1 {
+	if again := asked[1]; !strings.Contains(lastPrompt(again), asksAgain) || !strings.Contains(lastPrompt(again), `- lacks the property "degrees"`) || again.Count("How is the weather?") != 1 {
 		t.Errorf("the retry is not in the session: %q", again.Texts("user"))
 	}
 }
@@ -161,7 +161,7 @@ func TestClaudeSchemaInPrompt(t *testing.T) {
 	if got := lastPrompt(asked[0]); !strings.Contains(got, "Name one.\n\n") || !strings.HasSuffix(got, openSchema) {
 		t.Errorf("the prompt is %q", got)
 	}
-	if got := lastPrompt(asked[1]); !strings.Contains(got, asksAgain) || !strings.Contains(got, "/items: pattern:") || asked[1].Count("Name one.") != 1 {
+	if got := lastPrompt(asked[1]); !strings.Contains(got, asksAgain) || !strings.Contains(got, `- /0: must match the pattern "^[a-z]+$"`) || asked[1].Count("Name one.") != 1 {
 		t.Errorf("the prompt of the retry is %q", got)
 	}
 }
@@ -188,7 +188,7 @@ func TestSchemaNotFollowed(t *testing.T) {
 			t.Parallel()
 			w := newSchemaFixture(t, setup, answer(`["A"]`), answer(`["B"]`))
 			r, o := w.run("Name one.", "--schema", "open.json")
-			if o.code != 1 || r.Kind != "agent" || r.Text != `["B"]`+w.answerSuffix || !strings.Contains(r.Error, "still invalid after one retry: /items: pattern:") {
+			if o.code != 1 || r.Kind != "agent" || r.Text != `["B"]`+w.answerSuffix || !strings.Contains(r.Error, `still invalid after one retry: /0: must match the pattern "^[a-z]+$", not the string "B"`) {
 				t.Errorf("got %+v\n%v", r, o)
 			}
 			w.wantRequests(2)

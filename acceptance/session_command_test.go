@@ -61,10 +61,32 @@ func TestSessionCommands(t *testing.T) {
 			}
 			events = append(events, string(p.Event)+" "+p.Data["message"])
 		}
-		want := "SessionStart started, OnMessage remember 42, SessionStart resumed, OnMessage what was it?, SessionStop done"
+		want := "SessionStart started, OnMessage remember 42, OnError the process that held it has died, SessionStop the process that held it has died, " +
+			"SessionStart resumed, OnMessage what was it?, SessionStop done"
 		if got := strings.Join(events, ", "); got != want {
 			t.Errorf("the hooks received %s", got)
 		}
+	})
+}
+
+// A session that crashed before its first turn says that it cannot be resumed.
+func TestSessionCrashesBeforeItsFirstTurn(t *testing.T) {
+	t.Parallel()
+	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
+		w := cli.setup(t, modeltest.Replies(), nil)
+		w.mustExec("", append([]string{"session", "start", "--agent", w.agent, "--model", w.modelID, "--name", "one"}, w.codexArgs()...)...)
+		t.Cleanup(func() {
+			cmd, _, _ := w.start(context.Background(), "", "session", "stop", "one")
+			_ = cmd.Wait()
+		})
+		w.killOwner(t, w.showSession(t))
+		for _, command := range []string{"send", "resume"} {
+			cmd, _, stderr := w.start(t.Context(), "", "session", command, "one", "hi")
+			if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), "crashed before its first turn; it cannot be resumed") {
+				t.Errorf("session %s: %v, %s", command, err, stderr)
+			}
+		}
+		w.mustExec("", "session", "stop", "one")
 	})
 }
 

@@ -169,6 +169,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 		"codex without limits":  {newCodex, "gpt-5.5", call, sleepers, agent.AccessFull},
 		"codex running scripts": {newCodex, "gpt-6.1-sol", script, sleepers, agent.AccessFull},
 		"claude":                {newClaude, "claude-opus-5-5", bash, sleepersP, agent.AccessFull},
+		"gemini":                {newGemini, "gemini-2.5-pro", shell, sleepers, agent.AccessFull},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,21 +208,23 @@ func TestSessionIsInterrupted(t *testing.T) {
 	}
 }
 
-// Stopping during a turn leaves no process running.
 func TestSessionIsStoppedDuringATurn(t *testing.T) {
 	t.Parallel()
-	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
-		w := cli.setup(t, modeltest.Replies(modeltest.Reply{cli.command(cli.sleepers)}), map[string]string{".gitignore": "running\n"})
-		d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access, r.Prompt = agent.AccessFull, "sleep" })
-		ctx, cancel := context.WithTimeout(t.Context(), w.limit)
-		defer cancel()
-		w.awaitFile(ctx, "running")
-		waiting := d.session.Send(session.Message{Text: "never said"})
-		d.stop()
-		_, err := d.wait(waiting)
-		wantErrorIs(t, err, session.ErrNotDelivered)
-		wantErrorIs(t, err, agent.ErrCanceled)
-	})
+	eachSessionCLI(t, testStopDuringATurn)
+}
+
+// testStopDuringATurn checks that stopping during a turn leaves no process running.
+func testStopDuringATurn(t *testing.T, cli sessionCLI) {
+	w := cli.setup(t, modeltest.Replies(modeltest.Reply{cli.command(cli.sleepers)}), map[string]string{".gitignore": "running\n"})
+	d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access, r.Prompt = agent.AccessFull, "sleep" })
+	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
+	defer cancel()
+	w.awaitFile(ctx, "running")
+	waiting := d.session.Send(session.Message{Text: "never said"})
+	d.stop()
+	_, err := d.wait(waiting)
+	wantErrorIs(t, err, session.ErrNotDelivered)
+	wantErrorIs(t, err, agent.ErrCanceled)
 }
 
 // A session can be resumed after its process was killed, and has the instructions once.

@@ -191,9 +191,44 @@ func testLongInstructions(t *testing.T, setup setupFunc) {
 	}
 
 	w = setup(t, modeltest.Replies(), files)
-	if o := w.exec("hello", "run", "--agent", w.agent, "--require-agents-md", "--prompt", "-"); o.code == 0 || len(w.model.ModelRequests()) != 0 {
+	if o := w.exec("hello", append([]string{"run", "--agent", w.agent, "--require-agents-md", "--prompt", "-"}, w.codexArgs()...)...); o.code == 0 || len(w.model.ModelRequests()) != 0 {
 		t.Errorf("--require-agents-md accepts a truncated AGENTS.md: %v", o)
 	}
+}
+
+// testChosenModel checks that the model the CLI chose by itself is reported.
+func testChosenModel(t *testing.T, setup setupFunc) {
+	w := setup(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 10, Output: 5}}), nil)
+	r, o := w.run("hello", "--agent", w.agent)
+	w.wantAnswer("ok", r, o)
+	if chosen := w.wantRequests(1)[0].Model(); chosen == "" || r.Model != chosen {
+		t.Errorf("reported %q, requested %q", r.Model, chosen)
+	}
+}
+
+// toolCallEvents returns the events of a run that has run "cat fact.txt", of which both
+// the model and the events must have the call and its output.
+func toolCallEvents(w *fixture, o outcome) []agent.Event {
+	w.t.Helper()
+	if o.code != 0 {
+		w.t.Fatal(o)
+	}
+	results := w.wantRequests(2)[1].ToolResults()
+	if len(results) != 1 || !strings.Contains(results[0].Output, "the sky is blue") {
+		w.t.Fatalf("the model got the tool results %q", results)
+	}
+	list := events(w.t, o)
+	call, result := lastOfKind(list, agent.KindToolCall), lastOfKind(list, agent.KindToolResult)
+	if call.Tool == nil || result.Tool == nil {
+		w.t.Fatalf("no tool in the events: %v", o)
+	}
+	if !strings.Contains(string(call.Tool.Input), "cat fact.txt") || call.Tool.ID == "" || call.Tool.ID != result.Tool.ID {
+		w.t.Errorf("tool call %+v", call.Tool)
+	}
+	if !strings.Contains(result.Tool.Output.String(), "the sky is blue") {
+		w.t.Errorf("tool result %+v", result.Tool)
+	}
+	return list
 }
 
 // events parses the events on standard output.

@@ -100,6 +100,9 @@ func protectedFiles(t *testing.T, w *fixture) map[string]string {
 			t.Fatal(err)
 		}
 	}
+	if len(files) == 0 {
+		t.Fatal("no protected files")
+	}
 	return files
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"strings"
 )
 
 // Kind is the kind of an [Event].
@@ -23,7 +24,7 @@ const (
 	KindToolResult Kind = "tool_result"
 	// KindPlan: the whole Plan.
 	KindPlan Kind = "plan"
-	// KindFileChange: Changes the agent made to files.
+	// KindFileChange: Changes the agent made to files, or tried to (Failed).
 	KindFileChange Kind = "file_change"
 	// KindApproval: an approval request, or a denied one (Failed), for Tool; Text
 	// is the reason. With ApprovalID it waits for an answer.
@@ -129,6 +130,23 @@ type PlanStep struct {
 type FileChange struct {
 	Path   string `json:"path"`
 	Action string `json:"action"`
+	// Diff has the hunks of a unified diff of the file, without its headers. It is
+	// empty if the runtime does not report them. See [FileChange.SetDiff].
+	Diff string `json:"diff,omitempty"`
+	// Truncated reports that Diff lacks its last lines.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// MaxDiff is the maximum length of FileChange.Diff, in bytes.
+const MaxDiff = 64 << 10
+
+// SetDiff sets Diff to hunks, or to as many of its first lines as [MaxDiff] allows.
+func (c *FileChange) SetDiff(hunks string) {
+	if c.Truncated = len(hunks) > MaxDiff; c.Truncated {
+		// A part of a line could hide a secret from those who mask it.
+		hunks = strings.Clone(hunks[:strings.LastIndexByte(hunks[:MaxDiff], '\n')+1])
+	}
+	c.Diff = hunks
 }
 
 // Usage is what a run consumed, in tokens. Input includes Cached; Output
@@ -152,6 +170,8 @@ type Failure string
 const (
 	FailureAuthentication Failure = "authentication"
 	FailureQuota          Failure = "quota"
+	// FailureIdleTimeout: the runtime itself ended a turn without progress.
+	FailureIdleTimeout Failure = "idle_timeout"
 )
 
 // Clone returns a copy of e that shares no memory with the decoder.

@@ -43,6 +43,8 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 			element := o.element(i)
 			element.string("path", c.Path, true)
 			element.string("action", c.Action, true)
+			element.string("diff", c.Diff, false)
+			element.bool("truncated", c.Truncated)
 			o.dst = element.end()
 		}
 		o.dst = append(o.dst, ']')

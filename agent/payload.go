@@ -32,11 +32,6 @@ func (p Payload) String() string {
 	return p.quoted.String()
 }
 
-// AppendTo appends the text to dst and returns the extended slice.
-func (p Payload) AppendTo(dst []byte) []byte {
-	return p.quoted.AppendTo(append(dst, p.text...))
-}
-
 // Parts returns the text of [Plain] or the string of [Quoted] that the payload was
 // made from. The other one is empty.
 func (p Payload) Parts() (plain string, quoted jsonline.Text) { return p.text, p.quoted }

@@ -10,8 +10,20 @@ import (
 type Recorder interface {
 	// Record is called before the agent starts, after the request was checked, and
 	// returns where the run is recorded. An error refuses the run, and nothing is
-	// started; a recorder that must not fail a run warns instead.
+	// started; a recorder that must not fail a run warns instead. If the agent is not
+	// installed or cannot be prepared, End of the Recording follows at once.
 	Record(ctx context.Context, run Recordable) (Recording, error)
+}
+
+// A GroupRecorder is a Recorder that records runs with one purpose as a group: the
+// attempts of package fallback.
+type GroupRecorder interface {
+	Recorder
+
+	// Group begins a group of runs that start in environ. Those that are recorded
+	// within the returned context belong to it. The returned function ends it, after
+	// the last of them, and must be called once with what that one returned.
+	Group(ctx context.Context, environ []string) (context.Context, func(Result, error))
 }
 
 // A Recordable is a run or a session that is about to begin.
@@ -85,7 +97,7 @@ type Recording struct {
 	Events func(*Event) error
 
 	// Message is called with each message to the agent of a session, including the
-	// first. It may be called while Events is.
+	// first, before it is sent. It may be called while Events is.
 	Message func(text string) error
 
 	// End is called exactly once, after the run is over and all other functions

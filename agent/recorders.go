@@ -7,7 +7,8 @@ import (
 )
 
 // Recorders returns a recorder that calls all of them in order. The first that sets a
-// RunID wins. Nil recorders are left out; the result is nil if there are none.
+// RunID wins. Nil recorders are left out; the result is nil if there are none. Groups are
+// for those that are a [GroupRecorder].
 func Recorders(list ...Recorder) Recorder {
 	var all recorders
 	for _, r := range list {
@@ -42,6 +43,23 @@ func (all recorders) Record(ctx context.Context, run Recordable) (Recording, err
 		}
 	}
 	return joined, nil
+}
+
+// Group begins a group of every recorder that has groups.
+func (all recorders) Group(ctx context.Context, environ []string) (context.Context, func(Result, error)) {
+	var ends []func(Result, error)
+	for _, r := range all {
+		if g, ok := r.(GroupRecorder); ok {
+			var end func(Result, error)
+			ctx, end = g.Group(ctx, environ)
+			ends = append(ends, end)
+		}
+	}
+	return ctx, func(result Result, err error) {
+		for _, end := range ends {
+			end(result, err)
+		}
+	}
 }
 
 // add makes other receive the run too.

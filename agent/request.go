@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"reflect"
@@ -39,6 +40,10 @@ type Request struct {
 	ReasoningEffort ReasoningEffort `json:"reasoning_effort,omitempty"`
 	Verbosity       Verbosity       `json:"verbosity,omitempty"`
 
+	// UserConfig says whether the agent uses the user's own configuration of its
+	// CLI. Empty means the configured default, or else that of the runtime.
+	UserConfig UserConfig `json:"user_config,omitempty"`
+
 	// Access says what the agent may do. Empty means [AccessWrite].
 	Access Access `json:"access,omitempty"`
 
@@ -51,7 +56,8 @@ type Request struct {
 	AddDirs []string `json:"add_dirs,omitempty"`
 
 	// Env holds additional variables for the agent as "NAME=value". They win
-	// over everything bus-agent sets itself.
+	// over everything bus-agent sets itself. BUS_AGENT_RUN cannot be set: bus-agent
+	// finds the processes of a run by it.
 	Env []string `json:"env,omitempty"`
 
 	// Resume continues the session with this ID; Continue the latest session
@@ -138,6 +144,11 @@ type Output struct {
 	// Formatter makes the renderer for Text. Nil means the runtime's own;
 	// formatters.Raw passes the agent's lines through.
 	Formatter func() Formatter
+
+	// Check is called with the result of a run that succeeded, before its end is
+	// recorded, and may change Result.Text. An error fails the run, of kind ErrAgent
+	// unless it is an [*Error]. Check should return when ctx ends.
+	Check func(ctx context.Context, result *Result) error
 }
 
 // DefaultCaptureLimit is the default of [Request.CaptureLimit], in bytes.
@@ -151,6 +162,28 @@ type Start struct {
 	Command Command
 	// Path is the absolute path of the executable.
 	Path string
+	// RunID is the ID that a [Recorder] gave the run, or empty.
+	RunID string
+	// UserConfig lists the files of the user's configuration of the CLI that exist,
+	// whether they are used or left out.
+	UserConfig []ConfigFile
+}
+
+// A ConfigFile is a file of the user's configuration of a CLI.
+type ConfigFile struct {
+	Path string `json:"path"` // absolute
+	Used bool   `json:"used"`
+	// Routes names the settings in a file that is left out that would change where
+	// requests go or how they are paid for.
+	Routes []string `json:"routes,omitempty"`
+}
+
+// String returns the path, and that the file is left out if it is.
+func (f ConfigFile) String() string {
+	if f.Used {
+		return f.Path
+	}
+	return f.Path + " (left out)"
 }
 
 // A Command is one invocation of a runtime's executable, without a shell.

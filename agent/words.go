@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,6 +19,17 @@ const (
 	AccessWrite Access = "write"
 	// AccessFull sets no limits.
 	AccessFull Access = "full"
+)
+
+// UserConfig says whether an agent uses the user's own configuration of its CLI.
+type UserConfig string
+
+const (
+	// UserConfigOn uses it, except for its list of trusted projects: only
+	// Request.TrustWorkspace trusts a repository.
+	UserConfigOn UserConfig = "on"
+	// UserConfigOff leaves it out. Logins are used all the same.
+	UserConfigOff UserConfig = "off"
 )
 
 // ReasoningEffort is how much the model thinks.
@@ -59,6 +69,9 @@ const (
 // Accesses lists the access words, least first.
 func Accesses() []Access { return []Access{AccessRead, AccessWrite, AccessFull} }
 
+// UserConfigs lists the values of UserConfig.
+func UserConfigs() []UserConfig { return []UserConfig{UserConfigOn, UserConfigOff} }
+
 // Efforts lists the reasoning efforts, least first.
 func Efforts() []ReasoningEffort {
 	return []ReasoningEffort{EffortMinimal, EffortLow, EffortMedium, EffortHigh, EffortXHigh}
@@ -76,6 +89,11 @@ func OutputFormats() []OutputFormat {
 
 // ParseAccess returns the access named s, or an [ErrUsage] error.
 func ParseAccess(s string) (Access, error) { return parseWord("access", s, Accesses()) }
+
+// ParseUserConfig returns the value named s, or an [ErrUsage] error.
+func ParseUserConfig(s string) (UserConfig, error) {
+	return parseWord("user config", s, UserConfigs())
+}
 
 // ParseEffort returns the reasoning effort named s, or an [ErrUsage] error.
 func ParseEffort(s string) (ReasoningEffort, error) {
@@ -141,19 +159,4 @@ func LookupEnv(environ []string, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// StateDir returns the folder for the state called name of the user described by
-// environ: bus-agent/name in XDG_STATE_HOME or, if that is not an absolute path, in
-// ~/.local/state.
-func StateDir(environ []string, name string) (string, error) {
-	base, _ := LookupEnv(environ, "XDG_STATE_HOME")
-	if !filepath.IsAbs(base) {
-		home, _ := LookupEnv(environ, "HOME")
-		if !filepath.IsAbs(home) {
-			return "", fmt.Errorf("no folder for the state of %s: neither XDG_STATE_HOME nor HOME is an absolute path", name)
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(base, "bus-agent", name), nil
 }

@@ -40,9 +40,9 @@ func playsShort(t *testing.T, o session.Options, start engine.Start, steps ...se
 	return s, peer, err
 }
 
-// TestEndsThatCannotBeRead proves that a turn whose end is too long, or cut, ends
+// TestUnreadableTurnEnds proves that a turn whose end is too long, or cut, ends
 // all the same, and as a success only where the line says so.
-func TestEndsThatCannotBeRead(t *testing.T) {
+func TestUnreadableTurnEnds(t *testing.T) {
 	t.Parallel()
 	const ended = `{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"1",`
 	const unknown = "test: how the turn has ended cannot be read"
@@ -52,16 +52,16 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 		cut   bool
 		err   string // how it begins, empty for a success
 	}{
-		"long success":           {[]sessiontest.Step{say(text1), long(ended+`"status":"completed","items":["`, `"]}}}`)}, "one", false, ""},
-		"long failure":           {[]sessiontest.Step{long(ended+`"status":"failed","error":{"message":"no"},"items":["`, `"]}}}`)}, "", false, "test: no"},
-		"long interruption":      {[]sessiontest.Step{long(ended+`"status":"interrupted","items":["`, `"]}}}`)}, "", false, "test: the turn was interrupted"},
-		"long, nobody knows how": {[]sessiontest.Step{say(text1), long(ended+`"items":["`, `"],"status":"completed"}}}`)}, "one", false, unknown + ": the line with it has 2"},
-		"cut success":            {[]sessiontest.Step{say(text1), say(ended + `"status":"completed","it`)}, "one", false, ""},
-		"cut, nobody knows how":  {[]sessiontest.Step{say(text1), say(ended + `"items":[{"ty`)}, "one", false, unknown},
-		"a long answer":          {[]sessiontest.Step{long(`{"method":"item/completed","params":{"threadId":"t","turnId":"1","item":{"type":"agentMessage","id":"a","text":"`, `"}}}`), say(ended1)}, "xx", true, ""},
-		"of another turn":        {[]sessiontest.Step{long(`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"0","status":"completed","items":["`, `"]}}}`), say(text1), say(ended1)}, "one", false, ""},
-		"of another thread":      {[]sessiontest.Step{long(`{"method":"turn/completed","params":{"threadId":"u","turn":{"id":"1","status":"completed","items":["`, `"]}}}`), say(text1), say(ended1)}, "one", false, ""},
-		"long start":             {[]sessiontest.Step{long(`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"1","items":["`, `"]}}}`), say(text1), say(ended1)}, "one", false, ""},
+		"long success":         {[]sessiontest.Step{say(text1), long(ended+`"status":"completed","items":["`, `"]}}}`)}, "one", false, ""},
+		"long failure":         {[]sessiontest.Step{long(ended+`"status":"failed","error":{"message":"no"},"items":["`, `"]}}}`)}, "", false, "test: no"},
+		"long interruption":    {[]sessiontest.Step{long(ended+`"status":"interrupted","items":["`, `"]}}}`)}, "", false, "test: the turn was interrupted"},
+		"long, status unknown": {[]sessiontest.Step{say(text1), long(ended+`"items":["`, `"],"status":"completed"}}}`)}, "one", false, unknown + ": the line with it has 2"},
+		"cut success":          {[]sessiontest.Step{say(text1), say(ended + `"status":"completed","it`)}, "one", false, ""},
+		"cut, status unknown":  {[]sessiontest.Step{say(text1), say(ended + `"items":[{"ty`)}, "one", false, unknown},
+		"a long answer":        {[]sessiontest.Step{long(`{"method":"item/completed","params":{"threadId":"t","turnId":"1","item":{"type":"agentMessage","id":"a","text":"`, `"}}}`), say(ended1)}, "xx", true, ""},
+		"of another turn":      {[]sessiontest.Step{long(`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"0","status":"completed","items":["`, `"]}}}`), say(text1), say(ended1)}, "one", false, ""},
+		"of another thread":    {[]sessiontest.Step{long(`{"method":"turn/completed","params":{"threadId":"u","turn":{"id":"1","status":"completed","items":["`, `"]}}}`), say(text1), say(ended1)}, "one", false, ""},
+		"long start":           {[]sessiontest.Step{long(`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"1","items":["`, `"]}}}`), say(text1), say(ended1)}, "one", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +75,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 				select {
 				case <-turn.Done():
 				default:
-					t.Fatal("the turn goes on")
+					t.Fatal("the turn has not ended")
 				}
 				r, err := turn.Wait(t.Context())
 				if (err == nil) != (test.err == "") || err != nil && !strings.HasPrefix(err.Error(), test.err) {
@@ -89,9 +89,9 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAnswersThatCannotBeRead proves that nobody waits for what was said already,
-// and that what the head says of it counts.
-func TestAnswersThatCannotBeRead(t *testing.T) {
+// TestUnreadableAnswers checks that a call does not wait for an answer that arrived
+// truncated, and that the readable start of the line counts.
+func TestUnreadableAnswers(t *testing.T) {
 	t.Parallel()
 	resume := []sessiontest.Step{handshake()[0], handshake()[1], handshake()[2], expect(`{"id":2,"method":"thread/resume"}`)}
 	for name, test := range map[string]struct {
@@ -143,9 +143,9 @@ func TestCallsReturnWhatIsWhole(t *testing.T) {
 	})
 }
 
-// TestApprovalRequestsThatCannotBeRead are answered by the client: the server waits, and
-// nobody can allow what is not known.
-func TestApprovalRequestsThatCannotBeRead(t *testing.T) {
+// TestUnreadableApprovalRequests checks that the client declines a request that it
+// cannot read: the server waits for an answer.
+func TestUnreadableApprovalRequests(t *testing.T) {
 	t.Parallel()
 	for question, want := range map[string]string{
 		`{"method":"item/commandExecution/requestApproval","id":0,"params":{"threadId":"t","command":"`: `{"id":0,"result":{"decision":"decline"}}`,

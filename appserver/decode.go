@@ -93,13 +93,7 @@ type item struct {
 	Output   string `json:"aggregatedOutput"`
 	ExitCode *int   `json:"exitCode"`
 
-	Changes []struct { // fileChange
-		Path string `json:"path"`
-		Kind struct {
-			Type     string `json:"type"`
-			MovePath string `json:"move_path"`
-		} `json:"kind"`
-	} `json:"changes"`
+	Changes []fileUpdate `json:"changes"` // fileChange
 
 	Server    string          `json:"server"` // mcpToolCall
 	Tool      string          `json:"tool"`
@@ -264,7 +258,7 @@ func (d *decoder) started(i *item) []agent.Event {
 		if d.proposed == nil {
 			d.proposed = map[string][]agent.FileChange{}
 		}
-		files, size := i.files(), len(i.ID)
+		files, size := i.files(false), len(i.ID)
 		for _, f := range files {
 			size += len(f.Path) + len(f.Action) + 64
 		}
@@ -276,11 +270,15 @@ func (d *decoder) started(i *item) []agent.Event {
 	return []agent.Event{{Kind: agent.KindHeartbeat}}
 }
 
-// files returns the files that an item changes.
-func (i *item) files() []agent.FileChange {
+// files returns the files that an item changes, with their diffs if withDiffs is set.
+func (i *item) files(withDiffs bool) []agent.FileChange {
 	var files []agent.FileChange
 	for _, c := range i.Changes {
-		files = append(files, agent.FileChange{Path: c.Path, Action: c.Kind.Type})
+		change := agent.FileChange{Path: c.Path, Action: c.Kind.Type}
+		if withDiffs {
+			change.SetDiff(c.hunks())
+		}
+		files = append(files, change)
 		if to := c.Kind.MovePath; to != "" {
 			files = append(files, agent.FileChange{Path: to, Action: "add"})
 		}
@@ -339,7 +337,7 @@ func (d *decoder) item(i *item) []agent.Event {
 		}
 	case "fileChange":
 		failed := i.Status == "failed" || i.Status == "declined"
-		return []agent.Event{{Kind: agent.KindFileChange, Failed: failed, Changes: i.files()}}
+		return []agent.Event{{Kind: agent.KindFileChange, Failed: failed, Changes: i.files(true)}}
 	case "userMessage":
 	default:
 		return nil

@@ -90,7 +90,7 @@ func TestItemsOfTheSameName(t *testing.T) {
 	})
 }
 
-// TestTurnOfTheServer begins when nobody has said anything.
+// TestTurnOfTheServer has the server begin a turn without a message.
 func TestTurnOfTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestTurnOfTheServer(t *testing.T) {
 	})
 }
 
-// TestRefusalDuringATurnOfTheServer is no success because that turn succeeds.
+// TestRefusalDuringATurnOfTheServer fails the message although that turn succeeds.
 func TestRefusalDuringATurnOfTheServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestDecisions(t *testing.T) {
 	const question = `{"id":%s,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","turnId":"1","itemId":"c","command":"ls","reason":"why"}}`
 	for _, test := range []struct {
 		name, id string
-		decision engine.Decision // empty: nobody answers
+		decision engine.Decision // empty: no answer
 		want     string
 	}{
 		{"accept", "0", engine.Accept, `{"id":0,"result":{"decision":"accept"}}`},
@@ -354,7 +354,7 @@ func TestDecisions(t *testing.T) {
 		{"decline", `"text"`, engine.Decline, `{"id":"text","result":{"decision":"decline"}}`},
 		{"cancel", "0", engine.Cancel, `{"id":0,"result":{"decision":"cancel"}}`},
 		{"a word that is none", "0", `x"}`, `{"id":0,"result":{"decision":"decline"}}`},
-		{"nobody answers", "0", "", `{"id":0,"result":{"decision":"decline"}}`},
+		{"no answer", "0", "", `{"id":0,"result":{"decision":"decline"}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -399,9 +399,9 @@ func TestApprovalRequestBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// TestAnswerAfterTheMessageWasGivenUp ends the turn that nobody waits for, and
-// does not take its end for that of the next one.
-func TestAnswerAfterTheMessageWasGivenUp(t *testing.T) {
+// TestAnswerAfterTheMessageTimedOut interrupts the late turn, and does not take its
+// end for that of the next turn.
+func TestAnswerAfterTheMessageTimedOut(t *testing.T) {
 	t.Parallel()
 	for name, lines := range map[string][]string{
 		"answered":         {begun1, ended1, turn2, text2, ended2},

@@ -145,7 +145,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// plays opens a session on a peer with steps for tests that go on from there.
+// plays opens a session on a peer with steps for tests that continue from there.
 func plays(t *testing.T, o session.Options, steps ...sessiontest.Step) (*session.Session, *sessiontest.Peer) {
 	t.Helper()
 	peer := sessiontest.Start(append(handshake(), steps...))

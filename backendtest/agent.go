@@ -104,8 +104,8 @@ type Invocation struct {
 	Files map[string][]byte
 }
 
-// Getenv returns the value of a variable of the agent.
-func (i *Invocation) Getenv(name string) string {
+// getenv returns the value of a variable of the agent.
+func (i *Invocation) getenv(name string) string {
 	value, _ := i.lookup(name)
 	return value
 }

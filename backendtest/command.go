@@ -186,7 +186,7 @@ func environment(w *world) {
 		w.fatalf("%v", err)
 	}
 	seen := w.started(w.request()).seen
-	if got := seen.Getenv("BACKENDTEST_SETTING"); got != plainValue {
+	if got := seen.getenv("BACKENDTEST_SETTING"); got != plainValue {
 		w.failf("a variable of the caller's environment is %q", got)
 	}
 	// A directory, as some of the variables name one.
@@ -214,7 +214,7 @@ func environment(w *world) {
 func (w *world) set(seen *Invocation, env []string) {
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
-		if got := seen.Getenv(name); got != value {
+		if got := seen.getenv(name); got != value {
 			w.failf("the request sets %s, but the agent has %s", name, clip(got))
 		}
 	}
@@ -269,7 +269,7 @@ func workdir(w *world) {
 		if seen.Dir != dir {
 			w.failf("with the workdir %s it ran in %s", dir, seen.Dir)
 		}
-		if got := seen.Getenv("PWD"); got != dir {
+		if got := seen.getenv("PWD"); got != dir {
 			w.failf("with the workdir %s PWD is %s", dir, got)
 		}
 	}

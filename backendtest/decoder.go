@@ -82,7 +82,7 @@ func decoderJunk(w *world) {
 	}
 }
 
-// survives decodes a line and reports whether the decoder can go on.
+// survives decodes a line and reports whether the decoder can continue.
 func (w *world) survives(d formatters.Decoder, line string) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -27,7 +27,7 @@ var endRules = []rule{
 	{name: "timeout", test: timeout,
 		text: "An agent that continues beyond the timeout is ended, and the error is of that kind."},
 	{name: "idle-timeout", test: idleTimeout,
-		text: "An agent that shows no progress is ended, and the error is of that kind."},
+		text: "An agent that shows no progress is ended, and the error is of that kind. A CLI that enforces this itself, see Options, gets the limit."},
 	{name: "cancel", test: cancel,
 		text: "A canceled run ends the agent, and the error is of that kind."},
 	{name: "children", test: children, spoken: true,
@@ -97,6 +97,14 @@ func timeout(w *world) {
 }
 
 func idleTimeout(w *world) {
+	if w.Runtime.Run.Options.IdleTimeout {
+		req := w.request()
+		req.IdleTimeout = time.Minute
+		if w.difference(req) == w.difference(w.request()) {
+			w.failf("nothing tells the CLI of the idle timeout")
+		}
+		return
+	}
 	s := w.script()
 	req := w.request()
 	req.IdleTimeout = 100 * time.Millisecond

@@ -202,7 +202,7 @@ func hostileStaleHome(w *world) {
 // given returns the directories that an agent was given for itself.
 func (w *world) given(seen *Invocation) []string {
 	dirs := w.homes(seen)
-	if tmp := seen.Getenv("TMPDIR"); tmp != w.tmp {
+	if tmp := seen.getenv("TMPDIR"); tmp != w.tmp {
 		dirs = append(dirs, tmp)
 	}
 	return dirs
@@ -314,7 +314,7 @@ func hostilePath(w *world) {
 	if seen, seenErr = good.Invocation(); seenErr != nil || seen == nil {
 		w.fatalf("the agent was not started: %v", errors.Join(err, seenErr))
 	}
-	if path := seen.Getenv("PATH"); path != bin {
+	if path := seen.getenv("PATH"); path != bin {
 		w.failf("the agent's PATH is %s", w.rel(path))
 	}
 }

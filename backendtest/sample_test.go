@@ -149,7 +149,7 @@ func sessionless() Harness {
 
 func TestSampleWithoutSessionsConforms(t *testing.T) { Run(t, sessionless()) }
 
-// What is refused is refused whatever the lines say of sessions.
+// Options are refused even if the sample lines name a session.
 func TestRefusalsNeedNoSession(t *testing.T) {
 	t.Parallel()
 	h := sessionless()

@@ -180,7 +180,7 @@ func workdirShared(w *world) {
 			w.failf("the %s run says %s, %v", name, clip(o.result.Text), o.err)
 		}
 	}
-	if a, b := first.seen.Getenv("TMPDIR"), second.seen.Getenv("TMPDIR"); w.Runtime.PrivateTemp && a == b {
+	if a, b := first.seen.getenv("TMPDIR"), second.seen.getenv("TMPDIR"); w.Runtime.PrivateTemp && a == b {
 		w.failf("both have the TMPDIR %s", a)
 	}
 	for _, dir := range w.homes(first.seen) {

@@ -30,8 +30,11 @@ type answer struct {
 
 	identified   bool // the answer line was written
 	thought      bool
+	refused      bool // part of the text is a refusal
 	text         strings.Builder
 	repeats      repeats
+	inText       halves
+	inThinking   halves
 	citations    []string
 	usage        *Usage
 	finishReason string // "" until the end of the answer
@@ -64,11 +67,13 @@ func (a *answer) readStream(r io.Reader) *failure {
 		if a.done = data == "[DONE]"; a.done {
 			break
 		}
+		var c chunk
+		err := json.Unmarshal([]byte(data), &c)
 		if event.Type == "error" {
+			a.addUsage(&c)
 			return a.reported([]byte(data))
 		}
-		var c chunk
-		if json.Unmarshal([]byte(data), &c) != nil {
+		if err != nil {
 			// As the last event it is a stream cut off, which may be retried.
 			malformed = &failure{text: "invalid event from the server: " + a.out.clip(data)}
 			continue
@@ -80,36 +85,71 @@ func (a *answer) readStream(r io.Reader) *failure {
 			return &failure{text: "cannot write the answer"}
 		}
 	}
-	a.add(a.repeats.flush(a.text.Len()))
-	if !a.done && a.finishReason == "" {
+	a.flush()
+	if !a.complete() {
 		return a.cut()
 	}
 	return a.verdict()
 }
 
-// readDocument reads an answer from a single JSON document.
+// complete reports whether the stream sent an end marker.
+func (a *answer) complete() bool { return a.done || a.finishReason != "" }
+
+// flush adds what was held back.
+func (a *answer) flush() {
+	a.out.writeText("thinking", a.inThinking.flush())
+	a.add(a.repeats.flush(a.text.Len()) + a.inText.flush())
+}
+
+// readDocument reads an answer from a single JSON document. It does not wait for the end
+// of r, since a server may keep the connection open.
 func (a *answer) readDocument(r io.Reader, mediaType string) *failure {
-	text, err := io.ReadAll(io.LimitReader(r, int64(a.limit)+1))
+	body := &bounded{r: r, left: a.limit + 1}
+	decoder := json.NewDecoder(body)
+	var text json.RawMessage
+	err := decoder.Decode(&text)
+	if err != nil {
+		text, _ = io.ReadAll(io.MultiReader(decoder.Buffered(), body))
+	}
 	switch {
-	case err != nil:
-		return a.broken(err)
 	case len(text) > a.limit:
 		return a.tooLarge()
+	case body.err != nil:
+		return a.broken(body.err)
 	}
 	var c chunk
-	if json.Unmarshal(text, &c) != nil {
+	if err != nil || json.Unmarshal(text, &c) != nil {
 		explained, _ := explain(text, mediaType, a.out)
 		return &failure{text: fmt.Sprintf("the response is neither a stream nor JSON, but %q: %s", a.out.clip(mediaType), explained)}
 	}
 	if f := a.addChunk(&c, text); f != nil {
 		return f
 	}
-	a.add(a.repeats.flush(a.text.Len()))
-	if len(c.Choices) == 0 {
+	a.flush()
+	if c.first() == nil {
 		explained, _ := explain(text, mediaType, a.out)
 		return &failure{text: "the response contains no answer: " + explained}
 	}
 	return a.verdict()
+}
+
+// bounded is a reader with a limit that keeps the error of its reader.
+type bounded struct {
+	r    io.Reader
+	left int
+	err  error // other than io.EOF
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
 }
 
 func (a *answer) tooLarge() *failure {
@@ -127,13 +167,14 @@ func (a *answer) broken(err error) *failure {
 }
 
 func (a *answer) cut() *failure {
-	return &failure{text: "the answer was cut off: the connection closed early", transient: true, after: useBackoff}
+	return &failure{text: "the answer was cut off: the connection closed early", transient: true, wait: useBackoff}
 }
 
 // addChunk adds c, decoded from data.
 func (a *answer) addChunk(c *chunk, data []byte) *failure {
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return a.reported(data)
+	a.addUsage(c)
+	if problem := c.problem(data); problem != nil {
+		return a.reported(problem)
 	}
 	if !a.identified && (c.ID != "" || c.Model != "") {
 		a.identified = true
@@ -145,15 +186,13 @@ func (a *answer) addChunk(c *chunk, data []byte) *failure {
 		}
 		a.citations = list
 	}
-	if u := c.usage(); u != nil {
-		a.usage = u
-	}
-	if len(c.Choices) == 0 {
+	first := c.first()
+	if first == nil {
 		return nil
 	}
-	first := &c.Choices[0]
 	a.addThinking(first)
 	a.add(a.newText(first))
+	a.addRefusal(first)
 	if a.text.Len()+a.repeats.size > a.limit {
 		return a.tooLarge()
 	}
@@ -166,13 +205,19 @@ func (a *answer) addChunk(c *chunk, data []byte) *failure {
 	return nil
 }
 
+func (a *answer) addUsage(c *chunk) {
+	if u := c.usage(); u != nil {
+		a.usage = u
+	}
+}
+
 // reported returns the failure that the server reports in data.
 func (a *answer) reported(data []byte) *failure {
 	text, code := readError(data, a.out)
 	if text == "" {
 		text = a.out.clip(string(data))
 	}
-	f := &failure{text: "the server reported an error: " + text, class: classify(0, code, text), after: useBackoff}
+	f := &failure{text: "the server reported an error: " + text, class: classify(0, code, text), wait: useBackoff}
 	switch code {
 	case "429", "500", "502", "503", "504", "rate_limit_exceeded", "rate_limit_error", "server_error", "overloaded_error":
 		f.transient = !isExhausted(code, text)
@@ -185,27 +230,45 @@ func (a *answer) addThinking(c *choice) {
 	if text == "" && c.Delta.Content == "" && !a.thought {
 		text = c.Message.thinking()
 	}
+	text = a.inThinking.join(text)
 	a.thought = a.thought || text != ""
 	a.out.writeText("thinking", text)
+}
+
+// addRefusal adds the model's refusal to the text: it is all that a user gets.
+func (a *answer) addRefusal(c *choice) {
+	text := string(c.Delta.Refusal)
+	if text == "" && !a.refused {
+		text = string(c.Message.Refusal)
+	}
+	a.refused = a.refused || text != ""
+	a.add(a.inText.join(text))
 }
 
 // newText returns what a choice adds to the answer. Its message is the whole answer
 // so far, and its delta the next part, or, from some servers, the whole as well.
 func (a *answer) newText(c *choice) string {
-	whole, delta := string(c.Message.Content), string(c.Delta.Content)
+	delta := string(c.Delta.Content)
+	var atEnd halves // of the whole: its other half comes with the next whole
+	whole := atEnd.join(string(c.Message.Content))
 	if more, ok := strings.CutPrefix(whole, a.text.String()); ok && more != "" {
 		a.repeats = repeats{mode: increments} // the message decides
+		a.inText = atEnd
 		return more
 	}
 	switch {
 	case delta == "" && whole == "":
-		return string(c.Text)
+		return a.inText.join(string(c.Text) + atEnd.held)
 	case delta == "":
+		a.inText = atEnd
 		return a.repeats.cut(a.text.String(), whole)
 	case a.cumulative:
-		return a.repeats.next(a.text.String(), delta)
+		if a.repeats.mode != increments && halfOf(delta) == 0 {
+			a.inText = halves{} // delta is a whole
+		}
+		return a.repeats.next(a.text.String(), a.inText.join(delta))
 	}
-	return delta
+	return a.inText.join(delta)
 }
 
 func (a *answer) add(text string) {
@@ -215,6 +278,9 @@ func (a *answer) add(text string) {
 
 // verdict returns the failure of a complete answer, or nil.
 func (a *answer) verdict() *failure {
+	if a.refused {
+		return &failure{text: "the model refused to answer"}
+	}
 	switch a.finishReason {
 	case "length", "max_tokens":
 		return &failure{text: fmt.Sprintf("the answer was cut off at a token limit (finish_reason %q)", a.finishReason)}
@@ -231,22 +297,24 @@ func (a *answer) verdict() *failure {
 	return nil
 }
 
-// finish writes the sources, the usage and the result of a successful answer.
-func (a *answer) finish() {
-	if len(a.citations) > 0 {
-		var list strings.Builder
-		list.WriteString("\n\nSources:\n")
-		for i, address := range a.citations {
-			fmt.Fprintf(&list, "[%d] %s\n", i+1, address)
-		}
-		a.add(list.String())
+// addSources adds the sources to the text of a successful answer.
+func (a *answer) addSources() {
+	if len(a.citations) == 0 {
+		return
 	}
-	if a.usage != nil {
-		a.out.write(&line{Type: "usage", Usage: a.usage})
+	var list strings.Builder
+	list.WriteString("\n\nSources:\n")
+	for i, address := range a.citations {
+		fmt.Fprintf(&list, "[%d] %s\n", i+1, address)
 	}
-	result := line{Type: "result", Citations: a.citations, FinishReason: a.out.clipAnswer(a.finishReason)}
+	a.add(list.String())
+}
+
+// result returns the last line of a successful answer.
+func (a *answer) result() *line {
+	l := line{Type: "result", Citations: a.citations, FinishReason: a.out.clipAnswer(a.finishReason)}
 	if a.text.Len() <= maxResult {
-		result.Text = a.text.String()
+		l.Text = a.text.String()
 	}
-	a.out.write(&result)
+	return &l
 }

@@ -87,10 +87,15 @@ func TestUnusualAnswers(t *testing.T) {
 		"a list of parts":        stream(`{"choices":[{"delta":{"content":[{"type":"text","text":"h"},{"type":"text","text":"i"}]}}]}`, stop),
 		"a null error":           stream(`{"error":null,"choices":[{"delta":{"content":"hi"}}]}`, stop),
 		"text":                   stream(`{"choices":[{"text":"hi","finish_reason":"stop"}]}`),
-		"two choices":            stream(`{"choices":[{"delta":{"content":"hi"}},{"delta":{"content":"ho"}}]}`, stop),
-		"a document":             raw("application/json", `{"id":"x","model":"y","choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`),
-		"a document of text":     raw("application/json; charset=utf-8", `{"choices":[{"text":"hi"}]}`),
-		"a document of a delta":  raw("text/plain", ` {"choices":[{"delta":{"content":"hi"}}]} `),
+		"two choices of a chunk": stream(`{"choices":[{"index":1,"delta":{"content":"ho"}},{"index":0,"delta":{"content":"hi"}}]}`, stop),
+		"a second choice": stream(delta("h"), `{"choices":[{"index":1,"delta":{"content":"o","reasoning":"x","refusal":"no"},"finish_reason":"length"}]}`,
+			`{"choices":[{"index":"0","delta":{"content":"i"}}]}`, stop),
+		"a document of two choices": raw("application/json", `{"choices":[{"index":1,"message":{"content":"ho"}},{"index":0,"message":{"content":"hi"}}]}`),
+		"no refusal":                stream(`{"choices":[{"delta":{"content":"hi","refusal":null}}]}`, `{"choices":[{"delta":{"refusal":""}}]}`, stop),
+		"choices without index":     stream(`{"choices":[{"delta":{"content":"hi"}},{"delta":{"content":"ho"}}]}`, stop),
+		"a document":                raw("application/json", `{"id":"x","model":"y","choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`),
+		"a document of text":        raw("application/json; charset=utf-8", `{"choices":[{"text":"hi"}]}`),
+		"a document of a delta":     raw("text/plain", ` {"choices":[{"delta":{"content":"hi"}}]} `),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,6 +124,8 @@ func TestFailedAnswers(t *testing.T) {
 		"an error string":         {stream(delta("x"), `{"error":"on fire"}`), "", "on fire"},
 		"an event called error":   {raw("text/event-stream", "event: error\ndata: it burns\n\n"), "", "it burns"},
 		"exhausted quota":         {stream(`{"error":{"message":"pay","code":"insufficient_quota"}}`), quota, "pay"},
+		"an error of Groq":        {stream(delta("x"), `{"x_groq":{"id":"r","error":"over capacity"}}`), "", "the server reported an error: over capacity"},
+		"only a second choice":    {stream(`{"choices":[{"index":1,"delta":{"content":"ho"},"finish_reason":"stop"}]}`, "[DONE]"), "", "empty"},
 		"an invalid key":          {stream(`{"error":{"message":"no","code":401}}`), authentication, "no"},
 		"finish_reason error":     {stream(delta("x"), `{"choices":[{"finish_reason":"error"}]}`), "", "with an error"},
 		"finish_reason length":    {stream(delta("x"), `{"choices":[{"finish_reason":"length"}]}`), "", "token limit"},
@@ -190,12 +197,89 @@ func TestUsage(t *testing.T) {
 		`{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"reasoning_tokens":2}`:                                {Input: 3, Output: 4, Reasoning: 2},
 		`{"prompt_tokens":3,"completion_tokens":4,"cost":{"total_cost":0.25}}`:                                           {Input: 3, Output: 4, CostUSD: &cost},
 		`{"prompt_tokens":3,"completion_tokens":4,"cost":0.25}`:                                                          {Input: 3, Output: 4, CostUSD: &cost},
+		`{"prompt_tokens":3,"completion_tokens":4,"cost_in_usd_ticks":2500000000}`:                                       {Input: 3, Output: 4, CostUSD: &cost},
 		`{"prompt_tokens":3,"completion_tokens":4,"cost":"much"}`:                                                        {Input: 3, Output: 4},
 	} {
 		c := chunk{Tokens: json.RawMessage(usage)}
-		if got := c.usage(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is %+v, want %+v", usage, got, want)
+		groq := chunk{Groq: groq{Tokens: json.RawMessage(usage)}}
+		for place, c := range map[string]chunk{"usage": c, "x_groq": groq} {
+			if got := c.usage(); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s of %s is %+v, want %+v", usage, place, got, want)
+			}
 		}
+	}
+}
+
+// Usage is reported whatever the end of the run is, and is the sum of all attempts.
+func TestUsageOfFailures(t *testing.T) {
+	t.Parallel()
+	const usage = `"usage":{"prompt_tokens":3,"completion_tokens":4,"cost":0.25}`
+	end := func(reason string) string {
+		return `{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"` + reason + `"}]}`
+	}
+	spent := `{"choices":[],` + usage + `}`
+	hang := func(events ...string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			stream(events...)(w, r)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}
+	for name, c := range map[string]struct {
+		handlers []http.HandlerFunc
+		args     []string
+		times    int64
+	}{
+		"a token limit":             {[]http.HandlerFunc{stream(end("length"), spent)}, nil, 1},
+		"a filter":                  {[]http.HandlerFunc{stream(end("content_filter"), spent)}, nil, 1},
+		"a tool":                    {[]http.HandlerFunc{stream(end("tool_calls"), spent)}, nil, 1},
+		"a refusal":                 {[]http.HandlerFunc{stream(`{"choices":[{"delta":{"refusal":"no"}}]}`, stop, spent)}, nil, 1},
+		"an empty answer":           {[]http.HandlerFunc{stream(stop, spent)}, nil, 1},
+		"cut off":                   {[]http.HandlerFunc{hangUp(delta("x"), spent)}, nil, 1},
+		"an error":                  {[]http.HandlerFunc{stream(delta("x"), spent, `{"error":"no"}`)}, nil, 1},
+		"an error with usage":       {[]http.HandlerFunc{stream(delta("x"), `{"error":"no",`+usage+`}`)}, nil, 1},
+		"an event called error":     {[]http.HandlerFunc{raw("text/event-stream", "event: error\ndata: {\"error\":\"no\","+usage+"}\n\n")}, nil, 1},
+		"an invalid event":          {[]http.HandlerFunc{stream(spent, "{", stop)}, nil, 1},
+		"an error status":           {[]http.HandlerFunc{refuse(400, `{"error":{"message":"no"},`+usage+`}`)}, nil, 1},
+		"a document":                {[]http.HandlerFunc{raw("application/json", `{"choices":[],`+usage+`}`)}, nil, 1},
+		"silence":                   {[]http.HandlerFunc{hang(spent)}, []string{"--idle-timeout", "50ms"}, 1},
+		"the end of the time":       {[]http.HandlerFunc{hang(spent)}, []string{"--timeout", "200ms"}, 1},
+		"three attempts":            {[]http.HandlerFunc{hangUp(spent)}, []string{"--retries", "2"}, 3},
+		"success in a third one":    {[]http.HandlerFunc{hangUp(spent), refuse(503, ""), stream(delta("hi"), stop, spent)}, []string{"--retries", "2"}, 2},
+		"usage of the first, alone": {[]http.HandlerFunc{hangUp(spent), stream(delta("hi"), stop)}, []string{"--retries", "1"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := ask(t, serve(t, c.handlers...), append([]string{"--retries", "0"}, c.args...)...)
+			p.result(t)
+			cost := 0.25 * float64(c.times)
+			want := &Usage{Input: 3 * c.times, Output: 4 * c.times, CostUSD: &cost}
+			if list := p.of("usage"); len(list) != 1 || !reflect.DeepEqual(list[0].Usage, want) {
+				t.Errorf("the output is\n%s", p.raw)
+			}
+		})
+	}
+}
+
+// A refusal is the text of a failed run.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"a stream": stream(`{"choices":[{"delta":{"role":"assistant","content":"","refusal":null}}]}`,
+			`{"choices":[{"delta":{"refusal":"I cannot"}}]}`, `{"choices":[{"delta":{"refusal":" do that \ud83d"}}]}`, `{"choices":[{"delta":{"refusal":"\ude00"}}]}`, stop, "[DONE]"),
+		"after text":      stream(delta("I cannot"), `{"choices":[{"delta":{"refusal":" do that 😀"}}]}`, stop),
+		"a filter":        stream(`{"choices":[{"delta":{"refusal":"I cannot do that 😀"},"finish_reason":"content_filter"}]}`),
+		"a document":      raw("application/json", `{"choices":[{"message":{"content":null,"refusal":"I cannot do that 😀"},"finish_reason":"stop"}]}`),
+		"a whole as well": stream(`{"choices":[{"delta":{"refusal":"I cannot do that 😀"}}]}`, `{"choices":[{"delta":{},"message":{"refusal":"I cannot do that 😀"},"finish_reason":"stop"}]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := ask(t, serve(t, handler))
+			p.wantFailure(t, "", "the model refused to answer")
+			if got := p.text("text"); got != "I cannot do that 😀" {
+				t.Errorf("the text is %q", got)
+			}
+		})
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"strings"
 )
 
 // A chunk is one event of a stream, or a document with the whole answer.
@@ -13,22 +12,55 @@ type chunk struct {
 	Choices []choice        `json:"choices"`
 	Tokens  json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
+	// Groq is where Groq's streams have usage and errors.
+	Groq groq `json:"x_groq"`
 
 	Citations     json.RawMessage `json:"citations"`
 	SearchResults json.RawMessage `json:"search_results"`
 }
 
+type groq struct {
+	Tokens json.RawMessage `json:"usage"`
+	Error  json.RawMessage `json:"error"`
+}
+
 type choice struct {
+	Index        anyText `json:"index"`
 	Delta        part    `json:"delta"`
 	Message      part    `json:"message"`
 	Text         content `json:"text"`
 	FinishReason string  `json:"finish_reason"`
 }
 
+// first returns the first choice with index 0, or without one; nil if there is none.
+// The others are further answers to the same prompt.
+func (c *chunk) first() *choice {
+	for i := range c.Choices {
+		if index := c.Choices[i].Index; index == "" || index == "0" {
+			return &c.Choices[i]
+		}
+	}
+	return nil
+}
+
+// problem returns the part of data, of which c was decoded, that reports an error; nil
+// if there is none.
+func (c *chunk) problem(data []byte) []byte {
+	isSet := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+	switch {
+	case isSet(c.Error):
+		return data
+	case isSet(c.Groq.Error):
+		return []byte(`{"error":` + string(c.Groq.Error) + `}`)
+	}
+	return nil
+}
+
 // A part is the text and thinking of an answer or of its next part. The member with
 // the thinking depends on the server.
 type part struct {
 	Content          content `json:"content"`
+	Refusal          content `json:"refusal"`
 	ReasoningContent content `json:"reasoning_content"`
 	Reasoning        content `json:"reasoning"`
 }
@@ -43,24 +75,24 @@ func (t *anyText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// content is a text, or a list of objects with the parts of one.
+// content is a text, or a list of objects with the parts of one. It can contain halves
+// of surrogate pairs, see [halves].
 type content string
 
 func (c *content) UnmarshalJSON(raw []byte) error {
 	if raw[0] != '[' {
-		return json.Unmarshal(raw, (*string)(c))
+		return unquote(raw, (*string)(c))
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text content `json:"text"`
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
 	}
-	var all strings.Builder
+	*c = ""
 	for _, p := range parts {
-		all.WriteString(p.Text)
+		*c += p.Text
 	}
-	*c = content(all.String())
 	return nil
 }
 
@@ -106,14 +138,17 @@ func (c *chunk) usage() *Usage {
 		Output struct {
 			Reasoning int64 `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
-		Cost json.RawMessage `json:"cost"`
+		Cost  json.RawMessage `json:"cost"`
+		Ticks json.RawMessage `json:"cost_in_usd_ticks"`
 	}
 	if !isUsable(json.Unmarshal(c.Tokens, &t)) || t == nil {
-		return nil
+		if !isUsable(json.Unmarshal(c.Groq.Tokens, &t)) || t == nil {
+			return nil
+		}
 	}
 	u := &Usage{
 		Input: t.Prompt, Cached: t.Input.Cached, Output: t.Completion,
-		Reasoning: max(t.Reasoning, t.Output.Reasoning), CostUSD: dollars(t.Cost),
+		Reasoning: max(t.Reasoning, t.Output.Reasoning), CostUSD: cmp.Or(dollars(t.Cost), fromTicks(t.Ticks)),
 	}
 	if u.Reasoning > 0 && t.Total == t.Prompt+t.Completion+u.Reasoning {
 		u.Output += u.Reasoning // some servers count them separately
@@ -134,4 +169,16 @@ func dollars(raw json.RawMessage) *float64 {
 		return nil
 	}
 	return parts.Total
+}
+
+// ticksPerDollar is the unit of xAI's costs.
+const ticksPerDollar = 1e10
+
+func fromTicks(raw json.RawMessage) *float64 {
+	var ticks *float64
+	if json.Unmarshal(raw, &ticks) != nil || ticks == nil {
+		return nil
+	}
+	cost := *ticks / ticksPerDollar
+	return &cost
 }

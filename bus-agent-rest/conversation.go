@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ type conversation struct {
 	clock  clock
 
 	maxAnswer    int
-	requestUsage bool // cleared if the server rejects it
+	requestUsage bool   // cleared if the server rejects it
+	usage        *Usage // of all attempts, nil if unknown
 }
 
 func newConversation(s *settings, out *output) *conversation {
@@ -52,15 +54,22 @@ func (c *conversation) run(ctx context.Context, prompt string) (ok bool) {
 		defer cancel()
 	}
 	a, f := c.askWithRetries(ctx, prompt)
+	if f == nil {
+		a.addSources()
+	}
+	if c.usage != nil {
+		c.out.write(&line{Type: "usage", Usage: c.usage})
+	}
 	if f != nil {
 		c.out.write(&line{Type: "result", Error: f.text, Failure: f.class, Status: f.status})
 		return false
 	}
-	a.finish()
+	c.out.write(a.result())
 	return true
 }
 
 func (c *conversation) askWithRetries(ctx context.Context, prompt string) (*answer, *failure) {
+	var last *failure // of the attempt before
 	if c.token == "" && c.isDefaultHost() {
 		return nil, c.noToken()
 	}
@@ -70,8 +79,10 @@ func (c *conversation) askWithRetries(ctx context.Context, prompt string) (*answ
 		switch {
 		case f == nil:
 			return a, nil
-		case ctx.Err() != nil:
-			return nil, c.stopped(ctx)
+		case ctx.Err() != nil && !a.complete():
+			return nil, c.stopped(ctx, last)
+		case f.class == idleTimeout:
+			return nil, f.after(last)
 		case c.requestUsage && f.status >= 400 && f.status < 500 && strings.Contains(f.text, "stream_options"):
 			c.requestUsage = false
 			attempt--
@@ -84,6 +95,7 @@ func (c *conversation) askWithRetries(ctx context.Context, prompt string) (*answ
 			}
 			return nil, f
 		}
+		last = f
 		if f = c.wait(ctx, attempt, f); f != nil {
 			return nil, f
 		}
@@ -101,7 +113,7 @@ func (c *conversation) noToken() *failure {
 // wait waits for the time of the next attempt after f. It returns a failure if
 // there must not be one.
 func (c *conversation) wait(ctx context.Context, attempt int, f *failure) *failure {
-	d := f.after
+	d := f.wait
 	if d == useBackoff {
 		d = c.clock.backoff(attempt)
 	}
@@ -116,48 +128,53 @@ func (c *conversation) wait(ctx context.Context, attempt int, f *failure) *failu
 		WaitSeconds: &seconds, Status: f.status, Failure: f.class,
 	})
 	if c.clock.sleep(ctx, d) != nil {
-		return c.stopped(ctx)
+		return c.stopped(ctx, f)
 	}
 	return nil
 }
 
-// stopped returns the failure of a canceled ctx.
-func (c *conversation) stopped(ctx context.Context) *failure {
+// stopped returns the failure of a canceled ctx. Last is the one of the attempt before,
+// or nil.
+func (c *conversation) stopped(ctx context.Context, last *failure) *failure {
+	f := &failure{text: "stopped by a signal"}
 	if cause := context.Cause(ctx); errors.Is(cause, errTotal) {
-		return &failure{text: fmt.Sprintf("%v: the limit is %v", errTotal, c.total)}
+		f.text = fmt.Sprintf("%v: the limit is %v", errTotal, c.total)
 	}
-	return &failure{text: "stopped by a signal"}
+	return f.after(last)
 }
 
 // ask sends one request and reads the response into a.
 func (c *conversation) ask(parent context.Context, prompt string, a *answer) *failure {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	idle := newIdleTimer(c.idle, func() { cancel(errIdle) })
+	idle := &idleTimer{limit: c.idle, expired: func() { cancel(errIdle) }}
 	defer idle.stop()
-	a.finishing = idle.shorten
+	a.finishing = idle.finish
 	request, err := c.newRequest(ctx, prompt)
 	if err != nil {
 		return &failure{text: "cannot create the request: " + c.out.clip(err.Error())}
 	}
+	idle.start()
+	response, err := c.client.Do(request)
+	idle.stop()
 	var f *failure
-	if response, err := c.client.Do(request); err != nil {
+	if err != nil {
 		f = unreachable(err, c.out)
 	} else {
 		defer response.Body.Close()
-		idle.reset()
 		response.Body = &timedBody{response.Body, idle}
 		f = c.read(response, a)
+		c.usage = c.usage.plus(a.usage)
 	}
-	if f != nil && errors.Is(context.Cause(ctx), errIdle) {
-		return &failure{text: fmt.Sprintf("%v: the limit is %v", errIdle, c.idle)}
+	if f != nil && !a.complete() && errors.Is(context.Cause(ctx), errIdle) {
+		return &failure{text: fmt.Sprintf("%v: the limit is %v", errIdle, c.idle), class: idleTimeout}
 	}
 	return f
 }
 
 func (c *conversation) read(response *http.Response, a *answer) *failure {
 	if response.StatusCode != http.StatusOK {
-		return refused(response, c.clock.now(), c.out)
+		return a.readRefusal(response, c.clock.now())
 	}
 	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if mediaType == "text/event-stream" {
@@ -166,34 +183,28 @@ func (c *conversation) read(response *http.Response, a *answer) *failure {
 	return a.readDocument(response.Body, mediaType)
 }
 
-// An idleTimer calls a function if it is not reset for a while.
+// An idleTimer calls a function when the server sends nothing for too long. Its time
+// runs only between start and stop, while the program waits for the server.
 type idleTimer struct {
-	limit time.Duration
-	timer *time.Timer // nil if there is no limit
+	limit   time.Duration // 0: none
+	end     time.Time     // of the last wait; zero: none
+	timer   *time.Timer   // nil before the first start with a limit
+	expired func()
 }
 
-func newIdleTimer(limit time.Duration, expired func()) *idleTimer {
-	t := &idleTimer{limit: limit}
-	if limit > 0 {
-		t.timer = time.AfterFunc(limit, expired)
+func (t *idleTimer) start() {
+	limit := t.limit
+	if !t.end.IsZero() {
+		left := max(time.Until(t.end), time.Nanosecond)
+		limit = min(cmp.Or(limit, left), left)
 	}
-	return t
-}
-
-func (t *idleTimer) reset() {
-	if t.timer != nil {
-		t.timer.Reset(t.limit)
+	switch {
+	case limit == 0:
+	case t.timer == nil:
+		t.timer = time.AfterFunc(limit, t.expired)
+	default:
+		t.timer.Reset(limit)
 	}
-}
-
-// trailerLimit is the idle limit after the end of the text of an answer, when only
-// its usage may follow.
-const trailerLimit = 5 * time.Second
-
-// shorten lowers the limit to trailerLimit.
-func (t *idleTimer) shorten() {
-	t.limit = min(t.limit, trailerLimit)
-	t.reset()
 }
 
 func (t *idleTimer) stop() {
@@ -202,16 +213,21 @@ func (t *idleTimer) stop() {
 	}
 }
 
-// timedBody is a response body that resets a timer at each read.
+// trailerLimit bounds the time after the end of the text of an answer, when only its
+// usage may follow. The server may keep the connection open.
+const trailerLimit = 5 * time.Second
+
+// finish limits all further waits together to trailerLimit.
+func (t *idleTimer) finish() { t.end = time.Now().Add(trailerLimit) }
+
+// timedBody is a response body that runs a timer during each read.
 type timedBody struct {
 	io.ReadCloser
 	idle *idleTimer
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.idle.reset()
-	}
-	return n, err
+	b.idle.start()
+	defer b.idle.stop()
+	return b.ReadCloser.Read(p)
 }

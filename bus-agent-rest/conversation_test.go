@@ -43,6 +43,9 @@ func TestRetries(t *testing.T) {
 		"Retry-After as nonsense":   {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "soon"), good}, slept: seconds(1.25)},
 		"Retry-After too long":      {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "3600"), good}, kind: quota, words: "retry after 1h0m0s"},
 		"Retry-After overflow":      {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After", "1e300"), good}, kind: quota, words: "too long to wait"},
+		"milliseconds":              {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After-Ms", "1500", "Retry-After", "2"), refuse(429, "", "X-Ms-Retry-After-Ms", "250"), good}, slept: seconds(1.5, 0.25)},
+		"milliseconds as nonsense":  {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After-Ms", "soon", "Retry-After", "2"), good}, slept: seconds(2)},
+		"too many milliseconds":     {handlers: []http.HandlerFunc{refuse(429, "", "Retry-After-Ms", "3600000"), good}, kind: quota, words: "retry after 1h0m0s"},
 		"a timeout of the server":   {handlers: []http.HandlerFunc{refuse(408, ""), good}, slept: seconds(1.25)},
 		"a broken connection":       {handlers: []http.HandlerFunc{abort, good}, slept: seconds(1.25)},
 		"cut off before its answer": {handlers: []http.HandlerFunc{hangUp(`{"id":"1","choices":[{"delta":{"role":"assistant"}}]}`), good}, slept: seconds(1.25)},
@@ -76,6 +79,25 @@ func TestRetries(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSignalNamesTheLastFailure(t *testing.T) {
+	t.Parallel()
+	w := serve(t, refuse(503, ""))
+	s, err := parseSettings([]string{"--base-url", w.URL}, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var text strings.Builder
+	c := newConversation(s, &output{to: &text})
+	c.clock.sleep = func(ctx context.Context, _ time.Duration) error {
+		cancel()
+		return ctx.Err()
+	}
+	p := &transcript{ok: c.run(ctx, "hello"), raw: text.String()}
+	p.lines = readLines(t, p.raw)
+	p.wantFailure(t, "", "stopped by a signal; last failure: the server returned 503 Service Unavailable")
 }
 
 func abort(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
@@ -339,7 +361,7 @@ func TestIdleTimeout(t *testing.T) {
 				<-r.Context().Done()
 			})
 			p := ask(t, w, "--idle-timeout", "100ms")
-			p.wantFailure(t, "", "sent nothing for too long", "100ms")
+			p.wantFailure(t, idleTimeout, "sent nothing for too long", "100ms")
 			if w.count() != 1 || p.text("text") != c.want {
 				t.Errorf("%d requests, the answer is %q", w.count(), p.text("text"))
 			}

@@ -20,6 +20,7 @@ type class string
 const (
 	authentication class = "authentication"
 	quota          class = "quota"
+	idleTimeout    class = "idle_timeout"
 )
 
 // A failure is the reason why there is no answer.
@@ -28,25 +29,37 @@ type failure struct {
 	class  class
 	status int // of the HTTP response, if it is the failure
 	// transient: the same request may succeed later, after at least the time in
-	// after, or useBackoff.
+	// wait, or useBackoff.
 	transient bool
-	after     time.Duration
+	wait      time.Duration
+}
+
+// after returns f with the text of an earlier failure, unless that is nil.
+func (f *failure) after(last *failure) *failure {
+	if last != nil {
+		f.text += "; last failure: " + last.text
+	}
+	return f
 }
 
 // maxErrorBody is how much of the body of an error response is read, in bytes.
 const maxErrorBody = 16 << 10
 
-// refused returns the failure of a response with an error status.
-func refused(response *http.Response, now time.Time, out *output) *failure {
+// readRefusal returns the failure of a response with an error status.
+func (a *answer) readRefusal(response *http.Response, now time.Time) *failure {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // part of it is enough
-	text, code := explain(body, response.Header.Get("Content-Type"), out)
+	var c chunk
+	if isUsable(json.Unmarshal(body, &c)) {
+		a.addUsage(&c)
+	}
+	text, code := explain(body, response.Header.Get("Content-Type"), a.out)
 	status := response.StatusCode
 	f := &failure{
 		text:      strings.TrimSpace(fmt.Sprintf("the server returned %d %s", status, http.StatusText(status))),
 		status:    status,
 		class:     classify(status, code, text),
 		transient: isTemporary(status) && !isExhausted(code, text),
-		after:     retryAfter(response.Header.Get("Retry-After"), now),
+		wait:      retryAfter(response.Header, now),
 	}
 	if text != "" {
 		f.text += ": " + text
@@ -175,5 +188,5 @@ func unreachable(err error, out *output) *failure {
 	if redirect := (*redirectError)(nil); errors.As(err, &redirect) {
 		return &failure{text: "the server redirects the request " + out.clip(redirect.to) + redirect.reason}
 	}
-	return &failure{text: "cannot reach the server: " + out.clip(err.Error()), transient: isTransient(err), after: useBackoff}
+	return &failure{text: "cannot reach the server: " + out.clip(err.Error()), transient: isTransient(err), wait: useBackoff}
 }

@@ -47,8 +47,9 @@ func FuzzStream(f *testing.F) {
 				failed = a.readStream(r)
 			}
 			if failed == nil {
-				a.finish()
-				if !a.done && a.finishReason == "" {
+				a.addSources()
+				a.out.write(a.result())
+				if !a.complete() {
 					t.Error("success without an end marker")
 				}
 			}

@@ -12,7 +12,7 @@
 //	--base-url URL       the endpoint, its parent path or its host
 //	--model NAME         the model
 //	--token-env NAME     the variable that holds the token; empty sends none
-//	--idle-timeout TIME  how long the server may send nothing; 0 is no limit
+//	--idle-timeout TIME  how long the server may send nothing during a request; 0 is no limit
 //	--timeout TIME       how long the whole run may take; 0 is no limit
 //	--retries N          how often to repeat a failed request, 0 to 100 (default 5)
 //	--access ACCESS      read or write (default); reported in the output only
@@ -41,14 +41,15 @@
 //	{"type":"text","text":T}                     the next part of the answer
 //	{"type":"retry","text":WHY,"attempt":N,"max_attempts":N,"wait_seconds":S,"status":N,"failure":F}
 //	{"type":"warning","text":T}
-//	{"type":"usage","input":N,"cached":N,"output":N,"reasoning":N,"cost_usd":X}
+//	{"type":"usage","input":N,"cached":N,"output":N,"reasoning":N,"cost_usd":X}  of all attempts
 //	{"type":"result","text":T,"citations":[URL],"finish_reason":R}
 //	{"type":"result","error":WHY,"failure":F,"status":N}
 //
 // The first line is start and the last is result. A result with "error" is a
-// failure, any other is a success; F is "authentication", "quota" or omitted. The
-// text of a result is the whole answer; it is omitted if longer than 1 MiB. If the
-// server names its sources, the answer ends with a list of them, numbered from 1.
+// failure, any other is a success; F is "authentication", "quota", "idle_timeout" or
+// omitted. The text of a result is the whole answer; it is omitted if longer than
+// 1 MiB. If the server names its sources, the answer ends with a list of them, numbered
+// from 1. Usage is reported after failures too, if the server sent it.
 //
 // The exit code is 0 on success and 1 on failure. It is 2 if the flags, the
 // environment or the prompt are invalid; then standard error has the reason, and
@@ -57,11 +58,17 @@
 // # Failures
 //
 // A stream that ends without an end marker is a failure, and so is an answer cut
-// by a token limit or a content filter. Status 408, 429, 5xx and network errors
-// are retried until part of the answer has arrived, after the time in Retry-After
-// or else 1, 2, 4 … 32 seconds plus up to 50% jitter. A Retry-After of more than
-// two minutes is a failure. Redirects are followed within the same host only, so
-// prompt and token are never sent to another one.
+// by a token limit or a content filter. A refusal is a failure whose reason is the text
+// of the answer. Status 408, 429, 5xx and network errors are retried until part of the
+// answer has arrived, after the time in Retry-After-Ms or Retry-After, or else 1, 2, 4 …
+// 32 seconds plus up to 50% jitter. A time of more than two minutes is a failure.
+// Redirects are followed within the same host only, so prompt and token are never sent
+// to another one.
+//
+// Any byte of the server ends its idle time, a keepalive comment too. Waiting for the
+// next attempt or for the reader of the output does not count. After the end of an
+// answer the server has five seconds to send usage and sources, and need not close the
+// connection. The error of a timeout names the failure before it.
 package main
 
 import (

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -43,6 +44,24 @@ type Usage struct {
 	Output    int64    `json:"output"`
 	Reasoning int64    `json:"reasoning"`
 	CostUSD   *float64 `json:"cost_usd,omitempty"`
+}
+
+// plus returns the sum of u and v, each of which may be nil. An unknown cost counts as
+// nothing.
+func (u *Usage) plus(v *Usage) *Usage {
+	if u == nil || v == nil {
+		return cmp.Or(u, v)
+	}
+	sum := Usage{
+		Input: u.Input + v.Input, Cached: u.Cached + v.Cached,
+		Output: u.Output + v.Output, Reasoning: u.Reasoning + v.Reasoning,
+		CostUSD: cmp.Or(u.CostUSD, v.CostUSD),
+	}
+	if u.CostUSD != nil && v.CostUSD != nil {
+		cost := *u.CostUSD + *v.CostUSD
+		sum.CostUSD = &cost
+	}
+	return &sum
 }
 
 // An output writes lines, each in one call of Write. It is not safe for concurrent

@@ -140,7 +140,7 @@ func TestSignal(t *testing.T) {
 			if took := time.Since(begun); took > 30*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			if state.ExitCode() != exitFailure || !c.unread && !strings.Contains(string(text), `"error":"stopped by a signal"`) {
+			if state.ExitCode() != exitFailure || !c.unread && !strings.Contains(string(text), `"error":"stopped by a signal`) {
 				t.Errorf("%v\n%.300s", state, text)
 			}
 		})

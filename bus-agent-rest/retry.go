@@ -51,20 +51,34 @@ func (c clock) backoff(attempt int) time.Duration {
 	return step + time.Duration(c.jitter()*float64(step)/2)
 }
 
-// useBackoff is the value of retryAfter for a header without a time.
+// useBackoff is the value of retryAfter for a response that names no time.
 const useBackoff = time.Duration(-1)
 
-// retryAfter returns the time to wait in a Retry-After header, which holds seconds
-// or a date.
-func retryAfter(header string, now time.Time) time.Duration {
-	header = strings.TrimSpace(header)
-	if seconds, err := strconv.ParseFloat(header, 64); err == nil && !math.IsNaN(seconds) {
-		return time.Duration(min(max(seconds, 0), float64(math.MaxInt32)) * float64(time.Second))
+// retryAfter returns the time to wait that a response names, in milliseconds, or in
+// Retry-After as seconds or a date. The milliseconds are the more precise.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	for _, name := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
+		if d, ok := toDuration(header.Get(name), time.Millisecond); ok {
+			return d
+		}
 	}
-	if date, err := http.ParseTime(header); err == nil {
+	value := header.Get("Retry-After")
+	if d, ok := toDuration(value, time.Second); ok {
+		return d
+	}
+	if date, err := http.ParseTime(strings.TrimSpace(value)); err == nil {
 		return max(0, date.Sub(now))
 	}
 	return useBackoff
+}
+
+// toDuration returns the duration of a number of units.
+func toDuration(number string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || math.IsNaN(n) {
+		return 0, false
+	}
+	return time.Duration(min(max(n, 0), float64(math.MaxInt32)) * float64(unit)), true
 }
 
 // isTransient reports whether a connection that failed with err may succeed later.

@@ -19,14 +19,25 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands"
 	"github.com/busdk/bus-agent/preferences"
 )
+
+// buildVersion returns the version of the main module, which "go install MODULE@VERSION"
+// sets; "" where it is unknown.
+func buildVersion(info *debug.BuildInfo, ok bool) string {
+	if !ok || info.Main.Version == "(devel)" {
+		return ""
+	}
+	return info.Main.Version
+}
 
 // An Option configures the program.
 type Option func(*settings)
@@ -73,6 +84,6 @@ func Main(version string, options ...Option) int {
 		Recorder:    agent.Recorders(o.recorders...),
 		Begin:       watchdog.beginWork,
 		Executable:  executable,
-		Version:     version,
+		Version:     cmp.Or(version, buildVersion(debug.ReadBuildInfo())),
 	})
 }

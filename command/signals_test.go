@@ -85,8 +85,8 @@ func TestOneSignalEndsTheProgram(t *testing.T) {
 	}
 }
 
-// A standard error that nobody reads does not keep the program.
-func TestNobodyReadsTheLastWord(t *testing.T) {
+// A standard error that blocks does not delay the exit of the program.
+func TestBlockedStderrDoesNotDelayTheExit(t *testing.T) {
 	t.Parallel()
 	r, stuck := io.Pipe()
 	defer r.Close()

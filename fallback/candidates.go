@@ -75,11 +75,11 @@ func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Se
 		if e, ok := errors.AsType[*agent.Error](err); ok && e.Runtime != "" {
 			first.token = e.Runtime
 		}
-		settings, err := c.quiet.Settings(ctx, "", req, "")
-		if err != nil {
-			return nil, err
+		timeout := c.quiet.Settings(ctx, "", req, "").Timeout
+		if timeout.Err != nil {
+			return nil, timeout.Err
 		}
-		c.limit = settings.Timeout.Value
+		c.limit = timeout.Value
 	default:
 		return nil, err
 	}

@@ -81,9 +81,14 @@ func (f *Chain) Run(ctx context.Context, req agent.Request, out agent.Output) (a
 // settle returns what may be tried for req; nil if it runs without fallback. It
 // reports every error of the request.
 func (c *call) settle(ctx context.Context, req agent.Request) (candidates, error) {
-	list, err := c.quiet.Fallback(ctx, c.f.Runtimes)
-	if err != nil || len(list.Value) == 0 {
-		return nil, err
+	asking := *c.loud
+	asking.Warn = c.warn
+	list := asking.Fallback(ctx, c.f.Runtimes)
+	switch {
+	case list.Err != nil && c.f.Runtimes != nil:
+		return nil, agent.Usagef("fallback list: %w", list.Err)
+	case list.Err != nil || len(list.Value) == 0:
+		return nil, list.Err
 	}
 	if c.tied = tied(req); c.tied != "" {
 		return nil, nil
@@ -159,7 +164,12 @@ func (c *call) missing(err error) bool {
 }
 
 // tryAll runs one candidate after the other until one settles it.
-func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (agent.Result, error) {
+func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (result agent.Result, err error) {
+	if g, ok := c.loud.Recorder.(agent.GroupRecorder); ok {
+		var end func(agent.Result, error)
+		ctx, end = g.Group(ctx, c.environ(all[0].req))
+		defer func() { end(result, err) }()
+	}
 	at, skipped := all.next(-1)
 	c.warnAll(skipped)
 	c.leaveOut(all[:at])
@@ -190,6 +200,15 @@ func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (ag
 		previous = cmp.Or(result.RunID, previous)
 		at = next
 	}
+}
+
+// environ returns the environment that the request gives to every agent.
+func (c *call) environ(req agent.Request) []string {
+	environ := c.loud.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	return slices.Concat(environ, req.Env)
 }
 
 // leaveOut records the candidates that were skipped.

@@ -36,7 +36,7 @@ func toolCall(name string) agent.Event {
 // runtime may do better.
 func TestWhichErrorsFallBack(t *testing.T) {
 	t.Parallel()
-	for kind, goesOn := range map[error]bool{
+	for kind, retried := range map[error]bool{
 		agent.ErrQuota: true, agent.ErrAuthentication: true,
 		agent.ErrAgent: false, agent.ErrTimeout: false, agent.ErrIdleTimeout: false, agent.ErrCanceled: false, agent.ErrUsage: false,
 		errors.New("unknown"): false,
@@ -46,7 +46,7 @@ func TestWhichErrorsFallBack(t *testing.T) {
 			w := newWorld(t, "alpha", "beta")
 			w.Runtimes = []string{"beta"}
 			w.steps["alpha"] = step{err: kind}
-			if !goesOn {
+			if !retried {
 				result, err := w.runs(w.request("alpha"), "alpha")
 				if !errors.Is(err, kind) || result.Attempts != nil {
 					t.Errorf("%v, attempts %+v", err, result.Attempts)
@@ -129,7 +129,7 @@ func TestNoListIsAPlainRun(t *testing.T) {
 	}
 }
 
-// The last error stands, with all that was tried before.
+// The result has the last error and all earlier attempts.
 func TestAllFail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
@@ -156,7 +156,7 @@ func TestStartsWhereTheFirstIsMissing(t *testing.T) {
 	}
 	w.warned("alpha: Fake alpha is not installed", "beta cannot be started")
 
-	// Nobody is there at all: the error of the one that was asked for stands.
+	// No runtime is installed: the error is that of the requested one.
 	w = newWorld(t)
 	w.Runtimes = []string{"beta"}
 	_, err = w.runs(w.request("alpha"), "(not_installed)")
@@ -279,7 +279,7 @@ func TestEventsGoOn(t *testing.T) {
 	}
 }
 
-// The runs are watched only while there is another runtime to go on with.
+// Runs are watched for changes only while another runtime can be tried.
 func TestWatchesOnlyWhereItMatters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
@@ -356,16 +356,16 @@ func TestTiedRequests(t *testing.T) {
 	}
 }
 
-// What is wrong is found before anything is started.
+// A usage error is reported before anything is started.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*world, *agent.Request){
-		`fallback list (call): unknown runtime "nobody"`:             func(w *world, _ *agent.Request) { w.Runtimes = []string{"beta", "nobody"} },
-		`fallback list (call): runtime "beta" is listed twice`:       func(w *world, _ *agent.Request) { w.Runtimes = []string{"beta", "gamma", "beta"} },
-		`fallback list (call): unknown runtime ""`:                   func(w *world, _ *agent.Request) { w.Runtimes = []string{""} },
-		`fallback list (BUS_AGENT_FALLBACK): unknown runtime "nobod`: func(w *world, _ *agent.Request) { w.set("BUS_AGENT_FALLBACK=nobody") },
-		`fallback to gamma: Fake gamma cannot limit its turns`:       func(w *world, r *agent.Request) { w.Runtimes, r.MaxTurns = []string{"beta", "gamma"}, 3 },
-		`the prompt is empty`:                                        func(w *world, r *agent.Request) { w.Runtimes, r.Prompt = []string{"beta"}, "" },
+		`fallback list: unknown runtime "delta"`:               func(w *world, _ *agent.Request) { w.Runtimes = []string{"beta", "delta"} },
+		`fallback list: runtime "beta" is listed twice`:        func(w *world, _ *agent.Request) { w.Runtimes = []string{"beta", "gamma", "beta"} },
+		`fallback list: unknown runtime ""`:                    func(w *world, _ *agent.Request) { w.Runtimes = []string{""} },
+		`BUS_AGENT_FALLBACK: unknown runtime "Delta`:           func(w *world, _ *agent.Request) { w.set("BUS_AGENT_FALLBACK=Delta") },
+		`fallback to gamma: Fake gamma cannot limit its turns`: func(w *world, r *agent.Request) { w.Runtimes, r.MaxTurns = []string{"beta", "gamma"}, 3 },
+		`the prompt is empty`:                                  func(w *world, r *agent.Request) { w.Runtimes, r.Prompt = []string{"beta"}, "" },
 	} {
 		w := newWorld(t, "alpha", "beta", "gamma")
 		req := w.request("alpha")
@@ -380,11 +380,27 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// Builds with different runtimes share the list of a user.
+func TestUnknownRuntimeOfADefaultListIsIgnored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "alpha", "beta")
+	w.set("BUS_AGENT_FALLBACK=delta,beta")
+	w.steps["alpha"] = step{err: agent.ErrQuota}
+	if _, err := w.runs(w.request("alpha"), "alpha", "beta"); err != nil {
+		t.Error(err)
+	}
+	if !slices.ContainsFunc(w.warnings, func(line string) bool {
+		return strings.HasPrefix(line, `fallback list (BUS_AGENT_FALLBACK): unknown runtime "delta"`)
+	}) {
+		t.Errorf("warnings = %q", w.warnings)
+	}
+}
+
 func (w *world) set(entry string) {
 	w.Chain.Runner.Environ = append(w.Chain.Runner.Environ, entry)
 }
 
-// A default that does not fit the request is no error: the runtime is skipped.
+// A default runtime that does not fit the request is skipped without an error.
 func TestADefaultThatDoesNotFitIsSkipped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta", "gamma")
@@ -467,8 +483,41 @@ func TestPlan(t *testing.T) {
 	if _, _, err := w.DryRun(t.Context(), w.request("gamma")); !errors.Is(err, agent.ErrNotInstalled) {
 		t.Error(err)
 	}
-	w.Runtimes = []string{"nobody"}
+	w.Runtimes = []string{"delta"}
 	if _, _, err := w.DryRun(t.Context(), w.request("alpha")); !errors.Is(err, agent.ErrUsage) {
 		t.Error(err)
+	}
+}
+
+// A grouper records which runs belong to its group.
+type grouper struct {
+	agent.Recorder
+	ended []error
+}
+
+type groupKey struct{}
+
+func (g *grouper) Group(ctx context.Context, environ []string) (context.Context, func(agent.Result, error)) {
+	value, _ := agent.LookupEnv(environ, "OF_THE_REQUEST")
+	return context.WithValue(ctx, groupKey{}, value), func(_ agent.Result, err error) { g.ended = append(g.ended, err) }
+}
+
+func TestAttemptsAreAGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "alpha", "beta")
+	w.Runtimes = []string{"beta"}
+	g := &grouper{}
+	w.Runner.Recorder = g
+	w.steps["alpha"] = step{err: &agent.Error{Kind: agent.ErrQuota, Err: errors.New("used up")}}
+	play, groups := w.Chain.run, []any{}
+	w.Chain.run = func(ctx context.Context, r *runner.Runner, req agent.Request, out agent.Output) (agent.Result, error) {
+		groups = append(groups, ctx.Value(groupKey{}))
+		return play(ctx, r, req, out)
+	}
+	if _, err := w.Run(t.Context(), agent.Request{Runtime: "alpha", Prompt: "x", Env: []string{"OF_THE_REQUEST=yes"}, Workdir: w.dir}, agent.Output{}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(groups, []any{"yes", "yes"}) || len(g.ended) != 1 || g.ended[0] != nil {
+		t.Errorf("groups %v, ended with %v", groups, g.ended)
 	}
 }

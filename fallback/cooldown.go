@@ -55,7 +55,7 @@ type Cooldowns struct{ dir string }
 // DefaultDir returns the folder of the user described by environ: resting below
 // $XDG_STATE_HOME/bus-agent, or below ~/.local/state/bus-agent.
 func DefaultDir(environ []string) (string, error) {
-	return agent.StateDir(environ, "resting")
+	return statefile.UserDir(environ, "resting")
 }
 
 // NewCooldowns returns the cooldowns in a folder, an absolute path. The first write

@@ -196,7 +196,7 @@ func (s *sanitizer) rune(dst []byte, r rune) []byte {
 			s.state = plain
 			return dst
 		case r < utf8.RuneSelf && r != '\t' && r != esc:
-			return dst // terminals act on these and go on
+			return dst // a terminal acts on these and continues the sequence
 		}
 		s.state = plain
 	case command:

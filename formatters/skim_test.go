@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 )
 
-// skimming skims lines that begin with "skip" and says of others how long they are.
+// skimming skims lines that begin with "skip" and reports the length of the others.
 type skimming struct{ t *testing.T }
 
 func (s skimming) Decode(line []byte, events []agent.Event) []agent.Event {

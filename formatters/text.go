@@ -22,8 +22,8 @@ import (
 // or a failure begin with "|". A tool's output is bounded: head, tail and about how
 // many bytes were left out, as the agent wrote them. Lines that no decoder knew are
 // shown as they are. Session starts, usage, heartbeats and unknown kinds render
-// nothing; nor does a successful result, whose answer has been rendered already,
-// except that it ends the line.
+// nothing. A successful result ends the line; its answer is rendered unless it is the end
+// of what the agent has said.
 func Text() agent.Formatter { return &text{} }
 
 type text struct {
@@ -37,6 +37,10 @@ type text struct {
 
 	// A warning is often repeated as the reason of the failure.
 	warned string
+
+	// An answer is often what the agent said last: the end of that, in the turn.
+	said []byte
+	turn int
 }
 
 func (t *text) Append(dst []byte, e *agent.Event) []byte {
@@ -84,6 +88,9 @@ const maxWarned = 4 << 10
 func (t *text) say(dst []byte, e *agent.Event, mark string) []byte {
 	if e.Text == "" {
 		return dst
+	}
+	if e.Kind == agent.KindText && e.Subagent == "" {
+		t.note(e)
 	}
 	if !e.Delta {
 		dst = t.begin(dst)
@@ -222,9 +229,36 @@ func (t *text) retry(dst []byte, e *agent.Event) []byte {
 	return t.line(dst, "] ", e.Text)
 }
 
+// maxSaid bounds how much of what the agent said is remembered, in bytes.
+const maxSaid = 1 << 10
+
+// note remembers the end of what the agent says.
+func (t *text) note(e *agent.Event) {
+	if t.turn != e.Turn {
+		t.said, t.turn = t.said[:0], e.Turn
+	}
+	t.said = append(t.said, e.Text[max(0, len(e.Text)-maxSaid):]...)
+	if more := len(t.said) - maxSaid; more > maxSaid {
+		t.said = append(t.said[:0], t.said[more:]...)
+	}
+}
+
+// hasSaid reports whether the agent has ended with the last line of answer, in the turn.
+func (t *text) hasSaid(answer string, turn int) bool {
+	answer = strings.TrimSpace(answer)
+	answer = answer[strings.LastIndexByte(answer, '\n')+1:]
+	answer = answer[max(0, len(answer)-maxSaid/2):]
+	return answer == "" || t.turn == turn && bytes.HasSuffix(bytes.TrimSpace(t.said), []byte(answer))
+}
+
 func (t *text) end(dst []byte, e *agent.Event) []byte {
-	if !e.Failed {
+	switch {
+	case e.Failed:
+	case t.hasSaid(e.Text, e.Turn):
 		return dst
+	default:
+		t.note(e)
+		return t.endLine(clean(t, dst, e.Text))
 	}
 	dst = append(dst, "[failed"...)
 	if e.Failure != "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNothingOutsideIsTouched lets an attacker swap the directories in the
-// workdir for links to the outside and back, all the time, while homes, blocks
-// and list entries come and go. Whether they succeed does not matter.
+// TestNothingOutsideIsTouched adds and removes homes, blocks and list entries while an
+// attacker continuously swaps directories in the workdir for links to the outside. The
+// calls may fail.
 func TestNothingOutsideIsTouched(t *testing.T) {
 	t.Parallel()
 	dir, outside := tempDir(t), tempDir(t)
@@ -34,7 +34,7 @@ func TestNothingOutsideIsTouched(t *testing.T) {
 					return
 				default:
 				}
-				// Whatever is there is moved away, so that a link fits.
+				// An existing file is moved away to make room for the link.
 				root.Rename(name, name+".real")
 				root.Symlink(outside, name)
 				if info, err := root.Lstat(name); err == nil && !info.IsDir() {

@@ -18,8 +18,8 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 )
 
-// The test binary is also the attacker: another process, which no lock and no
-// scheduler of ours holds up.
+// The test binary is also the attacker: another process, which our locks and scheduler
+// do not hold up.
 const attackDir, attackOutside = "INSTRUCTIONS_TEST_DIR", "INSTRUCTIONS_TEST_OUTSIDE"
 
 func TestMain(m *testing.M) {
@@ -33,16 +33,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// targets are what the attacker swaps: files that are written and every parent
-// of one. Those of one list take turns, the lists go on at the same time.
+// targets are what the attacker swaps: files that are written and all their parents.
+// The targets of one list take turns; the lists run at the same time.
 var targets = [][]string{
 	{".gemini"}, {".codex"}, {".cursor"},
 	{".gemini/bus", ".gemini/settings.json", ".codex/bus", ".codex/bus/sessions", ".cursor/rules", ".cursor/rules/busdk-instructions.mdc"},
 	{"AGENTS.md", "deep", "deep/AGENTS.md", ".geminiignore"},
 }
 
-// attack swaps the targets for links to the outside until its standard input
-// ends. It has a root of its own, as it must not follow its own links.
+// attack swaps the targets for links to the outside until its standard input ends. It
+// works through a separate root, because it must not follow its links.
 func attack(dir, outside string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -58,8 +58,8 @@ func attack(dir, outside string) error {
 					return
 				default:
 					name := list[swaps%len(list)]
-					// To the place that the target has there, or to one where
-					// nothing is in the way of a new file.
+					// Links lead to the same name outside, or to a name that
+					// does not exist.
 					places := []string{filepath.Join(outside, name), outside, filepath.Join(outside, "empty")}
 					swap(root, name, places[rand.N(len(places))])
 				}
@@ -73,7 +73,7 @@ func attack(dir, outside string) error {
 	return err
 }
 
-// swap makes name a link for a moment.
+// swap replaces name by a link for a moment.
 func swap(root *os.Root, name, to string) {
 	_ = root.Rename(name, name+".real")
 	_ = root.Symlink(to, name)
@@ -82,14 +82,14 @@ func swap(root *os.Root, name, to string) {
 		_ = root.Remove(name)
 	}
 	if root.Rename(name+".real", name) != nil {
-		// Its place was taken meanwhile.
+		// Another file has taken the name.
 		_ = root.RemoveAll(name + ".real")
 	}
 	time.Sleep(rand.N(100 * time.Microsecond))
 }
 
-// TestNothingOutsideIsTouchedByAnotherProcess is the same against an attacker
-// that is a process of its own, for every kind of file a runtime adds.
+// TestNothingOutsideIsTouchedByAnotherProcess does the same with an attacker in
+// another process, for every kind of file a runtime adds.
 func TestNothingOutsideIsTouchedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	dir, outside := tempDir(t), tempDir(t)
@@ -115,8 +115,7 @@ func TestNothingOutsideIsTouchedByAnotherProcess(t *testing.T) {
 		t.Fatalf("the attacker says %q", said.Text())
 	}
 
-	// Bounded both ways: enough to meet the attacker often, and no longer than a
-	// slow machine allows.
+	// Often enough to meet the attacker, and bounded in time for slow machines.
 	failed := 0
 	for round, begun := 0, time.Now(); round < 40 && time.Since(begun) < 2*time.Second; round++ {
 		failed += writeEverything(t, dir)
@@ -134,8 +133,8 @@ func TestNothingOutsideIsTouchedByAnotherProcess(t *testing.T) {
 	}
 }
 
-// writeEverything adds what runtimes add and takes it back, whatever fails, and
-// returns how much did.
+// writeEverything adds what runtimes add and removes it again. It ignores errors and
+// returns their number.
 func writeEverything(t *testing.T, dir string) (failed int) {
 	count := func(errs ...error) {
 		for _, err := range errs {
@@ -174,7 +173,7 @@ func writeEverything(t *testing.T, dir string) (failed int) {
 	for _, b := range blocks {
 		owned = append(owned, instructions.Owned{Block: &b})
 	}
-	// A write meets the attacker within microseconds only, so there are many.
+	// The window for the attacker is microseconds long, so there are many writes.
 	for range 10 {
 		count(w.AddToJSON(json))
 		for _, b := range blocks {

@@ -98,7 +98,7 @@ func (b Block) check() error {
 		return fmt.Errorf("the block name %q must match [a-z0-9-]+", b.Name)
 	}
 	if b.Comment != CommentHash && b.Comment != CommentHTML {
-		return fmt.Errorf("%q is no way to mark comments", b.Comment)
+		return fmt.Errorf("%q is not a comment marker", b.Comment)
 	}
 	return nil
 }

@@ -46,8 +46,8 @@ func TestAddBlockAppends(t *testing.T) {
 	}
 }
 
-// TestBlocksComeAndGo adds and removes a block in every kind of file and checks
-// that the user's bytes stay and that removing restores everything.
+// TestBlocksComeAndGo adds and removes a block in every kind of file, and checks that
+// the user's bytes remain and that removal restores the file.
 func TestBlocksComeAndGo(t *testing.T) {
 	t.Parallel()
 	whole := "<!-- bus-agent:begin agents-md v1 made=0 join=false bytes=3 id=0000000000000000 -->\nhi\n<!-- bus-agent:end agents-md id=0000000000000000 -->\n"

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/google/go-cmp/cmp"
 )
 
-// layered makes a repository with an AGENTS.md in ".", "sub" and "sub/deep" and
-// returns the chain of the last.
+// layered makes a repository with an AGENTS.md in ".", "sub" and "sub/deep", and
+// returns the chain of "sub/deep".
 func layered(t testing.TB, root, sub, deep string) instructions.Chain {
 	t.Helper()
 	dir := tempDir(t)
@@ -67,9 +68,9 @@ func lines(name string, n int) string {
 	return b.String()
 }
 
-// TestTextServesTheClosestFirst checks, for every limit, that the text keeps to
-// it, that the closest files win, that every cut is at the end of a line and
-// that it is told in the text and in the warnings.
+// TestTextServesTheClosestFirst checks for every limit that the text is within it, that
+// the closest files take precedence, and that every cut is at the end of a line and
+// reported in the text and in a warning.
 func TestTextServesTheClosestFirst(t *testing.T) {
 	t.Parallel()
 	files := []string{lines("root", 40), lines("sub", 30), lines("deep", 20)}
@@ -81,7 +82,7 @@ func TestTextServesTheClosestFirst(t *testing.T) {
 		if len(got) > limit {
 			t.Fatalf("limit %d: %d bytes", limit, len(got))
 		}
-		cut := 0 // files with less than everything, counted from the root
+		cut := 0 // number of incomplete files, from the root
 		for i, file := range files {
 			name := []string{"root", "sub", "deep"}[i]
 			have := strings.Count(got, name+" line ")
@@ -135,9 +136,9 @@ func TestTextReadsNoMoreThanItDelivers(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	write(t, dir, map[string]string{"AGENTS.md": "first\n"})
-	const huge = 1 << 40 // sparse: it takes no space, and no machine reads it in a test's time
+	const huge = 1 << 40 // sparse; too large to read during a test
 	if err := os.Truncate(filepath.Join(dir, "AGENTS.md"), huge); err != nil {
-		t.Skip("the file system has no files of a terabyte:", err)
+		testneed.Lacking(t, "the file system has no files of a terabyte: %v", err)
 	}
 	chain := discover(t, dir)
 	if chain.WithinLimit(0) || chain.Size() != huge {

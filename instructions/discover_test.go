@@ -65,14 +65,14 @@ func TestFindRoot(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"repository":                   {map[string]string{".git/HEAD": "ref"}, "."},
-		"worktree":                     {map[string]string{".git": "gitdir: /elsewhere"}, "."},
-		"nearest wins":                 {map[string]string{".git/HEAD": "ref", "sub/.git": "gitdir: x"}, "sub"},
-		"empty .git is litter":         {map[string]string{".git/HEAD": "ref", "sub/deep/.git/": ""}, "."},
-		"other .git file":              {map[string]string{".git": "something", "sub/.git": "gitdi"}, "sub/deep"},
-		"no repository":                {nil, "sub/deep"},
-		"the workdir is the root":      {map[string]string{"sub/deep/.git/HEAD": "ref"}, "sub/deep"},
-		"below the workdir is no root": {map[string]string{"sub/deep/x/.git/HEAD": "ref"}, "sub/deep"},
+		"repository":               {map[string]string{".git/HEAD": "ref"}, "."},
+		"worktree":                 {map[string]string{".git": "gitdir: /elsewhere"}, "."},
+		"nearest wins":             {map[string]string{".git/HEAD": "ref", "sub/.git": "gitdir: x"}, "sub"},
+		"empty .git is litter":     {map[string]string{".git/HEAD": "ref", "sub/deep/.git/": ""}, "."},
+		"other .git file":          {map[string]string{".git": "something", "sub/.git": "gitdi"}, "sub/deep"},
+		"no repository":            {nil, "sub/deep"},
+		"the workdir is the root":  {map[string]string{"sub/deep/.git/HEAD": "ref"}, "sub/deep"},
+		"a root below the workdir": {map[string]string{"sub/deep/x/.git/HEAD": "ref"}, "sub/deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

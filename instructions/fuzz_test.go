@@ -8,8 +8,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// FuzzBlock checks for any content that a block leaves the user's bytes alone,
-// that adding it twice is adding it once, and that removing it restores them.
+// FuzzBlock checks for any content that a block keeps the user's bytes, that adding it
+// is idempotent, and that removing it restores the file.
 func FuzzBlock(f *testing.F) {
 	f.Add("", "text", true)
 	f.Add("user", "text\n", false)
@@ -51,7 +51,7 @@ func FuzzJSONList(f *testing.F) {
 		}
 		once, err := j.add([]byte(content), 0)
 		if err != nil || bytes.Contains([]byte(content), []byte(ownedKey)) {
-			return // what a mark that is there says is taken back first
+			return // an existing mark is undone first
 		}
 		if !isSubsequence(content, string(once)) {
 			t.Fatalf("%q became %q", content, once)
@@ -68,8 +68,8 @@ func FuzzJSONList(f *testing.F) {
 	})
 }
 
-// FuzzJSONListMark checks that no mark, however forged, makes taking back fail
-// or leave what does not parse.
+// FuzzJSONListMark checks that a forged mark neither makes removal fail nor leaves
+// invalid JSON.
 func FuzzJSONListMark(f *testing.F) {
 	f.Add(`{"context": {"fileName": ["AGENTS.md"]}, "busAgentOwned": {"version":1,"at":[0,5,9],"lists":[{"keys":["context","fileName"],"value":"AGENTS.md","created":2}]}}`)
 	f.Add(`{"busAgentOwned": {"version":1,"made":1,"lists":[{"keys":["context","fileName"],"value":"AGENTS.md","created":9,"wrapped":true}]}}`)

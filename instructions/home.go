@@ -2,6 +2,8 @@ package instructions
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,13 +19,15 @@ const (
 	// keptDir is the directory of the kept files, below the parent.
 	keptDir = "sessions"
 	// placeholder is the name of a home in a dry run.
-	placeholder = "<random>"
+	placeholder = "<home>"
 )
 
 // A Home is a private directory of one run for a CLI that needs its own home:
-// <workdir>/<parent>/<random>, readable by the user alone. It is always new, so it has
-// nothing from the repository or an earlier run. Files are kept from run to run in
-// <workdir>/<parent>/sessions.
+// <workdir>/<parent>/<number>, readable by the user alone. It is always new, so it has
+// nothing from the repository or an earlier run. Its number is the first that is free:
+// equal runs, one after another, have equal paths, because CLIs send the path to the
+// model, and a changing one defeats the provider's prompt cache. Files are kept from
+// run to run in <workdir>/<parent>/sessions.
 //
 // While it exists the process holds a lock on it, which ends with the process. The
 // next home below the parent removes a stale one, see [Locations.Stale]; [Clean]
@@ -87,11 +91,7 @@ func (w *Workspace) RunHome(parent, tempDir string, resumes bool) (home *Home, w
 // newTempHome makes a private home in a new directory below dir, an absolute path
 // outside the workdir.
 func (w *Workspace) newTempHome(dir string) (*Home, error) {
-	name, err := randomName()
-	if err != nil {
-		return nil, err
-	}
-	h := &Home{w: w, dir: dir, parent: process.TempPrefix + name, name: placeholder}
+	h := &Home{w: w, dir: dir, parent: process.TempPrefix + "*", name: placeholder}
 	return h.create(func() (*os.Root, error) { return os.OpenRoot(dir) })
 }
 
@@ -125,17 +125,14 @@ func (h *Home) note(name, what string) {
 
 func (h *Home) make() (err error) {
 	defer lockWorkdir(h.w.bounds(), h.top)()
-	made, err := makeDirs(h.top, h.parent)
-	if err == nil {
-		h.base, err = h.top.OpenRoot(h.parent)
-	}
+	made, err := h.makeParent()
 	if err != nil {
 		removeDirs(h.top, made)
 		return err
 	}
 	defer func() {
 		if err != nil {
-			if isHomeName(h.name) {
+			if h.root != nil {
 				h.base.RemoveAll(h.name)
 			}
 			removeBase(h.top, h.base, h.parent)
@@ -148,13 +145,11 @@ func (h *Home) make() (err error) {
 		return err
 	}
 	h.w.noteMade(h.parent, all)
-	if h.name, err = randomName(); err != nil {
+	// It exists for every run, or the first would list other folders to the model.
+	if err := h.base.Mkdir(keptDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := h.base.Mkdir(h.name, 0o700); err != nil {
-		return err
-	}
-	if h.root, err = h.base.OpenRoot(h.name); err != nil {
+	if h.name, h.root, err = process.MakeFolder(h.base, homeName); err != nil {
 		return err
 	}
 	if !h.hidden {
@@ -169,6 +164,21 @@ func (h *Home) make() (err error) {
 	return nil
 }
 
+// makeParent opens the parent, and returns the directories that were made for it. That
+// of a temporary home is always new, since other users can write next to it.
+func (h *Home) makeParent() (made []string, err error) {
+	if h.temporary() {
+		hash := sha256.Sum256([]byte(h.w.chain.Workdir))
+		first := binary.BigEndian.Uint64(hash[:])
+		h.parent, h.base, err = process.MakeFolder(h.top, func(n uint64) string { return process.TempPrefix + homeName(first+n) })
+		return []string{h.parent}, err
+	}
+	if made, err = makeDirs(h.top, h.parent); err == nil {
+		h.base, err = h.top.OpenRoot(h.parent)
+	}
+	return made, err
+}
+
 // randomName returns an unpredictable name.
 func randomName() (string, error) {
 	var b [8]byte
@@ -177,6 +187,9 @@ func randomName() (string, error) {
 	}
 	return hex.EncodeToString(b[:]), nil
 }
+
+// homeName returns the name of the home with that number.
+func homeName(n uint64) string { return fmt.Sprintf("%016x", n) }
 
 // isHomeName reports whether a directory with that name is a home.
 func isHomeName(name string) bool {

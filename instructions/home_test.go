@@ -2,6 +2,7 @@ package instructions_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,7 +80,7 @@ func snapshot(t testing.TB, dir string) map[string]string {
 	return tree
 }
 
-// content is a snapshot of a home without what says whose it is.
+// content is a snapshot of a home without its claim.
 func content(t testing.TB, h *instructions.Home) map[string]string {
 	t.Helper()
 	tree := snapshot(t, h.Path())
@@ -90,7 +91,7 @@ func content(t testing.TB, h *instructions.Home) map[string]string {
 	return tree
 }
 
-// claimName is the file that says whose a folder is.
+// claimName is the file that names the owner of a folder.
 const claimName = ".bus-agent-owner"
 
 func exists(name string) bool {
@@ -124,6 +125,79 @@ func TestHomeIsPrivateAndFresh(t *testing.T) {
 	ignore, err := os.ReadFile(filepath.Join(dir, parent, ".gitignore"))
 	if err != nil || !strings.HasSuffix(string(ignore), "\n*\n") {
 		t.Errorf(".gitignore = %q, %v, want a line with *", ignore, err)
+	}
+}
+
+// Equal runs, one after another, have equal paths. A run never uses a folder that already
+// exists.
+func TestHomesHaveStableNames(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	w := open(t, dir, false)
+	path := func() string {
+		h := newHome(t, w)
+		if len(content(t, h)) != 0 {
+			t.Errorf("%s holds %v", h.Path(), content(t, h))
+		}
+		must(t, h.Remove())
+		return h.Path()
+	}
+	first := path()
+	if again := path(); again != first {
+		t.Errorf("homes one after another: %s, %s", first, again)
+	}
+	other := newHome(t, w)
+	if at := path(); at == first {
+		t.Error("two live homes have one path")
+	}
+	must(t, other.Remove())
+	for name, plant := range map[string]func() error{
+		"folder":        func() error { return os.MkdirAll(first, 0o700) },
+		"file":          func() error { return os.WriteFile(first, nil, 0o600) },
+		"link":          func() error { return os.Symlink(tempDir(t), first) },
+		"dangling link": func() error { return os.Symlink("nowhere", first) },
+	} {
+		must(t, os.MkdirAll(filepath.Dir(first), 0o755), plant())
+		if at := path(); at == first {
+			t.Errorf("a home in the place of a planted %s", name)
+		}
+		if !exists(first) {
+			t.Errorf("the planted %s was removed", name)
+		}
+		must(t, os.Remove(first))
+	}
+	for n := range 120 {
+		must(t, os.MkdirAll(filepath.Join(filepath.Dir(first), fmt.Sprintf("%016x", n)), 0o700))
+	}
+	path()
+}
+
+// The home of a workdir that cannot be written has a stable path too, in a folder that
+// is always new: others can write next to it.
+func TestTemporaryHomesHaveStableNames(t *testing.T) {
+	t.Parallel()
+	dir, temp := tempDir(t), tempDir(t)
+	must(t, os.WriteFile(filepath.Join(dir, ".codex"), nil, 0o600)) // in the way
+	w := open(t, dir, false)
+	path := func() string {
+		h, warning, err := w.RunHome(parent, filepath.Join(temp, "run"), false)
+		must(t, err)
+		if !strings.Contains(warning, "temporary") {
+			t.Errorf("warning %q", warning)
+		}
+		must(t, h.Remove())
+		return h.Path()
+	}
+	first := path()
+	if again := path(); again != first || filepath.Dir(filepath.Dir(first)) != temp {
+		t.Errorf("homes one after another: %s, %s", first, again)
+	}
+	must(t, os.Mkdir(filepath.Dir(first), 0o777))
+	if at := path(); filepath.Dir(at) == filepath.Dir(first) {
+		t.Error("a home in a folder that was there before")
+	}
+	if tree := snapshot(t, temp); len(tree) != 1 {
+		t.Errorf("left: %v", tree)
 	}
 }
 
@@ -283,11 +357,11 @@ func TestKeepAndCopyIn(t *testing.T) {
 		"sessions": "drwx------ ", "sessions/2026": "drwx------ ", "sessions/2026/one.jsonl": "-rw-r--r-- one",
 		"sessions/2026/two.jsonl": "-rw------- two", "deep": "drwx------ ", "deep/history": "-rw------- h2",
 	}
-	if diff := cmp.Diff(kept, snapshot(t, second.Kept())); diff != "" {
+	if diff := cmp.Diff(kept, snapshot(t, keptBy(second))); diff != "" {
 		t.Errorf("kept: %s", diff)
 	}
 	old := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
-	must(t, os.Chtimes(filepath.Join(second.Kept(), "sessions/2026/one.jsonl"), old, old), second.Remove())
+	must(t, os.Chtimes(filepath.Join(keptBy(second), "sessions/2026/one.jsonl"), old, old), second.Remove())
 
 	third := newHome(t, w)
 	must(t, third.CopyIn("sessions", "again/sessions"), third.CopyIn("deep/history", "history"))
@@ -309,7 +383,7 @@ func TestKeepAndCopyIn(t *testing.T) {
 		t.Errorf("Keep of nothing = %v, want fs.ErrNotExist", err)
 	}
 	must(t, third.Remove())
-	if diff := cmp.Diff(kept, snapshot(t, third.Kept())); diff != "" {
+	if diff := cmp.Diff(kept, snapshot(t, keptBy(third))); diff != "" {
 		t.Errorf("kept after the last run: %s", diff)
 	}
 }
@@ -351,17 +425,14 @@ func TestDryRunWritesNothing(t *testing.T) {
 	if tree := snapshot(t, dir); len(tree) != 0 {
 		t.Errorf("written: %v", tree)
 	}
-	if want := filepath.Join(dir, parent, "<random>"); h.Path() != want {
+	if want := filepath.Join(dir, parent, "<home>"); h.Path() != want {
 		t.Errorf("path = %s, want %s", h.Path(), want)
 	}
-	if want := filepath.Join(dir, parent, "sessions"); h.Kept() != want {
-		t.Errorf("kept = %s, want %s", h.Kept(), want)
-	}
 	want := []string{
-		".codex/bus/<random>: private home, removed at the end of the run",
-		".codex/bus/<random>/config.toml: 1 bytes",
-		".codex/bus/<random>/auth.json: link to /login",
-		".codex/bus/<random>/sessions: copied from the kept s",
+		".codex/bus/<home>: private home, removed at the end of the run",
+		".codex/bus/<home>/config.toml: 1 bytes",
+		".codex/bus/<home>/auth.json: link to /login",
+		".codex/bus/<home>/sessions: copied from the kept s",
 	}
 	if diff := cmp.Diff(want, w.Actions()); diff != "" {
 		t.Error(diff)
@@ -398,9 +469,8 @@ func TestHomeRefusesToLeaveTheWorkdir(t *testing.T) {
 	}
 }
 
-// TestManyHomesAtOnce makes and removes homes from many goroutines, as processes
-// would: the directories above come and go all the time, no call fails, and
-// nothing is left.
+// TestManyHomesAtOnce makes and removes homes from many goroutines, as processes would.
+// The parent directories appear and disappear, no call fails, and nothing remains.
 func TestManyHomesAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -443,15 +513,18 @@ func TestHomeIsHiddenFromGitWhateverTheRepositorySays(t *testing.T) {
 			before := snapshot(t, dir)
 			h := newHome(t, open(t, dir, false))
 			must(t, h.WriteFile("session", nil, 0o600), h.Keep("session", "session"))
-			for _, hidden := range []string{h.Path(), h.Kept()} {
+			for _, hidden := range []string{h.Path(), keptBy(h)} {
 				if text, err := os.ReadFile(filepath.Join(hidden, ".gitignore")); err != nil || string(text) != "*\n" {
 					t.Errorf("%s: %q, %v, want it hidden", hidden, text, err)
 				}
 			}
-			must(t, h.Remove(), os.RemoveAll(h.Kept()))
+			must(t, h.Remove(), os.RemoveAll(keptBy(h)))
 			if diff := cmp.Diff(before, snapshot(t, dir)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
+
+// keptBy returns the directory of the files that h and other homes kept.
+func keptBy(h *instructions.Home) string { return filepath.Join(filepath.Dir(h.Path()), "sessions") }

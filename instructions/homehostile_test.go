@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 )
 
-// leftInHomes are what the agent of a run that was killed can have left in its home.
+// leftInHomes are files that the agent of a killed run can leave in its home.
 var leftInHomes = map[string]func(dir string) error{
 	"a FIFO": func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "a.jsonl"), 0o600) },
 	"a sparse file": func(dir string) error {
@@ -39,8 +39,8 @@ var leftInHomes = map[string]func(dir string) error{
 	"a link to everything": func(dir string) error { return os.Symlink("/", filepath.Join(dir, "a.jsonl")) },
 }
 
-// Whatever a killed run has left, the next run starts, its sessions are kept, and a
-// sweep removes the rest: in steps, when it is stopped.
+// Whatever a killed run has left, the next run starts, the sessions are kept, and a
+// sweep removes the other files. A sweep that was stopped can be repeated.
 func TestHostileHomesOfKilledRuns(t *testing.T) {
 	t.Parallel()
 	for name, leave := range leftInHomes {
@@ -66,10 +66,10 @@ func TestHostileHomesOfKilledRuns(t *testing.T) {
 				t.Error("a sweep that was stopped has removed it")
 			}
 			mine := newHome(t, open(t, dir, false))
-			if exists(dead.home) {
-				t.Error("the next run has not removed what was left")
+			if mine.Path() != dead.home || len(content(t, mine)) != 0 {
+				t.Errorf("the next run has not removed what was left: its home is %s", mine.Path())
 			}
-			if text, err := os.ReadFile(filepath.Join(mine.Kept(), "said/said.jsonl")); err != nil || string(text) != "hello" {
+			if text, err := os.ReadFile(filepath.Join(keptBy(mine), "said/said.jsonl")); err != nil || string(text) != "hello" {
 				t.Errorf("the session is %q, %v", text, err)
 			}
 			for _, f := range places.RemoveStale(t.Context(), 0) {
@@ -84,8 +84,7 @@ func TestHostileHomesOfKilledRuns(t *testing.T) {
 	}
 }
 
-// What is over the budget of a run stays, which the run reports, and the next takes
-// it away.
+// Files beyond the budget of a run remain, with a warning; the next run removes them.
 func TestHomeOverTheBudget(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)

@@ -3,6 +3,7 @@ package instructions
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -126,6 +127,9 @@ func ignoreDir(root *os.Root, dir string) error {
 // removeBase removes the parent of homes, and the directories that were made for it,
 // if only files of NewHome are left. The workdir is locked.
 func removeBase(top, base *os.Root, parent string) {
+	if !holdsOnly(base, ignoreName, keptDir) {
+		return
+	}
 	removeDirs(base, []string{keptDir}) // if empty
 	if !holdsOnly(base, ignoreName) {
 		return
@@ -143,15 +147,15 @@ func removeBase(top, base *os.Root, parent string) {
 	}
 }
 
-// holdsOnly reports whether a directory has one entry, of the given name.
-func holdsOnly(dir *os.Root, name string) bool {
+// holdsOnly reports whether a directory has entries of the given names only.
+func holdsOnly(dir *os.Root, names ...string) bool {
 	f, err := dir.Open(".")
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	names, _ := f.Readdirnames(2)
-	return len(names) == 1 && names[0] == name
+	found, err := f.Readdirnames(len(names) + 1)
+	return (err == nil || errors.Is(err, io.EOF)) && !slices.ContainsFunc(found, func(name string) bool { return !slices.Contains(names, name) })
 }
 
 // leadingTo returns those of dirs that are parent or contain it. The names come from a

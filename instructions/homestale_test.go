@@ -12,8 +12,8 @@ import (
 	"github.com/busdk/bus-agent/internal/process"
 )
 
-// ownsVariable makes the test binary a program that makes a home in the directory
-// it names, and a folder for temporary files, and waits to be killed.
+// ownsVariable names a directory. With it, the test binary makes a home there and a
+// folder for temporary files, and waits to be killed.
 const ownsVariable = "TEST_OWNS"
 
 func init() {
@@ -47,7 +47,7 @@ func own(dir string) error {
 	if err := h.KeepIfStale("state", "said", "*.jsonl", "days/*"); err != nil {
 		return err
 	}
-	temp, _, err := process.MakeTempDir(os.Getenv("TMPDIR"))
+	temp, _, err := process.MakeTempDir(os.Getenv("TMPDIR"), "")
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func own(dir string) error {
 	return h.Remove()
 }
 
-// ownedFolders are what a program has made, and its end.
+// ownedFolders are the folders that a program has made, and a function that kills it.
 type ownedFolders struct {
 	home, temp string
 	pid        int
@@ -98,7 +98,7 @@ func TestStaleFoldersAreFoundAndRemoved(t *testing.T) {
 	live, dead := startOwning(t, dir, temp), startOwning(t, dir, temp)
 	mine := newHome(t, open(t, dir, false))
 	must(t, mine.WriteFile("s", nil, 0o600), mine.Keep("s", "s"))
-	// What nobody claims may be anybody's.
+	// A folder without a claim may belong to any program.
 	write(t, dir, map[string]string{parent + "/0123456789abcdef/x": "x"})
 	write(t, temp, map[string]string{"bus-agent-1/x": "x", "other/x": "x"})
 	if found := places.Stale(t.Context(), 0); len(found) > 0 {
@@ -122,7 +122,7 @@ func TestStaleFoldersAreFoundAndRemoved(t *testing.T) {
 		t.Errorf("removed %+v", found)
 	}
 	for name, want := range map[string]bool{
-		dead.home: false, dead.temp: false, live.home: true, live.temp: true, mine.Path(): true, mine.Kept() + "/s": true,
+		dead.home: false, dead.temp: false, live.home: true, live.temp: true, mine.Path(): true, keptBy(mine) + "/s": true,
 		dir + "/" + parent + "/0123456789abcdef/x": true, temp + "/bus-agent-1/x": true, temp + "/other/x": true,
 	} {
 		if exists(name) != want {
@@ -148,11 +148,11 @@ func TestRemovingAStaleHomeLeavesNothing(t *testing.T) {
 	}
 }
 
-// A home that could not be made in the workdir is beside the temporary files.
+// A home that could not be made in the workdir is in the folder for temporary files.
 func TestStaleTemporaryHomeIsRemoved(t *testing.T) {
 	t.Parallel()
 	temp := tempDir(t)
-	// The program makes a home where one of a run without a workdir would be.
+	// The program makes a home where a run without a workdir would make it.
 	owner := startOwning(t, temp, tempDir(t))
 	owner.kill()
 	must(t, os.Rename(filepath.Join(temp, parent), filepath.Join(temp, "bus-agent-0123456789abcdef")), os.Remove(filepath.Join(temp, ".codex")))
@@ -168,8 +168,8 @@ func TestStaleTemporaryHomeIsRemoved(t *testing.T) {
 	}
 }
 
-// What the CLI of a killed process has said of its sessions is kept, by whoever
-// removes the home, and nothing else is, whatever stands there.
+// Removing the home of a killed process keeps the session files of its CLI and nothing
+// else.
 func TestSessionsOfAStaleHomeAreKept(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"next home", "sweep"} {
@@ -190,7 +190,7 @@ func TestSessionsOfAStaleHomeAreKept(t *testing.T) {
 			} else {
 				newHome(t, open(t, dir, false))
 			}
-			if exists(owner.home) || !exists(filepath.Join(outside, "x.jsonl")) {
+			if exists(filepath.Join(owner.home, "state")) || !exists(filepath.Join(outside, "x.jsonl")) {
 				t.Error("the home is there, or what is outside is not")
 			}
 			kept := filepath.Join(dir, parent, "sessions")
@@ -207,7 +207,7 @@ func TestSessionsOfAStaleHomeAreKept(t *testing.T) {
 	}
 }
 
-// An agent can write in its home: what it says there leads nowhere else.
+// An agent can write in its home, but cannot redirect the kept files.
 func TestKeptFilesStayInTheParent(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{
@@ -239,15 +239,15 @@ func TestNextHomeRemovesAStaleOne(t *testing.T) {
 	planted := filepath.Join(dir, parent, "0123456789abcdef")
 	must(t, os.MkdirAll(planted, 0o700))
 	h := newHome(t, open(t, dir, false))
-	for name, want := range map[string]bool{dead.home: false, live.home: true, planted: true, h.Path(): true} {
+	for name, want := range map[string]bool{dead.home + "/snapshots": false, live.home + "/snapshots": true, planted: true, h.Path(): true} {
 		if exists(name) != want {
 			t.Errorf("%s is there: %v", name, !want)
 		}
 	}
 }
 
-// A login that a CLI has replaced is kept for the user, whatever becomes of the
-// process that kept it.
+// A login that a CLI has replaced is kept for the user, even after the process that
+// kept it has ended.
 func TestHomeWithExceptionsIsNotStale(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -258,7 +258,7 @@ func TestHomeWithExceptionsIsNotStale(t *testing.T) {
 	}
 }
 
-// Directories that a home and an addition both need go with the last of them.
+// Directories that a home and an addition share are removed with the last of them.
 func TestDirectoryOfAHomeAndAnAdditionIsRemoved(t *testing.T) {
 	t.Parallel()
 	const home = ".gemini/bus"
@@ -298,7 +298,7 @@ func TestDirectoryOfAHomeAndAnAdditionIsRemoved(t *testing.T) {
 	}
 }
 
-// keepIn is a run that keeps a file.
+// keepIn makes a home in which a file is kept.
 func keepIn(w *instructions.Workspace, parent string) error {
 	h, err := w.NewHome(parent)
 	if err != nil {

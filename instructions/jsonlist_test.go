@@ -18,7 +18,8 @@ var list = instructions.JSONList{
 	Path: ".gemini/settings.json", Keys: []string{"context", "fileName"}, Value: "AGENTS.md", Defaults: []string{"GEMINI.md"},
 }
 
-// settings returns a workspace with content as the settings file, and the file.
+// settings returns a workspace with content in its settings file, and the path of the
+// file.
 func settings(t testing.TB, content string) (*instructions.Workspace, string) {
 	t.Helper()
 	dir := tempDir(t)
@@ -38,7 +39,7 @@ func fileName(t testing.TB, content string) []string {
 	return v.Context.FileName
 }
 
-// without returns content without the mark, for people to read.
+// without returns content without the mark, which makes it readable.
 func without(content string) string {
 	head, rest, _ := strings.Cut(content, `"busAgentOwned": {`)
 	_, rest, _ = strings.Cut(rest, `"at":[`)
@@ -138,7 +139,7 @@ func TestRemoveFromJSONKeepsWhatCameLater(t *testing.T) {
 		"behind it":           {"{\n  \"a\": 1\n}", "\n}", ",\n  \"b\": 2\n}", "{\n  \"a\": 1,\n  \"b\": 2\n}"},
 		"comment":             {"{\n  \"a\": 1\n}", "\n  \"context\"", "\n  // why\n  \"context\"", "{\n  \"a\": 1\n  // why\n  \n}"},
 		"in the list":         {`{"a": 1}`, `"AGENTS.md"]}`, `"AGENTS.md", "MY.md"]}`, `{"a": 1, "context": {"fileName": ["GEMINI.md", "MY.md"]}}`},
-		"beside the list":     {`{"a": 1}`, `"AGENTS.md"]}`, `"AGENTS.md"], "x": 1}`, `{"a": 1, "context": { "x": 1}}`},
+		"next to the list":    {`{"a": 1}`, `"AGENTS.md"]}`, `"AGENTS.md"], "x": 1}`, `{"a": 1, "context": { "x": 1}}`},
 		"comment in the list": {`{}`, `"AGENTS.md"]}`, `"AGENTS.md" /* mine */]}`, `{"context": {"fileName": ["GEMINI.md" /* mine */]}}`},
 		"string":              {`{"context": {"fileName": "MY.md"}, "a": 1}`, `1`, `2`, `{"context": {"fileName": "MY.md"}, "a": 2}`},
 		"string and more":     {`{"context": {"fileName": "MY.md"}}`, `"AGENTS.md"`, `"AGENTS.md", "x"`, `{"context": {"fileName": ["MY.md", "x"]}}`},

@@ -7,15 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/tree"
 )
-
-// Kept returns the absolute path of the directory of kept files,
-// <workdir>/<parent>/sessions. It need not exist.
-func (h *Home) Kept() string { return filepath.Join(filepath.Dir(h.path), keptDir) }
 
 // CopyIn copies a kept file, or a tree of them, into the home, readable by the user
 // alone. Anything but regular files and directories is left out. The error is

@@ -35,7 +35,7 @@ func TestLockIsExclusive(t *testing.T) {
 	wg.Wait()
 }
 
-func TestLockGoesOnWithoutALockThatIsNeverReleased(t *testing.T) {
+func TestLockGivesUpOnALockThatIsNeverReleased(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
@@ -58,8 +58,8 @@ func TestLockGoesOnWithoutALockThatIsNeverReleased(t *testing.T) {
 	unlock(free)
 }
 
-// A directory that has got the number of one whose lock was waited for in vain is
-// waited for all the same.
+// A failed wait for the lock of a directory does not affect a new directory with the
+// same inode number.
 func TestLockOfANewDirectoryIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	const wait = 20 * time.Millisecond

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An os.Root follows links that stay inside: what is in the place of a new file is
-// neither written nor emptied.
+// An os.Root follows links that stay inside. An existing file or link is neither written
+// nor truncated when a new file is made.
 func TestNewFilesReplaceNothing(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())

@@ -182,7 +182,7 @@ func (parent homes) survey(b *tree.Budget, root *os.Root, clean bool) (found []F
 			stale()
 		}
 	}
-	if info, statErr := base.Lstat(keptDir); statErr == nil && info.IsDir() {
+	if hasKept(base) {
 		found = append(found, Found{Path: path.Join(string(parent), keptDir), What: "kept sessions", InUse: inUse})
 		if clean && !inUse {
 			err = errors.Join(err, removeTree(b, base, keptDir, nil))
@@ -197,6 +197,20 @@ func (parent homes) survey(b *tree.Budget, root *os.Root, clean bool) (found []F
 		removeBase(root, base, string(parent))
 	}
 	return found, err
+}
+
+// hasKept reports whether files were kept; the directory for them may be empty.
+func hasKept(base *os.Root) bool {
+	info, err := base.Lstat(keptDir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	kept, err := base.OpenRoot(keptDir)
+	if err != nil {
+		return true
+	}
+	defer kept.Close()
+	return !holdsOnly(kept)
 }
 
 // inUse reports whether a live run uses one of the homes. Under the lock of the

@@ -30,7 +30,7 @@ func clean(t testing.TB, dir string) []instructions.Found {
 	return found
 }
 
-// addAll puts everything there is into dir, as a run leaves it that died.
+// addAll adds every kind of file to dir, as a killed run leaves them.
 func addAll(t testing.TB, dir string) {
 	t.Helper()
 	w := open(t, dir, false)
@@ -157,7 +157,7 @@ func TestCleanRemovesAReadOnlyHomeOfADeadRun(t *testing.T) {
 		t.Error("the home is left")
 	}
 	if !exists(filepath.Join(dir, parent)) {
-		t.Error("a directory is gone that nobody says is ours")
+		t.Error("an unclaimed directory was removed")
 	}
 }
 

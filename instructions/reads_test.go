@@ -14,8 +14,8 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 )
 
-// makeTree makes files below dir. A content that begins with "->" is the target of a
-// link, "|" is a FIFO, a name that ends in "/" a folder.
+// makeTree makes files below dir. Content that begins with "->" makes a link to the rest,
+// "|" a FIFO; a name that ends in "/" is a folder.
 func makeTree(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -104,7 +104,7 @@ func TestCheckReads(t *testing.T) {
 		"a pattern below":            {files: map[string]string{"sub/a/x.rul": "|"}, want: waits, trusted: waits, file: "sub/a/x.rul"},
 		"a star":                     {files: map[string]string{"sub/a/*.md": "|", "sub/a/x.md": "|"}, want: waits, trusted: waits, file: "sub/a/*.md"},
 		"any folder below":           {files: map[string]string{"sub/a/b/D/x.d": "->/etc/passwd"}, want: leads, file: "sub/a/b/D/x.d"},
-		"beside the workdir":         {files: map[string]string{"other/CTX.md": "|"}},
+		"next to the workdir":        {files: map[string]string{"other/CTX.md": "|"}},
 		"a rule below":               {files: map[string]string{"sub/a/rules/b/r.mdc": "|"}, want: waits, trusted: waits, file: "sub/a/rules/b/r.mdc"},
 		"a linked folder below":      {files: map[string]string{"sub/a": "->/"}},
 		"an import below":            {files: map[string]string{"sub/a/CTX.md": "@x", "sub/a/x": "->/etc/passwd"}, want: leads, file: "sub/a/x, which sub/a/CTX.md imports,"},
@@ -149,7 +149,7 @@ func TestCheckReads(t *testing.T) {
 	}
 }
 
-// Where no repository is, CLIs look for files up to anything named .git.
+// Outside a repository, CLIs search up to anything named .git.
 func TestCheckReadsUpToAFalseRoot(t *testing.T) {
 	t.Parallel()
 	top := tempDir(t)
@@ -213,8 +213,7 @@ func BenchmarkCheckReads(b *testing.B) {
 	}
 }
 
-// A text whose every word can be an import is checked in time that grows with its
-// length.
+// The time to check a text full of possible imports grows in proportion to its length.
 func TestImportsWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -62,7 +62,7 @@ func TestImportsAreBounded(t *testing.T) {
 	}
 }
 
-// What has many names is not checked again and again without end.
+// A file with many names is not checked endlessly.
 func TestManyNames(t *testing.T) {
 	t.Parallel()
 	const names, size = 50, 1000

@@ -81,9 +81,6 @@ func (w *Workspace) bounds() *tree.Budget {
 // change it.
 func (w *Workspace) Chain() Chain { return w.chain }
 
-// DryRun reports whether nothing is written.
-func (w *Workspace) DryRun() bool { return w.dryRun }
-
 // Actions lists what was written, or in a dry run would be: one line each, beginning
 // with the path, relative to the workdir if it is in it.
 func (w *Workspace) Actions() []string {

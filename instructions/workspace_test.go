@@ -71,7 +71,7 @@ func ExampleWorkspace_NewHome() {
 	}
 	fmt.Println(err)
 	// Output:
-	// .codex/bus/<random>: private home, removed at the end of the run
-	// .codex/bus/<random>/config.toml: 12 bytes
+	// .codex/bus/<home>: private home, removed at the end of the run
+	// .codex/bus/<home>/config.toml: 12 bytes
 	// <nil>
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// code is a tool's output as it stands in a line: source, with many escapes.
+// code is a tool's output as written in a line: source, with many escapes.
 var code = strings.Repeat(`func main() {\n\tif err := run(os.Args[1:]); err != nil {\n\t\tfmt.Fprintf(os.Stderr, \"%s: %v\\n\", name, err)\n\t}\n}\n`, 40)
 
 func BenchmarkSkip(b *testing.B) {

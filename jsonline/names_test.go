@@ -13,7 +13,7 @@ func textOf(t testing.TB, literal string) jsonline.Text {
 	r := jsonline.New([]byte(literal))
 	text := r.Text()
 	if !r.End() {
-		t.Fatalf("%q is no string", literal)
+		t.Fatalf("%q is not a string", literal)
 	}
 	return text
 }

@@ -51,14 +51,14 @@ func (t Text) AppendTo(dst []byte) []byte {
 	if !t.escaped && utf8.Valid(t.raw) {
 		return append(dst, t.raw...)
 	}
-	return Unescape(dst, t.raw)
+	return unescape(dst, t.raw)
 }
 
-// Unescape appends to dst the value of the body of a JSON string, which is
+// unescape appends to dst the value of the body of a JSON string, which is
 // given without its quotes, and returns the extended slice. It takes any bytes:
 // a backslash that does not begin an escape is kept, and so is an escape cut
 // off at the end of raw.
-func Unescape(dst, raw []byte) []byte {
+func unescape(dst, raw []byte) []byte {
 	if !utf8.Valid(raw) {
 		return appendRepaired(dst, raw)
 	}

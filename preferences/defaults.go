@@ -9,20 +9,23 @@ import (
 	"github.com/busdk/bus-preferences/pkg/preferences"
 )
 
-// A RunConfig holds the stored defaults of the run settings, without those for single
-// models. A zero field is not set.
+// A RunConfig holds the defaults of the run settings, without those for single models.
+// An empty effort or verbosity leaves the choice to the runtime.
 type RunConfig struct {
 	Model           string
 	ReasoningEffort agent.ReasoningEffort
 	Verbosity       agent.Verbosity
 	OutputFormat    agent.OutputFormat
 	Timeout         time.Duration
+	UserConfig      agent.UserConfig
 }
 
-// GetDefaultRunConfig returns the stored defaults of the run settings. A stored
-// value that is not allowed is an agent.ErrUsage error that names its key.
+// GetDefaultRunConfig returns the stored defaults of the run settings. One that is not
+// stored is the built-in default: model "auto", output format "text" and a timeout of
+// 60 minutes. A stored value that is not allowed is an agent.ErrUsage error that names
+// its key.
 func GetDefaultRunConfig(ctx context.Context) (RunConfig, error) {
-	var c RunConfig
+	c := RunConfig{Model: runner.DefaultModel, OutputFormat: agent.OutputText, Timeout: runner.DefaultTimeout}
 	for _, field := range []struct {
 		key   string
 		parse func(string) error
@@ -31,6 +34,7 @@ func GetDefaultRunConfig(ctx context.Context) (RunConfig, error) {
 		{runner.KeyReasoningEffort, into(&c.ReasoningEffort, agent.ParseEffort)},
 		{runner.KeyVerbosity, into(&c.Verbosity, agent.ParseVerbosity)},
 		{runner.KeyOutputFormat, into(&c.OutputFormat, agent.ParseOutputFormat)},
+		{runner.KeyUserConfig, into(&c.UserConfig, agent.ParseUserConfig)},
 		{runner.KeyTimeout, into(&c.Timeout, runner.ParseTimeout)},
 	} {
 		if err := read(ctx, field.key, field.parse); err != nil {
@@ -83,6 +87,20 @@ func SetDefaultVerbosityForModel(ctx context.Context, model string, verbosity ag
 // SetDefaultOutputFormat stores the default output format of programs.
 func SetDefaultOutputFormat(ctx context.Context, format agent.OutputFormat) error {
 	return write(ctx, runner.KeyOutputFormat, format, agent.ParseOutputFormat)
+}
+
+// SetDefaultUserConfig stores whether agents use the user's configuration of their CLIs.
+func SetDefaultUserConfig(ctx context.Context, mode agent.UserConfig) error {
+	return write(ctx, runner.KeyUserConfig, mode, agent.ParseUserConfig)
+}
+
+// SetDefaultUserConfigForRuntime stores that of the runtime with one ID. It wins over
+// that of all runtimes.
+func SetDefaultUserConfigForRuntime(ctx context.Context, id string, mode agent.UserConfig) error {
+	if !isID(id) {
+		return agent.Usagef("runtime %q: the name must match [a-z][a-z0-9-]*", id)
+	}
+	return write(ctx, runner.KeyForModel(runner.KeyUserConfigForRuntime, id), mode, agent.ParseUserConfig)
 }
 
 // SetDefaultTimeout stores the default time limit of a run, which is positive.

@@ -59,6 +59,6 @@ func TestRegistryAddsWhatIsDescribed(t *testing.T) {
 
 	check(t, os.WriteFile(path, []byte("{"), 0o600))
 	if _, _, err := preferences.Registry(t.Context(), base); err == nil {
-		t.Error("a broken file is no error")
+		t.Error("a broken file causes no error")
 	}
 }

@@ -60,7 +60,7 @@ func ExampleGetDefaultRunConfig() {
 	}
 	config, err := preferences.GetDefaultRunConfig(ctx)
 	fmt.Printf("%q %q %v %v\n", config.Model, config.OutputFormat, config.Timeout, err)
-	// Output: "gpt-5" "" 1h30m0s <nil>
+	// Output: "gpt-5" "text" 1h30m0s <nil>
 }
 
 func ExampleSetDefaultReasoningEffortForModel() {

@@ -125,7 +125,7 @@ func TestNothingIsStored(t *testing.T) {
 	if runtime, err := preferences.GetDefaultRuntime(ctx); runtime != "" || err != nil {
 		t.Errorf("GetDefaultRuntime = %q, %v", runtime, err)
 	}
-	if config, err := preferences.GetDefaultRunConfig(ctx); config != (preferences.RunConfig{}) || err != nil {
+	if config, err := preferences.GetDefaultRunConfig(ctx); config != (preferences.RunConfig{Model: "auto", OutputFormat: "text", Timeout: 60 * time.Minute}) || err != nil {
 		t.Errorf("GetDefaultRunConfig = %v, %v", config, err)
 	}
 	if _, ok, err := preferences.User().Get(ctx, runner.KeyRuntime); ok || err != nil {
@@ -281,7 +281,7 @@ func TestFileErrorsAreNotUsageErrors(t *testing.T) {
 		preferences.Unset(ctx, runner.KeyModel),
 	} {
 		if err == nil || errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%d: error = %v, want one that names the file and is no usage error", i, err)
+			t.Errorf("%d: error = %v, want one that names the file and is not a usage error", i, err)
 		}
 	}
 

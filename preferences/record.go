@@ -10,13 +10,22 @@ import (
 	"github.com/busdk/bus-preferences/pkg/preferences"
 )
 
+// ParseRecord returns value if it can be stored by [SetDefaultRecord]; any other is an
+// agent.ErrUsage error.
+func ParseRecord(value string) (string, error) {
+	if !slices.Contains([]string{"off", "on", "required"}, value) {
+		return "", agent.Usagef("record %q is not one of off, on, required", value)
+	}
+	return value, nil
+}
+
 // SetDefaultRecord stores whether runs are recorded: "off", "on" or "required". With
 // "required", a run that cannot be recorded fails.
-func SetDefaultRecord(ctx context.Context, word string) error {
-	if !slices.Contains([]string{"off", "on", "required"}, word) {
-		return agent.Usagef("record %q is not one of off, on, required", word)
+func SetDefaultRecord(ctx context.Context, value string) error {
+	if _, err := ParseRecord(value); err != nil {
+		return err
 	}
-	raw, err := json.Marshal(word)
+	raw, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}

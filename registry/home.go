@@ -13,13 +13,13 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 )
 
-// A Home is the folder in which a CLI keeps its settings, logins and sessions for
-// a user. The zero Home is that of a CLI whose folder is unknown.
+// A Home is the folder in which a CLI keeps the settings, logins and sessions of a
+// user. The zero Home means that the folder is unknown.
 type Home struct {
-	// Env names the variable that moves the folder; empty where there is none.
+	// Env names the variable that moves the folder; empty if there is none.
 	Env string
 
-	// Folder is the folder below HOME that counts where Env is not set,
+	// Folder is the folder below HOME that is used if Env is not set,
 	// slash-separated; "." is HOME itself.
 	Folder string
 
@@ -28,9 +28,9 @@ type Home struct {
 	Logins []string
 }
 
-// Dir returns the folder in the environment that getenv reads: the value of Env
+// dir returns the folder in the environment that getenv reads: the value of Env
 // as it is, or Folder below HOME. It is empty where neither variable is set.
-func (h Home) Dir(getenv func(string) string) string {
+func (h Home) dir(getenv func(string) string) string {
 	if h.Env != "" {
 		if dir := getenv(h.Env); dir != "" {
 			return dir
@@ -44,7 +44,7 @@ func (h Home) Dir(getenv func(string) string) string {
 
 // LoginFiles returns the paths of the logins in the environment that getenv reads.
 func (h Home) LoginFiles(getenv func(string) string) (files []string) {
-	dir := h.Dir(getenv)
+	dir := h.dir(getenv)
 	if dir == "" {
 		return nil
 	}
@@ -54,9 +54,9 @@ func (h Home) LoginFiles(getenv func(string) string) (files []string) {
 	return files
 }
 
-// UserHome returns the absolute path of the folder in which the CLI described by h
-// keeps what is the user's; "" where there is none.
-func (inv *Invocation) UserHome(h Home) string { return inv.abs(h.Dir(inv.Getenv)) }
+// UserHome returns the absolute path of the folder of h in the environment of inv; ""
+// if neither of its variables is set.
+func (inv *Invocation) UserHome(h Home) string { return inv.abs(h.dir(inv.Getenv)) }
 
 // abs returns a path relative to the workdir as an absolute one.
 func (inv *Invocation) abs(name string) string {
@@ -66,23 +66,23 @@ func (inv *Invocation) abs(name string) string {
 	return filepath.Join(inv.Workdir, name)
 }
 
-// Untrusted reports whether the repository decides what the absolute path name
-// leads to, see [instructions.Touches], and the workspace is not trusted. A CLI
-// must not run, or log in with, what is there. A repository that is the user's
-// HOME is the user's own; one that another variable names as a home is not.
+// Untrusted reports whether the repository controls the target of the absolute path
+// name, see [instructions.Touches], and the workspace is not trusted. A CLI must not run
+// such a file or log in with it. If HOME is the root of the repository, its files belong
+// to the user; this does not hold for a home named by another variable.
 func (inv *Invocation) Untrusted(name string) bool {
 	return !inv.TrustWorkspace && instructions.Touches(inv.Root, name) && !inv.rootIsHome()
 }
 
-// rootIsHome reports whether HOME names the root of the repository by a path that
-// does not lead through the repository.
+// rootIsHome reports whether HOME is the root of the repository, by a path that does
+// not lead through the repository.
 func (inv *Invocation) rootIsHome() bool {
 	home := inv.Getenv("HOME")
 	return filepath.IsAbs(home) && sameFile(home, inv.Root) && !instructions.Touches(inv.Root, filepath.Dir(home))
 }
 
-// IsHome reports whether dir is HOME, or the folder of h, and what a CLI finds there
-// is the user's: it is not [Invocation.Untrusted].
+// IsHome reports whether dir is HOME or the folder of h, and its files are the user's:
+// it is not [Invocation.Untrusted].
 func (inv *Invocation) IsHome(h Home, dir string) bool {
 	for _, home := range []string{inv.abs(inv.Getenv("HOME")), inv.UserHome(h)} {
 		if home != "" && sameFile(home, dir) && !inv.Untrusted(home) {
@@ -92,7 +92,7 @@ func (inv *Invocation) IsHome(h Home, dir string) bool {
 	return false
 }
 
-// RefuseHome returns an error of kind agent.ErrUsage where the user's home is
+// RefuseHome returns an error of kind agent.ErrUsage if the user's home is
 // [Invocation.Untrusted]. It is for a CLI that cannot use another home.
 func (inv *Invocation) RefuseHome(h Home) error {
 	dir := inv.UserHome(h)
@@ -115,39 +115,38 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// A PrivateHome describes the home that a CLI is given for one start in place of
-// the user's: a fresh one, see [instructions.Home], with the user's logins linked
-// in. Session files are kept beside it, so that a later start can resume them.
+// A PrivateHome describes a home that replaces the user's for one start of a CLI: a
+// new [instructions.Home] with links to the user's logins. Session files are moved next
+// to it at the end, so that a later start can resume the sessions.
 type PrivateHome struct {
-	// Home is the user's. Home.Env is set to the private one.
+	// Home is the user's home. The CLI gets the private one in the variable Home.Env.
 	Home
 
 	// Parent is the folder of private homes, relative to the workdir, such as
 	// ".codex/bus".
 	Parent string
 
-	// Tree is the folder of a private home that has the session files, Kept the
-	// name it has among the kept files, "." for the kept files themselves. Patterns,
-	// those of path.Match, name the files and folders below Tree that are kept.
-	// Nothing is kept where the first of them matches nothing.
+	// Tree is the folder of the private home with the session files. Kept is its name
+	// in the folder of kept files; "." is that folder itself. Patterns, as for
+	// path.Match, select the files and folders below Tree that are kept. If the first
+	// pattern matches nothing, nothing is kept.
 	Tree, Kept string
 	Patterns   []string
 
-	// IsSession reports whether the kept file is that of the session with this ID,
-	// or of any session where the ID is empty.
+	// IsSession reports whether kept is the file of the session id, or of any session
+	// if id is empty.
 	IsSession func(kept, id string) bool
 
-	// Restored completes the setup of a start that resumes the session in a kept
-	// file, which is in the home already.
+	// Restored completes the setup of a start that resumes a session, after its kept
+	// file was copied into the home.
 	Restored func(home *instructions.Home, kept string, inv Invocation, setup *Setup) error
 
-	// Tidy, where it is not nil, is called at the end before session files are
-	// kept.
+	// Tidy is called at the end, before session files are kept. It may be nil.
 	Tidy func(home *instructions.Home) error
 }
 
-// Prepare makes the home, puts into it what p describes, and calls fill for the
-// rest. After an error nothing is left.
+// Prepare makes the home, adds the logins and the session to resume, and calls fill for
+// the rest. If it fails, it removes the home.
 func (p *PrivateHome) Prepare(inv Invocation, w *instructions.Workspace, fill func(*instructions.Home, *Setup) error) (Setup, error) {
 	home, warning, err := w.RunHome(p.Parent, inv.TempDir, inv.Resume != "" || inv.Continue)
 	if err != nil {
@@ -173,8 +172,8 @@ func (p *PrivateHome) Prepare(inv Invocation, w *instructions.Workspace, fill fu
 	return setup, nil
 }
 
-// linkLogins links the user's logins. A login of the repository's would send the
-// prompts to another account.
+// linkLogins links the user's logins. A login in the repository is left out: it would
+// send the prompts to another account.
 func (p *PrivateHome) linkLogins(inv Invocation, home *instructions.Home, setup *Setup) error {
 	dir := inv.UserHome(p.Home)
 	if _, err := os.Lstat(dir); dir == "" || err != nil {
@@ -222,8 +221,8 @@ func (p *PrivateHome) restore(inv Invocation, home *instructions.Home, setup *Se
 	return p.Restored(home, kept, inv, setup)
 }
 
-// close keeps the session files and removes the home, but for logins that the CLI
-// has replaced.
+// close keeps the session files and removes the home, except logins that the CLI has
+// replaced.
 func (p *PrivateHome) close(home *instructions.Home) (warnings []string) {
 	if err := p.keep(home); err != nil {
 		warnings = append(warnings, fmt.Sprintf("the session cannot be kept for resume: %v", err))

@@ -14,7 +14,7 @@ import (
 // refers to must not be changed.
 //
 // Before [Use.Prepare] has run, Args and Env hold only what the caller gave, Files
-// is empty, and Prompt lacks what is put before it.
+// is empty, and Prompt lacks the text before it.
 type Invocation struct {
 	// Token is the runtime token, Variant its part after the colon.
 	Token   string
@@ -23,14 +23,14 @@ type Invocation struct {
 	// Executable is the absolute path of the runtime's executable.
 	Executable string
 
-	// Workdir is where the agent works, Root the repository root above it; Workdir
-	// itself where there is no repository. Both are absolute.
+	// Workdir is where the agent works. Root is the root of its repository, or Workdir
+	// itself without a repository. Both are absolute.
 	Workdir string
 	Root    string
 
-	// TempDir is the folder for temporary files of this start, where
-	// Runtime.PrivateTemp asks for one. It is removed at the end. Empty in a dry
-	// run, and before anything is written.
+	// TempDir is the folder for temporary files of this start if Runtime.PrivateTemp
+	// is set. It is removed at the end. It is empty in a dry run, and before anything
+	// is written.
 	TempDir string
 
 	// Prompt is what the model gets: the rendered prompt, with the schema, the
@@ -39,19 +39,22 @@ type Invocation struct {
 	// session delivers it.
 	Prompt string
 
-	// Model is empty where the runtime chooses. ReasoningEffort and Verbosity are
+	// Model is empty if the runtime chooses. ReasoningEffort and Verbosity are
 	// empty or words that Options names.
 	Model           string
 	ReasoningEffort agent.ReasoningEffort
 	Verbosity       agent.Verbosity
+
+	// UserConfig is empty for the runtime's default.
+	UserConfig agent.UserConfig
 
 	// Access is never empty.
 	Access        agent.Access
 	AllowCommands []string
 	AddDirs       []string // absolute
 
-	// Resume is the ID of the session to continue. Continue asks for the latest one
-	// of Workdir; it is false once Prepare has found its ID.
+	// Resume is the ID of the session to continue. Continue requests the latest one of
+	// Workdir; it is false once Prepare has found its ID.
 	Resume   string
 	Continue bool
 
@@ -61,8 +64,8 @@ type Invocation struct {
 	// Schema is the JSON Schema of the final answer; nil if the prompt has it.
 	Schema json.RawMessage
 
-	// Args are arguments that go to the CLI as they are: those of the setup and then
-	// those of the caller.
+	// Args are passed to the CLI unchanged: the arguments of the setup, then those of
+	// the caller.
 	Args []string
 
 	// Environ is the agent's environment before the runtime's own variables; Env is
@@ -73,7 +76,8 @@ type Invocation struct {
 	// Files are those of the setup; see [Setup.Files].
 	Files [][]byte
 
-	// TrustWorkspace, RequireInstructions and IdleTimeout are as in agent.Request.
+	// TrustWorkspace, RequireInstructions and IdleTimeout are as in agent.Request. The
+	// runner enforces IdleTimeout unless Options.IdleTimeout is set.
 	TrustWorkspace      bool
 	RequireInstructions bool
 	IdleTimeout         time.Duration

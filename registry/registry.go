@@ -66,6 +66,7 @@ func (r *Registry) register(rt Runtime, site site) error {
 		return fmt.Errorf("registry: %w: %q at %s; first at %s", ErrDuplicate, rt.ID, site, r.entries[i].site)
 	}
 	r.entries = slices.Insert(r.entries, i, entry{rt, site})
+	delete(r.refused, rt.ID)
 	return nil
 }
 
@@ -77,9 +78,9 @@ func (r *Registry) Clone() *Registry {
 	return &Registry{entries: slices.Clone(r.entries), refused: maps.Clone(r.refused)}
 }
 
-// Refuse records why the runtime with the given ID could not be registered.
-// The error of [Registry.ParseToken] gives the reason, unless one with that ID is
-// registered after all.
+// Refuse records why the runtime with the given ID is not registered. The error of
+// [Registry.ParseToken] gives the reason, unless one with that ID is registered after
+// all. Registering one later removes the reason.
 func (r *Registry) Refuse(id string, reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -155,6 +155,9 @@ func TestRefusedRuntimesSayWhy(t *testing.T) {
 	if err := r.Register(echo("mine")); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.Refused("mine"); err != nil {
+		t.Errorf("a runtime that was registered later is refused: %v", err)
+	}
 	if base.Refused("mine") != nil || len(base.All()) != 1 {
 		t.Error("a clone changes its origin")
 	}

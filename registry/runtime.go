@@ -3,6 +3,8 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,16 +30,20 @@ type Runtime struct {
 	// Executables are tried in order; they are names, not paths.
 	Executables []string
 
-	// InstallURL says where to get it.
+	// InstallURL is where users can get it.
 	InstallURL string
 
 	// Provider is the provider of its model unless the user's settings name another,
 	// as the OpenTelemetry GenAI conventions spell it, for example "openai". Empty
-	// where it is not known.
+	// if unknown.
 	Provider string
 
 	// TokenEnv names the variables that can hold a credential for it.
 	TokenEnv []string
+
+	// TokenOnly says that its CLI has no login: its only credential is a token in a
+	// variable.
+	TokenOnly bool
 
 	// ProviderEnv names further variables of an account with its provider. A recorded
 	// run of a runtime that has TokenEnv or ProviderEnv does not get those of others.
@@ -48,6 +54,9 @@ type Runtime struct {
 	// them.
 	NestedEnv []string
 
+	// UserConfig describes the user's own configuration of its CLI.
+	UserConfig UserConfig
+
 	// Home is where its CLI keeps its state and logins for a user. With Home.Env a
 	// session can use the folder of another account, and the CLI gets a temporary one
 	// when it is run for its version.
@@ -57,7 +66,7 @@ type Runtime struct {
 	// it.
 	TestedVersion string
 
-	// Run is how it runs once, with a prompt; without a Command it does not.
+	// Run describes a single run with a prompt; without Run.Command it cannot run once.
 	Run Use
 
 	// PromptLimit bounds the prompt; a longer one is a usage error before
@@ -89,6 +98,10 @@ type Runtime struct {
 	// QuietStderr reports whether the CLI writes a line of standard error only because
 	// of how bus-agent runs it. Such lines are not shown to the user.
 	QuietStderr func(line []byte) bool
+
+	// RetryStderr reports whether a line of standard error says that a model request
+	// has failed and is repeated. It is for CLIs whose output has no event for that.
+	RetryStderr func(line []byte) bool
 
 	// Reads returns the files that its CLI reads by itself, as data: context files,
 	// skills, ignore files. Before anything is written the runner checks that they
@@ -125,7 +138,39 @@ type Runtime struct {
 	EmptyDirs []string
 }
 
-// Options says which fields of a request a Use honours.
+// A UserConfig describes the user's own configuration of a CLI. The zero UserConfig is
+// that of a CLI that always uses it, from files that are not known.
+type UserConfig struct {
+	// Modes lists the values of Invocation.UserConfig that are supported, the
+	// default first. Empty means agent.UserConfigOn alone.
+	Modes []agent.UserConfig
+
+	// Files returns the files of it that exist, and whether a start of inv uses them.
+	// It is called before Prepare and writes nothing. Nil means none.
+	Files func(inv Invocation) []agent.ConfigFile
+}
+
+// Takes reports whether mode is supported.
+func (c UserConfig) Takes(mode agent.UserConfig) bool {
+	return slices.Contains(c.Modes, mode) || len(c.Modes) == 0 && mode == agent.UserConfigOn
+}
+
+// ConfigFiles returns those of the named files below dir, slash-separated, that exist,
+// as the value of [UserConfig.Files].
+func ConfigFiles(dir string, used bool, names ...string) (files []agent.ConfigFile) {
+	if dir == "" {
+		return nil
+	}
+	for _, name := range names {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if info, err := os.Stat(file); err == nil && !info.IsDir() {
+			files = append(files, agent.ConfigFile{Path: file, Used: used})
+		}
+	}
+	return files
+}
+
+// Options are the fields of a request that a Use supports.
 type Options struct {
 	Model     bool
 	Efforts   []agent.ReasoningEffort
@@ -137,6 +182,12 @@ type Options struct {
 	Resume        bool
 	Continue      bool
 	MaxTurns      bool
+
+	// IdleTimeout says that the CLI enforces Invocation.IdleTimeout and then fails with
+	// agent.FailureIdleTimeout. It is for CLIs that can wait without output for a
+	// reason, and applies only to runs. If false, the runner ends a run without
+	// progress.
+	IdleTimeout bool
 
 	// Schema reports whether Invocation.Schema can be passed on; it is called before
 	// Prepare. If not, or if Schema is nil, the runner puts the schema into the
@@ -152,7 +203,7 @@ type Limit struct {
 
 // Instructions describes how a runtime gets the project's AGENTS.md.
 type Instructions struct {
-	// MaxBytes is the most text of AGENTS.md files that the runtime gets.
+	// MaxBytes limits the text of AGENTS.md files that the runtime gets.
 	MaxBytes int
 
 	// Owned lists what Prepare may leave in the workdir between runs, for `bus-agent

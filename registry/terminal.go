@@ -16,14 +16,6 @@ type Terminal struct {
 	Resume ResumeStyle
 }
 
-// Readiness returns how it is known that the CLI is ready: "prompt" or "warm-up".
-func (t *Terminal) Readiness() string {
-	if t.Prompt != "" {
-		return "prompt"
-	}
-	return "warm-up"
-}
-
 // A ResumeStyle is how the session that a CLI resumes is named.
 type ResumeStyle string
 

@@ -12,7 +12,7 @@ import (
 // A Use is one way to use a CLI: for a run, for a session or in a terminal. Its
 // functions may be called by several goroutines at once.
 type Use struct {
-	// Options says which settings are honoured. MaxTurns, Continue and Schema apply
+	// Options are the settings that this use supports. MaxTurns, Continue and Schema apply
 	// only to runs.
 	Options Options
 
@@ -21,39 +21,42 @@ type Use struct {
 	SlashCommands bool
 
 	// Check returns an error of kind agent.ErrUsage if the CLI cannot do what inv
-	// says. It is called before anything is written, and is pure. It may be nil.
+	// requests. It is called before anything is written, and has no side effects. It
+	// may be nil.
 	Check func(inv Invocation) error
 
-	// Prepare arranges one start: flags, environment, private homes, project
-	// instructions and, only where it must, additive files, all through w. Setup.Close
-	// undoes it. An error refuses the start, and Prepare has undone what it did. It
-	// must not start a process. It may be nil.
+	// Prepare prepares one start: flags, environment, private home and project
+	// instructions. It writes only through w, adds files to the workdir only if the
+	// CLI cannot get the instructions otherwise, and starts no process. Setup.Close
+	// undoes it. If Prepare fails, it undoes its changes itself and nothing is
+	// started. It may be nil.
 	Prepare func(ctx context.Context, inv Invocation, w *instructions.Workspace) (Setup, error)
 
-	// Command builds the command of inv, with Invocation.Args where the CLI takes
-	// them. It is pure, and called once for a start.
+	// Command builds the command of inv, with Invocation.Args at the position the CLI
+	// needs. It is called once for each start and has no side effects.
 	Command func(inv Invocation) (agent.Command, error)
 }
 
-// A Setup is what [Use.Prepare] arranged for one start.
+// A Setup is the result of [Use.Prepare] for one start.
 type Setup struct {
-	// Args are arguments that go before those of the caller.
+	// Args precede the arguments of the caller.
 	Args []string
 
-	// CallerArgs replace the arguments of the caller if Args hold some of them; nil
-	// leaves them as they are.
+	// CallerArgs replace the arguments of the caller, for a Prepare that has moved
+	// some of them to Args; nil keeps them.
 	CallerArgs []string
 
-	// Env holds variables for the agent, as "NAME=value". Those of the caller take
+	// Env holds variables for the agent, as "NAME=value". The caller's variables take
 	// precedence.
 	Env []string
 
-	// Files are open descriptors of the agent: the first is 3, readable as
-	// /dev/fd/3, the next 4 and so on. They have no name in the file system.
+	// Files are the contents of files that the agent gets as open descriptors: the
+	// first is 3, readable as /dev/fd/3, the next 4 and so on. They have no name in
+	// the file system.
 	Files [][]byte
 
-	// Prefix goes before the prompt, or the first message of a session. It is for
-	// runtimes that cannot get instructions otherwise.
+	// Prefix precedes the prompt or the first message of a session. It is for runtimes
+	// that cannot get instructions in another way.
 	Prefix string
 
 	// Resume is the ID of the session to continue, if Prepare found it for
@@ -65,25 +68,25 @@ type Setup struct {
 	// until Close, and may be nil.
 	SessionID func() string
 
-	// SessionCreated is when the session to continue was created; zero if that is
-	// not known. See engine.Start.
+	// SessionCreated is when the session to continue was created; zero if unknown. See
+	// engine.Start.
 	SessionCreated time.Time
 
 	// Warnings are lines for the user, without prefix or line break.
 	Warnings []string
 
-	// Complete adds to the result what the runtime reports elsewhere than in events,
-	// for example in a file. The runner calls it once, after the last
-	// process of the run is gone and before Close; it may be nil.
+	// Complete adds to the result what the events do not have, for example from a
+	// file. The runner calls it once, after the last process of the run has ended and
+	// before Close. It may be nil.
 	Complete func(*agent.Result)
 
-	// Close undoes what was arranged. The runner calls it once, after the last
-	// process is gone. It returns further warnings; it may be nil.
+	// Close undoes the preparation and returns further warnings. The runner calls it
+	// once, after the last process has ended. It may be nil.
 	Close func(context.Context) []string
 }
 
-// BeginSession gives a session that inv does not resume an ID by --session-id, for
-// CLIs that take one.
+// BeginSession sets the ID of a new session with --session-id, for CLIs with that
+// option. It does nothing if inv resumes a session.
 func (s *Setup) BeginSession(inv Invocation) {
 	if inv.Resume != "" {
 		return

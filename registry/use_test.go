@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 )
@@ -29,15 +30,7 @@ func TestPrependInstructions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			chain, err := instructions.Discover(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := instructions.Open(chain, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
+			w := backendtest.Workspace(t, dir)
 			setup, err := registry.PrependInstructions(t.Context(), registry.Invocation{}, w)
 			if err != nil {
 				t.Fatal(err)

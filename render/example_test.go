@@ -17,7 +17,7 @@ func ExampleRender() {
 	fmt.Println(err)
 	// Output:
 	// Fix main.go: the template prints {{.Name}} <nil>
-	// template line 1: "{{ REPO }}" is not a placeholder; write {{NAME}} with letters, digits and underscores
+	// template line 1: "{{ REPO }}" is not a placeholder; write {{REPO}}
 }
 
 func ExampleNames() {

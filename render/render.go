@@ -37,27 +37,22 @@ const MaxLength = 64 << 20
 // A value may be empty; one that the template does not use is ignored. Neither
 // argument is changed.
 //
-// All errors are of kind [agent.ErrUsage]. They name the token that is not a
-// placeholder, or placeholders without a value. A text longer than
+// All errors are of kind [agent.ErrUsage]. They name the tokens that are not
+// placeholders and the placeholders without a value. A text longer than
 // [MaxLength] is an error, before it is built.
 func Render(template string, vars map[string]string) (string, error) {
-	pieces, err := parse(template)
-	if err != nil {
-		return "", err
-	}
-
+	pieces, wrong := parse(template)
 	var missing []string
 	for _, name := range namesOf(pieces) {
 		if _, ok := vars[name]; !ok {
 			missing = append(missing, shorten(opening+name+closing))
 		}
 	}
-	const named = 20
-	if more := len(missing) - named; more > 0 {
-		missing = append(missing[:named], fmt.Sprintf("and %d more", more))
-	}
 	if len(missing) > 0 {
-		return "", agent.Usagef("template has no value for %s", strings.Join(missing, ", "))
+		wrong = append(wrong, "has no value for "+strings.Join(atMost(20, missing), ", "))
+	}
+	if err := templateError(wrong); err != nil {
+		return "", err
 	}
 
 	length := 0
@@ -80,11 +75,27 @@ func Render(template string, vars map[string]string) (string, error) {
 // Names returns the names of the placeholders in template, each once, in the order of
 // their first use. Its errors are those of [Render] that do not depend on values.
 func Names(template string) ([]string, error) {
-	pieces, err := parse(template)
-	if err != nil {
+	pieces, wrong := parse(template)
+	if err := templateError(wrong); err != nil {
 		return nil, err
 	}
 	return namesOf(pieces), nil
+}
+
+// templateError returns an error with everything that is wrong with a template.
+func templateError(wrong []string) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return agent.Usagef("template %s", strings.Join(wrong, "; "))
+}
+
+// atMost returns the first n of list, and how many more there are.
+func atMost(n int, list []string) []string {
+	if more := len(list) - n; more > 0 {
+		return append(list[:n:n], fmt.Sprintf("and %d more", more))
+	}
+	return list
 }
 
 func namesOf(pieces []piece) []string {
@@ -106,8 +117,9 @@ type piece struct {
 	name string
 }
 
-func parse(template string) ([]piece, error) {
-	var pieces []piece
+// parse returns the pieces of a template, and what is wrong with each token that is not
+// a placeholder.
+func parse(template string) (pieces []piece, wrong []string) {
 	var rest strings.Builder // the template with its placeholders blanked out
 	start, at := 0, 0
 	for {
@@ -130,7 +142,7 @@ func parse(template string) ([]piece, error) {
 	}
 	pieces = append(pieces, piece{text: template[start:]})
 	rest.WriteString(template[start:])
-	return pieces, checkResolved(template, rest.String())
+	return pieces, atMost(10, unresolved(template, rest.String()))
 }
 
 // nameAt returns the name of the placeholder whose opening braces are right before s.
@@ -151,23 +163,30 @@ func isNameByte(c byte, first bool) bool {
 	}
 }
 
-// checkResolved returns an error if braces would remain after every placeholder got
+// unresolved describes each pair of braces that would remain after every placeholder got
 // its value. rest is template with its placeholders blanked out.
-func checkResolved(template, rest string) error {
-	open := strings.Index(rest, opening)
-	if open < 0 {
-		return nil
+func unresolved(template, rest string) (wrong []string) {
+	for at := 0; ; {
+		open := strings.Index(rest[at:], opening)
+		if open < 0 {
+			return wrong
+		}
+		length := strings.Index(rest[at+open+len(opening):], closing)
+		if length < 0 {
+			return wrong
+		}
+		end := at + open + len(opening) + length
+		// The nearest opening braces make the error name the smallest token.
+		open = at + strings.LastIndex(rest[at:end], opening)
+		instead := opening + "NAME" + closing + " with letters, digits and underscores"
+		inside := strings.TrimSpace(template[open+len(opening) : end])
+		if name, ok := nameAt(inside + closing); ok && name == inside {
+			instead = shorten(opening + name + closing)
+		}
+		wrong = append(wrong, fmt.Sprintf("line %d: %q is not a placeholder; write %s",
+			1+strings.Count(template[:open], "\n"), shorten(template[open:end+len(closing)]), instead))
+		at = end + len(closing)
 	}
-	length := strings.Index(rest[open+len(opening):], closing)
-	if length < 0 {
-		return nil
-	}
-	end := open + len(opening) + length
-	// The nearest opening braces make the error name the smallest token.
-	open = strings.LastIndex(rest[:end], opening)
-	line := 1 + strings.Count(template[:open], "\n")
-	return agent.Usagef("template line %d: %q is not a placeholder; write {{NAME}} with letters, digits and underscores",
-		line, shorten(template[open:end+len(closing)]))
 }
 
 // shorten cuts the middle out of a long token: templates hold prompts, and an

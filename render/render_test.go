@@ -81,7 +81,10 @@ func TestRenderErrorsNameTheToken(t *testing.T) {
 		{"the smallest token", "{{ {{A-B}}", []string{`"{{A-B}}"`}},
 		{"half closed before a placeholder and closing braces", "{{A} {{A}} }}", []string{`"{{A} {{A}} }}"`}},
 		{"long tokens are cut between characters", long, []string{"{{ ää", "…", " }}"}},
-		{"a wrong token counts before a missing value", "{{B}} {{ A }}", []string{`"{{ A }}"`}},
+		{"everything at once", "{{B}} {{ A }}\n{{a-b}} {{C}}", []string{
+			`template line 1: "{{ A }}" is not a placeholder; write {{A}}; line 2: "{{a-b}}" is not a placeholder; write {{NAME}} with`,
+			"; has no value for {{B}}, {{C}}",
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +93,7 @@ func TestRenderErrorsNameTheToken(t *testing.T) {
 				t.Fatalf("Render(%q) = %q, %v, want a usage error", test.template, got, err)
 			}
 			if got != "" {
-				t.Errorf("Render returned %q beside the error", got)
+				t.Errorf("Render returned %q with the error", got)
 			}
 			for _, part := range test.want {
 				if !strings.Contains(err.Error(), part) {
@@ -101,6 +104,15 @@ func TestRenderErrorsNameTheToken(t *testing.T) {
 				t.Errorf("error is not one short, clean line: %q", err)
 			}
 		})
+	}
+}
+
+// However many tokens are wrong, the error names a few and a count.
+func TestRenderErrorIsBounded(t *testing.T) {
+	t.Parallel()
+	_, err := render.Render(strings.Repeat("{{ A }}", 2000)+"{{C}}", nil)
+	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), "and 1990 more; has no value for {{C}}") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What follows the end of an agent has one budget, of which a part is left for the
-// end of the record. It ends soon after the caller's context.
+// The work after the end of an agent has one time budget, with a reserve for the end of
+// the record. It stops soon after the caller's context.
 func TestOneBudgetAfterTheAgent(t *testing.T) {
 	t.Parallel()
 	parent, stop := context.WithCancel(t.Context())

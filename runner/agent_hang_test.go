@@ -17,30 +17,29 @@ import (
 )
 
 const (
-	// tooLong is when a run that has not ended is taken for one that hangs.
+	// tooLong is the time after which a run counts as hanging.
 	tooLong = 30 * time.Second
-	// ample is a limit that an agent reaches only after it was started and has
-	// said its first lines.
-	ample = 1500 * time.Millisecond
+	// ample is long enough for an agent to start and print its first lines.
+	ample = 3 * time.Second
 )
 
 // tethers are what an agent holds open until it ends.
 var tethers []*os.File
 
-// hangStep does the steps of an agent that does not end as it should.
+// hangStep does the steps of an agent that does not exit.
 func hangStep(verb, arg string) error {
 	switch verb {
 	case "hold": // a tether, see newTether
 		f, err := os.OpenFile(arg, os.O_WRONLY, 0)
 		tethers = append(tethers, f)
 		return err
-	case "leave": // a child in a session of its own, which holds a tether and the output
+	case "leave": // a child in a new session, which holds a tether and the output
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), "FAKE_AGENT=hold "+arg+"\nhang")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		return child.Start()
-	case "wait": // until somebody writes to a FIFO
+	case "wait": // until a FIFO is written to
 		f, err := os.Open(arg)
 		if err == nil {
 			_, err = f.Read(make([]byte, 1))
@@ -68,11 +67,11 @@ func hangStep(verb, arg string) error {
 	return fmt.Errorf("unknown step %q", verb)
 }
 
-// A tether tells whether the process that holds it is alive, however it ends.
+// A tether shows whether the process that holds it is alive, however it ends.
 type tether struct {
 	path string
-	held chan struct{} // closed when somebody holds it
-	gone chan struct{} // closed when nobody holds it any more
+	held chan struct{} // closed when a process holds it
+	gone chan struct{} // closed when no process holds it any more
 }
 
 func newTether(t *testing.T) *tether {
@@ -92,11 +91,11 @@ func newTether(t *testing.T) *tether {
 	return h
 }
 
-// expectGone waits until nobody holds the tether. Whoever could hold it was
-// started before.
+// expectGone waits until no process holds the tether. Every process that can hold it
+// has been started before.
 func (h *tether) expectGone(t *testing.T, what string) {
 	t.Helper()
-	// One that was ended before it got as far was never waited for.
+	// A process that ended before it opened the tether has never unblocked the reader.
 	if f, err := os.OpenFile(h.path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		f.Close()
 	}
@@ -107,7 +106,7 @@ func (h *tether) expectGone(t *testing.T, what string) {
 	}
 }
 
-// newGate returns a FIFO that a step can wait for, and what opens it.
+// newGate returns a FIFO that a step can wait for, and a function that opens it.
 func newGate(t *testing.T) (path string, open func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "gate")
@@ -128,7 +127,7 @@ type ending struct {
 	err    error
 }
 
-// start runs req beside the test; what it returns arrives in the channel.
+// start runs req in the background and sends what Run returns to the channel.
 func (b *bench) start(ctx context.Context, req agent.Request, out agent.Output) <-chan ending {
 	ended := make(chan ending, 1)
 	go func() {
@@ -138,7 +137,7 @@ func (b *bench) start(ctx context.Context, req agent.Request, out agent.Output) 
 	return ended
 }
 
-// within returns what Run returned and fails the test when that takes long.
+// within returns what Run returned, and fails the test if that takes too long.
 func within(t *testing.T, ended <-chan ending) ending {
 	t.Helper()
 	select {
@@ -167,7 +166,8 @@ func (b *bench) takesAnyPrompt(t *testing.T) {
 	}
 }
 
-// kinds returns a callback and the kinds of the events it got, after the run.
+// kinds returns a callback, and a function that returns the kinds of its events after
+// the run.
 func kinds() (callback func(*agent.Event) error, list func() string) {
 	var all []string
 	return func(e *agent.Event) error {

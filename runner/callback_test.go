@@ -13,7 +13,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// A consumer that is slower than every limit must not change what a run came to.
+// A slow consumer does not change the outcome of a run.
 func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 	t.Parallel()
 	const long = 500 * time.Millisecond
@@ -96,7 +96,7 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 	})
 }
 
-func TestRunGoesOnWithAnotherTurn(t *testing.T) {
+func TestRunContinuesWithAnotherTurn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	b.SetResultSilence(50 * time.Millisecond)

@@ -14,7 +14,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// consumers are the ways to take what an agent says.
+// consumers are the ways to receive the output of an agent.
 var consumers = map[string]func(*agent.Output, func() error){
 	"events": func(out *agent.Output, take func() error) {
 		out.Events = func(*agent.Event) error { return take() }
@@ -33,14 +33,13 @@ func taking(take func() error) io.Writer {
 	})
 }
 
-// A consumer that blocks keeps the run, but not the agent: the agent is ended
-// when it is due, and Run returns when the consumer does.
+// A blocked consumer delays the return of Run, but not the end of the agent.
 func TestRunEndsTheAgentOfABlockedConsumer(t *testing.T) {
 	t.Parallel()
 	for name, set := range consumers {
 		for why, kind := range map[string]error{"timeout": agent.ErrTimeout, "cancel": agent.ErrCanceled} {
 			if why == "timeout" && (name == "text" || name == "stdout") {
-				continue // it goes the way of events, and takes its time
+				continue // covered by events, and slow
 			}
 			t.Run(name+" "+why, func(t *testing.T) {
 				t.Parallel()
@@ -87,8 +86,7 @@ func TestRunEndsTheAgentOfABlockedConsumer(t *testing.T) {
 	}
 }
 
-// A consumer that fails ends an agent that would go on for ever, and is not
-// called again.
+// A consumer that fails ends an endless agent and is not called again.
 func TestRunEndsTheAgentOfAFailedConsumer(t *testing.T) {
 	t.Parallel()
 	for name, set := range consumers {

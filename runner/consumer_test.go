@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// recorded puts a recorder on the bench that records by r.
+// recorded makes the bench record to r.
 func (b *bench) recorded(r agent.Recording) { b.Recorder = recorderOf(r) }
 
 type recorderOf agent.Recording
@@ -21,9 +21,8 @@ func (r recorderOf) Record(context.Context, agent.Recordable) (agent.Recording, 
 	return agent.Recording(r), nil
 }
 
-// A consumer that failed is never called again, however it failed and whatever of
-// the agent's output has not been delivered yet: a line without its end, the other
-// stream, the text that was gathered.
+// A consumer that failed is not called again, even if output remains to be delivered: an
+// incomplete line, the other stream, collected text.
 func TestFailedConsumerIsNotCalledAgain(t *testing.T) {
 	t.Parallel()
 	type set func(*bench, *agent.Output, func() error)
@@ -56,7 +55,7 @@ func TestFailedConsumerIsNotCalledAgain(t *testing.T) {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, "alpha")
-				// In one write, so that the half line is read with what fails.
+				// In one write, so that the incomplete line is read with the failing one.
 				req := b.request("stderr hush", `bytes "text:hi\ntext:more\ntext:half"`)
 				var calls atomic.Int64
 				var out agent.Output
@@ -79,7 +78,7 @@ func TestFailedConsumerIsNotCalledAgain(t *testing.T) {
 	}
 }
 
-// oneWriter can be compared with itself.
+// oneWriter is comparable.
 type oneWriter struct{ take func() error }
 
 func (w *oneWriter) Write(b []byte) (int, error) {
@@ -89,8 +88,7 @@ func (w *oneWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// That holds for what records a session too, which is told of the same agent by
-// several goroutines.
+// The same holds for the recorder of a session, which several goroutines call.
 func TestFailedConsumerOfASessionIsNotCalledAgain(t *testing.T) {
 	t.Parallel()
 	recordings := map[string]func(func() error) agent.Recording{

@@ -1,10 +1,13 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
@@ -14,26 +17,26 @@ import (
 type Detected struct {
 	Runtime registry.Runtime
 	Path    string // absolute path of the executable; "" if there is none
-	// Disabled reports that the enable or disable list excludes it.
-	Disabled bool
+	// Disabled says which list excludes the runtime, such as "disabled by
+	// BUS_AGENT_DISABLE"; "" if none does.
+	Disabled string
 	Problem  error // why an executable that exists was refused
 }
 
 // Available reports whether the runtime may be selected automatically.
-func (d Detected) Available() bool { return d.Path != "" && !d.Disabled }
+func (d Detected) Available() bool { return d.Path != "" && d.Disabled == "" }
 
 // Detect returns every registered runtime in the order of automatic selection,
 // available or not: a call that names no runtime gets the first available one. It
-// starts no process. An unknown name in a list is an agent.ErrUsage error.
+// starts no process. The error is that of an invalid list, see [Runner.Lists], which
+// counts as not set; the runtimes are returned with it.
 func (r *Runner) Detect(ctx context.Context) ([]Detected, error) {
-	return r.detect(r.lookup(ctx, r.warn))
+	found, lists := r.detect(r.lookup(ctx, r.warn))
+	return found, cmp.Or(lists.Enable.Err, lists.Disable.Err, lists.Order.Err)
 }
 
-func (r *Runner) detect(l *lookup) ([]Detected, error) {
-	lists, err := r.lists(l)
-	if err != nil {
-		return nil, err
-	}
+func (r *Runner) detect(l *lookup) ([]Detected, Lists) {
+	lists := r.lists(l)
 	runtimes := r.registry().All()
 	slices.SortStableFunc(runtimes, func(a, b registry.Runtime) int {
 		return rank(lists.Order.Value, a.ID) - rank(lists.Order.Value, b.ID)
@@ -44,7 +47,7 @@ func (r *Runner) detect(l *lookup) ([]Detected, error) {
 		d.Path, d.Problem = find(rt, l)
 		found[i] = d
 	}
-	return found, nil
+	return found, lists
 }
 
 func rank(order []string, id string) int {
@@ -76,22 +79,25 @@ type Lists struct {
 	Order, Enable, Disable Setting[[]string]
 }
 
-// disabled reports whether the lists exclude the runtime; disable wins over enable.
-func (l Lists) disabled(id string) bool {
-	if slices.Contains(l.Disable.Value, id) {
-		return true
+// disabled says which list excludes the runtime; disable wins over enable.
+func (l Lists) disabled(id string) string {
+	switch {
+	case slices.Contains(l.Disable.Value, id):
+		return "disabled by " + l.Disable.Source
+	case l.Enable.Source != "" && l.Enable.Err == nil && !slices.Contains(l.Enable.Value, id):
+		return "not enabled by " + l.Enable.Source
 	}
-	return l.Enable.Source != "" && !slices.Contains(l.Enable.Value, id)
+	return ""
 }
 
-// Lists returns the lists in effect and where each came from. An unknown name
-// is an agent.ErrUsage error.
-func (r *Runner) Lists(ctx context.Context) (Lists, error) {
+// Lists returns the lists in effect and where each came from. A runtime that the
+// registry does not have is left out with a warning, because builds with different
+// runtimes share their lists. A name that cannot be an ID is an error; see [Setting].
+func (r *Runner) Lists(ctx context.Context) Lists {
 	return r.lists(r.lookup(ctx, r.warn))
 }
 
-func (r *Runner) lists(l *lookup) (Lists, error) {
-	var lists Lists
+func (r *Runner) lists(l *lookup) (lists Lists) {
 	sources := r.sources()
 	for _, item := range []struct {
 		setting *Setting[[]string]
@@ -103,23 +109,41 @@ func (r *Runner) lists(l *lookup) (Lists, error) {
 		{&lists.Enable, r.Enable, sources.Enable, "enable"},
 		{&lists.Disable, r.Disable, sources.Disable, "disable"},
 	} {
-		values, source := item.call, SourceCall
+		list := Setting[[]string]{Value: item.call, Source: SourceCall}
 		if item.call == nil {
-			var err error
-			if values, source, err = l.list(item.sources); err != nil {
-				return Lists{}, err
-			}
+			list = l.list(item.sources)
 		}
-		for _, id := range values {
-			if _, ok := r.registry().Lookup(id); !ok {
-				_, _, err := r.registry().ParseToken(id)
-				if err == nil {
-					err = agent.Usagef("runtime %q is a variant; name the runtime alone", id)
-				}
-				return Lists{}, agent.Usagef("%s list (%s): %w", item.what, source, err)
-			}
-		}
-		*item.setting = Setting[[]string]{values, source}
+		*item.setting = r.known(l, item.what, list, false)
 	}
-	return lists, nil
+	return lists
+}
+
+// known returns list without the runtimes that the registry does not have, of which it
+// warns. A name that cannot be a runtime, or is a variant where none is allowed, is an
+// error.
+func (r *Runner) known(l *lookup, what string, list Setting[[]string], variants bool) Setting[[]string] {
+	if list.Source == "" || list.Err != nil {
+		return list
+	}
+	known := make([]string, 0, len(list.Value))
+	for _, name := range list.Value {
+		id, variant, colon := strings.Cut(name, ":")
+		_, _, unknown := r.registry().ParseToken(name)
+		var err error
+		switch {
+		case !registry.ValidID(id) || colon && !registry.ValidID(variant):
+			err = unknown
+		case colon && !variants:
+			err = agent.Usagef("runtime %q is a variant; name %s alone", name, id)
+		case unknown != nil:
+			l.warn(fmt.Sprintf("%s list (%s): %v; ignoring it", what, list.Source, unknown))
+			continue
+		}
+		if err != nil {
+			return Setting[[]string]{Source: list.Source, Err: fromSource(list.Source, err)}
+		}
+		known = append(known, name)
+	}
+	list.Value = known
+	return list
 }

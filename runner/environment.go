@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,15 +45,23 @@ func mergeEnv(environ, changes []string) []string {
 	return merged
 }
 
-// makeTempDir makes a private folder in the first of [TempDirs] that can be used. It
-// belongs to this process until the claim is released.
-func makeTempDir(environ []string) (dir string, claim *process.Claim, err error) {
+// makeTempDir makes a private folder in the first of [TempDirs] that can be used, with
+// a name for the key as in [process.MakeTempDir]. It belongs to this process until the
+// claim is released.
+func makeTempDir(environ []string, key string) (dir string, claim *process.Claim, err error) {
 	for _, base := range TempDirs(environ) {
-		if dir, claim, err = process.MakeTempDir(base); err == nil {
+		if dir, claim, err = process.MakeTempDir(base, key); err == nil {
 			return dir, claim, nil
 		}
 	}
 	return "", nil, err
+}
+
+// tempKey returns the key of the folder for temporary files of a run: CLIs send its path
+// to the model, so that of equal runs must be equal.
+func tempKey(token, workdir string) string {
+	hash := sha256.Sum256([]byte(token + "\x00" + workdir))
+	return hex.EncodeToString(hash[:6])
 }
 
 // TempDirs returns the directories in which a run makes the folder for its temporary

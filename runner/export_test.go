@@ -2,8 +2,11 @@ package runner
 
 import "time"
 
-// SetResultSilence lets a test wait less for an agent that does not exit.
+// SetResultSilence shortens the wait for an agent that does not exit.
 func (r *Runner) SetResultSilence(d time.Duration) { r.silence = d }
 
-// SetSurveyEntries lets a test reach the limit of what is looked through.
+// SetSurveyEntries lowers the limit of entries to search.
 func (r *Runner) SetSurveyEntries(n int) { r.entries = n }
+
+// SetUnreached lets a test wait less for the warning of a model that does not answer.
+func (r *Runner) SetUnreached(d time.Duration) { r.unreached = d }

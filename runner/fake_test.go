@@ -18,8 +18,8 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// The test binary is the agent too: a link to it stands in PATH, and FAKE_AGENT
-// holds what it is to do, one step a line.
+// The test binary is also the agent: PATH has a link to it, and FAKE_AGENT holds its
+// steps, one per line.
 func TestMain(m *testing.M) {
 	if script, ok := os.LookupEnv("FAKE_AGENT"); ok {
 		os.Exit(fakeAgent(script))
@@ -84,6 +84,12 @@ func fakeAgent(script string) int {
 					for {
 						time.Sleep(time.Hour)
 					}
+				case "retry":
+					fmt.Println("retry:")
+				case "stderr":
+					fmt.Fprintln(os.Stderr, "trying again: no route to", os.Getenv("MY_API_KEY"))
+				case "fail":
+					fmt.Println("text:half\nfailed:quota used up")
 				default:
 					fmt.Printf("text:%s\nok:\n", text)
 				}
@@ -173,6 +179,7 @@ func fakeRuntime(id string) registry.Runtime {
 			return ""
 		},
 		QuietStderr: func(line []byte) bool { return bytes.HasPrefix(line, []byte("noise")) },
+		RetryStderr: func(line []byte) bool { return bytes.HasPrefix(line, []byte("trying again")) },
 	}
 }
 

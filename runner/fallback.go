@@ -11,28 +11,30 @@ import (
 const NoFallback = "none"
 
 // Fallback returns the tokens of the runtimes that package fallback tries after the
-// first, in order, and the source of the list. The argument is the list of the call;
-// nil means the first source that is set. An unknown runtime, or one listed twice, is
-// an agent.ErrUsage error.
-func (r *Runner) Fallback(ctx context.Context, list []string) (Setting[[]string], error) {
-	source := SourceCall
-	if list == nil {
-		var err error
-		if list, source, err = r.lookup(ctx, r.warn).list(r.sources().Fallback); err != nil {
-			return Setting[[]string]{}, err
-		}
+// first, in order, and the source of the list. A list that is not nil is used as it is;
+// nil means the first source that is set. An unknown runtime of call is an error; one of
+// a source is left out with a warning, as [Runner.Lists] does. One that is listed twice
+// is an error.
+func (r *Runner) Fallback(ctx context.Context, call []string) Setting[[]string] {
+	list := Setting[[]string]{Value: call, Source: SourceCall}
+	l := r.lookup(ctx, r.warn)
+	if call == nil {
+		list = l.list(r.sources().Fallback)
 	}
-	if len(list) == 1 && list[0] == NoFallback {
-		list = []string{}
+	if len(list.Value) == 1 && list.Value[0] == NoFallback {
+		list.Value = []string{}
 	}
-	for i, token := range list {
+	if call == nil {
+		list = r.known(l, "fallback", list, true)
+	}
+	for i, token := range list.Value {
 		_, _, err := r.registry().ParseToken(token)
-		if err == nil && slices.Contains(list[:i], token) {
-			err = agent.Usagef("runtime %q is listed twice", token)
+		if err == nil && slices.Contains(list.Value[:i], token) {
+			err = fromSource(list.Source, agent.Usagef("runtime %q is listed twice", token))
 		}
 		if err != nil {
-			return Setting[[]string]{}, agent.Usagef("fallback list (%s): %w", source, err)
+			return Setting[[]string]{Source: list.Source, Err: err}
 		}
 	}
-	return Setting[[]string]{list, source}, nil
+	return list
 }

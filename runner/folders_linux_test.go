@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel counts how often each folder below a workdir is opened.
+// The test counts with inotify how often each folder below a workdir is opened.
 func TestEachFolderIsListedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
@@ -64,7 +64,7 @@ func TestEachFolderIsListedOnce(t *testing.T) {
 	}
 }
 
-// A repository beyond the limit is not refused; what was not searched is named.
+// A repository beyond the limit is not refused; a warning names what was not searched.
 func TestFoldersBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")

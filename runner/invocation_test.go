@@ -15,8 +15,8 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// counted is a runtime that can be used in every way, and the calls of its builders
-// and preparations.
+// counted is a runtime with every kind of Use. It counts the calls of Command and
+// Prepare.
 type counted struct {
 	registry.Runtime
 	built, prepared atomic.Int64
@@ -101,8 +101,8 @@ func (b *bench) ways(t *testing.T) map[string]func(agent.Request) error {
 	}
 }
 
-// A builder is called once, with everything: what was prepared and the prompt as the
-// recorder wants it.
+// Command is called once, with the complete invocation: after Prepare, and with the
+// prompt of the recorder.
 func TestCommandIsBuiltOnce(t *testing.T) {
 	t.Parallel()
 	b, c := countedBench(t)
@@ -129,7 +129,7 @@ func TestCommandIsBuiltOnce(t *testing.T) {
 	}
 }
 
-// What is wrong is found before anything is written or prepared.
+// A usage error is reported before anything is written or prepared.
 func TestCheckComesFirst(t *testing.T) {
 	t.Parallel()
 	b, c := countedBench(t)
@@ -154,7 +154,7 @@ func TestCheckComesFirst(t *testing.T) {
 	}
 }
 
-// The session that Continue means is settled before the command is built.
+// The session of Continue is known before the command is built.
 func TestContinueIsSettled(t *testing.T) {
 	t.Parallel()
 	b, c := countedBench(t)

@@ -81,8 +81,7 @@ func TestRunTellsWhatItKnowsBesideAnError(t *testing.T) {
 	}
 }
 
-// A directory whose path is so long that nothing more fits below it is one that
-// cannot be written, for root too.
+// A directory with a path of the maximum length is not writable, even for root.
 func TestRunWithoutAUsableTempDir(t *testing.T) {
 	t.Parallel()
 	long := t.TempDir()

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,10 +11,15 @@ import (
 )
 
 // A Setting is a value and the name of its source: "call", a variable, a preference
-// key, or "built-in" for the default of bus-agent; "" if it is not set.
+// key, or "built-in" for the default of bus-agent; "" if it is not set. The key of a
+// setting for one model ends in the name of the model as it is.
+//
+// Err is the agent.ErrUsage error of a source whose value is not allowed; Value is zero
+// then. It fails only what needs the setting.
 type Setting[T any] struct {
 	Value  T
 	Source string
+	Err    error
 }
 
 // The sources that are neither a variable nor a preference.
@@ -71,7 +77,7 @@ func (l *lookup) preference(key string) (json.RawMessage, bool) {
 }
 
 // text returns the first value of sources that is set, as a string, for the
-// runtime with the given ID.
+// runtime with the given ID, and its source, also with an error.
 func (l *lookup) text(sources []Source, runtimeID, model string) (value string, source string, err error) {
 	for _, s := range sources {
 		if s.Runtime != "" && s.Runtime != runtimeID {
@@ -80,42 +86,48 @@ func (l *lookup) text(sources []Source, runtimeID, model string) (value string, 
 		if value, ok := l.env(s); ok {
 			return value, s.Env, nil
 		}
-		key := s.Key
-		if s.ForModel {
-			key = KeyForModel(s.Key, model)
+		key, source := s.Key, s.Key
+		switch {
+		case s.ForModel:
+			key, source = KeyForModel(s.Key, model), s.Key+"."+model
+		case s.ForRuntime && runtimeID == "":
+			continue
+		case s.ForRuntime:
+			key = KeyForModel(s.Key, runtimeID)
+			source = key
 		}
 		raw, ok := l.preference(key)
-		if !ok {
+		switch {
+		case !ok:
 			continue
+		case json.Unmarshal(raw, &value) != nil:
+			err = fromSource(source, errors.New("it is not a string"))
+		case value == "":
+			err = fromSource(source, errors.New("it is empty"))
 		}
-		if json.Unmarshal(raw, &value) != nil {
-			return "", "", agent.Usagef("preference %s is not a string; set it again or unset it", key)
-		}
-		if value == "" {
-			return "", "", agent.Usagef("preference %s is empty; set it again or unset it", key)
-		}
-		return value, key, nil
+		return value, source, err
 	}
 	return "", "", nil
 }
 
-// list returns the first list of sources that is set: comma lists in
-// variables, JSON arrays of strings in preferences.
-func (l *lookup) list(sources []Source) (values []string, source string, err error) {
+// list returns the first list of sources that is set: comma lists in variables, JSON
+// arrays of strings in preferences.
+func (l *lookup) list(sources []Source) Setting[[]string] {
 	for _, s := range sources {
 		if value, ok := l.env(s); ok {
-			return splitList(value), s.Env, nil
+			return Setting[[]string]{Value: splitList(value), Source: s.Env}
 		}
 		raw, ok := l.preference(s.Key)
 		if !ok {
 			continue
 		}
+		var values []string
 		if json.Unmarshal(raw, &values) != nil || values == nil { // null
-			return nil, "", agent.Usagef("preference %s is not a list of strings; set it again or unset it", s.Key)
+			return Setting[[]string]{Source: s.Key, Err: fromSource(s.Key, errors.New("it is not a list of strings"))}
 		}
-		return values, s.Key, nil
+		return Setting[[]string]{Value: values, Source: s.Key}
 	}
-	return nil, "", nil
+	return Setting[[]string]{}
 }
 
 func splitList(text string) []string {
@@ -130,26 +142,35 @@ func splitList(text string) []string {
 
 // parsed returns one setting: the call's value, or the first source's, or the built-in
 // default.
-func parsed[T ~string](call T, sources []Source, l *lookup, runtimeID, model string, builtIn T, parse func(string) (T, error)) (Setting[T], error) {
+func parsed[T ~string](call T, sources []Source, l *lookup, runtimeID, model string, builtIn T, parse func(string) (T, error)) Setting[T] {
 	value, source := string(call), SourceCall
 	if call == "" {
 		var err error
 		if value, source, err = l.text(sources, runtimeID, model); err != nil {
-			return Setting[T]{}, err
+			return Setting[T]{Source: source, Err: err}
 		}
 	}
 	if value == "" {
 		if builtIn == "" {
-			return Setting[T]{}, nil
+			return Setting[T]{}
 		}
-		return Setting[T]{builtIn, SourceBuiltIn}, nil
+		return Setting[T]{Value: builtIn, Source: SourceBuiltIn}
 	}
 	word, err := parse(value)
 	if err != nil {
-		if source != SourceCall {
-			return Setting[T]{}, agent.Usagef("%s: %w", source, err)
-		}
-		return Setting[T]{}, err
+		return Setting[T]{Source: source, Err: fromSource(source, err)}
 	}
-	return Setting[T]{word, source}, nil
+	return Setting[T]{Value: word, Source: source}
+}
+
+// fromSource returns the error of a value with its source, unless the call named it. The
+// error of a preference of bus-agent says how to repair it.
+func fromSource(source string, err error) error {
+	switch {
+	case source == SourceCall:
+		return err
+	case strings.HasPrefix(source, "bus-agent."):
+		return agent.Usagef("preference %s: %w; set it again, or remove it with \"bus-agent unset %s\"", source, err, source)
+	}
+	return agent.Usagef("%s: %w", source, err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// maskedEnviron is an environment as developers have it.
+// maskedEnviron is a typical environment of a developer.
 var maskedEnviron = []string{
 	"OPENAI_API_KEY=sk-proj-" + strings.Repeat("Ab3_dE9x", 18), "ANTHROPIC_API_KEY=sk-ant-api03-" + strings.Repeat("xY7-qW2e", 11),
 	"GEMINI_API_KEY=AIzaSyD4k3mX9qLwE7rT2vB8nM1cZ6pH5jF0gKs", "GITHUB_TOKEN=ghp_16C7e42F292c6912E7710c838347Ae178B4a",

@@ -10,8 +10,8 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// What a text costs to mask grows with its length, whatever the secrets and the text
-// are. Where it grew faster, each of these would take minutes to years.
+// The time to mask a text grows in proportion to its length, for all secrets and texts.
+// If it grew faster, each of these would take minutes to years.
 func TestMaskIsLinear(t *testing.T) {
 	t.Parallel()
 	const size, limit = 16 << 10, 2 * time.Minute
@@ -76,7 +76,7 @@ func TestMaskIsLinear(t *testing.T) {
 	}
 }
 
-// A text that is one secret without end is not held back.
+// A text that is an endless secret is not held back.
 func TestMaskWriterHoldsLittle(t *testing.T) {
 	t.Parallel()
 	var got strings.Builder

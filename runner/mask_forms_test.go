@@ -15,7 +15,7 @@ import (
 
 // inJSON returns text as encoding/json writes it.
 func inJSON(text string) string {
-	b, _ := json.Marshal(text) // a string can always be written
+	b, _ := json.Marshal(text) // a string never fails
 	return string(b[1 : len(b)-1])
 }
 
@@ -28,7 +28,7 @@ func inUnicode(text, format string) string {
 	return b.String()
 }
 
-// formsOf returns how a secret can be written.
+// formsOf returns the forms in which a secret can be written.
 func formsOf(secret string) map[string]string {
 	plainJSON := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(secret)
 	forms := map[string]string{
@@ -94,8 +94,7 @@ func TestMaskCoversEveryForm(t *testing.T) {
 	}
 }
 
-// inPieces fails the test where a MaskWriter makes something else of pieces of a
-// text.
+// inPieces fails the test if a MaskWriter that gets text in pieces does not write want.
 func inPieces(t *testing.T, masker *runner.Masker, text, want string, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -127,8 +126,8 @@ func TestMaskLeavesWhatIsNotASecret(t *testing.T) {
 	}
 }
 
-// FuzzMaskForms looks for a form of a secret that is left, and for a text that
-// comes out in another way in pieces.
+// FuzzMaskForms looks for a form of a secret that is not masked, and for a text that is
+// masked differently in pieces.
 func FuzzMaskForms(f *testing.F) {
 	f.Add("sk-very-secret", "before ", " after", uint64(1))
 	f.Add(`a"b\c<d>é8`, `\`, `u0041`, uint64(2))

@@ -38,6 +38,8 @@ type output struct {
 	stderr    capture.Buffer
 	errorTail capture.Buffer // of standard error, for the error
 	text      *[]byte        // gathered from the events; nil: nothing
+	retries   *retries
+	retryLine *formatters.Lines // finds repeated requests in standard error; may be nil
 
 	fresh     bool // the session began with this run
 	sessionID string
@@ -86,6 +88,8 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		o.formatter = p.formatter()
 		o.raw = formatters.IsRaw(o.formatter)
 	}
+	o.retries = &retries{of: p, busy: o.busy.Load}
+	o.retryLine = o.retries.lines()
 	o.stream = formatters.NewStream(p.selection.Runtime.NewDecoder(), o.event)
 	if p.out.Events == nil && p.recording.Events == nil && (o.formatter == nil || o.raw) {
 		o.stream.Skim()
@@ -123,6 +127,9 @@ func (o *output) stderrWriter() io.Writer {
 		return len(b), o.panics.guard(func() error {
 			_, _ = o.stderr.Write(b)
 			_, _ = o.errorTail.Write(b)
+			if o.retryLine != nil {
+				_, _ = o.retryLine.Write(b)
+			}
 			return pass(b, o.recording.Stderr, o.to.Stderr)
 		})
 	})
@@ -224,6 +231,7 @@ func (o *output) note(e *agent.Event) {
 	if e.Kind != agent.KindHeartbeat && e.Kind != agent.KindRetry {
 		o.progress.Store(int64(time.Since(o.clock)))
 	}
+	o.retries.note(e)
 	main := e.Subagent == ""
 	switch e.Kind {
 	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindToolResult, agent.KindFileChange, agent.KindPlan:
@@ -329,9 +337,20 @@ func (o *output) reason() string {
 	return ""
 }
 
+// lastFailure returns the last problem, as the end of the error of a timeout; empty if
+// the agent worked after it.
+func (o *output) lastFailure() string {
+	if o.problem == "" {
+		return ""
+	}
+	return "; last failure: " + o.problem
+}
+
 // quote returns the beginning of text for use in an error.
-func (o *output) quote(text string) string {
-	text = o.secrets.Text(text)
+func (o *output) quote(text string) string { return quote(o.secrets, text) }
+
+func quote(hide *Masker, text string) string {
+	text = hide.Text(text)
 	if len(text) > maxReason {
 		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
 	}

@@ -67,8 +67,8 @@ func TestPathOfARequestIsClean(t *testing.T) {
 	}
 }
 
-// A library that a program loads runs in it, so the rule for PATH holds for the
-// variables that say where libraries are.
+// A program runs the libraries that it loads, so the rule for PATH also applies to the
+// search paths of libraries.
 func TestCleanPathOfLibraries(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

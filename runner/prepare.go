@@ -98,6 +98,8 @@ type prepared struct {
 	enforced   []string      // names of variables that nothing overrides
 	gitEnv     []string      // see settleGit
 	silence    time.Duration // see resultSilence
+	userConfig []agent.ConfigFile
+	unreached  time.Duration // see unreachedDelay
 	entries    int           // see tree.SurveyEntries
 	tempClaim  *process.Claim
 	recording  agent.Recording
@@ -115,7 +117,7 @@ type prepared struct {
 // anything is written. With an error it returns what is resolved by then, which need
 // not be closed.
 func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Output, what purpose) (*prepared, error) {
-	p := &prepared{req: req, out: out, purpose: what, silence: cmp.Or(r.silence, resultSilence), entries: cmp.Or(r.entries, tree.SurveyEntries)}
+	p := &prepared{req: req, out: out, purpose: what, silence: cmp.Or(r.silence, resultSilence), unreached: cmp.Or(r.unreached, unreachedDelay), entries: cmp.Or(r.entries, tree.SurveyEntries)}
 	for _, rt := range r.registry().All() {
 		p.protected = append(p.protected, rt.Protected...)
 	}
@@ -153,9 +155,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 	if err := p.choose(rt); err != nil {
 		return p, err
 	}
-	if p.settings, err = quiet.settings(l, rt.ID, req, ""); err != nil {
-		return p, err
-	}
+	p.settings = quiet.settings(l, rt.ID, req, "")
 	if err := apply(&p.req, p.settings, rt, p.use.Options, p.warn); err != nil {
 		return p, err
 	}
@@ -196,7 +196,7 @@ func (p *prepared) settle() {
 		Token: req.Runtime, Variant: p.selection.Variant, Executable: p.selection.Path,
 		Workdir: req.Workdir, Root: p.chain.Root, Prompt: req.Prompt,
 		Model: req.Model, ReasoningEffort: req.ReasoningEffort, Verbosity: req.Verbosity,
-		Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
+		UserConfig: req.UserConfig, Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
 		Resume: req.Resume, Continue: req.Continue, MaxTurns: req.MaxTurns, Schema: req.Schema,
 		Args: req.Args, Env: req.Env, Environ: p.inv.Environ,
 		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, IdleTimeout: req.IdleTimeout,
@@ -361,6 +361,9 @@ func (p *prepared) settleEnv(environ []string) error {
 		if !ok || name == "" || strings.ContainsRune(entry, 0) {
 			return agent.Usagef("environment entry %q is not NAME=value", name)
 		}
+		if name == process.TagVariable {
+			return agent.Usagef("environment variable %s is set by bus-agent, which finds the processes of the run by it; leave it out", name)
+		}
 	}
 	merged := mergeEnv(environ, p.req.Env)
 	p.secrets = NewMasker(merged)
@@ -411,8 +414,9 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 			p.close(ctx)
 		}
 	}()
+	p.settleUserConfig(rt)
 	if rt.PrivateTemp && !dryRun {
-		if p.inv.TempDir, p.tempClaim, err = makeTempDir(p.inv.Environ); err != nil {
+		if p.inv.TempDir, p.tempClaim, err = makeTempDir(p.inv.Environ, tempKey(p.inv.Token, p.inv.Workdir)); err != nil {
 			return p.wrap(agent.ErrAgent, fmt.Errorf("making a folder for temporary files: %w", err))
 		}
 	}
@@ -440,6 +444,30 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 		return p.wrap(agent.ErrUsage, fmt.Errorf("session %q, which is kept in the workdir, is not the ID of a session; remove its file", setup.Resume))
 	}
 	return nil
+}
+
+// settleUserConfig finds the files of the user's configuration, and warns of settings
+// that are left out although the user did not say so, if without them requests go
+// elsewhere.
+func (p *prepared) settleUserConfig(rt registry.Runtime) {
+	if rt.UserConfig.Files == nil {
+		return
+	}
+	p.userConfig = rt.UserConfig.Files(p.inv)
+	if p.inv.UserConfig != "" {
+		return
+	}
+	var files, routes []string
+	for _, f := range p.userConfig {
+		if !f.Used && len(f.Routes) > 0 {
+			files = append(files, f.Path)
+			routes = append(routes, f.Routes...)
+		}
+	}
+	if len(files) > 0 {
+		p.warn(fmt.Sprintf("%s is left out; it sets %s, which can change where requests go or how they are paid for; use --user-config on to use it, or off to silence this warning",
+			strings.Join(files, " and "), strings.Join(routes, ", ")))
+	}
 }
 
 // required returns why the AGENTS.md files of chain cannot be delivered whole.
@@ -504,6 +532,9 @@ func (p *prepared) start() agent.Start {
 		Workdir: p.req.Workdir,
 		Path:    p.selection.Path,
 		Command: p.command,
+		RunID:   p.recording.RunID,
+
+		UserConfig: p.userConfig,
 	}
 }
 
@@ -522,9 +553,17 @@ func (p *prepared) environ() []string {
 	return mergeEnv(environ, p.gitEnv)
 }
 
+// maskedEnviron returns the agent's environment and masks its secrets from then on: the
+// runtime's own variables can be secrets too.
+func (p *prepared) maskedEnviron() []string {
+	environ := p.environ()
+	p.secrets = NewMasker(slices.Concat(p.inv.Environ, environ))
+	return environ
+}
+
 // envNames returns the names of the variables that environ sets or removes.
 func (p *prepared) envNames() []string {
-	names := append([]string{"PWD"}, p.enforced...)
+	names := append([]string{"PWD", process.TagVariable}, p.enforced...)
 	if p.selection.Runtime.PrivateTemp {
 		names = append(names, "TMPDIR")
 	}

@@ -36,6 +36,22 @@ func (p *prepared) record(ctx context.Context, r *Runner) error {
 	return nil
 }
 
+// prepareOrRecord is prepare, and records that the agent cannot be started.
+func (r *Runner) prepareOrRecord(ctx context.Context, req agent.Request, out agent.Output, what purpose) (*prepared, error) {
+	p, err := r.prepare(ctx, req, out, what)
+	if r.Recorder == nil || !errors.Is(err, agent.ErrNotInstalled) && !errors.Is(err, agent.ErrAgent) {
+		return p, err
+	}
+	defer p.finish()
+	p.req.Runtime = p.selection.Token
+	p.settle()
+	if failure := p.askRecorder(ctx, r); failure != nil {
+		p.warn(failure.Error())
+		return p, err
+	}
+	return p, p.recorded(p.after(ctx), &agent.Result{Runtime: p.req.Runtime, Model: p.req.Model, ExitCode: -1, Warnings: p.warned()}, err)
+}
+
 // askRecorder begins the record.
 func (p *prepared) askRecorder(ctx context.Context, r *Runner) error {
 	if r.Recorder == nil {
@@ -43,9 +59,13 @@ func (p *prepared) askRecorder(ctx context.Context, r *Runner) error {
 	}
 	req := p.req
 	req.Prompt, req.Schema = p.inv.Prompt, p.inv.Schema
+	version := p.version
+	if p.selection.Path == "" {
+		version = nil
+	}
 	recording, err := r.Recorder.Record(ctx, agent.Recordable{
 		Start: p.start(), Request: req, Root: p.inv.Root, Environ: p.environ(), ForeignEnv: r.registry().ForeignEnv(p.selection.Runtime),
-		Provider: p.provider(), Session: p.purpose.talks(), Version: p.version, Warn: p.warn,
+		Provider: p.provider(), Session: p.purpose.talks(), Version: version, Warn: p.warn,
 	})
 	if err != nil {
 		if _, ok := errors.AsType[*agent.Error](err); !ok {

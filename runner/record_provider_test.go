@@ -13,7 +13,7 @@ func (f recorderFunc) Record(ctx context.Context, run agent.Recordable) (agent.R
 	return f(ctx, run)
 }
 
-// A variant of a runtime can ask the model of somebody else.
+// A variant of a runtime can use the model of another provider.
 func TestRecorderIsToldTheProvider(t *testing.T) {
 	t.Parallel()
 	for token, want := range map[string]string{"beta": "acme", "beta:local": ""} {

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// recorder takes note of all that it is told.
+// recorder records its calls.
 type recorder struct {
-	add     agent.Recording // what it adds, and what fails
+	add     agent.Recording // what Record returns, with failures
 	refuse  error
 	mu      sync.Mutex
 	run     agent.Recordable
@@ -89,6 +90,36 @@ func TestRecorderIsToldOfARun(t *testing.T) {
 		r.stderr.String() != "hush\n" || !strings.HasPrefix(r.stdout.String(), "session:s1 m1\n"),
 		r.run.Session || r.run.Start.Runtime != "alpha" || r.run.Request.Prompt != "do it" || !slices.Contains(r.run.Environ, "MY_API_KEY=sk-very-secret"):
 		t.Errorf("it was told\n%+v\n%+v", r.result, r.run)
+	}
+}
+
+// A record has the verdict of the caller's check, and what that made of the answer.
+func TestRecorderIsToldOfTheCheck(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("not what was asked for")
+	for _, want := range []error{nil, refused} {
+		b := newBench(t, "alpha")
+		r := &recorder{}
+		b.Recorder = r
+		out := agent.Output{Check: func(_ context.Context, result *agent.Result) error {
+			if result.RunID != "r1" || r.ends != 0 {
+				t.Errorf("run %q is checked after %d ends", result.RunID, r.ends)
+			}
+			result.Text = "checked " + result.Text
+			return want
+		}}
+		result, err := b.Run(t.Context(), b.request("say text:it", "say ok:"), out)
+		if !errors.Is(err, want) || want != nil && !errors.Is(err, agent.ErrAgent) || result.Text != "checked it" {
+			t.Errorf("%q, %v, want %v", result.Text, err, want)
+		}
+		if r.ends != 1 || !errors.Is(r.err, want) || r.result.Text != result.Text {
+			t.Errorf("recorded %d times: %q, %v", r.ends, r.result.Text, r.err)
+		}
+		// A run that failed is not checked.
+		out.Check = func(context.Context, *agent.Result) error { t.Error("it is checked"); return nil }
+		if _, err := b.Run(t.Context(), b.request("exit 1"), out); err == nil {
+			t.Error("no error")
+		}
 	}
 }
 
@@ -170,7 +201,7 @@ func TestSeveralRecorders(t *testing.T) {
 			t.Errorf("one was told %q", r.said)
 		}
 	}
-	// One that refuses ends what the others began.
+	// If one recorder fails, the recordings of the others are ended.
 	first.ends = 0
 	b.Recorder = agent.Recorders(first, &recorder{refuse: errors.New("full")})
 	if _, err := b.Run(t.Context(), b.request("say ok:"), agent.Output{}); err == nil || first.ends != 1 {
@@ -204,6 +235,92 @@ func TestRecorderIsToldOfASession(t *testing.T) {
 		if !slices.Contains(r.said, want) {
 			t.Errorf("%q is missing in %q", want, r.said)
 		}
+	}
+}
+
+// lateEngine returns from Send when the agent has answered.
+type lateEngine struct {
+	lineEngine
+	answered chan struct{}
+}
+
+type lateSink struct {
+	engine.Sink
+	answered chan struct{}
+}
+
+func (s lateSink) Event(e *agent.Event) {
+	over := e.Kind == agent.KindResult
+	s.Sink.Event(e)
+	if over {
+		s.answered <- struct{}{}
+	}
+}
+
+func (e *lateEngine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
+	e.answered = make(chan struct{}, 10)
+	return e.lineEngine.Open(ctx, t, start, lateSink{sink, e.answered})
+}
+
+func (e *lateEngine) Send(ctx context.Context, text string) error {
+	err := e.lineEngine.Send(ctx, text)
+	<-e.answered
+	return err
+}
+
+// A question comes before its answer, however quick that is.
+func TestMessageIsRecordedBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	rt, _, err := b.Registry.ParseToken("talker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := *rt.Session
+	held.Engine = func(registry.Invocation) engine.Engine { return new(lateEngine) }
+	rt.ID, rt.Session = "late", &held
+	if err := b.Registry.Register(rt); err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{}
+	b.Recorder = r
+	req := b.sessionRequest("say session:s1 m1", "converse")
+	req.Runtime = "late"
+	s, err := b.StartSession(t.Context(), req, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"one", "two"} {
+		if _, err := s.Send(session.Message{Text: text}).Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Stop(t.Context(), "")
+	want := []string{"session_started ", "message one", "text one", "result ", "message two", "text two", "result "}
+	if !slices.Equal(r.said, want) {
+		t.Errorf("recorded %q, want %q", r.said, want)
+	}
+}
+
+// What a session was left with is its last good answer.
+func TestSessionThatIsLeftHasNotFailed(t *testing.T) {
+	t.Parallel()
+	b := conversing(t)
+	r := &recorder{}
+	b.Recorder = r
+	s, err := b.StartSession(t.Context(), b.sessionRequest("say session:s1", "converse"), session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Send(session.Message{Text: "good"}).Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Send(session.Message{Text: "fail"}).Wait(t.Context()); !errors.Is(err, agent.ErrQuota) {
+		t.Fatal(err)
+	}
+	s.Stop(t.Context(), "enough")
+	if r.err != nil || r.result.Text != "good" {
+		t.Errorf("ended with %q, %v", r.result.Text, r.err)
 	}
 }
 
@@ -271,7 +388,7 @@ func TestRecorderIsToldOfATerminal(t *testing.T) {
 			s, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux, CloseGrace: time.Millisecond})
 			if err == nil {
 				for <-h.got; s.State() != session.StateRunning || !r.told(); {
-					time.Sleep(time.Millisecond) // until the session knows that the message has arrived
+					time.Sleep(time.Millisecond) // until the message is delivered
 				}
 				s.Stop(t.Context(), "done")
 			}
@@ -316,8 +433,8 @@ func TestRecorderThatPanicsLeavesNothing(t *testing.T) {
 	}
 }
 
-// The version comes late at times, when the private home of the run is gone: what
-// the CLI writes then must be neither there nor in the user's own.
+// The version can be requested after the private home of the run was removed. The CLI
+// must then write neither to that path nor to the user's home.
 func TestRecorderAsksForTheVersion(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
@@ -327,7 +444,7 @@ func TestRecorderAsksForTheVersion(t *testing.T) {
 	var version string
 	r := new(recorder)
 	r.add.End = func(ctx context.Context, _ agent.Result, _ error) error {
-		err := os.Remove(state) // the run's own
+		err := os.Remove(state) // of the run itself
 		if err == nil {
 			version, err = r.run.Version(ctx)
 		}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,15 +15,15 @@ type Selection struct {
 	Token    string // the selected name, for example "codex:local"
 	Runtime  registry.Runtime
 	Variant  string
-	Path     string   // absolute path of the executable
+	Path     string   // absolute path of the executable; "" if it is not installed
 	Source   string   // of the name; see [Setting]
 	Warnings []string // about skipped runtimes; Runner.Warn got them too
 }
 
 // Resolve selects the runtime for a call that names token; an empty token names none.
 // It starts no process. The error is of kind agent.ErrUsage for an unknown name,
-// agent.ErrNotInstalled for a named runtime without an executable, and
-// agent.ErrNoneAvailable if there is nothing to select.
+// agent.ErrNotInstalled for a named runtime without an executable, which the Selection
+// then names without a Path, and agent.ErrNoneAvailable if there is nothing to select.
 func (r *Runner) Resolve(ctx context.Context, token string) (Selection, error) {
 	var warnings []string
 	sel, err := r.resolve(r.lookup(ctx, func(line string) {
@@ -35,13 +36,14 @@ func (r *Runner) Resolve(ctx context.Context, token string) (Selection, error) {
 
 func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 	var sel Selection
-	detected, err := r.detect(l)
-	if err != nil {
+	detected, lists := r.detect(l)
+	if err := cmp.Or(lists.Enable.Err, lists.Disable.Err); err != nil {
 		return sel, err
 	}
 	for _, named := range r.named(token) {
 		name, source := token, SourceCall
 		if named.source != nil {
+			var err error
 			if name, source, err = l.text([]Source{*named.source}, "", ""); err != nil {
 				return sel, err
 			}
@@ -51,21 +53,24 @@ func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 		}
 		rt, variant, err := r.registry().ParseToken(name)
 		if err != nil {
-			if source != SourceCall {
-				err = agent.Usagef("%s: %w", source, err)
-			}
-			return sel, err
+			return sel, fromSource(source, err)
 		}
 		d := pick(detected, rt.ID)
-		if d.Disabled {
-			l.warn(fmt.Sprintf("runtime %s (%s) is disabled; trying the next source", name, source))
+		if d.Disabled != "" {
+			if source == SourceCall {
+				source = cmp.Or(r.CallName, "runtime")
+			}
+			l.warn(fmt.Sprintf("%s %s is %s; trying the next source", source, name, d.Disabled))
 			continue
 		}
+		sel.Token, sel.Runtime, sel.Variant, sel.Path, sel.Source = name, rt, variant, d.Path, source
 		if d.Path == "" {
 			return sel, notInstalled(name, d)
 		}
-		sel.Token, sel.Runtime, sel.Variant, sel.Path, sel.Source = name, rt, variant, d.Path, source
 		return sel, nil
+	}
+	if lists.Order.Err != nil {
+		return sel, lists.Order.Err
 	}
 	if r.RequireConfigured {
 		return sel, &agent.Error{Kind: agent.ErrNoneAvailable, Err: notConfigured(detected)}
@@ -77,6 +82,20 @@ func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 		}
 	}
 	return sel, &agent.Error{Kind: agent.ErrNoneAvailable, Err: noneAvailable(detected)}
+}
+
+// NamedRuntimes returns the runtime of each source that names one, highest precedence
+// first, whether or not it can be used. Sources that [Runner.Resolve] could not read are
+// left out.
+func (r *Runner) NamedRuntimes(ctx context.Context) []Setting[string] {
+	l := r.lookup(ctx, func(string) {})
+	var named []Setting[string]
+	for _, s := range r.sources().Runtime {
+		if name, source, err := l.text([]Source{s}, "", ""); err == nil && name != "" {
+			named = append(named, Setting[string]{Value: name, Source: source})
+		}
+	}
+	return named
 }
 
 // candidate is one source that can name the runtime; nil is the call.
@@ -107,9 +126,14 @@ func notInstalled(token string, d Detected) error {
 	rt := d.Runtime
 	err := fmt.Errorf("%s is not installed: no %s in PATH; get it at %s", rt.Name, strings.Join(rt.Executables, " or "), rt.InstallURL)
 	if d.Problem != nil {
-		err = fmt.Errorf("%s cannot be used: %w", rt.Name, d.Problem)
+		err = fmt.Errorf("%s cannot be used: %w; or get it at %s", rt.Name, d.Problem, rt.InstallURL)
 	}
 	return &agent.Error{Kind: agent.ErrNotInstalled, Runtime: token, Err: err}
+}
+
+// cannotStart returns the error of an executable that was found but does not start.
+func cannotStart(s Selection, err error) error {
+	return fmt.Errorf("%s cannot be started: %w; install %s again from %s", s.Path, err, s.Runtime.Name, s.Runtime.InstallURL)
 }
 
 func noneAvailable(detected []Detected) error {
@@ -118,10 +142,10 @@ func noneAvailable(detected []Detected) error {
 	for _, d := range detected {
 		b.WriteString("\n  " + d.Runtime.ID + ": ")
 		switch {
-		case d.Disabled && d.Path != "":
-			b.WriteString("installed, but disabled")
+		case d.Disabled != "" && d.Path != "":
+			b.WriteString("installed, but " + d.Disabled)
 		case d.Problem != nil:
-			b.WriteString(d.Problem.Error())
+			b.WriteString(d.Problem.Error() + "; or get it at " + d.Runtime.InstallURL)
 		default:
 			b.WriteString(d.Runtime.InstallURL)
 		}

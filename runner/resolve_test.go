@@ -35,6 +35,25 @@ func ids(detected []runner.Detected) (available []string) {
 	return available
 }
 
+// checkDetected checks which runtimes are available after set, which may be nil, and that
+// all are reported.
+func checkDetected(t *testing.T, b *bench, set func(*runner.Runner), want []string) {
+	t.Helper()
+	if set != nil {
+		set(&b.Runner)
+	}
+	detected, err := b.Detect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, ids(detected)); diff != "" {
+		t.Error(diff)
+	}
+	if len(detected) != 3 {
+		t.Errorf("%d runtimes reported, want all 3", len(detected))
+	}
+}
+
 func TestDetectOrder(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -63,19 +82,7 @@ func TestDetectOrder(t *testing.T) {
 			b := newBench(t, c.installed...)
 			b.Environ = append(b.Environ, c.env...)
 			b.Preferences = c.prefs
-			if c.set != nil {
-				c.set(&b.Runner)
-			}
-			detected, err := b.Detect(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, ids(detected)); diff != "" {
-				t.Error(diff)
-			}
-			if len(detected) != 3 {
-				t.Errorf("%d runtimes reported, want all 3", len(detected))
-			}
+			checkDetected(t, b, c.set, c.want)
 			if c.prefs[runner.KeyOrder] == "broken" && len(b.warnings) != 1 {
 				t.Errorf("warnings = %q, want one", b.warnings)
 			}
@@ -83,17 +90,63 @@ func TestDetectOrder(t *testing.T) {
 	}
 }
 
-func TestDetectRefusesUnknownNames(t *testing.T) {
+// Builds with different runtimes share the lists of a user.
+func TestListsIgnoreUnknownRuntimes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		env     string
+		prefs   prefs
+		set     func(*runner.Runner)
+		want    []string // available
+		warning string
+	}{
+		"order":       {prefs: prefs{runner.KeyOrder: `["delta","gamma","alpha"]`}, want: []string{"gamma", "alpha"}, warning: `order list (bus-agent.order): unknown runtime "delta" (known: alpha, `},
+		"disable":     {env: "BUS_AGENT_DISABLE=delta,alpha", want: []string{"gamma"}, warning: `disable list (BUS_AGENT_DISABLE): unknown runtime "delta"`},
+		"enable":      {env: "BUS_AGENT_ENABLE=delta,alpha", want: []string{"alpha"}, warning: `enable list (BUS_AGENT_ENABLE): unknown runtime "delta"`},
+		"enable none": {env: "BUS_AGENT_ENABLE=delta", warning: `enable list (BUS_AGENT_ENABLE): unknown runtime "delta"`},
+		"call":        {set: func(r *runner.Runner) { r.Disable = []string{"delta"} }, want: []string{"alpha", "gamma"}, warning: `disable list (call): unknown runtime "delta"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "alpha", "gamma")
+			b.Environ = append(b.Environ, c.env)
+			b.Preferences = c.prefs
+			checkDetected(t, b, c.set, c.want)
+			if len(b.warnings) != 1 || !strings.HasPrefix(b.warnings[0], c.warning) || !strings.HasSuffix(b.warnings[0], "; ignoring it") {
+				t.Errorf("warnings = %q, want %q", b.warnings, c.warning)
+			}
+		})
+	}
+}
+
+// A bad value fails only what needs it.
+func TestBadOrderDoesNotStopNamedRuntime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	b.Preferences = prefs{runner.KeyOrder: `["Alpha"]`}
+	if sel, err := b.Resolve(t.Context(), "alpha"); err != nil || sel.Token != "alpha" {
+		t.Errorf("Resolve = %q, %v", sel.Token, err)
+	}
+	if _, err := b.Resolve(t.Context(), ""); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), `"bus-agent unset bus-agent.order"`) {
+		t.Errorf("Resolve without a name = %v, want how to repair the order", err)
+	}
+	detected, err := b.Detect(t.Context())
+	if !errors.Is(err, agent.ErrUsage) || len(detected) != 3 {
+		t.Errorf("Detect = %d runtimes, %v; want all, with the error", len(detected), err)
+	}
+}
+
+func TestDetectRefusesBadLists(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		env   string
 		prefs prefs
 		want  string
 	}{
-		"order":    {env: "BUS_AGENT_ORDER=alpha,delta", want: "BUS_AGENT_ORDER"},
-		"disable":  {env: "BUS_AGENT_DISABLE=delta", want: "BUS_AGENT_DISABLE"},
+		"order":    {env: "BUS_AGENT_ORDER=alpha,Delta", want: "BUS_AGENT_ORDER"},
+		"disable":  {env: "BUS_AGENT_DISABLE=../delta", want: "BUS_AGENT_DISABLE"},
 		"variant":  {env: "BUS_AGENT_DISABLE=alpha:local", want: "variant"},
-		"pref":     {prefs: prefs{runner.KeyEnable: `["delta"]`}, want: runner.KeyEnable},
+		"pref":     {prefs: prefs{runner.KeyEnable: `["de lta"]`}, want: runner.KeyEnable},
 		"no array": {prefs: prefs{runner.KeyEnable: `"alpha"`}, want: runner.KeyEnable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +197,7 @@ func TestResolve(t *testing.T) {
 		"unknown call":            {token: "delta", kind: agent.ErrUsage, text: "delta"},
 		"unknown variable":        {env: []string{"BUS_AGENT=delta"}, kind: agent.ErrUsage, text: "BUS_AGENT"},
 		"unknown preference":      {prefs: prefs{runner.KeyRuntime: `"delta"`}, kind: agent.ErrUsage, text: runner.KeyRuntime},
-		"preference is no string": {prefs: prefs{runner.KeyRuntime: `5`}, kind: agent.ErrUsage, text: runner.KeyRuntime},
+		"preference not a string": {prefs: prefs{runner.KeyRuntime: `5`}, kind: agent.ErrUsage, text: runner.KeyRuntime},
 		"named, not installed":    {installed: []string{"alpha"}, token: "beta", kind: agent.ErrNotInstalled, text: "https://example.com/beta"},
 		"variable, not installed": {installed: []string{"alpha"}, env: []string{"BUS_AGENT=beta"}, kind: agent.ErrNotInstalled, text: "https://example.com/beta"},
 		"none installed":          {installed: []string{}, kind: agent.ErrNoneAvailable, text: "https://example.com/gamma"},
@@ -196,6 +249,38 @@ func TestResolveRefusesRelativePath(t *testing.T) {
 	}
 }
 
+// An executable that is refused, or does not start, can be replaced by one that works.
+func TestUnusableExecutableNamesWhereToGetIt(t *testing.T) {
+	t.Parallel()
+	const url = "https://example.com/alpha"
+	b := newBench(t, "alpha")
+	b.Workdir = b.path
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		refused := b.Runner
+		refused.Environ = []string{"PATH=" + b.path}
+		_, err := refused.Resolve(t.Context(), "alpha")
+		if !errors.Is(err, agent.ErrNotInstalled) || !strings.HasSuffix(err.Error(), "; or get it at "+url) {
+			t.Errorf("Resolve = %v, want the URL", err)
+		}
+		_, err = refused.Resolve(t.Context(), "")
+		if !errors.Is(err, agent.ErrNoneAvailable) || !strings.Contains(err.Error(), "; or get it at "+url) {
+			t.Errorf("Resolve without a name = %v, want the URL", err)
+		}
+	})
+	t.Run("without interpreter", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		if err := os.WriteFile(filepath.Join(b.path, "alpha"), []byte("#!/nonexistent/interpreter\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := b.Run(t.Context(), agent.Request{Runtime: "alpha", Prompt: "p", Workdir: t.TempDir()}, agent.Output{})
+		if !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "interpreter") || !strings.HasSuffix(err.Error(), url) {
+			t.Errorf("Run = %v, want the URL", err)
+		}
+	})
+}
+
 func TestDetectSkipsFilesThatCannotRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -228,7 +313,7 @@ func TestSettings(t *testing.T) {
 		"variables":                {env: []string{"BUS_AGENT_MODEL=m", "BUS_AGENT_MODEL_REASONING_EFFORT=low", "BUS_AGENT_MODEL_VERBOSITY=high", "BUS_AGENT_OUTPUT_FORMAT=events", "BUS_AGENT_TIMEOUT=5m"}, want: "m/BUS_AGENT_MODEL low/BUS_AGENT_MODEL_REASONING_EFFORT high/BUS_AGENT_MODEL_VERBOSITY events/BUS_AGENT_OUTPUT_FORMAT 5m0s/BUS_AGENT_TIMEOUT"},
 		"preferences":              {prefs: prefs{runner.KeyModel: `"m"`, runner.KeyTimeout: `"90s"`, runner.KeyVerbosity: `"low"`}, want: "m/bus-agent.model / low/bus-agent.model_verbosity text/built-in 1m30s/bus-agent.timeout"},
 		"per-model before plain":   {req: agent.Request{Model: "gpt-5.5"}, prefs: prefs{runner.KeyReasoningEffort: `"low"`, forModel + ".gpt-5.5": `"high"`}, want: "gpt-5.5/call high/" + forModel + ".gpt-5.5 / text/built-in 1h0m0s/built-in"},
-		"per-model name encoded":   {req: agent.Request{Model: "gpt-oss:20b"}, prefs: prefs{forModel + ".hex.6770742d6f73733a323062": `"high"`}, want: "gpt-oss:20b/call high/" + forModel + ".hex.6770742d6f73733a323062 / text/built-in 1h0m0s/built-in"},
+		"per-model name encoded":   {req: agent.Request{Model: "gpt-oss:20b"}, prefs: prefs{forModel + ".hex.6770742d6f73733a323062": `"high"`}, want: "gpt-oss:20b/call high/" + forModel + ".gpt-oss:20b / text/built-in 1h0m0s/built-in"},
 		"variable before model":    {req: agent.Request{Model: "m"}, env: []string{"BUS_AGENT_MODEL_REASONING_EFFORT=low"}, prefs: prefs{forModel + ".m": `"high"`}, want: "m/call low/BUS_AGENT_MODEL_REASONING_EFFORT / text/built-in 1h0m0s/built-in"},
 		"cursor's variables":       {env: []string{"CURSOR_AGENT_OUTPUT_FORMAT=ndjson", "CURSOR_AGENT_TIMEOUT=3s", "CURSOR_AGENT_MODEL=m"}, want: "auto/built-in / / ndjson/CURSOR_AGENT_OUTPUT_FORMAT 3s/CURSOR_AGENT_TIMEOUT"},
 		"cursor's model":           {runtime: "cursor", env: []string{"CURSOR_AGENT_MODEL=m"}, want: "m/CURSOR_AGENT_MODEL / / text/built-in 1h0m0s/built-in"},
@@ -243,7 +328,8 @@ func TestSettings(t *testing.T) {
 			b := newBench(t)
 			b.Environ = append(b.Environ, c.env...)
 			b.Preferences = c.prefs
-			s, err := b.Settings(t.Context(), c.runtime, c.req, c.output)
+			s := b.Settings(t.Context(), c.runtime, c.req, c.output)
+			err := errors.Join(s.Model.Err, s.ReasoningEffort.Err, s.Verbosity.Err, s.OutputFormat.Err, s.Timeout.Err)
 			if c.err != "" {
 				if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("Settings = %v, want a usage error that names %s", err, c.err)
@@ -279,8 +365,12 @@ func TestKeyForModel(t *testing.T) {
 		"hex":           "p.hex",
 		"ä":             "p.hex.c3a4",
 	} {
-		if got := runner.KeyForModel("p", model); got != want {
+		got := runner.KeyForModel("p", model)
+		if got != want {
 			t.Errorf("KeyForModel(%q) = %s, want %s", model, got, want)
+		}
+		if back := runner.ModelOfKey(strings.TrimPrefix(got, "p.")); back != model {
+			t.Errorf("ModelOfKey(%s) = %q, want %q", got, back, model)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -41,9 +40,9 @@ func (r *Runner) Run(ctx context.Context, req agent.Request, out agent.Output) (
 	if err := context.Cause(ctx); err != nil {
 		return result, canceled(req.Runtime, err)
 	}
-	p, err := r.prepare(ctx, req, out, forRun)
+	p, err := r.prepareOrRecord(ctx, req, out, forRun)
 	if err != nil {
-		result.Runtime, result.Model, result.Warnings = p.req.Runtime, p.req.Model, p.warnings
+		result.Runtime, result.Model, result.Warnings, result.RunID = p.req.Runtime, p.req.Model, p.warnings, p.recording.RunID
 		return result, err
 	}
 	return p.runAndRecord(ctx, r)
@@ -60,7 +59,11 @@ func (p *prepared) runAndRecord(ctx context.Context, r *Runner) (result agent.Re
 	panicked := result
 	defer func() { _ = p.recorded(p.after(ctx), &panicked, canceled(p.req.Runtime, errPanicked)) }() // unless it was
 	result, err = p.runAndClose(ctx)
-	result.Warnings = p.warnings
+	result.Warnings, result.RunID = p.warnings, p.recording.RunID
+	if err == nil && p.out.Check != nil {
+		p.finish() // the time of the check is not that of the record
+		err = p.wrap(agent.ErrAgent, p.out.Check(ctx, &result))
+	}
 	err = p.recorded(p.after(ctx), &result, err)
 	result.Warnings = p.warnings
 	return result, err
@@ -79,16 +82,18 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	if p.out.Started != nil {
 		p.out.Started(p.start())
 	}
-	// The runtime's own variables can be secrets too.
-	environ := p.environ()
-	p.secrets = NewMasker(slices.Concat(p.inv.Environ, environ))
+	environ := p.maskedEnviron()
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
 	o := newOutput(p, cancel)
 	deadline := time.AfterFunc(p.req.Timeout, func() { o.limit(errTimeout) })
 	defer deadline.Stop()
-	stopWatch := o.watch(p.silence, p.req.IdleTimeout)
+	idle := p.req.IdleTimeout
+	if p.selection.Runtime.Run.Options.IdleTimeout {
+		idle = 0 // the CLI watches it
+	}
+	stopWatch := o.watch(limits{silence: p.silence, idle: idle})
 	exit, runErr := process.Run(ctx, process.Spec{
 		Path:   p.selection.Path,
 		Args:   p.command.Args,
@@ -104,6 +109,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 		EmptyDirs: p.selection.Runtime.EmptyDirs,
 	})
 	stopWatch()
+	o.retries.close()
 	if err := o.close(); runErr == nil {
 		runErr = err
 	}
@@ -149,15 +155,15 @@ func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output)
 	var startErr *process.StartError
 	switch {
 	case errors.As(runErr, &startErr):
-		return fail(agent.ErrAgent, fmt.Errorf("%s cannot be started: %w", p.selection.Path, startErr.Err))
+		return fail(agent.ErrAgent, cannotStart(p.selection, startErr.Err))
 	case errors.Is(cause, errDoneNoExit) && runErr == nil:
 		p.warn("the agent reported its result but did not exit; it was ended")
 		result.ExitCode, result.Signal = 0, ""
 		exit.Code, exit.Signal = 0, ""
 	case errors.Is(cause, errTimeout):
-		return fail(agent.ErrTimeout, &stopped{fmt.Sprintf("no result within %v; the agent was ended", p.req.Timeout), exit})
+		return fail(agent.ErrTimeout, &stopped{fmt.Sprintf("no result within %v; the agent was ended", p.req.Timeout) + o.lastFailure(), exit})
 	case errors.Is(cause, errIdle):
-		return fail(agent.ErrIdleTimeout, &stopped{fmt.Sprintf("no progress for %v; the agent was ended", p.req.IdleTimeout), exit})
+		return fail(agent.ErrIdleTimeout, &stopped{fmt.Sprintf("no progress for %v; the agent was ended", p.req.IdleTimeout) + o.lastFailure(), exit})
 	case errors.Is(cause, errRefused):
 		return fail(agent.ErrAuthentication, &stopped{cmp.Or(exit.Reason, "the login was refused") + "; the agent was ended", exit})
 	case errors.Is(runErr, errCallback):
@@ -192,6 +198,8 @@ func (p *prepared) failureKind(failure agent.Failure, code int) error {
 		return agent.ErrAuthentication
 	case agent.FailureQuota:
 		return agent.ErrQuota
+	case agent.FailureIdleTimeout:
+		return agent.ErrIdleTimeout
 	}
 	return agent.ErrAgent
 }

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testneed"
 )
 
-// A process that the agent left behind holds its output open. The sweep ends it.
+// A descendant of the agent holds its output open. The sweep ends the process.
 func TestRunEndsThoughAChildHoldsTheOutput(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
@@ -33,12 +34,12 @@ func TestRunEndsThoughAChildHoldsTheOutput(t *testing.T) {
 	h.expectGone(t, "the child")
 }
 
-// A stranger, which no sweep may touch, holds standard output or standard error
-// and lives on.
+// A foreign process, which no sweep may end, holds standard output or standard error
+// open.
 func TestRunEndsThoughAStrangerHoldsTheOutput(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/fd/1"); err != nil {
-		t.Skip("no way to get hold of the output of another process on this system")
+		testneed.Lacking(t, "cannot get hold of the output of another process: %v", err)
 	}
 	for fd, name := range map[int]string{1: "stdout", 2: "stderr"} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestRunEndsThoughAStrangerHoldsTheOutput(t *testing.T) {
 				t.Errorf("Run = %+v, %v, want success", end.result, end.err)
 			}
 			if holder == nil {
-				t.Fatal("nobody held the output")
+				t.Fatal("no process held the output")
 			}
 			holder.Close()
 		})
@@ -104,8 +105,7 @@ func TestRunDoesNotWaitForAnAgentToReadItsPrompt(t *testing.T) {
 	}
 }
 
-// The timeout is far off where the idle timeout is to end the run, and the other
-// way round.
+// Where one of timeout and idle timeout is to end the run, the other is long.
 func TestRunEndsAnAgentThatGetsNowhere(t *testing.T) {
 	t.Parallel()
 	const soon = 300 * time.Millisecond
@@ -143,7 +143,7 @@ func TestRunEndsAnAgentThatGetsNowhere(t *testing.T) {
 	}
 }
 
-// What comes after the result is delivered, and the last word counts.
+// Output after the result is delivered, and the last result counts.
 func TestRunTakesOutputAfterTheResult(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -184,7 +184,7 @@ func TestRunOfAnEndedContextStartsNothing(t *testing.T) {
 	why := errors.New("why")
 	for name, c := range map[string]struct {
 		end  func(cancel context.CancelCauseFunc)
-		late bool // when everything is settled
+		late bool // after the request is resolved
 		kind error
 	}{
 		"canceled":                  {func(cancel context.CancelCauseFunc) { cancel(why) }, false, agent.ErrCanceled},

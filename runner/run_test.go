@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,13 +32,13 @@ func TestRunVerdict(t *testing.T) {
 		"quota":                         {script: []string{"say failed:quota used up", "exit 1"}, kind: agent.ErrQuota, text: "exit code 1: used up"},
 		"authentication":                {script: []string{"say failed:authentication log in", "exit 1"}, kind: agent.ErrAuthentication, text: "log in"},
 		"refused login ends it at once": {script: []string{"say retry:authentication", "hang"}, kind: agent.ErrAuthentication, text: "alpha: retrying; the agent was ended"},
-		"retries alone are no failure":  {script: []string{"say retry:quota", "say text:hello", "say ok:"}, answer: "hello"},
+		"retries are not a failure":     {script: []string{"say retry:quota", "say text:hello", "say ok:"}, answer: "hello"},
 		"the last result counts":        {script: []string{"say failed: first", "say text:hello", "say ok:"}, answer: "hello"},
 		"a quota that came back":        {script: []string{"say retry:quota", "say text:hello", "say failed: boom"}, kind: agent.ErrAgent, text: "boom", answer: "hello"},
 		"a long reason is cut":          {script: []string{"say failed: " + strings.Repeat("long ", 2000) + "end"}, kind: agent.ErrAgent, text: "long lo"},
 		"failed last":                   {script: []string{"say text:hello", "say ok:", "say failed: then this"}, kind: agent.ErrAgent, text: "then this", answer: "hello"},
 		"last line without a break":     {script: []string{"say text:hello", "part ok:"}, answer: "hello"},
-		"standard error is no verdict":  {script: []string{"stderr FATAL ERROR", "say text:hello", "say ok:"}, answer: "hello"},
+		"standard error has no effect":  {script: []string{"stderr FATAL ERROR", "say text:hello", "say ok:"}, answer: "hello"},
 
 		"last message":             {script: []string{"say text:one", "say text:two", "say ok:"}, answer: "two"},
 		"deltas are one message":   {script: []string{"say text:one", "say delta:tw", "say delta:o", "say ok:"}, answer: "two"},
@@ -167,14 +168,36 @@ func TestRunFailureCarriesExitAndStderr(t *testing.T) {
 	}
 }
 
+// timeouts set one of the limits of a request.
+var timeouts = []func(*agent.Request, time.Duration){
+	func(r *agent.Request, d time.Duration) { r.Timeout = d },
+	func(r *agent.Request, d time.Duration) { r.IdleTimeout = d },
+}
+
+// runIntoLimit runs a request whose agent hangs after a number of events. A run that reaches
+// its limit earlier is repeated with a longer one.
+func (b *bench) runIntoLimit(t *testing.T, req agent.Request, events int, set func(*agent.Request, time.Duration)) (agent.Result, error) {
+	t.Helper()
+	for limit := 100 * time.Millisecond; ; limit *= 2 {
+		seen := 0
+		set(&req, limit)
+		result, err := b.Run(t.Context(), req, agent.Output{Events: func(*agent.Event) error { seen++; return nil }})
+		if seen == events {
+			return result, err
+		}
+		if seen > events || limit > time.Minute {
+			t.Fatalf("%d events within %v, want %d: %v", seen, limit, events, err)
+		}
+	}
+}
+
 func TestRunEndings(t *testing.T) {
 	t.Parallel()
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
 		req := b.request("say text:hi", "hang")
-		req.Timeout = 200 * time.Millisecond
-		result, err := b.Run(t.Context(), req, agent.Output{})
+		result, err := b.runIntoLimit(t, req, 1, timeouts[0])
 		if !errors.Is(err, agent.ErrTimeout) || errors.Is(err, agent.ErrCanceled) || result.Text != "hi" {
 			t.Errorf("Run = %q, %v, want timeout and the text so far", result.Text, err)
 		}
@@ -186,6 +209,43 @@ func TestRunEndings(t *testing.T) {
 		req.IdleTimeout = 200 * time.Millisecond
 		if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrIdleTimeout) {
 			t.Errorf("Run = %v, want idle timeout", err)
+		}
+	})
+	t.Run("idle timeout of the runtime", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t, "alpha")
+		rt, _ := b.Registry.Lookup("alpha")
+		rt.Run.Options.IdleTimeout = true
+		b.Registry = new(registry.Registry)
+		if err := b.Registry.Register(rt); err != nil {
+			t.Fatal(err)
+		}
+		req := b.request("say text:hi", "hang")
+		req.IdleTimeout, req.Timeout = time.Millisecond, 200*time.Millisecond
+		if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrTimeout) {
+			t.Errorf("Run = %v, want a timeout: the runtime watches the idle time", err)
+		}
+		_, err := b.Run(t.Context(), b.request("say failed:idle_timeout the server is silent"), agent.Output{})
+		if !errors.Is(err, agent.ErrIdleTimeout) || !strings.Contains(err.Error(), "the server is silent") {
+			t.Errorf("Run = %v, want the idle timeout that the agent reported", err)
+		}
+	})
+	t.Run("a timeout names the last failure", func(t *testing.T) {
+		t.Parallel()
+		for _, c := range []struct {
+			steps []string
+			want  string
+		}{
+			{[]string{"say text:hi", "say retry:quota"}, "; the agent was ended; last failure: retrying"},
+			{[]string{"say retry:quota", "say text:hi"}, "; the agent was ended"},
+		} {
+			for _, limit := range timeouts {
+				b := newBench(t, "alpha")
+				req := b.request(append(c.steps, "hang")...)
+				if _, err := b.runIntoLimit(t, req, len(c.steps), limit); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+					t.Errorf("%q: Run = %v, want %q at the end", c.steps, err, c.want)
+				}
+			}
 		}
 	})
 	t.Run("cancel", func(t *testing.T) {
@@ -229,15 +289,11 @@ func TestRunEndings(t *testing.T) {
 	})
 	t.Run("result without exit until the timeout", func(t *testing.T) {
 		t.Parallel()
-		for _, set := range []func(*agent.Request){
-			func(r *agent.Request) { r.Timeout = time.Second },
-			func(r *agent.Request) { r.IdleTimeout = time.Second },
-		} {
+		for _, limit := range timeouts {
 			b := newBench(t, "alpha")
 			b.SetResultSilence(time.Hour)
 			req := b.request("say text:hi", "say ok:", "hang")
-			set(&req)
-			if result, err := b.Run(t.Context(), req, agent.Output{}); err != nil || result.Text != "hi" || len(result.Warnings) != 1 {
+			if result, err := b.runIntoLimit(t, req, 2, limit); err != nil || result.Text != "hi" || len(result.Warnings) != 1 {
 				t.Errorf("Run = %+v, %v, want success with a warning", result, err)
 			}
 		}
@@ -286,6 +342,7 @@ func TestRunRefusesBeforeStart(t *testing.T) {
 		"cannot allow":        {func(r *agent.Request) { r.AllowCommands = []string{"ls"} }, "allow"},
 		"unknown access":      {func(r *agent.Request) { r.Access = "root" }, "root"},
 		"bad env":             {func(r *agent.Request) { r.Env = append(r.Env, "novalue") }, "novalue"},
+		"mark of the run":     {func(r *agent.Request) { r.Env = append(r.Env, "BUS_AGENT_RUN=x") }, "BUS_AGENT_RUN is set by bus-agent"},
 		"blank model":         {func(r *agent.Request) { r.Model = " " }, "model is empty"},
 		"model not UTF-8":     {func(r *agent.Request) { r.Model = "a\xff" }, "not printable"},
 		"unknown effort":      {func(r *agent.Request) { r.ReasoningEffort = "banana" }, "banana"},
@@ -364,7 +421,7 @@ func TestPlanStartsNothing(t *testing.T) {
 	if plan.Selection.Token != "alpha" || plan.Start.Path != filepath.Join(b.path, "alpha") {
 		t.Errorf("plan = %+v", plan)
 	}
-	if diff := cmp.Diff([]string{"FAKE_AGENT", "FAKE_GONE", "FAKE_SET", "PWD", "TMPDIR"}, plan.Env); diff != "" {
+	if diff := cmp.Diff([]string{"BUS_AGENT_RUN", "FAKE_AGENT", "FAKE_GONE", "FAKE_SET", "PWD", "TMPDIR"}, plan.Env); diff != "" {
 		t.Error(diff)
 	}
 	for _, dir := range []string{b.dir, func() string { v, _ := agent.LookupEnv(b.Environ, "TMPDIR"); return v }()} {

@@ -37,6 +37,10 @@ type Runner struct {
 	Sources     *Sources           // nil: BusAgent()
 	Environ     []string           // "NAME=value"; nil: os.Environ()
 
+	// CallName is what warnings call the runtime that a request names, such as the
+	// flag "--agent"; "" is "runtime".
+	CallName string
+
 	// Order, Enable and Disable list runtime IDs. One that is not nil wins over
 	// its variable and preference.
 	Order, Enable, Disable []string
@@ -60,11 +64,12 @@ type Runner struct {
 
 	// Warn receives each warning as one line without prefix or line break. Nil
 	// writes it to standard error after "bus-agent: ". It is called on the
-	// goroutine of the method that warns.
+	// goroutine of the method that warns and, while an agent runs, on others.
 	Warn func(string)
 
-	silence time.Duration // set by tests; see resultSilence
-	entries int           // set by tests; see tree.SurveyEntries
+	silence   time.Duration // set by tests; see resultSilence
+	unreached time.Duration // set by tests; see unreachedDelay
+	entries   int           // set by tests; see tree.SurveyEntries
 }
 
 func (r *Runner) registry() *registry.Registry {

@@ -13,8 +13,8 @@ import (
 
 const citySchema = `{"type":"object","properties":{"city":{"type":"string"}}}`
 
-// withSchemas makes the bench's runtimes pass on the schemas that takes says, as the
-// argument --schema.
+// withSchemas makes the bench's runtimes pass on the schemas for which takes returns
+// true, as the argument --schema.
 func (b *bench) withSchemas(t *testing.T, takes func(registry.Invocation) bool) {
 	t.Helper()
 	rt := fakeRuntime("alpha")

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/capture"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
@@ -35,7 +37,7 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	if mode == session.ModeTmux {
 		return r.startTerminal(ctx, req, options)
 	}
-	p, err := r.prepare(ctx, req, agent.Output{Started: options.Started, Stderr: options.Stderr}, forSession)
+	p, err := r.prepareOrRecord(ctx, req, agent.Output{Started: options.Started, Stderr: options.Stderr}, forSession)
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +60,19 @@ func (p *prepared) begin(s *session.Session, err error) (*session.Session, error
 func (p *prepared) open(ctx context.Context, options session.Options) (*session.Session, error) {
 	record := &sessionRecording{prepared: p, begun: time.Now()}
 	record.watch(&options)
+	environ := p.maskedEnviron()
 	if p.out.Started != nil {
 		p.out.Started(p.start())
 	}
 	output, fromAgent := io.Pipe()
 	a := &sessionAgent{prepared: p, output: fromAgent, stderr: capture.Buffer{Limit: 2 * stderrTailSize}, done: make(chan struct{})}
+	a.retries = p.watchRetries(&options, a.running)
+	a.retryLine = a.retries.lines()
 	var err error
 	a.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
 		Path:        p.selection.Path,
 		Args:        p.command.Args,
-		Env:         p.environ(),
+		Env:         environ,
 		Dir:         p.req.Workdir,
 		Interactive: true,
 		Files:       p.files(),
@@ -78,7 +83,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	})
 	if err != nil {
 		p.close(ctx)
-		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: fmt.Errorf("%s cannot be started: %w", p.selection.Path, err)}
+		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: cannotStart(p.selection, err)}
 		record.end(engine.Info{}, -1, "", err)
 		return nil, err
 	}
@@ -94,6 +99,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		record.end(engine.Info{}, a.exit.Code, a.exit.Signal, err)
 		return nil, err
 	}
+	a.session.Store(s)
 	recorded.follow(s, record)
 	return s, nil
 }
@@ -125,9 +131,13 @@ type sessionAgent struct {
 	process *process.Process
 	output  *io.PipeWriter
 	stderr  capture.Buffer
-	exit    *agent.ExitError // once done is closed
-	stopped bool             // it was ended; like exit
+	retries *retries
+	session atomic.Pointer[session.Session] // once it is open
+	exit    *agent.ExitError                // once done is closed
+	stopped bool                            // it was ended; like exit
 	done    chan struct{}
+
+	retryLine *formatters.Lines // finds repeated requests in standard error; may be nil
 }
 
 func (a *sessionAgent) Stop() { a.process.Stop() }
@@ -137,8 +147,17 @@ func (a *sessionAgent) Done() <-chan struct{} { return a.done }
 // PID is for session.Session.PID.
 func (a *sessionAgent) PID() int { return a.process.Pid() }
 
+// running reports whether the agent has a turn.
+func (a *sessionAgent) running() bool {
+	s := a.session.Load()
+	return s != nil && s.State() == session.StateRunning
+}
+
 func (a *sessionAgent) writeStderr(b []byte) (int, error) {
 	_, _ = a.stderr.Write(b)
+	if a.retryLine != nil {
+		_, _ = a.retryLine.Write(b)
+	}
 	return len(b), pass(b, a.recording.Stderr, a.out.Stderr)
 }
 
@@ -161,6 +180,7 @@ func (a *sessionAgent) wait() {
 	if exit.Survived > 0 {
 		a.warn(fmt.Sprintf("%d processes of the session could not be ended", exit.Survived))
 	}
+	a.retries.close()
 	a.close(context.Background())
 	close(a.done)
 }
@@ -171,5 +191,13 @@ func (a *sessionAgent) explain(err error) error {
 	if _, explained := errors.AsType[*agent.ExitError](err); !ok || explained {
 		return err
 	}
-	return &agent.Error{Kind: e.Kind, Runtime: e.Runtime, Err: &stopped{e.Err.Error(), a.exit}}
+	return &agent.Error{Kind: e.Kind, Runtime: e.Runtime, Err: &notOpened{e.Err, a.exit}}
 }
+
+// notOpened is why a session could not be opened, with the exit of its agent.
+type notOpened struct {
+	error
+	exit *agent.ExitError
+}
+
+func (e *notOpened) Unwrap() []error { return []error{e.error, e.exit} }

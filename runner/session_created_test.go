@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// createdEngine takes note of when its session was created.
+// createdEngine records the time of creation that it is given.
 type createdEngine struct {
 	lineEngine
 	created *time.Time
@@ -29,15 +29,16 @@ func (e *createdEngine) Open(ctx context.Context, t engine.Transport, start engi
 	return e.lineEngine.Open(ctx, t, start, sink)
 }
 
-// TestSessionCreated is what the runtime knows, or else what the caller does.
+// TestSessionCreated checks that the time from the runtime takes precedence over the
+// caller's.
 func TestSessionCreated(t *testing.T) {
 	t.Parallel()
 	early, late := time.Unix(1000, 0), time.Unix(2000, 0)
 	for name, c := range map[string]struct{ setup, caller, want time.Time }{
-		"nobody knows":      {},
-		"the caller knows":  {caller: late, want: late},
-		"the runtime knows": {setup: early, want: early},
-		"both know":         {setup: early, caller: late, want: early},
+		"unknown":          {},
+		"from the caller":  {caller: late, want: late},
+		"from the runtime": {setup: early, want: early},
+		"from both":        {setup: early, caller: late, want: early},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +74,8 @@ func TestSessionCreated(t *testing.T) {
 	}
 }
 
-// TestEverySessionProtectsWhatRuntimesRun, whatever the runtime of the session.
+// TestEverySessionProtectsWhatRuntimesRun checks that a session protects the files of
+// all runtimes, not only of its own.
 func TestEverySessionProtectsWhatRuntimesRun(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)

@@ -23,8 +23,8 @@ type sessionRecording struct {
 	sessionID string
 	model     string
 	usage     *agent.Usage
-	last      agent.Result // of the last turn
-	lastErr   error
+	answer    agent.Result // of the last turn that succeeded
+	cut       error        // of the turn that the end of the agent cut short
 	failure   error
 }
 
@@ -34,7 +34,7 @@ func (r *sessionRecording) watch(options *session.Options) {
 		return
 	}
 	recording := &r.prepared.recording
-	events, delivered, over := options.Events, options.Delivered, options.Over
+	events, sending, over := options.Events, options.Sending, options.Over
 	options.Events = func(e *agent.Event) error {
 		r.note(e)
 		if recording.Events != nil {
@@ -45,18 +45,23 @@ func (r *sessionRecording) watch(options *session.Options) {
 		}
 		return nil
 	}
-	options.Delivered = func(t *session.Turn, m session.Message) {
+	options.Sending = func(m session.Message) {
 		if recording.Message != nil {
 			r.failed(recording.Message(m.Text))
 		}
-		if delivered != nil {
-			delivered(t, m)
+		if sending != nil {
+			sending(m)
 		}
 	}
 	options.Over = func(t *session.Turn) {
 		result, err := t.Wait(context.Background()) // it is over
 		r.mu.Lock()
-		r.last, r.lastErr = result, err
+		switch {
+		case err == nil:
+			r.answer = result
+		case result.ExitCode < 0 && !errors.Is(err, agent.ErrCanceled) && !errors.Is(err, session.ErrNotDelivered):
+			r.cut = err
+		}
 		r.mu.Unlock()
 		if over != nil {
 			over(t)
@@ -116,7 +121,7 @@ func (r *sessionRecording) end(info engine.Info, code int, signal string, err er
 	}
 	r.ended = true
 	result := agent.Result{
-		Runtime: r.prepared.req.Runtime, Model: r.model, SessionID: r.sessionID, Text: r.last.Text, TextTruncated: r.last.TextTruncated,
+		Runtime: r.prepared.req.Runtime, Model: r.model, SessionID: r.sessionID, Text: r.answer.Text, TextTruncated: r.answer.TextTruncated,
 		Usage: r.usage, Duration: time.Since(r.begun), ExitCode: code, Signal: signal, Warnings: r.prepared.warned(),
 	}
 	if info.SessionID != "" {
@@ -128,8 +133,9 @@ func (r *sessionRecording) end(info engine.Info, code int, signal string, err er
 	if result.Model == "" {
 		result.Model = r.prepared.req.Model
 	}
-	if err == nil && !errors.Is(r.lastErr, agent.ErrCanceled) {
-		err = r.lastErr
+	// The failure of a turn is not that of the session, which can continue.
+	if err == nil {
+		err = r.cut
 	}
 	if err == nil {
 		err = r.failure

@@ -19,7 +19,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// lineEngine sends messages as lines; the agent begins with one of its own.
+// lineEngine sends messages as lines. The agent sends the first one.
 type lineEngine struct {
 	greeting chan struct{}
 	input    io.WriteCloser
@@ -29,11 +29,11 @@ func (e *lineEngine) Open(ctx context.Context, t engine.Transport, start engine.
 	e.input, e.greeting = t.Input, make(chan struct{})
 	first := true
 	stream := formatters.NewStream(fakeDecoder{}, func(event *agent.Event) error {
+		sink.Event(event)
 		if first {
 			first = false
 			close(e.greeting)
 		}
-		sink.Event(event)
 		return nil
 	})
 	ended := make(chan error, 1)
@@ -88,7 +88,7 @@ func (b *bench) sessionRequest(script ...string) agent.Request {
 	return req
 }
 
-// leftBehind lists what is in the folder for temporary files.
+// leftBehind lists the folder for temporary files.
 func (b *bench) leftBehind(t *testing.T) []string {
 	t.Helper()
 	dir, _ := agent.LookupEnv(b.Environ, "TMPDIR")
@@ -224,7 +224,44 @@ func TestSessionThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// Each field of a request counts in sessions and terminals or is refused by name.
+// Sessions and terminals use each field of a request or refuse it by name.
+// The engine's error stays in the chain, next to the exit of the agent.
+func TestSessionThatItsEngineRefusesNamesTheCause(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	refused := errors.New("no such thread")
+	rt := fakeRuntime("refuser")
+	rt.Executables = []string{"alpha"}
+	rt.Session = &registry.Session{
+		Use:    registry.Use{Options: registry.Options{Access: agent.Accesses()}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
+		Engine: func(registry.Invocation) engine.Engine { return &refusingEngine{refusal: refused} },
+	}
+	if err := b.Registry.Register(rt); err != nil {
+		t.Fatal(err)
+	}
+	req := b.sessionRequest("converse")
+	req.Runtime = "refuser"
+	_, err := b.StartSession(t.Context(), req, session.Options{})
+	if _, ok := errors.AsType[*agent.ExitError](err); !ok || !errors.Is(err, refused) || !errors.Is(err, agent.ErrAgent) {
+		t.Errorf("%v has the chain %#v", err, err)
+	}
+}
+
+// refusingEngine opens no session.
+type refusingEngine struct {
+	lineEngine
+	refusal error
+}
+
+func (e *refusingEngine) Open(_ context.Context, t engine.Transport, _ engine.Start, sink engine.Sink) (engine.Info, error) {
+	e.input = t.Input
+	go func() {
+		_, err := io.Copy(io.Discard, t.Output)
+		sink.Closed(err)
+	}()
+	return engine.Info{}, e.refusal
+}
+
 func TestSessionRefusesWhatOnlyRunsHave(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)

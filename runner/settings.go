@@ -23,50 +23,47 @@ type Settings struct {
 	Verbosity       Setting[agent.Verbosity]
 	OutputFormat    Setting[agent.OutputFormat]
 	Timeout         Setting[time.Duration]
+	UserConfig      Setting[agent.UserConfig] // empty for the default of the runtime
 }
 
 // Settings resolves the run settings of req for the runtime with the given ID, "" for
-// none. Output is the output format of the call, "" for none. A value that is not
-// allowed is an agent.ErrUsage error that names its source.
-func (r *Runner) Settings(ctx context.Context, runtimeID string, req agent.Request, output agent.OutputFormat) (Settings, error) {
+// none. Output is the output format of the call, "" for none. Each setting has its own
+// error; see [Setting].
+func (r *Runner) Settings(ctx context.Context, runtimeID string, req agent.Request, output agent.OutputFormat) Settings {
 	return r.settings(r.lookup(ctx, r.warn), runtimeID, req, output)
 }
 
-func (r *Runner) settings(l *lookup, runtimeID string, req agent.Request, output agent.OutputFormat) (s Settings, err error) {
+func (r *Runner) settings(l *lookup, runtimeID string, req agent.Request, output agent.OutputFormat) (s Settings) {
 	sources := r.sources()
-	if s.Model, err = parsed(req.Model, sources.Model, l, runtimeID, "", DefaultModel, agent.ParseModel); err != nil {
-		return s, err
-	}
+	s.Model = parsed(req.Model, sources.Model, l, runtimeID, "", DefaultModel, agent.ParseModel)
 	model := s.Model.Value
-	if s.ReasoningEffort, err = parsed(req.ReasoningEffort, sources.ReasoningEffort, l, runtimeID, model, "", agent.ParseEffort); err != nil {
-		return s, err
-	}
-	if s.Verbosity, err = parsed(req.Verbosity, sources.Verbosity, l, runtimeID, model, "", agent.ParseVerbosity); err != nil {
-		return s, err
-	}
-	if s.OutputFormat, err = parsed(output, sources.OutputFormat, l, runtimeID, model, agent.OutputText, agent.ParseOutputFormat); err != nil {
-		return s, err
-	}
-	s.Timeout, err = timeout(req.Timeout, sources.Timeout, l, runtimeID)
-	return s, err
+	s.ReasoningEffort = parsed(req.ReasoningEffort, sources.ReasoningEffort, l, runtimeID, model, "", agent.ParseEffort)
+	s.Verbosity = parsed(req.Verbosity, sources.Verbosity, l, runtimeID, model, "", agent.ParseVerbosity)
+	s.OutputFormat = parsed(output, sources.OutputFormat, l, runtimeID, model, agent.OutputText, agent.ParseOutputFormat)
+	s.UserConfig = parsed(req.UserConfig, sources.UserConfig, l, runtimeID, model, "", agent.ParseUserConfig)
+	s.Timeout = timeout(req.Timeout, sources.Timeout, l, runtimeID)
+	return s
 }
 
-func timeout(call time.Duration, sources []Source, l *lookup, runtimeID string) (Setting[time.Duration], error) {
+func timeout(call time.Duration, sources []Source, l *lookup, runtimeID string) Setting[time.Duration] {
 	if call < 0 {
-		return Setting[time.Duration]{}, agent.Usagef("timeout %v is not positive", call)
+		return Setting[time.Duration]{Source: SourceCall, Err: agent.Usagef("timeout %v is not positive", call)}
 	}
 	if call > 0 {
-		return Setting[time.Duration]{call, SourceCall}, nil
+		return Setting[time.Duration]{Value: call, Source: SourceCall}
 	}
 	text, source, err := l.text(sources, runtimeID, "")
-	if err != nil || text == "" {
-		return Setting[time.Duration]{DefaultTimeout, SourceBuiltIn}, err
+	switch {
+	case err != nil:
+		return Setting[time.Duration]{Source: source, Err: err}
+	case text == "":
+		return Setting[time.Duration]{Value: DefaultTimeout, Source: SourceBuiltIn}
 	}
 	d, err := ParseTimeout(text)
 	if err != nil {
-		return Setting[time.Duration]{}, agent.Usagef("%s: %w", source, err)
+		return Setting[time.Duration]{Source: source, Err: fromSource(source, err)}
 	}
-	return Setting[time.Duration]{d, source}, nil
+	return Setting[time.Duration]{Value: d, Source: source}
 }
 
 // ParseTimeout parses a duration such as "90s" or "60m". One that is not positive is an
@@ -84,8 +81,21 @@ func ParseTimeout(text string) (time.Duration, error) {
 
 // apply puts the settings into req and checks by o that rt supports the request. An
 // option that it does not support is an error; effort and verbosity are ignored
-// instead, with a warning if the call set them.
+// instead, with a warning if the call set them. So is the error of a default that rt
+// does not support.
 func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Options, warn func(string)) error {
+	switch {
+	case s.Timeout.Err != nil:
+		return s.Timeout.Err
+	case s.Model.Err != nil && (o.Model || s.Model.Source == SourceCall):
+		return s.Model.Err
+	case s.ReasoningEffort.Err != nil && (len(o.Efforts) > 0 || s.ReasoningEffort.Source == SourceCall):
+		return s.ReasoningEffort.Err
+	case s.Verbosity.Err != nil && (len(o.Verbosity) > 0 || s.Verbosity.Source == SourceCall):
+		return s.Verbosity.Err
+	case s.UserConfig.Err != nil && (rt.UserConfig.Files != nil || s.UserConfig.Source == SourceCall):
+		return s.UserConfig.Err
+	}
 	req.Timeout = s.Timeout.Value
 	req.Model = s.Model.Value
 	if req.Model == DefaultModel {
@@ -110,6 +120,18 @@ func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Optio
 			warn(fmt.Sprintf("%s does not take model verbosity %q; ignoring it", rt.ID, v))
 		}
 		req.Verbosity = ""
+	}
+	req.UserConfig = s.UserConfig.Value
+	if c := req.UserConfig; c != "" && !rt.UserConfig.Takes(c) {
+		what := "leave out the user's configuration"
+		if c == agent.UserConfigOn {
+			what = "use the user's configuration"
+		}
+		if s.UserConfig.Source == SourceCall {
+			return cannot(rt, what)
+		}
+		warn(fmt.Sprintf("%s cannot %s; ignoring %s", rt.ID, what, s.UserConfig.Source))
+		req.UserConfig = ""
 	}
 	if req.Access != "" {
 		if _, err := agent.ParseAccess(string(req.Access)); err != nil {

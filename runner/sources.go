@@ -19,6 +19,10 @@ const (
 	KeyVerbosityForModel       = "bus-agent.model_verbosity_for_model"
 	KeyOutputFormat            = "bus-agent.output_format"
 	KeyTimeout                 = "bus-agent.timeout"
+	// KeyUserConfig sets whether agents use the user's configuration of their CLIs:
+	// "on" or "off"; KeyUserConfigForRuntime is the prefix of those of one runtime.
+	KeyUserConfig           = "bus-agent.user-config"
+	KeyUserConfigForRuntime = "bus-agent.user-config-for-runtime"
 	// KeyRuntimes is the prefix of runtimes described in JSON.
 	KeyRuntimes = "bus-agent.runtimes"
 	// KeyHooks lists the hooks of sessions; see package session.
@@ -34,6 +38,8 @@ type Source struct {
 	Key string
 	// ForModel appends the resolved model to Key; see [KeyForModel].
 	ForModel bool
+	// ForRuntime appends the ID of the runtime to Key.
+	ForRuntime bool
 	// Runtime limits the source to the runtime with this ID.
 	Runtime string
 }
@@ -59,6 +65,7 @@ type Sources struct {
 	Verbosity       []Source
 	OutputFormat    []Source
 	Timeout         []Source
+	UserConfig      []Source
 }
 
 // BusAgent returns the sources of bus-agent, the default of a Runner.
@@ -119,6 +126,12 @@ func callerSources(envPrefix, keyPrefix, runtimeKey string) Sources {
 		OutputFormat:    list("BUS_AGENT_OUTPUT_FORMAT", KeyOutputFormat, Source{Env: "CURSOR_AGENT_OUTPUT_FORMAT"}),
 		Timeout:         list("BUS_AGENT_TIMEOUT", KeyTimeout, Source{Env: "CURSOR_AGENT_TIMEOUT"}),
 	}
+	for _, source := range list("BUS_AGENT_USER_CONFIG", KeyUserConfig) {
+		if source.Key != "" { // that of one runtime first
+			s.UserConfig = append(s.UserConfig, Source{Key: source.Key + "-for-runtime", ForRuntime: true})
+		}
+		s.UserConfig = append(s.UserConfig, source)
+	}
 	s.Runtime = []Source{{Env: "BUS_AGENT"}, {Key: KeyRuntime}}
 	if envPrefix != "" {
 		s.Runtime = []Source{{Env: envPrefix + "AGENT"}, {Env: "BUS_AGENT"}, {Key: keyPrefix + runtimeKey}, {Key: KeyRuntime}}
@@ -134,6 +147,15 @@ func KeyForModel(prefix, model string) string {
 		return prefix + "." + model
 	}
 	return prefix + ".hex." + hex.EncodeToString([]byte(model))
+}
+
+// ModelOfKey returns the model of a key that [KeyForModel] made, from the end of the key
+// after prefix and a dot.
+func ModelOfKey(end string) string {
+	if name, err := hex.DecodeString(strings.TrimPrefix(end, "hex.")); err == nil && KeyForModel("", string(name)) == "."+end {
+		return string(name)
+	}
+	return end
 }
 
 // isKeyPath reports whether s is a preference key path: segments of

@@ -22,7 +22,7 @@ func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options s
 	if open == nil {
 		return nil, agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
 	}
-	p, err := r.prepare(ctx, req, agent.Output{Started: options.Started}, forTerminal)
+	p, err := r.prepareOrRecord(ctx, req, agent.Output{Started: options.Started}, forTerminal)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, o
 		Runtime:   p.req.Runtime,
 		Path:      p.selection.Path,
 		Args:      p.command.Args,
-		Env:       p.environ(),
+		Env:       p.maskedEnviron(),
 		EmptyDirs: p.selection.Runtime.EmptyDirs,
 		Terminal:  p.selection.Runtime.Terminal.Terminal,
 		SessionID: p.setup.SessionID,

@@ -15,7 +15,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// shownRuntime can be held in a terminal; note takes what is taken back.
+// shownRuntime is a runtime with a terminal. It reports undone preparations to note.
 func shownRuntime(note func(string)) registry.Runtime {
 	rt := fakeRuntime("shown")
 	rt.Executables, rt.PrivateTemp, rt.EmptyDirs = []string{"alpha"}, true, []string{".litter"}

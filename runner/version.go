@@ -25,7 +25,7 @@ var versionNumber = sync.OnceValue(func() *regexp.Regexp {
 // for at most 10 seconds, and returns the number in its output. It removes what the CLI
 // writes below its Home.Env.
 func Version(ctx context.Context, rt registry.Runtime, path string, environ []string) (string, error) {
-	dir, claim, err := makeTempDir(environ)
+	dir, claim, err := makeTempDir(environ, "")
 	if err == nil && dir == "" {
 		err = errors.New("no folder for temporary files")
 	}

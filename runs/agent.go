@@ -16,7 +16,7 @@ import (
 
 // A RunContext is what a runner of the Agent Protocol passes to an agent.
 type RunContext struct {
-	RunID       string            // required, in one of the known forms
+	RunID       string            // required; see CheckRun
 	ProjectID   string            // checked when not empty
 	TaskID      string            // checked when not empty
 	Prompt      string            // required
@@ -26,8 +26,12 @@ type RunContext struct {
 	Environment map[string]string // added to that of the process
 }
 
-// Check returns the first mistake in a RunContext, an agent.ErrUsage error.
+// Check returns the first mistake in a RunContext, an agent.ErrUsage error. A nil
+// RunContext is a mistake.
 func (c *RunContext) Check() error {
+	if c == nil {
+		return agent.Usagef("the run context is nil; nothing was started")
+	}
 	for _, field := range []struct{ name, text string }{
 		{"run id", c.RunID}, {"prompt", strings.TrimSpace(c.Prompt)}, {"working directory", c.WorkingDir},
 		{"stdout path", c.StdoutPath}, {"stderr path", c.StderrPath},
@@ -69,7 +73,9 @@ func (c *RunContext) Check() error {
 // runner of that protocol makes the folder and the record of a run, and an Executor
 // runs the agent. Its methods may be called concurrently.
 type Executor struct {
-	// Runner runs the agent; nil is the zero Runner.
+	// Runner runs the agent; nil is the zero Runner. If its Warn is nil, warnings are
+	// written to the file of the agent's standard error: nothing is written to that of
+	// the process.
 	Runner *runner.Runner
 
 	// Request has what a RunContext lacks, such as runtime, model, access and timeout.
@@ -116,9 +122,12 @@ func (x *Executor) Execute(ctx context.Context, c *RunContext) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
 		req.Env = append(req.Env, name+"="+c.Environment[name])
 	}
-	r := x.Runner
-	if r == nil {
-		r = new(runner.Runner)
+	var r runner.Runner
+	if x.Runner != nil {
+		r = *x.Runner
+	}
+	if r.Warn == nil {
+		r.Warn = func(line string) { fmt.Fprintf(files[1], "bus-agent: %s\n", line) }
 	}
 	_, err = r.Run(ctx, req, agent.Output{Stdout: files[0], Stderr: files[1]})
 	return err

@@ -59,7 +59,53 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-func TestExecuteRefusesWhatIsNotWhole(t *testing.T) {
+// The examples of the specification.
+func TestExecuteTakesTheIDsOfTheSpecification(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Records{})
+	b.Recorder = nil
+	x := &runs.Executor{Runner: &b.Runner, Request: agent.Request{Runtime: "other"}}
+	c := runContext(t, b, "say ok:")
+	c.RunID, c.TaskID = "test-run", "task-001"
+	if err := x.Execute(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+}
+
+// A runner of the protocol owns the terminal: a warning is in the file of the agent's
+// standard error.
+func TestExecuteWritesNothingToStandardError(t *testing.T) {
+	b := newBench(t, &runs.Records{})
+	b.Recorder, b.Warn = nil, nil
+	b.Disable = []string{"nested"}
+	b.Environ = append(b.Environ, "BUS_AGENT=nested")
+	real := os.Stderr
+	t.Cleanup(func() { os.Stderr = real })
+	var err error
+	if os.Stderr, err = os.Create(filepath.Join(t.TempDir(), "stderr")); err != nil {
+		t.Fatal(err)
+	}
+	x := &runs.Executor{Runner: &b.Runner}
+	c := runContext(t, b, "stderr careful", "say ok:")
+	if err := x.Execute(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if said := read(t, os.Stderr.Name()); said != "" {
+		t.Errorf("standard error is %q", said)
+	}
+	if said := read(t, c.StderrPath); !strings.HasPrefix(said, "bus-agent: ") || !strings.Contains(said, " is disabled") || !strings.HasSuffix(said, "careful\n") {
+		t.Errorf("the file is %q", said)
+	}
+}
+
+func TestExecuteRefusesANilContext(t *testing.T) {
+	t.Parallel()
+	if err := runs.Agent("fake").Execute(t.Context(), nil); !errors.Is(err, agent.ErrUsage) {
+		t.Error(err)
+	}
+}
+
+func TestExecuteRefusesIncompleteContext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	x := runs.Agent("fake")
@@ -68,7 +114,7 @@ func TestExecuteRefusesWhatIsNotWhole(t *testing.T) {
 		"run id":            func(c *runs.RunContext) { c.RunID = "" },
 		"bad run id":        func(c *runs.RunContext) { c.RunID = "../1" },
 		"project":           func(c *runs.RunContext) { c.ProjectID = "My Project" },
-		"task":              func(c *runs.RunContext) { c.TaskID = "task-001" },
+		"task":              func(c *runs.RunContext) { c.TaskID = "../task-001" },
 		"prompt":            func(c *runs.RunContext) { c.Prompt = " \n" },
 		"working directory": func(c *runs.RunContext) { c.WorkingDir = "" },
 		"relative":          func(c *runs.RunContext) { c.WorkingDir = "here" },

@@ -17,7 +17,7 @@ import (
 const maxAnswer = 64 << 20
 
 // writeAnswer writes output.md unless the agent did: the decoded answer or, without
-// one, the agent's standard output.
+// one, the agent's standard output. That of a session is a protocol, not an answer.
 func (r *record) writeAnswer(ctx context.Context, result *agent.Result) error {
 	own, err := r.folder.Open(outputName)
 	switch {
@@ -26,7 +26,7 @@ func (r *record) writeAnswer(ctx context.Context, result *agent.Result) error {
 		return r.maskAnswer(ctx, own)
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("cannot read the agent's %s: %w", outputName, err)
-	case result.Text != "":
+	case result.Text != "", r.info.Session:
 		return r.folder.ReplaceFrom(outputName, strings.NewReader(r.mask.Text(result.Text)), false)
 	}
 	said, err := r.stdout.written()

@@ -30,13 +30,13 @@ const (
 
 // A Message is a message in the message bus file of a task.
 type Message struct {
-	ID      string    `yaml:"msg_id"`
-	Time    time.Time `yaml:"ts"`
-	Type    string    `yaml:"type"`
-	Project string    `yaml:"project_id"`
-	Task    string    `yaml:"task_id,omitempty"`
-	Run     string    `yaml:"run_id,omitempty"`
-	Body    string    `yaml:"-"`
+	ID      string    `yaml:"msg_id" json:"msg_id"`
+	Time    time.Time `yaml:"ts" json:"ts"`
+	Type    string    `yaml:"type" json:"type"`
+	Project string    `yaml:"project_id" json:"project_id"`
+	Task    string    `yaml:"task_id,omitempty" json:"task_id,omitempty"`
+	Run     string    `yaml:"run_id,omitempty" json:"run_id,omitempty"`
+	Body    string    `yaml:"-" json:"body"`
 }
 
 // messageNumber counts the messages of this process.
@@ -115,6 +115,12 @@ func postIn(ctx context.Context, folder *statefile.Dir, name string, m Message) 
 		return err
 	}
 	return nil
+}
+
+// Messages returns the messages of the run's task, also those of its other runs; see
+// [ReadMessages].
+func (r *Run) Messages() ([]Message, error) {
+	return ReadMessages(filepath.Join(r.Dir, "..", "..", busName))
 }
 
 // ReadMessages returns the messages of a message bus file in order. Text between

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMessagesAreWrittenAsByTheOthers reads the messages that another
-// implementation wrote and writes them again.
-func TestMessagesAreWrittenAsByTheOthers(t *testing.T) {
+// TestMessagesMatchTheOtherImplementation reads messages written by another
+// implementation of the protocol and writes them again.
+func TestMessagesMatchTheOtherImplementation(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "agent-protocol", "*", "*", busName))
 	if err != nil || len(files) < 6 {
@@ -71,7 +71,7 @@ func TestMessagesOfManyWriters(t *testing.T) {
 	}
 }
 
-func TestTextOfAMessageIsNoMessage(t *testing.T) {
+func TestBodyThatLooksLikeAMessageStaysABody(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), busName)
 	body := "---\nmsg_id: MSG-1\ntype: RUN_STOP\n---\r\nI am\n---"
@@ -86,7 +86,7 @@ func TestTextOfAMessageIsNoMessage(t *testing.T) {
 	}
 }
 
-func TestMessageIDHasTheFormOfTheProtocol(t *testing.T) {
+func TestMessageIDFormat(t *testing.T) {
 	t.Parallel()
 	id := newMessageID(time.Date(2026, 11, 21, 0, 7, 23, 378607940, time.UTC))
 	if !strings.HasPrefix(id, "MSG-20261121-000723-378607940-PID") {
@@ -110,7 +110,7 @@ func FuzzMessage(f *testing.F) {
 		defer os.Remove(file.Name())
 		for range 2 {
 			if err := Post(file.Name(), Message{Type: kind, Body: body}); err != nil {
-				return // what YAML cannot hold
+				return // YAML cannot hold it
 			}
 		}
 		messages, err := ReadMessages(file.Name())

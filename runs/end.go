@@ -26,21 +26,22 @@ func (r *record) end(ctx context.Context, result agent.Result, err error) error 
 	if r.events != nil {
 		r.info.ToolCalls = r.events.calls
 	}
-	if r.announced {
-		if failure := r.post(ctx, r.endType(), r.endText()); failure != nil {
-			_ = r.note(failure)
-		}
-	}
+	message := r.endText()
 	r.noteAll(r.stdout.close(), r.stderr.close())
 	if moved := r.moved(); moved != nil { // the cause of other errors
 		r.problem = moved
 	}
-	if r.problem != nil {
-		r.info.RecordProblem = r.mask.Text(r.problem.Error())
+	// A reader of the message finds the end in the record.
+	r.writeEnd(ctx)
+	if r.announced {
+		whole := r.problem == nil
+		if failure := r.post(ctx, r.endType(), message); failure != nil {
+			if _ = r.note(failure); whole {
+				r.writeEnd(ctx)
+			}
+		}
 	}
-	if failure := updateInfo(ctx, r.folder, &r.info); failure != nil {
-		_ = r.note(failure)
-	}
+	r.dropReserve()
 	if r.problem == nil {
 		return nil
 	}
@@ -114,8 +115,11 @@ func (r *record) finish(result *agent.Result, err error) {
 	}
 	info.Status = StatusFailed
 	info.ErrorKind, info.Error = agent.KindOf(err), r.mask.Text(err.Error())
-	info.ErrorSummary = summary(info.ExitCode, err)
+	info.ErrorSummary = r.mask.Text(summary(info.ExitCode, err))
 }
+
+// maxSummary bounds the error_summary, in bytes.
+const maxSummary = 200
 
 // exitCode returns the exit code as a shell reports it.
 func exitCode(result *agent.Result) int {
@@ -125,18 +129,26 @@ func exitCode(result *agent.Result) int {
 	return result.ExitCode
 }
 
+// Summaries that readers know.
+const summaryTimeout, summaryCanceled = "timed out", "canceled"
+
 // summary returns the error_summary of the Agent Protocol.
 func summary(code int, err error) string {
 	switch {
 	case errors.Is(err, agent.ErrTimeout), errors.Is(err, agent.ErrIdleTimeout):
-		return "timed out"
+		return summaryTimeout
 	case errors.Is(err, agent.ErrCanceled):
-		return "canceled"
+		return summaryCanceled
 	}
 	switch code {
 	case -1:
 		return "agent did not start"
-	case 0, 1:
+	case 0:
+		if _, ok := errors.AsType[*agent.ExitError](err); !ok { // its answer was refused
+			return cutText(err.Error(), maxSummary)
+		}
+		return "agent reported failure"
+	case 1:
 		return "agent reported failure"
 	case 2:
 		return "agent usage error"

@@ -162,7 +162,7 @@ func namesIn(root *os.Root, limit int) (names []string, more bool, err error) {
 // isTransient reports whether a file exists only while a record is written.
 func isTransient(name string) bool {
 	return name == infoName+".lock" || strings.HasPrefix(name, "run-info.") && strings.HasSuffix(name, ".yaml.tmp") ||
-		statefile.IsTemp(name) && (strings.HasPrefix(name, infoName+".") || strings.HasPrefix(name, promptName+".") || strings.HasPrefix(name, outputName+"."))
+		statefile.IsTemp(name) && (strings.HasPrefix(name, taskName+".") || strings.HasPrefix(name, infoName+".") || strings.HasPrefix(name, promptName+".") || strings.HasPrefix(name, outputName+"."))
 }
 
 // isPortable reports whether a name is one part of a path wherever it is unpacked,

@@ -67,7 +67,7 @@ func TestExportUnpackedIsAStore(t *testing.T) {
 	}
 }
 
-// unpack unpacks what only has files and folders for their owner.
+// unpack unpacks an archive whose files and folders are private to their owner.
 func unpack(t *testing.T, from io.Reader, into string) (names []string) {
 	t.Helper()
 	compressed, err := gzip.NewReader(from)

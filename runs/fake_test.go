@@ -20,14 +20,15 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// The test binary is the agent too: a link to it stands in PATH, and FAKE_AGENT
-// holds what it is to do, one step a line.
+// The test binary is also the agent: PATH has a link to it, and FAKE_AGENT holds its
+// steps, one per line.
 func TestMain(m *testing.M) {
 	switch script, ok := os.LookupEnv("FAKE_AGENT"); {
 	case ok:
 		os.Exit(fakeAgent(script))
 	case os.Getenv("FAKE_RUNNER") != "":
-		os.Exit(fakeRunner(os.Getenv("FAKE_RUNNER")))
+		name, arg, _ := strings.Cut(os.Getenv("FAKE_RUNNER"), ":")
+		os.Exit(recordingPrograms[name](arg))
 	}
 	os.Exit(m.Run())
 }
@@ -47,6 +48,12 @@ func fakeAgent(script string) int {
 			fmt.Fprintln(os.Stderr, os.ExpandEnv(arg))
 		case "prompt":
 			fmt.Printf("text:%q\n", prompt)
+		case "once": // says one line the first time, and another one then
+			first, then, _ := strings.Cut(arg, "|")
+			if os.Mkdir("said", 0o700) == nil {
+				then = first
+			}
+			fmt.Println(then)
 		case "environ":
 			for _, entry := range os.Environ() {
 				fmt.Println("env:" + entry)
@@ -59,10 +66,10 @@ func fakeAgent(script string) int {
 			if err := os.WriteFile(filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), "output.md"), []byte("the key is "+os.Getenv("FAKE_API_KEY")+"!"), 0o600); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
-		case "swap": // something else stands under the name of a file of the record
+		case "swap": // replaces a file of the record
 			name, what, _ := strings.Cut(arg, " ")
 			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), name)
-			for { // the recorder may write it at the same time
+			for { // the recorder may be writing it
 				_ = os.Remove(path)
 				var err error
 				switch what {
@@ -81,15 +88,15 @@ func fakeAgent(script string) int {
 					break
 				}
 			}
-		case "replace": // a folder on the way to the record becomes a link
+		case "replace": // replaces a parent folder of the record by a link
 			name, what, _ := strings.Cut(arg, " ")
 			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), name)
 			if err := errors.Join(os.Rename(path, path+"-moved"), os.Symlink(what, path)); err != nil {
 				fmt.Println(err)
 			}
-		case "remove": // a folder on the way to the record is another one
+		case "remove": // replaces a parent folder of the record by another one
 			path := filepath.Join(os.Getenv("JRUN_RUN_FOLDER"), arg)
-			for os.RemoveAll(path) != nil { // the recorder may write there at the same time
+			for os.RemoveAll(path) != nil { // the recorder may be writing there
 				runtime.Gosched()
 			}
 			if err := os.MkdirAll(os.Getenv("JRUN_RUN_FOLDER"), 0o700); err != nil {
@@ -132,6 +139,8 @@ func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
 		return append(events, agent.Event{Kind: agent.KindText, MessageID: "m", Delta: true, Text: text})
 	case "tool":
 		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "t1", Name: text}})
+	case "change":
+		return append(events, agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "f", Action: "add", Diff: "@@ -0,0 +1 @@\n+" + text + "\n"}}})
 	case "usage":
 		cost := 0.25
 		return append(events, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: 3, Output: 4, CostUSD: &cost}})

@@ -109,6 +109,9 @@ func (r *record) event(e *agent.Event) error {
 
 // message adds a message to the agent of a session.
 func (r *record) message(text string) error {
+	if r.unprompted.CompareAndSwap(true, false) {
+		r.firstMessage(text)
+	}
 	return r.events.add(&Event{Time: time.Now().UTC(), Event: agent.Event{Kind: KindMessage, Text: text}}, r)
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// fileLimit is how long a file can be for a process that runs out of space.
-const fileLimit = 6 << 10
+// fileLimit is the maximum file size of a process that runs out of space.
+const fileLimit = 40 << 10
 
-// runFull records a run of an agent that writes more than fits, and tells what
-// came of it.
+// runFull records a run of an agent that writes more than fits, and prints the
+// outcome.
 func runFull(root string, required bool) int {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: fileLimit, Max: fileLimit}); err != nil {
 		fmt.Println(err)
@@ -38,13 +38,13 @@ func runFull(root string, required bool) int {
 	}
 	result, err := r.Run(context.Background(), agent.Request{
 		Runtime: "fake", Prompt: "do it", Workdir: root,
-		Env: []string{"FAKE_AGENT=many 5000\nsay text:the end\nsay ok:", "FAKE_RUNNER="},
+		Env: []string{"FAKE_AGENT=many 20000\nsay text:the end\nsay ok:", "FAKE_RUNNER="},
 	}, agent.Output{})
 	fmt.Printf("answer: %.20s\nerror: %v\n", result.Text[max(0, len(result.Text)-7):], err)
 	return 0
 }
 
-func TestDiskThatIsFull(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
@@ -84,7 +84,7 @@ func TestDiskThatIsFull(t *testing.T) {
 	}
 }
 
-func TestFolderThatCannotBeWritten(t *testing.T) {
+func TestUnwritableFolder(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -108,8 +108,8 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A record that somebody removes while the run goes on fails nothing.
-func TestRecordThatIsRemoved(t *testing.T) {
+// Removing the record during the run does not fail the run.
+func TestRecordRemovedDuringTheRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	req := b.request("say text:the answer", "say ok:")

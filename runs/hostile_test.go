@@ -12,12 +12,12 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// An agent can put anything into the folder of its record. Nothing of that holds up
-// the end of its run, or gets files of others into the record.
-func TestAgentThatSwapsFilesOfItsRecord(t *testing.T) {
+// An agent can put anything into its record folder. It cannot delay the end of its run
+// or get other files into the record.
+func TestAgentReplacesFilesOfItsRecord(t *testing.T) {
 	t.Parallel()
 	foreign := filepath.Join(t.TempDir(), "foreign")
-	if err := os.WriteFile(foreign, []byte("a file of somebody else"), 0o600); err != nil {
+	if err := os.WriteFile(foreign, []byte("a foreign file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"agent-stdout.txt", "agent-stderr.txt", "events.ndjson", "output.md", "prompt.md", "run-info.yaml", "run-info.yaml.lock", "../../TASK-MESSAGE-BUS.md"} {
@@ -31,7 +31,7 @@ func TestAgentThatSwapsFilesOfItsRecord(t *testing.T) {
 				if err == nil || ctx.Err() != nil {
 					t.Errorf("ended with %v, %v", err, ctx.Err())
 				}
-				if got := read(t, foreign); got != "a file of somebody else" {
+				if got := read(t, foreign); got != "a foreign file" {
 					t.Errorf("the foreign file is now %q", got)
 				}
 				found, _ := filepath.Glob(filepath.Join(b.root, "*", "*", "runs", "*", "output.md"))
@@ -48,7 +48,7 @@ func TestAgentThatSwapsFilesOfItsRecord(t *testing.T) {
 	}
 }
 
-func TestAnswerThatTheAgentWroteHasNoSecret(t *testing.T) {
+func TestAnswerFileIsMasked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	_, dir, err := b.run(t, b.request("outputsecret", "say ok:"))
@@ -58,8 +58,8 @@ func TestAnswerThatTheAgentWroteHasNoSecret(t *testing.T) {
 	expectPrivate(t, b.root)
 }
 
-// Whoever reads the events joins the pieces of a text.
-func TestSecretThatComesInPieces(t *testing.T) {
+// A reader of the events joins the pieces of a text.
+func TestSecretInPiecesIsMasked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	_, dir, err := b.run(t, b.request("say delta:the key is sk-xai", "say delta:-sec", "say delta:ret, and sk-x", "say delta: is none. sk-xai-sec", "say tool:look", "say delta:sk-xai-sec", "say ok:"))
@@ -94,7 +94,7 @@ func TestSecretThatComesInPieces(t *testing.T) {
 	}
 }
 
-func TestCommandLineHasNoSecret(t *testing.T) {
+func TestCommandLineIsMasked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	quoted := "it's-a-secret-value"

@@ -15,34 +15,25 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// The forms of IDs in the Agent Protocol and its implementation.
+// The forms of IDs: those that the writers of the Agent Protocol make, and those of its
+// examples, "task-001" and "test-run".
 var (
-	projectForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`) })
-	taskForm    = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^task-[0-9]{8}-[0-9]{6}-[a-z0-9][a-z0-9-]{1,48}[a-z0-9]$`)
-	})
-	// A run ID has ten digits of time, PID and number; an older form has nine digits
-	// and the PID. A suffix can follow.
-	runForm = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[0-9]{8}-[0-9]{9,10}-[0-9]+(-[0-9]+)?(-[A-Za-z0-9_-]+)?$`)
-	})
+	nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`) })
+	runForm  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`) })
 )
 
 // maxName bounds IDs, in bytes: they are names of folders.
 const maxName = 128
 
 // CheckProject returns an agent.ErrUsage error for an invalid project ID.
-func CheckProject(id string) error {
-	if len(id) > maxName || !projectForm().MatchString(id) {
-		return agent.Usagef("project %q is not of lower-case letters, digits and inner dashes", id)
-	}
-	return nil
-}
+func CheckProject(id string) error { return checkName("project", id) }
 
 // CheckTask returns an agent.ErrUsage error for an invalid task ID.
-func CheckTask(id string) error {
-	if !taskForm().MatchString(id) {
-		return agent.Usagef("task %q is not of the form task-YYYYMMDD-HHMMSS-name, the name of 3 to 50 lower-case letters, digits and inner dashes", id)
+func CheckTask(id string) error { return checkName("task", id) }
+
+func checkName(what, id string) error {
+	if len(id) > maxName || !nameForm().MatchString(id) {
+		return agent.Usagef("%s %q is not of lower-case letters, digits and inner dashes", what, id)
 	}
 	return nil
 }
@@ -50,14 +41,14 @@ func CheckTask(id string) error {
 // CheckRun returns an agent.ErrUsage error for an invalid run ID.
 func CheckRun(id string) error {
 	if len(id) > maxName || !runForm().MatchString(id) {
-		return agent.Usagef("run %q is not of the form YYYYMMDD-HHMMSSffff-PID-N", id)
+		return agent.Usagef("run %q is not of letters, digits, dashes and underscores", id)
 	}
 	return nil
 }
 
-// NewTask returns the ID of a new task: the time, a name made from about, and a random
+// newTask returns the ID of a new task: the time, a name made from about, and a random
 // part.
-func NewTask(now time.Time, about string) string {
+func newTask(now time.Time, about string) string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	name := slug(about, 40)
@@ -67,8 +58,8 @@ func NewTask(now time.Time, about string) string {
 	return "task-" + now.UTC().Format("20060102-150405") + "-" + name + hex.EncodeToString(random[:])
 }
 
-// ProjectOf returns the project ID for a folder, made from its name.
-func ProjectOf(folder string) string {
+// projectOf returns the project ID for a folder, made from its name.
+func projectOf(folder string) string {
 	if id := slug(filepath.Base(folder), 64); id != "" {
 		return id
 	}

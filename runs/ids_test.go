@@ -1,12 +1,13 @@
 package runs
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-func TestIDsOfManyStartsDiffer(t *testing.T) {
+func TestConcurrentRunIDsDiffer(t *testing.T) {
 	t.Parallel()
 	const n = 1000
 	ids := make([]string, n)
@@ -36,8 +37,8 @@ func TestRunIDHasRealDigits(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for id, ok := range map[string]bool{
-		"20261121-0007230000-28482-1": true, "20261121-0007230000-28482-1-12345": true, "20260205-150405123-12345": true,
-		"": false, "..": false, "20261121-0007230000-28482-1/..": false, "20261121-12-1": false,
+		"20261121-0007230000-28482-1": true, "20261121-0007230000-28482-1-12345": true, "20260205-150405123-12345": true, "test-run": true,
+		"": false, "..": false, ".x": false, "-x": false, "a b": false, "a/b": false, "a\n": false, "20261121-0007230000-28482-1/..": false,
 	} {
 		if (CheckRun(id) == nil) != ok {
 			t.Errorf("run %q: %v", id, CheckRun(id))
@@ -48,20 +49,25 @@ func TestNames(t *testing.T) {
 			t.Errorf("project %q: %v", id, CheckProject(id))
 		}
 	}
+	for id, ok := range map[string]bool{"task-001": true, "task-20260101-000000-mine": true, "": false, "Task": false, "..": false, "a/b": false, "-a": false, strings.Repeat("a", 129): false} {
+		if (CheckTask(id) == nil) != ok {
+			t.Errorf("task %q: %v", id, CheckTask(id))
+		}
+	}
 	for _, about := range []string{"", "codex", "Äpfel & Birnen", "a very long name of more than forty letters, which is cut somewhere", "---", "x"} {
-		if id := NewTask(time.Now(), about); CheckTask(id) != nil {
+		if id := newTask(time.Now(), about); CheckTask(id) != nil {
 			t.Errorf("task of %q: %v", about, CheckTask(id))
 		}
 	}
 	for folder, want := range map[string]string{"/home/me/My Project": "my-project", "/": "project", "/x/ü": "project", "/x/.git": "git", "/x/a.b_c": "a-b-c"} {
-		if got := ProjectOf(folder); got != want {
+		if got := projectOf(folder); got != want {
 			t.Errorf("project of %s: %q, want %q", folder, got, want)
 		}
-		if err := CheckProject(ProjectOf(folder)); err != nil {
+		if err := CheckProject(projectOf(folder)); err != nil {
 			t.Error(err)
 		}
 	}
-	if a, b := NewTask(time.Now(), "x"), NewTask(time.Now(), "x"); a == b {
+	if a, b := newTask(time.Now(), "x"), newTask(time.Now(), "x"); a == b {
 		t.Error("two tasks are one")
 	}
 }

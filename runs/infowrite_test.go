@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// TestInfoIsWrittenAsByTheOthers reads what another implementation wrote and
-// writes it again.
-func TestInfoIsWrittenAsByTheOthers(t *testing.T) {
+// TestInfoMatchesTheOtherImplementation reads a file written by another
+// implementation of the protocol and writes it again.
+func TestInfoMatchesTheOtherImplementation(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "agent-protocol", "*", "*", "runs", "*", infoName))
 	if err != nil || len(files) < 6 {

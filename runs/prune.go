@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/internal/tree"
@@ -33,12 +34,17 @@ func (s *Records) Remove(ctx context.Context, run *Run, force bool) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	removed := removedPrefix + parts.run
-	if err := root.Rename(parts.run, removed); err != nil {
+	root.Close() // it is a folder
+	task, err := s.openBelow(parts.project, parts.task)
+	if err != nil {
 		return err
 	}
-	return removeRecord(ctx, root, removed, maxRemoved)
+	defer task.Close()
+	removed := removedPrefix + parts.run
+	if err := task.Rename(filepath.Join(runsName, parts.run), removed); err != nil {
+		return err
+	}
+	return removeRecord(ctx, task, removed, maxRemoved)
 }
 
 // checkOver returns an error if a run must not be removed.
@@ -57,19 +63,19 @@ const maxRemoved = 500_000
 
 // removeRecord removes a folder with its content, at most limit entries, infoName last:
 // the rest of an interrupted removal can still be recognised.
-func removeRecord(ctx context.Context, runs *os.Root, name string, limit int64) error {
+func removeRecord(ctx context.Context, in *os.Root, name string, limit int64) error {
 	b := tree.NewBudget(ctx, tree.Limits{Entries: limit})
-	err := tree.Remove(b, runs, name, infoName)
+	err := tree.Remove(b, in, name, infoName)
 	if errors.Is(err, tree.ErrOver) {
-		return fmt.Errorf("%s: %w; remove it again for the rest", filepath.Join(runs.Name(), name), err)
+		return fmt.Errorf("%s: %w; remove it again for the rest", filepath.Join(in.Name(), name), err)
 	}
 	return err
 }
 
-// location is the place of a run below a root.
+// location names a run below a root.
 type location struct{ project, task, run string }
 
-// placeOf returns where a folder of a run stands.
+// locate returns the location of the run in dir.
 func (s *Records) locate(dir string) (at location, err error) {
 	below, err := filepath.Rel(s.Root, dir)
 	parts := strings.Split(below, "/")
@@ -113,8 +119,17 @@ func (s *Records) RemoveTask(run *Run) (bool, error) {
 		return false, ignoreMissing(err)
 	}
 	defer task.Close()
+	own := []string{runsName, taskName, busName}
 	err = tree.Each(tree.Of(context.Background()), task, func(entry fs.DirEntry) error { // ends at the first other one
-		if ours := entry.Name() == taskName || entry.Name() == busName; !(ours && entry.Type().IsRegular() || entry.Name() == runsName && entry.IsDir()) {
+		name := entry.Name()
+		if entry.IsDir() != (name == runsName) || !entry.IsDir() && !entry.Type().IsRegular() {
+			return errNotOurs
+		}
+		switch {
+		case slices.Contains(own, name):
+		case isTransient(name): // of a program that was killed
+			own = append(own, name)
+		default:
 			return errNotOurs
 		}
 		return nil
@@ -123,7 +138,7 @@ func (s *Records) RemoveTask(run *Run) (bool, error) {
 		return false, ignoreNotOurs(err)
 	}
 	// Only empty folders are removed, so a run that begins now stays.
-	for _, name := range []string{runsName, taskName, busName} {
+	for _, name := range own {
 		if err := task.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, ignoreNotEmpty(err)
 		}

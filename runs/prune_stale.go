@@ -12,8 +12,9 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// The hidden folders among the runs of a task: of a run that is being removed, followed
-// by its ID, and of one that is being made, followed by digits.
+// The hidden folders of a task: of a run that is being removed, followed by its ID, and
+// of one that is being made, followed by digits. Other readers list all folders among
+// the runs, where earlier versions had these.
 const (
 	removedPrefix = ".removed-"
 	newPrefix     = ".new-"
@@ -30,21 +31,30 @@ func (s *Records) RemoveStale(ctx context.Context, filter Filter, force bool) er
 		if ctx.Err() != nil {
 			return errors.Join(append(failures, context.Cause(ctx))...)
 		}
-		root, err := s.openBelow(filepath.Base(filepath.Dir(task)), filepath.Base(task), runsName)
-		if err != nil {
-			failures = append(failures, ignoreMissing(err))
-			continue
+		names := []string{filepath.Base(filepath.Dir(task)), filepath.Base(task)}
+		for _, names := range [][]string{names, append(names, runsName)} {
+			failures = append(failures, s.removeStaleIn(ctx, names, force))
 		}
-		err = tree.Each(tree.Of(ctx), root, func(entry fs.DirEntry) error {
-			if entry.IsDir() {
-				dir := filepath.Join(task, runsName, entry.Name())
-				failures = append(failures, removeIfStale(ctx, root, entry.Name(), dir, force))
-			}
-			return nil
-		})
-		failures = append(failures, err, root.Close())
 	}
 	return errors.Join(failures...)
+}
+
+// removeStaleIn removes the stale folders in a folder below the root.
+func (s *Records) removeStaleIn(ctx context.Context, names []string, force bool) error {
+	root, err := s.openBelow(names...)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer root.Close()
+	dir := filepath.Join(append([]string{s.Root}, names...)...)
+	var failures []error
+	err = tree.Each(tree.Of(ctx), root, func(entry fs.DirEntry) error {
+		if entry.IsDir() {
+			failures = append(failures, removeIfStale(ctx, root, entry.Name(), filepath.Join(dir, entry.Name()), force))
+		}
+		return nil
+	})
+	return errors.Join(append(failures, err)...)
 }
 
 // removeIfStale removes a folder if it is stale.

@@ -11,8 +11,8 @@ import (
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
-// restInfo is the record of a rest, whose program is so.
-func restInfo(runner string) Info {
+// staleInfo returns the record of a running run of the program runner.
+func staleInfo(runner string) Info {
 	info := exampleInfo(1)
 	info.Status, info.EndTime, info.Runner = StatusRunning, time.Time{}, runner
 	return info
@@ -32,25 +32,25 @@ func TestStaleFoldersAreRemoved(t *testing.T) {
 		info   *Info
 		files  []string
 		old    bool
-		forced bool // removed with force alone
+		forced bool // removed only with force
 		want   bool // removed
 	}{
 		removedPrefix + id:                   {info: &over, files: []string{"output.md", "more/file"}, want: true},
 		removedPrefix + "by-hand":            {info: &over, want: true},
 		removedPrefix + id + "-empty":        {want: true},
-		removedPrefix + id + "-abroad":       {info: new(restInfo(abroad)), want: true}, // it was removed with force
-		removedPrefix + id + "-alive":        {info: new(restInfo(alive))},
+		removedPrefix + id + "-abroad":       {info: new(staleInfo(abroad)), want: true}, // it was removed with force
+		removedPrefix + id + "-alive":        {info: new(staleInfo(alive))},
 		removedPrefix + id + "-no-record":    {files: []string{"notes"}, old: true},
 		removedPrefix + id + "-damaged":      {files: []string{infoName}, old: true},
 		removedPrefix + "":                   {info: &over},
 		removedPrefix[:len(removedPrefix)-1]: {info: &over},
-		newPrefix + "1":                      {info: new(restInfo(dead)), files: []string{promptName}, want: true},
-		newPrefix + "2":                      {info: new(restInfo(alive)), files: []string{promptName}, old: true},
-		newPrefix + "3":                      {info: new(restInfo(abroad)), old: true, forced: true},
+		newPrefix + "1":                      {info: new(staleInfo(dead)), files: []string{promptName}, want: true},
+		newPrefix + "2":                      {info: new(staleInfo(alive)), files: []string{promptName}, old: true},
+		newPrefix + "3":                      {info: new(staleInfo(abroad)), old: true, forced: true},
 		newPrefix + "4":                      {files: []string{promptName, "run-info.7.yaml.tmp"}, old: true, want: true},
 		newPrefix + "5":                      {files: []string{promptName}},
-		newPrefix + "6":                      {info: new(restInfo(dead)), files: []string{"notes"}, old: true},
-		newPrefix + "plan":                   {info: new(restInfo(dead)), old: true},
+		newPrefix + "6":                      {info: new(staleInfo(dead)), files: []string{"notes"}, old: true},
+		newPrefix + "plan":                   {info: new(staleInfo(dead)), old: true},
 		".hidden":                            {info: &over, old: true},
 	} {
 		for _, force := range []bool{false, true} {
@@ -98,9 +98,9 @@ func TestStaleFoldersAreRemoved(t *testing.T) {
 	}
 }
 
-// What is left of a run whose removal ends early says what it is, and is removed later,
-// with folders that may not be written.
-func TestAnInterruptedRemovalLeavesTheRecord(t *testing.T) {
+// An interrupted removal leaves the record, so that a later one can finish it, even in
+// read-only folders.
+func TestInterruptedRemovalKeepsTheRecord(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	run, err := ReadRun(put(t, store.Root, exampleInfo(0)))
@@ -111,19 +111,19 @@ func TestAnInterruptedRemovalLeavesTheRecord(t *testing.T) {
 	if err := errors.Join(os.Mkdir(closed, 0o700), os.WriteFile(filepath.Join(closed, "file"), nil, 0o600), os.Chmod(closed, 0o500)); err != nil {
 		t.Fatal(err)
 	}
-	rest := filepath.Join(filepath.Dir(run.Dir), removedPrefix+filepath.Base(run.Dir))
+	stale := filepath.Join(filepath.Dir(run.Dir), removedPrefix+filepath.Base(run.Dir))
 	root, err := os.OpenRoot(filepath.Dir(run.Dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := root.Rename(filepath.Base(run.Dir), filepath.Base(rest)); err != nil {
+	if err := root.Rename(filepath.Base(run.Dir), filepath.Base(stale)); err != nil {
 		t.Fatal(err)
 	}
-	if err := removeRecord(t.Context(), root, filepath.Base(rest), 1); !errors.Is(err, tree.ErrOver) || !exists(filepath.Join(rest, infoName)) {
-		t.Errorf("%v, the record is there: %v", err, exists(filepath.Join(rest, infoName)))
+	if err := removeRecord(t.Context(), root, filepath.Base(stale), 1); !errors.Is(err, tree.ErrOver) || !exists(filepath.Join(stale, infoName)) {
+		t.Errorf("%v, the record is there: %v", err, exists(filepath.Join(stale, infoName)))
 	}
-	if err := store.RemoveStale(t.Context(), Filter{}, false); err != nil || exists(rest) {
+	if err := store.RemoveStale(t.Context(), Filter{}, false); err != nil || exists(stale) {
 		t.Error(err)
 	}
 }

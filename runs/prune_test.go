@@ -63,7 +63,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
+func TestRemoveKeepsRunningRunsAndOtherFolders(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	live, kill := liveRun(t, store.Root)
@@ -103,10 +103,10 @@ func TestRemoveLeavesAloneWhatIsNoRunThatIsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range []string{"running", "completed", "queued"} { // as the agent may write
+	for _, status := range []string{"running", "completed", "queued"} { // the agent may write any
 		write(t, path, strings.Replace(string(text), "status: running", "status: "+status, 1))
 		if err := store.Remove(t.Context(), &live, true); err == nil || !exists(live.Dir) {
-			t.Fatalf("force removes a run that goes on and says %s", status)
+			t.Fatalf("force removes a running run with status %s", status)
 		}
 	}
 	kill()
@@ -154,14 +154,14 @@ func TestRemoveTask(t *testing.T) {
 	}
 }
 
-// Whoever lists while runs are removed sees each of them whole or not at all.
+// A list made while runs are removed has each of them whole or not at all.
 func TestListWhileRunsAreRemoved(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	for i := range 60 {
 		info := exampleInfo(i)
 		info.TaskID = "task"
-		info.StartTime = time.Now() // for a folder that is young
+		info.StartTime = time.Now() // for a young folder
 		put(t, store.Root, info)
 	}
 	list := mustList(t, store, Filter{})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkList lists runs of which each has a task of its own, the dearest form.
-// What a run costs must not grow with their number.
+// BenchmarkList lists runs that each have a separate task, the slowest case. The time
+// per run must not grow with their number.
 func BenchmarkList(b *testing.B) {
 	for _, n := range []int{2_000, 10_000} {
 		if testing.Short() && n > 2_000 {

@@ -34,7 +34,7 @@ func TestReadEvents(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(agent.Payload{})); diff != "" || err != nil {
 		t.Errorf("%v, %s", err, diff)
 	}
-	// Of a run that is being written or was cut off.
+	// The run is being written or was cut off.
 	for _, cut := range []int{1, 2, 30, len(text) / 2} {
 		part := string(text[:len(text)-cut])
 		if got, err := read(part); len(got) != strings.Count(part, "\n") || err != nil {
@@ -58,8 +58,8 @@ func TestReadEvents(t *testing.T) {
 	}
 }
 
-// A line of any length takes no more memory than the longest entry.
-func TestReadEventsSkipsALineThatIsTooLong(t *testing.T) {
+// A line of any length needs no more memory than the longest entry.
+func TestReadEventsSkipsLongLines(t *testing.T) {
 	t.Parallel()
 	const most = 100 << 10
 	entry := Event{Time: start, Event: agent.Event{Kind: agent.KindText, Text: "short"}}

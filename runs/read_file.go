@@ -21,14 +21,28 @@ const (
 	FileEvents = eventsName
 )
 
-// Open opens a file of the run. The error is fs.ErrNotExist if there is none. A link,
-// anything but a regular file, and a sparse file of more than 64 MiB are errors.
+// olderNames are the names of files in the first version of the Agent Protocol.
+var olderNames = map[string]string{FileStdout: "stdout", FileStderr: "stderr"}
+
+// Open opens a file of the run, also if an older writer named it otherwise. The error
+// is fs.ErrNotExist if there is none. A link, anything but a regular file, and a sparse
+// file of more than 64 MiB are errors.
 func (r *Run) Open(name string) (io.ReadCloser, error) {
-	f, err := statefile.Open(filepath.Join(r.Dir, name))
+	f, err := openIn(r.Dir, name)
 	if err != nil {
 		return nil, err // not a nil file in an interface
 	}
 	return f, nil
+}
+
+func openIn(dir, name string) (*os.File, error) {
+	f, err := statefile.Open(filepath.Join(dir, name))
+	if older := olderNames[name]; older != "" && errors.Is(err, fs.ErrNotExist) {
+		if f, olderErr := statefile.Open(filepath.Join(dir, older)); !errors.Is(olderErr, fs.ErrNotExist) {
+			return f, olderErr
+		}
+	}
+	return f, err
 }
 
 // Follow opens a file of the run whose reader waits at the end of the file for more
@@ -37,7 +51,7 @@ func (r *Run) Open(name string) (io.ReadCloser, error) {
 func (r *Run) Follow(ctx context.Context, name string) (io.ReadCloser, error) {
 	f := &follower{ctx: ctx, dir: r.Dir, tick: time.NewTicker(followPeriod)}
 	for {
-		file, err := statefile.Open(filepath.Join(r.Dir, name))
+		file, err := openIn(r.Dir, name)
 		switch {
 		case err == nil:
 			f.File = file

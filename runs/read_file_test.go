@@ -28,7 +28,7 @@ func liveRun(t *testing.T, root string) (run Run, kill func()) {
 	}
 	kill = func() {
 		_ = child.Process.Kill()
-		_ = child.Wait() // again where the test has
+		_ = child.Wait() // the test may have waited already
 	}
 	t.Cleanup(kill)
 	info := exampleInfo(0)
@@ -43,7 +43,7 @@ func liveRun(t *testing.T, root string) (run Run, kill func()) {
 	return run, kill
 }
 
-func TestFollowReadsAllUntilTheRunIsOver(t *testing.T) {
+func TestFollowReadsUntilTheRunEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, run *Run, kill func()){
 		"ends": func(t *testing.T, run *Run, _ func()) {
@@ -65,7 +65,7 @@ func TestFollowReadsAllUntilTheRunIsOver(t *testing.T) {
 			run, kill := liveRun(t, t.TempDir())
 			texts := make(chan string)
 			done := make(chan error, 1)
-			go func() { // the file is not there yet
+			go func() { // the file does not exist yet
 				r, err := run.Follow(t.Context(), FileEvents)
 				if err == nil {
 					err = ReadEvents(r, func(e *Event) error { texts <- e.Text; return nil })

@@ -71,7 +71,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindSaysWhatIsWrongWithTheRun(t *testing.T) {
+func TestFindReportsDamage(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	if _, err := store.Find(t.Context(), Latest); !errors.Is(err, agent.ErrUsage) {
@@ -92,7 +92,7 @@ func TestFindSaysWhatIsWrongWithTheRun(t *testing.T) {
 	}
 }
 
-func TestLatestIsNoOtherRunWhereTheLastOneIsDamaged(t *testing.T) {
+func TestLatestFailsWhenTheNewestIsDamaged(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	var dirs []string
@@ -100,7 +100,7 @@ func TestLatestIsNoOtherRunWhereTheLastOneIsDamaged(t *testing.T) {
 		dirs = append(dirs, put(t, store.Root, exampleInfo(i)))
 	}
 	byHand := exampleInfo(3)
-	byHand.RunID = "by-hand" // says nothing of when it began
+	byHand.RunID = "by-hand" // has no time in it
 	dirs = append(dirs, put(t, store.Root, byHand))
 	for _, i := range []int{0, 3} {
 		write(t, filepath.Join(dirs[i], infoName), "damaged")

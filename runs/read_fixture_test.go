@@ -11,7 +11,7 @@ import (
 // start is when the first run of a test began.
 var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// exampleInfo is a run that is over: number n of a project, one a minute.
+// exampleInfo returns completed run n of a project with one run a minute.
 func exampleInfo(n int) Info {
 	at := start.Add(time.Duration(n) * time.Minute)
 	return Info{

@@ -1,14 +1,19 @@
 package runs
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/agent"
 )
 
 // maxInfo bounds run-info.yaml, in bytes. A record has a command line and a few error
@@ -98,11 +103,14 @@ func readInfoFile(path string, buffer []byte) ([]byte, error) {
 
 // parseInfo parses and checks the text of an Info.
 func parseInfo(text []byte) (Info, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return Info{}, errors.New("empty")
+	}
 	info, ok := parsePlain(string(text))
 	if !ok {
 		info = Info{}
 		if err := loadYAML(text, &info); err != nil {
-			return info, fmt.Errorf("not a record of a run: %w", err)
+			return info, fmt.Errorf("not a record of a run: %s", strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
 	if info.Version == 0 {
@@ -111,8 +119,6 @@ func parseInfo(text []byte) (Info, error) {
 	switch {
 	case info.Version != 1:
 		return info, fmt.Errorf("version %d of records; this program reads version 1", info.Version)
-	case len(text) == 0:
-		return info, errors.New("empty")
 	case text[len(text)-1] != '\n':
 		return info, errors.New("cut off: the last line has no end")
 	case info.RunID == "" || info.Status == "" || info.StartTime.IsZero():
@@ -127,5 +133,34 @@ func parseInfo(text []byte) (Info, error) {
 			return info, fmt.Errorf("a time is in the year %d", year)
 		}
 	}
+	info.translate()
 	return info, nil
+}
+
+// The words of older writers for the states of runs.
+const (
+	olderCompleted Status = "success"
+	olderTimedOut  Status = summaryTimeout
+)
+
+// translate replaces the words of older writers, and adds the kind of a failure that
+// the writer only summarized.
+func (i *Info) translate() {
+	switch i.Status {
+	case olderCompleted:
+		i.Status = StatusCompleted
+	case olderTimedOut:
+		i.Status, i.ErrorSummary = StatusFailed, cmp.Or(i.ErrorSummary, summaryTimeout)
+	}
+	if i.Status != StatusFailed || i.ErrorKind != "" {
+		return
+	}
+	kind := agent.ErrAgent
+	switch i.ErrorSummary {
+	case summaryTimeout:
+		kind = agent.ErrTimeout
+	case summaryCanceled:
+		kind = agent.ErrCanceled
+	}
+	i.ErrorKind = agent.KindOf(kind)
 }

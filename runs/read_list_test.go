@@ -19,7 +19,7 @@ import (
 // The records of another implementation of the protocol.
 const golden = "testdata/agent-protocol"
 
-func TestListReadsRecordsOfTheOtherImplementation(t *testing.T) {
+func TestListReadsTheOtherImplementation(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: golden}
 	list := mustList(t, store, Filter{})
@@ -106,7 +106,7 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// With a limit only the newest are read: what is wrong with old ones does not show.
+// With a limit only the newest records are read, so damage to older ones is not seen.
 func TestListReadsNoMoreThanItsLimitNeeds(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
@@ -127,14 +127,13 @@ func TestListReadsNoMoreThanItsLimitNeeds(t *testing.T) {
 	}
 }
 
-// Runs that began in the order of their IDs and those that did not are both listed
-// by when they began.
-func TestLimitGoesByTheTimeOfStart(t *testing.T) {
+// Runs are listed by start time, even when their IDs are in another order.
+func TestListOrdersByStartTime(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	for i := range 100 {
 		info := exampleInfo(i)
-		// All IDs of one minute, the times of start the other way round.
+		// All IDs are of one minute; the start times are in reverse order.
 		info.RunID = exampleInfo(0).RunID[:13] + string(rune('0'+i/20)) + string(rune('0'+i/2%10)) + exampleInfo(0).RunID[15:] + string(rune('a'+i%2))
 		info.StartTime = start.Add(time.Duration(200-i) * 100 * time.Millisecond)
 		put(t, store.Root, info)
@@ -146,7 +145,7 @@ func TestLimitGoesByTheTimeOfStart(t *testing.T) {
 	}
 }
 
-func TestListTakesAllFormsOfNames(t *testing.T) {
+func TestListReadsEveryFormOfRunID(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	var want []string
@@ -166,7 +165,7 @@ func TestListTakesAllFormsOfNames(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// What says no time may be of any.
+	// A run ID without a time may be of any time.
 	if list := mustList(t, store, Filter{Limit: 1}); len(list) != 1 || list[0].RunID != "named-by-hand" {
 		t.Errorf("%+v", list)
 	}
@@ -195,7 +194,7 @@ func TestTimeOfRunIDs(t *testing.T) {
 	}
 }
 
-func TestDamagedRecordsAreNamedAndTheOthersListed(t *testing.T) {
+func TestListReportsDamagedRecords(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}
 	put(t, store.Root, exampleInfo(0))
@@ -232,7 +231,7 @@ func TestDamagedRecordsAreNamedAndTheOthersListed(t *testing.T) {
 		info.TaskID = strings.ReplaceAll(name, " ", "-")
 		write(t, filepath.Join(put(t, store.Root, info), infoName), file.text)
 	}
-	// What is no file.
+	// run-info.yaml is not a file.
 	for name, make := range map[string]func(path string) error{
 		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
 		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -280,7 +279,7 @@ func aliasBomb() string {
 	return text + "warnings: *a8\n"
 }
 
-func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
+func TestListIgnoresLinksAndOtherFolders(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
 	put(t, elsewhere, exampleInfo(1))
@@ -298,7 +297,7 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// One that is being written, notes of others, and a folder that was just made.
+	// A record being written, foreign notes and a new folder.
 	write(t, filepath.Join(root, "notes"), "")
 	write(t, filepath.Join(task, runsName, "notes"), "")
 	for _, dir := range []string{".new-1", "plans", "20261121-1000000000-28482-9"} {
@@ -319,7 +318,7 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0].Error(), linked) {
 		t.Errorf("problems %v, want one: %s", problems, linked)
 	}
-	// The root itself may be one: the user chose it.
+	// The root may be a link: the user chose it.
 	rootLink := filepath.Join(t.TempDir(), "root")
 	if err := os.Symlink(root, rootLink); err != nil {
 		t.Fatal(err)
@@ -329,7 +328,7 @@ func TestListFollowsNoLinkAndTakesNoOtherFolders(t *testing.T) {
 	}
 }
 
-func TestListOfNothing(t *testing.T) {
+func TestListWithoutARoot(t *testing.T) {
 	t.Parallel()
 	if list := mustList(t, &Records{Root: filepath.Join(t.TempDir(), "none")}, Filter{}); len(list) != 0 {
 		t.Errorf("%+v", list)
@@ -348,7 +347,7 @@ func TestListOfNothing(t *testing.T) {
 	}
 }
 
-func TestAFolderThatCannotBeReadIsAProblem(t *testing.T) {
+func TestListReportsUnreadableFolders(t *testing.T) {
 	t.Parallel()
 	if !testuser.Ordinary(t) {
 		return
@@ -375,7 +374,7 @@ func mustList(t testing.TB, store *Records, filter Filter) []Run {
 	return list
 }
 
-// JSON has no zone of a whole day, which YAML has.
+// YAML allows a zone of a whole day, JSON does not.
 func TestTimesAreReadInUTC(t *testing.T) {
 	t.Parallel()
 	store := &Records{Root: t.TempDir()}

@@ -29,7 +29,7 @@ func fullInfo() Info {
 	}
 }
 
-func TestEveryFieldIsReadWithoutTheLibrary(t *testing.T) {
+func TestPlainReaderReadsEveryField(t *testing.T) {
 	t.Parallel()
 	want := fullInfo()
 	for i, v := range reflect.ValueOf(want).Fields() {
@@ -47,7 +47,7 @@ func TestEveryFieldIsReadWithoutTheLibrary(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadWithoutTheLibraryIsWhatTheLibraryReads(t *testing.T) {
+func TestPlainReaderMatchesTheLibrary(t *testing.T) {
 	t.Parallel()
 	for text, plain := range plainTexts {
 		checkPlain(t, text)
@@ -57,14 +57,14 @@ func TestWhatIsReadWithoutTheLibraryIsWhatTheLibraryReads(t *testing.T) {
 	}
 }
 
-// plainTexts says of files whether they are read without the library.
+// plainTexts maps a file to whether it is read without the library.
 var plainTexts = map[string]bool{
 	"version: 1\npid: 0\nsession: true\n":        true,
 	"agent: x\nexit_code: -1\n":                  true,
 	"agent: \"\"\nmodel: ''\n":                   true,
 	"agent: 'it''s'\nmodel: \"a b\"\n":           true,
 	"error: a:b#c\n":                             true,
-	"model: true\nagent: 12\n":                   true, // texts, as the field is one
+	"model: true\nagent: 12\n":                   true, // strings, like the field
 	"agent: grün 漢字 😀\n":                         true,
 	"usage:\n  input: 1\nmodel: x\n":             true,
 	"warnings:\n  - a\n  - 'b'\nmodel: x\n":      true,
@@ -132,8 +132,7 @@ var plainTexts = map[string]bool{
 	"pid: 999999999999999999\nusage:\n input: 5\n": true,
 }
 
-// checkPlain fails the test where the library does not read the same as the
-// reader without it.
+// checkPlain fails the test if the plain reader and the library differ.
 func checkPlain(t *testing.T, text string) {
 	t.Helper()
 	got, ok := parsePlain(text)
@@ -149,7 +148,7 @@ func checkPlain(t *testing.T, text string) {
 	}
 }
 
-// FuzzPlainInfo: whatever is read without the library is what the library reads.
+// FuzzPlainInfo compares the plain reader with the library.
 func FuzzPlainInfo(f *testing.F) {
 	for text := range plainTexts {
 		f.Add(text)
@@ -160,7 +159,10 @@ func FuzzPlainInfo(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(string(text))
-	golden, _ := filepath.Glob("testdata/agent-protocol/*/*/runs/*/run-info.yaml")
+	golden, err := filepath.Glob("testdata/agent-protocol/*/*/runs/*/run-info.yaml")
+	if err != nil || len(golden) == 0 {
+		f.Fatalf("%d files, %v", len(golden), err)
+	}
 	for _, path := range golden {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -171,8 +173,7 @@ func FuzzPlainInfo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { checkPlain(t, text) })
 }
 
-// FuzzWrittenInfo: what the writer makes of any texts and numbers is read as they
-// were.
+// FuzzWrittenInfo checks that what is written is read back unchanged.
 func FuzzWrittenInfo(f *testing.F) {
 	f.Add("it's: # over", "- a", int64(1), 0.5, int64(0))
 	f.Add("null", "~", int64(math.MinInt64), 1e-9, int64(1<<60))

@@ -14,6 +14,8 @@ import (
 type Run struct {
 	Info
 	Dir string `json:"dir"` // the folder of its files
+	// Recorded is the status in its file if Status is another one.
+	Recorded Status `json:"recorded_status,omitempty"`
 }
 
 // Duration returns how long the run took, or has run until now. It is 0 for a run
@@ -34,8 +36,11 @@ func ReadRun(dir string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	info.Status = info.currentStatus()
-	return Run{Info: info, Dir: dir}, nil
+	run := Run{Info: info, Dir: dir}
+	if run.Status = info.currentStatus(); run.Status != info.Status {
+		run.Recorded = info.Status
+	}
+	return run, nil
 }
 
 // clockSlack is how much later than the start of a run its process may have started:

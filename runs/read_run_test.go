@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/internal/process"
 )
 
-func TestWhoIsGoneHasCrashed(t *testing.T) {
+func TestStatusOfALostRunnerIsCrashed(t *testing.T) {
 	t.Parallel()
 	child := exec.Command("/bin/cat")
 	if _, err := child.StdinPipe(); err != nil {
@@ -27,7 +27,7 @@ func TestWhoIsGoneHasCrashed(t *testing.T) {
 	store := &Records{Root: t.TempDir()}
 	infos := map[string]Info{
 		"runner":   {Runner: identity},
-		"elder":    {Runner: identity[:strings.LastIndexByte(identity, ':')] + ":1", PID: pid}, // had the PID before
+		"elder":    {Runner: identity[:strings.LastIndexByte(identity, ':')] + ":1", PID: pid}, // had the PID earlier
 		"abroad":   {Runner: "another:4026531836:1:1", PID: pid},
 		"nonsense": {Runner: "nonsense"},
 		"pid":      {PID: pid, StartTime: before},
@@ -35,7 +35,7 @@ func TestWhoIsGoneHasCrashed(t *testing.T) {
 		"none":     {},
 		"negative": {PID: -1},
 		"over":     {Runner: identity, PID: pid, Status: StatusFailed, EndTime: before},
-		"no end":   {Runner: identity, PID: pid, Status: StatusCompleted}, // the agent wrote so
+		"no end":   {Runner: identity, PID: pid, Status: StatusCompleted}, // written by the agent
 		"queued":   {Status: "queued", EndTime: before},
 	}
 	i := 0
@@ -72,7 +72,7 @@ func TestWhoIsGoneHasCrashed(t *testing.T) {
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = child.Wait() // its end by the signal is what is wanted
+	_ = child.Wait() // it ends by the signal
 	want["runner"], want["pid"], want["no end"] = StatusCrashed, StatusCrashed, StatusCompleted
 	check(want)
 	for status, n := range map[Status]int{StatusCrashed: 4, StatusUnknown: 5, StatusRunning: 0} {

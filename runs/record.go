@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
@@ -42,6 +46,8 @@ type record struct {
 	// The two folders, held open: an agent can replace what is at their paths.
 	taskFolder, folder *statefile.Dir
 
+	reserve *os.File // see makeReserve
+
 	mask      *runner.Masker
 	warn      func(string)
 	maxAnswer int64
@@ -50,7 +56,8 @@ type record struct {
 
 	stdout, stderr *outputFile
 	events         *eventFile
-	announced      bool // RUN_START was posted
+	announced      bool        // RUN_START was posted
+	unprompted     atomic.Bool // a session without a first message, until it has one
 
 	mu      sync.Mutex
 	problem error // the first one
@@ -107,7 +114,7 @@ func (s *Records) labels(run *agent.Recordable) (agent.Labels, error) {
 		}
 		labels.Parent = cmp.Or(labels.Parent, outer.Parent)
 	}
-	labels.Project = cmp.Or(labels.Project, ProjectOf(cmp.Or(run.Root, run.Start.Workdir)))
+	labels.Project = cmp.Or(labels.Project, projectOf(cmp.Or(run.Root, run.Start.Workdir)))
 	for _, id := range []struct {
 		text  string
 		check func(string) error
@@ -122,7 +129,7 @@ func (s *Records) labels(run *agent.Recordable) (agent.Labels, error) {
 	if labels.Task == "" && labels.Previous != "" {
 		labels.Task = s.taskOf(labels.Project, labels.Previous)
 	}
-	labels.Task = cmp.Or(labels.Task, NewTask(time.Now(), baseToken(run.Start.Runtime)))
+	labels.Task = cmp.Or(labels.Task, newTask(time.Now(), baseToken(run.Start.Runtime)))
 	return labels, nil
 }
 
@@ -148,12 +155,14 @@ func (s *Records) begin(ctx context.Context, run *agent.Recordable, labels agent
 	r.bus = filepath.Join(r.task, busName)
 	r.info = newInfo(run, labels)
 	r.info.CWD, r.info.Model = r.mask.Text(r.info.CWD), r.mask.Text(r.info.Model)
-	prompt, err := r.open(run, labels)
+	prompt, err := r.open(run)
 	if err != nil {
 		r.closeFolders()
 		return nil, "", err
 	}
-	if err := r.writeTask(run.Request.Prompt); err != nil {
+	if run.Request.Prompt == "" {
+		r.unprompted.Store(true)
+	} else if err := r.writeTask(run.Request.Prompt); err != nil {
 		_ = r.note(err)
 	}
 	if r.stdout, err = r.openOutput(stdoutName); err == nil {
@@ -166,7 +175,7 @@ func (s *Records) begin(ctx context.Context, run *agent.Recordable, labels agent
 		r.discard(err)
 		return nil, "", err
 	}
-	if prompt != "" {
+	if prompt != "" && !run.Session { // a session reports each of its messages
 		_ = r.events.add(&Event{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}}, r)
 		r.events.flush()
 	}
@@ -183,26 +192,40 @@ func (s *Records) begin(ctx context.Context, run *agent.Recordable, labels agent
 }
 
 // open makes and holds the folders of the run.
-func (r *record) open(run *agent.Recordable, labels agent.Labels) (prompt string, err error) {
+func (r *record) open(run *agent.Recordable) (prompt string, err error) {
 	root, err := r.store.makeRoot(writable(run))
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	project, err := root.MakeDir(labels.Project)
-	if err != nil {
-		return "", err
+	err = within(root, r.info.ProjectID, func(project *statefile.Dir) error {
+		return within(project, r.info.TaskID, func(task *statefile.Dir) error {
+			return within(task, runsName, func(runs *statefile.Dir) (err error) {
+				if r.taskFolder, err = project.Dir(r.info.TaskID); err == nil {
+					prompt, err = r.settle(runs, run)
+				}
+				return err
+			})
+		})
+	})
+	return prompt, err
+}
+
+// within calls do with a folder. If it made the folder and do fails, it removes it.
+func within(above *statefile.Dir, name string, do func(*statefile.Dir) error) error {
+	made := above.Mkdir(name)
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return made
 	}
-	defer project.Close()
-	if r.taskFolder, err = project.MakeDir(labels.Task); err != nil {
-		return "", err
+	folder, err := above.Dir(name)
+	if err == nil {
+		err = do(folder)
+		folder.Close()
 	}
-	runs, err := r.taskFolder.MakeDir(runsName)
-	if err != nil {
-		return "", err
+	if err != nil && made == nil {
+		_ = above.Remove(name)
 	}
-	defer runs.Close()
-	return r.settle(runs, run)
+	return err
 }
 
 // closeFolders releases the folders.
@@ -211,13 +234,13 @@ func (r *record) closeFolders() {
 	r.taskFolder.Close()
 }
 
-// settle gives the run its ID and its folder, which appears with prompt and Info in it:
-// readers find it complete or not at all.
+// settle gives the run its ID and its folder, which appears among the runs with prompt,
+// Info and reserve in it: readers find it complete or not at all.
 func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt string, err error) {
 	name := ""
 	for range maxClashes {
 		name = newPrefix + strconv.FormatUint(uint64(rand.Uint32()), 10)
-		if err = runs.Mkdir(name); !errors.Is(err, fs.ErrExist) {
+		if err = r.taskFolder.Mkdir(name); !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
@@ -229,11 +252,18 @@ func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt stri
 			return
 		}
 		if r.folder != nil {
-			_, _ = r.folder.Remove(promptName), r.folder.Remove(infoName)
+			for _, file := range []string{promptName, infoName, reserveName} {
+				_ = r.folder.Remove(file)
+			}
+			r.folder.Close()
+			r.folder = nil
 		}
-		_ = runs.Remove(name)
+		_ = r.taskFolder.Remove(name)
 	}()
-	if r.folder, err = runs.Dir(name); err != nil {
+	if r.folder, err = r.taskFolder.Dir(name); err != nil {
+		return "", err
+	}
+	if err = r.makeReserve(); err != nil {
 		return "", err
 	}
 	for range maxClashes {
@@ -249,7 +279,7 @@ func (r *record) settle(runs *statefile.Dir, run *agent.Recordable) (prompt stri
 		if err = writeInfo(r.folder, &r.info); err != nil {
 			return "", err
 		}
-		if err = runs.Rename(name, r.info.RunID); err == nil {
+		if err = r.taskFolder.Move(name, runs, r.info.RunID); err == nil {
 			r.folder.Named(r.dir)
 		}
 		if !errors.Is(err, fs.ErrExist) {
@@ -283,14 +313,17 @@ func newInfo(run *agent.Recordable, labels agent.Labels) Info {
 		TaskID:           labels.Task,
 		Agent:            run.Start.Runtime,
 		ProcessOwnership: "managed",
-		StartTime:        time.Now().UTC(),
-		ExitCode:         -1,
-		Status:           StatusRunning,
-		CWD:              run.Start.Workdir,
-		Runner:           process.Self(),
-		Session:          run.Session,
-		Model:            run.Start.Model,
-		Access:           string(run.Request.Access),
+		// Until the agent runs, other readers judge the run by this process.
+		PID:       os.Getpid(),
+		PGID:      unix.Getpgrp(),
+		StartTime: time.Now().UTC(),
+		ExitCode:  -1,
+		Status:    StatusRunning,
+		CWD:       run.Start.Workdir,
+		Runner:    process.Self(),
+		Session:   run.Session,
+		Model:     run.Start.Model,
+		Access:    string(run.Request.Access),
 	}
 }
 
@@ -299,15 +332,16 @@ const infoVersion = 1
 
 // writeTask writes the prompt of the task unless it exists.
 func (r *record) writeTask(prompt string) error {
-	f, err := r.taskFolder.Create(taskName)
+	err := r.taskFolder.CreateFrom(taskName, strings.NewReader(r.mask.Text(prompt)+"\n"))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(r.mask.Text(prompt) + "\n")
-	return errors.Join(err, f.Close())
+	return err
+}
+
+// firstMessage writes the prompt of a session that began without one.
+func (r *record) firstMessage(text string) {
+	r.noteAll(r.folder.ReplaceFrom(promptName, strings.NewReader(r.mask.Text(text)), false), r.writeTask(text))
 }
 
 // command sets the command line. A run writes it in started.

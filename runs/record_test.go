@@ -74,13 +74,17 @@ func TestRecordOfASuccess(t *testing.T) {
 	}
 }
 
-// expectPrivate checks that others can read nothing, and that nothing temporary is
-// left.
+// expectPrivate checks that only the owner can read the files, and that no temporary
+// file remains.
 func expectPrivate(t *testing.T, root string) {
 	t.Helper()
+	files := 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if !d.IsDir() {
+			files++
 		}
 		info, err := d.Info()
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -91,8 +95,8 @@ func expectPrivate(t *testing.T, root string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || files == 0 {
+		t.Fatalf("%d files, %v", files, err)
 	}
 }
 
@@ -132,7 +136,55 @@ func TestRecordOfAFailure(t *testing.T) {
 	}
 }
 
-func TestOutputIsTheAgentsOwnElseItsAnswerElseWhatItWrote(t *testing.T) {
+// An agent that cannot be started leaves a record of why.
+func TestRecordOfAnAgentThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change     func(b *bench, path string) error
+		kind, want string
+	}{
+		"not installed": {func(_ *bench, path string) error { return os.Remove(path) }, "not_installed", "https://example.com/fake"},
+		"refused": {func(b *bench, path string) error {
+			b.Environ[0] = "PATH=."
+			return os.Rename(path, filepath.Join(b.dir, "fake"))
+		}, "not_installed", "https://example.com/fake"},
+		"unstartable": {func(_ *bench, path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("#!/nonexistent\n"), 0o700))
+		}, "agent", "cannot be started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, &runs.Records{AgentVersion: true})
+			dir, _ := agent.LookupEnv(b.Environ, "PATH")
+			if err := c.change(b, filepath.Join(dir, "fake")); err != nil {
+				t.Fatal(err)
+			}
+			_, dir, err := b.run(t, b.request("say ok:"))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			info, err := runs.ReadInfo(filepath.Join(dir, "run-info.yaml"))
+			if err != nil || info.Status != runs.StatusFailed || info.Agent != "fake" || info.ExitCode != -1 || info.ErrorKind != c.kind ||
+				info.ErrorSummary != "agent did not start" || !strings.Contains(info.Error, c.want) {
+				t.Errorf("run-info.yaml is\n%+v, %v", info, err)
+			}
+			if got := read(t, dir, "prompt.md"); got != "do it" {
+				t.Errorf("prompt.md is %q", got)
+			}
+		})
+	}
+	b := newBench(t, &runs.Records{})
+	req := b.request("say ok:")
+	req.MaxTurns = -1
+	if _, err := b.Run(t.Context(), req, agent.Output{}); !errors.Is(err, agent.ErrUsage) {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(b.root); err == nil {
+		t.Error("a wrong request is recorded")
+	}
+}
+
+func TestOutputPrecedence(t *testing.T) {
 	t.Parallel()
 	for want, script := range map[string][]string{
 		"my summary":    {"say text:the answer", "output my summary", "say ok:"},
@@ -147,7 +199,7 @@ func TestOutputIsTheAgentsOwnElseItsAnswerElseWhatItWrote(t *testing.T) {
 	}
 }
 
-func TestAgentIsToldOfItsRun(t *testing.T) {
+func TestAgentEnvironmentNamesItsRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	req := b.request("environ", "say ok:")
@@ -178,7 +230,7 @@ func TestAgentIsToldOfItsRun(t *testing.T) {
 	}
 }
 
-func TestRuntimeWithoutTokensKeepsAll(t *testing.T) {
+func TestRuntimeWithoutTokenVariablesKeepsAll(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	req := b.request("environ", "say ok:")
@@ -190,7 +242,7 @@ func TestRuntimeWithoutTokensKeepsAll(t *testing.T) {
 	}
 }
 
-func TestPreambleIsPartOfWhatTheAgentGets(t *testing.T) {
+func TestPreambleIsPartOfThePrompt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{Preamble: true})
 	_, dir, err := b.run(t, b.request("prompt", "say ok:"))
@@ -207,10 +259,10 @@ func TestPreambleIsPartOfWhatTheAgentGets(t *testing.T) {
 	}
 }
 
-func TestWrongLabelsAreRefused(t *testing.T) {
+func TestInvalidLabelsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, place := range []agent.Labels{
-		{Project: "../up"}, {Project: "Mine"}, {Project: "a/b"}, {Task: "mine"}, {Task: "task-20260101-000000-../x"}, {Parent: "x"}, {Previous: "../1"},
+		{Project: "../up"}, {Project: "Mine"}, {Project: "a/b"}, {Task: "Mine"}, {Task: "task-20260101-000000-../x"}, {Parent: "-x"}, {Previous: "../1"},
 	} {
 		b := newBench(t, &runs.Records{})
 		req := b.request("say ok:")
@@ -230,12 +282,15 @@ func TestWrongLabelsAreRefused(t *testing.T) {
 	}
 }
 
-func TestNothingOfASecretIsWritten(t *testing.T) {
+func TestRecordIsMasked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
-	req := b.request("stderr $FAKE_API_KEY", "say text:$FAKE_API_KEY and $XAI_API_KEY", `say text:{"x":"sk-\"very\\secret"}`, "environ", "say quota:$FAKE_API_KEY")
+	req := b.request("stderr $FAKE_API_KEY", "say text:$FAKE_API_KEY and $XAI_API_KEY", `say text:{"x":"sk-\"very\\secret"}`, "say change:$FAKE_API_KEY", "environ", "say quota:$FAKE_API_KEY")
 	req.Prompt = "use " + secret
-	b.run(t, req)
+	_, dir, _ := b.run(t, req)
+	if got, want := read(t, dir, "events.ndjson"), `"diff":"@@ -0,0 +1 @@\n+***\n"`; !strings.Contains(got, want) {
+		t.Errorf("events.ndjson has no %s:\n%s", want, got)
+	}
 	files := 0
 	_ = filepath.WalkDir(b.root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -255,7 +310,7 @@ func TestNothingOfASecretIsWritten(t *testing.T) {
 	}
 }
 
-func TestRunsAtOnceHaveTheirOwnRecords(t *testing.T) {
+func TestConcurrentRunsHaveSeparateRecords(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
 	b.Warn = func(string) {}

@@ -1,8 +1,6 @@
 package runs
 
-import (
-	"github.com/busdk/bus-agent/agent"
-)
+import "github.com/busdk/bus-agent/internal/statefile"
 
 // Records is a folder of records. Its methods may be called concurrently, also by several
 // processes on one folder.
@@ -26,5 +24,5 @@ type Records struct {
 // DefaultRoot returns the folder of a user's records: bus-agent/runs in XDG_STATE_HOME or,
 // without that, in ~/.local/state.
 func DefaultRoot(environ []string) (string, error) {
-	return agent.StateDir(environ, "runs")
+	return statefile.UserDir(environ, "runs")
 }

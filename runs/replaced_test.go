@@ -18,7 +18,7 @@ import (
 	"github.com/busdk/bus-agent/runs"
 )
 
-// tree returns what is below a folder: each name with its content.
+// tree returns the content of every file below a folder, by name.
 func tree(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -38,9 +38,8 @@ func tree(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// A record is written to the folders that were made for it, whatever an agent puts
-// in their place.
-func TestReplacedFolderOfARecordGetsNothing(t *testing.T) {
+// A record is written only to the folders made for it, even if an agent replaces them.
+func TestReplacedRecordFolderGetsNothing(t *testing.T) {
 	t.Parallel()
 	for _, which := range []string{".", "..", "../..", "../../.."} {
 		for _, how := range []string{"replace", "remove"} {
@@ -81,9 +80,9 @@ func TestReplacedFolderOfARecordGetsNothing(t *testing.T) {
 	}
 }
 
-// The folder of the records may be behind links of the user's, but not behind one
-// that is where agents write.
-func TestFolderOfRecordsBehindLinks(t *testing.T) {
+// The root may be behind links of the user, but not behind a link that agents can
+// write.
+func TestRootBehindLinks(t *testing.T) {
 	t.Parallel()
 	for name, inWorkdir := range map[string]bool{"of the user": false, "in the workdir": true} {
 		for _, required := range []bool{false, true} {
@@ -118,9 +117,9 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// Another process that holds the locks of a record does not hold up the end of its
-// run longer than the runner waits.
-func TestEndOfARecordEndsWithItsContext(t *testing.T) {
+// A process that holds the locks of a record delays the end of the run only until its
+// context is done.
+func TestEndStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	store := &runs.Records{Root: t.TempDir(), Required: true}
 	synctest.Test(t, func(t *testing.T) {
@@ -132,6 +131,9 @@ func TestEndOfARecordEndsWithItsContext(t *testing.T) {
 		}
 		files, _ := filepath.Glob(filepath.Join(store.Root, "*", "*", "TASK-MESSAGE-BUS.md"))
 		folders, _ := filepath.Glob(filepath.Join(store.Root, "*", "*", "runs", recording.RunID))
+		if len(files) != 1 || len(folders) != 1 {
+			t.Fatalf("found %q, %q", files, folders)
+		}
 		for _, path := range append(files, filepath.Join(folders[0], "run-info.yaml.lock")) {
 			f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 			if err != nil {

@@ -71,8 +71,12 @@ trap 'exit 143' TERM HUP
 mkdir -p "$out"
 rm -f "$out"/*
 list=()
-for module in $(git ls-files '*go.mod' | xargs -n1 dirname); do
+first=${RUN%%/*} # of the regexps for tests, subtests, ...
+modules="$(scripts/files.sh -d '*go.mod')"
+for module in $modules; do
+	dirs="$(cd "$root/$module" && go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)"
 	while read -r dir; do
+		[ -n "$dir" ] || continue
 		name=${dir#"$root"/}
 		wanted "$name" || continue
 		race=-race
@@ -80,10 +84,12 @@ for module in $(git ls-files '*go.mod' | xargs -n1 dirname); do
 		for s in ${STARTERS:-}; do [ "$name" != "${s#./}" ] || race=; done
 		binary=$TMPDIR/${name//\//-}.test
 		(cd "$root/$module" && go test -c $race -o "$binary" "$dir")
+		tests="$(cd "$dir" && "$binary" -test.list "${first:-.}" </dev/null)"
+		grep -qE '^(Test|Example|Fuzz)' <<<"$tests" || continue
 		list+=("$dir" "$binary")
-	done < <(cd "$root/$module" && go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...)
+	done <<<"$dirs"
 done
-[ ${#list[@]} -gt 0 ] || { echo "flaky: PKGS contains no package with tests" >&2; exit 2; }
+[ ${#list[@]} -gt 0 ] || { echo "flaky: PKGS and RUN select no test" >&2; exit 2; }
 
 for ((i = 0; i < ${LOAD:-$cores}; i++)); do
 	# End with this script, even if it is killed.

@@ -92,7 +92,7 @@ func TestMessagesAreToldInOrder(t *testing.T) {
 	<-last.Done()
 	select {
 	case <-last.Delivered():
-		t.Error("nobody knows whether the last one arrived")
+		t.Error("Delivered is closed without a report of delivery")
 	default:
 	}
 	s.Stop(t.Context(), "")

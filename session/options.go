@@ -38,6 +38,11 @@ type Options struct {
 	// called again.
 	Events func(*agent.Event) error
 
+	// Sending is called before a message is sent to the agent, once for each message,
+	// also if the agent then never receives it. It must not call the session, which
+	// waits for it.
+	Sending func(m Message)
+
 	// Delivered is called when the agent has received a message, with the message's
 	// turn. Over is called when a turn has ended. The calls come in order: the
 	// message that began the turn, those added to it, its end, then the next turn.

@@ -118,38 +118,40 @@ func (s *Session) Send(m Message) *Turn {
 // happens if the agent does not confirm the message before ctx or the message's
 // Timeout ends; the message can then arrive twice.
 func (s *Session) Steer(ctx context.Context, m Message) *Turn {
-	if t, ok := s.steer(ctx, m); ok {
-		return t
-	}
 	t := newTurn(m)
+	if running := s.steer(ctx, t); running != nil {
+		return running
+	}
 	s.add(&s.urgent, t)
 	return t
 }
 
-// steer reports whether the running turn has got m.
-func (s *Session) steer(ctx context.Context, m Message) (*Turn, bool) {
+// steer returns the running turn if it has got the message of t, and nil otherwise.
+func (s *Session) steer(ctx context.Context, t *Turn) *Turn {
+	m := t.message
 	if m.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, m.Timeout)
 		defer cancel()
 	}
 	if s.lock(ctx) != nil { // a turn that begins has begun, and none begins now
-		return nil, false
+		return nil
 	}
 	defer s.unlock()
 	s.mu.Lock()
-	t, steers := s.current, s.info.Steers
+	running, steers := s.current, s.info.Steers
 	s.mu.Unlock()
-	if t == nil || !steers {
-		return nil, false
+	if running == nil || !steers {
+		return nil
 	}
+	s.announce(t)
 	if s.engine.Steer(ctx, s.guard(m.Text)) != nil {
-		return t, false
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tell(t, m)
-	return t, true
+	s.tell(running, m)
+	return running
 }
 
 // lock waits for the engine, until ctx ends.
@@ -185,6 +187,11 @@ func (s *Session) undelivered(kind, why error) error {
 	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("%w: %w", ErrNotDelivered, why)}
 }
 
+// expired returns the error of a turn that was not begun within its time.
+func (s *Session) expired(t *Turn) error {
+	return s.undelivered(agent.ErrTimeout, fmt.Errorf("it waited for %v", t.message.Timeout))
+}
+
 // awake wakes the pump, which may have something to do.
 func (s *Session) awake() {
 	select {
@@ -200,7 +207,7 @@ func (s *Session) expire(t *Turn) {
 	for _, list := range []*[]*Turn{&s.urgent, &s.queue} {
 		if i := slices.Index(*list, t); i >= 0 {
 			*list = slices.Delete(*list, i, i+1)
-			s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrTimeout, fmt.Errorf("it waited for %v", t.message.Timeout)))
+			s.end(t, agent.Result{ExitCode: -1}, s.expired(t))
 			return
 		}
 	}
@@ -233,6 +240,16 @@ func (s *Session) begin() bool {
 		ctx, cancel = context.WithDeadline(ctx, t.queued.Add(t.message.Timeout))
 	}
 	defer cancel()
+	if ctx.Err() != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.current == t {
+			s.current = nil
+			s.end(t, agent.Result{ExitCode: -1}, s.expired(t))
+		}
+		return true
+	}
+	s.announce(t)
 	err := s.engine.Send(ctx, s.guard(s.prefix+t.message.Text))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -410,6 +427,15 @@ func (s *Session) PID() int {
 		return p.PID()
 	}
 	return 0
+}
+
+// Socket returns the socket of the tmux server that has the agent's terminal, which
+// `tmux -S SOCKET attach` shows; "" if the agent has none.
+func (s *Session) Socket() string {
+	if p, ok := s.process.(interface{ Socket() string }); ok {
+		return p.Socket()
+	}
+	return ""
 }
 
 // Ended returns a channel that is closed when the agent's output has been read

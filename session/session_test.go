@@ -207,7 +207,7 @@ func TestMessagesAreAnsweredInOrder(t *testing.T) {
 		if s.State() != session.StateReady {
 			t.Errorf("the session is %s", s.State())
 		}
-		p.finish() // of a turn that nobody asked for
+		p.finish() // of a turn without a message
 		s.Stop(t.Context(), "")
 	})
 }

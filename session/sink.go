@@ -108,7 +108,7 @@ func (s *Session) verdict(t *Turn, e *agent.Event) error {
 // Answered closes an approval request.
 func (k *sink) Answered(approvalID string) { (*Session)(k).close(approvalID) }
 
-// Closed ends what can not go on without the agent.
+// Closed ends what cannot continue without the agent.
 func (k *sink) Closed(err error) {
 	s := (*Session)(k)
 	s.withdraw()

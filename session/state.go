@@ -1,12 +1,5 @@
 package session
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/busdk/bus-agent/agent"
-)
-
 // State is what a session is doing.
 type State string
 
@@ -24,27 +17,8 @@ const (
 
 	StateElsewhere   State = "elsewhere"   // held on another machine or in another container
 	StateUnreachable State = "unreachable" // the process that holds it does not answer
+	StateDamaged     State = "damaged"     // it is running, but its entry is damaged
 )
 
 // Ended reports whether a session in this state is over.
 func (s State) Ended() bool { return s == StateStopped || s == StateCrashed }
-
-// States returns all states.
-func States() []State {
-	return []State{
-		StateStarting, StateReady, StateRunning, StateWaiting, StateStopping, StateStopped, StateCrashed,
-		StateElsewhere, StateUnreachable,
-	}
-}
-
-// ParseState returns the state with a name.
-func ParseState(name string) (State, error) {
-	if s := State(name); slices.Contains(States(), s) {
-		return s, nil
-	}
-	var names []string
-	for _, s := range States() {
-		names = append(names, string(s))
-	}
-	return "", agent.Usagef("%q is not a state of a session; the states are %s", name, strings.Join(names, ", "))
-}

@@ -16,6 +16,7 @@ type Turn struct {
 	queued    time.Time
 	delivered chan struct{}
 	done      chan struct{}
+	announced bool // Options.Sending was called; under Session.calls
 
 	// Guarded by the session until done is closed.
 	begun      time.Time
@@ -111,6 +112,14 @@ func (t *Turn) end(runtime string, result agent.Result, err error) {
 	}
 	t.result, t.err = result, err
 	close(t.done)
+}
+
+// announce reports that the message of t is about to be sent, for the first time.
+func (s *Session) announce(t *Turn) {
+	if s.options.Sending != nil && !t.announced {
+		s.options.Sending(t.message)
+	}
+	t.announced = true
 }
 
 // delivered records that the agent has got the message of t; s.mu is held.

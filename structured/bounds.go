@@ -19,13 +19,25 @@ const (
 	minCheck = time.Second // for an answer that came at the last moment
 )
 
-// An inspection checks the answers of one run within a time limit, which the validator
+// An inspection checks the answers of one run within a time limit, which Schema.check
 // does not have.
 type inspection struct {
 	schema *Schema
 	mask   func(string) string
 	begun  time.Time     // of the run
 	limit  time.Duration // of the run with its checks; 0 when there is none
+
+	repaired bool // the answer is the second one
+}
+
+// check is answer with one error.
+func (i *inspection) check(ctx context.Context, result *agent.Result) error {
+	invalid, err := i.answer(ctx, result)
+	if invalid != nil {
+		invalid.Repaired = i.repaired
+		return failed(result, invalid)
+	}
+	return err
 }
 
 // mask returns the function that hides the secrets of a run.
@@ -42,17 +54,17 @@ func (r *Enforcer) mask(req *agent.Request) func(string) string {
 // the check did not end.
 func (i *inspection) answer(ctx context.Context, result *agent.Result) (*InvalidError, error) {
 	if result.TextTruncated {
-		return &InvalidError{Words: "it is too long: its middle is missing"}, nil
+		return &InvalidError{Violations: Violations{"it is too long: its middle is missing"}}, nil
 	}
 	type verdict struct {
-		value json.RawMessage
-		err   error
+		value   json.RawMessage
+		invalid Violations
 	}
 	done := make(chan verdict, 1) // the check may end after this function
 	text := result.Text
 	go func() {
-		value, err := i.schema.check(text, i.mask)
-		done <- verdict{value, err}
+		value, invalid := i.schema.check(text, i.mask)
+		done <- verdict{value, invalid}
 	}()
 	bound := i.bound()
 	over := time.NewTimer(bound)
@@ -62,8 +74,8 @@ func (i *inspection) answer(ctx context.Context, result *agent.Result) (*Invalid
 	}
 	select {
 	case v := <-done:
-		if v.err != nil {
-			return &InvalidError{Words: v.err.Error()}, nil
+		if v.invalid != nil {
+			return &InvalidError{Violations: v.invalid}, nil
 		}
 		result.Text = string(v.value)
 		return nil, nil

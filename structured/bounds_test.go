@@ -17,7 +17,7 @@ func endless(t *testing.T, begun func()) *Schema {
 	t.Helper()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	return &Schema{source: []byte(weather), validate: func(any) error {
+	return &Schema{source: []byte(weather), validate: func(any, func(string) string) Violations {
 		begun()
 		<-release
 		return nil
@@ -91,12 +91,12 @@ func TestTimeEndsTheSecondCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		schema := endless(t, func() {})
 		slow, checked := schema.validate, false
-		schema.validate = func(value any) error {
+		schema.validate = func(value any, mask func(string) string) Violations {
 			if !checked {
 				checked = true
-				return errors.New("it is wrong")
+				return Violations{"it is wrong"}
 			}
-			return slow(value)
+			return slow(value, mask)
 		}
 		next := &turns{play: []func(agent.Request) (agent.Result, error){after(20*time.Second, says(wrong)), after(30*time.Second, says(good))}}
 		r := Enforcer{Next: next, Schema: schema}

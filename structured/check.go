@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ var (
 		"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 	}
 	listOfSchemas = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	namedSchemas  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+	namedSchemas  = []string{"$defs", "definitions", "dependencies", "dependentRequired", "dependentSchemas", "patternProperties", "properties"}
 	counts        = []string{"maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties"}
 	numbers       = []string{"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"}
 	texts         = []string{"$comment", "$id", "$ref", "$schema", "description", "format", "pattern", "title"}
@@ -40,8 +41,7 @@ var (
 	sameValue     = []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependencies", "dependentSchemas"}
 )
 
-// A checker checks a schema before the validator does: that ignores many mistakes as
-// keywords it does not know, and follows a $ref that leads to itself without end.
+// A checker checks a schema and makes the rules of its parts.
 type checker struct {
 	newest bool             // the draft is 2020-12
 	parts  map[string]*part // by pointer
@@ -49,42 +49,61 @@ type checker struct {
 
 // A part is a subschema.
 type part struct {
-	at   string
+	at       string
+	keywords map[string]any // nil for true and false
+	never    bool           // it is false
+	ref      string         // pointer of the part that $ref names
+	rules    []rule
+	tracks   bool // what was evaluated counts
+
 	same []string // pointers of the parts that apply to the same value
 	work int      // parts that apply to one value, this one included; 0: not counted yet
 	busy bool     // being counted
 }
 
-// check returns the first mistake of a schema with its pointer.
-func check(v any) error {
+// compile returns the root of a schema, or its first mistake with the pointer.
+func compile(v any) (*part, error) {
 	root, ok := v.(map[string]any)
 	if !ok {
-		return errors.New("it is not a JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	draft, named := root["$schema"]
 	c := &checker{newest: !named || draft == drafts[0], parts: map[string]*part{}}
 	if err := c.schema(v, "#"); err != nil {
-		return err
+		return nil, err
 	}
-	for _, at := range slices.Sorted(maps.Keys(c.parts)) {
-		n, err := c.count(c.parts[at])
+	tracks := false
+	places := slices.Sorted(maps.Keys(c.parts))
+	for _, at := range places {
+		p := c.parts[at]
+		n, err := c.count(p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if n > maxWork {
-			return fmt.Errorf("at %s: more than %d schemas apply to one value", at, maxWork)
+			return nil, fmt.Errorf("at %s: more than %d schemas apply to one value", at, maxWork)
+		}
+		tracks = tracks || has(p.keywords, "unevaluatedItems") || has(p.keywords, "unevaluatedProperties")
+	}
+	for _, at := range places {
+		p := c.parts[at]
+		p.tracks = c.newest && tracks
+		var err error
+		if p.rules, err = c.rules(p); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return c.parts["#"], nil
 }
 
 func (c *checker) schema(v any, at string) error {
-	p := &part{at: at}
-	c.parts[at] = p
 	object, ok := v.(map[string]any)
-	if _, isBool := v.(bool); !ok && !isBool {
+	is, isBool := v.(bool)
+	if !ok && !isBool {
 		return fmt.Errorf("at %s: a schema is an object, true or false", at)
 	}
+	p := &part{at: at, keywords: object, never: isBool && !is}
+	c.parts[at] = p
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if err := c.keyword(p, name, object[name], at+"/"+escape(name)); err != nil {
 			return err
@@ -127,7 +146,11 @@ func (c *checker) keyword(p *part, name string, v any, at string) error {
 		}
 		for _, key := range slices.Sorted(maps.Keys(object)) {
 			below := at + "/" + escape(key)
-			if names, ok := object[key].([]any); ok && name == "dependencies" {
+			names, ok := object[key].([]any)
+			if name == "dependentRequired" && !ok {
+				return fmt.Errorf("at %s: not a list of names", below)
+			}
+			if ok && (name == "dependencies" || name == "dependentRequired") {
 				if !allTexts(names) {
 					return fmt.Errorf("at %s: not a list of names", below)
 				}
@@ -149,10 +172,10 @@ func (c *checker) keyword(p *part, name string, v any, at string) error {
 		if _, ok := v.(json.Number); !ok {
 			return wrong("a number")
 		}
-	case name == "multipleOf" && (!isCount(v) || v == json.Number("0")):
-		// The validator divides floating point numbers: 19.99 is not a multiple of
-		// 0.01 then.
-		return wrong("a whole number above 0; only those are supported")
+	case name == "multipleOf":
+		if n, ok := v.(json.Number); !ok || rational(n).Sign() <= 0 {
+			return wrong("a number above 0")
+		}
 	case slices.Contains(listsOfTexts, name) && (!isList || !allTexts(list)):
 		return wrong("a list of names")
 	case slices.Contains(texts, name):
@@ -187,6 +210,7 @@ func (p *part) text(name, text, at string) error {
 		if way, err := url.PathUnescape(text); err == nil {
 			text = way
 		}
+		p.ref = text
 		p.same = append(p.same, text)
 	}
 	return nil
@@ -238,13 +262,41 @@ func allTexts(list []any) bool {
 	return !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(string); return !ok })
 }
 
-func isCount(v any) bool {
+// stringsOf returns the strings of a list that was checked; nil for anything else.
+func stringsOf(v any) (list []string) {
+	items, _ := v.([]any)
+	for _, item := range items {
+		list = append(list, item.(string))
+	}
+	return list
+}
+
+// count returns a whole number of 0 or more.
+func count(v any) (int, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
-		return false
+		return 0, false
 	}
 	i, err := strconv.ParseInt(string(n), 10, 32)
-	return err == nil && i >= 0
+	return int(i), err == nil && i >= 0
+}
+
+func isCount(v any) bool {
+	_, ok := count(v)
+	return ok
+}
+
+func has(object map[string]any, name string) bool {
+	_, ok := object[name]
+	return ok
+}
+
+func compilePattern(pattern, at string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("at %s: %w", at, err)
+	}
+	return re, nil
 }
 
 // escape returns name as a segment of a JSON pointer.

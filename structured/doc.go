@@ -23,11 +23,16 @@
 // "#/" and a path in the schema. Refused are anchors, an $id below the top, a $ref that
 // leads to itself without end, and a schema of which more than 1000 subschemas apply to
 // one value. A pattern is a regular expression of package regexp. A format is not
-// checked. multipleOf takes whole numbers, and answers beyond 2^53 are rounded for it.
+// checked.
 //
 // # Retry
 //
 // After an answer that does not follow the schema the agent is asked once more, with
-// the validator's message: in the same session if the runtime can resume it, otherwise
+// the list of [Violations]: in the same session if the runtime can resume it, otherwise
 // in a new one with the first prompt and the answer. A failed run is not retried.
 package structured
+
+// This package has its own validator because github.com/santhosh-tekuri/jsonschema/v6
+// compiles the metaschemas of all drafts in init, which adds about 5 ms of CPU time to
+// every command, and reports nothing else about a value whose type, const or enum does
+// not match.

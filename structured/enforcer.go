@@ -31,9 +31,9 @@ type Enforcer struct {
 	// default. A check never takes more than 30 seconds, and always gets one.
 	Timeout time.Duration
 
-	// Environ is the environment whose secrets are masked in the validator's
-	// messages, which quote the answer, together with those of Request.Env. Nil is
-	// the environment of this process. See runner.Mask.
+	// Environ is the environment whose secrets are masked in violations, which quote
+	// the answer, together with those of Request.Env. Nil is the environment of this
+	// process. See runner.Mask.
 	Environ []string
 
 	// Warn, if not nil, receives one line before the agent is asked again. The line
@@ -43,15 +43,15 @@ type Enforcer struct {
 
 // An InvalidError says why an answer does not follow the schema.
 type InvalidError struct {
-	Words    string // the validator's message, one line
-	Repaired bool   // the answer is the second one
+	Violations Violations // not empty
+	Repaired   bool       // the answer is the second one
 }
 
 func (e *InvalidError) Error() string {
 	if e.Repaired {
-		return "the answer does not follow the schema, still invalid after one retry: " + e.Words
+		return "the answer does not follow the schema, still invalid after one retry: " + e.Violations.Error()
 	}
-	return "the answer does not follow the schema: " + e.Words
+	return "the answer does not follow the schema: " + e.Violations.Error()
 }
 
 // Run runs one agent to its end, as Next does, checks its answer and asks once more
@@ -59,11 +59,12 @@ func (e *InvalidError) Error() string {
 // to Schema.
 //
 // Result.Text is the JSON value alone. If no answer follows the schema, the error is
-// an [*InvalidError] in an agent.ErrAgent, and Result.Text is the last answer. Usage,
+// an [*InvalidError] in an agent.ErrAgent, and Result.Text is the last answer. Next
+// checks each answer by Output.Check, so that a recorder gets the same error. Usage,
 // Duration and Warnings cover both turns; all other fields are those of the last one.
 // A check that ctx or the time limit ends is an agent.ErrCanceled or agent.ErrTimeout
-// error with the answer in Result.Text; its goroutine continues until the validator
-// returns. Started is called for each turn; Events, Stdout, Stderr and Text continue
+// error with the answer in Result.Text; the goroutine of the check continues to its end.
+// Started is called for each turn; Events, Stdout, Stderr and Text continue
 // with the second one, whose Request.Labels.Previous is the ID of the first.
 func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	if len(req.Schema) > 0 && !bytes.Equal(req.Schema, r.Schema.JSON()) {
@@ -73,12 +74,9 @@ func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output)
 	req.Schema = r.Schema.JSON()
 	limit := cmp.Or(req.Timeout, r.Timeout)
 	i := &inspection{schema: r.Schema, mask: r.mask(&req), begun: time.Now(), limit: limit}
-	result, err := r.Next.Run(ctx, req, out)
-	if err != nil {
-		return result, err
-	}
-	invalid, err := i.answer(ctx, &result)
-	if invalid == nil {
+	result, err := r.turn(ctx, req, out, i)
+	invalid, ok := errors.AsType[*InvalidError](err)
+	if !ok || result.TextTruncated {
 		return result, err
 	}
 	if limit > 0 {
@@ -87,32 +85,44 @@ func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output)
 		}
 		req.Timeout = limit
 	}
-	if result.TextTruncated {
-		return result, failed(&result, invalid)
-	}
 	asks := invalid.Error() + "; asking once more"
 	if r.Warn != nil {
 		r.Warn(asks)
 	}
 	result.Warnings = append(slices.Clone(result.Warnings), asks)
-	second, err := r.repair(ctx, req, out, &result, invalid)
-	if err != nil {
-		second.Text = cmp.Or(second.Text, result.Text)
-		merge(&second, &result, req)
-		return second, repairFailed(err, invalid)
-	}
-	again, err := i.answer(ctx, &second)
+	i.repaired = true
+	second, err := r.repair(ctx, req, out, i, &result, invalid)
 	merge(&second, &result, req)
-	if again != nil {
-		again.Repaired = true
-		return second, failed(&second, again)
+	if err == nil {
+		return second, nil
 	}
-	return second, err
+	if _, again := errors.AsType[*InvalidError](err); again {
+		return second, err
+	}
+	second.Text = cmp.Or(second.Text, result.Text)
+	return second, repairFailed(err, invalid)
+}
+
+// turn makes a run whose answer is checked before the end of the run is recorded.
+func (r *Enforcer) turn(ctx context.Context, req agent.Request, out agent.Output, i *inspection) (agent.Result, error) {
+	checked, also := false, out.Check
+	out.Check = func(ctx context.Context, result *agent.Result) error {
+		checked = true
+		if err := i.check(ctx, result); err != nil || also == nil {
+			return err
+		}
+		return also(ctx, result)
+	}
+	result, err := r.Next.Run(ctx, req, out)
+	if err == nil && !checked { // Next does not know Output.Check
+		err = out.Check(ctx, &result)
+	}
+	return result, err
 }
 
 // repair asks the agent again, in the session of the first turn if the runtime can
 // resume it.
-func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Output, result *agent.Result, invalid *InvalidError) (agent.Result, error) {
+func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Output, i *inspection, result *agent.Result, invalid *InvalidError) (agent.Result, error) {
 	req := first
 	req.Runtime = cmp.Or(result.Runtime, first.Runtime)
 	if len(result.Attempts) > 0 {
@@ -122,7 +132,7 @@ func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Ou
 	req.Labels.Previous = cmp.Or(result.RunID, first.Labels.Previous)
 	if result.SessionID != "" {
 		req.Resume, req.Prompt = result.SessionID, again(invalid)
-		second, err := r.Next.Run(ctx, req, out)
+		second, err := r.turn(ctx, req, out, i)
 		// A usage error: the runtime cannot resume this session; nothing was started.
 		if !errors.Is(err, agent.ErrUsage) {
 			return second, err
@@ -133,7 +143,7 @@ func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Ou
 		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
 	}
 	req.Resume, req.Continue, req.Prompt = first.Resume, first.Continue, prompt
-	return r.Next.Run(ctx, req, out)
+	return r.turn(ctx, req, out, i)
 }
 
 // failed returns err as the error of a run whose agent succeeded.

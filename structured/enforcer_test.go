@@ -103,7 +103,7 @@ func TestRunRepairsInTheSession(t *testing.T) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	second := next.requests[1]
-	words := `required: missing properties: ["degrees"]`
+	words := `lacks the property "degrees"`
 	if !strings.Contains(second.Prompt, words) || second.Template != "" || second.Resume != "s" || second.Continue ||
 		second.Runtime != "fake" || second.Model != "m" || string(second.Schema) != weather ||
 		second.Labels != (agent.Labels{Task: "t", Previous: "run-1"}) || !slices.Equal(second.Args, []string{"-x"}) {
@@ -127,7 +127,7 @@ func TestRunRepairsInANewSession(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string][]func(agent.Request) (agent.Result, error){
 		"no session":            {says(wrong, func(r *agent.Result) { r.SessionID = "" }), says(good)},
-		"no way to go on in it": {says(wrong), fails(agent.ErrUsage), says(good)},
+		"session not resumable": {says(wrong), fails(agent.ErrUsage), says(good)},
 	} {
 		next, result, err := run(t, agent.Request{Template: "How is {{IT}}?", Vars: map[string]string{"IT": "the sea"}, Resume: "older"}, play...)
 		if err != nil || result.Text != good || len(next.requests) != len(play) {
@@ -135,7 +135,7 @@ func TestRunRepairsInANewSession(t *testing.T) {
 			continue
 		}
 		last := next.requests[len(play)-1]
-		for _, part := range []string{"How is the sea?", wrong, `missing properties: ["degrees"]`} {
+		for _, part := range []string{"How is the sea?", wrong, `lacks the property "degrees"`} {
 			if !strings.Contains(last.Prompt, part) {
 				t.Errorf("%s: the prompt lacks %q: %s", name, part, last.Prompt)
 			}
@@ -153,7 +153,7 @@ func TestRunGivesUpAfterOneRepair(t *testing.T) {
 	if !errors.Is(err, agent.ErrAgent) || !errors.As(err, &invalid) || !invalid.Repaired || len(next.requests) != 2 {
 		t.Fatalf("%v after %d runs", err, len(next.requests))
 	}
-	if got := err.Error(); strings.Contains(got, "\n") || !strings.Contains(got, `missing properties: ["city"]`) || !strings.HasPrefix(got, "fake: ") {
+	if got := err.Error(); strings.Contains(got, "\n") || !strings.Contains(got, `lacks the property "city"`) || !strings.HasPrefix(got, "fake: ") {
 		t.Errorf("it says %q", got)
 	}
 	if result.Text != `{"degrees":3}` || result.Duration != 2*time.Second {
@@ -174,11 +174,11 @@ func TestRunFailures(t *testing.T) {
 		if !errors.Is(err, kind) || !errors.As(err, &invalid) || len(next.requests) != 2 || result.Text != wrong || result.SessionID != "s" {
 			t.Errorf("%v: %v, %+v", kind, err, result)
 		}
-		if !strings.Contains(err.Error(), "it broke") || !strings.Contains(err.Error(), "missing properties") {
+		if !strings.Contains(err.Error(), "it broke") || !strings.Contains(err.Error(), "lacks the property") {
 			t.Errorf("%v: it says %v", kind, err)
 		}
 	}
-	// Something has run: it is no usage error of the caller's.
+	// An agent has run, so it is not a usage error.
 	if _, _, err = run(t, agent.Request{}, says(wrong), fails(agent.ErrUsage), fails(agent.ErrUsage)); errors.Is(err, agent.ErrUsage) || !errors.Is(err, agent.ErrAgent) {
 		t.Errorf("got %v", err)
 	}
@@ -265,7 +265,7 @@ func TestUsageOfBothTurns(t *testing.T) {
 	cost := 1.0
 	a, b := agent.Result{Usage: &agent.Usage{CostUSD: &cost}}, agent.Result{Usage: &agent.Usage{}}
 	if got := sum(&a, &b, true); got.CostUSD != nil {
-		t.Error("a cost that is known of one turn alone is none of both")
+		t.Error("the sum has a cost although one turn has none")
 	}
 }
 
@@ -282,7 +282,7 @@ func TestRunMasksSecrets(t *testing.T) {
 	r := Enforcer{Next: next, Schema: schema, Environ: []string{"MY_API_KEY=sk-of-the-caller"}, Warn: func(line string) { warned = line }}
 	_, err = r.Run(t.Context(), agent.Request{Prompt: "x", Env: []string{"OTHER_TOKEN=sk-of-the-request"}}, agent.Output{})
 	for _, text := range []string{err.Error(), warned, next.requests[1].Prompt} {
-		if !strings.Contains(text, `/properties/degrees: type: *** and ***`) || strings.Contains(text, "sk-of") {
+		if !strings.Contains(text, `/degrees: must be an integer, not the string "*** and ***`) || strings.Contains(text, "sk-of") {
 			t.Errorf("it says %q", text)
 		}
 	}

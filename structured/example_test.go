@@ -20,7 +20,7 @@ func ExampleEnforcer() {
 	e := structured.Enforcer{Next: new(runner.Runner), Schema: schema}
 	result, err := e.Run(context.Background(), agent.Request{Runtime: "codex", Prompt: "Count the Go files."}, agent.Output{})
 	if invalid, ok := errors.AsType[*structured.InvalidError](err); ok {
-		log.Fatalf("codex answered %q: %s", result.Text, invalid.Words)
+		log.Fatalf("codex answered %q: %s", result.Text, invalid.Violations)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -43,5 +43,5 @@ func ExampleSchema_Check() {
 	fmt.Println(err)
 	// Output:
 	// {"files": 3} <nil>
-	// /properties/files: type: three has type "string", want "integer"
+	// /files: must be an integer, not the string "three"
 }

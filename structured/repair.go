@@ -1,6 +1,8 @@
 package structured
 
 import (
+	"strings"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/render"
 )
@@ -10,8 +12,17 @@ const maxQuoted = 64 << 10
 
 // again returns the prompt for the session of the first turn.
 func again(invalid *InvalidError) string {
-	return "Your answer does not follow the JSON Schema it has to follow: " + invalid.Words +
-		"\n\nThe work itself is done: do not do it again. Give the same answer as one JSON value that follows the schema."
+	return "Your answer does not follow the JSON Schema it has to follow:\n" + list(invalid) +
+		"\nThe work itself is done: do not do it again. Give the same answer as one JSON value that follows the schema."
+}
+
+// list returns the violations, one a line.
+func list(invalid *InvalidError) string {
+	var b strings.Builder
+	for _, line := range invalid.Violations {
+		b.WriteString("\n- " + line)
+	}
+	return b.String() + "\n"
 }
 
 // anew returns the prompt for a new session.
@@ -29,6 +40,6 @@ func anew(first agent.Request, answer string, invalid *InvalidError) (string, er
 	return prompt +
 		"\n\nThis was asked before, and the work was done then: do not do it again. The answer was:\n\n" +
 		shorten(answer, maxQuoted) +
-		"\n\nThat does not follow the JSON Schema which the answer has to follow: " + invalid.Words +
-		"\n\nGive the same answer as one JSON value that follows the schema.", nil
+		"\n\nThat does not follow the JSON Schema which the answer has to follow:\n" + list(invalid) +
+		"\nGive the same answer as one JSON value that follows the schema.", nil
 }

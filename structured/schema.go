@@ -2,15 +2,10 @@ package structured
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/url"
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -21,8 +16,10 @@ const MaxSchema = 1 << 20
 
 // A Schema is a compiled JSON Schema. It may be used by several goroutines at once.
 type Schema struct {
-	source   json.RawMessage
-	validate func(value any) error
+	source json.RawMessage
+	// validate returns the violations of a value, with the secrets that mask knows
+	// removed.
+	validate func(value any, mask func(string) string) Violations
 }
 
 // Compile reads a JSON Schema of the draft that its $schema names, 2020-12 or
@@ -45,25 +42,20 @@ func Compile(schema []byte) (*Schema, error) {
 	if err != nil {
 		return nil, agent.Usagef("the schema: %w", err)
 	}
-	if err := check(v); err != nil {
-		return nil, agent.Usagef("the schema: %w", err)
-	}
-	s := &jsonschema.Schema{}
-	if err := json.Unmarshal(schema, s); err != nil {
-		return nil, agent.Usagef("the schema: %s", words(err.Error()))
-	}
-	s.ID = "" // nothing refers to it
-	resolved, err := s.Resolve(&jsonschema.ResolveOptions{Loader: loadNothing})
+	root, err := compile(v)
 	if err != nil {
-		return nil, agent.Usagef("the schema: %s", words(err.Error()))
+		return nil, agent.Usagef("the schema: %s", words(err.Error(), maxWords))
 	}
-	return &Schema{source: append(json.RawMessage(nil), schema...), validate: resolved.Validate}, nil
+	return &Schema{source: slices.Clone(schema), validate: root.violations}, nil
 }
 
-// loadNothing keeps the validator from reading files and addresses that a schema
-// names.
-func loadNothing(uri *url.URL) (*jsonschema.Schema, error) {
-	return nil, fmt.Errorf("%s is outside the schema, and nothing outside is read", uri)
+// violations returns the violations of a value.
+func (p *part) violations(v any, mask func(string) string) Violations {
+	t := p.apply(v, nil, maxViolations)
+	if !t.invalid {
+		return nil
+	}
+	return printer{mask}.list(t, nil, maxShown)
 }
 
 // position returns the line and column of an offset.
@@ -77,40 +69,33 @@ func position(text string, at int) string {
 func (s *Schema) JSON() json.RawMessage { return s.source }
 
 // Check returns the JSON value of an agent's answer, as the agent wrote it, if it
-// follows the schema. The package documentation defines the value of an answer.
-// Check has no time limit; an [Enforcer] has one.
+// follows the schema. The package documentation defines the value of an answer. The
+// error is of type [Violations]. Check has no time limit; an [Enforcer] has one.
 func (s *Schema) Check(text string) (json.RawMessage, error) {
-	return s.check(text, func(words string) string { return words })
+	value, violations := s.check(text, func(words string) string { return words })
+	if violations != nil {
+		return nil, violations
+	}
+	return value, nil
 }
 
-// check is Check with an error that mask has removed secrets from before it is cut.
-func (s *Schema) check(text string, mask func(string) string) (json.RawMessage, error) {
+// check is Check with violations that mask has removed secrets from.
+func (s *Schema) check(text string, mask func(string) string) (json.RawMessage, Violations) {
 	a, err := extract(text)
 	if err == nil {
 		err = a.flaw
 	}
-	if err == nil {
-		err = s.validate(native(a.value))
-	}
 	if err != nil {
-		return nil, errors.New(words(mask(err.Error())))
+		return nil, Violations{words(mask(err.Error()), maxWords)}
+	}
+	if violations := s.validate(a.value, mask); violations != nil {
+		return nil, violations
 	}
 	return json.RawMessage(a.text), nil
 }
 
-// maxWords bounds the validator's message, in bytes.
-const maxWords = 600
-
-// words returns the validator's message as one printable line.
-func words(text string) string {
-	text = strings.Join(strings.Fields(formatters.SanitizeString(shorten(text, 8*maxWords))), " ")
-	for _, noise := range []string{"validating root: ", "validating ", "jsonschema.Schema: ", "jsonschema: ", "<anonymous schema>: "} {
-		text = strings.ReplaceAll(text, noise, "")
-	}
-	text = strings.ReplaceAll(text, "<anonymous schema>", "a schema")
-	text = wayThere().ReplaceAllString(text, "$1")
-	return shorten(text, maxWords)
+// words returns text as one printable line of at most size bytes.
+func words(text string, size int) string {
+	text = formatters.SanitizeString(shorten(text, 8*size))
+	return shorten(strings.Join(strings.Fields(text), " "), size)
 }
-
-// wayThere matches the pointers before the last one.
-var wayThere = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:/\S*: )+(/\S*: )`) })

@@ -21,6 +21,8 @@ var (
 	errEnds   = errors.New("the text ends before the JSON value does")
 	errDeep   = fmt.Errorf("arrays and objects are nested more than %d deep", maxDepth)
 	errSyntax = errors.New("not JSON")
+	errComma  = errors.New("trailing comma")
+	errAfter  = errors.New("text after the value")
 )
 
 // A parser reads one JSON value, strictly and once from left to right.
@@ -43,7 +45,7 @@ func parse(text string) (any, *parser, error) {
 		return nil, p, err
 	}
 	if p.space(); p.at < len(text) {
-		return nil, p, errSyntax
+		return nil, p, errAfter
 	}
 	return v, p, nil
 }
@@ -133,7 +135,9 @@ func (p *parser) object(depth int) (any, error) {
 		members[name] = value
 		switch p.next() {
 		case ',':
-			p.at++
+			if err := p.comma('}'); err != nil {
+				return nil, err
+			}
 		case '}':
 			p.at++
 			return members, nil
@@ -160,7 +164,9 @@ func (p *parser) array(depth int) (any, error) {
 		items = append(items, value)
 		switch p.next() {
 		case ',':
-			p.at++
+			if err := p.comma(']'); err != nil {
+				return nil, err
+			}
 		case ']':
 			p.at++
 			return items, nil
@@ -168,6 +174,17 @@ func (p *parser) array(depth int) (any, error) {
 			return nil, p.wrong()
 		}
 	}
+}
+
+// comma reads a comma, after which end must not follow.
+func (p *parser) comma(end byte) error {
+	comma := p.at
+	p.at++
+	if p.next() == end {
+		p.at = comma
+		return errComma
+	}
+	return nil
 }
 
 func (p *parser) string() (string, error) {
@@ -241,29 +258,4 @@ func shorten(text string, size int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:size], "") + "…"
-}
-
-// native returns v with the numbers of the validator: integers if they fit into 64
-// bits, floating point otherwise.
-func native(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, member := range v {
-			v[name] = native(member)
-		}
-	case []any:
-		for i, item := range v {
-			v[i] = native(item)
-		}
-	case json.Number:
-		if i, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			return i
-		}
-		if u, err := strconv.ParseUint(string(v), 10, 64); err == nil {
-			return u
-		}
-		f, _ := strconv.ParseFloat(string(v), 64) // the parser has seen it
-		return f
-	}
-	return v
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// Each recorded line is taken for its own runtime's or for nobody's, and each
-// recorded output is recognized by one of its first lines.
+// Each recorded line is recognized by its runtime alone or not at all, and each
+// recorded output by one of its first lines.
 func TestOutputIsRecognizedAsItsOwn(t *testing.T) {
 	t.Parallel()
 	const first = 3

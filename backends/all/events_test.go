@@ -66,8 +66,7 @@ func TestSchemaRefusesWhatIsNoEvent(t *testing.T) {
 	}
 }
 
-// Every member of an event stands in the schema, every kind in the schema and
-// on the page.
+// The schema has every member and every kind of an event; the page has every kind.
 func TestEventsAreDocumented(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t)
@@ -80,7 +79,7 @@ func TestEventsAreDocumented(t *testing.T) {
 		Kind: agent.KindRaw, SessionID: "x", Model: "x", MessageID: "x", Text: "x", Delta: true,
 		Tool:    &agent.Tool{ID: "x", Name: "x", Input: json.RawMessage(`1`), Output: agent.Plain("x"), ExitCode: &one},
 		Plan:    []agent.PlanStep{{Text: "x", Status: "pending"}},
-		Changes: []agent.FileChange{{Path: "x", Action: "add"}},
+		Changes: []agent.FileChange{{Path: "x", Action: "add", Diff: "@@ -0,0 +1,1 @@\n+x\n", Truncated: true}},
 		Usage:   &agent.Usage{Input: 1, Cached: 1, Output: 1, Reasoning: 1, CostUSD: &cost, Cumulative: true},
 		Attempt: 1, MaxAttempts: 1, Failed: true, Failure: agent.FailureQuota, Subagent: "x",
 		Background: &one, Truncated: true, Size: 1,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
@@ -36,7 +37,7 @@ var hostileInstructions = map[string]func(t *testing.T, file string) error{
 	"a device": func(t *testing.T, file string) error {
 		err := makeDevice(file)
 		if err != nil {
-			t.Skipf("no device can be made here: %v", err)
+			testneed.LackingAsRoot(t, "no device can be made here: %v", err)
 		}
 		return err
 	},

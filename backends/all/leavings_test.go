@@ -101,6 +101,9 @@ func leave(t *testing.T, workdir, temp string, plants ...func(*testing.T, string
 			}
 		}
 	}
+	if len(places) == 0 {
+		t.Error("nowhere to plant anything")
+	}
 	for _, dir := range places {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Error(err)

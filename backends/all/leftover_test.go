@@ -74,7 +74,7 @@ func runOnFullDisk(t *testing.T, id string) {
 	_, r := newHostileRun(t, rt)
 	signal.Ignore(syscall.SIGXFSZ)
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	_, err = r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: os.Getenv(fullWorkdir), TrustWorkspace: true}, agent.Output{})
 	if err != nil {

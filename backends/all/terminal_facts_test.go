@@ -18,8 +18,8 @@ func TestTerminalsSayHowTheyWork(t *testing.T) {
 			t.Errorf("%s has none", rt.ID)
 			continue
 		}
-		if terminal.WarmUp <= 0 || (terminal.Readiness() == "prompt") != (terminal.Prompt != "") {
-			t.Errorf("%s: %s, %+v", rt.ID, terminal.Readiness(), terminal.Terminal)
+		if terminal.WarmUp <= 0 {
+			t.Errorf("%s: %+v", rt.ID, terminal.Terminal)
 		}
 		req := registry.Invocation{Workdir: "/w", Root: "/w", Access: agent.AccessRead}
 		fresh, err := terminal.Command(req)

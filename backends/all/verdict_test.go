@@ -27,7 +27,7 @@ type verdict struct {
 	// "seen" for what was measured and not recorded, "docs" for what only the
 	// CLI's documentation or its users say.
 	source string
-	stdout string // where source is no recording
+	stdout string // if source is not a recording
 	stderr string
 	exit   int
 	signal bool // it kills itself instead
@@ -121,7 +121,7 @@ func (v verdict) output(t *testing.T) string {
 }
 
 // installReplay makes a CLI that reads its input, writes what it is given, and
-// ends as a line of shell says. There are a hundred of these, so it is no test
+// ends as a line of shell says. There are a hundred of these, so it is not a test
 // binary; and it is a link, as a file that was just written may be busy.
 func installReplay(t *testing.T, file, stdout, stderr, end string) {
 	t.Helper()
@@ -139,8 +139,8 @@ func installReplay(t *testing.T, file, stdout, stderr, end string) {
 	}
 }
 
-// check holds a run to the verdict, one whose events somebody looks at and one that
-// need not decode them all.
+// check checks the verdict with an events callback, which needs every event decoded,
+// and without one.
 func (v verdict) check(t *testing.T) {
 	t.Helper()
 	v.checkRun(t, nil)

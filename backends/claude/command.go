@@ -19,7 +19,7 @@ func command(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: append(args, inv.Args...), Env: env(inv), Stdin: inv.Prompt}, nil
 }
 
-// check returns what Claude Code cannot be asked for.
+// check refuses what Claude Code does not support.
 func check(inv registry.Invocation) error { return checkAs(inv, os.Geteuid() == 0) }
 
 func checkAs(inv registry.Invocation, root bool) error {
@@ -33,8 +33,14 @@ func checkAs(inv registry.Invocation, root bool) error {
 // permission mode for write access.
 func options(write string, inv registry.Invocation) []string {
 	var args []string
-	if !inv.TrustWorkspace {
+	own := inv.UserConfig != agent.UserConfigOff
+	switch {
+	case !inv.TrustWorkspace && own:
 		args = append(args, "--setting-sources", "user", "--strict-mcp-config")
+	case !inv.TrustWorkspace:
+		args = append(args, "--setting-sources", "", "--strict-mcp-config")
+	case !own:
+		args = append(args, "--setting-sources", "project,local")
 	}
 	args = append(args, accessArgs(write, inv)...)
 	for _, dir := range inv.AddDirs {
@@ -55,25 +61,24 @@ func options(write string, inv registry.Invocation) []string {
 		args = append(args, "--continue")
 	}
 	if inv.Resume != "" || inv.Continue {
-		// Otherwise the system prompt of the first run is sent again, with the
-		// instructions of that time.
+		// Otherwise the CLI sends the system prompt of the first run, with
+		// outdated instructions.
 		args = append(args, "--system-prompt-snapshot", "off")
 	}
 	return args
 }
 
-// Tools that are taken away from the model.
+// Tools that the model does not get.
 const (
-	// lastingTools leave something behind that outlives the run, whatever the
-	// permission mode: worktrees with branches of their own, and schedules that
-	// a later session carries out.
+	// lastingTools make something that outlives the run, in every permission mode:
+	// worktrees with branches, and schedules that a later session runs.
 	lastingTools = "EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup"
 	// changingTools change files or run commands that do.
 	changingTools = "Edit,MultiEdit,Write,NotebookEdit,Monitor,Workflow"
 )
 
-// Claude Code's permission modes. With editMode it accepts edits unseen, and some
-// commands that change files.
+// Claude Code's permission modes. With editMode it accepts edits and some commands that
+// change files without a request.
 const (
 	modeFlag = "--permission-mode"
 	readMode = "dontAsk"
@@ -82,9 +87,9 @@ const (
 	fullMode = "bypassPermissions"
 )
 
-// accessArgs returns the options for an access word. Reading is not the CLI's
-// plan mode: there 2.1.329 lets a model judge each command and runs those it
-// finds harmless, outside of the workdir too. dontAsk denies them.
+// accessArgs returns the options for the access. Read access is not plan mode: there,
+// 2.1.329 lets a model judge each command and runs those it finds harmless, even
+// outside the workdir. dontAsk denies them.
 func accessArgs(write string, inv registry.Invocation) []string {
 	var args []string
 	switch inv.Access {
@@ -105,7 +110,7 @@ func accessArgs(write string, inv registry.Invocation) []string {
 	return append(args, "--allowedTools="+strings.Join(rules, ","))
 }
 
-// effort returns Claude Code's name of an effort; it has no minimal.
+// effort returns Claude Code's name of an effort. It does not know minimal.
 func effort(e agent.ReasoningEffort) string {
 	if e == agent.EffortMinimal {
 		return string(agent.EffortLow)
@@ -113,16 +118,15 @@ func effort(e agent.ReasoningEffort) string {
 	return string(e)
 }
 
-// Variables of Claude Code that have another value than its own unless the
-// user sets them.
+// Variables of Claude Code that get another default.
 const (
 	maxRetriesEnv = "CLAUDE_CODE_MAX_RETRIES"
-	// promptTokensEnv lifts the bound from which the CLI refuses a prompt
-	// without asking the model: about 2.9 million characters in 2.1.329.
+	// promptTokensEnv raises the limit above which the CLI refuses a prompt without
+	// a model request: about 2.9 million characters in 2.1.329.
 	promptTokensEnv = "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE"
 )
 
-// largePrompt is the length in bytes from which that bound may be met.
+// largePrompt is the length in bytes from which a prompt may exceed that limit.
 const largePrompt = 2_000_000
 
 func env(inv registry.Invocation) []string {
@@ -158,7 +162,7 @@ func settingsArg(args []string) (value string, found bool) {
 	return lastValue(args, settingsFlag)
 }
 
-// lastValue returns the value that counts of an option in args.
+// lastValue returns the last value of an option in args, the one that counts.
 func lastValue(args []string, flag string) (value string, found bool) {
 	for i, arg := range args {
 		if arg == flag && i+1 < len(args) {

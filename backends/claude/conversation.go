@@ -13,7 +13,7 @@ import (
 	"github.com/busdk/bus-agent/session/streamjson"
 )
 
-// conversation is how Claude Code holds a session: messages as lines of JSON on
+// conversation describes sessions: Claude Code reads messages as lines of JSON from
 // its standard input.
 func conversation() *registry.Session {
 	return &registry.Session{
@@ -34,7 +34,7 @@ func conversation() *registry.Session {
 		Engine: func(registry.Invocation) engine.Engine {
 			return &streamjson.Engine{
 				Decoder: func() formatters.Decoder { return new(decoder) },
-				// Reading is more than a mode: tools are taken away at the start.
+				// Read access also removes tools, which only a start can do.
 				Modes:   map[agent.Access]string{agent.AccessWrite: askMode, agent.AccessFull: fullMode},
 				Subject: subject,
 				Edits:   edits,
@@ -53,8 +53,8 @@ func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: append(args, inv.Args...), Env: env(inv)}, nil
 }
 
-// edits returns the files that a tool changes. The directory that a relative name
-// is relative to changes with the model's commands, so only absolute names count.
+// edits returns the files that a tool changes. Only absolute names count: the model's
+// commands can change the directory that a relative name refers to.
 func edits(tool string, input json.RawMessage) []string {
 	if !slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, tool) {
 		return nil
@@ -77,8 +77,8 @@ func edits(tool string, input json.RawMessage) []string {
 	return files
 }
 
-// subject is the file that a tool changes, or what else it is asked for. How the
-// model describes it does not count.
+// subject returns the file that a tool changes, or else its main input. The model's
+// description is ignored.
 func subject(_ string, input json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {

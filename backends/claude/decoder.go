@@ -13,17 +13,17 @@ import (
 
 // decoder reads the lines of `claude -p --output-format stream-json`.
 type decoder struct {
-	// failure is what the last message of the main agent that was an error
-	// message said; results do not always tell the class.
+	// failure is the class of the last error message of the main agent. Results do
+	// not always have it.
 	failure agent.Failure
-	// streaming holds, by subagent, the message that came as deltas: its whole
-	// text follows and is ignored.
+	// streaming holds, by subagent, the message that came as deltas. Its whole text
+	// follows and is ignored.
 	streaming map[string]string
 	// spent sums up the usage of the results of this process.
 	spent agent.Usage
 
-	// The lines of the pieces of a message of the main agent differ in what they
-	// bring and in their own ID.
+	// The lines of the pieces of a message of the main agent differ only in the
+	// piece and in the ID of the line.
 	texts, thoughts, inputs jsonline.Pattern
 
 	line  line // reused
@@ -74,8 +74,8 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	return events
 }
 
-// Skim knows the lines of tool results, which are most of what the CLI prints, and
-// of the pieces of a message that are not its text.
+// Skim recognizes tool results, which are most of the output, and pieces of a message
+// other than its text.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
 	line = line[:min(len(line), formatters.SkimSize)]
 	if bytes.HasPrefix(line, []byte(`{"type":"user"`)) {
@@ -102,8 +102,8 @@ func unknown(raw []byte) agent.Event {
 	return agent.Event{Kind: agent.KindRaw, Text: string(raw)}
 }
 
-// system appends what a line of the CLI itself says. It reports false for one
-// it does not know.
+// system appends the events of a line of the CLI itself. It reports false for an
+// unknown line.
 func (l *line) system(raw []byte, events []agent.Event) ([]agent.Event, bool) {
 	switch string(l.subtype.Bytes()) {
 	case "task_started", "task_updated", "task_notification", "task_progress",
@@ -194,8 +194,8 @@ func rateLimit(raw []byte) agent.Event {
 	return heartbeat
 }
 
-// classify reads the class of a failure from an HTTP status, or where there is
-// none from the CLI's name of the error.
+// classify returns the class of a failure by the HTTP status, or without one by the
+// CLI's name of the error.
 func classify(status int, word string) agent.Failure {
 	switch {
 	case status == 401, status == 403, word == "authentication_failed", word == "oauth_org_not_allowed":
@@ -206,8 +206,8 @@ func classify(status int, word string) agent.Failure {
 	return ""
 }
 
-// recognize knows the lines no other runtime writes: all of them have an ID of
-// their own besides that of the session.
+// recognize reports whether only Claude Code writes the line: each has an ID besides
+// that of the session.
 func recognize(raw []byte) bool {
 	var l struct {
 		Type      string `json:"type"`

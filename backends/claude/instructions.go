@@ -14,12 +14,12 @@ import (
 
 const (
 	promptFileFlag = "--append-system-prompt-file"
-	// promptFile is where the agent reads the first of Setup.Files.
+	// promptFile is the path of the first of Setup.Files.
 	promptFile = "/dev/fd/3"
 )
 
-// executed names the files of a directory whose content Claude Code runs when
-// the repository's settings count.
+// executed names the files of a directory whose content Claude Code runs if it uses the
+// repository's settings.
 var executed = []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"}
 
 // prepare puts the instructions of the repository into one system prompt file.
@@ -77,7 +77,15 @@ const homeEnv = "CLAUDE_CONFIG_DIR"
 // userHome is the folder of Claude Code's settings and logins.
 var userHome = registry.Home{Env: homeEnv, Folder: ".claude", Logins: logins()}
 
-// logins returns the files with the login, but on macOS, where it is in the keychain.
+// userConfig describes the user's configuration.
+var userConfig = registry.UserConfig{
+	Modes: []agent.UserConfig{agent.UserConfigOn, agent.UserConfigOff},
+	Files: func(inv registry.Invocation) []agent.ConfigFile {
+		return registry.ConfigFiles(inv.UserHome(userHome), inv.UserConfig != agent.UserConfigOff, "settings.json")
+	},
+}
+
+// logins returns the files with the login; none on macOS, which has it in the keychain.
 func logins() []string {
 	if runtime.GOOS == "darwin" {
 		return nil
@@ -85,10 +93,10 @@ func logins() []string {
 	return []string{".credentials.json"}
 }
 
-// userMemory returns the path of the user's own CLAUDE.md, which Claude Code
-// always reads itself; "" without a home.
+// userMemory returns the path of the user's CLAUDE.md, which Claude Code reads itself;
+// "" without a home, or if it is left out.
 func userMemory(inv registry.Invocation) string {
-	if dir := inv.UserHome(userHome); dir != "" {
+	if dir := inv.UserHome(userHome); dir != "" && inv.UserConfig != agent.UserConfigOff {
 		return filepath.Join(dir, "CLAUDE.md")
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 )
@@ -53,15 +54,8 @@ func write(t *testing.T, file, content string) {
 
 func prepared(t *testing.T, workdir string, inv registry.Invocation) (registry.Setup, error) {
 	t.Helper()
-	chain, err := instructions.Discover(workdir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := backendtest.Workspace(t, workdir)
+	chain := w.Chain()
 	inv.Workdir, inv.Root = chain.Workdir, chain.Root
 	before := listing(t, chain.Root)
 	setup, err := prepare(t.Context(), inv, w)

@@ -7,8 +7,8 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// line is what events need of any of the lines that come often. The order of
-// their members is not stable.
+// line holds what events need of the frequent lines. The order of their members
+// varies.
 type line struct {
 	kind    jsonline.Text // type
 	subtype jsonline.Text
@@ -23,7 +23,7 @@ type line struct {
 	change   change        // user
 }
 
-// message is what the model or the CLI in the user's place says.
+// message is a message of the model, or of the CLI in the role of the user.
 type message struct {
 	ok     bool // its content is a text or a list of blocks
 	id     jsonline.Text
@@ -45,8 +45,8 @@ type block struct {
 	isError   bool
 }
 
-// streamEvent is a piece of a message as the model sends it; these lines come
-// only when the caller asks for them with --include-partial-messages.
+// streamEvent is a piece of a message as the model sends it. These lines come only
+// if the caller passes --include-partial-messages.
 type streamEvent struct {
 	kind     jsonline.Text // type
 	id       jsonline.Text // of the message that starts
@@ -56,11 +56,11 @@ type streamEvent struct {
 	input    jsonline.Text // partial_json
 }
 
-// change is the file a tool has written, where its result tells.
+// change is the file that a tool has written, if its result has it.
 type change struct {
 	kind    jsonline.Text // type
 	path    jsonline.Text // filePath
-	patched bool          // structuredPatch is there
+	patched bool          // structuredPatch is present
 }
 
 // read reads raw into l, which keeps its memory, and reports whether it is a
@@ -130,7 +130,7 @@ func (m *message) content(r *jsonline.Reader) {
 	}
 }
 
-// textKind is the type of a block that the CLI has shortened to its text.
+// textKind is the type of a block that the CLI has reduced to its text.
 var textKind = func() jsonline.Text {
 	r := jsonline.New([]byte(`"text"`))
 	return r.Text()
@@ -247,7 +247,7 @@ func (c *change) read(r *jsonline.Reader) {
 	}
 }
 
-// file returns the change of a file, where it is one.
+// file returns the changed file, if c has one.
 func (c *change) file() (agent.FileChange, bool) {
 	if c.path.IsEmpty() || !c.patched {
 		return agent.FileChange{}, false
@@ -259,8 +259,8 @@ func (c *change) file() (agent.FileChange, bool) {
 	return agent.FileChange{Path: c.path.String(), Action: action}, true
 }
 
-// is reports whether the block is of the type, or of one of the kinds of it that
-// servers of the model run.
+// is reports whether the block is of the given kind, or of a kind of it that the
+// model's servers run.
 func (b *block) is(kind string) bool {
 	return strings.HasSuffix(string(b.kind.Bytes()), kind)
 }

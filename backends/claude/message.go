@@ -8,7 +8,7 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// assistant appends what a message of the model holds; usually one block.
+// assistant appends the events of a message of the model, which usually has one block.
 func (d *decoder) assistant(events []agent.Event) ([]agent.Event, bool) {
 	l := &d.line
 	if !l.message.ok {
@@ -29,7 +29,7 @@ func (d *decoder) assistant(events []agent.Event) ([]agent.Event, bool) {
 		text, thinking := b.kind.Is("text"), b.kind.Is("thinking")
 		switch {
 		case text && failed:
-			// The CLI's own words in place of an answer.
+			// A text of the CLI instead of an answer.
 			events = append(events, agent.Event{Kind: agent.KindWarning, Text: b.text.String(), Failure: classify(0, l.error.String())})
 		case repeats && (text || thinking):
 			// It came as deltas.
@@ -51,8 +51,8 @@ func (d *decoder) assistant(events []agent.Event) ([]agent.Event, bool) {
 	return events, true
 }
 
-// user appends the results of tools. Other texts in the user's place are the
-// CLI's: prompts of subagents, reminders, notes about background tasks.
+// user appends the results of tools. Other texts in the role of the user come from the
+// CLI: prompts of subagents, reminders, notes about background tasks.
 func (l *line) user(events []agent.Event) ([]agent.Event, bool) {
 	if !l.message.ok {
 		return events, false
@@ -84,8 +84,8 @@ func (b *block) toolResult() agent.Event {
 	return agent.Event{Kind: agent.KindToolResult, Tool: tool, Failed: b.isError}
 }
 
-// exitCode takes the exit code of a failed command from the line before its
-// output.
+// exitCode removes the line with the exit code of a failed command from the start of
+// its output.
 func exitCode(output agent.Payload) (*int, agent.Payload) {
 	rest, ok := strings.CutPrefix(output.String(), "Exit code ")
 	if !ok {
@@ -127,8 +127,8 @@ func (d *decoder) stream(raw []byte, events []agent.Event) ([]agent.Event, bool)
 	return append(events, heartbeat), true
 }
 
-// piece returns the event of a line that is as one before it but for what it
-// brings.
+// piece returns the event of a line that differs from an earlier one only in its
+// piece.
 func (d *decoder) piece(raw []byte) (agent.Event, bool) {
 	var found [2]jsonline.Text
 	d.line.parent = jsonline.Text{}
@@ -143,7 +143,7 @@ func (d *decoder) piece(raw []byte) (agent.Event, bool) {
 	return agent.Event{}, false
 }
 
-// delta is a piece of the message of the agent whose line was read.
+// delta returns the event of a piece of the message that was read.
 func (d *decoder) delta(kind agent.Kind, text jsonline.Text) agent.Event {
 	return agent.Event{Kind: kind, MessageID: d.streaming[string(d.line.parent.Bytes())], Delta: true, Text: text.String()}
 }

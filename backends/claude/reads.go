@@ -7,8 +7,8 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// reads lists what Claude Code reads by itself (2.1.329). Without trust it is given
-// no source of settings but the user's, and with them no context files.
+// reads lists the files that Claude Code reads by itself (2.1.329). Without trust it
+// uses only the user's settings, and reads no context files of the repository.
 func reads(registry.Invocation) []instructions.Read {
 	trusted := slices.Concat(
 		instructions.Reads(instructions.Everywhere, memoryNames...),

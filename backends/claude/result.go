@@ -10,22 +10,21 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// result is the end of a turn. A run can have several, each with its own; the
-// last one counts.
+// result is the end of a turn. A run can have several turns; the last result counts.
 type result struct {
 	Subtype   string   `json:"subtype"`
 	IsError   bool     `json:"is_error"`
 	Text      string   `json:"result"`
 	Errors    []string `json:"errors"`
 	APIStatus int      `json:"api_error_status"`
-	// Structured is the answer where a schema was asked for. The model gives it by
-	// a tool call, so that no message holds it.
+	// Structured is the answer to a request with a schema. The model gives it by a
+	// tool call, so no message has it.
 	Structured json.RawMessage `json:"structured_output"`
 
-	// Both cumulate: over the session, also over its resumption.
+	// Both are totals of the session, also across a resume.
 	TotalCost *float64              `json:"total_cost_usd"`
 	Models    map[string]modelUsage `json:"modelUsage"`
-	// What the result before this one did not hold yet, in this process.
+	// What this process has used since the result before this one.
 	Since map[string]modelUsage `json:"model_usage_since_last_result"`
 }
 
@@ -48,7 +47,7 @@ func (d *decoder) result(raw []byte, events []agent.Event) ([]agent.Event, bool)
 		Subtype string `json:"subtype"`
 		IsError bool   `json:"is_error"`
 	}
-	if json.Unmarshal(raw, &verdict) != nil { // the rest, such as usage, may be anything
+	if json.Unmarshal(raw, &verdict) != nil { // other members, such as usage, may have any type
 		r.IsError, r.Errors = true, []string{"how the turn has ended cannot be read"}
 	}
 	if u := d.usage(&r); u != nil {
@@ -86,8 +85,8 @@ func (r *result) reason() string {
 	return strings.ReplaceAll(r.Subtype, "_", " ")
 }
 
-// usage returns what this process consumed up to now, or where the CLI does not
-// tell that apart, what the session did.
+// usage returns the usage of this process so far, or of the session if the CLI does
+// not distinguish them.
 func (d *decoder) usage(r *result) *agent.Usage {
 	switch {
 	case r.Since != nil:
@@ -114,7 +113,7 @@ func add(u *agent.Usage, models map[string]modelUsage) {
 	if u.CostUSD != nil {
 		cost = *u.CostUSD
 	}
-	// In order, so that equal lines give equal sums.
+	// Sorted, so that equal lines give equal sums.
 	for _, name := range slices.Sorted(maps.Keys(models)) {
 		m := models[name]
 		u.Input += m.Input + m.CacheRead + m.CacheCreation

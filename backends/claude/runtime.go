@@ -6,64 +6,66 @@
 //
 // # Executable
 //
-// claude. Install it as
-// https://github.com/anthropics/claude-code?tab=readme-ov-file#get-started says.
+// claude. To install it, see
+// https://github.com/anthropics/claude-code?tab=readme-ov-file#get-started.
 //
 // # Options
 //
-// Access words are permission modes. read is dontAsk without the tools that edit
-// files: commands that only read run, all others are denied. It is not plan mode, in
-// which 2.1.329 lets a model judge commands and runs those it finds harmless, outside
-// of the workdir too. write is acceptEdits: files in the workdir and the added
-// directories can be edited, and commands that only read run; Claude Code has no
-// sandbox, so any other command runs only when a pattern of Request.AllowCommands
-// lets it, for example "go test *". full is bypassPermissions, which Claude Code
-// refuses to root unless IS_SANDBOX=1 is set. Calls that would request permission are
-// denied. Below full, the tools for worktrees and schedules, which outlive a run in
-// every mode, are removed.
+// Each access selects a permission mode:
 //
-// Reasoning effort is passed on, minimal as low. Verbosity is unknown to Claude
-// Code. The prompt has at most 10 MiB. Claude Code adds the content of a file to
-// a prompt that mentions it as "@path".
+//   - read is dontAsk without the tools that edit files. Commands that only read run;
+//     all others are denied. Plan mode is not used: there, 2.1.329 lets a model judge
+//     commands and runs those it finds harmless, even outside the workdir.
+//   - write is acceptEdits. Files in the workdir and the added directories can be
+//     edited, and commands that only read run. Claude Code has no sandbox, so any other
+//     command runs only if a pattern of Request.AllowCommands allows it, for example
+//     "go test *".
+//   - full is bypassPermissions. Claude Code refuses it to root unless IS_SANDBOX=1 is
+//     set.
+//
+// Calls that would request permission are denied. With read and write, the tools for
+// worktrees and schedules are removed, because what they make outlives the run.
+//
+// Reasoning effort is passed on, with minimal as low. Verbosity is not supported. A
+// prompt has at most 10 MiB. Claude Code adds the content of a file to a prompt that
+// mentions it as "@path".
 //
 // # Answers that follow a schema
 //
-// Claude Code takes a schema as one argument, lets the model answer with a tool of
-// its own, StructuredOutput, and asks up to five times. Numbers go through
-// JavaScript: integers beyond 2^53 lose their last digits. A schema that is not an object,
-// is longer than 64 KiB, or has keywords beyond the common ones goes with the prompt.
+// Claude Code takes a schema as an argument. The model answers by calling the tool
+// StructuredOutput, and gets up to five attempts. Numbers pass through JavaScript, so
+// integers beyond 2^53 are rounded. A schema goes into the prompt instead if its type
+// is not object, if it is longer than 64 KiB, or if it has an uncommon keyword.
 //
 // # Project instructions
 //
-// By default nothing that can run is read from the repository: its settings,
-// hooks, MCP servers and skills are left out (--setting-sources user,
-// --strict-mcp-config). As Claude Code then reads no project instructions
-// either, the AGENTS.md files from the repository root down to the workdir, and
-// after them CLAUDE.md, .claude/CLAUDE.md and CLAUDE.local.md of the same
-// directories, are appended to the system prompt, 256 KiB at most, through an
-// inherited descriptor. Of a CLAUDE.md only what is new is delivered: links to
-// and copies of an AGENTS.md and "@AGENTS.md" lines are left out. Other imports
-// stay as they are written. The user's own ~/.claude/CLAUDE.md is read by Claude
-// Code itself.
+// By default, the repository's settings, hooks, MCP servers and skills are left out
+// (--setting-sources user, --strict-mcp-config), so nothing in the repository runs.
+// Claude Code then reads no project instructions either. bus-agent appends them to the
+// system prompt through an inherited descriptor, at most 256 KiB: first the AGENTS.md
+// files from the repository root down to the workdir, then CLAUDE.md,
+// .claude/CLAUDE.md and CLAUDE.local.md of the same directories. A CLAUDE.md that is a
+// link to or a copy of an AGENTS.md is left out, and so are "@AGENTS.md" lines. Other
+// imports are not expanded. Claude Code itself reads the user's ~/.claude/CLAUDE.md.
 //
-// With Request.TrustWorkspace the repository's settings count and Claude Code
-// reads CLAUDE.md itself, with imports; AGENTS.md is appended, and what would
-// repeat it is excluded through --settings, into which the caller's own
-// --settings are merged.
+// With Request.TrustWorkspace, the repository's settings are used, and Claude Code
+// reads CLAUDE.md itself and expands its imports. AGENTS.md is appended to the system
+// prompt. Files that would repeat it are excluded through --settings, which includes
+// the caller's --settings.
 //
 // # Home and login
 //
-// The user's home (~/.claude or CLAUDE_CONFIG_DIR) is used unchanged. Sessions are
-// kept there too, so Request.Resume works for any session of the user and
-// Request.Continue takes the latest of the workdir. A home inside the repository is
-// an error unless Request.TrustWorkspace is set.
+// The user's home (~/.claude or CLAUDE_CONFIG_DIR) is used unchanged; with
+// Request.UserConfig off, its settings.json and CLAUDE.md are left out. It also has the
+// session files, so Request.Resume works for every session of the user, and
+// Request.Continue resumes the latest one of the workdir. A home inside the repository
+// is an error unless Request.TrustWorkspace is set.
 //
 // # Errors
 //
-// A refused login (401, 403, not logged in) is an authentication failure and
-// ends the run at its first retry; 429 is a quota failure. Retries are limited
-// to three unless CLAUDE_CODE_MAX_RETRIES is set: the CLI's own ten take three
-// minutes.
+// A refused login (401, 403, not logged in) is an authentication failure and ends the
+// run at the first retry. A 429 is a quota failure. Retries are limited to three unless
+// CLAUDE_CODE_MAX_RETRIES is set: the ten of the CLI take three minutes.
 package claude
 
 import (
@@ -76,8 +78,8 @@ import (
 // ID is the runtime's ID.
 const ID = "claude"
 
-// promptBytes is the longest standard input Claude Code takes, less the line
-// break that may go before the prompt.
+// promptBytes is the longest standard input that Claude Code accepts, less one byte
+// for a line break before the prompt.
 const promptBytes = 10<<20 - 1
 
 func init() { registry.Register(Runtime()) }
@@ -93,6 +95,7 @@ func Runtime() registry.Runtime {
 		TokenEnv:      []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
 		NestedEnv:     []string{"CLAUDECODE"},
 		Home:          userHome,
+		UserConfig:    userConfig,
 		TestedVersion: "2.1.329",
 		Run: registry.Use{
 			Options: registry.Options{

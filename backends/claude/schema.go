@@ -4,9 +4,9 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// schemaRules are what both Claude Code and the API take: the CLI checks a schema
-// as one of draft-07, strictly, and makes a tool of it, which has to be given an
-// object. It is one argument of the CLI, which bounds its length.
+// schemaRules are the schemas that both Claude Code and the API accept. The CLI checks
+// a schema strictly as draft-07 and makes it the input of a tool, which must be an
+// object. The schema is one argument, so its length is bounded.
 var schemaRules = registry.SchemaRules{
 	Keywords: []string{
 		"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "not",
@@ -18,5 +18,5 @@ var schemaRules = registry.SchemaRules{
 	MaxBytes: 64 << 10,
 }
 
-// takesSchema reports whether Claude Code is given the schema as such.
+// takesSchema reports whether the schema is passed to Claude Code.
 func takesSchema(inv registry.Invocation) bool { return schemaRules.Takes(inv.Schema) }

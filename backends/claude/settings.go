@@ -18,14 +18,14 @@ import (
 const (
 	excludesKey = "claudeMdExcludes"
 	pluginsKey  = "enabledPlugins"
-	// agentsPlugin is what reads AGENTS.md in Claude Code.
+	// agentsPlugin is the plugin of Claude Code that reads AGENTS.md.
 	agentsPlugin = "cc-plugin-agents-md@builtin"
 	// maxSettings bounds settings: they are one argument.
 	maxSettings = 100 << 10
 )
 
-// exclude keeps Claude Code from reading again what the prompt file delivers,
-// by settings of the run that hold the caller's own too.
+// exclude keeps Claude Code from reading again what the prompt file delivers. The
+// settings of the run that do so include the caller's.
 func exclude(ctx context.Context, inv registry.Invocation, t *tree, setup *registry.Setup) error {
 	if len(t.agents) == 0 {
 		return nil
@@ -59,8 +59,8 @@ func exclude(ctx context.Context, inv registry.Invocation, t *tree, setup *regis
 	return passSettings(settings, inv, setup)
 }
 
-// passSettings makes settings, which hold those of the caller, the only ones of the
-// run: the last --settings counts.
+// passSettings makes settings, which include those of the caller, the only ones of the
+// run: Claude Code uses only the last --settings.
 func passSettings(settings map[string]json.RawMessage, inv registry.Invocation, setup *registry.Setup) error {
 	text := encode(settings)
 	if len(text) > maxSettings {
@@ -71,7 +71,7 @@ func passSettings(settings map[string]json.RawMessage, inv registry.Invocation, 
 	return nil
 }
 
-// encode returns v as JSON, whose members are in order. These types cannot fail.
+// encode returns v as JSON with sorted members. It cannot fail for these types.
 func encode[T []string | map[string]json.RawMessage](v T) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -80,8 +80,8 @@ func encode[T []string | map[string]json.RawMessage](v T) json.RawMessage {
 	return text
 }
 
-// copies returns the AGENTS.md files and whatever Claude Code would read that
-// is a link to or a copy of one.
+// copies returns the AGENTS.md files, and each file that Claude Code would read and
+// that is a link to or a copy of one.
 func (t *tree) copies(ctx context.Context) (found []string, err error) {
 	for _, a := range t.agents {
 		found = append(found, a.rel)
@@ -107,7 +107,7 @@ func (t *tree) copies(ctx context.Context) (found []string, err error) {
 	return found, nil
 }
 
-// maxRules is how many entries of a folder of rules are looked at.
+// maxRules is how many entries of a folder of rules are read.
 const maxRules = 10_000
 
 // rules returns the names of the rules in a folder, in order.
@@ -137,8 +137,8 @@ func (t *tree) rules(ctx context.Context, dir string) (names []string, err error
 	}
 }
 
-// callerSettings returns what the caller passes with --settings: JSON, or the
-// name of a file.
+// callerSettings returns the caller's --settings, which are JSON or the name of a
+// file.
 func callerSettings(inv registry.Invocation) (map[string]json.RawMessage, error) {
 	value, found := settingsArg(inv.Args)
 	if !found {

@@ -14,7 +14,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// interactive is how Claude Code is held in a terminal (2.1.329).
+// interactive describes Claude Code in a terminal (2.1.329).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: engine.Terminal{
@@ -35,11 +35,10 @@ func interactive() *registry.Terminal {
 	}
 }
 
-// interactiveCommand builds the invocation of the interactive CLI. It asks whether
-// the folder is trusted and keeps the answer for all that the user does there
-// later; without settings of the repository there is nothing to ask, and with the
-// caller's trust it is answered, so a variable switches the dialog off. It would also
-// install newer versions of itself.
+// interactiveCommand builds the command of the interactive CLI. Variables turn off its
+// updates and its trust dialog, whose answer it would store for the user. The dialog is
+// not needed: either the repository's settings are left out, or the caller has trusted
+// the workspace.
 func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{
 		Args: append(options(editMode, inv), inv.Args...),
@@ -48,7 +47,7 @@ func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 }
 
 // prepareInteractive is prepare with the instructions in a file, which a terminal
-// needs, and with a session whose ID is known from the start.
+// needs, and with a session ID that is set at the start.
 func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	setup, err := prepare(ctx, inv, w)
 	if err != nil {
@@ -73,16 +72,15 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 	return setup, nil
 }
 
-// addSettings keeps Claude Code from making itself known to the desktop, and
-// answers for this session what it asks before it allows everything: full access
-// was asked for by name.
+// addSettings turns off the desktop integration of Claude Code and, for full access,
+// its confirmation dialog: the caller has requested full access by name.
 func addSettings(inv registry.Invocation, setup *registry.Setup) error {
 	settings, err := callerSettings(inv)
 	if err != nil {
 		return err
 	}
 	for i, arg := range setup.Args {
-		if arg == settingsFlag && i+1 < len(setup.Args) { // the caller's are in it
+		if arg == settingsFlag && i+1 < len(setup.Args) { // it includes the caller's
 			if err := json.Unmarshal([]byte(setup.Args[i+1]), &settings); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/registry"
 )
 
@@ -20,15 +20,7 @@ func TestInteractive(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte("the rules"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	chain, err := instructions.Discover(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := backendtest.Workspace(t, dir)
 	for _, resume := range []string{"", "old"} {
 		for _, access := range agent.Accesses() {
 			r := registry.Invocation{Workdir: dir, Access: access, Resume: resume, Args: []string{"--settings", `{"mine":1}`}}

@@ -20,8 +20,8 @@ import (
 // memoryNames are the instruction files of Claude Code in a directory.
 var memoryNames = []string{"CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
 
-// A tree is the part of the repository that instructions come from. Everything
-// is read through one root, so that no symlink leads out of it.
+// A tree is the part of the repository that instructions come from. All files are read
+// through one os.Root, so no symlink leads out of it.
 type tree struct {
 	root   *os.Root
 	dirs   []string // relative to the root, slash-separated, root first
@@ -61,7 +61,7 @@ func (t *tree) close() { t.root.Close() }
 
 // read reads a regular file of at most instructions.MaxBytes and one byte.
 func (t *tree) read(rel string) (file, error) {
-	// What is a FIFO or a device is neither waited for nor touched.
+	// A FIFO or a device is not opened, so it cannot block.
 	info, err := t.root.Stat(rel)
 	if err != nil {
 		return file{}, err
@@ -88,7 +88,7 @@ func (f file) same(files []file) bool {
 	})
 }
 
-// present returns which of names are there in any directory of the tree.
+// present returns those of names that exist in a directory of the tree.
 func (t *tree) present(names []string) []string {
 	var found []string
 	for _, dir := range t.dirs {
@@ -102,8 +102,8 @@ func (t *tree) present(names []string) []string {
 	return found
 }
 
-// appendMemory appends to text what the CLAUDE.md files of the tree say beyond
-// the AGENTS.md files in it, as far as there is room.
+// appendMemory appends to text what the CLAUDE.md files of the tree add to its
+// AGENTS.md files, up to the limit.
 func (t *tree) appendMemory(text, userMemory string, setup *registry.Setup) string {
 	delivered := t.agents
 	own, ownErr := os.Stat(userMemory)
@@ -136,8 +136,8 @@ func (t *tree) appendMemory(text, userMemory string, setup *registry.Setup) stri
 	return text
 }
 
-// cut returns whole lines of body and a line that says that it was cut, in at
-// most room bytes; "" without any room.
+// cut returns whole lines of body and a line that reports the cut, in at most room
+// bytes; "" if that does not fit.
 func cut(body string, room int) string {
 	const mark = "[cut here]\n"
 	room -= len(mark)
@@ -148,7 +148,7 @@ func cut(body string, room int) string {
 }
 
 // withoutImports returns the text of a CLAUDE.md without the lines that import
-// an AGENTS.md of the tree; "" when nothing but comments is left.
+// an AGENTS.md of the tree; "" if only comments remain.
 func (t *tree) withoutImports(f file) string {
 	var kept strings.Builder
 	for line := range strings.Lines(string(f.body)) {
@@ -169,7 +169,7 @@ func (t *tree) imports(f file, target string) bool {
 	return slices.ContainsFunc(t.agents, func(a file) bool { return a.rel == rel })
 }
 
-// withoutComments returns what text holds besides HTML comments and space.
+// withoutComments returns text without HTML comments and surrounding space.
 func withoutComments(text string) string {
 	var rest strings.Builder
 	for {

@@ -2,24 +2,29 @@ package codex
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 )
 
-// sandboxes are Codex's words for access.
+// sandboxes maps each access to a sandbox mode of Codex.
 var sandboxes = map[agent.Access]string{
 	agent.AccessRead:  "read-only",
 	agent.AccessWrite: "workspace-write",
 	agent.AccessFull:  "danger-full-access",
 }
 
-// command builds the argument list. Options go before "resume", which takes
-// few of them; the prompt comes from standard input.
+// command builds the argument list. Options go before "resume", which accepts only a
+// few; the prompt is read from standard input.
 func command(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"exec", "--json", "--skip-git-repo-check", "--color", "never", "-C", inv.Workdir, "-s", sandboxes[inv.Access]}
 	for _, dir := range inv.AddDirs {
 		args = append(args, "--add-dir", dir)
+	}
+	if inv.UserConfig == agent.UserConfigOn && !inv.TrustWorkspace {
+		args = append(args, trust(inv)...)
 	}
 	args = append(args, choices(inv)...)
 	args = append(args, inv.Args...)
@@ -29,14 +34,24 @@ func command(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: append(args, "-"), Stdin: inv.Prompt}, nil
 }
 
+// localProvider is the option that names the server of local models.
+const localProvider = "--local-provider"
+
 // choices returns the options that runs and terminals have in common.
 func choices(inv registry.Invocation) (args []string) {
 	if inv.Access == agent.AccessWrite {
 		// The run has a private TMPDIR.
 		args = append(args, config("sandbox_workspace_write.exclude_slash_tmp", true)...)
+		if inv.UserConfig == agent.UserConfigOn {
+			args = append(args, config("sandbox_workspace_write.writable_roots", []string{})...)
+		}
 	}
 	if inv.Variant == VariantLocal {
-		args = append(args, "--oss", "--local-provider", "ollama")
+		args = append(args, "--oss")
+		// Codex refuses the option when it is given twice.
+		if !slices.ContainsFunc(inv.Args, func(arg string) bool { return arg == localProvider || strings.HasPrefix(arg, localProvider+"=") }) {
+			args = append(args, localProvider, "ollama")
+		}
 	}
 	if inv.Model != "" {
 		args = append(args, "-m", inv.Model)
@@ -47,15 +62,15 @@ func choices(inv registry.Invocation) (args []string) {
 	if inv.Verbosity != "" {
 		args = append(args, config("model_verbosity", string(inv.Verbosity))...)
 	}
-	// Without these every run contacts servers of OpenAI, and takes seconds longer
-	// where it cannot reach them.
+	// Otherwise every run contacts servers of OpenAI, and takes seconds longer if
+	// they are unreachable.
 	args = append(args, config("analytics.enabled", false)...)
 	return append(args, "--disable", "plugins")
 }
 
-// config returns the arguments that set a configuration value for one run. The
-// value is written as JSON, which is TOML too for booleans, numbers and lists,
-// and for strings without unusual escapes.
+// config returns the arguments that set a configuration value for one run. The value
+// is written as JSON, which is also valid TOML for booleans, numbers, lists, and strings
+// without unusual escapes.
 func config[T bool | int64 | string | []string](key string, value T) []string {
 	text, err := json.Marshal(value)
 	if err != nil {

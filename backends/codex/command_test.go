@@ -28,6 +28,12 @@ func TestCommand(t *testing.T) {
 		"verbosity": {func(inv *registry.Invocation) { inv.Access, inv.Verbosity = agent.AccessRead, "low" }, head + `read-only -c model_verbosity="low" ` + tail + " -"},
 		"local": {func(inv *registry.Invocation) { inv.Access, inv.Variant = agent.AccessRead, VariantLocal },
 			head + "read-only --oss --local-provider ollama " + tail + " -"},
+		"another local provider": {func(inv *registry.Invocation) {
+			inv.Access, inv.Variant, inv.Args = agent.AccessRead, VariantLocal, []string{"--local-provider", "lmstudio"}
+		}, head + "read-only --oss " + tail + " --local-provider lmstudio -"},
+		"another local provider in one word": {func(inv *registry.Invocation) {
+			inv.Access, inv.Variant, inv.Args = agent.AccessRead, VariantLocal, []string{"--local-provider=lmstudio"}
+		}, head + "read-only --oss " + tail + " --local-provider=lmstudio -"},
 		"add dirs": {func(inv *registry.Invocation) { inv.Access, inv.AddDirs = agent.AccessRead, []string{"/a b", "/c"} },
 			head + "read-only --add-dir|/a b --add-dir /c " + tail + " -"},
 		"setup": {func(inv *registry.Invocation) {
@@ -79,7 +85,7 @@ func TestPromptIsNeverAnArgument(t *testing.T) {
 		}
 		for _, arg := range got.Args[8:] {
 			if arg == prompt {
-				t.Errorf("prompt %.40q stands among the arguments", prompt)
+				t.Errorf("prompt %.40q is among the arguments", prompt)
 			}
 		}
 	}

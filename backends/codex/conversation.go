@@ -14,8 +14,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// conversation is how Codex holds a session: the App Server, over its standard
-// streams.
+// conversation describes sessions: Codex runs as App Server on its standard streams.
 func conversation() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
@@ -47,8 +46,9 @@ func checkSession(inv registry.Invocation) error {
 	return nil
 }
 
-// prepareSession is prepareTalk without what only exec takes. A private home has no
-// settings and no rules, so there is nothing for these flags to leave out.
+// prepareSession is prepareTalk without the flags that only exec accepts. A private
+// home has no settings and no rules but those that the user wants, so these flags are
+// not needed.
 func prepareSession(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	setup, err := prepareTalk(ctx, inv, w)
 	setup.Args = slices.DeleteFunc(setup.Args, func(arg string) bool {
@@ -57,8 +57,8 @@ func prepareSession(ctx context.Context, inv registry.Invocation, w *instruction
 	return setup, err
 }
 
-// prepareTalk is prepare for the App Server, which gives the model no AGENTS.md
-// of a project that its settings do not trust.
+// prepareTalk is prepare for the App Server, which ignores the AGENTS.md of a project
+// that its settings do not trust.
 func prepareTalk(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	_, ownHome := agent.LookupEnv(inv.Env, homeEnv)
 	switch {
@@ -69,13 +69,13 @@ func prepareTalk(ctx context.Context, inv registry.Invocation, w *instructions.W
 	}
 	setup, err := prepareOwnHome(inv)
 	if err == nil && setup.Args != nil {
-		err = agent.Usagef("a session of %s cannot leave out the settings in %s, which is inside the repository; move it or use --trust-workspace", ID, homeEnv)
+		err = agent.Usagef("a session of %s cannot leave out the settings in %s; use another folder, or the options --trust-workspace or --user-config on", ID, homeEnv)
 	}
 	if err != nil {
 		return registry.Setup{}, err
 	}
 	text, err := wholeText(w, &setup)
-	if err == nil && text != "" && inv.Resume == "" { // a session has it from its first message
+	if err == nil && text != "" && inv.Resume == "" { // a resumed session has it already
 		setup.Prefix = text + "\n"
 	}
 	return setup, err
@@ -87,8 +87,8 @@ func serverCommand(inv registry.Invocation) (agent.Command, error) {
 	args := append([]string{"app-server"}, trust(inv)...)
 	if inv.Access == agent.AccessWrite {
 		args = append(args, config("sandbox_workspace_write.exclude_slash_tmp", true)...)
-		if len(inv.AddDirs) > 0 {
-			args = append(args, config("sandbox_workspace_write.writable_roots", inv.AddDirs)...)
+		if len(inv.AddDirs) > 0 || inv.UserConfig == agent.UserConfigOn {
+			args = append(args, config("sandbox_workspace_write.writable_roots", append([]string{}, inv.AddDirs...))...)
 		}
 	}
 	if inv.ReasoningEffort != "" {
@@ -102,15 +102,15 @@ func serverCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: append(args, inv.Args...)}, nil
 }
 
-// trust says whether the repository's settings count. The server trusts a
-// project that nothing is said of as soon as a thread may write in it.
+// trust sets whether the repository's settings are used. Without a value, the server
+// trusts a project as soon as a thread may write in it.
 func trust(inv registry.Invocation) []string {
 	level := "untrusted"
 	if inv.TrustWorkspace {
 		level = "trusted"
 	}
 	var projects []string
-	for _, dir := range []string{inv.Workdir, inv.Root} {
+	for _, dir := range folders(inv) {
 		for _, name := range []string{dir, physical(dir)} {
 			project := quoted(name) + "={trust_level=" + quoted(level) + "}"
 			if name != "" && !slices.Contains(projects, project) {
@@ -121,7 +121,18 @@ func trust(inv registry.Invocation) []string {
 	return []string{"-c", "projects={" + strings.Join(projects, ",") + "}"}
 }
 
-// physical returns file without symlinks where that can be told.
+// folders returns the folders from the workdir up to the root of the repository. The
+// settings in each count if the user trusts that folder.
+func folders(inv registry.Invocation) []string {
+	all := []string{inv.Workdir}
+	for dir := inv.Workdir; dir != inv.Root && dir != filepath.Dir(dir); {
+		dir = filepath.Dir(dir)
+		all = append(all, dir)
+	}
+	return all
+}
+
+// physical returns file without symlinks, or unchanged if that fails.
 func physical(file string) string {
 	if resolved, err := filepath.EvalSymlinks(file); err == nil {
 		return resolved

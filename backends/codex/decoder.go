@@ -20,8 +20,8 @@ type decoder struct {
 
 	reused agent.Tool
 
-	// The lines of commands that begin differ in ID and command, those of commands
-	// that succeed in their output too.
+	// Lines of starting commands differ only in ID and command, those of successful
+	// commands also in their output.
 	begun, succeeded jsonline.Pattern
 }
 
@@ -65,10 +65,9 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	return append(events, unknown(raw))
 }
 
-// Skim knows the lines of commands that have ended, which are most of what the CLI
-// prints.
+// Skim recognizes the lines of completed commands, which are most of the output.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
-	const beginning = 96 // within which the type of the item is
+	const beginning = 96 // has the type of the item
 	if !bytes.HasPrefix(line, []byte(`{"type":"item.completed","item":{"id":"`)) ||
 		!bytes.Contains(line[:min(len(line), beginning)], []byte(`","type":"command_execution"`)) {
 		return "", false
@@ -82,7 +81,7 @@ func unknown(raw []byte) agent.Event {
 	return agent.Event{Kind: agent.KindRaw, Text: string(raw)}
 }
 
-// stage is how far an item is.
+// stage is the progress of an item.
 type stage uint8
 
 const (
@@ -91,7 +90,7 @@ const (
 	completed
 )
 
-// item appends what the item of the line says at this stage.
+// item appends the events of the item at this stage.
 func (d *decoder) item(at stage, raw []byte, events []agent.Event) []agent.Event {
 	i := &d.line.item
 	if !d.line.hasItem {
@@ -104,7 +103,7 @@ func (d *decoder) item(at stage, raw []byte, events []agent.Event) []agent.Event
 		}
 		return append(events, i.said(kind))
 	case "error":
-		// Codex reports its warnings so; the run continues.
+		// Codex reports warnings this way; the run continues.
 		return append(events, agent.Event{Kind: agent.KindWarning, Text: i.message.String()})
 	case "todo_list":
 		return append(events, agent.Event{Kind: agent.KindPlan, Plan: i.plan})
@@ -128,8 +127,8 @@ func (d *decoder) item(at stage, raw []byte, events []agent.Event) []agent.Event
 	return append(events, unknown(raw))
 }
 
-// commandAgain returns the event of a command's line that is as one before it but
-// for the command.
+// commandAgain returns the event of a line that differs from an earlier one only in
+// the command.
 func (d *decoder) commandAgain(raw []byte) (agent.Event, bool) {
 	var found [3]jsonline.Text
 	switch {
@@ -148,7 +147,7 @@ func (d *decoder) command(at stage) agent.Event {
 	return d.tool(at, "command", d.inputJSON("command", i.command), agent.Quoted(i.output))
 }
 
-// said is what an item says that is whole once it is completed.
+// said returns the event of an item whose text is complete.
 func (i *item) said(kind string) agent.Event {
 	switch kind {
 	case "agent_message":
@@ -196,8 +195,8 @@ func (d *decoder) inputJSON(name string, value jsonline.Text) json.RawMessage {
 	return d.input
 }
 
-// errorEvent tells a lost connection that is tried again from other messages.
-// Neither is an end: that is turn.failed alone.
+// errorEvent distinguishes a lost connection, which is retried, from other messages.
+// Neither ends the turn; only turn.failed does.
 func errorEvent(message string) agent.Event {
 	rest, ok := strings.CutPrefix(message, "Reconnecting... ")
 	if !ok {
@@ -210,12 +209,15 @@ func errorEvent(message string) agent.Event {
 		e.MaxAttempts, _ = strconv.Atoi(of)
 		rest = reason
 	}
-	e.Text = strings.TrimSuffix(strings.TrimPrefix(rest, "("), ")")
+	if inner, ok := strings.CutPrefix(rest, "("); ok {
+		rest = strings.TrimSuffix(inner, ")")
+	}
+	e.Text = rest
 	return e
 }
 
-// classify reads the class of a failure from Codex's message; 0.169.0 gives no
-// code in its lines.
+// classify returns the class of a failure by Codex's message; the lines of 0.169.0 have
+// no code.
 func classify(message string) agent.Failure {
 	switch {
 	case strings.Contains(message, "401 Unauthorized"), strings.Contains(message, "403 Forbidden"),
@@ -228,7 +230,7 @@ func classify(message string) agent.Failure {
 	return ""
 }
 
-// recognize knows the lines no other runtime writes.
+// recognize reports whether only Codex writes the line.
 func recognize(raw []byte) bool {
 	var l struct {
 		Type     string          `json:"type"`

@@ -16,7 +16,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// homeParent holds the private homes. Codex's sandbox protects .codex.
+// homeParent is the folder of private homes. Codex's sandbox protects .codex.
 const homeParent = ".codex/bus"
 
 // homeEnv names the variable that moves Codex's home.
@@ -24,8 +24,8 @@ const homeEnv = "CODEX_HOME"
 
 var userHome = registry.Home{Env: homeEnv, Folder: ".codex", Logins: []string{"auth.json"}}
 
-// Codex keeps its sessions in a tree of days below its home; bus-agent keeps
-// that tree under another name.
+// Codex has its sessions in a tree of days below its home. bus-agent keeps that tree
+// under another name.
 const (
 	sessionTree = "sessions"
 	keptTree    = "rollouts"
@@ -51,7 +51,7 @@ var privateHome = registry.PrivateHome{
 	},
 }
 
-// trustFlag lets the repository's settings count in a run.
+// trustFlag makes a run use the repository's settings.
 const trustFlag = "--trust"
 
 // prepare gives the run its home and lets Codex find AGENTS.md.
@@ -71,15 +71,28 @@ func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspa
 // prepareHome gives the run its home, to which deliver adds the instructions.
 func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver delivery) (registry.Setup, error) {
 	return privateHome.Prepare(inv, w, func(home *instructions.Home, setup *registry.Setup) error {
-		if inv.TrustWorkspace {
-			// Codex saves the trust in its home: it ends with the run.
+		own := ""
+		if inv.UserConfig == agent.UserConfigOn {
+			var err error
+			if own, err = addUserConfig(inv, home); err != nil {
+				return err
+			}
+		}
+		switch {
+		case inv.TrustWorkspace:
+			// Codex saves the trust in the private home, so it ends with the run.
 			setup.Args = []string{trustFlag}
-		} else {
+		case inv.UserConfig == agent.UserConfigOn:
+			// It gives the model no AGENTS.md of a project that is not trusted.
+			deliver = deliverText
+		default:
 			setup.Args = ignoreConfig()
+		}
+		if !inv.TrustWorkspace {
 			setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
 		}
 		setup.Complete = func(result *agent.Result) { complete(home, result) }
-		if err := deliver(inv, w, home, setup); err != nil || inv.Schema == nil {
+		if err := deliver(inv, w, own, home, setup); err != nil || inv.Schema == nil {
 			return err
 		}
 		setup.Args = append(setup.Args, "--output-schema", filepath.Join(home.Path(), schemaFile))
@@ -87,9 +100,8 @@ func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver del
 	})
 }
 
-// prepareOwnHome runs with a home the caller chose. It is used as it is, but
-// what a repository could have put there is not read: then only the caller's
-// trust in the workspace lets its settings count.
+// prepareOwnHome runs with the home that the caller chose, unchanged. If a repository
+// could have written to it, its settings are used only with trust in the workspace.
 func prepareOwnHome(inv registry.Invocation) (registry.Setup, error) {
 	var setup registry.Setup
 	home, err := inv.CallerHome(homeEnv)
@@ -98,6 +110,9 @@ func prepareOwnHome(inv registry.Invocation) (registry.Setup, error) {
 	}
 	if inv.Continue {
 		return setup, agent.Usagef("the latest session cannot be found in a %s of your own; resume it by its ID", homeEnv)
+	}
+	if inv.UserConfig == agent.UserConfigOff {
+		setup.Args = ignoreConfig()
 	}
 	if inv.Untrusted(home) {
 		if _, err := os.Lstat(filepath.Join(home, ".env")); err == nil {
@@ -109,12 +124,12 @@ func prepareOwnHome(inv registry.Invocation) (registry.Setup, error) {
 	return setup, nil
 }
 
-// ignoreConfig returns the flags under which Codex runs nothing that a home
-// could be made to hold.
+// ignoreConfig returns the flags that keep Codex from running anything named in a
+// home.
 func ignoreConfig() []string { return []string{"--ignore-user-config", "--ignore-rules"} }
 
-// leftOut warns of settings of the repository that do not count: Codex never
-// reads those of a project it does not trust.
+// leftOut warns of settings of the repository that are not used: Codex does not read
+// those of an untrusted project.
 func leftOut(chain instructions.Chain) []string {
 	var warnings []string
 	for _, dir := range chain.Dirs() {
@@ -133,7 +148,7 @@ func leftOut(chain instructions.Chain) []string {
 }
 
 // sessionID returns the ID in the name of a session file, rollout-<time>-<uuid>.jsonl,
-// or "". The repository can have made the file, so nothing else is taken for an ID.
+// or "". The repository may have made the file, so only a UUID is accepted.
 func sessionID(file string) string {
 	name := strings.TrimSuffix(path.Base(file), ".jsonl")
 	const uuid = 36
@@ -150,26 +165,32 @@ func sessionID(file string) string {
 	return id
 }
 
-// A delivery arranges that each AGENTS.md of the chain reaches the model once.
-type delivery func(inv registry.Invocation, w *instructions.Workspace, home *instructions.Home, setup *registry.Setup) error
+// A delivery arranges that each AGENTS.md of the chain reaches the model once, after the
+// user's own text.
+type delivery func(inv registry.Invocation, w *instructions.Workspace, own string, home *instructions.Home, setup *registry.Setup) error
 
-// deliver lets Codex find the files where its own discovery does it.
-func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructions.Home, setup *registry.Setup) error {
+// deliver lets Codex find the files if its discovery reads each of them once.
+func deliver(inv registry.Invocation, w *instructions.Workspace, own string, home *instructions.Home, setup *registry.Setup) error {
 	chain := w.Chain()
 	if nativeWorks(chain) {
+		if own != "" {
+			if err := home.WriteFile(instructions.FileName, []byte(own), 0o600); err != nil {
+				return err
+			}
+		}
 		setup.Args = append(setup.Args, nativeDiscovery(chain)...)
 		return overridden(inv, chain, setup)
 	}
-	return deliverText(inv, w, home, setup)
+	return deliverText(inv, w, own, home, setup)
 }
 
 // deliverText delivers the files through the home.
-func deliverText(_ registry.Invocation, w *instructions.Workspace, home *instructions.Home, setup *registry.Setup) error {
+func deliverText(_ registry.Invocation, w *instructions.Workspace, own string, home *instructions.Home, setup *registry.Setup) error {
 	text, err := wholeText(w, setup)
 	if err != nil {
 		return err
 	}
-	return home.WriteFile(instructions.FileName, []byte(text), 0o600)
+	return home.WriteFile(instructions.FileName, []byte(own+text), 0o600)
 }
 
 // wholeText returns the text of the chain and keeps Codex from reading its files.
@@ -186,8 +207,8 @@ func wholeText(w *instructions.Workspace, setup *registry.Setup) (string, error)
 // overrideName is the file that Codex reads in place of an AGENTS.md in the same folder.
 const overrideName = "AGENTS.override.md"
 
-// overridden warns of each AGENTS.md that Codex does not read because of another
-// file, and refuses the run where AGENTS.md is required.
+// overridden warns of each AGENTS.md that another file replaces, and refuses the run if
+// AGENTS.md is required.
 func overridden(inv registry.Invocation, chain instructions.Chain, setup *registry.Setup) error {
 	for _, file := range chain.Files {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(file.Path), overrideName)); err != nil {
@@ -202,8 +223,8 @@ func overridden(inv registry.Invocation, chain instructions.Chain, setup *regist
 	return nil
 }
 
-// overrides returns the size of the files that replace an AGENTS.md. They take
-// room from those further down.
+// overrides returns the size of the files that replace an AGENTS.md. They count toward
+// the limit.
 func overrides(chain instructions.Chain) (size int64) {
 	for _, dir := range chain.Dirs() {
 		if info, err := os.Stat(filepath.Join(dir, overrideName)); err == nil && info.Mode().IsRegular() {
@@ -213,8 +234,8 @@ func overrides(chain instructions.Chain) (size int64) {
 	return size
 }
 
-// nativeWorks reports whether Codex's own discovery reads exactly the files of
-// the chain, each once.
+// nativeWorks reports whether Codex's discovery reads exactly the files of the chain,
+// each once.
 func nativeWorks(chain instructions.Chain) bool {
 	return len(chain.Warnings) == 0 && chain.Size()+overrides(chain) <= instructions.MaxBytes && !linked(chain.Files)
 }
@@ -237,7 +258,7 @@ func linked(files []instructions.File) bool {
 
 // nativeDiscovery returns the settings under which Codex reads the chain.
 func nativeDiscovery(chain instructions.Chain) []string {
-	// What Codex puts between the files counts too.
+	// The separators that Codex adds count too.
 	const separator = 16
 	args := config("project_doc_max_bytes", max(chain.Size()+overrides(chain)+separator*int64(len(chain.Files)), 1))
 	if gitRoot(chain.Workdir) != chain.Root {
@@ -246,8 +267,8 @@ func nativeDiscovery(chain instructions.Chain) []string {
 	return args
 }
 
-// gitRoot returns what Codex takes for the repository root: the nearest
-// directory with anything named .git, an empty directory too.
+// gitRoot returns the directory that Codex takes for the repository root: the nearest
+// one with anything named .git, even an empty directory.
 func gitRoot(workdir string) string {
 	for dir := workdir; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -259,8 +280,8 @@ func gitRoot(workdir string) string {
 	}
 }
 
-// rootMarkers returns a marker that only the root has: the way from its parent
-// down to the workdir. An empty list makes Codex look at the workdir alone.
+// rootMarkers returns a marker that only the root has: the path from its parent down to
+// the workdir. With an empty list Codex searches only the workdir.
 func rootMarkers(chain instructions.Chain) []string {
 	if chain.Root == chain.Workdir {
 		return []string{}

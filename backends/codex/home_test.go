@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/google/go-cmp/cmp"
@@ -56,15 +57,7 @@ func (p project) prepareWith(prepare func(context.Context, registry.Invocation, 
 	}
 	inv.Root = instructions.FindRoot(inv.Workdir)
 	inv.Environ = append([]string{"HOME=" + p.home}, append(inv.Environ, inv.Env...)...)
-	chain, err := instructions.Discover(inv.Workdir)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() { w.Close() })
+	w := backendtest.Workspace(p.t, inv.Workdir)
 	return prepare(p.t.Context(), inv, w)
 }
 

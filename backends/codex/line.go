@@ -5,7 +5,7 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// line is what any of the lines can hold.
+// line holds the members of every kind of line.
 type line struct {
 	kind     jsonline.Text // type
 	threadID jsonline.Text
@@ -36,7 +36,7 @@ type item struct {
 	arguments []byte
 	result    []byte
 	error     jsonline.Text // its message
-	failed    bool          // there is an error
+	failed    bool          // it has an error
 
 	query jsonline.Text // web_search
 
@@ -115,7 +115,7 @@ func (i *item) read(r *jsonline.Reader) {
 	}
 }
 
-// readMessage takes an error, which has a message.
+// readMessage reads an error and returns its message.
 func readMessage(r *jsonline.Reader) (message jsonline.Text) {
 	for m := r.Object(); m.Next(); {
 		if string(m.Name()) == "message" {
@@ -142,6 +142,8 @@ func readUsage(r *jsonline.Reader) *agent.Usage {
 	return u
 }
 
+// readChanges reads the changes of files. `codex exec --json` (0.169.0) reports no diffs;
+// the App Server does.
 func readChanges(r *jsonline.Reader) []agent.FileChange {
 	changes := []agent.FileChange{}
 	for e := r.Array(); e.Next(); {

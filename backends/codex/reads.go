@@ -13,9 +13,8 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// reads lists what Codex reads by itself (0.169.0). AGENTS.md is left to it only
-// where each is known to be a file of the repository, unless the caller chose the
-// home.
+// reads lists the files that Codex reads by itself (0.169.0). It reads AGENTS.md only
+// if each is known to be a file of the repository, or if the caller chose the home.
 func reads(inv registry.Invocation) []instructions.Read {
 	all := instructions.Reads(instructions.Upward, overrideName,
 		".agents/skills/**/SKILL.md", ".agents/skills/**/openai.yaml",
@@ -35,7 +34,7 @@ func reads(inv registry.Invocation) []instructions.Read {
 	return all
 }
 
-// configText returns the config.toml in a home that the caller chose; "" where it
+// configText returns the config.toml in a home that the caller chose; "" if it
 // cannot be read.
 func configText(inv registry.Invocation, home string) string {
 	if !filepath.IsAbs(home) {
@@ -58,8 +57,8 @@ var (
 	quotedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'`) })
 )
 
-// fallbackNames returns the names of the files that settings let Codex read where a
-// folder has no AGENTS.md.
+// fallbackNames returns the names of the files that Codex, by its settings, reads in a
+// folder without AGENTS.md.
 func fallbackNames(settings string) (names []string) {
 	for _, list := range fallbackList().FindAllStringSubmatch(settings, -1) {
 		for _, name := range quotedName().FindAllStringSubmatch(list[1], -1) {

@@ -9,57 +9,61 @@
 //
 // # Options
 //
-// Access words are sandbox modes: read is read-only, write is workspace-write
-// (the workdir, the added directories and the run's own TMPDIR can be written,
-// commands run confined to them, /tmp cannot be written), full is
-// danger-full-access. Codex takes reasoning effort and verbosity. It has no
-// limit of turns and no list of allowed commands: its sandbox confines all.
+// Each access selects a sandbox mode. read is read-only. write is workspace-write: the
+// model and its commands can write in the workdir, the added directories and the
+// private TMPDIR of the run, but not in /tmp. full is danger-full-access. Reasoning
+// effort and verbosity are passed on. Request.MaxTurns and Request.AllowCommands are not
+// supported; the sandbox confines every command.
 //
-// The user's config.toml is not read. `--env CODEX_HOME=DIR` runs Codex with
-// the home DIR as it is, settings included.
+// By default the user's config.toml is not read; a warning names it if it sets a
+// provider, a base URL or an account. With Request.UserConfig on, the private home has
+// a copy of it and links to .env, hooks.json and rules, and the user's AGENTS.md
+// precedes those of the project. The lists of trusted projects and writable folders in
+// config.toml are overridden. Files that config.toml names need absolute paths. With
+// `--env CODEX_HOME=DIR` Codex uses the home DIR unchanged, with its settings unless
+// Request.UserConfig is off.
 //
 // # Project instructions
 //
-// Codex finds AGENTS.md itself, from the repository root down to the workdir; the
-// size limit is raised to the sum of the files, at most 256 KiB. Where its own
-// discovery would not give each AGENTS.md exactly once (over the limit, a file
-// that is not regular or is another name of one above it, a false repository
-// root), bus-agent delivers the text through the private home instead. A
-// directory's AGENTS.override.md replaces its AGENTS.md; that is Codex's own
-// rule. A warning says so, and where AGENTS.md is required the run is refused.
+// Codex finds AGENTS.md itself, from the repository root down to the workdir. Its size
+// limit is raised to the sum of the files, at most 256 KiB. If Codex would not read each
+// AGENTS.md exactly once, bus-agent delivers the text through the private home instead.
+// This happens when the files exceed the limit, when one is not a regular file or is a
+// link to one above it, or when Codex would take another directory for the repository
+// root. As a rule of Codex, AGENTS.override.md replaces the AGENTS.md of its directory;
+// this is a warning, and an error if AGENTS.md is required.
 //
 // # Home and login
 //
-// Each run gets a fresh CODEX_HOME below <workdir>/.codex/bus, removed at its
-// end; auth.json is linked in from the user's home (an inherited CODEX_HOME or
+// Each run gets a private CODEX_HOME below <workdir>/.codex/bus, which is removed at its
+// end. It has a link to auth.json in the user's home (an inherited CODEX_HOME or
 // ~/.codex). CODEX_API_KEY works as well. Session files are kept in
-// <workdir>/.codex/bus/sessions, for resume. Where nothing can be written in the
-// workdir the home is a temporary one: a warning says so, and that the session
-// cannot be resumed.
+// <workdir>/.codex/bus/sessions, for resume. If the workdir is not writable, the home is
+// a temporary directory, and a warning reports that the session cannot be resumed.
 //
 // # Answers that follow a schema
 //
-// Codex hands a schema to the API as a strict one, which takes only closed objects:
-// all properties required, no others allowed, and no keywords beyond a few. Every
-// other schema goes with the prompt, as it does for codex:local and with a CODEX_HOME
-// set by the caller.
+// Codex passes a schema to the API in strict mode. This requires closed objects, whose
+// properties are all required and which allow no others, and only a few keywords. Every
+// other schema goes into the prompt, and so does every schema with codex:local or with a
+// CODEX_HOME set by the caller.
 //
 // # Prompt
 //
-// At most 1,048,576 characters. It arrives as written, also when it begins with
-// "-" or "/" or holds "@file"; a leading byte order mark is stripped by Codex,
-// and "$name" of a skill the user has adds that skill's text after the prompt.
+// A prompt has at most 1,048,576 characters. The model gets it as written, even if it
+// begins with "-" or "/" or contains "@file". Codex removes a leading byte order mark.
+// "$name" adds the text of the user's skill of that name after the prompt.
 //
 // # Model and usage
 //
 // Codex reports neither the model nor the tokens of a single turn in its
-// events; bus-agent reads both from the session file after the run.
+// events; bus-agent reads both from the session file after the run. It reports the paths
+// of changed files, and their diffs in sessions only.
 //
 // # Trust
 //
-// Settings, hooks, rules and MCP servers of the repository are not used, and a
-// warning names them. With Request.TrustWorkspace they are used, for that run
-// only.
+// Settings, hooks, rules and MCP servers of the repository are used only with
+// Request.TrustWorkspace, for that run. Otherwise a warning names them.
 //
 // # Errors
 //
@@ -83,7 +87,7 @@ const (
 	VariantLocal = "local"
 )
 
-// promptRunes is the longest input Codex takes, in characters.
+// promptRunes is the longest input that Codex accepts, in characters.
 const promptRunes = 1 << 20
 
 func init() { registry.Register(Runtime()) }
@@ -100,6 +104,7 @@ func Runtime() registry.Runtime {
 		TokenEnv:      []string{"CODEX_API_KEY"},
 		ProviderEnv:   []string{"OPENAI_API_KEY", "OPENAI_ORG_ID"},
 		Home:          userHome,
+		UserConfig:    userConfig,
 		TestedVersion: "0.169.0",
 		Run: registry.Use{
 			Options: registry.Options{
@@ -135,8 +140,8 @@ func Runtime() registry.Runtime {
 	}
 }
 
-// quietStderr reports the lines Codex writes at every run of ours: that it
-// reads the prompt, and that it leaves out the repository's own .codex.
+// quietStderr reports whether Codex writes the line in every run: that it reads the
+// prompt, and that it leaves out the repository's .codex.
 func quietStderr(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("Reading prompt from stdin")) ||
 		bytes.HasPrefix(line, []byte("Reading additional input from stdin")) ||

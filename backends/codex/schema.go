@@ -5,13 +5,12 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// schemaFile is where Codex finds the schema of its answer below its home. It
-// takes a path alone, and no descriptor: the CLI is started by a program that
-// passes none on.
+// schemaFile is the file with the schema of the answer, below the home. A descriptor
+// does not work: the program that starts the CLI does not pass it on.
 const schemaFile = "answer-schema.json"
 
-// schemaRules are those of the API, to which Codex passes a schema as a strict one:
-// it refuses the whole request when a schema is not.
+// schemaRules are those of strict mode, in which Codex passes a schema to the API. The
+// API refuses the whole request if a schema breaks them.
 var schemaRules = registry.SchemaRules{
 	Keywords: []string{
 		"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf",
@@ -24,9 +23,9 @@ var schemaRules = registry.SchemaRules{
 	MaxDepth: 10,
 }
 
-// takesSchema reports whether Codex is given the schema as such. A local model is
-// not: not every server of one heeds a schema. Neither is a Codex with a home of the
-// caller's, which may name any other server.
+// takesSchema reports whether the schema is passed to Codex. Servers of local models
+// may ignore a schema, and a CODEX_HOME set by the caller may name any server, so both
+// get it in the prompt.
 func takesSchema(inv registry.Invocation) bool {
 	_, ownHome := agent.LookupEnv(inv.Env, homeEnv)
 	return inv.Variant == "" && !ownHome && schemaRules.Takes(inv.Schema)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/registry"
 )
 
@@ -48,15 +48,7 @@ func TestTakesSchema(t *testing.T) {
 func TestSchemaIsAFileOfTheHome(t *testing.T) {
 	t.Parallel()
 	workdir := t.TempDir()
-	chain, err := instructions.Discover(workdir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := backendtest.Workspace(t, workdir)
 	r := registry.Invocation{Workdir: workdir, Schema: json.RawMessage(closedSchema), Root: workdir}
 	setup, err := prepare(t.Context(), r, w)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 )
 
-// sessionTail is how much of the end of a session file is read, in bytes. What
-// a run adds last is small.
+// sessionTail is how many bytes are read from the end of a session file. The last
+// records of a run are small.
 const sessionTail = 1 << 20
 
-// record is what is of interest in a line of a session file (0.169.0).
+// record holds the needed members of a line of a session file (0.169.0).
 type record struct {
 	Type    string `json:"type"`
 	Payload struct {
@@ -24,8 +24,8 @@ type record struct {
 	} `json:"payload"`
 }
 
-// complete reads from the session file in home the model of the run and, for a
-// session that began before it, the tokens of the run alone.
+// complete reads the model of the run from the session file in home and, for a resumed
+// session, the tokens of this run.
 func complete(home *instructions.Home, result *agent.Result) {
 	if result.SessionID == "" {
 		return
@@ -53,11 +53,11 @@ func complete(home *instructions.Home, result *agent.Result) {
 	}
 }
 
-// sessionFiles are the files of sessions below a home: Codex has a folder a day.
+// sessionFiles matches the session files below a home, which has a folder for each day.
 const sessionFiles = sessionTree + "/*/*/*/*.jsonl"
 
 func findSession(home *instructions.Home, id string) string {
-	files, _ := home.Glob(sessionFiles) // with an error, what was found by then
+	files, _ := home.Glob(sessionFiles) // on an error, the files found so far
 	for _, file := range files {
 		if strings.HasSuffix(file, "-"+id+".jsonl") {
 			return file
@@ -66,8 +66,7 @@ func findSession(home *instructions.Home, id string) string {
 	return ""
 }
 
-// readTail returns the last lines of a regular file, which open opens without
-// waiting.
+// readTail returns the last lines of a regular file. open must not block.
 func readTail(open func(name string) (*os.File, error), name string) []byte {
 	file, err := open(name)
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// interactive is how Codex is held in a terminal (0.169.0).
+// interactive describes Codex in a terminal (0.169.0).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: engine.Terminal{
 			Prompt: "› ",
-			// It takes no message before it shows the workdir below the prompt.
+			// It accepts messages once it shows the workdir below the prompt.
 			Ready: []string{" · /", " · ~"},
 			Busy:  []string{"esc to interrupt", "Waiting for startup"},
-			// It shows no sign of work while an answer comes in.
+			// It does not look busy while an answer arrives.
 			Finished: []string{"Worked for "},
 			WarmUp:   3 * time.Second,
 			Quiet:    10 * time.Second,
 			Dialogs: []engine.Dialog{
-				// That of a folder that is not trusted, in which nothing of the repository runs.
+				// The folder is not trusted; nothing of the repository runs.
 				{Contains: "Open restricted", Keys: []string{"Enter"}},
-				// That of a newer model than the one that was asked for.
+				// It offers a newer model than the requested one.
 				{Contains: "Use existing model", Keys: []string{"Down", "Enter"}},
 			},
 			Approvals: []engine.ApprovalDialog{{Contains: "enter to confirm or esc to cancel", Accept: []string{"y"}, Decline: []string{"Escape"}}},
@@ -63,8 +63,8 @@ func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: args}, nil
 }
 
-// prepareInteractive is prepareSession, with the ID of the session from the file
-// that Codex begins for it.
+// prepareInteractive is prepareSession, with the session ID from the file that Codex
+// creates.
 func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	setup, err := prepareSession(ctx, inv, w)
 	if err != nil {
@@ -77,8 +77,7 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 	return setup, nil
 }
 
-// onlySession returns the ID of the session in a private home, which has one at
-// most.
+// onlySession returns the ID of the session in a private home, which has at most one.
 func onlySession(home string) string {
 	files, err := fs.Glob(os.DirFS(home), sessionFiles)
 	if err != nil || len(files) == 0 {

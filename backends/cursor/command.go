@@ -8,7 +8,17 @@ import (
 // command builds the argument list. The ID of a session is joined to its option
 // with "=", because the option's value is optional.
 func command(inv registry.Invocation) (agent.Command, error) {
-	args := []string{"-p", "--output-format", "stream-json", "--trust"}
+	args := append([]string{"-p", "--output-format", "stream-json", "--trust"}, options(inv)...)
+	args = append(args, inv.Args...)
+	return agent.Command{
+		Args:  args,
+		Stdin: inv.Prompt,
+	}, nil
+}
+
+// options returns what a run and the interactive CLI share.
+func options(inv registry.Invocation) []string {
+	var args []string
 	if inv.Root != "" {
 		args = append(args, "--workspace", inv.Root)
 	}
@@ -21,11 +31,7 @@ func command(inv registry.Invocation) (agent.Command, error) {
 	} else if inv.Continue {
 		args = append(args, "--continue")
 	}
-	args = append(args, inv.Args...)
-	return agent.Command{
-		Args:  args,
-		Stdin: inv.Prompt,
-	}, nil
+	return args
 }
 
 func accessArgs(access agent.Access) []string {

@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// conversation is how the Cursor CLI holds a session: the Agent Client Protocol.
+// conversation describes sessions, which use the Agent Client Protocol.
 func conversation() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
@@ -29,15 +29,14 @@ func conversation() *registry.Session {
 }
 
 // sessionCommand builds the argument list of an agent that speaks the protocol.
-// The caller's arguments are the program's own, such as --endpoint, which go
-// before the name of its command.
+// The caller's arguments are options of the program, such as --endpoint, which precede
+// the name of its command.
 func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: append(slices.Clone(inv.Args), "acp")}, nil
 }
 
-// engine makes the engine of one session. Model and mode go with the session.
-// The CLI takes the login that is there; asked for another one it waits for a
-// browser.
+// engine makes the engine of one session. Model and mode are set in the session. The CLI
+// uses the existing login; a request to log in would wait for a browser.
 func newEngine(registry.Invocation) engine.Engine {
 	return &acp.Engine{
 		AuthMethod: "cursor_login",

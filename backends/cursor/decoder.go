@@ -13,10 +13,10 @@ import (
 
 // decoder reads the lines of `cursor-agent -p --output-format stream-json`.
 type decoder struct {
-	// said is set once the agent has said anything.
+	// said is set once the agent has written text.
 	said bool
-	// partial is set once text came in pieces, which the CLI does with
-	// --stream-partial-output. It then says the whole again, more than once.
+	// partial is set once text came in pieces, as with --stream-partial-output. The
+	// CLI then repeats the whole text, more than once.
 	partial bool
 }
 
@@ -68,7 +68,7 @@ func unknown(raw []byte) agent.Event {
 	return agent.Event{Kind: agent.KindRaw, Text: string(raw)}
 }
 
-// bare reads a line that is not JSON. Some refusals print nothing else.
+// bare reads a line that is not JSON. Some refusals print only such a line.
 func bare(raw []byte) agent.Event {
 	text := string(raw)
 	if failure := classify(text); failure == agent.FailureAuthentication || strings.Contains(text, "Workspace Trust Required") {
@@ -97,14 +97,13 @@ func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
 		e.Text = cmp.Or(l.Result, strings.ReplaceAll(l.Subtype, "_", " "))
 		e.Failure = classify(l.Result)
 	case !d.said:
-		// Otherwise it is all the agent said, one after the other, and so not
-		// its answer.
+		// Otherwise it is every text of the agent in a row, not the answer.
 		e.Text = l.Result
 	}
 	return append(events, e)
 }
 
-// classify reads the class of a failure from its text: there is nothing else.
+// classify returns the class of a failure by its text, which is all that is known.
 func classify(text string) agent.Failure {
 	text = strings.ToLower(text)
 	has := func(words ...string) bool {
@@ -119,8 +118,8 @@ func classify(text string) agent.Failure {
 	return ""
 }
 
-// recognize knows the lines no other runtime writes: where the API key comes
-// from and the shape of tool calls.
+// recognize reports whether only the Cursor CLI writes the line: it has the source of the
+// API key, or the form of its tool calls.
 func recognize(raw []byte) bool {
 	var l line
 	if json.Unmarshal(raw, &l) != nil || l.SessionID == "" || l.UUID != "" {

@@ -37,8 +37,8 @@ func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspa
 // userHome is the folder of the CLI's settings.
 var userHome = registry.Home{Folder: ".cursor"}
 
-// executed returns the path of a file of the repository that names what the CLI
-// runs, relative to the root; "" where there is none.
+// executed returns the path, relative to the root, of a file of the repository that
+// makes the CLI run something; "" if there is none.
 func executed(inv registry.Invocation, chain instructions.Chain) string {
 	for _, dir := range chain.Dirs() {
 		if inv.IsHome(registry.Home{}, dir) {
@@ -70,11 +70,10 @@ func relative(chain instructions.Chain, file string) string {
 	return file
 }
 
-// settingsLimit is the most bytes of settings that are looked at.
+// settingsLimit is how many bytes of settings are read.
 const settingsLimit = 1 << 20
 
-// mayHaveHooks reports whether settings of Claude Code have hooks, or cannot be
-// understood.
+// mayHaveHooks reports whether settings of Claude Code have hooks or cannot be parsed.
 func mayHaveHooks(file string) bool {
 	data, err := registry.ReadFile(file, settingsLimit)
 	if err != nil {

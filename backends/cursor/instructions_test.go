@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 )
@@ -28,15 +29,7 @@ func prepared(t *testing.T, files map[string]string, inv registry.Invocation) (r
 			t.Fatal(err)
 		}
 	}
-	chain, err := instructions.Discover(filepath.Join(root, "sub"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := backendtest.Workspace(t, filepath.Join(root, "sub"))
 	setup, err := prepare(t.Context(), inv, w)
 	if got := w.Actions(); len(got) > 0 {
 		t.Errorf("written: %q", got)

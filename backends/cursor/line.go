@@ -7,13 +7,13 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// line is what any of the lines can hold.
+// line holds the members of every kind of line.
 type line struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
 	SessionID string `json:"session_id"`
 
-	UUID         string `json:"uuid"`         // on lines that are another runtime's
+	UUID         string `json:"uuid"`         // only in lines of other runtimes
 	APIKeySource any    `json:"apiKeySource"` // system init
 	RequestID    any    `json:"request_id"`   // result
 
@@ -49,8 +49,7 @@ func (m *message) text() string {
 	return all.String()
 }
 
-// tokens returns what a result tells of them, which is not documented; newer versions
-// send it.
+// tokens returns the usage in a result, which is not documented; newer versions send it.
 func (l *line) tokens() *agent.Usage {
 	var u *struct {
 		Input      int64 `json:"inputTokens"`

@@ -5,7 +5,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// reads lists what the CLI is documented to read by itself.
+// reads lists the files that the CLI reads by itself, by its documentation.
 func reads(registry.Invocation) []instructions.Read {
 	contexts := instructions.Reads(instructions.Everywhere,
 		instructions.FileName, "CLAUDE.md", "CLAUDE.local.md", ".cursorrules")

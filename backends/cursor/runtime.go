@@ -6,52 +6,50 @@
 //
 // # Executable
 //
-// cursor-agent, or agent, which is what newer installations call it. Install it
-// as https://cursor.com/docs/cli/overview says. As "agent" is a name that any
-// program may have, cursor-agent is tried first; where agent is something else,
-// disable the runtime.
+// cursor-agent, or agent in newer installations. To install it, see
+// https://cursor.com/docs/cli/overview. cursor-agent is tried first, because other
+// programs can be named agent. If agent is another program, disable the runtime.
 //
 // # Options
 //
-// read is the ask mode, in which nothing is changed. write runs commands in the
-// CLI's own sandbox and edits files without asking; full is the same without the
-// sandbox. The repository's .cursor/cli.json can forbid commands and
-// .cursor/sandbox.json can change what the sandbox lets through; what they and
-// the sandbox really do is up to the CLI. It denies calls that would still
-// request permission.
+// read is ask mode, which changes nothing. write edits files and runs commands in the
+// CLI's sandbox without a request. full is the same without the sandbox. The CLI denies
+// calls that would still request permission. In the repository, .cursor/cli.json can
+// forbid commands, and .cursor/sandbox.json can change what the sandbox permits; the
+// effect of both was not tested.
 //
-// The CLI takes a model by its name, resumes sessions and continues the last. It
-// does not support reasoning effort, verbosity, limit of turns, added
-// directories or list of allowed commands.
+// The model is passed on by name. Sessions can be resumed, and the last one continued.
+// Reasoning effort, verbosity, a limit of turns, added directories and allowed commands
+// are not supported.
 //
-// The prompt is written to standard input. The CLI has no switch that keeps it
-// from reading files a prompt names with "@".
+// The prompt is written to standard input. The CLI always reads files that a prompt names
+// with "@".
 //
 // # Sessions
 //
 // A session is a process of `cursor-agent acp`, which speaks the Agent Client
-// Protocol. read is the ask mode; write and full are the agent mode, in which
-// write passes on every approval request, including those for file changes, and
-// full accepts them. --sandbox and --force do not apply: the settings of the CLI
-// decide what needs no approval. The model is one of those that the CLI offers in
-// the session. A message that comes during a turn is answered next. The user must
-// be logged in: otherwise the CLI is reported to wait silently, so the session
-// fails after its timeout. Requests beyond the protocol (cursor/ask_question and
-// the like) are answered with an error at once.
+// Protocol. read is ask mode; write and full are agent mode. write passes on every
+// approval request, including those for file changes; full accepts them. --sandbox and
+// --force do not apply: the settings of the CLI decide what needs approval. The model
+// must be one that the CLI offers in the session. A message that arrives during a turn
+// becomes the next turn. The user must be logged in: otherwise the CLI is reported to
+// wait silently, and the session fails after its timeout. Requests beyond the protocol,
+// such as cursor/ask_question, get an error at once.
 //
 // # Project instructions
 //
-// The CLI reads AGENTS.md itself. It runs in the workdir, with the repository
-// root as its workspace. Nothing is written. How much of a long AGENTS.md it
-// takes is not documented; over 256 KiB in all there is a warning.
+// The CLI reads AGENTS.md itself. It runs in the workdir, with the repository root as
+// its workspace. Nothing is written. How much of a long AGENTS.md it reads is not
+// documented; more than 256 KiB in all is a warning.
 //
-// --trust is always passed, as the CLI stops at an unknown directory otherwise,
-// and with it the CLI runs the hooks and MCP servers of the repository. They
-// cannot be left out, so a run without Request.TrustWorkspace is refused if there
-// is a .cursor/hooks.json or .cursor/mcp.json in any directory from the
-// repository root to the workdir, or a .claude/settings.json or
-// .claude/settings.local.json with hooks, which the CLI takes too when the user
-// has switched that on.
+// --trust is always passed, because the CLI otherwise stops at an unknown directory. With
+// it, the CLI runs the hooks and MCP servers of the repository, which cannot be turned
+// off. Without Request.TrustWorkspace a run is therefore refused if any directory from
+// the repository root to the workdir has
+//
+//   - a .cursor/hooks.json or .cursor/mcp.json, or
+//   - a .claude/settings.json or .claude/settings.local.json with hooks, which the CLI
+//     runs if the user has turned that on.
 //
 // # Home and login
 //
@@ -61,9 +59,8 @@
 //
 // # Errors
 //
-// A run without a result has failed, even if the CLI exits 0, as it does when
-// it refuses a directory. If the CLI does not exit after its result, it is
-// ended.
+// A run without a result has failed, even if the CLI exits 0, as it does when it refuses
+// a directory. A CLI that does not exit after its result is ended.
 package cursor
 
 import (
@@ -86,7 +83,10 @@ func Runtime() registry.Runtime {
 		Executables: []string{"cursor-agent", "agent"},
 		InstallURL:  "https://cursor.com/docs/cli/overview",
 		Home:        userHome,
-		TokenEnv:    []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"},
+		UserConfig: registry.UserConfig{Files: func(inv registry.Invocation) []agent.ConfigFile {
+			return registry.ConfigFiles(inv.UserHome(userHome), true, "cli-config.json")
+		}},
+		TokenEnv: []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"},
 		Run: registry.Use{
 			Options: registry.Options{
 				Model:    true,

@@ -8,8 +8,8 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// interactive is how the Cursor CLI is held in a terminal. What it shows is not
-// known, so it is given time.
+// interactive describes the Cursor CLI in a terminal. Its screen is not known, so it gets
+// a fixed time to start.
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: engine.Terminal{WarmUp: 5 * time.Second, SpaceLast: true},
@@ -19,16 +19,5 @@ func interactive() *registry.Terminal {
 }
 
 func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
-	var args []string
-	if inv.Root != "" {
-		args = append(args, "--workspace", inv.Root)
-	}
-	args = append(args, accessArgs(inv.Access)...)
-	if inv.Model != "" {
-		args = append(args, "--model", inv.Model)
-	}
-	if inv.Resume != "" {
-		args = append(args, "--resume="+inv.Resume)
-	}
-	return agent.Command{Args: append(args, inv.Args...)}, nil
+	return agent.Command{Args: append(options(inv), inv.Args...)}, nil
 }

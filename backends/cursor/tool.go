@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// call is the value of the one member of a tool_call that names the tool.
+// call is the value of the member of a tool_call that names the tool.
 type call struct {
 	Args   json.RawMessage            `json:"args"`
 	Result map[string]json.RawMessage `json:"result"`
@@ -18,7 +18,7 @@ type call struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// outcome is what results of the documented tools have in common.
+// outcome has the common members of the results of documented tools.
 type outcome struct {
 	ExitCode *int   `json:"exitCode"`
 	Stdout   string `json:"stdout"`
@@ -31,8 +31,7 @@ type outcome struct {
 	Error   string `json:"error"`
 }
 
-// tool appends the events of a tool call. It reports false for one of a shape it
-// does not know.
+// tool appends the events of a tool call. It reports false for an unknown form.
 func (l *line) tool(events []agent.Event) ([]agent.Event, bool) {
 	name, c, ok := parseCall(l.ToolCall)
 	if !ok {
@@ -47,14 +46,14 @@ func (l *line) tool(events []agent.Event) ([]agent.Event, bool) {
 	return events, false
 }
 
-// parseCall finds the member that names the tool among the others: one
-// like "readToolCall", or "function" for all others.
+// parseCall finds the member that names the tool: one like "readToolCall", or
+// "function" for other tools.
 func parseCall(raw json.RawMessage) (name string, c call, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return "", call{}, false
 	}
-	// In order, so that equal lines give equal events.
+	// Sorted, so that equal lines give equal events.
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		kind, isCall := strings.CutSuffix(key, "ToolCall")
 		if !isCall && key != "function" {
@@ -104,7 +103,7 @@ func (l *line) completed(name string, c call, events []agent.Event) []agent.Even
 }
 
 func parseOutcome(raw json.RawMessage) (o outcome) {
-	// What is of another type than expected is left out.
+	// Members of an unexpected type are left out.
 	_ = json.Unmarshal(raw, &o)
 	return o
 }
@@ -121,8 +120,8 @@ func (o outcome) text() string {
 	return ""
 }
 
-// changed returns the file a tool has written. The CLI does not tell whether it
-// was there before.
+// changed returns the file that a tool has written. The CLI does not report whether it
+// existed before.
 func changed(name string, c call, o outcome) (agent.FileChange, bool) {
 	change := agent.FileChange{Path: o.Path, Action: "update"}
 	switch name {

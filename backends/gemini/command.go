@@ -7,23 +7,22 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// modes are Gemini CLI's words for access.
+// modes maps each access to an approval mode.
 var modes = map[agent.Access]string{
 	agent.AccessRead:  "plan",
 	agent.AccessWrite: "auto_edit",
 	agent.AccessFull:  "yolo",
 }
 
-// command builds the argument list; the prompt comes from standard input.
-// Values are joined to their options with "=", so that none is taken for an
-// option.
+// command builds the argument list. The prompt is read from standard input. Values are
+// joined to their options with "=", so that none is read as an option.
 func command(inv registry.Invocation) (agent.Command, error) {
 	args, env := options(inv)
 	args = append([]string{"-o", "stream-json"}, args...)
 	return agent.Command{Args: append(args, inv.Args...), Env: env, Stdin: inv.Prompt}, nil
 }
 
-// options returns the options and variables of a run, however it is shown.
+// options returns the options and variables of a run, in a terminal or not.
 func options(inv registry.Invocation) (args, env []string) {
 	mode, ok := modes[inv.Access]
 	if !ok {
@@ -34,7 +33,7 @@ func options(inv registry.Invocation) (args, env []string) {
 	if inv.TrustWorkspace {
 		env = append(env, trustEnv+"=true")
 	} else {
-		// The variable would let the repository's settings count.
+		// The variable would make the CLI use the repository's settings.
 		args = append(args, "--skip-trust")
 		env = append(env, trustEnv)
 	}
@@ -45,7 +44,7 @@ func options(inv registry.Invocation) (args, env []string) {
 	return args, env
 }
 
-// choices returns the options for what runs and sessions can choose alike.
+// choices returns the options that runs and sessions have in common.
 func choices(inv registry.Invocation) (args []string) {
 	if inv.Access != agent.AccessFull {
 		for _, pattern := range inv.AllowCommands {
@@ -61,7 +60,7 @@ func choices(inv registry.Invocation) (args []string) {
 	return args
 }
 
-// check returns what Gemini CLI cannot be asked for.
+// check refuses what Gemini CLI does not support.
 func check(inv registry.Invocation) error {
 	if inv.Access != agent.AccessFull {
 		if err := registry.CheckCommandPatterns(inv.AllowCommands); err != nil {
@@ -76,5 +75,5 @@ func check(inv registry.Invocation) error {
 	return nil
 }
 
-// trustEnv names the variable that lets the repository's settings count.
+// trustEnv names the variable that makes the CLI use the repository's settings.
 const trustEnv = "GEMINI_CLI_TRUST_WORKSPACE"

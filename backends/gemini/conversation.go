@@ -10,7 +10,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// conversation is how the Gemini CLI holds a session: the Agent Client Protocol.
+// conversation describes sessions, which use the Agent Client Protocol.
 func conversation() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
@@ -34,9 +34,9 @@ func conversation() *registry.Session {
 
 // sessionCommand builds the argument list of an agent that speaks the protocol.
 //
-// Without trust there is no --skip-trust: it makes Gemini CLI trust what it reads
-// from then on, and a session reads the repository's settings again when those
-// it has are ten seconds old, or under another name of the workdir.
+// Without trust it does not pass --skip-trust, which makes Gemini CLI trust what it
+// reads later: a session reads the repository's settings again when they are ten
+// seconds old, or under another name of the workdir.
 func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 	args, env := []string{"--acp"}, []string{"GEMINI_CLI_NO_RELAUNCH=true"}
 	if inv.TrustWorkspace {
@@ -46,15 +46,15 @@ func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 		}
 		args, env = append(args, "--approval-mode", mode), append(env, trustEnv+"=true")
 	} else {
-		env = append(env, trustEnv+"=false") // whatever the user has trusted
+		env = append(env, trustEnv+"=false") // even if the user trusts the folder
 	}
 	args = append(args, choices(inv)...)
 	return agent.Command{Args: append(args, inv.Args...), Env: env}, nil
 }
 
-// engine makes the engine of one session. Its mode for edits accepts them unseen,
-// so write access is the mode that asks, and what it asks is answered here. In a
-// folder that is not trusted Gemini CLI has no mode that allows more anyway.
+// engine makes the engine of one session. The CLI's mode for edits accepts them without
+// a request, so write access uses the mode that requests approval, and the engine
+// answers. In an untrusted folder the CLI has no mode that allows more.
 func newEngine(inv registry.Invocation) engine.Engine {
 	e := &acp.Engine{
 		Notices:      []string{"[MODE_UPDATE] "},
@@ -70,15 +70,15 @@ func newEngine(inv registry.Invocation) engine.Engine {
 	return e
 }
 
-// permits reports what an access includes: with write the tools that edit files,
-// of which the engine accepts those that engine.Start.MayEdit includes.
+// permits reports whether an access includes a tool. Write includes the tools that edit
+// files; the engine accepts their calls for files that engine.Start.MayEdit allows.
 func permits(access agent.Access, kind string) bool {
 	return access == agent.AccessFull || access == agent.AccessWrite && kind == "edit"
 }
 
-// pieces returns a message as it is sent. Gemini CLI looks for a command at the
-// beginning of all pieces together, less white space, so before what could be
-// one goes a piece that is none; the message itself stays as it is.
+// pieces returns a message as it is sent. Gemini CLI looks for a command at the start of
+// all pieces, after white space, so a piece of plain text precedes a message that could
+// be one. The message itself is unchanged.
 func pieces(text string) []string {
 	begins := strings.TrimLeftFunc(text, func(c rune) bool { return unicode.IsSpace(c) || c == '\ufeff' })
 	if strings.HasPrefix(begins, "/") || strings.HasPrefix(begins, "$") {

@@ -14,39 +14,41 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// prepareSession gives a session its home.
+// prepareSession makes the home of a session.
 func prepareSession(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	return arrange(inv, w, !inv.TrustWorkspace)
 }
 
-// deliverInMessage puts the AGENTS.md files at the head of the first message,
-// unless the session that is resumed has them in one already.
-func deliverInMessage(inv registry.Invocation, w *instructions.Workspace, setup *registry.Setup, home *instructions.Home) error {
-	if err := setup.PrependInstructions(w.Chain(), instructions.MaxBytes); err != nil || setup.Prefix == "" {
-		return err
+// deliverInMessage puts the files of chain before the first message, unless the resumed
+// session has them already. It returns the size of their text.
+func deliverInMessage(inv registry.Invocation, chain instructions.Chain, setup *registry.Setup, home *instructions.Home) (size int, err error) {
+	if err := setup.PrependInstructions(chain, instructions.MaxBytes); err != nil || setup.Prefix == "" {
+		return 0, err
 	}
-	if inv.Resume != "" {
-		files, err := home.Glob(".gemini/tmp/*/chats/*.jsonl")
+	size = len(setup.Prefix)
+	if inv.Resume == "" && !inv.Continue {
+		return size, nil
+	}
+	files, err := home.Glob(".gemini/tmp/*/chats/*.jsonl")
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		f, err := home.Open(file)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		for _, file := range files {
-			f, err := home.Open(file)
-			if err != nil {
-				return err
-			}
-			told := wasTold(io.LimitReader(f, maxSession), setup.Prefix)
-			f.Close()
-			if told {
-				setup.Prefix = ""
-				return nil
-			}
+		told := wasTold(io.LimitReader(f, maxSession), setup.Prefix)
+		f.Close()
+		if told {
+			setup.Prefix = ""
+			break
 		}
 	}
-	return nil
+	return size, nil
 }
 
-// A record is one line of the file of a session.
+// A record is a line of a session file.
 type record struct {
 	Type    string `json:"type"`
 	Content []struct {
@@ -54,13 +56,12 @@ type record struct {
 	} `json:"content"`
 }
 
-// wasTold reports whether a message of the user's in the file of a session
-// begins with text.
+// wasTold reports whether a message of the user in a session file begins with text.
 func wasTold(session io.Reader, text string) bool {
 	for lines := json.NewDecoder(session); ; {
 		var line json.RawMessage
 		if lines.Decode(&line) != nil {
-			return false // Gemini CLI reads no further either
+			return false // Gemini CLI stops here too
 		}
 		var r record
 		if json.Unmarshal(line, &r) != nil || r.Type != "user" {
@@ -74,8 +75,8 @@ func wasTold(session io.Reader, text string) bool {
 	}
 }
 
-// holdsNothing reports whether the file of a session says what session it is and
-// no more.
+// holdsNothing reports whether a session file identifies its session and has no
+// messages.
 func holdsNothing(session io.Reader) bool {
 	for lines, n := json.NewDecoder(session), 0; ; n++ {
 		var line map[string]json.RawMessage
@@ -90,10 +91,10 @@ func holdsNothing(session io.Reader) bool {
 	}
 }
 
-// tidyChats removes the files of sessions in which nothing was said, such as the
-// one that Gemini CLI begins before it is asked for any, and gives those of this
-// minute an earlier name: of two files of a session with one name, the new one
-// that it begins when it loads a session would be written into the old.
+// tidyChats removes the files of sessions without messages, such as the one that Gemini
+// CLI creates at its start. It renames files of this minute to an earlier one: when the
+// CLI loads a session, it creates a new file, which would otherwise overwrite an old one
+// of the same name.
 func tidyChats(home *instructions.Home, now time.Time) error {
 	root, err := os.OpenRoot(home.Path())
 	if err != nil {
@@ -107,8 +108,8 @@ func tidyChats(home *instructions.Home, now time.Time) error {
 	return err
 }
 
-// What is read of a session's file: maxSession bytes to find a message in it, and
-// maxEmpty of one that may hold nothing.
+// How much of a session file is read: maxSession bytes to find a message, maxEmpty to
+// find out whether it has any.
 const (
 	maxSession = 64 << 20
 	maxEmpty   = 1 << 20
@@ -117,7 +118,7 @@ const (
 func tidyChat(home *instructions.Home, root *os.Root, file string, now time.Time) error {
 	f, err := home.Open(file)
 	if errors.Is(err, instructions.ErrNotRegular) {
-		return nil // it is not a session, and not kept
+		return nil // not a session; it is not kept
 	}
 	if err != nil {
 		return err
@@ -138,11 +139,11 @@ func tidyChat(home *instructions.Home, root *os.Root, file string, now time.Time
 	return root.Rename(file, dir+minute.Add(-time.Minute).Format(sessionTime)+name[len(sessionTime):])
 }
 
-// sessionTime is the time in the name of a session's file, in UTC.
+// sessionTime is the format of the time in the name of a session file, in UTC.
 const sessionTime = "session-2006-01-02T15-04"
 
-// createdAt returns when the session of a file was created, to the minute; zero
-// where its name does not say.
+// createdAt returns when the session of a file was created, to the minute; zero if its
+// name does not have the time.
 func createdAt(name string) time.Time {
 	created, err := time.Parse(sessionTime, name[:min(len(name), len(sessionTime))])
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session/acp"
@@ -99,15 +100,8 @@ func TestMessagesThatCouldBeCommands(t *testing.T) {
 // prepareSession arranges a session in the root of the repository.
 func (p *place) prepareSession(t *testing.T) registry.Setup {
 	t.Helper()
-	chain, err := instructions.Discover(p.root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Close() })
+	w := backendtest.Workspace(t, p.root)
+	chain := w.Chain()
 	p.req.Workdir, p.req.Root = chain.Workdir, chain.Root
 	setup, err := prepareSession(t.Context(), p.req, w)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // decoder reads the lines of `gemini -o stream-json`.
 type decoder struct {
-	// messages counts the messages: the lines have no IDs, and what follows a
-	// tool call is another one.
+	// messages counts the messages: the lines have no IDs, and a tool call ends a
+	// message.
 	messages int
 	message  string // the number of the last one
 	open     bool   // the message can be continued
@@ -23,8 +23,8 @@ type decoder struct {
 	model    string
 	problem  string // the last error before the result
 
-	// The lines of the pieces of a message differ in that and in their time, those
-	// of tools that succeeded in time, ID and output.
+	// Lines of pieces of a message differ only in the piece and the time, those of
+	// successful tools only in time, ID and output.
 	piece, succeeded jsonline.Pattern
 
 	line  line // reused
@@ -75,7 +75,7 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	return append(events, agent.Event{Kind: agent.KindRaw, Text: string(raw)})
 }
 
-// Skim knows the lines of tool results and of the prompt, which the CLI repeats.
+// Skim recognizes tool results and the prompt, which the CLI repeats.
 func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
 	if !bytes.HasPrefix(line, []byte(`{"type":"tool_result","timestamp":"`)) {
 		return "", false
@@ -84,7 +84,7 @@ func (d *decoder) Skim(line []byte) (agent.Kind, bool) {
 	return agent.KindToolResult, true
 }
 
-// auto is what the CLI calls the model when it chooses one itself.
+// auto is the CLI's name of the model if it chooses one itself.
 const auto = "auto"
 
 func (d *decoder) init(l *line) agent.Event {
@@ -95,8 +95,8 @@ func (d *decoder) init(l *line) agent.Event {
 	return agent.Event{Kind: agent.KindSessionStarted, SessionID: d.session, Model: d.model}
 }
 
-// said is what the model says. The prompt is repeated as the user's, and is no
-// more than a sign of life.
+// said returns the event of a message of the model. The repeated prompt of the user is a
+// heartbeat.
 func (d *decoder) said(raw []byte, l *line) agent.Event {
 	if !l.role.Is("assistant") {
 		d.open = false
@@ -112,7 +112,8 @@ func (d *decoder) said(raw []byte, l *line) agent.Event {
 	return agent.Event{Kind: agent.KindText, MessageID: d.message, Text: l.content.String()}
 }
 
-// delta is a piece of a message, of the one before where that is open.
+// delta returns the event of a piece of a message: the last one if it is open, else a
+// new one.
 func (d *decoder) delta(text jsonline.Text) agent.Event {
 	if !d.open {
 		d.messages++
@@ -137,7 +138,7 @@ func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
 			events = append(events, agent.Event{Kind: agent.KindSessionStarted, SessionID: d.session, Model: model})
 		}
 		if s.total > 0 {
-			// Its output tokens leave the thoughts out; the total has them.
+			// The output tokens exclude thoughts; the total includes them.
 			thoughts := max(s.total-s.input-s.output, 0)
 			events = append(events, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{
 				Input: s.input, Cached: s.cached, Output: s.output + thoughts, Reasoning: thoughts,
@@ -156,7 +157,7 @@ func (d *decoder) result(l *line, events []agent.Event) []agent.Event {
 	return append(events, e)
 }
 
-// model returns the model that wrote most: small ones only choose it.
+// model returns the model with the most output: small models only select it.
 func (s *stats) model() string {
 	var most string
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
@@ -167,8 +168,8 @@ func (s *stats) model() string {
 	return most
 }
 
-// classify reads the class of a failure from the error's type, or from the API
-// error that its message holds as JSON.
+// classify returns the class of a failure by the error's type, or by the API error that
+// its message has as JSON.
 func classify(kind, message string) agent.Failure {
 	if kind == "FatalAuthenticationError" {
 		return agent.FailureAuthentication
@@ -187,8 +188,7 @@ func classify(kind, message string) agent.Failure {
 	return ""
 }
 
-// recognize knows the lines no other runtime writes: all of them have a time,
-// and no ID.
+// recognize reports whether only Gemini CLI writes the line: each has a time and no ID.
 func recognize(raw []byte) bool {
 	var l line
 	if !l.read(raw) || l.timestamp.IsEmpty() || !l.uuid.IsEmpty() {

@@ -14,17 +14,28 @@ import (
 )
 
 const (
-	// homeParent holds the private homes.
+	// homeParent is the folder of private homes.
 	homeParent = ".gemini/bus"
 	// homeEnv names the variable that moves Gemini CLI's home.
 	homeEnv = "GEMINI_CLI_HOME"
 )
 
-// userHome is the folder that has the .gemini of the user's.
+// userHome is the folder with the user's .gemini.
 var userHome = registry.Home{Env: homeEnv, Folder: ".", Logins: []string{".gemini/oauth_creds.json", ".gemini/gemini-credentials.json"}}
 
-// shared are further files of the user's that a private home has.
-var shared = []string{".gemini/google_accounts.json", ".gemini/.env", ".env", ".gemini/policies"}
+// accounts is the file with the accounts of the logins.
+const accounts = ".gemini/google_accounts.json"
+
+// userConfig describes the user's configuration.
+var userConfig = registry.UserConfig{
+	Modes: []agent.UserConfig{agent.UserConfigOn, agent.UserConfigOff},
+	Files: func(inv registry.Invocation) []agent.ConfigFile {
+		return registry.ConfigFiles(homeOfUser(inv), inv.UserConfig != agent.UserConfigOff, settingsPath, ".gemini/.env", ".env")
+	},
+}
+
+// shared are further files of the user that a private home links to.
+var shared = []string{accounts, ".gemini/.env", ".env", ".gemini/policies"}
 
 var privateHome = registry.PrivateHome{
 	Home:      userHome,
@@ -37,8 +48,8 @@ var privateHome = registry.PrivateHome{
 	Tidy:      func(home *instructions.Home) error { return tidyChats(home, time.Now()) },
 }
 
-// homeOfUser returns the user's home; "" where there is none that can be used. One
-// inside the repository could have been filled by it.
+// homeOfUser returns the user's home, or "" if it cannot be used. A home inside the
+// repository may have been filled by it.
 func homeOfUser(inv registry.Invocation) string {
 	if home := inv.UserHome(userHome); home != "" && !inv.Untrusted(home) {
 		return home
@@ -46,13 +57,16 @@ func homeOfUser(inv registry.Invocation) string {
 	return ""
 }
 
-// linkShared links what is the user's into a private home: environment, policies and
-// the global context files. In a folder that is not trusted Gemini CLI looks for the
-// user's variables in .env alone, and takes those for its login.
+// linkShared links the user's environment, policies and global context files into a
+// private home. In an untrusted folder Gemini CLI reads the user's variables only from
+// .env, and only those for its login.
 func linkShared(inv registry.Invocation, home *instructions.Home, contextNames []string, distrusted bool) error {
 	user := homeOfUser(inv)
 	if user == "" {
 		return nil
+	}
+	if inv.UserConfig == agent.UserConfigOff {
+		return registry.LinkFiles(inv, home, user, accounts)
 	}
 	names := slices.Clone(shared)
 	for _, name := range contextNames {
@@ -70,8 +84,8 @@ func linkShared(inv registry.Invocation, home *instructions.Home, contextNames [
 	return registry.LinkFiles(inv, home, user, names...)
 }
 
-// prepareOwnHome runs with a home the caller chose. It is used as it is, so
-// AGENTS.md goes before the prompt.
+// prepareOwnHome runs with the home that the caller chose, unchanged. AGENTS.md precedes
+// the prompt.
 func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	home, err := inv.CallerHome(homeEnv)
 	switch {
@@ -79,6 +93,8 @@ func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace) (registr
 		return registry.Setup{}, err
 	case inv.Untrusted(home):
 		return registry.Setup{}, agent.Usagef("%s is inside the repository, and what it names would run; choose another or use --trust-workspace", homeEnv)
+	case inv.UserConfig == agent.UserConfigOff:
+		return registry.Setup{}, agent.Usagef("the settings in a %s of your own cannot be left out; leave out one of them", homeEnv)
 	case inv.Access != agent.AccessFull:
 		return registry.Setup{}, agent.Usagef("access %s cannot be held with a %s of your own, since its settings would have to say so; leave it out or give access full", inv.Access, homeEnv)
 	case w.Chain().Unchecked && !inv.TrustWorkspace:
@@ -99,11 +115,11 @@ func prepareOwnHome(inv registry.Invocation, w *instructions.Workspace) (registr
 	return setup, err
 }
 
-// latest is what Gemini CLI calls the session that was changed last.
+// latest is the name of the session that was changed last.
 const latest = "latest"
 
-// isSession reports whether a kept file is that of a session: its name has the time
-// and the first eight characters of the session's ID.
+// isSession reports whether a kept file is a session file: its name has the time and the
+// first eight characters of the session's ID.
 func isSession(kept, id string) bool {
 	const known = 8
 	name, ok := strings.CutSuffix(path.Base(kept), ".jsonl")
@@ -113,7 +129,7 @@ func isSession(kept, id string) bool {
 	return id == "" || len(id) >= known && strings.HasSuffix(name, "-"+id[:known])
 }
 
-// restored copies what belongs to a session besides its file.
+// restored copies the other files of a session.
 func restored(home *instructions.Home, kept string, inv registry.Invocation, setup *registry.Setup) error {
 	setup.SessionCreated = createdAt(path.Base(kept))
 	if inv.Continue {
@@ -128,7 +144,7 @@ func restored(home *instructions.Home, kept string, inv registry.Invocation, set
 	return nil
 }
 
-// Where Gemini CLI notes to which workdir the sessions of a folder belong.
+// The file in which Gemini CLI records the workdir of the sessions of a folder.
 const (
 	projectRoot = ".project_root"
 	projectList = "projects.json"

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,25 +16,29 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// settingsPath is where Gemini CLI reads the settings of a workspace, and below
-// its home those of the user.
+// settingsPath is the settings file of a workspace and, below the home, of the user.
 const settingsPath = ".gemini/settings.json"
 
-// contextKeys lead to the names of the context files in settings.
+// contextKeys is the path of the names of context files in settings.
 var contextKeys = []string{"context", "fileName"}
 
-// ignoreBlock keeps private homes and kept sessions out of what agents scan.
+// privatePrefix begins the name of the context file that bus-agent delivers through the
+// home. The model is told the name, so it does not change from run to run; reads has
+// the files of the repository that it could find by it.
+const privatePrefix = "AGENTS-"
+
+// ignoreBlock hides private homes and kept sessions from agents.
 var ignoreBlock = instructions.Block{
 	Path: ".geminiignore", Name: "private-homes", Comment: instructions.CommentHash, Text: "/" + homeParent + "/\n",
 }
 
-// prepare gives the run its home and lets Gemini CLI find AGENTS.md.
+// prepare makes the home of the run and lets Gemini CLI find AGENTS.md.
 func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	return arrange(inv, w, false)
 }
 
-// arrange prepares a run or a session without trust, in which Gemini CLI reads
-// nothing of the repository, AGENTS.md included.
+// arrange prepares a run or a session without trust, in which Gemini CLI reads no file
+// of the repository, not even AGENTS.md.
 func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool) (registry.Setup, error) {
 	if !inv.TrustWorkspace {
 		if err := refuseVariables(inv, w.Chain().Workdir, distrusted); err != nil {
@@ -42,8 +47,8 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 	}
 	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome {
 		setup, err := prepareOwnHome(inv, w)
-		if distrusted && inv.Resume != "" {
-			setup.Prefix = "" // which the session has
+		if inv.Resume != "" || setup.Resume != "" {
+			setup.Prefix = "" // the session has it
 		}
 		return setup, err
 	}
@@ -59,7 +64,7 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 			return err
 		}
 		if distrusted {
-			err = deliverInMessage(inv, w, setup, home)
+			_, err = deliverInMessage(inv, w.Chain(), setup, home)
 		} else {
 			err = deliver(inv, w, home, &settings, setup)
 		}
@@ -77,26 +82,27 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructions.Home, s *settings, setup *registry.Setup) error {
 	chain := w.Chain()
 	names := without(s.names, instructions.FileName)
-	// The repository cannot have a file of this name.
-	private := "AGENTS-" + filepath.Base(home.Path()) + ".md"
 	if chain.Unchecked && !inv.TrustWorkspace {
-		// Context files are read in the folders below as well, by these names.
+		// Context files are read in the folders below as well, by these names: the
+		// repository cannot have a file of this one.
+		s.names = []string{privatePrefix + rand.Text() + ".md"}
 		setup.Warnings = append(setup.Warnings, "context files other than "+instructions.FileName+" are left out, the user's included; use --trust-workspace to let them count")
-		names = []string{private}
+		_, err := deliverInMessage(inv, chain, setup, home)
+		return err
 	}
 	repeated, err := repeatedFiles(chain, names)
 	if err != nil {
 		return err
 	}
-	if len(repeated) == 0 && nativeWorks(chain) && (!chain.Unchecked || inv.TrustWorkspace) {
+	if len(repeated) == 0 && nativeWorks(chain) {
 		s.names = append(names, instructions.FileName)
 		if inv.TrustWorkspace && len(chain.Files) > 0 {
 			addToWorkspace(w, names, setup)
 		}
 		return nil
 	}
-	// What Gemini CLI reads by itself goes between the global context and the
-	// prompt, so what is outside of it goes before and what is inside after.
+	// Gemini CLI puts the files that it reads itself between the global context and
+	// the prompt, so files above them precede the former and files below the latter.
 	outer, inner := chain, chain
 	outer.Files, inner.Files = nil, nil
 	rest := &outer
@@ -111,10 +117,11 @@ func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructi
 		// The repository's settings may name other context files.
 		inner.Files, outer.Files = append(outer.Files, inner.Files...), nil
 	}
-	if err := setup.PrependInstructions(inner, instructions.MaxBytes); err != nil {
+	size, err := deliverInMessage(inv, inner, setup, home)
+	if err != nil {
 		return err
 	}
-	text, err := textOf(outer, instructions.MaxBytes-len(setup.Prefix), setup)
+	text, err := textOf(outer, instructions.MaxBytes-size, setup)
 	if err != nil {
 		return err
 	}
@@ -122,6 +129,7 @@ func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructi
 	if text == "" {
 		return nil
 	}
+	private := privatePrefix + filepath.Base(home.Path()) + ".md"
 	s.names = append(without(names, private), private)
 	return home.WriteFile(".gemini/"+private, []byte(text), 0o600)
 }
@@ -136,8 +144,8 @@ func textOf(chain instructions.Chain, limit int, setup *registry.Setup) (string,
 	return text, err
 }
 
-// addToWorkspace makes AGENTS.md a context file in the repository's settings,
-// which count in a trusted workspace. What is refused leaves the user's.
+// addToWorkspace adds AGENTS.md to the context files in the settings of a trusted
+// repository. If that is refused, the user's settings remain in use.
 func addToWorkspace(w *instructions.Workspace, names []string, setup *registry.Setup) {
 	list := instructions.JSONList{Path: settingsPath, Keys: contextKeys, Value: instructions.FileName, Defaults: names}
 	if err := w.AddToJSON(list); err != nil {
@@ -148,14 +156,14 @@ func addToWorkspace(w *instructions.Workspace, names []string, setup *registry.S
 	}
 }
 
-// nativeWorks reports whether Gemini CLI's own discovery reads exactly the
-// files of the chain.
+// nativeWorks reports whether Gemini CLI's discovery reads exactly the files of the
+// chain.
 func nativeWorks(chain instructions.Chain) bool {
 	return len(chain.Warnings) == 0 && chain.WithinLimit(instructions.MaxBytes) && gitRoot(chain.Workdir) == chain.Root
 }
 
-// gitRoot returns where Gemini CLI stops looking: at the nearest directory with
-// anything named .git, or at once where there is none.
+// gitRoot returns the directory where Gemini CLI stops searching: the nearest one with
+// anything named .git, or the workdir if there is none.
 func gitRoot(workdir string) string {
 	for dir := workdir; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
@@ -170,7 +178,7 @@ func gitRoot(workdir string) string {
 // repeatedFiles returns the AGENTS.md files, by their path from the root, that
 // another context file imports or is a copy of.
 func repeatedFiles(chain instructions.Chain, names []string) (map[string]bool, error) {
-	// Files of the whole repository are read, and only read.
+	// The root is the whole repository; files are only read.
 	tree, err := instructions.Open(instructions.Chain{Root: chain.Root, Workdir: chain.Root}, true)
 	if err != nil {
 		return nil, err
@@ -205,8 +213,8 @@ func repeatedFiles(chain instructions.Chain, names []string) (map[string]bool, e
 	return repeated, nil
 }
 
-// isLinkTo reports whether a context file is another name of an AGENTS.md;
-// Gemini CLI reads such a file once.
+// isLinkTo reports whether a context file is a link to an AGENTS.md. Gemini CLI reads
+// such a file once.
 func isLinkTo(root, rel string, agents map[string]string) bool {
 	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(rel)))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 )
@@ -66,15 +67,8 @@ func write(t *testing.T, file, content string) {
 // prepare arranges a run in a directory of the repository.
 func (p *place) prepare(t *testing.T, dir string) (registry.Setup, error) {
 	t.Helper()
-	chain, err := instructions.Discover(filepath.Join(p.root, dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Close() })
+	w := backendtest.Workspace(t, filepath.Join(p.root, dir))
+	chain := w.Chain()
 	p.req.Workdir, p.req.Root = chain.Workdir, chain.Root
 	return prepare(t.Context(), p.req, w)
 }
@@ -506,6 +500,16 @@ func TestUncheckedFoldersAreNotRead(t *testing.T) {
 		if known := slices.Contains(names, "GEMINI.md") || slices.Contains(names, "AGENTS.md"); known != trusted || len(names) == 0 {
 			t.Errorf("trusted %t: it reads %q", trusted, names)
 		}
+		again, err := prepare(t.Context(), p.req, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same := slices.Equal(names, settingsOf(t, again).Context.FileName); same != trusted {
+			t.Errorf("trusted %t: equal names twice: %q", trusted, names)
+		}
+		if holds := strings.Contains(setup.Prefix, "root\n"); holds == trusted {
+			t.Errorf("trusted %t: before the prompt: %q", trusted, setup.Prefix)
+		}
 		if left := slices.ContainsFunc(setup.Warnings, func(w string) bool { return strings.Contains(w, "left out") }); left == trusted {
 			t.Errorf("trusted %t: warnings %q", trusted, setup.Warnings)
 		}
@@ -513,5 +517,36 @@ func TestUncheckedFoldersAreNotRead(t *testing.T) {
 		if _, err := prepare(t.Context(), p.req, w); (err == nil) != trusted {
 			t.Errorf("trusted %t, with a home of the caller's: %v", trusted, err)
 		}
+	}
+}
+
+// A run's own context file has a stable name: a link of the repository's under it
+// would be read, and is refused.
+func TestLinkUnderTheNameOfAPrivateFileIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{"AGENTS.md": strings.Repeat("a rule\n", 60_000)})
+	p.req.Workdir, p.req.Root = p.root, p.root
+	chain, err := instructions.Discover(p.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup, err := p.prepare(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := settingsOf(t, setup).Context.FileName
+	private := names[len(names)-1]
+	if !strings.HasPrefix(private, privatePrefix) {
+		t.Fatalf("it reads %q", names)
+	}
+	if _, err := chain.CheckReads(t.Context(), reads(p.req), false); err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := errors.Join(os.WriteFile(outside, nil, 0o600), os.Symlink(outside, filepath.Join(p.root, private))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chain.CheckReads(t.Context(), reads(p.req), false); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), private) {
+		t.Errorf("a link under the name: %v", err)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// line is what any of the lines can hold.
+// line holds the members of every kind of line.
 type line struct {
 	kind      jsonline.Text // type
 	timestamp jsonline.Text
-	uuid      jsonline.Text // of lines that are another runtime's
+	uuid      jsonline.Text // only in lines of other runtimes
 	sessionID jsonline.Text // init
 	model     jsonline.Text
 
@@ -25,7 +25,7 @@ type line struct {
 	status jsonline.Text // tool_result, result
 	output jsonline.Text
 	error  problem
-	failed bool // there is an error
+	failed bool // it has an error
 	stats  *stats
 
 	severity jsonline.Text // error

@@ -9,9 +9,9 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// reads lists what Gemini CLI reads by itself (0.61.0): context files also in each
-// folder in which the model looks at a file. AGENTS.md in the workdir or above it
-// is left to the CLI only where each is known to be a file of the repository.
+// reads lists the files that Gemini CLI reads by itself (0.61.0), context files also in
+// each folder in which the model reads a file. The CLI reads AGENTS.md in the workdir or
+// above it only if each is known to be a file of the repository.
 func reads(inv registry.Invocation) []instructions.Read {
 	all := instructions.Reads(instructions.Upward,
 		".gemini/skills/SKILL.md", ".gemini/skills/*/SKILL.md", ".agents/skills/SKILL.md", ".agents/skills/*/SKILL.md",
@@ -19,10 +19,11 @@ func reads(inv registry.Invocation) []instructions.Read {
 	for _, name := range []string{".env", ".gemini/.env", ".gemini/policies/*.toml", ".gemini/extensions/*/gemini-extension.json"} {
 		all = append(all, instructions.Read{Name: name, Trusted: true})
 	}
-	all = append(all, instructions.Read{Name: instructions.FileName, Where: instructions.Downward, Imports: true})
+	all = append(all, instructions.Read{Name: instructions.FileName, Where: instructions.Downward, Imports: true},
+		instructions.Read{Name: privatePrefix + strings.Repeat("[0-9a-f]", 16) + ".md", Where: instructions.Everywhere, Imports: true})
 	settings, err := readSettings(inv)
 	if err != nil {
-		return all // which prepare reports
+		return all // prepare reports the error
 	}
 	for _, name := range settings.names {
 		all = appendNamed(all, name, instructions.Everywhere, true)
@@ -33,8 +34,8 @@ func reads(inv registry.Invocation) []instructions.Read {
 	return all
 }
 
-// appendNamed appends a file that the user's settings name. One outside of the
-// folder is the user's own.
+// appendNamed appends a file that the user's settings name, unless it is outside the
+// folder: then it is the user's.
 func appendNamed(all []instructions.Read, name string, where instructions.Where, imports bool) []instructions.Read {
 	name = filepath.ToSlash(filepath.Clean(name))
 	read := instructions.Read{Name: literal.Replace(name), Where: where, Imports: imports}
@@ -44,14 +45,14 @@ func appendNamed(all []instructions.Read, name string, where instructions.Where,
 	return append(all, read)
 }
 
-// literal makes a name a pattern that matches it alone.
+// literal returns a pattern that matches only name.
 var literal = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
 
 // ignoreFiles returns the names of further ignore files of a workdir.
 func (s *settings) ignoreFiles() (names []string) {
 	value, err := s.all.get("context", "fileFiltering", "customIgnoreFilePaths")
 	if err == nil && value != nil {
-		_ = json.Unmarshal(value, &names) // the CLI reports what it cannot use
+		_ = json.Unmarshal(value, &names) // the CLI reports errors
 	}
 	return names
 }

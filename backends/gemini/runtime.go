@@ -9,67 +9,74 @@
 //
 // # Options
 //
-// Access words are approval modes. read is plan: the model can read, and write plans.
-// write is auto_edit: files in the workdir and the added directories can be edited;
-// commands cannot be run, except those a pattern of Request.AllowCommands begins
-// with, for example "go test". full is yolo: everything is allowed, and commands are
-// not confined. Below full the tools that enter and leave plan mode are excluded:
-// without a terminal 0.61.0 approves its own plan and then everything. The limit of
-// turns is a setting of the run's private home, and so is that a model request is
-// made three times, not ten, unless the user's settings say otherwise. Gemini CLI
-// takes neither reasoning effort nor verbosity. The prompt has at most 3 MiB; the CLI
-// silently drops longer ones. It replaces "@path" in a prompt by the content of the
-// file.
+// Each access selects an approval mode:
+//
+//   - read is plan. The model can read files, and write plans.
+//   - write is auto_edit. Files in the workdir and the added directories can be edited.
+//     A command runs only if it begins with a pattern of Request.AllowCommands, for
+//     example "go test".
+//   - full is yolo. Everything is allowed, and commands are not confined.
+//
+// With read and write, the tools that enter and leave plan mode are excluded: without a
+// terminal, 0.61.0 approves its own plan and then everything.
+//
+// Settings in the private home of the run limit the turns, and the attempts of a model
+// request to three instead of ten, unless the user's settings have another number.
+// Reasoning effort and verbosity are not supported. A prompt has at most 3 MiB, because
+// the CLI silently drops a longer one. The CLI replaces "@path" in a prompt by the
+// content of the file.
 //
 // # Sessions
 //
-// A session is a process of `gemini --acp`, which speaks the Agent Client
-// Protocol, in a folder that the CLI does not trust. read is its plan mode; write
-// permits edits of files in the workdir and the added directories and passes on
-// all other approval requests; full permits everything. A message that comes
-// during a turn is answered next. One that begins with "/" or "$" is sent after a
-// separate piece of text, "Message:", because the CLI would take it for a command.
-// AGENTS.md goes before the first message; context files of the repository with
-// other names and the user's MCP servers are left out. With Request.TrustWorkspace
-// modes, instructions and settings are those of a run.
+// A session is a process of `gemini --acp`, which speaks the Agent Client Protocol, in a
+// folder that the CLI does not trust. read is plan mode. write permits edits of files in
+// the workdir and the added directories and passes on all other approval requests. full
+// permits everything. A message that arrives during a turn becomes the next turn. A
+// message that begins with "/" or "$" is preceded by a separate piece of text,
+// "Message:", because the CLI would read it as a command. AGENTS.md precedes the first
+// message. Context files of the repository with other names and the user's MCP servers
+// are left out. With Request.TrustWorkspace, modes, instructions and settings are those
+// of a run.
 //
 // # Project instructions
 //
-// By default nothing that can run is read from the repository: its
-// .gemini/settings.json and .env are left out, and a .gemini/.env in the workdir
-// or above it, which cannot be switched off, refuses the run. So do settings of
-// the repository with advanced.ignoreLocalEnv other than true: the CLI takes them
-// for trusted when it starts slowly. AGENTS.md is found by the CLI itself, from
-// the repository root down to the workdir, along with the user's own context files
-// (context.fileName, GEMINI.md if none). Where that would not give each AGENTS.md
-// exactly once (over 256 KiB, a GEMINI.md that imports or repeats it, a false
-// repository root), bus-agent delivers the text through the private home instead;
-// what is inside of an imported one goes before the prompt.
+// By default, .gemini/settings.json and .env of the repository are left out, so nothing
+// in the repository runs. A run is refused if there is a .gemini/.env in the workdir or
+// above it, because the CLI always reads it. It is also refused if the repository's
+// settings have advanced.ignoreLocalEnv with a value other than true, because the CLI
+// trusts them when it starts slowly.
 //
-// With Request.TrustWorkspace the repository's settings and environment files
-// count (GEMINI_CLI_TRUST_WORKSPACE), AGENTS.md is added to context.fileName in
-// .gemini/settings.json of the workdir, and .geminiignore gets a block that
-// keeps the private homes out of what the agent scans. `bus-agent instructions
-// clean` removes both.
+// The CLI finds AGENTS.md itself, from the repository root down to the workdir, and the
+// user's context files (context.fileName, GEMINI.md by default). If this would not give
+// each AGENTS.md exactly once, bus-agent delivers the text through the private home
+// instead. This happens when the files exceed 256 KiB, when a GEMINI.md imports or
+// repeats one, or when the CLI would take another directory for the repository root.
+// The AGENTS.md files below an imported one precede the prompt.
+//
+// With Request.TrustWorkspace, the CLI uses the repository's settings and environment
+// files (GEMINI_CLI_TRUST_WORKSPACE). AGENTS.md is added to context.fileName in
+// .gemini/settings.json of the workdir, and a block in .geminiignore hides the private
+// homes from the agent. `bus-agent instructions clean` removes both.
 //
 // # Home and login
 //
-// Each run gets a fresh GEMINI_CLI_HOME below <workdir>/.gemini/bus, removed at
-// its end. It holds the user's settings with what the run needs; logins, global
-// context files, policies and .env are linked in from the user's home (an
-// inherited GEMINI_CLI_HOME or HOME). Extensions, commands and skills of the
-// user are left out. Session files are kept in <workdir>/.gemini/bus/sessions,
-// for resume. `--env GEMINI_CLI_HOME=DIR` runs with the home DIR as it is, with
-// access full alone; AGENTS.md is then put before the prompt, and a .env in the
-// workdir or above it refuses the run unless the settings in DIR keep it out with
-// advanced.ignoreLocalEnv.
+// Each run gets a private GEMINI_CLI_HOME below <workdir>/.gemini/bus, which is removed
+// at its end. It has the user's settings with additions for the run, and links to
+// logins, global context files, policies and .env in the user's home (an inherited
+// GEMINI_CLI_HOME or HOME). The user's extensions, commands and skills are left out,
+// and with Request.UserConfig off everything but the logins.
+// Session files are kept in <workdir>/.gemini/bus/sessions, for resume.
+//
+// With `--env GEMINI_CLI_HOME=DIR` the CLI uses the home DIR unchanged. This needs
+// access full. AGENTS.md then precedes the prompt, and a .env in the workdir or above it
+// refuses the run unless advanced.ignoreLocalEnv is set in DIR.
 //
 // # Errors
 //
-// Exit code 41 and HTTP 401 and 403 are authentication failures, 429 is a quota
-// failure. The CLI exits 0 on some failures, so only its result line counts. If
-// the request names no model, the model is known only at the end. After a lost
-// connection the CLI silently repeats parts of the answer.
+// Exit code 41 and HTTP 401 and 403 are authentication failures, 429 is a quota failure.
+// The CLI exits 0 on some failures, so only its result line counts. Without a model in
+// the request, the model is known only at the end. After a lost connection the CLI
+// silently repeats parts of the answer.
 package gemini
 
 import (
@@ -100,6 +107,7 @@ func Runtime() registry.Runtime {
 		Provider:      "gcp.gen_ai",
 		TokenEnv:      []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 		Home:          userHome,
+		UserConfig:    userConfig,
 		TestedVersion: "0.61.0",
 		Run: registry.Use{
 			Options: registry.Options{
@@ -128,6 +136,7 @@ func Runtime() registry.Runtime {
 		Terminal:      interactive(),
 		ExitFailure:   exitFailure,
 		QuietStderr:   quietStderr,
+		RetryStderr:   retryStderr,
 		Reads:         reads,
 		Instructions: &registry.Instructions{
 			MaxBytes: instructions.MaxBytes,
@@ -160,6 +169,13 @@ var noise = [][]byte{
 	[]byte("YOLO mode is enabled"),
 	[]byte("Warning: --allowed-tools"),
 	[]byte("Warning: tools.exclude in settings.json is deprecated"),
+}
+
+// retry is in the line that Gemini CLI writes before it repeats a model request.
+var retry = []byte("Retrying with backoff")
+
+func retryStderr(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("Attempt ")) && bytes.Contains(line, retry)
 }
 
 func quietStderr(line []byte) bool {

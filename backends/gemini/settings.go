@@ -15,21 +15,20 @@ import (
 // maxSettings bounds the user's settings file.
 const maxSettings = 4 << 20
 
-// defaultContext is the context file Gemini CLI reads unless settings name
-// others.
+// defaultContext is the context file that Gemini CLI reads by default.
 const defaultContext = "GEMINI.md"
 
-// An object is a JSON object of which only parts are known here.
+// An object is a JSON object with unknown members.
 type object map[string]json.RawMessage
 
-// settings are the settings of a private home: the user's own and what the run
-// needs.
+// settings are the settings of a private home: the user's, with additions for the
+// run.
 type settings struct {
 	all   object
 	names []string // of context files
 }
 
-// readSettings reads the user's settings and adds what the run needs.
+// readSettings reads the user's settings and adds those of the run.
 func readSettings(inv registry.Invocation) (settings, error) {
 	s := settings{all: object{}}
 	home := homeOfUser(inv)
@@ -39,11 +38,29 @@ func readSettings(inv registry.Invocation) (settings, error) {
 		if s.all, err = readObject(file); err != nil {
 			return s, &agent.Error{Kind: agent.ErrUsage, Err: fmt.Errorf("the settings in %s cannot be used: %w", file, err)}
 		}
+		if inv.UserConfig == agent.UserConfigOff {
+			if s.all, err = s.all.login(); err != nil {
+				return s, agent.Usagef("the settings in %s cannot be used: %w", file, err)
+			}
+		}
 	}
 	if err := s.adapt(inv); err != nil {
 		return s, agent.Usagef("the settings in %s cannot be used: %w", file, err)
 	}
 	return s, nil
+}
+
+// loginKeys lead to how the user logs in.
+var loginKeys = []string{"security", "auth", "selectedType"}
+
+// login returns settings that only say how the user logs in.
+func (o object) login() (object, error) {
+	login := object{}
+	value, err := o.get(loginKeys...)
+	if err != nil || value == nil {
+		return login, err
+	}
+	return login, login.set(value, loginKeys...)
 }
 
 // readObject reads a settings file, which may have comments; an absent one is
@@ -60,7 +77,7 @@ func readObject(file string) (object, error) {
 }
 
 func (s *settings) adapt(inv registry.Invocation) error {
-	// The boundary of discovery is the repository, as for every runtime.
+	// Discovery stops at the root of the repository, as for every runtime.
 	if err := s.all.set(nil, "context", "memoryBoundaryMarkers"); err != nil {
 		return err
 	}
@@ -71,7 +88,7 @@ func (s *settings) adapt(inv registry.Invocation) error {
 	if s.names, err = contextNames(fileName); err != nil {
 		return err
 	}
-	// Gemini CLI would install newer versions of itself, in a terminal.
+	// In a terminal, Gemini CLI would update itself.
 	err = s.all.set(false, "general", "enableAutoUpdate")
 	if err == nil {
 		err = s.all.setDefault(maxAttempts, "general", "maxAttempts")
@@ -91,16 +108,15 @@ func (s *settings) adapt(inv registry.Invocation) error {
 	return err
 }
 
-// maxAttempts is how often a model request is made unless the user's settings
-// say otherwise. Gemini CLI's own ten take four minutes without output.
+// maxAttempts is the number of attempts of a model request unless the user's settings
+// have another. The default of ten takes four minutes without output.
 const maxAttempts = 3
 
 // planTools change the approval mode. In runs without a terminal 0.61.0 approves its
 // own plan and lets every tool call through.
 var planTools = []string{"enter_plan_mode", "exit_plan_mode"}
 
-// excludePlanTools takes away the tools with which the model would leave its
-// approval mode.
+// excludePlanTools removes the tools with which the model could leave its approval mode.
 func (s *settings) excludePlanTools() error {
 	value, err := s.all.get("tools", "exclude")
 	if err != nil {
@@ -118,9 +134,8 @@ func (s *settings) excludePlanTools() error {
 	return s.all.set(excluded, "tools", "exclude")
 }
 
-// distrust makes the settings those of a session without trust: whether the
-// folder is trusted counts for all that Gemini CLI reads, also for agents of the
-// repository, and without trust no mode follows a plan.
+// distrust makes the folder untrusted for a session. Gemini CLI then reads no files of
+// the repository, including agents, and does not change its mode after a plan.
 func (s *settings) distrust() error {
 	if err := s.all.set(true, "security", "folderTrust", "enabled"); err != nil {
 		return err
@@ -129,7 +144,7 @@ func (s *settings) distrust() error {
 }
 
 // keyNeedsSelection reports whether the settings must select the login by key: with
-// a base URL other than its own Gemini CLI does not find the key otherwise.
+// another base URL, Gemini CLI does not find the key otherwise.
 func keyNeedsSelection(env func(string) string) bool {
 	return env("GEMINI_API_KEY") != "" && env("GOOGLE_GEMINI_BASE_URL") != "" &&
 		env("GOOGLE_GENAI_USE_VERTEXAI") != "true" && env("GOOGLE_GENAI_USE_GCA") != "true"
@@ -159,7 +174,7 @@ func contextNames(value json.RawMessage) ([]string, error) {
 	return slices.Clip(names), nil
 }
 
-// part returns the object at key; an empty one where there is none.
+// part returns the object at key, or an empty one.
 func (o object) part(key string) (object, error) {
 	part := object{}
 	if value, ok := o[key]; ok {
@@ -170,7 +185,7 @@ func (o object) part(key string) (object, error) {
 	return part, nil
 }
 
-// get returns the value at a path of keys; nil where there is none.
+// get returns the value at a path of keys, or nil.
 func (o object) get(path ...string) (json.RawMessage, error) {
 	for _, key := range path[:len(path)-1] {
 		var err error
@@ -181,7 +196,7 @@ func (o object) get(path ...string) (json.RawMessage, error) {
 	return o[path[len(path)-1]], nil
 }
 
-// set sets the value at a path of keys, or removes it where value is nil.
+// set sets the value at a path of keys, or removes it if value is nil.
 func (o object) set(value any, path ...string) error {
 	key := path[0]
 	if len(path) > 1 {
@@ -202,7 +217,7 @@ func (o object) set(value any, path ...string) error {
 	return nil
 }
 
-// setDefault sets the value at a path of keys where there is none.
+// setDefault sets the value at a path of keys if it is absent.
 func (o object) setDefault(value any, path ...string) error {
 	if old, err := o.get(path...); err != nil || old != nil {
 		return err
@@ -210,7 +225,7 @@ func (o object) setDefault(value any, path ...string) error {
 	return o.set(value, path...)
 }
 
-// encode returns a value of these settings as JSON, which cannot fail.
+// encode returns a value of these settings as JSON. It cannot fail.
 func encode(value any) json.RawMessage {
 	text, err := json.Marshal(value)
 	if err != nil {

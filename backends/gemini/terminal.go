@@ -13,12 +13,12 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// interactive is how the Gemini CLI is held in a terminal (0.61.0).
+// interactive describes the Gemini CLI in a terminal (0.61.0).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: engine.Terminal{
 			Prompt: ">   Type your message",
-			// An Enter that comes as it starts is lost.
+			// It ignores an Enter during its start.
 			Placeholder: true,
 			Busy:        []string{"(esc to cancel"},
 			WarmUp:      5 * time.Second,
@@ -38,14 +38,14 @@ func interactive() *registry.Terminal {
 	}
 }
 
-// interactiveCommand builds the argument list of the interactive CLI, which is
-// that of a run but for the format of the output.
+// interactiveCommand builds the argument list of the interactive CLI: that of a run
+// without the output format.
 func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	args, env := options(inv)
 	return agent.Command{Args: append(args, inv.Args...), Env: env}, nil
 }
 
-// prepareInteractive is prepare, with a session whose ID is known from the start.
+// prepareInteractive is prepare with a session ID that is set at the start.
 func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	setup, err := prepare(ctx, inv, w)
 	if err != nil {
@@ -63,9 +63,9 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 	return setup, nil
 }
 
-// withoutAgents leaves out the agents that a repository describes, with MCP
-// servers of their own. Gemini CLI asks whether to enable them at any time, and an
-// Enter that is meant for a message would.
+// withoutAgents leaves out the agents of a repository, which can have MCP servers.
+// Gemini CLI can offer to enable them at any time, and the Enter of a message would
+// accept.
 func withoutAgents(file string) error {
 	all, err := readObject(file)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// refuseVariables refuses a run whose environment the repository could set:
-// Gemini CLI cannot be kept from reading .gemini/.env, and not from reading .env
-// where the settings let it.
+// refuseVariables refuses a run whose environment the repository could set: Gemini CLI
+// always reads .gemini/.env, and reads .env if the settings allow it.
 func refuseVariables(inv registry.Invocation, workdir string, distrusted bool) error {
 	if err := refuseEnvFile(inv, workdir, ".gemini/.env"); err != nil {
 		return err
@@ -21,8 +20,8 @@ func refuseVariables(inv registry.Invocation, workdir string, distrusted bool) e
 	return refuseEnvSetting(inv, workdir)
 }
 
-// refuseEnvFile refuses a file of variables in the workdir or above it that is
-// not in a home of the user's.
+// refuseEnvFile refuses a file of variables in the workdir or above it, except in a home
+// of the user.
 func refuseEnvFile(inv registry.Invocation, workdir, name string) error {
 	for dir := workdir; ; dir = filepath.Dir(dir) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -35,19 +34,19 @@ func refuseEnvFile(inv registry.Invocation, workdir, name string) error {
 	}
 }
 
-// refuseEnvSetting refuses settings of the repository that let its .env in.
+// refuseEnvSetting refuses settings of the repository that make the CLI read its .env.
 //
-// The run's own settings keep it out, and those of the repository do not count
-// when Gemini CLI starts. But --skip-trust makes it trust what it reads from then
-// on, and it reads the settings again when it takes more than ten seconds to
-// start, which a repository can bring about (0.61.0).
+// The settings of the run exclude .env, and Gemini CLI ignores those of the repository
+// when it starts. But --skip-trust makes it trust files that it reads later, and it
+// reads the settings again if its start takes more than ten seconds, which a repository
+// can cause (0.61.0).
 func refuseEnvSetting(inv registry.Invocation, workdir string) error {
 	if inv.IsHome(userHome, workdir) {
 		return nil
 	}
 	file := filepath.Join(workdir, filepath.FromSlash(settingsPath))
 	if _, err := os.Stat(file); err != nil {
-		return nil // Gemini CLI takes it for absent too
+		return nil // Gemini CLI ignores it too
 	}
 	settings, err := readObject(file)
 	if err != nil {
@@ -59,8 +58,7 @@ func refuseEnvSetting(inv registry.Invocation, workdir string) error {
 	return nil
 }
 
-// refuseEnvOfHome refuses a .env that the settings in a home of the caller's do
-// not keep out.
+// refuseEnvOfHome refuses a .env that the settings in the caller's home do not exclude.
 func refuseEnvOfHome(inv registry.Invocation, workdir, home string) error {
 	settings, err := readObject(filepath.Join(home, filepath.FromSlash(settingsPath)))
 	if err == nil && settings.ignoresEnv(false) {
@@ -69,8 +67,8 @@ func refuseEnvOfHome(inv registry.Invocation, workdir, home string) error {
 	return refuseEnvFile(inv, workdir, ".env")
 }
 
-// ignoresEnv reports whether settings keep .env files out, or leave that to
-// others with the answer unset.
+// ignoresEnv reports whether settings exclude .env files; unset is the result if they
+// do not decide it.
 func (o object) ignoresEnv(unset bool) bool {
 	value, err := o.get("advanced", "ignoreLocalEnv")
 	if err != nil {

@@ -38,6 +38,8 @@ func TestDecode(t *testing.T) {
 		{"failed", `{"type":"result","error":"why","status":500}`, []agent.Event{{Kind: agent.KindResult, Failed: true, Text: "why"}}},
 		{"refused", `{"type":"result","error":"why","failure":"authentication","status":401}`,
 			[]agent.Event{{Kind: agent.KindResult, Failed: true, Failure: agent.FailureAuthentication, Text: "why"}}},
+		{"silence", `{"type":"result","error":"why","failure":"idle_timeout"}`,
+			[]agent.Event{{Kind: agent.KindResult, Failed: true, Failure: agent.FailureIdleTimeout, Text: "why"}}},
 		{"failed in a way to come", `{"type":"result","error":"why","failure":"weather"}`, []agent.Event{{Kind: agent.KindResult, Failed: true, Text: "why"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

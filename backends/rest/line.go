@@ -26,7 +26,7 @@ type line struct {
 // class returns the class of a failure.
 func (l *line) class() agent.Failure {
 	switch class := agent.Failure(l.Failure); class {
-	case agent.FailureAuthentication, agent.FailureQuota:
+	case agent.FailureAuthentication, agent.FailureQuota, agent.FailureIdleTimeout:
 		return class
 	}
 	return ""

@@ -24,8 +24,10 @@
 // The model is passed on. Without one, the variable of the service decides,
 // then the default model of the service. Runs cannot be resumed.
 //
-// The run's own timeout is the limit of time. Request.IdleTimeout bounds the
-// silence of the server; without it the default of bus-agent-rest applies.
+// The run's own timeout is the limit of time. Request.IdleTimeout bounds the silence of
+// the server during a request; without it the default of bus-agent-rest applies. The
+// program enforces it, because only the program sees the server's keepalives, and
+// waiting before another attempt is not silence.
 //
 // # Project instructions
 //
@@ -40,7 +42,8 @@
 //
 // A run without a result has failed. An answer that was cut off, by a broken
 // connection or a limit of tokens, is a failure; the part received is in the
-// events.
+// events. So is a refusal of the model, whose text is the answer of the failed run.
+// Usage and cost are reported after failures too, if the server sent them.
 package rest
 
 import (
@@ -76,10 +79,14 @@ func Runtime(s Service) registry.Runtime {
 		InstallURL:  installURL,
 		Provider:    s.Provider,
 		TokenEnv:    []string{s.TokenEnv},
+		TokenOnly:   true,
+		// It has no configuration to use or to leave out.
+		UserConfig: registry.UserConfig{Modes: agent.UserConfigs()},
 		Run: registry.Use{
 			Options: registry.Options{
-				Model:  true,
-				Access: []agent.Access{agent.AccessRead, agent.AccessWrite},
+				Model:       true,
+				Access:      []agent.Access{agent.AccessRead, agent.AccessWrite},
+				IdleTimeout: true,
 			},
 			Prepare: registry.PrependInstructions,
 			Command: s.command,
@@ -91,15 +98,14 @@ func Runtime(s Service) registry.Runtime {
 	}
 }
 
-// command builds the argument list. The runner's limits replace those of the
-// program.
+// command builds the argument list. The runner's timeout replaces that of the program.
 func (s Service) command(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"--provider=" + s.ID, "--access=" + string(inv.Access), "--timeout=0"}
 	if inv.Model != "" {
 		args = append(args, "--model="+inv.Model)
 	}
 	if inv.IdleTimeout > 0 {
-		args = append(args, "--idle-timeout=0")
+		args = append(args, "--idle-timeout="+inv.IdleTimeout.String())
 	}
 	return agent.Command{Args: append(args, inv.Args...), Stdin: inv.Prompt}, nil
 }

@@ -28,7 +28,7 @@ func TestCommand(t *testing.T) {
 		"write":        {func(inv *registry.Invocation) { inv.Access = agent.AccessWrite }, "--provider=mine --access=write --timeout=0"},
 		"read":         {func(inv *registry.Invocation) { inv.Access = agent.AccessRead }, "--provider=mine --access=read --timeout=0"},
 		"model":        {func(inv *registry.Invocation) { inv.Model = "-m" }, "--provider=mine --access=write --timeout=0 --model=-m"},
-		"idle timeout": {func(inv *registry.Invocation) { inv.IdleTimeout = 90 * time.Second }, "--provider=mine --access=write --timeout=0 --idle-timeout=0"},
+		"idle timeout": {func(inv *registry.Invocation) { inv.IdleTimeout = 90 * time.Second }, "--provider=mine --access=write --timeout=0 --idle-timeout=1m30s"},
 		"the caller's": {func(inv *registry.Invocation) { inv.Args = []string{"--timeout=5s"} }, "--provider=mine --access=write --timeout=0 --timeout=5s"},
 		"trust":        {func(inv *registry.Invocation) { inv.TrustWorkspace = true }, "--provider=mine --access=write --timeout=0"},
 	} {

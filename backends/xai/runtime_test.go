@@ -10,7 +10,7 @@ func TestMain(m *testing.M) { backendtest.Main(m) }
 
 func TestConformance(t *testing.T) {
 	backendtest.Run(t, backendtest.Harness{Runtime: Runtime(), Lines: backendtest.Lines{
-		// Each run holds one message and is no session.
+		// A run is one message; there are no sessions.
 		Text: `{"type":"start","agent":"bus-agent-rest","provider":"xai","model":"m","access":"write","endpoint":"https://example.com"}
 {"type":"text","text":"{text}\n"}`,
 		Retry:   `{"type":"retry","text":"{text}","attempt":1,"max_attempts":5,"wait_seconds":1,"status":429,"failure":"quota"}`,

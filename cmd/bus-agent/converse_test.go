@@ -84,15 +84,15 @@ func converse(in io.Reader, out io.Writer) error {
 	return scanner.Err()
 }
 
-// answer answers a message: it echoes it, but for these.
+// answer answers a message: it echoes all but these.
 //
 //	may I            asks for permission and says what came of it
-//	work             goes on until it is interrupted
+//	work             runs until it is interrupted
 //	fail TEXT        fails
 //	die              exits
 //	many N           says N things
-//	file FILE        makes FILE when it is said, then goes on until it is interrupted
-//	tests            asks for permission, too: what the pages say
+//	file FILE        makes FILE when it is said, then runs until it is interrupted
+//	tests            asks for permission; from the pages
 func (c *conversation) answer(text string) {
 	c.turns++
 	c.busy = true

@@ -49,7 +49,7 @@ func TestStaleProcessesOfAKilledSupervisor(t *testing.T) {
 			s.find(t)
 			running := s.known(t)
 			for deadline := time.Now().Add(patience); (running.State != session.StateRunning || running.NativeID == "") && time.Now().Before(deadline); running = s.known(t) {
-				time.Sleep(5 * time.Millisecond) // it is written beside all else
+				time.Sleep(5 * time.Millisecond) // it is written concurrently
 			}
 			if running.State != session.StateRunning || running.Runtime != "claude" || running.NativeID != "5e551011-0000-4000-8000-000000000001" || running.WorkDir != s.path("work") ||
 				running.PID == 0 || running.Started.IsZero() || running.Ready.IsZero() || running.Owner != s.entry.Owner {
@@ -66,11 +66,11 @@ func TestStaleProcessesOfAKilledSupervisor(t *testing.T) {
 			if e := s.known(t); e.State != session.StateCrashed || e.Reason == "" || e.PID != running.PID {
 				t.Errorf("known as %+v", e)
 			}
-			if !tool.goesOn() {
+			if !tool.alive() {
 				t.Error("the tool has ended by itself")
 			}
 			end(s, tool)
-			if tool.goesOn() {
+			if tool.alive() {
 				t.Error("the tool lives on")
 			}
 			s.does("session", "stop", "one")

@@ -31,13 +31,13 @@ func startSupervised(t *testing.T) *supervised {
 	if err := awaitFile(s.path("there")); err != nil {
 		t.Fatal(err)
 	}
-	// The ID is written beside all else.
+	// The ID, and that there is a conversation, are written concurrently.
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if s.find(t); s.entry.NativeID != "" {
+		if s.find(t); s.entry.NativeID != "" && !s.entry.Fresh {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the session has no ID")
+			t.Fatal("the session has no ID or no conversation")
 		}
 	}
 	for _, pid := range childrenOf(t, s.entry.OwnerPID) {

@@ -17,7 +17,7 @@ import (
 // called is how the program was called; testscript shortens os.Args[0].
 var called = os.Args[0]
 
-// fakeAgent plays the file NAME.play beside the executable, a line at a time:
+// fakeAgent plays the file NAME.play next to the executable, a line at a time:
 //
 //	out TEXT      print TEXT on standard output
 //	err TEXT      print TEXT on standard error
@@ -29,11 +29,11 @@ var called = os.Args[0]
 //	args FILE     keep the arguments, one a line
 //	env FILE      keep the environment, one variable a line
 //	touch FILE    make FILE
-//	wait FILE     go on when FILE exists
+//	wait FILE     wait until FILE exists
 //	pause TIME    do nothing for TIME
 //	hang          do nothing until a signal comes
 //	stubborn      ignore SIGTERM from now on
-//	sh SCRIPT     run a script of the shell beside this one
+//	sh SCRIPT     run a shell script next to this one
 //	converse      answer messages as (*conversation).answer says
 //	marked        wait until this process is marked as one of a run
 //	fill N        make N files in the home that bus-agent gives it
@@ -152,7 +152,7 @@ func showNext(row string) error {
 	}
 }
 
-// keep writes a file in one step, so that whoever waits for it sees it whole.
+// keep writes a file in one step, so that a waiting reader sees it whole.
 func keep(name, text string) error {
 	name = os.ExpandEnv(name)
 	// A recorded agent is also asked for its version, at the same time.
@@ -163,8 +163,8 @@ func keep(name, text string) error {
 	return os.Rename(part, name)
 }
 
-// patience is how long a test waits for what it cannot fail to see, however busy
-// the machine is: it ends a test that hangs.
+// patience is how long a test waits for what must happen, however busy the machine
+// is: it ends a test that hangs.
 const patience = 2 * time.Minute
 
 // hang returns when the test is over and its folder is gone. The limit is for one
@@ -191,7 +191,7 @@ func awaitFile(name string) error {
 }
 
 // awaitMark waits for the mark that a run puts on its agent on Linux. An agent
-// that is no program of this speed never is there before it.
+// that starts at the usual speed never runs before it.
 func awaitMark() {
 	const locks = 10 // RLIMIT_LOCKS
 	limit := syscall.Rlimit{Cur: ^uint64(0)}

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/registry"
 )
 
@@ -42,11 +43,11 @@ func testHostileName(t *testing.T, hostile string) {
 	repo := filepath.Join(s.path("work"), hostile)
 	workdir, added := filepath.Join(repo, hostile), filepath.Join(s.path("home"), hostile)
 	if err := os.Rename(s.path("bin"), bin); err != nil {
-		t.Skipf("the file system does not take the name: %v", err)
+		testneed.Lacking(t, "the file system does not take the name: %v", err)
 	}
 	for _, dir := range []string{filepath.Join(repo, ".git"), workdir, added, filepath.Join(repo, "broken")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Skipf("the file system does not take the name: %v", err)
+			testneed.Lacking(t, "the file system does not take the name: %v", err)
 		}
 	}
 	replace(t, filepath.Join(repo, ".git/HEAD"), "ref: x", 0o644)
@@ -76,7 +77,7 @@ func testHostileName(t *testing.T, hostile string) {
 				t.Errorf("%q prints %q on %s", args, text[max(0, i-40):min(len(text), i+20)], where)
 			}
 			if !utf8.ValidString(text) {
-				t.Errorf("%q prints what is no text on %s: %q", args, where, text)
+				t.Errorf("%q prints control characters or invalid UTF-8 on %s: %q", args, where, text)
 			}
 			if strings.Contains(text, "\nbus-agent: forged") {
 				t.Errorf("%q prints a line that is forged on %s:\n%s", args, where, text)
@@ -97,7 +98,7 @@ func testHostileName(t *testing.T, hostile string) {
 	in("detect", "-v")
 	in("-C", workdir, "instructions", "show")
 	in("-C", workdir, "instructions", "clean")
-	in("-C", workdir, "doctor")
+	in("!-C", workdir, "doctor") // the agent cannot say its version
 	in("!run", "--agent", "codex", "--text", "x", "--workdir="+filepath.Join(workdir, "none"+hostile[:min(9, len(hostile))]))
 	in("!run", "--agent", "codex", "--prompt="+filepath.Join(workdir, "none"))
 	in("!run", "--agent", hostile, "--text", "x")

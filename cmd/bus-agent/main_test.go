@@ -24,8 +24,8 @@ import (
 // TestMain makes the test binary the program and every fake agent, told apart
 // by the name they are called by.
 func TestMain(m *testing.M) {
-	// "mine" is no runtime until a script describes it.
-	commands := map[string]func(){"bus-agent": program, "mine": fakeAgent, panicsName: panics, panicsInRunName: panicsInRun}
+	// "mine" is not a runtime until a script describes it.
+	commands := map[string]func(){"bus-agent": program, "mine": fakeAgent, "tmux": fakeAgent, panicsName: panics, panicsInRunName: panicsInRun}
 	for _, rt := range registry.Default().All() {
 		for _, name := range rt.Executables {
 			commands[name] = fakeAgent

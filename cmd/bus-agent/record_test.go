@@ -91,12 +91,20 @@ func TestRunGoesOnWhereItCannotBeRecorded(t *testing.T) {
 // A killed program leaves a record that is read as that of a crashed run.
 func TestRecordOfAKilledProgram(t *testing.T) {
 	t.Parallel()
-	s := newSandbox(t, "codex", secretSession+"hang\n")
+	s := newSandbox(t, "codex", secretSession+secretAnswer+"hang\n")
 	c := s.command("run", "--text", "x", "--record")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); len(s.records()) == 0 || s.records()[0].Process == ""; time.Sleep(5 * time.Millisecond) {
+	answered := func() bool {
+		list := s.records()
+		if len(list) == 0 || list[0].Process == "" {
+			return false
+		}
+		said, err := os.ReadFile(filepath.Join(list[0].Dir, "agent-stdout.txt"))
+		return err == nil && strings.HasSuffix(string(said), "\n") && strings.Contains(string(said), "hello")
+	}
+	for deadline := time.Now().Add(patience); !answered(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is recorded")
 		}
@@ -108,8 +116,18 @@ func TestRecordOfAKilledProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	if list := s.records(); len(list) != 1 || list[0].Status != runs.StatusCrashed {
-		t.Errorf("records are %+v", list)
+	list := s.records()
+	if len(list) != 1 || list[0].Status != runs.StatusCrashed {
+		t.Fatalf("records are %+v", list)
+	}
+	// What the agent said reached the disk before the events of it.
+	if err := os.Truncate(filepath.Join(list[0].Dir, "events.ndjson"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"events", "tail"} {
+		if out := s.exits(0, "runs", command, "latest"); !strings.Contains(out, "hello") {
+			t.Errorf("runs %s prints\n%s", command, out)
+		}
 	}
 }
 
@@ -135,15 +153,24 @@ func TestSessionIsRecorded(t *testing.T) {
 		}
 		return nil
 	})
-	// An agent can be quicker than the word that it has got a message.
-	slices.SortStableFunc(said, func(a, b string) int { return strings.Compare(a[:4], b[:4]) })
-	want := []string{"message: first", "message: second", "text: you said first", "text: you said second"}
+	want := []string{"message: first", "text: you said first", "message: second", "text: you said second"}
 	if err != nil || !slices.Equal(said, want) {
 		t.Errorf("events %q, %v, want %q", said, err, want)
 	}
+	for name, want := range map[string]string{"prompt.md": "first", "../../TASK.md": "first\n", "output.md": "you said second"} {
+		if text, err := os.ReadFile(filepath.Join(list[0].Dir, name)); string(text) != want {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+	}
+	s.exits(0, "session", "resume", "one", "third")
+	s.exits(0, "session", "stop", "one")
+	list = s.records()
+	if len(list) != 2 || list[0].PreviousRunID != list[1].RunID || list[0].TaskID != list[1].TaskID {
+		t.Errorf("after the resume, the records are\n%+v", list)
+	}
 }
 
-// Secrets are in no file of a record, whoever says them.
+// No file of a record has a secret, whichever side sent it.
 func TestRecordsHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	all := append(secretsOf(nil), describedSecret)
@@ -176,3 +203,101 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 		t.Errorf("%d files, %v", files, err)
 	}
 }
+
+// Each command reads the record of an older writer, and gives one line about files that
+// are empty, missing or damaged.
+func TestRecordsOfOtherWritersAreShown(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "codex", "")
+	root := s.path("other")
+	put := func(id, info string, files map[string]string) {
+		t.Helper()
+		dir := filepath.Join(root, "p", "task-001", "runs", id)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		files["run-info.yaml"] = strings.ReplaceAll(info, "ID", id)
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const info = "run_id: ID\nproject_id: p\ntask_id: task-001\nagent: codex\nstart_time: 2026-02-05T15:04:05Z\nend_time: 2026-02-05T15:05:05Z\n"
+	put("older", info+"status: success\n", map[string]string{"stdout": secretAnswer[len("out "):], "output.md": ""})
+	put("late", info+"status: failed\nerror_summary: timed out\n", map[string]string{"agent-stdout.txt": ""})
+	put("odd", info+"status: queued\n", map[string]string{})
+	put("empty", "", map[string]string{})
+	put("cut", info+"stat", map[string]string{})
+	put("events", info+"status: completed\nevents_path: x\n", map[string]string{"events.ndjson": "{\n"})
+	for args, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"show older":          {0, "status"},
+		"events --text older": {0, "hello\n"},
+		"output older":        {1, "bus-agent: the run older has no answer: output.md is empty\n"},
+		"show late":           {0, "error kind"},
+		"events late":         {0, ""},
+		"output late":         {1, "bus-agent: the run late has no answer: it is failed\n"},
+		"show odd":            {0, `unknown (recorded as "queued")`},
+		"events odd":          {1, "bus-agent: cannot show the run odd: the record has neither events nor output\n"},
+		"show empty":          {1, "bus-agent: " + root + "/p/task-001/runs/empty/run-info.yaml: empty\n"},
+		"show cut":            {1, "bus-agent: " + root + "/p/task-001/runs/cut/run-info.yaml: not a record of a run"},
+		"events events":       {1, "bus-agent: not all events of the run events were shown: lines are damaged: 1 of 1, line 1 first\n"},
+		"events --text cut":   {1, "bus-agent: " + root + "/p/task-001/runs/cut/run-info.yaml: not a record of a run"},
+	} {
+		out := s.exits(want.code, append([]string{"runs"}, append(strings.Fields(args), "--runs-root", root)...)...)
+		lines := strings.Count(out, "\n")
+		if !strings.Contains(out, want.text) || want.code != 0 && lines != 1 {
+			t.Errorf("runs %s prints %d lines:\n%s\nwant %s", args, lines, out, want.text)
+		}
+	}
+	if out := s.exits(0, "runs", "list", "--runs-root", root); strings.Count(out, "not listed: ") != 2 || !strings.Contains(out, "completed") {
+		t.Errorf("the list is\n%s", out)
+	}
+	if out := s.exits(0, "runs", "report", "--runs-root", root); strings.Contains(out, "kind not recorded") {
+		t.Error("the report says that a kind is not recorded")
+	}
+}
+
+func TestMessagesOfATask(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "codex", secretSession+secretAnswer+secretDone)
+	s.exits(0, "run", "--text", "x", "--record", "--project", "p", "--task", "task-001")
+	id := s.records()[0].RunID
+	s.exits(0, "runs", "messages", "task-001", "--post", "the moon is\nfull\x1b[2J", "--type", "FACT")
+	s.exits(0, "runs", "messages", "latest", "--post", "hello")
+	inside := s.command("runs", "messages", "--post", "from "+secretValue)
+	task := s.path("home/.local/state/bus-agent/runs/p/task-001")
+	inside.Env = append(inside.Env, "JRUN_PROJECT_ID=p", "JRUN_TASK_ID=task-001", "JRUN_ID="+id, "JRUN_RUNS_DIR="+task+"/runs", "X_API_KEY="+secretValue)
+	if out, err := inside.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, handle := range []string{"task-001", "p/task-001", "latest", id, "p/task-001/latest"} {
+		out := s.exits(0, "runs", "messages", handle)
+		for _, want := range []string{"  RUN_START  " + id + "\n  run started\n", "  RUN_STOP  " + id + "\n", "  FACT\n  the moon is\n  full\n", "  INFO\n  hello\n", "  INFO  " + id + "\n  from ***\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("runs messages %s lacks %q:\n%s", handle, want, out)
+			}
+		}
+	}
+	if out := s.exits(0, "runs", "messages", "task-001", "--type", "FACT", "--format", "json"); strings.Count(out, `"msg_id"`) != 1 || !strings.Contains(out, `"type": "FACT"`) {
+		t.Errorf("as JSON:\n%s", out)
+	}
+	if messages, err := runs.ReadMessages(task + "/TASK-MESSAGE-BUS.md"); err != nil || len(messages) != 5 || messages[2].Project != "p" || messages[2].Task != "task-001" {
+		t.Errorf("%+v, %v", messages, err)
+	}
+	for _, args := range [][]string{
+		{}, {"none"}, {"task-001", "--post", " "}, {"task-001", "--post", ""}, {"task-001", "--post", "x", "--type", "RUN_STOP"}, {"task-001", "--post", "x", "--type", "a b"},
+	} {
+		if out := s.exits(2, append([]string{"runs", "messages"}, args...)...); !strings.HasPrefix(out, "bus-agent: ") {
+			t.Errorf("%q:\n%s", args, out)
+		}
+	}
+	if messages, _ := runs.ReadMessages(task + "/TASK-MESSAGE-BUS.md"); len(messages) != 5 {
+		t.Error("a message that was refused is posted")
+	}
+}
+
+const secretValue = "sk-0123456789"

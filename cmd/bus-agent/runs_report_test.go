@@ -14,7 +14,7 @@ func TestReportIsNotForTerminals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"terminal": {[]string{"runs", "report"}, "bus-agent: standard output is a terminal, which cannot show HTML; use --to FILE\n"},
+		"terminal": {[]string{"runs", "report"}, "bus-agent: standard output is a terminal, which cannot show HTML; use --to FILE; see 'bus-agent runs report --help'\n"},
 		"quiet":    {[]string{"-q", "runs", "report"}, ""},
 		"file":     {[]string{"-o", "/dev/null", "runs", "report"}, ""},
 	} {

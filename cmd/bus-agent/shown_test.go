@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/internal/testpages"
 )
 
 // Every command that the pages and the help show works as it is shown, in a
@@ -40,8 +42,8 @@ func TestShownCommandsRun(t *testing.T) {
 	}
 }
 
-// newReader is the sandbox of somebody who reads the pages: it has the agents
-// and the files they name.
+// newReader returns the sandbox of a reader of the pages, with the agents and the files
+// that they name.
 func newReader(t *testing.T) *sandbox {
 	t.Helper()
 	s := newSandbox(t, "codex", "")
@@ -78,35 +80,15 @@ out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
 	return s
 }
 
-// shownCommands returns the commands of a page: the lines of a block that begin
-// with bus-agent, and those that follow a comment in the examples of a help.
+// shownCommands returns the commands of a page.
 func shownCommands(t *testing.T, page string) []string {
 	t.Helper()
-	text, err := os.ReadFile(page)
+	commands, err := testpages.Commands(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var commands []string
-	comment := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\n")
-		trimmed := strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "  # "):
-			comment = trimmed
-			continue
-		case comment != "" && strings.HasPrefix(line, "  "):
-			if strings.HasPrefix(comment, "# zsh:") { // bash cannot source it
-				trimmed = strings.TrimSuffix(strings.TrimPrefix(trimmed, "source <("), ")")
-			}
-			commands = append(commands, trimmed)
-		case strings.HasPrefix(line, "    bus-agent "):
-			commands = append(commands, trimmed)
-		}
-		comment = ""
-	}
 	// A fake agent draws nothing in a terminal.
 	return slices.DeleteFunc(commands, func(command string) bool {
-		return strings.HasPrefix(command, "bus-agent chat") || strings.Contains(command, "--mode tmux")
+		return testpages.NeedsTerminal(command) || strings.Contains(command, "--mode tmux")
 	})
 }

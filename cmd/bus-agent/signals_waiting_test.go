@@ -304,6 +304,9 @@ func manyHomes(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
 		s.makeDir(home + "/sessions")
 		s.write(s.path(home+"/"+process.ClaimName), string(claim))
 	}
+	if made, _ := filepath.Glob(s.path(ownHomes + "0*")); len(made) != homes {
+		t.Fatalf("%d homes", len(made))
+	}
 	return func() {
 		reached(t, "removal", func() bool {
 			left, _ := filepath.Glob(s.path(ownHomes + "0*"))
@@ -318,6 +321,9 @@ func pipesInRecord(t *testing.T, s *sandbox, _ *exec.Cmd) func() {
 	return func() {
 		s.await("home/up")
 		files, _ := filepath.Glob(s.path(runsDir + "p/" + taskName + "/runs/*/*"))
+		if len(files) == 0 {
+			t.Error("the record has no files")
+		}
 		for _, name := range append(files, s.path(runsDir+"p/"+taskName+"/TASK-MESSAGE-BUS.md")) {
 			if strings.HasSuffix(name, ".part") {
 				continue // run-info.yaml, which is being replaced

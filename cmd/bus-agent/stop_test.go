@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/testneed"
 )
 
 // agentName is the agent the Go tests install. Which one does not matter.
@@ -91,7 +93,7 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	t.Parallel()
 	nohup, err := exec.LookPath("nohup")
 	if err != nil {
-		t.Skip("no nohup on this system")
+		testneed.Lacking(t, "no nohup: %v", err)
 	}
 	s := newSandbox(t, agentName, "touch up\nwait go\nout {\"type\":\"turn.completed\",\"usage\":{}}\n")
 	cmd := s.command("run", "--text", "x")
@@ -145,7 +147,7 @@ func TestBrokenPipe(t *testing.T) {
 			case "format":
 				cmd.Stdin = strings.NewReader(strings.Repeat(`{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"more"}}`+"\n", 100000))
 			case "help":
-				// Nobody reads from the start: the text fits the pipe.
+				// Standard output is not read: the text fits the pipe.
 				r.Close()
 			}
 			s.start(cmd)
@@ -247,7 +249,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip("no /dev/full on this system")
+		testneed.Lacking(t, "no /dev/full: %v", err)
 	}
 	defer full.Close()
 	s := newSandbox(t, agentName, "")

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -40,7 +41,7 @@ func panics() {
 	signal.Notify(c, syscall.SIGUSR1)
 	go func() {
 		<-c
-		panic("a goroutine of somebody")
+		panic("another goroutine")
 	}()
 	program()
 }
@@ -100,7 +101,7 @@ func newLife(t *testing.T) *life {
 	return l
 }
 
-// read returns at once: with nothing and no error when nobody holds the pipe
+// read returns at once: with nothing and no error when no process holds the pipe
 // open.
 func (l *life) read(buf []byte) (int, error) {
 	for {
@@ -111,7 +112,7 @@ func (l *life) read(buf []byte) (int, error) {
 	}
 }
 
-// await waits until somebody says that he is up.
+// await waits until a process reports that it is up.
 func (l *life) await(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -122,8 +123,8 @@ func (l *life) await(t *testing.T) {
 	t.Fatal("it does not come up")
 }
 
-// goesOn reports whether somebody holds the pipe open.
-func (l *life) goesOn() bool {
+// alive reports whether a process holds the pipe open.
+func (l *life) alive() bool {
 	n, err := l.read(make([]byte, 100))
 	return n > 0 || err == unix.EAGAIN
 }
@@ -139,7 +140,7 @@ func newCommons(t *testing.T) commons {
 	c := commons{work: t.TempDir(), tmp: t.TempDir(), tools: os.Getenv("PATH")}
 	for _, name := range []string{"sh", "setsid", "sleep", "env"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skip("this system has no " + name)
+			testneed.Lacking(t, "no %s: %v", name, err)
 		}
 	}
 	return c
@@ -192,7 +193,7 @@ func (r *restlessRun) await(t *testing.T) {
 // alive returns the kinds of descendants of which something lives.
 func (r *restlessRun) alive() (kinds []string) {
 	for kind, l := range r.lives {
-		if l.goesOn() {
+		if l.alive() {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -232,7 +233,7 @@ var endings = map[string]ending{
 	"SIGTERM":          {program: "bus-agent", signal: syscall.SIGTERM, code: 1},
 	"SIGHUP":           {program: "bus-agent", signal: syscall.SIGHUP, code: 1},
 	"panic in Run":     {program: panicsInRunName, signal: syscall.SIGUSR1, code: 2},
-	"panic beside Run": {program: panicsName, signal: syscall.SIGUSR1, code: 2, swept: true},
+	"panic during Run": {program: panicsName, signal: syscall.SIGUSR1, code: 2, swept: true},
 	"SIGKILL":          {program: "bus-agent", signal: syscall.SIGKILL, code: -1, swept: true},
 }
 
@@ -299,6 +300,13 @@ func (r *restlessRun) end(t *testing.T, e ending) {
 		if !strings.Contains(said, ": private home, ") || !strings.Contains(said, ": temporary files, ") {
 			t.Errorf("doctor says:\n%s", said)
 		}
+		// What it is about to do comes before what it has done.
+		for _, verb := range []string{"remov", "end"} {
+			before, after := strings.Index(said, "bus-agent: "+verb+"ing "), strings.Index(said, "\n"+verb+"ed ")
+			if after >= 0 && (before < 0 || before > after) || verb == "remov" && after < 0 {
+				t.Errorf("%sing is not announced:\n%s", verb, said)
+			}
+		}
 	}
 	if kinds := r.alive(); len(kinds) > 0 {
 		t.Errorf("descendants live on: %s", strings.Join(kinds, ", "))
@@ -362,7 +370,7 @@ func newInnocents(t *testing.T, c commons) *innocents {
 func (i *innocents) check(t *testing.T) {
 	t.Helper()
 	for name, l := range i.lives {
-		if !l.goesOn() {
+		if !l.alive() {
 			t.Errorf("a bystander was ended: %s", name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/jsonline"
 )
 
@@ -107,7 +108,7 @@ func TestNothingDrivesATerminal(t *testing.T) {
 	work := filepath.Join(s.path("work"), file)
 	for _, dir := range []string{work, filepath.Join(work, ".git"), filepath.Join(work, file), filepath.Join(work, "AGENTS.md.d")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Skipf("the file system does not take the name: %v", err)
+			testneed.Lacking(t, "the file system does not take the name: %v", err)
 		}
 	}
 	replace(t, filepath.Join(work, ".git/HEAD"), "ref: refs/heads/"+drives+"\n", 0o644)

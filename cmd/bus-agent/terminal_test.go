@@ -5,11 +5,14 @@ package main
 import (
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/busdk/bus-agent/internal/testneed"
 )
 
 // terminal is a pseudo-terminal: what is written to tty is read from pty.
@@ -19,7 +22,7 @@ func openTerminal(t *testing.T) terminal {
 	t.Helper()
 	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no pseudo-terminals on this system: %v", err)
+		testneed.Lacking(t, "no pseudo-terminals: %v", err)
 	}
 	t.Cleanup(func() { pty.Close() })
 	var number uint32
@@ -55,7 +58,7 @@ func (term terminal) screen() <-chan string {
 const answer = `out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"the answer"}}` + "\n" +
 	`out {"type":"turn.completed","usage":{}}` + "\n"
 
-// On one terminal the answer stands once, with the spinner gone before it.
+// On one terminal the answer is shown once, after the spinner is cleared.
 func TestTerminalShowsTheAnswerOnce(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t, agentName, "touch up\nwait go\n"+answer)
@@ -84,7 +87,7 @@ func TestTerminalShowsTheAnswerOnce(t *testing.T) {
 		t.Fatalf("exit code %d; the terminal shows %q", code, shown)
 	}
 	if n := strings.Count(shown, "the answer"); n != 1 {
-		t.Errorf("the answer stands %d times in %q, want once", n, shown)
+		t.Errorf("the answer is shown %d times in %q, want once", n, shown)
 	}
 	if !strings.HasPrefix(shown, "bus-agent: "+agentName+", model auto\n") {
 		t.Errorf("the first line is not the announcement: %q", shown)
@@ -92,6 +95,73 @@ func TestTerminalShowsTheAnswerOnce(t *testing.T) {
 	before, _, _ := strings.Cut(shown, "the answer")
 	if i := strings.LastIndex(before, "\r\x1b[K"); i < strings.LastIndex(before, "waiting for") {
 		t.Errorf("the spinner was not cleared before the answer: %q", shown)
+	}
+}
+
+// An answer that comes only with the result is shown on the terminal too.
+func TestTerminalShowsTheAnswerOfTheResult(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "claude", `out {"type":"result","subtype":"success","is_error":false,"result":"the answer","session_id":"11111111-1111-1111-1111-111111111111"}`+"\n")
+	term := openTerminal(t)
+	cmd := s.command("run", "--text", "x", "--no-color")
+	cmd.Stdout, cmd.Stderr = term.tty, term.tty
+	s.start(cmd)
+	shown := <-term.screen()
+	if code := exitCode(t, cmd.Wait()); code != 0 {
+		t.Fatalf("exit code %d; the terminal shows %q", code, shown)
+	}
+	if n := strings.Count(shown, "the answer"); n != 1 {
+		t.Errorf("the answer is shown %d times in %q, want once", n, shown)
+	}
+}
+
+// While an agent works, the terminal shows the running tool and the time.
+func TestTerminalShowsTheRunningTool(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, agentName, `out {"type":"item.started","item":{"id":"c","type":"command_execution","command":"make","status":"in_progress"}}`+"\nwait go\n"+answer)
+	term := openTerminal(t)
+	cmd := s.command("run", "--text", "x", "--no-color")
+	cmd.Stdout, cmd.Stderr = term.tty, term.tty
+	s.start(cmd)
+	term.tty.Close()
+	shown := ""
+	buffer := make([]byte, 4096)
+	for !regexp.MustCompile(agentName + `: running \S.* \(\d+s\)`).MatchString(shown) {
+		n, err := term.pty.Read(buffer)
+		if err != nil {
+			t.Fatalf("no progress after %q: %v", shown, err)
+		}
+		shown += string(buffer[:n])
+	}
+	if !strings.Contains(shown, "[tool]") {
+		t.Errorf("the progress is shown before the conversation: %q", shown)
+	}
+	if err := os.WriteFile(s.path("work/go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rest := <-term.screen()
+	if code := exitCode(t, cmd.Wait()); code != 0 || !strings.Contains(rest, "the answer") || strings.LastIndex(rest, "running") > strings.LastIndex(rest, "\r\x1b[K") {
+		t.Errorf("exit code %d; the terminal shows %q", code, rest)
+	}
+}
+
+// Lists have a header on a terminal, and none elsewhere.
+func TestTerminalListsHaveHeaders(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, agentName, answer)
+	for args, want := range map[string]string{"runs list": "ID  STATUS  RUNTIME", "session list": "ID  NAME  RUNTIME", "runtime list": "RUNTIME  STATE"} {
+		cmd := s.command(strings.Fields(args)...)
+		term := openTerminal(t)
+		cmd.Stdout, cmd.Stderr = term.tty, term.tty
+		s.start(cmd)
+		shown := <-term.screen()
+		if code := exitCode(t, cmd.Wait()); code != 0 || !strings.HasPrefix(strings.Join(strings.Fields(shown), "  "), want) {
+			t.Errorf("%s: exit code %d; the terminal shows %q", args, code, shown)
+		}
+		out, err := s.command(strings.Fields(args)...).Output()
+		if err != nil || strings.Contains(string(out), "RUNTIME") {
+			t.Errorf("%s: %v; a pipe gets %q", args, err, out)
+		}
 	}
 }
 

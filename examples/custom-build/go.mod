@@ -7,7 +7,6 @@ require github.com/busdk/bus-agent v0.0.0
 require (
 	github.com/busdk/bus-preferences v0.0.0 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
-	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // indirect
 	github.com/urfave/cli/v2 v2.27.7 // indirect

@@ -17,11 +17,10 @@ const MaxAnswer = 4 << 20
 type Answer struct {
 	message string
 	text    Buffer
-	cut     bool // the agent's words were too long to be read
+	cut     bool // a line of the agent was too long to be read
 }
 
-// Note takes an event, of which it keeps nothing but text. Those of subagents
-// are none of the answer.
+// Note records the text of an event. Events of subagents are not part of the answer.
 func (a *Answer) Note(e *agent.Event) {
 	if e.Subagent != "" {
 		return
@@ -41,7 +40,7 @@ func (a *Answer) reset() {
 }
 
 func (a *Answer) add(e *agent.Event) {
-	// Without an ID, each text that is no delta is a message of its own.
+	// Without an ID, each text that is not a delta is a separate message.
 	if same := e.MessageID != "" && e.MessageID == a.message; !same && !(e.Delta && e.MessageID == "" && a.message == "") {
 		a.reset()
 		a.message = strings.Clone(e.MessageID)

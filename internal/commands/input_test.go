@@ -16,7 +16,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// pipeName makes a named pipe that nobody writes to.
+// pipeName makes a named pipe without a writer.
 func pipeName(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "pipe")
@@ -24,7 +24,7 @@ func pipeName(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Lets go whoever still waits for a writer.
+		// Releases readers that still wait for a writer.
 		if f, err := os.OpenFile(name, os.O_RDWR, 0); err == nil {
 			f.Close()
 		}
@@ -47,7 +47,7 @@ func finishes(ctx context.Context, t *testing.T, in io.Reader, args ...string) (
 	case code := <-done:
 		return code, errs.String()
 	case <-time.After(30 * time.Second):
-		t.Fatalf("%q goes on", args)
+		t.Fatalf("%q has not ended", args)
 		return 0, ""
 	}
 }
@@ -66,7 +66,7 @@ func TestWaitForAWriterCanBeStopped(t *testing.T) {
 	}
 }
 
-// A named pipe is no directory, which is seen without opening it.
+// A named pipe is not a directory; this is known without opening it.
 func TestPipeIsNoDirectory(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

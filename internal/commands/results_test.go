@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,8 +60,22 @@ func TestResultsFollowNoLink(t *testing.T) {
 			}
 		})
 	}
-	if code, _, errs := call(t, "-o", "/dev/stderr", "detect"); code != 0 {
-		t.Errorf("a link of the system: %d, %q", code, errs)
+}
+
+// A file of results that is open already gets them at its end.
+func TestResultsIntoAnOpenFile(t *testing.T) {
+	t.Parallel()
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("before\n"); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := call(t, "-o", fmt.Sprintf("/dev/fd/%d", f.Fd()), "detect")
+	if text, err := os.ReadFile(f.Name()); code != 0 || string(text) != "before\nalpha\n" || err != nil {
+		t.Errorf("%d, %q, %q, %v", code, errs, text, err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runs"
 	"github.com/busdk/bus-agent/session"
@@ -57,7 +58,7 @@ var stateFiles = map[string]stateFile{
 	"agent's output": {path: "stdout.txt", append: true, use: func(ctx context.Context, dir string) error {
 		x := runs.Agent("missing")
 		err := x.Execute(ctx, &runs.RunContext{RunID: aRun, Prompt: "x", WorkingDir: dir, StdoutPath: filepath.Join(dir, "stdout.txt"), StderrPath: filepath.Join(dir, "stderr.txt")})
-		if errors.Is(err, agent.ErrUsage) { // there is no such runtime
+		if errors.Is(err, agent.ErrUsage) { // the runtime does not exist
 			return nil
 		}
 		return err
@@ -252,7 +253,7 @@ var attacks = map[string]func(path, foreign string) error{
 // hostileLimit is far above what any of it takes.
 const hostileLimit = time.Minute
 
-// Whatever stands in the place of a file of state: reading and writing it ends
+// Whatever replaces a file of state, reading and writing it ends
 // soon, writes nothing elsewhere, and where that is an error names the file.
 func TestHostileStateIsBounded(t *testing.T) {
 	t.Parallel()
@@ -264,7 +265,7 @@ func TestHostileStateIsBounded(t *testing.T) {
 				path := filepath.Join(dir, file.path)
 				_ = os.Remove(path)
 				if err := attack(path, foreign); err != nil {
-					t.Skip(err) // a file system without such files
+					testneed.Lacking(t, "the file system has no such files: %v", err)
 				}
 				err := endsSoon(t, func(ctx context.Context) error { return file.use(ctx, dir) })
 				checkForeign(t, foreign)

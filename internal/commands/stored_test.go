@@ -55,8 +55,8 @@ func TestPreferencesAreReadOnce(t *testing.T) {
 		out      string
 		warnings string
 	}{
-		{args: "detect -v", warnings: "bus-agent: broken is left out\n"},
-		{args: "detect -v", err: errors.New("unreadable"), warnings: "bus-agent: preferences cannot be read; ignoring them: unreadable\n"},
+		{args: "detect", warnings: "bus-agent: broken is left out\n"},
+		{args: "detect", err: errors.New("unreadable"), warnings: "bus-agent: preferences cannot be read; ignoring them: unreadable\n"},
 		{args: "format", warnings: "bus-agent: broken is left out\n"},
 		{args: "__complete run --agent m", out: "mine\nmine:local\n"},
 		{args: "__complete unset runtime-definition ", out: "broken\nmine\n"},

@@ -1,6 +1,6 @@
 // Command demo shows bus-agent at work without account or key: it runs the real Codex
-// CLI against a scripted model server on loopback, or, without npm, plays a recorded
-// run through a stub.
+// CLI against a scripted model server on loopback. If npm cannot install that, it plays a
+// recorded run through a stub.
 package main
 
 import (
@@ -57,11 +57,12 @@ func run(ctx context.Context, binary, agents, version string) error {
 		return err
 	}
 	d := demo{binary: binary, project: project, home: home}
-	if _, err := process.LookPath("npm", os.Getenv("PATH")); err != nil {
-		return d.replay(ctx, dir)
-	}
 	if err := d.install(ctx, agents, version); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Printf("The Codex CLI could not be installed: %v.\nA recorded run of it is played through a stub instead.\n", err)
+		return d.replay(ctx, dir)
 	}
 	return d.real(ctx, agents)
 }
@@ -70,9 +71,11 @@ type demo struct {
 	binary, project, home string
 }
 
+// install installs the CLI if it is not installed. npm's own limits would let it try for
+// minutes without a network.
 func (d demo) install(ctx context.Context, agents, version string) error {
-	fmt.Printf("Installing the Codex CLI %s into %s ...\n", version, agents)
-	return d.start(ctx, os.Stdout, "scripts/install-agents.sh", os.Environ(), ".", agents, "@openai/codex@"+version)
+	env := append(os.Environ(), "npm_config_fetch_retries=1", "npm_config_fetch_retry_mintimeout=1000", "npm_config_fetch_timeout=20000")
+	return d.start(ctx, os.Stdout, "scripts/install-agents.sh", env, ".", agents, "@openai/codex@"+version)
 }
 
 // real runs the real CLI against a scripted model.
@@ -88,6 +91,7 @@ func (d demo) real(ctx context.Context, agents string) error {
 		return err
 	}
 	defer srv.Close()
+	defer cleanUp()()
 	bin, err := filepath.Abs(filepath.Join(agents, "node_modules", ".bin"))
 	if err != nil {
 		return err
@@ -103,14 +107,23 @@ func (d demo) real(ctx context.Context, agents string) error {
 	if len(requests) == 0 {
 		return fmt.Errorf("the model server got no request")
 	}
-	fmt.Printf("\nThe model server was asked %d times; the text of AGENTS.md stands %d time in the first request.\n",
+	fmt.Printf("\nThe model server got %d requests. The text of AGENTS.md occurs %d time(s) in the first one.\n",
 		len(requests), requests[0].Count("Answer in one short sentence."))
 	return nil
 }
 
+// cleanUp returns a function that removes the empty folder that Codex 0.169.0 leaves
+// in /tmp, whatever TMPDIR is, unless it exists already.
+func cleanUp() func() {
+	left := fmt.Sprintf("/tmp/codex-daemon-%d", os.Getuid())
+	if _, err := os.Lstat(left); err == nil {
+		return func() {}
+	}
+	return func() { os.Remove(left) }
+}
+
 // replay plays a recorded run through a stub of the CLI.
 func (d demo) replay(ctx context.Context, dir string) error {
-	fmt.Println("npm is not installed here, so this plays a recorded run of the Codex CLI through a stub.")
 	bin := filepath.Join(dir, "bin")
 	goTool, err := process.LookPath("go", os.Getenv("PATH"))
 	if err != nil {
@@ -122,8 +135,7 @@ func (d demo) replay(ctx context.Context, dir string) error {
 	return d.show(ctx, bin, "run", "--agent", "codex", "--workdir", d.project, "--text", prompt)
 }
 
-// show prints a command of bus-agent and runs it, without this user's settings and
-// logins.
+// show prints a bus-agent command and runs it without the user's settings and logins.
 func (d demo) show(ctx context.Context, path string, args ...string) error {
 	fmt.Printf("\n$ bus-agent %s\n", strings.Join(quoted(args), " "))
 	env := []string{"PATH=" + path, "HOME=" + d.home, "TERM=" + os.Getenv("TERM"), "LANG=" + os.Getenv("LANG")}
@@ -131,7 +143,7 @@ func (d demo) show(ctx context.Context, path string, args ...string) error {
 	if err := d.start(ctx, &answer, d.binary, env, d.project, args...); err != nil {
 		return err
 	}
-	fmt.Printf("\nThat was standard error, as it happened. Standard output has the answer alone:\n%s", answer.Bytes())
+	fmt.Printf("\nThe lines above are standard error. Standard output has only the answer:\n%s", answer.Bytes())
 	return nil
 }
 
@@ -161,8 +173,11 @@ func (d demo) start(ctx context.Context, stdout io.Writer, path string, env []st
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
+	if exit.Signal != "" {
+		return fmt.Errorf("%s was ended by %s", filepath.Base(path), exit.Signal)
+	}
 	if exit.Code != 0 {
-		return fmt.Errorf("%s ended with exit code %d %s", filepath.Base(path), exit.Code, exit.Signal)
+		return fmt.Errorf("%s ended with exit code %d", filepath.Base(path), exit.Code)
 	}
 	return nil
 }

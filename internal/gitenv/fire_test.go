@@ -170,7 +170,7 @@ func (p plant) put(t *testing.T, repo, home, key string) {
 }
 
 // canFire reports whether this machine has what runs the plant: a version of git, or
-// a program beside it.
+// a program next to it.
 func (p plant) canFire(t *testing.T, home string) bool {
 	t.Helper()
 	if p.fire == "" {

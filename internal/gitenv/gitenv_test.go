@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
@@ -298,7 +299,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	if _, err := exec.LookPath("git"); err != nil {
-		f.Skip("without git")
+		testneed.Lacking(f, "no git: %v", err)
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {

@@ -11,7 +11,7 @@ import (
 )
 
 // everyProgram is what a program with the registry and the runner is built from,
-// beside the standard library.
+// besides the standard library.
 var everyProgram = strings.Fields(`
 	agent formatters instructions jsonline registry render runner session session/engine
 	internal/capture internal/gitenv internal/process internal/statefile internal/tree

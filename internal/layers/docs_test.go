@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/busdk/bus-agent/registry/described"
 )
 
-// Every test a page names exists, so that a proof that goes takes its line with
-// it, and every local link leads somewhere.
+// Every test that a page names exists, so that a proof that goes takes its line with
+// it, and every local link leads to a file and a heading.
 func TestDocsNameWhatExists(t *testing.T) {
 	t.Parallel()
 	root := moduleRoot(t)
@@ -37,23 +38,50 @@ func TestDocsNameWhatExists(t *testing.T) {
 		pages = append(pages, found...)
 	}
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
-	link := regexp.MustCompile(`\]\(([^):#]+)\)`)
+	link := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]+))?\)`)
+	var names, links int
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range named.FindAllSubmatch(text, -1) {
+			names++
 			if !strings.Contains(tests.String(), "func "+string(m[1])+"(") {
 				t.Errorf("%s names %s, which does not exist", page, m[1])
 			}
 		}
 		for _, m := range link.FindAllSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), string(m[1]))); err != nil {
+			links++
+			target := filepath.Join(filepath.Dir(page), string(m[1]))
+			if len(m[1]) == 0 {
+				target = page
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: %v", page, err)
+			} else if len(m[2]) > 0 && !slices.Contains(anchors(t, target), string(m[2])) {
+				t.Errorf("%s: %s has no heading #%s", page, target, m[2])
 			}
 		}
 	}
+	if names == 0 || links == 0 {
+		t.Errorf("the pages have %d names of tests and %d links", names, links)
+	}
+}
+
+// anchors returns the anchors of the headings of a page.
+func anchors(t *testing.T, page string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped := regexp.MustCompile(`[^\w\- ]`)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllSubmatch(text, -1) {
+		heading := dropped.ReplaceAllString(strings.ToLower(string(m[1])), "")
+		list = append(list, strings.ReplaceAll(heading, " ", "-"))
+	}
+	return list
 }
 
 // The page on adding a runtime shows the files of the example, so what it says

@@ -19,7 +19,7 @@ const module = "github.com/busdk/bus-agent"
 // rows lists the packages bottom up. A package may import packages of earlier
 // rows only.
 var rows = []struct{ packages []string }{
-	{packages: []string{"jsonline", "internal/testuser"}},
+	{packages: []string{"jsonline", "internal/testneed", "internal/testpages", "internal/testuser"}},
 	{packages: []string{"agent"}},
 	{packages: []string{"internal/statefile"}},
 	{packages: []string{"render", "internal/capture", "internal/process", "internal/tree"}},
@@ -64,11 +64,7 @@ func rowOf(pkg string) int {
 
 func TestImportsGoOneWay(t *testing.T) {
 	t.Parallel()
-	imports := productImports(t)
-	if len(imports) < 8 {
-		t.Fatalf("only %d packages found", len(imports))
-	}
-	for pkg, list := range imports {
+	for pkg, list := range productImports(t) {
 		row := rowOf(pkg)
 		if row < 0 {
 			t.Errorf("package %s has no row: decide where it belongs", pkg)
@@ -135,14 +131,7 @@ func TestNothingElseNamesARuntime(t *testing.T) {
 		if all && allowed == nil {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
+		for _, file := range productFiles(t, root, pkg) {
 			for _, literal := range stringLiterals(t, file) {
 				for _, name := range []string{"codex", "claude", "gemini", "cursor"} {
 					if strings.Contains(strings.ToLower(literal), name) && !slices.Contains(allowed, literal) {
@@ -152,6 +141,17 @@ func TestNothingElseNamesARuntime(t *testing.T) {
 			}
 		}
 	}
+}
+
+// productFiles returns the Go files of a package outside its tests.
+func productFiles(t *testing.T, root, pkg string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*.go"))
+	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files in %s: %v", pkg, err)
+	}
+	return files
 }
 
 func stringLiterals(t *testing.T, file string) []string {
@@ -212,8 +212,8 @@ func productImports(t *testing.T) map[string][]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(found) < 8 {
+		t.Fatalf("only %d packages found, %v", len(found), err)
 	}
 	return found
 }

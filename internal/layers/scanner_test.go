@@ -20,12 +20,8 @@ func TestNothingScansLines(t *testing.T) {
 		if rowOf(pkg) >= rowOf("internal/bench/corpus") {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pkg), "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files in %s: %v", pkg, err)
-		}
-		for _, file := range files {
-			if !strings.HasSuffix(file, "_test.go") && usesScanner(t, file) {
+		for _, file := range productFiles(t, root, pkg) {
+			if usesScanner(t, file) {
 				t.Errorf("%s/%s uses a bufio.Scanner", pkg, filepath.Base(file))
 			}
 		}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -68,19 +70,76 @@ func Unfinished() (agents []int, folders []string) {
 }
 
 // MakeTempDir makes and claims a folder for the temporary files of a run in dir,
-// readable by the user alone. On a file system without locks it is not claimed, and
-// counts as in use for ever.
-func MakeTempDir(dir string) (name string, claim *Claim, err error) {
-	if name, err = os.MkdirTemp(dir, TempPrefix); err != nil {
+// readable by the user alone. Its name has the key and the first number that is free,
+// so equal runs, one after another, have equal names; without a key it is random. On a
+// file system without locks it is not claimed, and counts as in use for ever.
+func MakeTempDir(dir, key string) (name string, claim *Claim, err error) {
+	parent, err := os.OpenRoot(dir)
+	if err != nil {
 		return "", nil, err
 	}
-	root, err := os.OpenRoot(name)
+	defer parent.Close()
+	first := uint64(0)
+	if key == "" {
+		first = uint64(rand.Uint32())
+	} else {
+		key += "-"
+	}
+	name, root, err := MakeFolder(parent, func(n uint64) string { return TempPrefix + key + strconv.FormatUint(first+n, 36) })
 	if err != nil {
-		return "", nil, errors.Join(err, os.Remove(name))
+		return "", nil, err
 	}
 	defer root.Close()
 	claim, _ = ClaimFolder(root)
-	return name, claim, nil
+	return filepath.Join(dir, name), claim, nil
+}
+
+// numbered is how many names MakeFolder tries before it uses a random number.
+const numbered = 100
+
+// MakeFolder makes a folder, readable by the user alone, and opens it. Its name is the
+// first of name(1), name(2) and so on that does not exist: a folder that was there
+// before is never used. If all are in use, the number is random.
+func MakeFolder(parent *os.Root, name func(n uint64) string) (string, *os.Root, error) {
+	for n := uint64(1); ; n++ {
+		if n > numbered {
+			n = uint64(rand.Uint32())
+		}
+		made := name(n)
+		err := parent.Mkdir(made, 0o700)
+		if errors.Is(err, fs.ErrExist) && n <= numbered {
+			continue
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		folder, err := parent.OpenRoot(made)
+		if err == nil {
+			if err = checkNew(folder); err == nil {
+				return made, folder, nil
+			}
+			folder.Close()
+		}
+		return "", nil, errors.Join(err, parent.Remove(made))
+	}
+}
+
+// checkNew returns an error unless a folder belongs to this user alone and is empty.
+// Its name can be predicted, so another program could have taken its place.
+func checkNew(folder *os.Root) error {
+	info, err := folder.Stat(".")
+	if err != nil {
+		return err
+	}
+	f, err := folder.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if names, _ := f.Readdirnames(1); len(names) > 0 || !isOurs(info) || info.Mode().Perm()&0o077 != 0 {
+		return errors.New("another program has replaced a folder that was just made")
+	}
+	return nil
 }
 
 // Release ends the claim. A nil Claim has none.

@@ -105,7 +105,7 @@ func TestFolderIsNotStaleInDoubt(t *testing.T) {
 	}
 }
 
-// A lock alone keeps a folder: whoever holds it may be unknown here.
+// A lock alone keeps a folder: its holder may be unknown here.
 func TestLockedFolderIsNotStale(t *testing.T) {
 	t.Parallel()
 	own, _ := parseOwner(owner())
@@ -148,7 +148,7 @@ func TestFolderIsClaimedOnce(t *testing.T) {
 // A program that cannot wait for its end names what it leaves.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
-	name, claim, err := MakeTempDir(t.TempDir())
+	name, claim, err := MakeTempDir(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,5 +164,76 @@ func TestUnfinished(t *testing.T) {
 	_, _ = p.Wait()
 	if agents, folders := Unfinished(); slices.Contains(agents, p.Pid()) || slices.Contains(folders, name) {
 		t.Errorf("got %v, %q at the end", agents, folders)
+	}
+}
+
+// The folders for temporary files of equal runs have equal names, and none is one that
+// was there before.
+func TestTempDirNames(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	folder := func(key string) string {
+		name, claim, err := MakeTempDir(parent, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim.Release()
+		info, err := os.Lstat(name)
+		if err != nil || info.Mode() != os.ModeDir|0o700 || filepath.Dir(name) != parent || !strings.HasPrefix(filepath.Base(name), TempPrefix) {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+		return name
+	}
+	remove := func(name string) {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := folder("a")
+	second := folder("a")
+	if second == first || folder("b") == first {
+		t.Error("one folder for two runs")
+	}
+	remove(first)
+	if again := folder("a"); again != first {
+		t.Errorf("got %s and %s", first, again)
+	}
+	remove(first)
+	if err := os.Symlink(t.TempDir(), first); err != nil {
+		t.Fatal(err)
+	}
+	if name := folder("a"); name == first || name == second {
+		t.Errorf("%s was there before", name)
+	}
+	if random := folder(""); random == folder("") {
+		t.Error("names without a key are equal")
+	}
+}
+
+// A folder that another program has put in the place of a new one is not used.
+func TestReplacedFolderIsNotNew(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(dir string) error{
+		"others can read it": func(dir string) error { return os.Chmod(dir, 0o755) },
+		"it is not empty":    func(dir string) error { return os.WriteFile(filepath.Join(dir, "config"), nil, 0o600) },
+	} {
+		dir := filepath.Join(t.TempDir(), "x")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		folder, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { folder.Close() })
+		if err := checkNew(folder); err != nil {
+			t.Error(err)
+		}
+		if err := change(dir); err != nil {
+			t.Fatal(err)
+		}
+		if checkNew(folder) == nil {
+			t.Errorf("accepted although %s", name)
+		}
 	}
 }

@@ -25,11 +25,11 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(os.Args[2]), &steps); err != nil {
 			panic(err)
 		}
-		time.AfterFunc(time.Minute, func() { os.Exit(99) }) // whatever a test leaves behind
+		time.AfterFunc(5*time.Minute, func() { os.Exit(99) }) // whatever a test leaves behind
 		perform(steps)
 		os.Exit(0)
 	}
-	os.Unsetenv(tagVariable) // the tests themselves may be part of a run
+	os.Unsetenv(TagVariable) // the tests themselves may be part of a run
 	os.Exit(m.Run())
 }
 
@@ -239,7 +239,7 @@ func readID(file string) id {
 // reported returns the id in a file; it waits for it.
 func reported(t *testing.T, file string) id {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		if _, err := os.Stat(file); err == nil {
 			return readID(file)

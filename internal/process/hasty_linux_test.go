@@ -12,8 +12,8 @@ func init() {
 	actions["hasty"] = hasty
 }
 
-// hasty writes N bytes as far as there is room for them and goes on, as
-// programs of Node do that end without waiting for their output.
+// hasty writes up to N bytes while there is room and continues, as a Node program does
+// that exits without waiting for its output.
 func hasty(s step) {
 	check(unix.SetNonblock(1, true))
 	for left := []byte(strings.Repeat("x", s.N)); len(left) > 0; {

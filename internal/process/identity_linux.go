@@ -78,7 +78,7 @@ var markNumber = func() *atomic.Uint32 {
 	return n
 }()
 
-// here is what a mark says of boot and PID namespace.
+// here is the part of a mark that identifies boot and PID namespace.
 var here = sync.OnceValue(func() int {
 	h := fnv.New32a()
 	io.WriteString(h, bootID()+pidNamespace())

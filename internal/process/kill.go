@@ -34,7 +34,7 @@ func (g *registry) kill() (alive bool) {
 	defer g.reaping.Unlock()
 	for _, r := range g.all() {
 		r.freeze()
-		r.killAdopted(map[int]uint64{}, time.Now().Add(time.Second))
+		r.killAdopted(newHunt(time.Second, time.Second))
 		found, err := r.look()
 		alive = alive || len(found) > 0 || err == errUnsettled
 		for _, m := range found {

@@ -28,13 +28,13 @@ func init() {
 		}
 	}
 	actions["note"] = func(s step) { check(os.Mkdir(s.Text, 0o700)) }
-	// "copy tag" goes on as another program with the tag of the process whose id is
+	// "copy tag" continues as another program with the tag of the process whose id is
 	// in a file.
 	actions["copy tag"] = func(s step) {
 		await(s.Text)
 		environ, err := os.ReadFile("/proc/" + strconv.Itoa(readID(s.Text).PID) + "/environ")
 		check(err)
-		check(unix.Exec(executable(), append([]string{executable()}, fakeArgs(s.Child.Steps)...), []string{tagVariable + "=" + findTag(environ), "GORACE=atexit_sleep_ms=0"}))
+		check(unix.Exec(executable(), append([]string{executable()}, fakeArgs(s.Child.Steps)...), []string{TagVariable + "=" + findTag(environ), "GORACE=atexit_sleep_ms=0"}))
 	}
 }
 
@@ -139,7 +139,7 @@ func TestStaleProcessesExcludeRunsOfLiveOwners(t *testing.T) {
 
 // A process that a dead owner's run marked, and that has a parent or a session of
 // others, is not left by that run.
-func TestMarkOfADeadOwnerRecruitsNobody(t *testing.T) {
+func TestMarkOfADeadOwnerIsNotInherited(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	bystander := fake([]step{{Do: "report", Text: dir + "/bystander"}, {Do: "hang"}})

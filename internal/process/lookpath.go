@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,8 +44,8 @@ func LookPath(name, path string) (string, error) {
 			continue
 		}
 		if !filepath.IsAbs(dir) {
-			return "", fmt.Errorf("%s was found in the PATH entry %q, which depends on the current directory; it is not used: "+
-				"make the entry absolute or remove it: %w", name, dir, ErrRelativePath)
+			return "", fmt.Errorf("%s is in the %w %q, which depends on the current directory, and was not started: "+
+				"make the entry absolute or remove it", name, ErrRelativePath, dir)
 		}
 		return file, nil
 	}
@@ -62,4 +63,10 @@ func checkExecutable(file string) error {
 		return fmt.Errorf("%s is not executable: %w", file, fs.ErrPermission)
 	}
 	return nil
+}
+
+// Exec replaces this process by the program at path. It returns only if that fails.
+func Exec(path string, args, env []string) error {
+	err := syscall.Exec(path, append([]string{path}, args...), env)
+	return &fs.PathError{Op: "exec", Path: path, Err: err}
 }

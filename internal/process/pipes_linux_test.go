@@ -38,7 +38,7 @@ func TestForeignHolderOfOutputBlocksNothing(t *testing.T) {
 				defer close(finished)
 				for busy {
 					if _, err := holder.WriteString(strings.Repeat(".", 4096)); err != nil {
-						return // nobody reads any more
+						return // no reader is left
 					}
 					select {
 					case <-stop:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// After the deadline a stream has what is in the pipe at that moment: all of
-// it, and nothing that somebody goes on to write.
+// After the deadline a stream has everything that is in the pipe at that moment, and
+// nothing that is written later.
 func TestStreamEndsWithWhatIsInThePipe(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()

@@ -12,7 +12,7 @@ import (
 const reopens = true
 
 // forkChain turns this process into one that forks n times, each time into a
-// new session, and goes on in the child: as fast as processes can flee. It ends
+// new session, and continues in the child: as fast as processes can flee. It ends
 // with its parent's exit, so it calls nothing but the kernel.
 //
 //go:norace
@@ -28,8 +28,8 @@ func forkChain(n int) {
 }
 
 // forkPulse forks a child every 5 ms, n times, and then waits for a minute, as the
-// children do: each holds the standard output open. Then they end, as nobody else
-// may be there to end them.
+// children do: each holds the standard output open. Then they end, because no
+// other process may be left to end them.
 //
 //go:norace
 func forkPulse(n int) {

@@ -80,6 +80,9 @@ const (
 	defaultSettle = time.Second
 	// sweepLimit bounds the end of processes that do not die of SIGKILL.
 	sweepLimit = 5 * time.Second
+	// chaseLimit bounds the end of processes of which new ones are killed all the time:
+	// on a busy system, a process that forks and exits can be ahead for seconds.
+	chaseLimit = 30 * time.Second
 	// leastLooks is how often a killed process is checked before it counts as a
 	// survivor: on a busy system one look can take longer than the limit, and a
 	// killed process needs time to die.

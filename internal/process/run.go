@@ -32,7 +32,7 @@ type run struct {
 func newRun(env []string) run {
 	return run{
 		entry:  newEntry(),
-		mark:   newMark(os.Getenv(tagVariable) != "" || outerTag(env) != ""),
+		mark:   newMark(os.Getenv(TagVariable) != "" || outerTag(env) != ""),
 		known:  make(map[int]uint64),
 		owners: make(map[int]uint64),
 		tables: &tables,

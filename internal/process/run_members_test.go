@@ -87,7 +87,7 @@ func TestLeadersOfOtherRunsAreNoMembers(t *testing.T) {
 	}
 }
 
-// ownSessionID stands for the session of this process in the tables of tests.
+// ownSessionID is the session of this process in the tables of tests.
 const ownSessionID = -1
 
 // inTable completes a process of a test's table. What names no session has one of

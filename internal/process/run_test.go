@@ -45,7 +45,7 @@ func result(t *testing.T, s Spec) (exit Exit, stdout, stderr string) {
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	timer := time.AfterFunc(20*time.Second, func() {
+	timer := time.AfterFunc(2*time.Minute, func() {
 		t.Error("the run does not end")
 		cancel()
 	})
@@ -325,8 +325,8 @@ func TestStartErrorSaysWhatIsWrong(t *testing.T) {
 
 func TestEnvironmentIsGivenWholeAndTagged(t *testing.T) {
 	t.Parallel()
-	s := agent(t, step{Do: "env", Text: "A"}, step{Do: "print", Text: " "}, step{Do: "env", Text: tagVariable})
-	s.Env = []string{"GORACE=atexit_sleep_ms=0", "A=1", tagVariable + "=old", "A=2", tagVariable + "=outer,middle"}
+	s := agent(t, step{Do: "env", Text: "A"}, step{Do: "print", Text: " "}, step{Do: "env", Text: TagVariable})
+	s.Env = []string{"GORACE=atexit_sleep_ms=0", "A=1", TagVariable + "=old", "A=2", TagVariable + "=outer,middle"}
 	_, stdout, _ := result(t, s)
 	value, tag, _ := strings.Cut(stdout, " ")
 	entries := strings.Split(tag, ",")

@@ -141,7 +141,7 @@ func (l *staleSearch) look() ([]StaleProcess, error) {
 func (l *staleSearch) members(table []process) (members []StaleProcess) {
 	var (
 		spared = ancestors(table, self().pid)
-		ownTag = os.Getenv(tagVariable)
+		ownTag = os.Getenv(TagVariable)
 		rest   []process
 	)
 	l.kin = l.kinship(table, spared)
@@ -278,7 +278,7 @@ func isDeadOwner(pid int, born uint64) bool {
 // chase kills stale processes among the PIDs given out last.
 func (l *staleSearch) chase() {
 	chase(func(mark uint64) bool { return mark != self().mark }, func(p process) bool {
-		if l.kin == nil || l.isOthers(p, os.Getenv(tagVariable)) || !l.same(p.pid) {
+		if l.kin == nil || l.isOthers(p, os.Getenv(TagVariable)) || !l.same(p.pid) {
 			return false
 		}
 		_, ok := l.kin.proves(p)

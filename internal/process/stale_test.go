@@ -89,8 +89,8 @@ func TestStaleProcessesMayEndByThemselves(t *testing.T) {
 	}
 }
 
-// What is of a run within a run is left to the outer one as long as that lives,
-// and goes with it.
+// Processes of a nested run are left to the outer run while it lives, and end with
+// it.
 func TestStaleProcessesOfNestedRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -149,7 +149,7 @@ func clean(s step) {
 
 // sweep ends the stale processes of the owner of this process and writes a file.
 func sweep(s step) {
-	o, _ := parseEntry(os.Getenv(tagVariable))
+	o, _ := parseEntry(os.Getenv(TagVariable))
 	ended, _, err := EndStaleProcesses(testContext, o.pid)
 	check(err)
 	check(os.WriteFile(s.Text+".new", fmt.Append(nil, ended), 0o600))

@@ -1,9 +1,6 @@
 package process
 
-import (
-	"errors"
-	"time"
-)
+import "errors"
 
 // BecomeSubreaper returns errors.ErrUnsupported: only Linux can make a process
 // the parent of descendants that lose theirs.
@@ -11,4 +8,4 @@ func BecomeSubreaper(alone bool) error { return errors.ErrUnsupported }
 
 func (r *run) adopted() bool { return false }
 
-func (r *run) killAdopted(map[int]uint64, time.Time) {}
+func (r *run) killAdopted(*hunt) {}

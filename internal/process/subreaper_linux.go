@@ -45,8 +45,8 @@ func hasChildren() bool {
 	}
 }
 
-// adopted reports whether a child of this process that is no leader was adopted
-// from r for sure: nothing else than this run can have left it.
+// adopted reports whether a child of this process that is not a leader was certainly
+// adopted from r: no other run can have left it.
 func (r *run) adopted() bool { return adoptsAll.Load() && runs.isOnly(r) }
 
 var becomeSubreaper = sync.OnceValue(func() error {
@@ -107,25 +107,25 @@ func children() (pids []int, ok bool) {
 }
 
 // killAdopted kills and reaps what this process has adopted of r, and adopts by
-// that, until nothing of it is left or the deadline. It adds what it has killed to
-// killed. To list children and signal them takes less time than to fork, so not even
-// a process that forks and exits for ever escapes, without mark and environment.
-func (r *run) killAdopted(killed map[int]uint64, deadline time.Time) {
-	for r.adopted() && time.Now().Before(deadline) {
+// that, until nothing of it is left or the hunt is over. To list children and signal
+// them takes less time than to fork, so not even a process that forks and exits for
+// ever escapes, without mark and environment.
+func (r *run) killAdopted(h *hunt) {
+	for r.adopted() && !h.over() {
 		list, _ := children()
-		before := len(killed)
+		before := len(h.killed)
 		found := false // also what has ended by now may have left others
 		for _, pid := range list {
 			born, ended := runs.killAdopted(pid, r.from.born)
 			if born != 0 {
-				killed[pid] = born
+				h.killed[pid] = born
 			}
 			found = found || ended || born != 0
 		}
 		if !found {
 			return
 		}
-		if len(killed) == before {
+		if len(h.killed) == before {
 			time.Sleep(100 * time.Microsecond) // it needs time to die
 		}
 	}

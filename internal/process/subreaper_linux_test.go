@@ -61,7 +61,7 @@ func inOwnProcess(t *testing.T, steps ...step) {
 	}
 }
 
-// wrong prints what is wrong and goes on.
+// wrong prints what is wrong and continues.
 func wrong(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 func adopt(s step) {
@@ -203,10 +203,10 @@ func outrun(s step) {
 	if !eventually(func() bool { return adopted() == 3 }) {
 		wrong("%d trees are adopted", adopted())
 	}
-	killed := map[int]uint64{}
-	p.run.killAdopted(killed, time.Now().Add(time.Minute))
-	if n := adopted(); n > 0 || len(killed) < 3 {
-		wrong("%d killed, %d left", len(killed), n)
+	h := newHunt(time.Minute, time.Minute)
+	p.run.killAdopted(h)
+	if n := adopted(); n > 0 || len(h.killed) < 3 {
+		wrong("%d killed, %d left", len(h.killed), n)
 	}
 	if agent, err := readProcess(p.Pid()); err != nil || agent.dead {
 		wrong("the agent was killed")

@@ -15,7 +15,7 @@ import (
 )
 
 // A restless agent starts a descendant of one kind that holds the file alive
-// open for writing for as long as one process of it lives, except where it is a
+// open for writing while one of its processes lives, except where it is a
 // daemon, and writes an id into the file id.
 type restless struct {
 	clears  bool // its environment, so that only Linux finds it
@@ -94,7 +94,7 @@ func (w *witness) check(t *testing.T) {
 	if readID(w.dir + "/id").alive() {
 		t.Error("the descendant is alive")
 	}
-	// The end of the file is there once nobody has it open for writing.
+	// The file ends when no process has it open for writing.
 	if n, err := unix.Read(w.held, make([]byte, 1)); n != 0 || err != nil {
 		t.Errorf("something that it started is alive: %d, %v", n, err)
 	}

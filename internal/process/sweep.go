@@ -49,14 +49,14 @@ func (r *run) look() ([]process, error) {
 // leader with them. It returns how many it killed and how many it could not end
 // within the limit. The leader must not be reaped.
 func (r *run) sweep() (swept, survived int) {
-	killed := make(map[int]uint64) // PID to start time
-	deadline := time.Now().Add(sweepLimit)
+	hunt := newHunt(sweepLimit, chaseLimit)
+	killed := hunt.killed
 	for round := 0; ; round++ {
 		before := len(killed)
 		if round > 0 {
 			r.freeze()
 		}
-		r.killAdopted(killed, deadline)
+		r.killAdopted(hunt)
 		alive, err := r.look()
 		// The youngest first: what flees by forking is soon gone.
 		for _, m := range slices.Backward(alive) {
@@ -68,7 +68,7 @@ func (r *run) sweep() (swept, survived int) {
 		if len(alive) == 0 && err != errUnsettled {
 			return len(killed), 0
 		}
-		if round >= leastLooks && time.Now().After(deadline) {
+		if round >= leastLooks && hunt.over() {
 			return len(killed) - surviving(killed, alive), len(alive)
 		}
 		if round > 0 && (len(killed) > before || err != nil) {
@@ -76,6 +76,29 @@ func (r *run) sweep() (swept, survived int) {
 		}
 		time.Sleep(min(time.Duration(round)*50*time.Microsecond, 10*time.Millisecond))
 	}
+}
+
+// A hunt records what was killed, and bounds the time in which to look for more: it is
+// over when nothing new was killed for a time, or at the end.
+type hunt struct {
+	killed map[int]uint64 // PID to start time
+	count  int            // of killed, when over was last called
+	idle   time.Duration  // without a new one
+	giveUp time.Time      // moves with each new one
+	end    time.Time
+}
+
+func newHunt(idle, most time.Duration) *hunt {
+	now := time.Now()
+	return &hunt{killed: make(map[int]uint64), idle: idle, giveUp: now.Add(idle), end: now.Add(most)}
+}
+
+func (h *hunt) over() bool {
+	now := time.Now()
+	if len(h.killed) > h.count {
+		h.count, h.giveUp = len(h.killed), now.Add(h.idle)
+	}
+	return now.After(h.giveUp) || now.After(h.end)
 }
 
 // freeze stops the members that are alive. What is stopped cannot fork, and still

@@ -3,6 +3,7 @@ package process
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,15 +25,37 @@ func TestForkingDescendantsAreCaught(t *testing.T) {
 			step{Do: "marked"},
 			step{Do: "spawn", Child: &child{Session: true, Cleared: true, Output: fifo, Steps: []step{
 				{Do: "report", Text: file},
-				{Do: "chain", N: 20_000},
+				{Do: "chain", N: 100_000},
 			}}},
 			step{Do: "await", Text: file}))
 		if exit.Code != 0 || exit.Survived != 0 {
 			t.Errorf("got %+v", exit)
 		}
-		// The end of the file is there once nobody has it open for writing.
+		// The file ends when no process has it open for writing.
 		if n, err := unix.Read(held, make([]byte, 1)); n != 0 || err != nil {
 			t.Fatalf("descendants run on: %d, %v", n, err)
 		}
+	}
+}
+
+func TestHuntGoesOnWhileThereAreNewProcesses(t *testing.T) {
+	t.Parallel()
+	past := time.Now().Add(-time.Second)
+	h := newHunt(time.Hour, time.Hour)
+	if h.over() {
+		t.Error("over at once")
+	}
+	if h.giveUp = past; !h.over() {
+		t.Error("not over without a new process")
+	}
+	if h.killed[1] = 1; h.over() {
+		t.Error("over with a new process")
+	}
+	if h.giveUp = past; !h.over() {
+		t.Error("not over with the same processes")
+	}
+	h.killed[2] = 1
+	if h.end = past; !h.over() {
+		t.Error("not over at the end")
 	}
 }

@@ -116,7 +116,7 @@ func TestProcessThatIgnoresTheRequestIsKilled(t *testing.T) {
 func TestDescendantsMayEndByThemselves(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		heed  step
+		first step
 		grace time.Duration
 		want  Exit
 	}{
@@ -126,16 +126,16 @@ func TestDescendantsMayEndByThemselves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testSettle(t, test.heed, test.grace, test.want)
+			testSettle(t, test.first, test.grace, test.want)
 		})
 	}
 }
 
-func testSettle(t *testing.T, heed step, grace time.Duration, want Exit) {
+func testSettle(t *testing.T, first step, grace time.Duration, want Exit) {
 	dir := t.TempDir()
 	leader, file, cleaned := filepath.Join(dir, "leader"), filepath.Join(dir, "id"), filepath.Join(dir, "cleaned")
 	s := agent(t,
-		heed,
+		first,
 		step{Do: "report", Text: leader},
 		step{Do: "spawn", Child: &child{Session: true, Steps: []step{
 			{Do: "report", Text: file},
@@ -257,7 +257,7 @@ func TestCopiedTagDoesNotRecruit(t *testing.T) {
 	for _, tag := range tags {
 		file := filepath.Join(dir, tag+"-")
 		cmd := fake([]step{{Do: "report", Text: file}, {Do: "hang"}})
-		cmd.Env = []string{"X=" + tagVariable + "=" + p.run.entry, tagVariable + "=" + tag}
+		cmd.Env = []string{"X=" + TagVariable + "=" + p.run.entry, TagVariable + "=" + tag}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func TestTableShowsWhatWasBornSince(t *testing.T) {
 	p.Wait()
 }
 
-func TestSignalSparesWhoeverGotThePID(t *testing.T) {
+func TestSignalSparesAReusedPID(t *testing.T) {
 	t.Parallel()
 	cmd := fake([]step{{Do: "hang"}})
 	if err := cmd.Start(); err != nil {
@@ -105,7 +105,7 @@ func TestLargeEnvironmentIsReadWhole(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "id")
 	cmd := fake([]step{{Do: "report", Text: file}, {Do: "hang"}})
-	cmd.Env = append(slices.Repeat([]string{"A=" + strings.Repeat("x", 100<<10)}, 5), tagVariable+"=found")
+	cmd.Env = append(slices.Repeat([]string{"A=" + strings.Repeat("x", 100<<10)}, 5), TagVariable+"=found")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestMarkIsToldFromALimit(t *testing.T) {
 	t.Parallel()
 	r := newRun(nil)
 	if !isMark(r.mark) {
-		t.Errorf("%x is no mark", r.mark)
+		t.Errorf("%x is not a mark", r.mark)
 	}
 	cmd := fake([]step{{Do: "hang"}})
 	if err := cmd.Start(); err != nil {
@@ -150,7 +150,7 @@ func TestLookCatchesUpWithWhatIsBornDuringIt(t *testing.T) {
 	t.Parallel()
 	last, ok := lastPID()
 	if !ok {
-		t.Skip("this kernel does not say which PID it gave out last")
+		t.Fatal("this kernel does not report the PID that it gave out last")
 	}
 	cmd := fake([]step{{Do: "hang"}})
 	if err := cmd.Start(); err != nil {

@@ -27,7 +27,7 @@ func TestRunsThatEndTogetherShareALook(t *testing.T) {
 	var done sync.WaitGroup
 	done.Go(func() { look(1000) })
 	<-begun
-	// All these come too late for the look that goes on, and share the next.
+	// All these come too late for the lookup in progress, and share the next.
 	var results sync.Map
 	for i := range together {
 		done.Go(func() { results.Store(i, look(100+i)) })

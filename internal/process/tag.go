@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// tagVariable holds the run's tag: a comma-separated list with an entry for
+// TagVariable is the variable with the run's tag: a comma-separated list with an entry for
 // each run that a process is part of, the outermost first.
-const tagVariable = "BUS_AGENT_RUN"
+const TagVariable = "BUS_AGENT_RUN"
 
 // newEntry returns an entry that no other run has or had, on this machine or on
 // another one that shares its process table: boot, PID namespace, PID and start
@@ -36,21 +36,21 @@ func (r *run) environ(env []string) []string {
 	for i, entry := range env {
 		switch name := key(entry); {
 		case last[name] != i:
-		case name == tagVariable:
-			if outer := strings.TrimPrefix(entry, tagVariable+"="); outer != "" {
+		case name == TagVariable:
+			if outer := strings.TrimPrefix(entry, TagVariable+"="); outer != "" {
 				tag = outer + "," + tag
 			}
 		default:
 			kept = append(kept, entry)
 		}
 	}
-	return append(kept, tagVariable+"="+tag)
+	return append(kept, TagVariable+"="+tag)
 }
 
 // outerTag returns the tag in env of a run that starts with it, the last one.
 func outerTag(env []string) (tag string) {
 	for _, entry := range env {
-		if value, ok := strings.CutPrefix(entry, tagVariable+"="); ok {
+		if value, ok := strings.CutPrefix(entry, TagVariable+"="); ok {
 			tag = value
 		}
 	}
@@ -77,7 +77,7 @@ func tagged(tag, entry string) bool {
 // variable is there twice, both count.
 func findTag(environ []byte) string {
 	var tag string
-	name := []byte(tagVariable + "=")
+	name := []byte(TagVariable + "=")
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
 		if value, ok := bytes.CutPrefix(entry, name); ok {
 			if tag != "" {

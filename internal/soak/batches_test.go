@@ -17,7 +17,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// batch is how many runs go on at once.
+// batch is the number of concurrent runs.
 const batch = 64
 
 // What each of many runs at once delivers is its own, whole and in order.

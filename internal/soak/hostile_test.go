@@ -200,7 +200,7 @@ func checkHostileEvents(lines []hostile, times int, half string) func(*bufio.Rea
 			line, err := r.ReadString('\n')
 			switch {
 			case err != nil:
-				return fmt.Errorf("the half line is no event: %w", err)
+				return fmt.Errorf("the half line is not an event: %w", err)
 			case line == fmt.Sprintf(`{"kind":"raw","text":%q}`+"\n", half):
 				return nil
 			}

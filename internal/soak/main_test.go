@@ -59,7 +59,7 @@ func stub(t *testing.T) string {
 	return path
 }
 
-// atOnce lets t run beside others, but not where its figures count.
+// atOnce lets t run in parallel, but not if its figures count.
 func atOnce(t *testing.T) {
 	if !large {
 		t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/backendtest"
+	"github.com/busdk/bus-agent/internal/testneed"
 )
 
 // A reader that has seen enough, as in "bus-agent run | head -1", ends the agent
@@ -16,7 +17,7 @@ func TestReaderThatGoesAwayEndsTheAgent(t *testing.T) {
 	atOnce(t)
 	head, err := exec.LookPath("head")
 	if err != nil {
-		t.Skip("no head on this system")
+		testneed.Lacking(t, "no head: %v", err)
 	}
 	for way, first := range map[string]string{
 		ndjson: "first\n",

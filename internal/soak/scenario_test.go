@@ -63,8 +63,8 @@ func (s *scenario) events() Output { return s.output(func(s *saying) *Line { ret
 
 func (s *scenario) text() Output { return s.output(func(s *saying) *Line { return s.text }) }
 
-// said returns a saying whose line, event and text are the same but for what
-// stands around them.
+// said returns a saying whose line, event and text differ only in their beginning and
+// end.
 func said(number bool, fill string, times int, raw, event, text [2]string) saying {
 	line := func(around [2]string, fill string) *Line {
 		between := ""

@@ -142,7 +142,7 @@ func TestSupervisorsOneByOne(t *testing.T) {
 	}
 }
 
-// owner returns what identifies the supervisor of the only session that goes on.
+// owner returns the identity of the supervisor of the only running session.
 func owner(t *testing.T, state string) string {
 	t.Helper()
 	list, _, err := control.NewStore(state).List(control.Filter{})
@@ -154,7 +154,7 @@ func owner(t *testing.T, state string) string {
 			return e.Owner
 		}
 	}
-	t.Fatal("no session goes on")
+	t.Fatal("no session is running")
 	return ""
 }
 

@@ -197,7 +197,7 @@ func (w *workdir) share(t *testing.T) {
 	w.clean(t)
 	w.expectAsBefore(t, "a run alone")
 
-	// Cleaning goes on until the runs may end.
+	// Cleaning continues until the runs may end.
 	stop := w.keepCleaning(t)
 	first := w.begin(t, 1, func() { w.clean(t) })
 	second := w.begin(t, 2, func() { w.clean(t) })
@@ -214,7 +214,7 @@ func (w *workdir) share(t *testing.T) {
 	w.clean(t)
 	w.expectAsBefore(t, "two runs")
 
-	// Cleaning goes on while they end.
+	// Cleaning continues while they end.
 	first, second = w.begin(t, 3, func() {}), w.begin(t, 4, func() {})
 	first.seen(t)
 	second.seen(t)
@@ -227,7 +227,7 @@ func (w *workdir) share(t *testing.T) {
 }
 
 // keepCleaning cleans until stop is called. It leaves the lock of the workdir to
-// others in between: whoever waits for it looks every few milliseconds.
+// others in between: a waiter tries every few milliseconds.
 func (w *workdir) keepCleaning(t *testing.T) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -250,7 +250,7 @@ func (w *workdir) keepCleaning(t *testing.T) (stop func()) {
 }
 
 // random matches the names that differ from run to run.
-var random = regexp.MustCompile(`[0-9a-f]{16,}|bus-agent-[A-Za-z0-9]+`)
+var random = regexp.MustCompile(`[0-9a-f]{16,}|bus-agent-[A-Za-z0-9-]+`)
 
 // given returns all that a run was given, as text, without what differs from run
 // to run.

@@ -112,11 +112,14 @@ func (d *Dir) Mkdir(name string) error {
 }
 
 // Rename gives an entry another name, in place of what has that name.
-func (d *Dir) Rename(from, to string) error {
+func (d *Dir) Rename(from, to string) error { return d.Move(from, d, to) }
+
+// Move is Rename into another directory of the same file system.
+func (d *Dir) Move(from string, into *Dir, to string) error {
 	if err := d.check("rename", to); err != nil {
 		return err
 	}
-	return d.at("rename", from, func(fd int) error { return unix.Renameat(fd, from, fd, to) })
+	return d.at("rename", from, func(fd int) error { return unix.Renameat(fd, from, into.fd(), to) })
 }
 
 // Link gives a file another name. The error is fs.ErrExist where something has that
@@ -139,9 +142,22 @@ func (d *Dir) Remove(name string) error {
 	})
 }
 
+// BeforeChange is called before each change of a directory if it is not nil. A test
+// sets it in a process that it ends there.
+var BeforeChange func()
+
+func changing() {
+	if BeforeChange != nil {
+		BeforeChange()
+	}
+}
+
 func (d *Dir) at(op, name string, do func(fd int) error) error {
 	if err := d.check(op, name); err != nil {
 		return err
+	}
+	if op != "lstat" {
+		changing()
 	}
 	for {
 		switch err := do(d.fd()); err {

@@ -124,6 +124,9 @@ func (d *Dir) open(name string, flags int, check func(*unix.Stat_t) error) (*os.
 	if err := d.check("open", name); err != nil {
 		return nil, err
 	}
+	if flags&unix.O_CREAT != 0 {
+		changing()
+	}
 	path := d.path(name)
 	fd, err := openAt(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0o600)
 	if err != nil {
@@ -170,6 +173,29 @@ func (d *Dir) Replace(name string, data []byte) error {
 // ReplaceFrom is Replace for what a reader returns; without safe it does not wait
 // for the disk.
 func (d *Dir) ReplaceFrom(name string, from io.Reader, safe bool) error {
+	return d.writeTemp(name, from, safe, func(temp string) error { return d.Rename(temp, name) })
+}
+
+// CreateFrom writes a file, for the user alone, that appears whole. The error is
+// fs.ErrExist where something has its name.
+func (d *Dir) CreateFrom(name string, from io.Reader) error {
+	return d.writeTemp(name, from, false, func(temp string) error {
+		err := d.Link(temp, name)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			// Not every file system has links.
+			if _, statErr := d.lstat(name); errors.Is(statErr, fs.ErrNotExist) {
+				return d.Rename(temp, name)
+			}
+		}
+		if err == nil {
+			err = d.Remove(temp)
+		}
+		return err
+	})
+}
+
+// writeTemp writes a temporary file, which give gives its name.
+func (d *Dir) writeTemp(name string, from io.Reader, safe bool, give func(temp string) error) error {
 	f, temp, err := d.CreateTemp(name)
 	if err != nil {
 		return err
@@ -182,7 +208,7 @@ func (d *Dir) ReplaceFrom(name string, from io.Reader, safe bool) error {
 		err = closeErr
 	}
 	if err == nil {
-		err = d.Rename(temp, name)
+		err = give(temp)
 	}
 	if err != nil {
 		_ = d.Remove(temp)

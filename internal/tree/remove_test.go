@@ -40,7 +40,7 @@ func deep(t testing.TB, dir string, depth int) {
 // hostile are things that an agent can leave in a folder.
 var hostile = map[string]func(t *testing.T, dir string){
 	"a deep tree": func(t *testing.T, dir string) { deep(t, dir, 5000) },
-	"deep trees beside each other": func(t *testing.T, dir string) {
+	"several deep trees": func(t *testing.T, dir string) {
 		for i := range 5 {
 			sub := filepath.Join(dir, fmt.Sprintf("%s%d", deepName, i))
 			if err := os.Mkdir(sub, 0o700); err != nil {

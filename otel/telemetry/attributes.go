@@ -20,5 +20,7 @@ const (
 	// keyUntraced: the number of tool calls without a span, because too many were open.
 	keyUntraced = attribute.Key("bus_agent.tool.untraced_calls")
 	keyAttempt  = attribute.Key("bus_agent.retry.attempt")
+	// keyAttempts: the number of runtimes of a fallback, tried or left out.
+	keyAttempts = attribute.Key("bus_agent.fallback.attempts")
 	keyFailure  = attribute.Key("bus_agent.retry.failure")
 )

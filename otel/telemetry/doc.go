@@ -2,7 +2,7 @@
 // each turn of a session and for each tool call, and metrics of tokens, durations
 // and cost.
 //
-//	shutdown, err := telemetry.Setup(ctx) // configured by OTEL_ variables
+//	shutdown, err := telemetry.Setup(ctx, "1.2.3") // configured by OTEL_ variables
 //	defer shutdown(ctx)
 //	r := runner.Runner{Recorder: telemetry.New()}
 //

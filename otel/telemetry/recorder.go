@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
@@ -113,6 +114,27 @@ func (r *Recorder) Record(ctx context.Context, run agent.Recordable) (agent.Reco
 		}
 	}
 	return recording, nil
+}
+
+// Group starts the span of the attempts of a fallback. Theirs are below it, so that they
+// share a trace.
+func (r *Recorder) Group(ctx context.Context, environ []string) (context.Context, func(agent.Result, error)) {
+	outer := ctx
+	if r.propagate {
+		outer = withParent(ctx, environ)
+	}
+	ctx, span := r.tracer.Start(outer, "fallback")
+	if !span.IsRecording() {
+		return outer, func(agent.Result, error) {}
+	}
+	return ctx, func(result agent.Result, err error) {
+		span.SetAttributes(keyAttempts.Int(len(result.Attempts) + 1))
+		if kind := errorType(err); kind != "" {
+			span.SetAttributes(semconv.ErrorTypeKey.String(kind))
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
 }
 
 // contentVariable is the variable of the GenAI instrumentations of OpenTelemetry.

@@ -41,6 +41,7 @@ type recording struct {
 	answer       answer
 	usage        agent.Usage // of the session
 	before       agent.Usage // of the session, before the current turn
+	version      *version    // of the agent's CLI
 }
 
 // An invocation is the span of a run, session, turn or tool call.
@@ -77,10 +78,13 @@ func (r *Recorder) begin(ctx context.Context, run agent.Recordable) *recording {
 
 	if run.Session {
 		rec.whole = rec.invoke(ctx, "session "+rec.runtime, trace.SpanKindInternal)
-		return rec
+	} else {
+		rec.whole = rec.invokeAgent(ctx)
+		rec.whole.input(rec, run.Request.Prompt)
 	}
-	rec.whole = rec.invokeAgent(ctx)
-	rec.whole.input(rec, run.Request.Prompt)
+	if rec.whole.span.IsRecording() && run.Version != nil {
+		rec.version = ask(ctx, run.Version)
+	}
 	return rec
 }
 
@@ -174,6 +178,7 @@ func (r *recording) end(_ context.Context, result agent.Result, err error) error
 	}
 	r.endTools()
 	w := r.whole
+	r.version.stop()
 	w.span.SetAttributes(r.reported()...)
 	w.span.SetAttributes(r.with(nil, keyRun, result.RunID)...)
 	if result.ExitCode >= 0 {
@@ -202,6 +207,7 @@ func (r *recording) end(_ context.Context, result agent.Result, err error) error
 // reported returns the attributes that the agent reported.
 func (r *recording) reported() []attribute.KeyValue {
 	list := r.with(nil, semconv.GenAIResponseModelKey, r.model)
+	list = r.with(list, semconv.GenAIAgentVersionKey, r.version.known())
 	return r.with(list, semconv.GenAIConversationIDKey, r.conversation)
 }
 

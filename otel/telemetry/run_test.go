@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busdk/bus-agent/agent"
@@ -178,7 +180,7 @@ func TestCallsOfSubagents(t *testing.T) {
 		by("inner", call("innermost", "look", "")), by("inner", result("innermost", "")),
 		result("inner", ""), result("task", ""),
 		by("task", call("late", "look-again", "")), result("late", ""),
-		by("nobody", call("lost", "search", "")), result("lost", ""), result("never-called", ""))
+		by("unknown", call("lost", "search", "")), result("lost", ""), result("never-called", ""))
 	b.end(r, agent.Result{}, nil)
 	parents := map[string]string{
 		"execute_tool delegate": "invoke_agent parrot", "execute_tool delegate-more": "execute_tool delegate",
@@ -240,6 +242,55 @@ func TestMemoryIsBounded(t *testing.T) {
 			if len(text) > 256 || !strings.HasPrefix(long, text) && strings.Contains(text, "\ufffd") {
 				t.Errorf("%s of %q is %d bytes", key, s.Name[:20], len(text))
 			}
+		}
+	}
+}
+
+// The version of the CLI is recorded when it is known, and its end is not awaited.
+func TestAgentVersion(t *testing.T) {
+	t.Parallel()
+	b := newRecorder(t)
+	for _, session := range []bool{false, true} {
+		run := recordable()
+		run.Session = session
+		run.Version = func(context.Context) (string, error) { return "4.5.6", nil }
+		b.end(b.record(t.Context(), run), agent.Result{}, nil)
+		run.Version = func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+		b.end(b.record(t.Context(), run), agent.Result{}, nil)
+	}
+	for _, name := range []string{"invoke_agent parrot", "session parrot"} {
+		spans := b.spans(name)
+		if len(spans) != 2 {
+			t.Fatalf("%d spans %q", len(spans), name)
+		}
+		b.want(spans[0], map[string]string{"gen_ai.agent.version": "4.5.6"})
+		b.want(spans[1], map[string]string{"gen_ai.agent.version": ""})
+	}
+}
+
+// The attempts of a fallback are in one trace, that of the caller if there is one.
+func TestFallbackIsOneTrace(t *testing.T) {
+	t.Parallel()
+	b := newRecorder(t)
+	group := agent.Recorders(b.Recorder, b.Recorder).(agent.GroupRecorder)
+	ctx, end := group.Group(t.Context(), []string{"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+	for range 2 {
+		b.end(b.record(ctx, recordable()), agent.Result{}, &agent.Error{Kind: agent.ErrQuota, Err: errors.New("used up")})
+	}
+	end(agent.Result{Attempts: make([]agent.Attempt, 1)}, &agent.Error{Kind: agent.ErrQuota, Err: errors.New("used up")})
+	groups := b.spans("fallback")
+	if len(groups) != 2 {
+		t.Fatalf("%d groups, want one of each recorder", len(groups))
+	}
+	b.want(groups[0], map[string]string{"bus_agent.fallback.attempts": "2", "error.type": "quota"})
+	for _, s := range b.traces.GetSpans() {
+		if id := s.SpanContext.TraceID().String(); id != "0af7651916cd43dd8448eb211c80319c" {
+			t.Errorf("%s is in the trace %s", s.Name, id)
+		}
+	}
+	for _, s := range b.spans("invoke_agent parrot") {
+		if !slices.ContainsFunc(groups, func(g tracetest.SpanStub) bool { return g.SpanContext.SpanID() == s.Parent.SpanID() }) {
+			t.Error("an attempt is not below a group")
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestSessionHasTurns(t *testing.T) {
 	}
 	for i, want := range []map[string]string{
 		{"gen_ai.input.messages": message("user", "first", ""), "gen_ai.output.messages": message("assistant", "It is so.", `,"finish_reason":"stop"`),
-			"gen_ai.usage.input_tokens": "10", "gen_ai.usage.output_tokens": "2", "bus_agent.cost_usd": "0.5", "error.type": "", "gen_ai.response.model": "m-2"},
+			"gen_ai.usage.input_tokens": "10", "gen_ai.usage.output_tokens": "2", "bus_agent.cost_usd": "0.5", "error.type": "", "gen_ai.response.model": "m-2", "gen_ai.conversation.id": "s-1"},
 		{"gen_ai.usage.input_tokens": "15", "gen_ai.usage.output_tokens": "3", "bus_agent.cost_usd": "0.25", "error.type": "quota", "gen_ai.output.messages": ""},
 		{"gen_ai.input.messages": message("user", "third", ""), "bus_agent.interrupted": "true", "error.type": "", "gen_ai.usage.input_tokens": ""},
 		{"error.type": "agent"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -28,8 +30,9 @@ const FlushLimit = 3 * time.Second
 // the OTEL_ environment variables. Unlike the OpenTelemetry specification, it exports
 // a signal only if OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER or an OTLP endpoint
 // for both or for that signal is set. Otherwise, and if OTEL_SDK_DISABLED is "true",
-// it does nothing. The default service name is "bus-agent", and the exporter
-// "console" writes to standard error.
+// it does nothing. The default service name is "bus-agent", and the exporter "console"
+// writes to standard error. version is that of the service; empty means the version in
+// the build information of the program.
 //
 // The returned function, which is never nil, sends the remaining telemetry and shuts
 // the providers down. It returns after at most [FlushLimit], or earlier if its
@@ -38,7 +41,7 @@ const FlushLimit = 3 * time.Second
 // Errors are meant for a warning: they report an invalid variable or telemetry that
 // was not sent, on one line and without secrets. If Setup returns an error, signals
 // with a valid configuration are still exported.
-func Setup(ctx context.Context) (shutdown func(context.Context) error, err error) {
+func Setup(ctx context.Context, version string) (shutdown func(context.Context) error, err error) {
 	wanted := func(signal string) bool { return exports(os.Getenv, signal) }
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || !wanted("TRACES") && !wanted("METRICS") {
 		return func(context.Context) error { return nil }, nil
@@ -46,7 +49,7 @@ func Setup(ctx context.Context) (shutdown func(context.Context) error, err error
 	s := &sdk{}
 	otel.SetErrorHandler(s)
 	otel.SetLogger(logr.New(silentLog{s}))
-	res, err := describe(ctx)
+	res, err := describe(ctx, version)
 	problems := []error{err}
 	if wanted("TRACES") {
 		problems = append(problems, recovered("TRACES", func() error { return s.exportTraces(ctx, res) }))
@@ -112,10 +115,15 @@ func exports(getenv func(string) string, signal string) bool {
 
 // describe returns the resource: no data of the machine or the command line, and an
 // instance ID, which separates the metrics of concurrent processes.
-func describe(ctx context.Context) (*resource.Resource, error) {
-	return resource.New(ctx,
-		resource.WithAttributes(semconv.ServiceName("bus-agent"), semconv.ServiceInstanceID(engine.NewUUID())),
-		resource.WithTelemetrySDK(), resource.WithFromEnv())
+func describe(ctx context.Context, version string) (*resource.Resource, error) {
+	service := []attribute.KeyValue{semconv.ServiceName("bus-agent"), semconv.ServiceInstanceID(engine.NewUUID())}
+	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+		version = info.Main.Version
+	}
+	if version != "" {
+		service = append(service, semconv.ServiceVersion(version))
+	}
+	return resource.New(ctx, resource.WithAttributes(service...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 }
 
 // An sdk holds the providers and their errors.

@@ -11,15 +11,16 @@ import (
 
 // The placeholders of a definition's arguments.
 const (
-	holdModel      = "{model}"
-	holdResume     = "{resume}"
-	holdWorkdir    = "{workdir}"
-	holdPromptFile = "{prompt-file}"
-	holdPrompt     = "{prompt}"
-	holdAccess     = "{access}"
+	holdModel       = "{model}"
+	holdResume      = "{resume}"
+	holdWorkdir     = "{workdir}"
+	holdIdleTimeout = "{idle-timeout}"
+	holdPromptFile  = "{prompt-file}"
+	holdPrompt      = "{prompt}"
+	holdAccess      = "{access}"
 )
 
-var placeholders = []string{holdModel, holdResume, holdWorkdir, holdPromptFile, holdPrompt, holdAccess}
+var placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess}
 
 // endOfOptions is the argument after which none is an option.
 const endOfOptions = "--"
@@ -159,6 +160,11 @@ func (d *Definition) argv(inv *registry.Invocation) []string {
 			return inv.Resume
 		case holdWorkdir:
 			return inv.Workdir
+		case holdIdleTimeout:
+			if inv.IdleTimeout == 0 {
+				return ""
+			}
+			return inv.IdleTimeout.String()
 		case holdPromptFile:
 			return promptFile
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// MaxBytes is the longest definition [Runtime] takes.
+// MaxBytes is the maximum length of a definition.
 const MaxBytes = 64 << 10
 
-// A Definition describes a runtime without Go code. Its JSON form is one
-// object; only executables and install_url are required, and a member that is
-// not listed here is an error. [Runtime] makes a runtime of it:
+// A Definition describes a runtime without Go code. Its JSON form is an object. Only
+// executables and install_url are required; an unknown member is an error. [Runtime]
+// makes a runtime of it:
 //
 //	{
 //	  "executables": ["mine"],
@@ -33,84 +33,89 @@ type Definition struct {
 	// Executables are tried in order; they are names, not paths.
 	Executables []string `json:"executables"`
 
-	// InstallURL says where to get it; http:// or https://.
+	// InstallURL is where users can get it; http:// or https://.
 	InstallURL string `json:"install_url"`
 
 	// TokenEnv names the variables that can hold a credential for it.
 	TokenEnv []string `json:"token_env,omitempty"`
 
-	// Args are the arguments in order. The elements of each may hold
+	// Args are the arguments in order. Their elements may contain placeholders:
 	//
-	//	{model}        the model, when one is asked for
-	//	{resume}       the ID of the session to resume, when one is
-	//	{workdir}      the workdir, absolute; the agent runs in it in any case
-	//	{prompt-file}  the path of a file with the prompt; a separate element or the end of one
-	//	{prompt}       the prompt; a separate element after an element "--"
-	//	{access}       the arguments of Access for the access in effect; a separate argument
+	//	{model}        the requested model
+	//	{resume}       the ID of the session to resume
+	//	{workdir}      the absolute path of the workdir, in which the agent runs
+	//	{idle-timeout} the limit of Request.IdleTimeout, such as 1m30s
+	//	{prompt-file}  the path of a file with the prompt, at the end of an element
+	//	{prompt}       the prompt, as an element after an element "--"
+	//	{access}       the arguments of Access for the access in effect, as an argument
 	//
-	// An argument is left out whole if a value it names is missing in the run.
-	// Any other lower-case word in braces is an error, all other text is taken
-	// as it is, and values are never expanded. Without {model} or {resume} the
-	// runtime takes no model or resumes no session.
+	// An argument is left out if a run has no value for one of its placeholders. Any
+	// other lower-case word in braces is an error. All other text is passed on
+	// unchanged, and values are not expanded again. Without {model} the runtime does
+	// not support a model, without {resume} it does not resume sessions. With
+	// {idle-timeout} the CLI enforces that limit, without it bus-agent does.
 	//
-	// Further arguments of a request go before the first element "--", or
-	// at the end where there is none.
+	// Further arguments of a request are added before the first element "--", or at
+	// the end.
 	Args []Argument `json:"args,omitempty"`
 
-	// Prompt says how the prompt arrives: "stdin", the default, "argument" by
-	// {prompt} or "file" by {prompt-file}. The file is an inherited descriptor
-	// and has no name in the file system. As an argument the prompt has less
-	// than 128 KiB together with the project instructions before it, which are
-	// cut to fit, and other users of the machine can see it.
+	// Prompt is how the CLI gets the prompt:
+	//
+	//	stdin     through standard input; the default
+	//	argument  by {prompt}. Other users of the machine can see it, and it has less
+	//	          than 128 KiB with the project instructions, which are cut to fit.
+	//	file      by {prompt-file}, an inherited descriptor without a name in the
+	//	          file system
 	Prompt string `json:"prompt,omitempty"`
 
-	// Output says how the output is read: "text", the default, as it is, and
-	// success is exit code 0; "ndjson:ID" as that of the registered runtime with
-	// this ID, success and exit codes included. With "acp" the arguments start an
-	// agent that speaks the Agent Client Protocol on its standard streams: the
-	// runtime holds sessions and does not run once. Then neither Prompt nor
-	// {prompt}, {prompt-file} or {resume} are used, and only with access full are
-	// the agent's approval requests accepted without asking the user.
+	// Output is how the output is read:
+	//
+	//	text       the output is the answer, and exit code 0 means success; the default
+	//	ndjson:ID  like the output of the registered runtime ID, including its rules for
+	//	           success and exit codes
+	//	acp        the CLI speaks the Agent Client Protocol on its standard streams
+	//
+	// With acp the runtime supports sessions and no single runs. Prompt, {prompt},
+	// {prompt-file} and {resume} are not used. Approval requests are passed to the
+	// user, except with access full, which accepts them.
 	Output string `json:"output,omitempty"`
 
-	// Access holds, for each access word the runtime honours, the arguments
-	// that {access} stands for; they may hold {workdir}. Without it the runtime
-	// takes the default word only, and what that limits is up to its CLI.
+	// Access holds, for each access that the runtime supports, the arguments that
+	// replace {access}; they may contain {workdir}. Without it the runtime supports
+	// only the default access, and the CLI decides what that permits.
 	Access map[agent.Access][]Argument `json:"access,omitempty"`
 
-	// Instructions says how AGENTS.md arrives: "prompt", the default, as text
-	// before the prompt; "native", the CLI reads it itself; "none", not at all.
+	// Instructions is how the CLI gets AGENTS.md: "prompt", the default, before the
+	// prompt; "native", the CLI reads it itself; "none", not at all.
 	Instructions string `json:"instructions,omitempty"`
 
-	// SlashCommands says that the CLI takes a prompt with a leading "/" for a
-	// command, so that a line break must go before it.
+	// SlashCommands is set if the CLI reads a prompt with a leading "/" as a command. A
+	// line break is then put before it.
 	SlashCommands bool `json:"slash_commands,omitempty"`
 
-	// Executed names files whose content the CLI runs or takes settings or
-	// variables from, relative to the workdir or any directory above it but the
-	// user's home. If one exists, a run is refused unless the request trusts
-	// the workspace.
+	// Executed names files that the CLI runs or reads settings or variables from,
+	// relative to the workdir and each directory above it except the user's home. If
+	// one exists, a run is refused unless the request trusts the workspace.
 	Executed []string `json:"executed,omitempty"`
 
-	// Reads names further files that the CLI reads by itself, such as QWEN.md or
-	// .qwen/skills/*/SKILL.md: context files, skills, ignore files. See
-	// instructions.Read for the patterns. They are checked, with what they import,
-	// from the root of the repository to the workdir and in the folders below it. A
-	// run is refused where one of them leads out of the repository, unless the
-	// request trusts the workspace, and where it is not a regular file. Those of git
-	// are always checked, AGENTS.md where Instructions is "native".
+	// Reads are patterns of further files that the CLI reads by itself, such as QWEN.md
+	// or .qwen/skills/*/SKILL.md: context files, skills, ignore files. See
+	// instructions.Read. The files and their imports are checked from the root of the
+	// repository to the workdir and in the folders below it. A run is refused if one is
+	// not a regular file, or if one leads out of the repository and the request does
+	// not trust the workspace. Files of git are always checked, AGENTS.md if
+	// Instructions is "native".
 	Reads []string `json:"reads,omitempty"`
 
-	// Env holds variables to set for the agent; null removes one. Secrets do not
-	// belong here: it is shown with the settings. Entries of PATH and of the search
-	// paths of loaders are left out where they are relative or in the repository;
-	// HOME, BASH_ENV and their like must be absolute paths.
+	// Env holds variables to set for the agent; null removes one. Do not put secrets
+	// here: the settings are shown. In PATH and the search paths of loaders, entries
+	// that are relative or in the repository are left out. HOME, BASH_ENV and similar
+	// variables must be absolute paths.
 	Env map[string]*string `json:"env,omitempty"`
 }
 
-// An Argument is one argument of a [Definition], or several that are
-// used together, such as an option and its value. In JSON the former is a string,
-// the latter a list of strings.
+// An Argument is an argument of a [Definition], or several that are used together, such
+// as an option and its value. In JSON, one is a string, several are a list of strings.
 type Argument []string
 
 // MarshalJSON returns the shorter of the two forms.
@@ -121,7 +126,7 @@ func (a Argument) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(a))
 }
 
-// UnmarshalJSON takes both forms.
+// UnmarshalJSON accepts both forms.
 func (a *Argument) UnmarshalJSON(raw []byte) error {
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 && raw[0] == '"' {
 		var element string
@@ -167,8 +172,8 @@ func (d *Definition) members() []member {
 	}
 }
 
-// parseDefinition reads the JSON form. It is stricter than encoding/json:
-// members are known, written exactly so, there once, and not null.
+// parseDefinition reads the JSON form. It is stricter than encoding/json: it refuses
+// unknown and repeated members, names in another case, and null.
 func parseDefinition(raw []byte) (Definition, error) {
 	var d Definition
 	switch {
@@ -202,7 +207,7 @@ func parseDefinition(raw []byte) (Definition, error) {
 		case i < 0:
 			return d, fmt.Errorf("unknown member %q (known: %s)", name, memberNames(members))
 		case slices.Contains(seen, name):
-			return d, fmt.Errorf("member %q is there twice", name)
+			return d, fmt.Errorf("member %q is repeated", name)
 		case !decodeMember(value, members[i].target):
 			return d, fmt.Errorf("member %q is not %s", name, members[i].form)
 		}
@@ -232,8 +237,8 @@ func memberNames(members []member) string {
 	return strings.Join(names, ", ")
 }
 
-// decodeMember decodes value into target. Null counts nowhere, also where
-// encoding/json skips it.
+// decodeMember decodes value into target. It refuses null, which encoding/json would
+// skip.
 func decodeMember(value json.RawMessage, target any) bool {
 	if string(value) == "null" {
 		return false

@@ -103,9 +103,10 @@ func newRuntime(id string, definition []byte, known *registry.Registry) (registr
 		TokenEnv:    d.TokenEnv,
 		Run: registry.Use{
 			Options: registry.Options{
-				Model:  d.has(holdModel),
-				Resume: d.has(holdResume),
-				Access: d.accesses(),
+				Model:       d.has(holdModel),
+				Resume:      d.has(holdResume),
+				Access:      d.accesses(),
+				IdleTimeout: d.has(holdIdleTimeout),
 			},
 			SlashCommands: d.SlashCommands,
 			Check:         d.check,
@@ -254,11 +255,15 @@ func (d *Definition) readAs(rt *registry.Runtime, known *registry.Registry) erro
 		rt.Decoder = formatters.Generic
 	case ndjson:
 		other, ok := known.Lookup(id)
+		if reason := known.Refused(id); !ok && reason != nil {
+			return fmt.Errorf("output: %q cannot be used: %w", d.Output, reason)
+		}
 		if !ok {
 			return fmt.Errorf("output: %q names no runtime that is built in", d.Output)
 		}
 		rt.Decoder, rt.Formatter = other.Decoder, other.Formatter
 		rt.ReportsResult, rt.ExitFailure = other.ReportsResult, other.ExitFailure
+		rt.TokenOnly = other.TokenOnly
 	default:
 		return fmt.Errorf("output: %q is neither %q nor %q nor %q", d.Output, outputText, outputNDJSON+"ID", outputACP)
 	}

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
@@ -27,10 +29,12 @@ func known(t testing.TB) *registry.Registry {
 		Run:           registry.Use{Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 		Decoder:       func() formatters.Decoder { return formatters.Generic() },
 		ReportsResult: true,
+		TokenOnly:     true,
 		ExitFailure:   func(int) agent.Failure { return agent.FailureQuota },
 	}); err != nil {
 		t.Fatal(err)
 	}
+	r.Refuse("absent", errors.New("build with it"))
 	return r
 }
 
@@ -60,7 +64,7 @@ func TestDescribedCommand(t *testing.T) {
 		change(&r)
 		return r
 	}
-	const rich = `"args":["run",["--model","{model}"],"--resume={resume}","--dir={workdir}","{access}"],
+	const rich = `"args":["run",["--model","{model}"],"--resume={resume}","--dir={workdir}","--idle={idle-timeout}","{access}"],
 		"access":{"read":["--ask"],"full":[["--allow","{workdir}"],"--yes"]}`
 	for name, c := range map[string]struct {
 		members string
@@ -72,7 +76,8 @@ func TestDescribedCommand(t *testing.T) {
 			agent.Command{Args: []string{"run", "--dir=/w", "--ask"}, Stdin: "-do {model} this"}},
 		"with values": {rich, with(func(inv *registry.Invocation) {
 			inv.Access, inv.Model, inv.Resume, inv.Args = agent.AccessFull, "{workdir} m", "s-1", []string{"--own", "{model}"}
-		}), agent.Command{Args: []string{"run", "--model", "{workdir} m", "--resume=s-1", "--dir=/w", "--allow", "/w", "--yes", "--own", "{model}"}, Stdin: "-do {model} this"}},
+			inv.IdleTimeout = 90 * time.Second
+		}), agent.Command{Args: []string{"run", "--model", "{workdir} m", "--resume=s-1", "--dir=/w", "--idle=1m30s", "--allow", "/w", "--yes", "--own", "{model}"}, Stdin: "-do {model} this"}},
 		"argument": {`"args":["-p","--","{prompt}"],"prompt":"argument","slash_commands":true`, with(func(inv *registry.Invocation) {
 			inv.Prompt, inv.Args = "/init", []string{"--setup", "--own"}
 		}), agent.Command{Args: []string{"-p", "--setup", "--own", "--", "/init"}}},
@@ -138,7 +143,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{`{"executables":["x"]}`, `"install_url" is missing`},
 		{`{"Executables":["x"]}`, `unknown member "Executables" (known: name, executables,`},
 		{minimal(`"shell":"sh -c"`), `unknown member "shell"`},
-		{minimal(`"name":"a","name":"b"`), `"name" is there twice`},
+		{minimal(`"name":"a","name":"b"`), `"name" is repeated`},
 		{minimal(`"name":null`), `"name" is not a string`},
 		{minimal(`"name":7`), `"name" is not a string`},
 		{minimal(`"name":"\u001b[2J"`), "not printable"},
@@ -175,6 +180,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"output":"acp","prompt":"file","args":["{prompt-file}"]`), `prompt: "file" is of no use`},
 		{minimal(`"output":"acp","args":["--resume={resume}"]`), "{resume} is of no use"},
 		{minimal(`"output":"ndjson:none"`), "names no runtime"},
+		{minimal(`"output":"ndjson:absent"`), `"ndjson:absent" cannot be used: build with it`},
 		{minimal(`"output":"xml"`), `"xml" is neither`},
 		{minimal(`"instructions":"maybe"`), "is not one of prompt, native, none"},
 		{minimal(`"executed":["../x"]`), "executed[0]"},
@@ -226,11 +232,11 @@ func TestDescribedFacts(t *testing.T) {
 		t.Error(diff)
 	}
 	rich := described(t, `"name":"Mine","output":"ndjson:known","prompt":"argument","instructions":"none",
-		"args":["{access}","-m{model}","-r{resume}","--","{prompt}"],"access":{"full":[],"read":[]}`)
-	if rich.Name != "Mine" || !rich.ReportsResult || rich.ExitFailure(1) != agent.FailureQuota || rich.Instructions != nil || rich.PromptLimit.Bytes != 131070 {
+		"args":["{access}","-m{model}","-r{resume}","-i{idle-timeout}","--","{prompt}"],"access":{"full":[],"read":[]}`)
+	if rich.Name != "Mine" || !rich.ReportsResult || !rich.TokenOnly || rich.ExitFailure(1) != agent.FailureQuota || rich.Instructions != nil || rich.PromptLimit.Bytes != 131070 {
 		t.Errorf("rich = %+v", rich)
 	}
-	want := registry.Options{Model: true, Resume: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
+	want := registry.Options{Model: true, Resume: true, IdleTimeout: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
 	if diff := cmp.Diff(want, rich.Run.Options); diff != "" {
 		t.Error(diff)
 	}
@@ -239,15 +245,8 @@ func TestDescribedFacts(t *testing.T) {
 // prepareIn runs the adapter in a workdir with an AGENTS.md.
 func prepareIn(t *testing.T, rt registry.Runtime, dir string, req registry.Invocation) (registry.Setup, error) {
 	t.Helper()
-	chain, err := instructions.Discover(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := instructions.Open(chain, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Close() })
+	w := backendtest.Workspace(t, dir)
+	chain := w.Chain()
 	req.Workdir, req.Root = chain.Workdir, chain.Root
 	return rt.Run.Prepare(t.Context(), req, w)
 }

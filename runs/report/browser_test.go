@@ -4,7 +4,9 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -104,6 +106,13 @@ func (b *browser) expectContrast(what string) {
 	}
 }
 
+// choose sets a control as a reader does.
+func (b *browser) choose(id, value string) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf(`(() => { const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("input", { bubbles: true })); e.dispatchEvent(new Event("change", { bubbles: true })); })()`, id, value), nil)
+	b.settle()
+}
+
 // luminance of the page's background, 0 to 255.
 func (b *browser) background() (light int) {
 	b.eval(`getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).reduce((sum, c) => sum + Number(c), 0) / 3 | 0`, &light)
@@ -112,7 +121,7 @@ func (b *browser) background() (light int) {
 
 func TestPageInBrowser(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t)
+	b := quietBrowser(t)
 	path := pageFile(t, exampleRuns(140), exampleOptions())
 	for _, screen := range []struct {
 		name, scheme  string
@@ -132,32 +141,29 @@ func TestPageInBrowser(t *testing.T) {
 		// A failed run, with all that it holds open.
 		b.eval(`location.hash = [...document.querySelectorAll("#table tbody tr")].find((r) => r.querySelector(".failed")).querySelector("a").getAttribute("href")`, nil)
 		b.settle()
-		b.eval(`[...document.querySelectorAll("#run details")].forEach((d) => { d.open = true; })`, nil)
+		b.openAll()
 		b.settle()
 		b.screenshot("run-"+screen.name, true)
 		b.expectFits(screen.name + ", a run")
 		b.expectContrast(screen.name + ", a run")
-		b.expect(screen.name, `document.querySelectorAll("#run .chart .bar").length === 5`)
+		b.expect(screen.name, `document.querySelectorAll("#run .chart .bar").length === 6`)
 	}
-	b.expectQuiet()
 }
 
 func TestPageWithoutRunsInBrowser(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t)
+	b := quietBrowser(t)
 	for n := range 2 {
 		b.screen(390, 844, "light")
 		b.open(pageFile(t, exampleRuns(n), exampleOptions()))
 		b.screenshot(fmt.Sprintf("of-%d", n), true)
 		b.expectFits(fmt.Sprintf("%d runs", n))
 	}
-	b.expectQuiet()
 }
 
 func TestRunOpensByMouseAndKeyboard(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t)
-	b.screen(1360, 900, "light")
+	b := quietBrowser(t)
 	b.open(pageFile(t, exampleRuns(30), exampleOptions()))
 	b.expect("at first", `!document.querySelector("#list").hidden && document.querySelector("#run").hidden`)
 
@@ -174,55 +180,36 @@ func TestRunOpensByMouseAndKeyboard(t *testing.T) {
 	b.settle()
 	b.expect("after going back", `!document.querySelector("#list").hidden && document.activeElement.closest("tr") === document.querySelector("#table tbody tr:nth-child(3)")`)
 
-	b.eval(`document.querySelector("#table tbody tr:nth-child(2) a").focus()`, nil)
+	b.eval(`[...document.querySelectorAll("#table tbody tr")].find((r) => r.nextSibling.dataset.depth).querySelector("a").focus()`, nil)
 	b.key("Tab", "")
-	b.expect("after Tab", `document.activeElement.closest("tr") === document.querySelector("#table tbody tr:nth-child(3)")`)
+	b.expect("after Tab", `document.activeElement.closest("tr").dataset.depth`)
 	b.key("Enter", "\r")
 	b.expect("after Enter", `document.querySelector("#list").hidden && !document.querySelector("#run").hidden`)
-	b.expect("linked runs", `document.querySelector("#run .linked a")`)
+	b.expect("linked runs", `document.querySelector("#run .tree a:not([aria-current])")`)
 	var before, after string
 	b.eval(`document.querySelector("#run .about").textContent`, &before)
-	b.click("#run .linked a")
+	b.click("#run .tree a:not([aria-current])")
 	b.eval(`document.querySelector("#run .about").textContent`, &after)
 	if before == after {
 		t.Error("a linked run does not open")
 	}
-	b.expectQuiet()
 }
 
-func TestTableFiltersAndSorts(t *testing.T) {
+func TestTableSearchesAndSorts(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t)
-	b.screen(1360, 900, "light")
-	list := exampleRuns(700)
-	b.open(pageFile(t, list, exampleOptions()))
-	b.expect("at first", `document.querySelectorAll("#table tbody tr").length === 100`)
+	b := quietBrowser(t)
+	b.open(pageFile(t, exampleRuns(700), exampleOptions()))
+	b.expect("at first", `document.querySelectorAll("#table tbody tr").length === 50`)
 	b.click("#more button")
-	b.expect("after more", `document.querySelectorAll("#table tbody tr").length === 600`)
-
-	failed := 0
-	for _, run := range list {
-		if run.Status == runs.StatusFailed && run.Agent == "claude" {
-			failed++
-		}
-	}
-	choose := func(id, value string) {
-		b.eval(fmt.Sprintf(`(() => { const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("input", { bubbles: true })); e.dispatchEvent(new Event("change", { bubbles: true })); })()`, id, value), nil)
-	}
-	choose("filter-status", "failed")
-	choose("filter-runtime", "claude")
-	b.expect("chosen", fmt.Sprintf(`document.querySelector("#shown").textContent === "%d of 700"`, failed))
-	b.expect("chosen", `[...document.querySelectorAll("#table tbody tr")].every((r) => r.querySelector(".failed") && r.querySelector(".c-runtime").textContent === "claude")`)
-	b.click("#filter button[type=reset]")
-	b.expect("cleared", `document.querySelector("#shown").textContent === "700"`)
+	b.expect("after more", `document.querySelectorAll("#table tbody tr").length === 300`)
 
 	b.eval(`document.querySelector("#filter-text").focus()`, nil)
 	b.call("Input.insertText", `{"text":"LEDGER usage"}`, nil)
 	b.settle()
 	b.expect("searched", `[...document.querySelectorAll("#table tbody tr")].every((r) => r.textContent.includes("ledger/") && r.textContent.includes("usage limit"))`)
-	choose("filter-text", "nothing is called this")
+	b.choose("filter-text", "nothing is called this")
 	b.expect("nothing found", `document.querySelector("#table tbody").textContent.includes("No run matches")`)
-	choose("filter-text", "")
+	b.choose("filter-text", "")
 
 	b.eval(`document.querySelector("th[data-sort=input] button").focus()`, nil)
 	b.key("Enter", "\r")
@@ -233,26 +220,26 @@ func TestTableFiltersAndSorts(t *testing.T) {
 		t.Errorf("not sorted: %d", inputs[:10])
 	}
 	b.expect("sorted", `document.querySelector("th[data-sort=input]").getAttribute("aria-sort") === "descending"`)
-	choose("filter-order", "duration up")
-	choose("filter-status", "completed")
+	b.choose("filter-order", "duration up")
+	b.choose("filter-status", "completed")
 	b.expect("sorted", `document.querySelector("th[data-sort=duration]").getAttribute("aria-sort") === "ascending"`)
 
-	choose("time-group", "task")
+	b.choose("time-group", "task")
 	b.expect("grouped", `document.querySelector("#time-chart").textContent.includes("shop/sort-imports")`)
-	choose("time-span", "86400000")
+	b.choose("time-span", "86400000")
 	b.expect("the last day", `document.querySelectorAll("#time-chart .bar").length < 200`)
-	b.expectQuiet()
 }
 
 // What agents say stays text in a browser, in every place of the page.
 func TestHostileTextStaysText(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t)
+	b := quietBrowser(t)
 	b.screen(390, 844, "light")
 	attacks := append(slices.Clone(hostile),
 		`<img src=x onerror="window.zapped=1">`, `<script>window.zapped=1</script>`, `<svg onload="window.zapped=1">`, `<a href="javascript:window.zapped=1">x</a>`,
 		`<iframe src="http://127.0.0.1:9/">`, `<link rel=stylesheet href="http://127.0.0.1:9/">`, `<base href="http://127.0.0.1:9/">`, `<meta http-equiv=refresh content="0;url=http://127.0.0.1:9/">`,
-		"```\n<script>window.zapped=1</script>\n```", `{"__proto__":{"class":"zap"},"command":"\u202e<img src=x onerror=window.zapped=1>"}`, strings.Repeat("W", 5000),
+		"```\n<script>window.zapped=1</script>\n```", "[x](javascript:window.zapped=1) ![x](http://127.0.0.1:9/x.png) <http://127.0.0.1:9/> [x]: http://127.0.0.1:9/", "# <img src=x onerror=window.zapped=1>\n> <script>window.zapped=1</script>\n\n| <b>x</b> | `<b>` |\n| --- | --- |\n| ![](http://127.0.0.1:9/y.png) | **<i onclick=zap>** |",
+		"~~~<script>\n</code></pre><script>window.zapped=1</script>", "&lt;img src=x onerror=window.zapped=1&gt; \\<script>", `{"__proto__":{"class":"zap"},"command":"\u202e<img src=x onerror=window.zapped=1>"}`, strings.Repeat("W", 5000),
 		strings.Repeat("\n\u202e<", 5000))
 	var list []runs.Info
 	for _, text := range attacks {
@@ -261,6 +248,11 @@ func TestHostileTextStaysText(t *testing.T) {
 		list = append(list, run)
 	}
 	b.open(pageFile(t, list, Options{
+		MaxConversations: 20_000_000,
+		Open:             func(run *runs.Run, _ string) (io.ReadCloser, error) { return textFile(run.Error), nil },
+		Messages: func(run *runs.Run) ([]runs.Message, error) {
+			return []runs.Message{{Type: run.Error, Body: run.Error}, {Run: run.RunID, Type: run.Error, Body: run.Error}}, errors.New(run.Error)
+		},
 		Events: func(run *runs.Run) iter.Seq2[runs.Event, error] {
 			raw := agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "raw", Name: run.Error, Input: json.RawMessage(run.Error)}}
 			return func(yield func(runs.Event, error) bool) {
@@ -286,14 +278,14 @@ func TestHostileTextStaysText(t *testing.T) {
 		b.eval(fmt.Sprintf(`location.hash = %q`, key), nil)
 		b.settle()
 		b.expect(key, `!document.querySelector("#run").hidden && document.querySelectorAll("#run .item").length > 8`)
-		b.eval(`[...document.querySelectorAll("#run details")].forEach((d) => { d.open = true; })`, nil)
+		b.openAll()
 		b.expectFits(key)
 		b.expect(key, `!/[\u0000-\u0008\u001b\u202a-\u202e\u2066-\u2069]/.test(document.querySelector("#run").textContent)`)
 		var more string
 		b.eval(elements, &more)
 		names += " " + more
 	}
-	known := strings.Fields("a button circle code dd details div dl dt footer form g h1 h2 h3 h4 header i input label li line main nav noscript ol option p pre rect script section select span strong summary svg table tbody td text tfoot th thead time title tr tspan ul")
+	known := strings.Fields("a blockquote button circle code dd del details div dl dt em fieldset footer form g h1 h2 h3 h4 h5 h6 header hr i input ins kbd label legend li line main nav noscript ol option p pre rect s script section select span strong summary svg table tbody td text tfoot th thead time title tr tspan ul")
 	for _, name := range strings.Fields(names) {
 		if !slices.Contains(known, name) {
 			t.Errorf("the page has an element %s", name)
@@ -301,22 +293,21 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 	b.expect("in the end", `window.zapped === undefined && ({}).class === undefined`)
 	b.expect("in the end", `[...document.querySelectorAll("a")].every((a) => a.getAttribute("href").startsWith("#"))`)
-	b.expectQuiet()
 }
 
 // A run whose conversation is too large says so, and what shows it.
 func TestTooLargeConversationNamesItsCommand(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t)
+	b := quietBrowser(t)
 	b.screen(390, 844, "light")
 	o := exampleOptions()
 	o.MaxConversations = 300 // a tenth of it is less than any entry takes
 	b.open(pageFile(t, exampleRuns(3), o))
 	b.expectFits("the list")
 	b.expect("the list", `document.querySelector("#runs .foot").textContent.includes("3 conversations are too large for it; a command shows each")`)
+	b.expect("the list", `document.querySelector("#runs .foot code + button").textContent === "Copy"`)
 	b.click("#table tbody a")
 	b.expect("the run", `document.querySelector("#run .conversation").textContent.includes("It is too large for this page.This command shows it: bus-agent runs tail")`)
-	b.expectQuiet()
 }
 
 // Without JavaScript there are the summary and the whole table.
@@ -335,7 +326,7 @@ func TestPageWithoutScript(t *testing.T) {
 // A page as large as it gets is there in reasonable time.
 func TestLargestPageInBrowser(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t)
+	b := quietBrowser(t)
 	b.screen(1360, 900, "dark")
 	b.open(pageFile(t, exampleRuns(DefaultRuns), exampleOptions()))
 	b.screenshot("largest", false)
@@ -343,7 +334,6 @@ func TestLargestPageInBrowser(t *testing.T) {
 	b.eval(`location.hash = document.querySelector("#table tbody a").getAttribute("href")`, nil)
 	b.settle()
 	b.expect("the largest page", `document.querySelectorAll("#run .item").length > 10`)
-	b.expectQuiet()
 }
 
 // On paper is the table of all runs, as a table.

@@ -17,8 +17,10 @@ const (
 	itemSize = 160
 	// noteSize bounds the note in place of an output.
 	noteSize = 48
-	// restSize bounds a conversation without items and problem.
-	restSize = 128
+	// restSize bounds a conversation without items, problems and messages.
+	restSize = 160
+	// messageSize bounds a message without its texts.
+	messageSize = 64
 )
 
 // An item is one element of a conversation on the page. Times are milliseconds since
@@ -62,7 +64,7 @@ func (i *item) size() int {
 		n += quotedSize(step.Text) + quotedSize(step.Status) + 20
 	}
 	for _, change := range i.Changes {
-		n += quotedSize(change.Path) + quotedSize(change.Action) + 20
+		n += quotedSize(change.Path) + quotedSize(change.Action) + quotedSize(change.Diff) + 50
 	}
 	if i.Until == nil && (i.Kind == string(agent.KindToolCall) || i.Kind == string(agent.KindToolResult)) {
 		n += noteSize
@@ -81,17 +83,21 @@ type conversation struct {
 	Untimed bool `json:"untimed,omitempty"`
 	// Problem is why the record could not be read to its end.
 	Problem string `json:"problem,omitempty"`
+	// Messages are those of the task's message bus, and MessagesProblem is why they
+	// could not be read.
+	Messages        []message `json:"messages,omitempty"`
+	MessagesProblem string    `json:"messages_problem,omitempty"`
 
 	limit, headSize, tailSize int
 	ending                    []*item // the end of a long one
 
 	start time.Time
 	last  int64            // when the last entry was
-	open  *item            // a text that may go on
+	open  *item            // a text that may continue
 	calls map[string]*item // calls without a result
 	names map[string]string
 	said  string // the last text of the agent
-	seen  string // the session that was told of last
+	seen  string // the session reported last
 }
 
 // readConversation reads the events of a run.
@@ -142,8 +148,12 @@ func (c *conversation) add(entry *runs.Event) {
 		}
 		c.put(i)
 	case agent.KindFileChange:
+		room := longText // for the diffs of all files
 		for _, change := range entry.Changes {
-			i.Changes = append(i.Changes, agent.FileChange{Path: line(change.Path, 4000), Action: line(change.Action, 40)})
+			change.Path, change.Action = line(change.Path, 4000), line(change.Action, 40)
+			change.Diff, _ = cut(plain(change.Diff), room)
+			room = max(room-len(change.Diff), 0)
+			i.Changes = append(i.Changes, change)
 		}
 		c.put(i)
 	case agent.KindApproval:

@@ -153,6 +153,32 @@ func TestLongConversationKeepsBothEnds(t *testing.T) {
 	}
 }
 
+// All diffs of an item have the room of one text.
+func TestDiffsAreBounded(t *testing.T) {
+	t.Parallel()
+	changes := make([]agent.FileChange, 100)
+	for i := range changes {
+		changes[i] = agent.FileChange{Path: "f", Action: "update", Diff: strings.Repeat("+\x1b\n", agent.MaxDiff/6)}
+	}
+	c := readConversation(entriesOf(agent.Event{Kind: agent.KindFileChange, Changes: changes}), madeAt, 1<<20)
+	if len(c.Items) != 1 || len(c.Items[0].Changes) != len(changes) {
+		t.Fatalf("%+v", c.Items)
+	}
+	total := 0
+	for _, change := range c.Items[0].Changes {
+		total += len(change.Diff)
+		if strings.Contains(change.Diff, "\x1b") {
+			t.Fatal("a control character")
+		}
+	}
+	if total < longText*9/10 || total > longText+100*len(changes) || !strings.Contains(c.Items[0].Changes[99].Diff, "left out") {
+		t.Errorf("%d bytes", total)
+	}
+	if text, err := json.Marshal(c.Items[0]); err != nil || len(text) > c.Items[0].size() {
+		t.Errorf("%d bytes, %d expected, %v", len(text), c.Items[0].size(), err)
+	}
+}
+
 func TestEndlessTextIsBounded(t *testing.T) {
 	t.Parallel()
 	piece := agent.Event{Kind: agent.KindText, MessageID: "a", Delta: true, Text: strings.Repeat("x", 100_000)}

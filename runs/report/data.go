@@ -41,6 +41,7 @@ type runData struct {
 	Signal        string   `json:"signal,omitempty"`
 	FailureKind   string   `json:"failure_kind,omitempty"`
 	Failure       string   `json:"failure,omitempty"`
+	Stderr        string   `json:"stderr,omitempty"` // its end
 	Warnings      []string `json:"warnings,omitempty"`
 	RecordProblem string   `json:"record_problem,omitempty"`
 
@@ -49,6 +50,9 @@ type runData struct {
 	Folder      string `json:"folder,omitempty"`
 	CommandLine string `json:"command_line,omitempty"`
 	ToolCalls   int    `json:"tool_calls,omitempty"`
+	// Tools are the numbers of the conversation's tool calls, of failed and of answered
+	// ones, and the total and longest time of the answered, by tool.
+	Tools map[string][5]int64 `json:"tools,omitempty"`
 
 	Usage *runs.Usage `json:"usage,omitempty"`
 	// Show is the command that shows the conversation.
@@ -65,7 +69,7 @@ func (p *page) dataOf(i int) runData {
 		Project: r.Project, Task: r.Task, Name: r.Name, Runtime: r.Runtime, Version: line(run.AgentVersion, 80), Model: r.Model,
 		Access: line(run.Access, 40), Status: r.State, StartText: r.Start, Took: r.Duration,
 		Ended: !run.EndTime.IsZero(), ExitCode: run.ExitCode, Signal: line(run.Signal, 40),
-		FailureKind: r.kind, RecordProblem: line(run.RecordProblem, 2000),
+		FailureKind: r.kind, Stderr: p.texts[i].stderr, RecordProblem: line(run.RecordProblem, 2000),
 		Session: run.Session, SessionID: line(run.SessionID, 200), Folder: line(run.CWD, 1000),
 		CommandLine: line(run.CommandLine, 2000), ToolCalls: run.ToolCalls, Usage: run.Usage,
 	}
@@ -86,6 +90,14 @@ func (p *page) dataOf(i int) runData {
 		d.Warnings = append(d.Warnings, "… "+plural(more, "warning", "warnings")+" left out …")
 	}
 	d.Show = p.command(i)
-	d.Large = i < len(p.conversations) && p.conversations[i].large
+	if i < len(p.conversations) {
+		d.Large = p.conversations[i].large
+		for name, u := range p.conversations[i].tools {
+			if d.Tools == nil {
+				d.Tools = map[string][5]int64{}
+			}
+			d.Tools[name] = [5]int64{int64(u.Calls), int64(u.Failed), int64(u.answered), u.total.Milliseconds(), u.longest.Milliseconds()}
+		}
+	}
 	return d
 }

@@ -79,6 +79,22 @@ func startBrowser(t *testing.T) *browser {
 	return b
 }
 
+// quietBrowser starts a browser with a wide, light screen. The test fails if a page makes
+// it complain.
+func quietBrowser(t *testing.T) *browser {
+	t.Helper()
+	b := startBrowser(t)
+	b.screen(1360, 900, "light")
+	t.Cleanup(b.expectQuiet)
+	return b
+}
+
+// openAll opens all that is collapsed in a run.
+func (b *browser) openAll() {
+	b.t.Helper()
+	b.eval(`[...document.querySelectorAll("#run details")].forEach((d) => { d.open = true; })`, nil)
+}
+
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -203,10 +219,22 @@ func (b *browser) open(path string) {
 // openPlain loads a file and waits until it is there.
 func (b *browser) openPlain(path string) {
 	b.t.Helper()
+	b.load("Page.navigate", fmt.Sprintf(`{"url":%q}`, "file://"+path))
+}
+
+// reload loads the page again at its address and waits until it is there and drawn.
+func (b *browser) reload() {
+	b.t.Helper()
+	b.load("Page.reload", `{}`)
+	b.settle()
+}
+
+func (b *browser) load(method, params string) {
+	b.t.Helper()
 	b.mu.Lock()
 	from := len(b.events)
 	b.mu.Unlock()
-	b.call("Page.navigate", fmt.Sprintf(`{"url":%q}`, "file://"+path), nil)
+	b.call(method, params, nil)
 	b.await(from, "loading the page", func(e event) bool { return e.Method == "Page.loadEventFired" })
 }
 
@@ -246,7 +274,7 @@ func (b *browser) eval(expression string, into any) {
 // key presses a key.
 func (b *browser) key(name, text string) {
 	b.t.Helper()
-	code := map[string]int{"Enter": 13, "Tab": 9, " ": 32}[name]
+	code := map[string]int{"Enter": 13, "Tab": 9, "Escape": 27, " ": 32}[name]
 	for _, kind := range []string{"keyDown", "keyUp"} {
 		written := ""
 		if kind == "keyDown" && text != "" {

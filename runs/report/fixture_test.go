@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -116,13 +119,14 @@ func exampleEntries(run *runs.Run) iter.Seq2[runs.Event, error] {
 	add(s, agent.Event{Kind: agent.KindApproval, Failed: true, Text: "not allowed in this workspace", Tool: &agent.Tool{Name: "shell", Input: json.RawMessage(`{"command":"git push origin HEAD"}`)}})
 	tool(6*s, 12*s, "t3", "shell", map[string]any{"command": []string{"go", "test", "./internal/web"}}, "--- FAIL: TestLoginReturns (0.02s)\n    login_test.go:31: Location = \"/home\", want \"/cart\"\nFAIL\n", 1)
 	add(s, agent.Event{Kind: agent.KindRetry, Attempt: 1, MaxAttempts: 5, Text: "stream disconnected"})
-	add(s, agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "internal/web/login.go", Action: "update"}, {Path: "internal/web/login_test.go", Action: "add"}}})
+	add(s, agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "internal/web/login.go", Action: "update", Diff: "@@ -41,3 +41,3 @@\n func (s *Server) login(w http.ResponseWriter, r *http.Request) {\n-\ttarget := \"/\"\n+\ttarget := cmp.Or(r.FormValue(\"next\"), \"/\")\n \tif !s.signIn(w, r) {\n"}, {Path: "internal/web/login_test.go", Action: "add"}}})
 	tool(3*s, 9*s, "t4", "shell", map[string]any{"command": []string{"go", "test", "./internal/web"}}, "ok  \tshop/internal/web\t0.412s\n", 0)
 	add(s, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "t5", Name: "task", Input: json.RawMessage(`{"description":"Review the change","prompt":"Read the diff and say what is wrong with it."}`)}})
 	add(s, agent.Event{Kind: agent.KindText, Subagent: "t5", Text: "The diff is small. The target should be checked: an absolute address would leave the site."})
+	tool(s, s/2, "t6", "edit", map[string]any{"file_path": "internal/web/login.go", "old_string": "func login() {\n\tnext := \"\"\n\trenew()\n}", "new_string": "func login() {\n\tnext := target()\n\trenew()\n}"}, "", 0)
 	add(3*s, agent.Event{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t5", Output: agent.Plain("Check that the target is a path.")}})
 	add(s, agent.Event{Kind: agent.KindWarning, Text: "context is 80 % full"})
-	add(2*s, agent.Event{Kind: agent.KindText, Text: "The target was read after the session had been renewed, so it was always empty. I read it first now, and take only paths of this site:\n\n```go\nnext := r.FormValue(\"next\")\nif !strings.HasPrefix(next, \"/\") || strings.HasPrefix(next, \"//\") {\n\tnext = \"/home\"\n}\n```\n\nThe new test fails without the change."})
+	add(2*s, agent.Event{Kind: agent.KindText, Text: "## What was wrong\n\nThe target was read **after** the session had been renewed, so `next` was always empty ([RFC 9110](https://www.rfc-editor.org/rfc/rfc9110)):\n\n1. the form sends it\n2. the session is renewed\n   - which drops it\n\n| file | change |\n| --- | --- |\n| login.go | reads it first |\n\nI take only paths of this site:\n\n```go\nnext := r.FormValue(\"next\")\nif !strings.HasPrefix(next, \"/\") || strings.HasPrefix(next, \"//\") {\n\tnext = \"/home\"\n}\n```\n\nThe new test fails without the change."})
 	failed := run.Status == runs.StatusFailed
 	text := ""
 	if failed {
@@ -141,9 +145,36 @@ func exampleEntries(run *runs.Run) iter.Seq2[runs.Event, error] {
 	}
 }
 
+// exampleFile is a file of the given run.
+func exampleFile(run *runs.Run, name string) (io.ReadCloser, error) {
+	switch {
+	case name == runs.FilePrompt:
+		return textFile("Users who sign in are sent to /home, not to the page they came from.\nFind out why and fix it. Add a test.\n"), nil
+	case name == runs.FileStderr && run.Status == runs.StatusFailed:
+		return textFile("connecting\n\x1b[31merror\x1b[0m: the stream ended early\n"), nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// textFile is an open file with a text.
+func textFile(text string) io.ReadCloser {
+	return struct {
+		io.ReadSeeker
+		io.Closer
+	}{strings.NewReader(text), io.NopCloser(nil)}
+}
+
+func exampleMessages(run *runs.Run) ([]runs.Message, error) {
+	return []runs.Message{
+		{ID: "1", Time: run.StartTime, Type: runs.MessageStart, Run: run.RunID, Body: "run started"},
+		{ID: "2", Time: run.StartTime.Add(time.Second), Type: "FACT", Body: "the tests need a database"},
+		{ID: "3", Time: run.StartTime.Add(time.Second), Type: "FACT", Run: "another", Body: "of another run"},
+	}, nil
+}
+
 func exampleOptions() Options {
 	return Options{
-		Now: madeAt, Root: "/home/ada/.local/state/bus-agent/runs", Events: exampleEntries,
+		Now: madeAt, Root: "/home/ada/.local/state/bus-agent/runs", Events: exampleEntries, Open: exampleFile, Messages: exampleMessages,
 		Command: func(run *runs.Run) string { return "bus-agent runs tail " + run.RunID },
 	}
 }

@@ -31,6 +31,14 @@ var (
 	tableSource string
 	//go:embed page/timeline.js
 	timelineSource string
+	//go:embed page/sums.js
+	sumsSource string
+	//go:embed page/markdown.js
+	markdownSource string
+	//go:embed page/diff.js
+	diffSource string
+	//go:embed page/keys.js
+	keysSource string
 	//go:embed page/run.js
 	runSource string
 	//go:embed page/start.js
@@ -42,7 +50,8 @@ const earlyScript = `document.documentElement.classList.add("script")`
 
 // pageScript is all JavaScript of the page.
 var pageScript = sync.OnceValue(func() string {
-	return "\n\"use strict\";\n(() => {\n" + domSource + tableSource + timelineSource + runSource + startSource + "})();\n"
+	return "\n\"use strict\";\n(() => {\n" + domSource + markdownSource + diffSource +
+		tableSource + timelineSource + sumsSource + keysSource + runSource + startSource + "})();\n"
 })
 
 var pageTemplates = sync.OnceValue(func() *template.Template {
@@ -53,6 +62,7 @@ var pageTemplates = sync.OnceValue(func() *template.Template {
 type page struct {
 	options       *Options
 	runs          []runs.Run // newest first
+	texts         []texts
 	conversations []stored
 
 	Matching  int // selected runs, if more than are on the page
@@ -83,6 +93,7 @@ type row struct {
 	State         string
 	Project, Task string
 	Name          string // of the task, without its time
+	Prompt        string // its first line
 	Reason        string
 	Runtime       string
 	Model         string
@@ -162,7 +173,7 @@ func (p *page) summarize() {
 	p.Durations = durationsOf(p.runs)
 	keys := map[string]int{}
 	for i := range p.runs {
-		p.Rows = append(p.Rows, p.rowOf(&p.runs[i], keys))
+		p.Rows = append(p.Rows, p.rowOf(i, keys))
 	}
 	p.Failures = failuresOf(p.Rows)
 	for _, g := range p.Failures {
@@ -179,11 +190,12 @@ func (p *page) summarize() {
 var generatedTask = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^task-\d{8}-\d{6}-`) })
 
 // rowOf returns the row of a run. Keys counts the earlier runs of each ID.
-func (p *page) rowOf(run *runs.Run, keys map[string]int) *row {
+func (p *page) rowOf(i int, keys map[string]int) *row {
+	run := &p.runs[i]
 	r := &row{
 		Key: line(run.RunID, 200), Start: clock(run.StartTime), State: string(stateOf(run)),
 		Project: line(run.ProjectID, 120), Task: line(run.TaskID, 200),
-		Reason: failureText(run), kind: failureKind(run),
+		Prompt: p.texts[i].prompt, Reason: failureText(run), kind: failureKind(run),
 		Runtime: line(run.Agent, 80), Model: line(run.Model, 80),
 	}
 	r.Name = generatedTask().ReplaceAllString(r.Task, "")
@@ -256,11 +268,11 @@ func (p *page) addFigures() {
 	if p.All.told > 0 {
 		add("Tokens", brief(p.All.input+p.All.output), brief(p.All.input)+" in, "+brief(p.All.output)+" out")
 	} else {
-		add("Tokens", "unknown", "no run tells them")
+		add("Tokens", "unknown", "no run reports them")
 	}
 	switch {
 	case p.All.CostRuns == 0:
-		add("Cost", "unknown", "no run tells it")
+		add("Cost", "unknown", "no run reports it")
 	case p.All.Unknown() > 0:
 		add("Known cost", p.All.Cost(), "unknown for "+plural(p.All.Unknown(), "run", "runs"))
 	default:

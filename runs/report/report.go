@@ -3,8 +3,8 @@
 // adds filters, the timeline and the conversations.
 //
 // Everything on the page may come from agents and is treated as text: it cannot become
-// markup, code or a link, and characters that would change the look of the text around
-// them are made visible.
+// code or a link, Markdown becomes elements without attributes of its own, and characters
+// that would change the look of the text around them are made visible.
 package report
 
 import (
@@ -25,7 +25,7 @@ import (
 // The default limits of a page.
 const (
 	DefaultRuns          = 5000
-	DefaultConversations = 20_000_000 // bytes
+	DefaultConversations = 3_000_000 // bytes
 )
 
 // Options configure a page. The same options and runs give the same page.
@@ -42,6 +42,12 @@ type Options struct {
 	// MaxConversations bounds the bytes of conversations, those of the newest
 	// runs; 0 means DefaultConversations, a negative number none.
 	MaxConversations int
+	// Open opens a file of a run for its prompt and standard error; nil means
+	// neither. A file that is an io.Seeker is not read as a whole.
+	Open func(run *runs.Run, name string) (io.ReadCloser, error)
+	// Messages reads the messages of a run's task, once for each task; nil means
+	// none.
+	Messages func(run *runs.Run) ([]runs.Message, error)
 	// Events reads the events of a run; nil means no conversations.
 	Events func(run *runs.Run) iter.Seq2[runs.Event, error]
 	// Command is the command that shows the conversation of a run.
@@ -66,7 +72,8 @@ func Write(w io.Writer, list []runs.Run, o Options) error {
 	}
 	p := &page{options: &o, Matching: len(list)}
 	p.runs = list[:min(len(list), o.MaxRuns)]
-	p.conversations = readConversations(p.runs, &o)
+	p.texts = readTexts(p.runs, &o)
+	p.readConversations()
 	p.summarize()
 	out := bufio.NewWriterSize(w, 64<<10)
 	err := p.write(out)
@@ -93,39 +100,57 @@ type stored struct {
 	large bool // it takes more than its part, even cut
 }
 
-// conversationPart is the share of the room for conversations that one may take.
+// conversationPart is the share of the room for conversations that one of many may take.
 const conversationPart = 10
 
 // readConversations reads those of the newest runs that fit. One that is too large
 // alone is skipped.
-func readConversations(list []runs.Run, o *Options) []stored {
-	if o.Events == nil {
-		return nil
+func (p *page) readConversations() {
+	o := p.options
+	if o.Events == nil && o.Messages == nil {
+		return
 	}
-	var all []stored
-	left, part := o.MaxConversations, o.MaxConversations/conversationPart
-	for i := range list {
-		run := &list[i]
+	left, part := o.MaxConversations, o.MaxConversations/min(max(len(p.runs), 1), conversationPart)
+	tasks := buses{}
+	for i := range p.runs {
+		run := &p.runs[i]
 		if left <= 0 {
 			break
 		}
-		c := readConversation(o.Events(run), run.StartTime, part)
-		if len(c.Items) == 0 && c.Problem == "" {
-			all = append(all, stored{})
+		c := p.readConversation(run, part, tasks)
+		if first := slices.IndexFunc(c.Items, func(i *item) bool { return i.Kind == string(runs.KindMessage) }); first >= 0 && p.texts[i].prompt == "" {
+			p.texts[i].prompt = promptOf(c.Items[first].Text)
+		}
+		if len(c.Items)+len(c.Messages) == 0 && c.Problem == "" && c.MessagesProblem == "" {
+			p.conversations = append(p.conversations, stored{})
 			continue
 		}
 		text, err := json.Marshal(c)
 		if err == nil && len(text) > part {
-			all = append(all, stored{large: true})
+			p.conversations = append(p.conversations, stored{large: true})
 			continue
 		}
 		if err != nil || len(text) > left {
 			break
 		}
 		left -= len(text)
-		all = append(all, stored{json: text, tools: toolsOf(c)})
+		p.conversations = append(p.conversations, stored{json: text, tools: toolsOf(c)})
 	}
-	return all
+}
+
+// readConversation reads the events of a run and the messages of its task.
+func (p *page) readConversation(run *runs.Run, limit int, tasks buses) *conversation {
+	messages, problem := tasks.of(run, p.options)
+	for _, m := range messages {
+		limit -= messageSize + quotedSize(m.Type) + quotedSize(m.Text)
+	}
+	events := func(func(runs.Event, error) bool) {}
+	if p.options.Events != nil {
+		events = p.options.Events(run)
+	}
+	c := readConversation(events, run.StartTime, limit-quotedSize(problem))
+	c.Messages, c.MessagesProblem = messages, problem
+	return c
 }
 
 func (p *page) write(w *bufio.Writer) error {

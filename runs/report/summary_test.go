@@ -55,8 +55,8 @@ func TestUnknownCostIsSaidToBeUnknown(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if page := write(t, list[2:], Options{}); !strings.Contains(page, "no run tells it") || strings.Contains(page, "$0") {
-		t.Error("a cost is told that nobody knows")
+	if page := write(t, list[2:], Options{}); !strings.Contains(page, "no run reports it") || strings.Contains(page, "$0") {
+		t.Error("an unknown cost is shown")
 	}
 }
 
@@ -64,7 +64,7 @@ func TestCostThatIsNoNumberIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, x := range []float64{math.NaN(), math.Inf(1)} {
 		list := []runs.Info{{Agent: "a", Usage: &runs.Usage{Input: 4, CostUSD: &x}}}
-		if page := write(t, list, Options{}); !strings.Contains(page, "no run tells it") {
+		if page := write(t, list, Options{}); !strings.Contains(page, "no run reports it") {
 			t.Errorf("%v is a cost", x)
 		}
 		if list[0].Usage.CostUSD == nil {
@@ -111,7 +111,7 @@ func TestFailuresByKindAndReason(t *testing.T) {
 		failed("c", "", "", "timed out", -1), failed("c", "", "", "", 7),
 		{Agent: "d", Status: runs.StatusCrashed}, {Agent: "d", Status: runs.StatusCompleted, ErrorSummary: "no matter"}, {Agent: "d", Status: runs.StatusRunning},
 	}
-	p := &page{options: &Options{}, runs: asRuns(list)}
+	p := &page{options: &Options{}, runs: asRuns(list), texts: make([]texts, len(list))}
 	p.summarize()
 	if p.Failed != 6 || len(p.Failures) != 3 {
 		t.Fatalf("%d failed in %d groups", p.Failed, len(p.Failures))

@@ -87,7 +87,7 @@ func TestUpdates(t *testing.T) {
 				`{"type":"diff","path":"/empty","oldText":"","newText":"x","_meta":{"kind":"modify"}}]}`,
 			`{"sessionUpdate":"tool_call","toolCallId":"u","kind":"edit","status":"failed","content":[{"type":"diff","path":"/not","newText":"x"}]}`,
 		}, []string{
-			"tool_call t edit {}", "file_change [{/new add} {/old update} {/gone delete} {/empty update}]", "tool_result t failed=false",
+			"tool_call t edit {}", "file_change add /new update /old delete /gone update /empty", "tool_result t failed=false",
 			"tool_call u edit {}", "tool_result u failed=true",
 		}},
 		"plan": {[]string{

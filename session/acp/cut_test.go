@@ -12,9 +12,9 @@ import (
 // maxLine is what these tests take for a long line, in bytes.
 const maxLine = 2000
 
-// TestAnswersThatCannotBeRead proves that a turn whose end is too long, or cut,
+// TestUnreadableAnswers proves that a turn whose end is too long, or cut,
 // ends as the head of the line says, or else fails.
-func TestAnswersThatCannotBeRead(t *testing.T) {
+func TestUnreadableAnswers(t *testing.T) {
 	t.Parallel()
 	for head, want := range map[string]string{
 		`"result":{"stopReason":"end_turn","_meta":{"text":"`:         "result",
@@ -46,9 +46,9 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestApprovalRequestsThatCannotBeRead are answered by the engine: the agent waits, and
-// nobody can allow what is not known.
-func TestApprovalRequestsThatCannotBeRead(t *testing.T) {
+// TestUnreadableApprovalRequests checks that the engine declines a request that it
+// cannot read: the agent waits for an answer.
+func TestUnreadableApprovalRequests(t *testing.T) {
 	t.Parallel()
 	for head, want := range map[string]message{
 		`"id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"`: {Result: []byte(cancelled)},

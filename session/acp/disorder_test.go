@@ -113,8 +113,8 @@ func TestResultInItsPlace(t *testing.T) {
 	})
 }
 
-// TestOutputThatEndsDuringAWrite proves that an agent that neither reads nor says
-// anything more keeps nobody.
+// TestOutputThatEndsDuringAWrite checks that an agent that neither reads nor writes
+// blocks no call.
 func TestOutputThatEndsDuringAWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -152,7 +152,7 @@ func (r *record) Event(e *agent.Event) {
 			return
 		}
 		if _, ok := r.messages[line+e.MessageID]; ok {
-			r.t.Errorf("message %q goes on after something else: %s", e.MessageID, e.Text)
+			r.t.Errorf("message %q continues after something else: %s", e.MessageID, e.Text)
 		}
 		r.message = line + e.MessageID
 		r.messages[r.message] = len(r.lines)
@@ -174,7 +174,9 @@ func (r *record) Event(e *agent.Event) {
 	case agent.KindPlan:
 		line += fmt.Sprint(" ", e.Plan)
 	case agent.KindFileChange:
-		line += fmt.Sprint(" ", e.Changes)
+		for _, c := range e.Changes {
+			line += fmt.Sprintf(" %s %s", c.Action, c.Path)
+		}
 	case agent.KindResult:
 		if e.Failed {
 			line += " failed"

@@ -18,7 +18,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// modes and notices are what a runtime says of the recorded agent.
+// modes and notices describe the recorded agent as a runtime does.
 var (
 	modes   = map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "autoEdit", agent.AccessFull: "yolo"}
 	notices = []string{"[MODE_UPDATE] "}

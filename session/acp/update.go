@@ -91,7 +91,7 @@ func (e *Engine) update(params json.RawMessage) bool {
 
 // decoder makes events of what an agent says in a turn.
 type decoder struct {
-	speech   string // the kind of update that is a message which may go on
+	speech   string // the kind of update that is a message that may continue
 	messages int
 	message  string // the ID of that message
 	tools    map[string]*tool

@@ -63,6 +63,8 @@ type reply struct {
 	Result  *Result         `json:"result,omitempty"`
 	Failure *Failure        `json:"failure,omitempty"`
 	Last    bool            `json:"last,omitempty"` // nothing follows
+
+	peer int // PID of the process that has sent the last one
 }
 
 // A Record is one thing that happened in a session.

@@ -66,10 +66,11 @@ func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last 
 		return reply{}, &unreachable{e, err}
 	}
 	defer conn.Close()
-	switch p, ok := peerOf(conn); {
+	p, ok := peerOf(conn)
+	switch {
 	case !ok || p.uid != os.Geteuid():
 		return reply{}, fmt.Errorf("session %s cannot be reached: its socket is another user's", e.Label())
-	case p.pid != 0 && p.pid != e.OwnerPID && !c.anyPeer:
+	case p.pid != 0 && p.pid != e.OwnerPID && !c.anyPeer && (e.State != session.StateDamaged || e.OwnerPID != 0):
 		return reply{}, &unreachable{e, fmt.Errorf("%w: process %d", errForeign, p.pid)}
 	}
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -105,7 +106,7 @@ func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last 
 		if !r.Last {
 			continue
 		}
-		r.Turn = turn
+		r.Turn, r.peer = turn, p.pid
 		if r.Version != protocolVersion && r.Failure != nil {
 			return r, &because{fmt.Sprintf("session %s: %v", e.Label(), r.Failure.err()), errVersion}
 		}
@@ -157,6 +158,8 @@ func notServed(e Entry) error {
 	}
 	const resume = "; \"session resume %s\" continues it"
 	switch {
+	case e.State == session.StateCrashed && !e.resumable():
+		return reason(ErrNotRunning, "has crashed before its first turn; it cannot be resumed")
 	case e.State == session.StateElsewhere:
 		return reason(ErrElsewhere, "is running elsewhere, on another machine or in another container")
 	case e.State == session.StateCrashed:
@@ -177,13 +180,16 @@ func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
 		defer cancel()
 		last, err := c.call(ctx, e, call{Operation: opShow}, Watcher{})
 		if err == nil && last.Status != nil {
+			if e.State == session.StateDamaged {
+				last.Status.State = e.State
+			}
 			return *last.Status, nil
 		}
 		// It may have ended in the meantime.
 		if now, err := c.Store.Get(e.SessionID); err == nil {
 			e = now
 		}
-		if e.Served() && e.State != session.StateStarting {
+		if e.Served() && e.State != session.StateStarting && e.State != session.StateDamaged {
 			e.State = session.StateUnreachable
 		}
 	}
@@ -246,7 +252,8 @@ func (c *Client) Answer(ctx context.Context, e Entry, approvalID string, d sessi
 
 // Watch passes the newest records to w: last of them, or all if last is negative.
 // With follow it continues until the session ends or reaches the state until; ""
-// means no such state. The records of a session that has ended are read from its
+// means no such state. A session that is ready, with no message queued, has also reached
+// session.StateWaiting: it will not get there by itself. The records of a session that has ended are read from its
 // folder.
 func (c *Client) Watch(ctx context.Context, e Entry, last int, follow bool, until session.State, w Watcher) error {
 	if c.Store.settle(&e); e.Served() {

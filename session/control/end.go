@@ -131,7 +131,7 @@ func endStale(ctx context.Context, e Entry) error {
 
 // settle marks a session that crashed as stopped.
 func (c *Client) settle(ctx context.Context, e Entry) error {
-	return c.Store.Update(ctx, e.SessionID, func(now *Entry) error {
+	return c.Store.update(ctx, e.SessionID, func(now *Entry) error {
 		if now.State == session.StateCrashed && now.Owner == e.Owner {
 			now.State = session.StateStopped
 			if now.Ended.IsZero() {

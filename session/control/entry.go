@@ -25,11 +25,20 @@ type Entry struct {
 	// of the model, empty until known.
 	Settings
 	NativeModel string `json:"native_model,omitempty"`
+	// RunID is the ID of its last record, empty if it was never recorded.
+	RunID string `json:"run_id,omitempty"`
+	// TmuxSocket is the socket of the tmux server of the last start, in
+	// session.ModeTmux.
+	TmuxSocket string `json:"tmux_socket,omitempty"`
 
 	Role    string `json:"role"`
 	Rig     string `json:"rig"`
 	Polecat string `json:"polecat"`
 	Actor   string `json:"actor"`
+
+	// Fresh reports that no message was sent to the agent, so that there is no
+	// conversation to resume.
+	Fresh bool `json:"fresh,omitempty"`
 
 	State  session.State `json:"state"`
 	Reason string        `json:"reason"` // why it ended
@@ -61,15 +70,13 @@ type Entry struct {
 
 	version int  // of its file
 	locked  bool // a process that cannot be seen from here holds the lock of the folder
+	found   bool // the crash is not in its file yet
 }
 
 // Running reports whether the agent's process is alive; another process with the
 // same PID does not count. It returns an error if that is unknown here, because
 // the process belongs to another machine or container.
 func (e Entry) Running() (bool, error) { return e.alive(e.Process) }
-
-// Held reports whether the process that holds the session is alive.
-func (e Entry) Held() (bool, error) { return e.alive(e.Owner) }
 
 func (e Entry) alive(identity string) (bool, error) {
 	if e.State.Ended() && e.State != session.StateCrashed || identity == "" {
@@ -109,10 +116,16 @@ func (e Entry) dead(identity string) bool {
 }
 
 func (e *Entry) crashed(reason string) {
-	e.State = session.StateCrashed
+	e.State, e.found = session.StateCrashed, true
 	if e.Reason == "" {
 		e.Reason = reason
 	}
+}
+
+// resumable reports whether the session, which has ended, has a conversation to resume. A
+// runtime may keep one of a session that was stopped even if it is empty.
+func (e Entry) resumable() bool {
+	return e.NativeID != "" && !(e.Fresh && e.State == session.StateCrashed)
 }
 
 // inUse returns why the session cannot be resumed.
@@ -123,7 +136,7 @@ func (e Entry) inUse() error {
 	}
 	if err == nil && !e.State.Ended() {
 		var held bool
-		if held, err = e.Held(); held {
+		if held, err = e.alive(e.Owner); held {
 			return fmt.Errorf("%w: %s", ErrRunning, e.SessionID)
 		}
 	}

@@ -32,6 +32,11 @@ func usage(target error, format string, args ...any) error {
 	return agent.Usagef("%w", &because{fmt.Sprintf(format, args...), target})
 }
 
+// notResumable is the error of resuming a session without a conversation.
+func notResumable(e Entry) error {
+	return usage(ErrNotResumable, "session %s %s before its first turn; it cannot be resumed", e.Label(), e.State)
+}
+
 func unsupported(format string, args ...any) error {
 	return usage(session.ErrUnsupported, format, args...)
 }

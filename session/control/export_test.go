@@ -1,7 +1,9 @@
 package control
 
 import (
+	"context"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -12,14 +14,28 @@ const (
 )
 
 var (
-	IsName     = isName
-	Listen     = listen
-	SocketPath = socketPath
+	IsName       = isName
+	Listen       = listen
+	RemoveSocket = removeSocket
+	SocketPath   = socketPath
 )
 
 func (s *Store) Socket(e Entry) string   { return s.socket(e) }
 func (s *Store) Folder(e Entry) string   { return s.folder(e) }
 func (s *Store) LockFile(e Entry) string { return s.lockFile(e) }
+
+func (s *Store) Update(ctx context.Context, id string, change func(*Entry) error) error {
+	return s.update(ctx, id, change)
+}
+
+// Locks returns the locks that callbacks of a session may take while the session waits
+// for them.
+func (m *Manager) Locks(handle SessionHandle) map[string]sync.Locker {
+	return map[string]sync.Locker{"entry": &m.find(handle).mu, "manager": &m.mu}
+}
+
+// Awake lets the goroutine that keeps the entry of a session look for changes.
+func (m *Manager) Awake(handle SessionHandle) { m.find(handle).awake() }
 
 func (m *Manager) SetLogSize(n int64)            { m.logSize = n }
 func (m *Manager) SetPeer(f func(net.Conn) bool) { m.peer = f }

@@ -100,9 +100,12 @@ func talk() int {
 			fmt.Println("ask")
 		case "interrupted":
 			fmt.Println("failed by the user")
-		case "hold": // a turn that goes on until a file appears
+		case "hold": // a turn that runs until a file appears
 			awaitFile(rest)
 			fmt.Println("result")
+		case "rename": // when a file appears
+			awaitFile(rest)
+			fmt.Println("renamed native-renamed\nresult")
 		default:
 			fmt.Printf("text %s\nresult\n", lines.Text())
 		}
@@ -142,6 +145,8 @@ func (e *talkEngine) Open(ctx context.Context, t engine.Transport, start engine.
 			switch word {
 			case "session":
 				greeting <- rest
+			case "renamed":
+				sink.Event(&agent.Event{Kind: agent.KindSessionStarted, SessionID: rest})
 			case "text":
 				sink.Event(&agent.Event{Kind: agent.KindText, Text: rest})
 			case "ask":

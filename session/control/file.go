@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
@@ -29,6 +27,9 @@ type entryFile struct {
 	Entry
 }
 
+// errNewer is in the error of reading an entry that a newer program has written.
+var errNewer = errors.New("a newer bus-agent has written it")
+
 // readEntry reads the entry in a file.
 func readEntry(path string) (Entry, error) {
 	text, err := statefile.Read(path, maxEntry)
@@ -41,8 +42,11 @@ func readEntry(path string) (Entry, error) {
 	if err := json.Unmarshal(text, &f); err != nil {
 		return Entry{}, fmt.Errorf("it is not an entry of a session: %w", err)
 	}
-	if f.Version < 1 || f.Version > entryVersion {
-		return Entry{}, fmt.Errorf("it has version %d, this program knows %d", f.Version, entryVersion)
+	switch {
+	case f.Version > entryVersion:
+		return Entry{}, fmt.Errorf("%w: it has version %d, this program knows %d", errNewer, f.Version, entryVersion)
+	case f.Version < 1:
+		return Entry{}, fmt.Errorf("it is not an entry of a session: it has version %d", f.Version)
 	}
 	var e entryFile
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -143,21 +147,8 @@ func (s *Store) makeDir() error {
 
 // Check returns an error if entries cannot be written. It creates nothing.
 func (s *Store) Check() error {
-	for dir := s.dir; ; dir = filepath.Dir(dir) {
-		info, err := os.Stat(dir)
-		switch {
-		case errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir):
-			continue // it would be made
-		case err != nil:
-			return err
-		case !info.IsDir():
-			return fmt.Errorf("%s is not a directory", dir)
-		case dir == s.dir && info.Mode().Perm()&0o022 != 0:
-			return s.makeDir() // which says so
-		}
-		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		return nil
+	if info, err := os.Stat(s.dir); err == nil && info.IsDir() && info.Mode().Perm()&0o022 != 0 {
+		return s.makeDir() // which says so
 	}
+	return statefile.CheckWritable(s.dir)
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,9 +33,12 @@ type held struct {
 	warned  bool          // of the entry, by record
 	happens happenings
 	told    atomic.Int64   // turns whose end is written
-	turn    atomic.Int64   // of the last event
+	turn    atomic.Int64   // that is running, as far as it is reported; 0 for none
 	sending sync.WaitGroup // messages that are on their way to the session
 
+	saved Entry // what was written last, by record
+
+	// mu is taken by callbacks of the session, so no method of s is called under it.
 	mu      sync.Mutex
 	entry   Entry
 	closed  bool // takes no more messages
@@ -47,7 +51,7 @@ func newHeld(m *Manager, store *Store, p *plan) *held {
 	p.runner.Warn = func(line string) {
 		if !slices.Contains(p.warnings, line) { // it was shown when the runtime was selected
 			m.runnerWarn(line)
-			h.served.record(Record{Warning: line})
+			h.served.record(Record{Turn: int(h.turn.Load()), Warning: line})
 		}
 	}
 	return h
@@ -89,12 +93,20 @@ func (q *happenings) take() []happening {
 // listen returns o with callbacks that record what changes the entry, is logged, or is
 // reported to hooks.
 func (h *held) listen(o session.Options) session.Options {
-	events, delivered, over := o.Events, o.Delivered, o.Over
+	started, events, sending, delivered, over := o.Started, o.Events, o.Sending, o.Delivered, o.Over
+	o.Started = func(start agent.Start) {
+		h.entry.RunID = cmp.Or(start.RunID, h.entry.RunID)
+		if started != nil {
+			started(start)
+		}
+	}
 	o.Events = func(e *agent.Event) (err error) {
 		if events != nil {
 			err = events(e)
 		}
-		h.turn.Store(int64(e.Turn))
+		if e.Turn > 0 {
+			h.turn.Store(int64(e.Turn))
+		}
 		if e.Kind != agent.KindHeartbeat {
 			h.served.record(Record{Turn: e.Turn, Event: e})
 		}
@@ -103,10 +115,20 @@ func (h *held) listen(o session.Options) session.Options {
 		}
 		return err
 	}
+	o.Sending = func(m session.Message) {
+		if sending != nil {
+			sending(m)
+		}
+		h.mu.Lock()
+		h.entry.Fresh = false
+		h.mu.Unlock()
+		h.awake()
+	}
 	o.Delivered = func(t *session.Turn, m session.Message) {
 		if delivered != nil {
 			delivered(t, m)
 		}
+		h.turn.Store(int64(t.Number()))
 		h.happens.add(happening{text: m.Text})
 		h.awake()
 	}
@@ -114,6 +136,7 @@ func (h *held) listen(o session.Options) session.Options {
 		if over != nil {
 			over(t)
 		}
+		h.turn.CompareAndSwap(int64(t.Number()), 0)
 		h.happens.add(happening{over: t})
 		h.awake()
 	}
@@ -131,7 +154,7 @@ func (h *held) awake() {
 func (h *held) opened(ctx context.Context, s *session.Session, resumed bool) error {
 	h.s = s
 	e := &h.entry
-	e.State, e.Ready, e.PID = session.StateReady, now(), s.PID()
+	e.State, e.Ready, e.PID, e.TmuxSocket = session.StateReady, now(), s.PID(), s.Socket()
 	if identity, err := process.Identify(e.PID); err == nil {
 		e.Process = identity
 	} // else it has ended already
@@ -218,8 +241,9 @@ func (h *held) record() {
 		}
 		select {
 		case <-h.wake:
-			h.tell()
-			h.save()
+			happened := h.happens.take()
+			h.save() // before the end of a turn is seen, because a crash may follow
+			h.tell(happened)
 		case <-idle:
 			if _, open := h.s.Turns(); open == 0 {
 				go h.stop(context.Background(), "idle for "+h.plan.entry.Idle.String())
@@ -233,15 +257,14 @@ func (h *held) record() {
 }
 
 // tell logs what became of messages and notifies the hooks.
-func (h *held) tell() {
-	for _, what := range h.happens.take() {
+func (h *held) tell(happened []happening) {
+	for _, what := range happened {
 		if what.over == nil {
 			h.emit(OnMessage, map[string]string{"message": what.text})
 			continue
 		}
 		result, err := what.over.Wait(context.Background()) // is over
-		h.told.Add(1)
-		h.served.record(Record{Turn: what.over.Number(), Ended: newResult(result, err)})
+		h.served.recordOver(&h.told, Record{Turn: what.over.Number(), Ended: newResult(result, err)})
 		if err != nil && !errors.Is(err, agent.ErrCanceled) {
 			h.emit(OnError, errorData(err))
 		}
@@ -249,12 +272,15 @@ func (h *held) tell() {
 }
 
 // reached reports whether the session is in a state. It is ready when the end of
-// all turns is written. Whatever makes it true is logged afterwards.
+// all turns is written; then it will not wait for an answer either. Whatever makes it
+// true is logged afterwards.
 func (h *held) reached(state session.State) bool {
-	if last, _ := h.s.Turns(); state == session.StateReady && int64(last) > h.told.Load() {
-		return false
+	last, _ := h.s.Turns()
+	now := h.s.State()
+	if now == session.StateReady {
+		return int64(last) <= h.told.Load() && (state == session.StateReady || state == session.StateWaiting)
 	}
-	return h.s.State() == state
+	return now == state
 }
 
 func errorData(err error) map[string]string {
@@ -265,22 +291,23 @@ func errorData(err error) map[string]string {
 func (h *held) save() {
 	state := h.s.State()
 	h.waiting.Store(state == session.StateWaiting)
+	info := h.s.Info()
 	h.mu.Lock()
-	before := h.entry
-	h.entry.learn(h.s.Info())
+	h.entry.learn(info)
 	if !state.Ended() { // end does that
 		h.entry.State = state
 	}
 	e := h.entry
 	h.mu.Unlock()
-	if !reflect.DeepEqual(e, before) {
+	if !reflect.DeepEqual(e, h.saved) {
 		h.write(e)
 	}
 }
 
 // write writes the entry; a session does not need it.
 func (h *held) write(e Entry) {
-	if err := h.store.Save(context.Background(), e); err != nil && !h.warned {
+	h.saved = e
+	if err := h.store.put(context.Background(), e); err != nil && !h.warned {
 		h.warned = true
 		h.warn(fmt.Sprintf("the entry of session %s cannot be written: %v", e.SessionID, err))
 	}
@@ -294,9 +321,10 @@ func (h *held) end() {
 	h.closed = true
 	h.mu.Unlock()
 	h.sending.Wait() // messages that came too late end too
-	h.tell()
+	h.tell(h.happens.take())
+	info := h.s.Info()
 	h.mu.Lock()
-	h.entry.learn(h.s.Info())
+	h.entry.learn(info)
 	e := &h.entry
 	e.State, e.Reason, e.Ended = session.StateStopped, h.reason, now()
 	switch {
@@ -334,9 +362,10 @@ func (h *held) closeHooks() {
 
 // stop ends the session. One that has ended by itself keeps its own reason.
 func (h *held) stop(ctx context.Context, reason string) {
+	ended := h.s.Ended()
 	h.mu.Lock()
 	select {
-	case <-h.s.Ended():
+	case <-ended:
 	default:
 		if !h.stopped {
 			h.stopped, h.reason = true, reason
@@ -349,11 +378,7 @@ func (h *held) stop(ctx context.Context, reason string) {
 
 // emit notifies the hooks of an event.
 func (h *held) emit(event Event, data map[string]string) {
-	e := h.plan.entry // these fields do not change
-	p := Payload{
-		Event: event, Runtime: e.Runtime, SessionID: e.SessionID, WorkDir: e.WorkDir,
-		Rig: e.Rig, Role: e.Role, Bead: e.Bead, Actor: e.Actor, Timestamp: Timestamp{now()}, Data: data,
-	}
+	p := h.plan.entry.payload(event, data) // its fields do not change
 	h.manager.Hooks.Emit(p)
 	h.hooks.Emit(p)
 }

@@ -177,7 +177,7 @@ func TestOpenedFileSink(t *testing.T) {
 		"hook file: " + name + " is a symbolic link, which hooks do not follow": {File: name},
 		"hook file: " + pipe + " is not a regular file":                         {File: pipe},
 		"hook file: open " + dir + ": is a directory":                           {File: dir},
-		`hook command nobody-has-this: no executable "nobody-has-this" in PATH`: {Command: []string{"nobody-has-this"}},
+		`hook command no-such-hook: no executable "no-such-hook" in PATH`:       {Command: []string{"no-such-hook"}},
 	} {
 		if _, err := spec.Open([]string{"PATH=" + dir}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -207,11 +207,11 @@ func TestCommandSink(t *testing.T) {
 		"that fails":  {control.Command{Argv: []string{"hook", "fail"}}, "hook command hook failed (further failures not shown): exit code 7: no room"},
 		"that tells secrets": {control.Command{Argv: []string{"hook", "tell"}, Environ: append([]string{"MY_API_KEY=supersecretvalue2"}, environ...)},
 			"exit code 7: " + strings.Repeat("x", 490) + "***yyyyyyy"},
-		"that hangs":           {control.Command{Argv: []string{"hook", "hang"}, Timeout: 50 * time.Millisecond}, "it took longer than 50ms"},
-		"nobody has":           {control.Command{Argv: []string{"nobody-has-this"}}, "no executable"},
-		"none":                 {control.Command{}, "it names no program"},
-		"in the working place": {control.Command{Argv: []string{"./hook"}}, "give its absolute path"},
-		"beside the project":   {control.Command{Argv: []string{"hook"}, Environ: []string{"PATH=."}}, "no executable"},
+		"that hangs":                  {control.Command{Argv: []string{"hook", "hang"}, Timeout: 50 * time.Millisecond}, "it took longer than 50ms"},
+		"not installed":               {control.Command{Argv: []string{"no-such-hook"}}, "no executable"},
+		"none":                        {control.Command{}, "it names no program"},
+		"in the working place":        {control.Command{Argv: []string{"./hook"}}, "give its absolute path"},
+		"in PATH by a relative entry": {control.Command{Argv: []string{"hook"}, Environ: []string{"PATH=."}}, "no executable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,6 +29,7 @@ type Report struct {
 	Warning string   `json:"warning,omitempty"`
 	Runtime string   `json:"runtime,omitempty"` // what is about to start
 	Model   string   `json:"model,omitempty"`
+	RunID   string   `json:"run_id,omitempty"` // of its record; alone if the agent did not start
 	Ready   bool     `json:"ready,omitempty"`
 	Failure *Failure `json:"failure,omitempty"`
 }
@@ -49,7 +50,7 @@ func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 	id := cmp.Or(opts.Identity.SessionID, newID())
 	e := Entry{
 		SessionID: id, Name: opts.Name, Settings: opts.Settings, Folder: folderName(id),
-		State: session.StateStarting, Owner: process.Self(), OwnerPID: os.Getpid(), Host: hostName(), Started: now(),
+		State: session.StateStarting, Fresh: true, Owner: process.Self(), OwnerPID: os.Getpid(), Host: hostName(), Started: now(),
 	}
 	if err := c.Store.claim(ctx, &e, opts.Identity.SessionID != "", ""); err != nil {
 		return Entry{}, err
@@ -67,14 +68,17 @@ func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 // InitialPrompt of opts are used, Name and Identity are not. Stale processes of a
 // crashed session are ended first.
 func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry, error) {
+	if now, err := c.Store.Get(e.SessionID); err == nil {
+		e = now // what the caller has can be of before its end
+	}
 	c.Store.settle(&e)
 	switch {
 	case !e.State.Ended() && e.State != session.StateElsewhere:
 		return Entry{}, usage(ErrRunning, "session %s has not ended", e.Label())
 	case e.State == session.StateElsewhere:
 		return Entry{}, notServed(e)
-	case e.NativeID == "":
-		return Entry{}, usage(ErrNotResumable, "session %s has ended before its runtime gave it an ID; there is nothing to continue", e.Label())
+	case !e.resumable():
+		return Entry{}, notResumable(e)
 	case e.State == session.StateCrashed:
 		if err := endStale(ctx, e); err != nil {
 			return Entry{}, err

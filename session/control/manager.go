@@ -1,12 +1,15 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,14 +153,15 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts StartOp
 	if err != nil {
 		return nil, err
 	}
+	m.reportCrashes(ctx, store)
 	before, err := store.Get(handle.SessionID)
 	switch {
 	case errors.Is(err, ErrUnknown):
 		before = Entry{SessionID: handle.SessionID, NativeID: handle.SessionID, Settings: Settings{Runtime: handle.Runtime, WorkDir: handle.WorkDir}}
 	case err != nil:
 		return nil, err
-	case before.NativeID == "":
-		return nil, usage(ErrNotResumable, "session %s cannot be resumed: it ended before %s gave it an ID", before.SessionID, before.Runtime)
+	case !before.resumable():
+		return nil, notResumable(before)
 	}
 	p, err := m.plan(ctx, before.options(opts))
 	if err != nil {
@@ -166,11 +170,12 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts StartOp
 	if id, _, _ := strings.Cut(before.Runtime, ":"); id != "" && id != p.runtime.ID {
 		return nil, agent.Usagef("session %s is of %s; %s cannot resume it", before.SessionID, before.Runtime, p.entry.Runtime)
 	}
-	p.entry.NativeID, p.entry.Created = before.NativeID, before.Created
+	p.entry.NativeID, p.entry.Created, p.entry.RunID, p.entry.Fresh = before.NativeID, before.Created, before.RunID, before.Fresh
+	p.request.Labels.Previous = cmp.Or(p.request.Labels.Previous, before.RunID)
 	if m.Serve && before.Folder != "" {
 		p.entry.Folder = before.Folder
 	}
-	if err := store.Update(ctx, p.entry.SessionID, func(e *Entry) error {
+	if err := store.update(ctx, p.entry.SessionID, func(e *Entry) error {
 		if err := e.inUse(); err != nil {
 			return err
 		}
@@ -251,11 +256,12 @@ func (m *Manager) open(ctx context.Context, store *Store, p *plan, resume string
 // find returns the session of a handle if this Manager holds it.
 func (m *Manager) find(handle SessionHandle) *held {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if h := m.held[handle.SessionID]; h != nil {
+	h, all := m.held[handle.SessionID], slices.Collect(maps.Values(m.held))
+	m.mu.Unlock()
+	if h != nil {
 		return h
 	}
-	for _, h := range m.held {
+	for _, h := range all { // whose callbacks may call the Manager
 		if h.s.Info().SessionID == handle.SessionID && handle.SessionID != "" {
 			return h
 		}
@@ -289,6 +295,11 @@ func (m *Manager) look(handle SessionHandle) (*held, Entry, error) {
 	}
 	e, err := store.Get(handle.SessionID)
 	return nil, e, err
+}
+
+// reportCrashes notifies the hooks of crashes that no process has reported.
+func (m *Manager) reportCrashes(ctx context.Context, store *Store) {
+	store.reportCrashes(ctx, m.environ(), m.Hooks, m.Sinks, m.warn)
 }
 
 // client reaches the sessions that other processes hold.
@@ -423,11 +434,12 @@ func (m *Manager) DetectRunning(_ context.Context, handle SessionHandle) (bool, 
 // ListSessions returns the sessions that filter selects, including ended ones,
 // most recently started first. It warns about files of the state folder that
 // cannot be used.
-func (m *Manager) ListSessions(_ context.Context, filter Filter) ([]SessionHandle, error) {
+func (m *Manager) ListSessions(ctx context.Context, filter Filter) ([]SessionHandle, error) {
 	store, err := m.store()
 	if err != nil {
 		return nil, err
 	}
+	m.reportCrashes(ctx, store)
 	entries, problems, err := store.List(filter)
 	for _, p := range problems {
 		m.warn(p.String())
@@ -443,10 +455,7 @@ func (m *Manager) ListSessions(_ context.Context, filter Filter) ([]SessionHandl
 // been notified or ctx ends.
 func (m *Manager) Close(ctx context.Context, reason string) error {
 	m.mu.Lock()
-	all := make([]*held, 0, len(m.held))
-	for _, h := range m.held {
-		all = append(all, h)
-	}
+	all := slices.Collect(maps.Values(m.held))
 	m.mu.Unlock()
 	var stopping sync.WaitGroup
 	for _, h := range all {

@@ -108,9 +108,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The ID of a session of the runtime's own is all that is needed; how old it is
-// nobody knows then.
-func TestResumeOfAStrangersSession(t *testing.T) {
+// The native ID is enough to resume a session. Its age is then unknown.
+func TestResumeByNativeID(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h, err := b.ResumeWith(t.Context(), control.SessionHandle{Runtime: "talker", SessionID: "abc", WorkDir: b.workdir}, control.StartOptions{})

@@ -53,7 +53,7 @@ func checkFree(list []Entry, e Entry) error {
 		if !other.State.Ended() {
 			return usage(ErrNameTaken, "there is a session %q already", e.Name)
 		}
-		if other.State == session.StateCrashed && other.NativeID != "" {
+		if other.State == session.StateCrashed && other.resumable() {
 			label := e.Name
 			if later {
 				label = other.SessionID

@@ -35,7 +35,7 @@ func named(t *testing.T, b *bench, name string) error {
 	return b.Stop(t.Context(), h, "")
 }
 
-// What can be an ID, or begin one, is no name: a command would act on one session
+// A name cannot be a possible ID or prefix of one: a command would act on one session
 // for the other.
 func TestNamesThatCouldBeIDs(t *testing.T) {
 	t.Parallel()

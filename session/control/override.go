@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
@@ -22,18 +23,21 @@ import (
 type RuntimeOverride struct {
 	Path    string
 	Runtime string // token, not checked
+	// PerRig reports that the file is of a rig, so that it overrides the preferences.
+	PerRig bool
 }
 
-// maxRuntimeOverride is the longest file of a choice, in bytes.
+// maxRuntimeOverride is the longest runtime override, in bytes.
 const maxRuntimeOverride = 64 << 10
 
 // FindRuntimeOverrides reads the files that set the default runtime of sessions in
 // workdir, highest precedence first: .gastown/runtime.json in the workdir or the
 // nearest directory above it, {"runtime": "NAME"}, and .gastown/runtimes.json in the
 // home of the user, {"default": "NAME"}. They set nothing else: the program of a
-// runtime and its protocol come from its description. A file that cannot be used
-// causes a warning, as does one that names another program for a runtime.
-func FindRuntimeOverrides(environ []string, workdir string, known *registry.Registry) (choices []RuntimeOverride, warnings []string) {
+// runtime, how its sessions become ready and how they get messages come from its
+// description. A file that cannot be used causes a warning, as does every other value
+// for these in runtimes.json.
+func FindRuntimeOverrides(environ []string, workdir string, known *registry.Registry) (overrides []RuntimeOverride, warnings []string) {
 	warn := func(path string, err error) {
 		warnings = append(warnings, fmt.Sprintf("%s is not used: %v", path, err))
 	}
@@ -44,37 +48,55 @@ func FindRuntimeOverrides(environ []string, workdir string, known *registry.Regi
 		if err := readRuntimeOverride(path, &file); err != nil {
 			warn(path, err)
 		} else if file.Runtime != "" {
-			choices = append(choices, RuntimeOverride{path, file.Runtime})
+			overrides = append(overrides, RuntimeOverride{path, file.Runtime, true})
 		}
 	}
 	home, _ := agent.LookupEnv(environ, "HOME")
 	if !filepath.IsAbs(home) {
-		return choices, warnings
+		return overrides, warnings
 	}
 	path := filepath.Join(home, ".gastown", "runtimes.json")
 	var file struct {
-		Default  string `json:"default"`
-		Runtimes map[string]struct {
-			Bin string `json:"bin"`
-		} `json:"runtimes"`
+		Default  string                     `json:"default"`
+		Runtimes map[string]runtimeSettings `json:"runtimes"`
 	}
 	switch err := readRuntimeOverride(path, &file); {
 	case errors.Is(err, fs.ErrNotExist):
-		return choices, warnings
+		return overrides, warnings
 	case err != nil:
 		warn(path, err)
-		return choices, warnings
+		return overrides, warnings
 	}
 	for _, id := range slices.Sorted(maps.Keys(file.Runtimes)) {
-		bin := file.Runtimes[id].Bin
-		if rt, ok := known.Lookup(id); ok && bin != "" && !slices.Contains(rt.Executables, bin) {
-			warnings = append(warnings, fmt.Sprintf("%s names the program %q for %s, which is not used: the file says only which runtime is the default", path, bin, id))
+		rt, _ := known.Lookup(id)
+		if ignored := file.Runtimes[id].ignored(rt); len(ignored) > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s: ignoring %s of %q; only \"default\" has an effect", path, strings.Join(ignored, ", "), id))
 		}
 	}
 	if file.Default != "" {
-		choices = append(choices, RuntimeOverride{path, file.Default})
+		overrides = append(overrides, RuntimeOverride{path, file.Default, false})
 	}
-	return choices, warnings
+	return overrides, warnings
+}
+
+// runtimeSettings is what runtimes.json says about one runtime.
+type runtimeSettings struct {
+	Bin      string `json:"bin"`
+	Ready    string `json:"ready"`
+	Delivery string `json:"delivery"`
+}
+
+// ignored returns the settings that differ from those of rt.
+func (s runtimeSettings) ignored(rt registry.Runtime) (list []string) {
+	ignore := func(name, value string, same bool) {
+		if value != "" && !same {
+			list = append(list, fmt.Sprintf("%s %q", name, value))
+		}
+	}
+	ignore("bin", s.Bin, slices.Contains(rt.Executables, s.Bin))
+	ignore("ready", s.Ready, false) // the protocol of the session reports it
+	ignore("delivery", s.Delivery, rt.Session != nil && s.Delivery == string(rt.Session.Delivers()))
+	return list
 }
 
 // findAbove returns the path of a file in dir or the nearest directory above it
@@ -113,36 +135,45 @@ func readRuntimeOverride(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// WithRuntimeOverrides returns a copy of r that uses the runtime overrides when no
-// variable or preference sets the runtime. The source of such a setting is the path
-// of the override.
-func WithRuntimeOverrides(r *runner.Runner, choices []RuntimeOverride) *runner.Runner {
+// WithRuntimeOverrides returns a copy of r that also uses the runtime overrides: those
+// of a rig before the preferences that set the runtime, the others after them. The
+// source of such a setting is the path of the override.
+func WithRuntimeOverrides(r *runner.Runner, overrides []RuntimeOverride) *runner.Runner {
 	with := *r
 	sources := runner.BusAgent()
 	if r.Sources != nil {
 		sources = *r.Sources
 	}
-	sources.Runtime = slices.Clone(sources.Runtime)
+	var rig, user []runner.Source
 	values := make(map[string]json.RawMessage)
-	for _, c := range choices {
-		value, err := json.Marshal(c.Runtime)
+	for _, o := range overrides {
+		value, err := json.Marshal(o.Runtime)
 		if err != nil {
 			continue // no string is without a JSON form
 		}
-		sources.Runtime = append(sources.Runtime, runner.Source{Key: c.Path})
-		values[c.Path] = value
+		values[o.Path] = value
+		if o.PerRig {
+			rig = append(rig, runner.Source{Key: o.Path})
+		} else {
+			user = append(user, runner.Source{Key: o.Path})
+		}
 	}
-	with.Sources, with.Preferences = &sources, &chosen{r.Preferences, values}
+	stored := slices.IndexFunc(sources.Runtime, func(s runner.Source) bool { return s.Key != "" })
+	if stored < 0 {
+		stored = len(sources.Runtime)
+	}
+	sources.Runtime = slices.Concat(sources.Runtime[:stored], rig, sources.Runtime[stored:], user)
+	with.Sources, with.Preferences = &sources, &overridden{r.Preferences, values}
 	return &with
 }
 
-// chosen is preferences with choices as if they were preferences.
-type chosen struct {
+// overridden is preferences with overrides as if they were preferences.
+type overridden struct {
 	base   runner.Preferences // may be nil
 	values map[string]json.RawMessage
 }
 
-func (c *chosen) Get(ctx context.Context, key string) (json.RawMessage, bool, error) {
+func (c *overridden) Get(ctx context.Context, key string) (json.RawMessage, bool, error) {
 	if value, ok := c.values[key]; ok {
 		return value, true, nil
 	}
@@ -153,11 +184,11 @@ func (c *chosen) Get(ctx context.Context, key string) (json.RawMessage, bool, er
 }
 
 // Snapshot is one of the base, where that has any.
-func (c *chosen) Snapshot(ctx context.Context) (runner.Preferences, error) {
+func (c *overridden) Snapshot(ctx context.Context) (runner.Preferences, error) {
 	base, ok := c.base.(runner.Snapshotter)
 	if !ok {
 		return c, nil
 	}
 	now, err := base.Snapshot(ctx)
-	return &chosen{now, c.values}, err
+	return &overridden{now, c.values}, err
 }

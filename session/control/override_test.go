@@ -1,6 +1,8 @@
 package control_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/control"
 )
 
@@ -21,28 +24,43 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// preference is preferences in memory, in JSON.
+type preference map[string]string
+
+func (p preference) Get(_ context.Context, key string) (json.RawMessage, bool, error) {
+	value, ok := p[key]
+	return json.RawMessage(value), ok, nil
+}
+
 func TestRuntimeOverrides(t *testing.T) {
 	t.Parallel()
-	const users = `{"default":"other","runtimes":{"talker":{"bin":"talker","ready":"prompt","delivery":"tmux"},"other":{"bin":"/tmp/evil"},"nobody":{"bin":"x"}}}`
+	const users = `{"default":"other","runtimes":{"talker":{"bin":"talker","delivery":"rpc"},"other":{"bin":"/tmp/evil"}}}`
+	entry := func(id, fields string) string { return `{"runtimes":{"` + id + `":{` + fields + `}}}` }
 	for name, c := range map[string]struct {
 		user, rig string
 		environ   string
+		stored    string // the preference
 		call      string
 		token     string
 		source    string // the end of it
 		err       error
 		warning   string
 	}{
-		"none":                     {token: "mute", source: "first available"},
-		"the user's":               {user: `{"default":"talker:local"}`, token: "talker:local", source: "home/.gastown/runtimes.json"},
-		"the rig's wins":           {user: users, rig: `{"runtime":"talker"}`, token: "talker", source: "rig/.gastown/runtime.json", warning: `names the program "/tmp/evil" for other, which is not used`},
-		"a variable wins":          {rig: `{"runtime":"other"}`, environ: "BUS_AGENT=talker", token: "talker", source: "BUS_AGENT"},
-		"the call wins":            {rig: `{"runtime":"other"}`, call: "talker", token: "talker", source: "call"},
-		"an unknown runtime":       {rig: `{"runtime":"evil"}`, err: agent.ErrUsage},
-		"no JSON":                  {rig: `{"runtime"`, token: "mute", source: "first available", warning: "rig/.gastown/runtime.json is not used: "},
-		"of another shape":         {user: `{"default":1}`, token: "mute", source: "first available", warning: "home/.gastown/runtimes.json is not used: "},
-		"says nothing":             {user: `{}`, rig: `{"bin":"evil"}`, token: "mute", source: "first available"},
-		"too long to be a setting": {rig: `{"runtime":"` + strings.Repeat("x", 70<<10) + `"}`, token: "mute", source: "first available", warning: "more than 65536 bytes"},
+		"none":                           {token: "mute", source: "first available"},
+		"the user's":                     {user: `{"default":"talker:local"}`, token: "talker:local", source: "home/.gastown/runtimes.json"},
+		"the rig's wins":                 {user: users, rig: `{"runtime":"talker"}`, token: "talker", source: "rig/.gastown/runtime.json", warning: `: ignoring bin "/tmp/evil" of "other"; only`},
+		"the rig's beats a preference":   {rig: `{"runtime":"other"}`, stored: `"talker"`, token: "other", source: "rig/.gastown/runtime.json"},
+		"a preference beats the user's":  {user: `{"default":"other"}`, stored: `"talker"`, token: "talker", source: "bus-agent.runtime"},
+		"another way to become ready":    {user: entry("talker", `"ready":"prompt"`), token: "mute", source: "first available", warning: `ignoring ready "prompt" of "talker"`},
+		"another delivery":               {user: entry("talker", `"delivery":"tmux"`), token: "mute", source: "first available", warning: `ignoring delivery "tmux" of "talker"`},
+		"settings of an unknown runtime": {user: entry("nobody", `"bin":"x","ready":"y","delivery":"z"`), token: "mute", source: "first available", warning: `ignoring bin "x", ready "y", delivery "z" of "nobody"`},
+		"a variable wins":                {rig: `{"runtime":"other"}`, environ: "BUS_AGENT=talker", token: "talker", source: "BUS_AGENT"},
+		"the call wins":                  {rig: `{"runtime":"other"}`, call: "talker", token: "talker", source: "call"},
+		"an unknown runtime":             {rig: `{"runtime":"evil"}`, err: agent.ErrUsage},
+		"no JSON":                        {rig: `{"runtime"`, token: "mute", source: "first available", warning: "rig/.gastown/runtime.json is not used: "},
+		"of another shape":               {user: `{"default":1}`, token: "mute", source: "first available", warning: "home/.gastown/runtimes.json is not used: "},
+		"says nothing":                   {user: `{}`, rig: `{"bin":"evil"}`, token: "mute", source: "first available"},
+		"too long to be a setting":       {rig: `{"runtime":"` + strings.Repeat("x", 70<<10) + `"}`, token: "mute", source: "first available", warning: "more than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,6 +82,9 @@ func TestRuntimeOverrides(t *testing.T) {
 			if got := strings.Join(warnings, "\n"); !strings.Contains(got, c.warning) || (got == "") != (c.warning == "") {
 				t.Errorf("warnings %q", got)
 			}
+			if c.stored != "" {
+				b.Runner.Preferences = preference{runner.KeyRuntime: c.stored}
+			}
 			selection, err := control.WithRuntimeOverrides(b.Runner, choices).Resolve(t.Context(), c.call)
 			if !errors.Is(err, c.err) || selection.Token != c.token || !strings.HasSuffix(selection.Source, c.source) {
 				t.Errorf("%s by %s, %v", selection.Token, selection.Source, err)
@@ -71,7 +92,7 @@ func TestRuntimeOverrides(t *testing.T) {
 			if c.err != nil && !strings.Contains(err.Error(), "runtime.json: ") {
 				t.Errorf("%v does not say where", err)
 			}
-			if b.Runner.Sources != nil || b.Runner.Preferences != nil {
+			if b.Runner.Sources != nil || (b.Runner.Preferences != nil) != (c.stored != "") {
 				t.Error("the runner itself was changed")
 			}
 		})
@@ -99,6 +120,6 @@ func TestIdentityOf(t *testing.T) {
 		t.Errorf("%+v", back)
 	}
 	if got := (control.Identity{}).Environ("N"); len(got) > 0 {
-		t.Errorf("nobody is %q", got)
+		t.Errorf("the zero Identity sets %q", got)
 	}
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 	r.RequireConfigured = r.RequireConfigured || settings.RequireConfigured
 	r.Recorder = agent.Recorders(settings.Record.Recorder(), r.Recorder)
 	selection, err := r.Resolve(ctx, settings.Runtime)
-	if err != nil {
+	if err != nil && !errors.Is(err, agent.ErrNotInstalled) { // which the runner returns and records
 		return nil, err
 	}
 	p := &plan{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: opts.Session, prompt: opts.InitialPrompt}
@@ -79,7 +80,7 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 	p.entry = Entry{
 		SessionID: id.SessionID, Name: opts.Name, Settings: settings,
 		Role: id.Role, Rig: id.Rig, Polecat: id.Polecat, Actor: id.Actor,
-		State: session.StateStarting, Owner: process.Self(), OwnerPID: os.Getpid(), OwnerEnds: m.ends, Host: hostName(), Started: now(),
+		State: session.StateStarting, Fresh: true, Owner: process.Self(), OwnerPID: os.Getpid(), OwnerEnds: m.ends, Host: hostName(), Started: now(),
 	}
 	if m.Serve {
 		p.entry.Folder = folderName(id.SessionID)
@@ -91,24 +92,7 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 // opened is an error; one of the manager's is a warning.
 func (p *plan) openHooks(ctx context.Context, warn func(string)) (*Hooks, error) {
 	environ := runner.CleanPath(p.manager.environ(), p.entry.WorkDir, p.entry.TrustWorkspace)
-	var sinks []Sink
-	shared := p.manager.Sinks
-	for i, spec := range slices.Concat(shared, p.entry.Hooks) {
-		sink, err := spec.Open(environ)
-		switch {
-		case err == nil:
-			sinks = append(sinks, sink)
-		case i < len(shared):
-			warn(err.Error())
-		default:
-			NewHooks(nil, sinks...).Close(ctx)
-			return nil, agent.Usagef("%w", err)
-		}
-	}
-	if len(sinks) == 0 {
-		return nil, nil
-	}
-	return NewHooks(warn, sinks...), nil
+	return openHooks(ctx, environ, p.manager.Sinks, p.entry.Hooks, warn)
 }
 
 func (p *plan) setMode(mode session.Mode) error {

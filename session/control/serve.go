@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,7 +55,12 @@ func Serve(ctx context.Context, input io.Reader, setup func(s Settings, warn fun
 	log := runner.NewMaskWriter(&boundedLog{file: os.Stderr}, environ)
 	defer log.Flush() // a log never fails
 	opts.Session.Stderr = log
-	opts.Session.Started = func(start agent.Start) { report.report(Report{Runtime: start.Runtime, Model: start.Model}) }
+	opts.Session.Started = func(start agent.Start) {
+		report.report(Report{Runtime: start.Runtime, Model: start.Model, RunID: start.RunID})
+	}
+	r := *m.runner()
+	r.Recorder = agent.Recorders(r.Recorder, report)
+	m.Runner = &r
 	h, err := m.hold(ctx, &what, opts)
 	if err != nil {
 		report.fail(err)
@@ -91,8 +97,9 @@ func (m *Manager) hold(ctx context.Context, what *order, opts StartOptions) (*he
 // A reporter writes reports to the client that has started this process. Its methods
 // may be called concurrently.
 type reporter struct {
-	mu   sync.Mutex
-	file *os.File // nil when the start is over
+	mu    sync.Mutex
+	file  *os.File // nil when the start is over
+	runID string   // that was reported
 }
 
 func newReporter() *reporter {
@@ -107,6 +114,7 @@ func (r *reporter) report(what Report) {
 	if r.file == nil {
 		return
 	}
+	r.runID = cmp.Or(what.RunID, r.runID)
 	line, err := json.Marshal(what)
 	if err == nil {
 		_, _ = r.file.Write(append(line, '\n')) // the client may have gone
@@ -119,3 +127,16 @@ func (r *reporter) report(what Report) {
 
 // fail reports why the session did not start.
 func (r *reporter) fail(err error) { r.report(Report{Failure: failureOf(err)}) }
+
+// Record reports the record of an agent that did not start, when it ends.
+func (r *reporter) Record(context.Context, agent.Recordable) (agent.Recording, error) {
+	return agent.Recording{End: func(_ context.Context, result agent.Result, _ error) error {
+		r.mu.Lock()
+		known := r.runID == result.RunID
+		r.mu.Unlock()
+		if !known {
+			r.report(Report{RunID: result.RunID})
+		}
+		return nil
+	}}, nil
+}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -85,6 +86,37 @@ func (s *served) record(r Record) {
 	s.order.Lock()
 	defer s.order.Unlock()
 	s.log.append(r)
+}
+
+// recordOver logs the end of a turn and counts it in told.
+func (s *served) recordOver(told *atomic.Int64, r Record) {
+	if s == nil {
+		told.Add(1)
+		return
+	}
+	s.order.Lock()
+	defer s.order.Unlock()
+	told.Add(1)
+	s.log.append(r)
+}
+
+// awaitLogged waits until the ends of the turns that are over are logged, so that what
+// the client reads next begins after them.
+func (s *served) awaitLogged(h *held, c *client) {
+	for {
+		_, changed, finished := s.log.state()
+		last, open := h.s.Turns()
+		if finished || h.told.Load() >= int64(last-open) {
+			break
+		}
+		select {
+		case <-changed:
+		case <-c.gone.Done():
+			return
+		}
+	}
+	s.order.Lock() // the last one is counted just before it is logged
+	defer s.order.Unlock()
 }
 
 // send sends a message and logs it.
@@ -244,6 +276,9 @@ func (s *served) serveCall(h *held, c *client, what *call) {
 		if errors.Is(err, session.ErrTooLate) {
 			c.say(reply{Idle: true, Last: true})
 			return
+		}
+		if err == nil {
+			s.awaitLogged(h, c)
 		}
 		c.done(err)
 	case opAnswer:

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
@@ -58,6 +59,30 @@ func ask(conn net.Conn, call string) ([]byte, error) {
 
 func show() string { return fmt.Sprintf(`{"v":%d,"op":"show"}`, control.ProtocolVersion) }
 
+// TestShowBeforeTheEntryIsSaved shows what the runtime has reported while another
+// process keeps the entry from being saved.
+func TestShowBeforeTheEntryIsSaved(t *testing.T) {
+	t.Parallel()
+	b, h, c, e := serve(t)
+	lock, err := statefile.LockPath(t.Context(), filepath.Join(b.Store.Dir(), ".lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	file := filepath.Join(t.TempDir(), "now")
+	turn, err := b.Send(h, control.Message{Text: "rename " + file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.makeFile(file)
+	if _, err := turn.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if st, err := c.Show(t.Context(), e); st.NativeID != "native-renamed" || err != nil {
+		t.Errorf("native ID %q, %v", st.NativeID, err)
+	}
+}
+
 // TestClient talks with a session of another process, as far as a socket can tell.
 func TestClient(t *testing.T) {
 	t.Parallel()
@@ -83,7 +108,7 @@ func TestClient(t *testing.T) {
 	if err := c.Watch(ctx, e, 0, true, session.StateReady, control.Watcher{}); err != nil {
 		t.Error(err)
 	}
-	if err := c.Answer(ctx, e, "", session.Accept); err == nil || !strings.Contains(err.Error(), "no approval request is open") {
+	if err := c.Answer(ctx, e, "", session.Accept); !errors.Is(err, session.ErrTooLate) || !strings.Contains(err.Error(), "no approval request is open") {
 		t.Error(err)
 	}
 	if interrupted, err := c.Interrupt(ctx, e, time.Second); interrupted || err != nil {
@@ -203,13 +228,19 @@ func TestSettingsAreKept(t *testing.T) {
 	if text, err := os.ReadFile(hook); err != nil || bytes.Count(text, []byte("\n")) != 5 {
 		t.Errorf("%s, %v", text, err)
 	}
+	files := 0
 	if err := filepath.WalkDir(b.Store.Dir(), func(path string, d os.DirEntry, err error) error {
-		if text, _ := os.ReadFile(path); bytes.Contains(text, []byte("very secret")) {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("very secret")) {
 			t.Errorf("%s has a value of the environment", path)
 		}
 		return err
-	}); err != nil {
-		t.Error(err)
+	}); err != nil || files == 0 {
+		t.Errorf("%d files, %v", files, err)
 	}
 }
 
@@ -295,9 +326,13 @@ func TestCallsThatAreWrong(t *testing.T) {
 func TestFilesAreTheUsersAlone(t *testing.T) {
 	t.Parallel()
 	b, _, _, e := serve(t)
+	files := 0
 	err := filepath.WalkDir(b.Store.Dir(), func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if !d.IsDir() {
+			files++
 		}
 		info, err := d.Info()
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -305,8 +340,8 @@ func TestFilesAreTheUsersAlone(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || files == 0 {
+		t.Fatalf("%d files, %v", files, err)
 	}
 	if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}}); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("a second session of that name: %v", err)
@@ -383,6 +418,38 @@ func TestIDThatIsUsedAgain(t *testing.T) {
 			return nil
 		}}); err != nil || messages != len("hello") {
 			t.Errorf("%d bytes of messages, %v", messages, err)
+		}
+	}
+}
+
+// warner is a recorder that warns when a turn ends.
+type warner struct{}
+
+func (warner) Record(_ context.Context, run agent.Recordable) (agent.Recording, error) {
+	return agent.Recording{Events: func(e *agent.Event) error {
+		if e.Kind == agent.KindResult {
+			run.Warn("no answer")
+		}
+		return nil
+	}}, nil
+}
+
+// A warning of the runner is shown to those who wait for the turn it is about.
+func TestWarningIsShownInItsTurn(t *testing.T) {
+	t.Parallel()
+	_, _, c, e := serve(t, func(b *bench) { b.Runner.Recorder = warner{} })
+	for turn := 1; turn <= 2; turn++ {
+		warnings := 0
+		if _, err := c.Ask(t.Context(), e, control.Message{Text: "hello"}, control.Watcher{Record: func(r *control.Record) error {
+			if r.Warning != "" {
+				warnings++
+				if r.Warning != "no answer" || r.Turn != turn {
+					t.Errorf("turn %d: %+v", turn, r)
+				}
+			}
+			return nil
+		}}); err != nil || warnings != 1 {
+			t.Errorf("turn %d: %d warnings, %v", turn, warnings, err)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type Settings struct {
 	Model               string                `json:"model"`
 	ReasoningEffort     agent.ReasoningEffort `json:"effort,omitempty"`
 	Verbosity           agent.Verbosity       `json:"verbosity,omitempty"`
+	UserConfig          agent.UserConfig      `json:"user_config,omitempty"`
 	Access              agent.Access          `json:"access"`
 	AllowCommands       []string              `json:"allow_commands,omitempty"`
 	AddDirs             []string              `json:"add_dirs,omitempty"`
@@ -80,7 +81,7 @@ func (r *Recording) Recorder() agent.Recorder {
 func (s *Settings) request() agent.Request {
 	req := agent.Request{
 		Runtime: s.Runtime, Workdir: s.WorkDir, Model: s.Model, ReasoningEffort: s.ReasoningEffort, Verbosity: s.Verbosity,
-		Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
+		UserConfig: s.UserConfig, Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions, Timeout: s.StartTimeout,
 	}
 	if s.Record != nil {

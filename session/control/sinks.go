@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -94,4 +95,26 @@ func StoredSinks(ctx context.Context, preferences runner.Preferences) ([]SinkSpe
 		return nil, fmt.Errorf("preference %s: %w", runner.KeyHooks, err)
 	}
 	return list, nil
+}
+
+// openHooks opens the sinks of a session. One of own that cannot be opened is an error;
+// one of shared is a warning. Without sinks the Hooks is nil.
+func openHooks(ctx context.Context, environ []string, shared, own []SinkSpec, warn func(string)) (*Hooks, error) {
+	var sinks []Sink
+	for i, spec := range slices.Concat(shared, own) {
+		sink, err := spec.Open(environ)
+		switch {
+		case err == nil:
+			sinks = append(sinks, sink)
+		case i < len(shared):
+			warn(err.Error())
+		default:
+			NewHooks(nil, sinks...).Close(ctx)
+			return nil, agent.Usagef("%w", err)
+		}
+	}
+	if len(sinks) == 0 {
+		return nil, nil
+	}
+	return NewHooks(warn, sinks...), nil
 }

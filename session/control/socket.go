@@ -28,9 +28,22 @@ func socketPath(folder string) string {
 	return filepath.Join("/tmp", "bus-agent-"+strconv.Itoa(os.Getuid()), hex.EncodeToString(sum[:8]))
 }
 
+// listenTries bounds how often the end of another session may remove the folder that a
+// socket is about to be in.
+const listenTries = 100
+
 // listen listens on the socket path, and replaces what is there, in a folder that only
 // the user can open.
-func listen(path string) (net.Listener, error) {
+func listen(path string) (l net.Listener, err error) {
+	for range listenTries {
+		if l, err = listenOnce(path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return l, err
+}
+
+func listenOnce(path string) (net.Listener, error) {
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err

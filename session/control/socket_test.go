@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -72,7 +74,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 func TestStaleSocketIsReplaced(t *testing.T) {
 	t.Parallel()
 	unlinked := func(t *testing.T, path string) net.Listener {
-		l, err := net.Listen("unix", path)
+		l, err := control.Listen(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,6 +117,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 			}
 			dead, pid := deadProcess(t)
 			e.State, e.Owner, e.OwnerPID, e.Process, e.PID = session.StateReady, dead, pid, "", 0
+			e.Fresh = false
 			save(t, b.Store, e)
 			place(t, b.Store.Socket(e))
 			e, err := b.Store.Find("one")
@@ -136,6 +139,31 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 				t.Errorf("%v, %v", info.Mode(), err)
 			}
 		})
+	}
+}
+
+// The end of a session can remove the folder in which another one is about to listen.
+func TestSessionsShareTheFolderOfTheirSockets(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "sockets")
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			path := filepath.Join(dir, strconv.Itoa(n))
+			for range 100 {
+				l, err := control.Listen(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				l.Close()
+				control.RemoveSocket(path, "")
+			}
+		})
+	}
+	all.Wait()
+	if _, err := os.Lstat(dir); err == nil {
+		t.Error("the folder is left")
 	}
 }
 

@@ -35,7 +35,7 @@ type Store struct {
 // DefaultDir returns the state folder of the user described by environ:
 // bus-agent/sessions in XDG_STATE_HOME, or in ~/.local/state.
 func DefaultDir(environ []string) (string, error) {
-	return agent.StateDir(environ, "sessions")
+	return statefile.UserDir(environ, "sessions")
 }
 
 // NewStore returns a Store over a directory, an absolute path. The first
@@ -95,6 +95,9 @@ func (s *Store) List(filter Filter) ([]Entry, []Problem, error) {
 		}
 		if err != nil {
 			problems = append(problems, Problem{path, err})
+			if e, ok := s.damaged(names, name.Name(), err); ok {
+				entries = append(entries, e)
+			}
 			continue
 		}
 		old.complete(&e)
@@ -213,16 +216,16 @@ func (s *Store) Find(label string) (Entry, error) {
 
 // Save writes an entry and replaces an existing one with the same ID.
 func (s *Store) Save(ctx context.Context, e Entry) error {
-	return s.Update(ctx, e.SessionID, func(old *Entry) error {
+	return s.update(ctx, e.SessionID, func(old *Entry) error {
 		*old = e
 		return nil
 	})
 }
 
-// Update changes the entry with the given ID, while no other process can change any
+// update changes the entry with the given ID, while no other process can change any
 // entry. change receives the entry, or an empty one if it does not exist. If change
-// returns an error, Update writes nothing and returns that error.
-func (s *Store) Update(ctx context.Context, id string, change func(*Entry) error) error {
+// returns an error, update writes nothing and returns that error.
+func (s *Store) update(ctx context.Context, id string, change func(*Entry) error) error {
 	if id == "" || len(id) > maxID {
 		return agent.Usagef("session ID %q is empty or longer than %d bytes", id, maxID)
 	}

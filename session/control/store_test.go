@@ -244,7 +244,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// Every change counts, whoever makes it, and every look sees whole entries.
+// No change of any writer is lost, and every read sees a complete entry.
 func TestManyChangeTheStore(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

@@ -45,7 +45,7 @@ func TestMayEditNothingOfABareRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !start.MayEdit(agent.AccessWrite, []string{"config"}) {
-		t.Error("a folder that is no repository is protected")
+		t.Error("a folder without a repository is protected")
 	}
 }
 

@@ -30,7 +30,7 @@ func Faults() []Fault {
 		{Name: "never says it", Apply: func(steps []Step, i int) []Step { return slices.Delete(slices.Clone(steps), i, i+1) }},
 		{Name: "says it too early", Apply: swap},
 		{Name: "says it without a line break", Apply: said(func(s Step) []Step { return []Step{{Kind: Write, Line: s.Line}} })},
-		{Name: "says what nobody knows", Apply: insert(unknown...), Harmless: true},
+		{Name: "sends unknown messages", Apply: insert(unknown...), Harmless: true},
 		{Name: "says what is malformed", Apply: insert(malformed...), Harmless: true},
 		{Name: "cuts a line", Apply: said(func(s Step) []Step { return []Step{{Kind: Say, Line: s.Line[:len(s.Line)/2]}} })},
 		{Name: "reads no more", Apply: insert(Step{Kind: Deafen})},
@@ -54,7 +54,7 @@ var unknown = []Step{
 	{Kind: Say, Line: `{"type":"control_response","response":{"subtype":"success","request_id":"nobody's"}}`},
 }
 
-// malformed are lines that are no messages.
+// malformed are lines that are not messages.
 var malformed = []Step{
 	{Kind: Say, Line: ``},
 	{Kind: Say, Line: `{`},

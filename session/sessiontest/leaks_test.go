@@ -16,7 +16,7 @@ func TestLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // its time passes at once
 		end := make(chan struct{})
 		defer close(end)
-		go wait(end) // is none of the call's
+		go wait(end) // not started by the call
 		var ended sync.WaitGroup
 		if left := sessiontest.Leaks(func() { ended.Go(func() {}) }); left != "" {
 			t.Errorf("left is %s", left)

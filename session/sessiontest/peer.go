@@ -99,9 +99,9 @@ func (p *Peer) EndedTools() int {
 	return p.endedTools
 }
 
-// Waiting returns the step whose message the peer waits for, and whether there is
+// awaited returns the step whose message the peer waits for, and whether there is
 // one. A test makes the client send it next.
-func (p *Peer) Waiting() (Step, bool) {
+func (p *Peer) awaited() (Step, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == nil {

@@ -77,7 +77,7 @@ func Replay(t testing.TB, peer *Peer, act func(line string) *session.Turn) (turn
 	t.Helper()
 	for {
 		synctest.Wait()
-		step, ok := peer.Waiting()
+		step, ok := peer.awaited()
 		if !ok {
 			return turns
 		}
@@ -85,7 +85,7 @@ func Replay(t testing.TB, peer *Peer, act func(line string) *session.Turn) (turn
 			turns = append(turns, turn)
 		}
 		synctest.Wait()
-		if again, ok := peer.Waiting(); ok && again == step {
+		if again, ok := peer.awaited(); ok && again == step {
 			t.Fatalf("the client does not send %s", step.Line)
 		}
 	}

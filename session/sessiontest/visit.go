@@ -32,10 +32,10 @@ type Visit struct {
 // patience is longer than any message of a visit waits.
 const patience = 11 * time.Minute
 
-// Play plays a script to the user, inside a bubble of package testing/synctest,
+// play plays a script to the user, inside a bubble of package testing/synctest,
 // and returns how each message ended. It fails t if a message or the session does
 // not end. The bubble detects hangs and leaked goroutines.
-func (v Visit) Play(t testing.TB, steps []Step) (outcomes []string) {
+func (v Visit) play(t testing.TB, steps []Step) (outcomes []string) {
 	t.Helper()
 	peer := Start(steps)
 	opening, cancel := context.WithTimeout(context.Background(), 2*time.Hour)
@@ -84,7 +84,7 @@ func (v Visit) Play(t testing.TB, steps []Step) (outcomes []string) {
 // outcomes without any fault.
 func (v Visit) Faults(t *testing.T, steps []Step) (faultless []string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { faultless = v.Play(t, steps) })
+	synctest.Test(t, func(t *testing.T) { faultless = v.play(t, steps) })
 	for _, fault := range Faults() {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +99,7 @@ func (v Visit) Faults(t *testing.T, steps []Step) (faultless []string) {
 							t.Logf("at step %d: %.300s", i, step.Line)
 						}
 					}()
-					if got := v.Play(t, fault.Apply(steps, i)); harmless && !slices.Equal(got, faultless) {
+					if got := v.play(t, fault.Apply(steps, i)); harmless && !slices.Equal(got, faultless) {
 						t.Errorf("it ends with %q, without the fault with %q", got, faultless)
 					}
 				})

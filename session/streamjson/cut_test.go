@@ -23,9 +23,9 @@ func short() *streamjson.Engine {
 	return e
 }
 
-// TestEndsThatCannotBeRead proves that a turn whose last line is too long, or cut,
+// TestUnreadableTurnEnds proves that a turn whose last line is too long, or cut,
 // ends all the same, and as a success only where the line says so.
-func TestEndsThatCannotBeRead(t *testing.T) {
+func TestUnreadableTurnEnds(t *testing.T) {
 	t.Parallel()
 	const good, bad, unknown = `{"type":"result","subtype":"success","is_error":false,"result":"x`, `{"type":"result","subtype":"success","is_error":true,"result":"x`, `{"type":"result","subtype":"success","result":"x`
 	long := func(head string) sessiontest.Step {
@@ -40,14 +40,14 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 		"long":                     {[]sessiontest.Step{long(good)}, "xx", true, ""},
 		"long after the answer":    {[]sessiontest.Step{say(one), long(good)}, "one", false, ""},
 		"long failure":             {[]sessiontest.Step{long(bad)}, "", false, "test: xx"},
-		"long, nobody knows what":  {[]sessiontest.Step{say(one), long(unknown)}, "one", false, "test: how the turn has ended cannot be read: the line with it has 20"},
+		"long, status unknown":     {[]sessiontest.Step{say(one), long(unknown)}, "one", false, "test: how the turn has ended cannot be read: the line with it has 20"},
 		"cut":                      {[]sessiontest.Step{say(good)}, "x", true, ""},
 		"cut failure":              {[]sessiontest.Step{say(bad)}, "", false, "test: x"},
-		"cut, nobody knows what":   {[]sessiontest.Step{say(unknown)}, "", false, "test: how the turn has ended cannot be read"},
+		"cut, status unknown":      {[]sessiontest.Step{say(unknown)}, "", false, "test: how the turn has ended cannot be read"},
 		"cut in the middle":        {[]sessiontest.Step{say(one), say(`{"type":"result","subtype":"success","is_error":false,"num_tu`)}, "one", false, ""},
 		"a long answer before it":  {[]sessiontest.Step{say(one), long(`{"type":"assistant","message":{"id":"m2","content":[{"type":"text","text":"x`), say(result)}, "xx", true, ""},
-		"a cut line that is none":  {[]sessiontest.Step{say(`{"type":"resu`), say(`{"type":`), say(`{"typ`), say(one), say(result)}, "one", false, ""},
-		"a long line that is none": {[]sessiontest.Step{say(strings.Repeat("x", maxLine+1)), say(one), say(result)}, "one", false, ""},
+		"a cut line without type":  {[]sessiontest.Step{say(`{"type":"resu`), say(`{"type":`), say(`{"typ`), say(one), say(result)}, "one", false, ""},
+		"a long line without type": {[]sessiontest.Step{say(strings.Repeat("x", maxLine+1)), say(one), say(result)}, "one", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +58,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 				select {
 				case <-turn.Done():
 				default:
-					t.Fatal("the turn goes on")
+					t.Fatal("the turn has not ended")
 				}
 				r, err := turn.Wait(t.Context())
 				if (err == nil) != (test.err == "") || err != nil && (!strings.HasPrefix(err.Error(), test.err) || !errors.Is(err, agent.ErrAgent)) {
@@ -72,9 +72,9 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestApprovalRequestsThatCannotBeRead are answered by the engine: the agent waits, and
-// nobody can allow what is not known.
-func TestApprovalRequestsThatCannotBeRead(t *testing.T) {
+// TestUnreadableApprovalRequests checks that the engine declines a request that it
+// cannot read: the agent waits for an answer.
+func TestUnreadableApprovalRequests(t *testing.T) {
 	t.Parallel()
 	const head = `{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"content":"x`
 	const want = `{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{"behavior":"deny","message":"The approval request cannot be read."}}}`

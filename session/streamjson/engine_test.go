@@ -53,7 +53,7 @@ func TestDecisions(t *testing.T) {
 	const begin = `{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":`
 	for _, test := range []struct {
 		name     string
-		decision engine.Decision // empty: nobody answers
+		decision engine.Decision // empty: no answer
 		want     string
 	}{
 		{"accept", engine.Accept, begin + `{"behavior":"allow","updatedInput":{"command":"ls"}}}}`},
@@ -61,7 +61,7 @@ func TestDecisions(t *testing.T) {
 		{"decline", engine.Decline, begin + `{"behavior":"deny","message":"The user declines."}}}`},
 		{"cancel", engine.Cancel, begin + `{"behavior":"deny","message":"The user wants the turn to end.","interrupt":true}}}`},
 		{"a word that is none", "yes", begin + `{"behavior":"deny","message":"The user declines."}}}`},
-		{"nobody answers", "", begin + `{"behavior":"deny","message":"The user declines."}}}`},
+		{"no answer", "", begin + `{"behavior":"deny","message":"The user declines."}}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

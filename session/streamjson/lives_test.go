@@ -89,7 +89,7 @@ func TestTurnsOfTheAgentItself(t *testing.T) {
 					t.Errorf("%q, %v", r.Text, err)
 				}
 
-				a.say(`{"type":"result","subtype":"success","is_error":false,"result":"nobody waits for this"}`)
+				a.say(`{"type":"result","subtype":"success","is_error":false,"result":"unexpected"}`)
 				next := s.Send(session.Message{Text: "next"})
 				id = <-a.ids
 				wait(a, id)

@@ -32,7 +32,7 @@ type fakeCLI struct {
 	done        chan struct{}
 	once        sync.Once
 	why         error
-	resume      string // session to go on with
+	resume      string // session to resume
 }
 
 const workMark = "* working (esc to interrupt)"

@@ -54,7 +54,7 @@ func Start(ctx context.Context, o Options, start engine.Start) (engine.Engine, e
 		return nil, nil, &agent.Error{Kind: agent.ErrAgent, Runtime: o.Runtime, Err: err}
 	}
 	if o.Started != nil {
-		o.Started(s.process.Pid(), s.socket())
+		o.Started(s.process.Pid(), s.Socket())
 	}
 	e := newEngine(o.Runtime, o.Terminal, s.env, func(ctx context.Context) (pane, error) {
 		p, err := s.newPane(ctx, start.Workdir, o.Path, o.Args)

@@ -126,7 +126,7 @@ func alive(t *testing.T, dir string) (pids []int) {
 		if err != nil {
 			continue
 		}
-		// A zombie that init has not reaped is no process any more.
+		// A zombie that init has not reaped is not a running process.
 		state, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
 		if err == nil && !strings.Contains(string(state), ") Z ") {
 			pids = append(pids, pid)
@@ -236,7 +236,7 @@ func TestLongMessages(t *testing.T) {
 	}
 }
 
-func TestPaneThatSomebodyScrolls(t *testing.T) {
+func TestScrolledPane(t *testing.T) {
 	t.Parallel()
 	for _, typed := range []bool{false, true} {
 		t.Run(fmt.Sprint(typed), func(t *testing.T) {
@@ -368,11 +368,11 @@ func TestAgentThatDoesNotBegin(t *testing.T) {
 		kind error
 		says string
 	}{
-		"it ends":                       {options(stub{Ended: true}), agent.ErrAgent, "cannot begin"},
-		"it is not there":               {missing, agent.ErrUsage, "nothing"},
-		"it cannot be run":              {script, agent.ErrAgent, "ended"},
-		"there is no tmux":              {noTmux, agent.ErrNotInstalled, "tmux is needed"},
-		"it asks what nobody is to say": {asking, agent.ErrTimeout, "Do you trust"},
+		"it ends":                     {options(stub{Ended: true}), agent.ErrAgent, "cannot begin"},
+		"it is not there":             {missing, agent.ErrUsage, "nothing"},
+		"it cannot be run":            {script, agent.ErrAgent, "ended"},
+		"there is no tmux":            {noTmux, agent.ErrNotInstalled, "tmux is needed"},
+		"it asks an unknown question": {asking, agent.ErrTimeout, "Do you trust"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,7 +47,7 @@ func TestIdle(t *testing.T) {
 		"the prompt with a no-break space":  {"❯ ", "❯\u00a0Try this", true},
 		"the prompt, indented":              {"> ", "   > ", true},
 		"the prompt in a frame":             {"│ >", "╭───╮\n│ >   │\n╰───╯", true},
-		"the prompt within a line":          {"❯ ", "type at ❯ to go on", false},
+		"the prompt within a line":          {"❯ ", "type at ❯ to continue", false},
 		"another line that begins like it":  {"> ", ">>> ", false},
 		"the prompt above a status":         {"❯ ", "❯ \n\n  model x\n", true},
 		"the prompt too far up":             {"❯ ", "❯ \n" + strings.Repeat("line\n", nearEnd), false},

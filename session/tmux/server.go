@@ -47,13 +47,13 @@ func startServer(ctx context.Context, tmux, dir string, p *engine.Program) (*ser
 	if len(parent) > maxSocket-2*len(process.TempPrefix) {
 		parent = "/tmp"
 	}
-	if s.folder, s.claim, err = process.MakeTempDir(parent); err != nil {
+	if s.folder, s.claim, err = process.MakeTempDir(parent, ""); err != nil {
 		return nil, err
 	}
 	s.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
 		Path: s.tmux,
 		// -D keeps it a child of this process. It reads no configuration file.
-		Args:      []string{"-D", "-u", "-f", os.DevNull, "-S", s.socket()},
+		Args:      []string{"-D", "-u", "-f", os.DevNull, "-S", s.Socket()},
 		Env:       s.env,
 		Dir:       dir,
 		Stdout:    &s.said,
@@ -81,7 +81,8 @@ func withoutTmux(env []string) (kept []string) {
 	return kept
 }
 
-func (s *server) socket() string { return filepath.Join(s.folder, "socket") }
+// Socket is for session.Session.Socket.
+func (s *server) Socket() string { return filepath.Join(s.folder, "socket") }
 
 // Stop ends the server and the agent.
 func (s *server) Stop() { s.process.Stop() }
@@ -128,7 +129,7 @@ func (s *server) call(ctx context.Context, dir, stdin string, commands ...[]stri
 	var stdout, stderr bytes.Buffer
 	exit, err := process.Run(ctx, process.Spec{
 		Path:   s.tmux,
-		Args:   append([]string{"-u", "-N", "-S", s.socket()}, commandLine(commands...)...),
+		Args:   append([]string{"-u", "-N", "-S", s.Socket()}, commandLine(commands...)...),
 		Env:    s.env, // a new session takes PATH from it
 		Dir:    dir,
 		Stdin:  stdin,

@@ -51,7 +51,7 @@ func must(err error) {
 	}
 }
 
-// program opens a session with an agent that heeds no signal, and waits.
+// program opens a session with an agent that ignores signals, and waits.
 func program(dir string) {
 	o := options(stub{Stubborn: true, PIDs: dir})
 	o.Started = func(_ int, socket string) {
@@ -68,7 +68,7 @@ type stub struct {
 	Slow     time.Duration // to start
 	Dialog   bool          // asks whether the folder is to be trusted
 	Swallow  int           // Enters
-	Stubborn bool          // heeds no signal
+	Stubborn bool          // ignores signals
 	Ended    bool          // before it has begun
 	Hang     bool          // a child that does nothing
 	Plain    bool          // shows no prompt and no sign of work

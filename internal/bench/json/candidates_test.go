@@ -154,7 +154,7 @@ func benchmark(b *testing.B, shape corpus.Shape, lines [][]byte) {
 	}
 }
 
-// The units of what is measured beside the time: allocations, and how much a
+// The units of what is measured besides the time: allocations, and how much a
 // second of processor time reads, that of the garbage collector included.
 const (
 	perLine   = "allocs/line"

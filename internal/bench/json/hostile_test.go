@@ -27,7 +27,7 @@ func inText(value string) string {
 	return `{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":` + value + `}}`
 }
 
-// beside returns a line with a value that nobody needs.
+// beside returns a line with a value that is not needed.
 func beside(value string) string {
 	return `{"type":"item.completed","more":` + value + `,"item":{"id":"item_0","type":"agent_message","text":"x"}}`
 }

@@ -14,7 +14,7 @@ type needs struct {
 	Output, Input located
 }
 
-// located is a value that was found and left as it is until somebody looks.
+// located is a value that was found and is not decoded until it is needed.
 type located struct {
 	bytes []byte
 	form  form
@@ -28,7 +28,7 @@ const (
 	text        // of a string, unescaped
 )
 
-// decoded returns what the value stands for, compact.
+// decoded returns the value, compact.
 func (l located) decoded() (string, error) {
 	switch {
 	case len(l.bytes) == 0 || l.form == asJSON && string(l.bytes) == "null":
@@ -163,7 +163,7 @@ func (n *needs) located(in object, name []byte) *located {
 	return nil
 }
 
-// object is where in a line a member stands.
+// object is the position of a member in a line.
 type object uint8
 
 const (

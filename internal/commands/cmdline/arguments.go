@@ -17,7 +17,9 @@ import (
 //
 //   - flags after arguments, and global flags after the command: parsing ends at the first
 //     word that is not a flag, and a command knows nothing of the flags above it;
-//   - short flags of both kinds in one word, such as "detect -1v";
+//   - short flags in one word, of which the last may have a value: "detect -1v", "-vf json"
+//     and "runs list -n1";
+//   - a flag whose value was forgotten, or that was given twice, where only one counts;
 //   - two spellings of one flag in one line, such as "-v --verbose", which it refuses;
 //   - arguments that are handed on to a runtime: "--" is dropped, and what follows it is
 //     mixed with the arguments before it;
@@ -37,6 +39,7 @@ type line struct {
 
 	lost    bool        // an unknown command was met: what follows means nothing
 	pending urfave.Flag // the last word is a flag that needs a value
+	wrong   string      // the first mistake that urfave/cli does not find
 }
 
 func (l *line) command() *urfave.Command { return l.path[len(l.path)-1] }
@@ -103,43 +106,91 @@ func (l *line) flag(word string, args []string) []string {
 	name, value, hasValue := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	f, to := l.find(name)
 	switch {
-	case f == nil && word[1] != '-' && !hasValue && l.cluster(name):
+	case f == nil && word[1] != '-' && l.isCluster(word[1:]):
+		return l.cluster(word[1:], args)
 	case f == nil && l.lost:
 	case f == nil:
 		*to = append(*to, word)
 	case hasValue:
-		*to = append(*to, "--"+f.Names()[0]+"="+value)
+		l.set(f, to, value)
 	case !needsValue(f):
 		l.add(f, to)
 	case len(args) == 0:
 		*to = append(*to, "--"+f.Names()[0])
 		l.pending = f
+	case !f.(*Flag).opaque && (args[0] == "--" || l.isFlag(args[0])):
+		l.mistake(dashed(f.Names()[0]) + " needs a value; write one that is a flag as " + dashed(f.Names()[0]) + "=VALUE")
 	default:
-		*to = append(*to, "--"+f.Names()[0]+"="+args[0])
+		l.set(f, to, args[0])
 		return args[1:]
 	}
 	return args
 }
 
-// cluster takes short flags without values that are written together: -vv. It reports
-// whether names are such flags.
-func (l *line) cluster(names string) bool {
-	for _, r := range names {
-		if f, _ := l.find(string(r)); f == nil || needsValue(f) {
-			return false
+// isFlag reports whether word is a long flag. A value may look like a short one: "-5".
+func (l *line) isFlag(word string) bool {
+	name, _, _ := strings.Cut(word, "=")
+	if !strings.HasPrefix(name, "--") {
+		return false
+	}
+	f, _ := l.find(name[2:])
+	return f != nil
+}
+
+// isCluster reports whether word is short flags that are written together: -vv, -vf json
+// or -n1.
+func (l *line) isCluster(word string) bool {
+	for _, r := range word {
+		f, _ := l.find(string(r))
+		if f == nil || needsValue(f) {
+			return f != nil
 		}
 	}
-	for _, r := range names {
-		l.add(l.find(string(r)))
-	}
 	return true
+}
+
+// cluster takes short flags that are written together. The first that needs a value gets
+// the rest of the word, or else the next one. It returns what is left of args.
+func (l *line) cluster(word string, args []string) []string {
+	for i, r := range word {
+		f, to := l.find(string(r))
+		rest := word[i+len(string(r)):]
+		switch {
+		case !needsValue(f):
+			l.add(f, to)
+		case rest == "":
+			return l.flag("-"+string(r), args)
+		default:
+			l.set(f, to, strings.TrimPrefix(rest, "="))
+			return args
+		}
+	}
+	return args
+}
+
+// set adds a flag with its value. All but one value of a flag that cannot be repeated
+// would be lost.
+func (l *line) set(f urfave.Flag, to *[]string, value string) {
+	word := "--" + f.Names()[0] + "="
+	given := func(other string) bool { return strings.HasPrefix(other, word) }
+	if v, ok := f.(*Flag); ok && !v.repeatable && slices.ContainsFunc(*to, given) {
+		l.mistake(dashed(f.Names()[0]) + " is given twice")
+	}
+	*to = append(*to, word+value)
+}
+
+func (l *line) mistake(text string) {
+	if l.wrong == "" {
+		l.wrong = text
+	}
 }
 
 // add adds a flag without a value to those of the command or the global ones.
 func (l *line) add(f urfave.Flag, to *[]string) {
 	word := "--" + f.Names()[0]
 	if v, ok := f.(*Flag); ok {
-		word += "=" + v.unadorned
+		l.set(f, to, v.unadorned)
+		return
 	}
 	switch {
 	case to == &l.globals && word == "--help":
@@ -211,8 +262,12 @@ func (prog *Program) usageError(c *urfave.Context, err error, _ bool) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		text = fmt.Sprintf("unknown flag %q", dashed(name))
-		if similar := urfave.SuggestFlag(slices.Concat(c.Command.Flags, prog.root.Flags), name, true); similar != "" {
-			text += "; did you mean " + similar + "?"
+		var names []string
+		for _, f := range slices.Concat(c.Command.Flags, prog.root.Flags) {
+			names = append(names, f.Names()[0])
+		}
+		if similar := closest(name, names); similar != "" {
+			text += "; did you mean " + dashed(similar) + "?"
 		}
 	} else if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		text = dashed(name) + " needs a value"
@@ -241,32 +296,85 @@ func dashed(name string) string {
 
 // Group is the action of a command that has others below it: none of them was named.
 func (prog *Program) Group(c *urfave.Context) error {
-	commands := prog.below(c.Command)
+	var names []string
+	for _, sub := range prog.below(c.Command) {
+		names = append(names, sub.Name)
+	}
 	word := c.Args().First()
 	switch {
 	case word != "":
 		name := strings.TrimSpace(called(c.Command) + " " + word)
-		return misuse(c.Command, "unknown command %q; %s", name, Hint(commands, word))
+		return misuse(c.Command, "unknown command %q%s", name, Hint(names, word))
 	case c.Command.HelpName == Name:
 		return misuse(c.Command, "no command given")
-	}
-	var names []string
-	for _, sub := range commands {
-		names = append(names, sub.Name)
 	}
 	return misuse(c.Command, "%s needs one of: %s", called(c.Command), strings.Join(names, ", "))
 }
 
-// Hint suggests the command that word may be a slip of.
-func Hint(commands []*urfave.Command, word string) string {
-	text := urfave.SuggestCommand(commands, word)
-	return strings.ToLower(text[:1]) + text[1:]
+// Hint suggests the name that word may be a slip of, after a semicolon.
+func Hint(names []string, word string) string {
+	if similar := closest(word, names); similar != "" {
+		return "; did you mean " + Quote(similar) + "?"
+	}
+	return ""
+}
+
+// closest returns the name that word may be a slip of, "" for none. urfave/cli suggests
+// one even where no name is similar.
+func closest(word string, names []string) (best string) {
+	const longest = 100
+	if len(word) > longest {
+		return ""
+	}
+	least := max(1, len(word)/3) + 1
+	for _, name := range names {
+		if d := distance(word, name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance returns how many letters must be inserted, removed, replaced or swapped with
+// the next one to turn a into b.
+func distance(a, b string) int {
+	var above []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
+		for j := range len(b) {
+			next[j+1] = min(row[j+1], next[j]) + 1
+			if a[i] == b[j] {
+				next[j+1] = min(next[j+1], row[j])
+			} else {
+				next[j+1] = min(next[j+1], row[j]+1)
+			}
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], above[j-1]+1)
+			}
+		}
+		above, row = row, next
+	}
+	return row[len(b)]
 }
 
 // misuse is a usage error for which the help of c says more.
 func misuse(c *urfave.Command, format string, args ...any) error {
-	return agent.Usagef("%s; see %s --help", fmt.Sprintf(format, args...), c.HelpName)
+	return agent.Usagef("%s; see '%s --help'", fmt.Sprintf(format, args...), c.HelpName)
 }
+
+// Misusef returns a usage error for which the help of the called command says more.
+func Misusef(format string, args ...any) error { return &misused{fmt.Sprintf(format, args...)} }
+
+// misused is what Program.Action makes a misuse of the command.
+type misused struct{ text string }
+
+func (m *misused) Error() string        { return m.text }
+func (m *misused) Is(target error) bool { return target == agent.ErrUsage }
 
 // called returns the words that call c, without the name of the program.
 func called(c *urfave.Command) string {

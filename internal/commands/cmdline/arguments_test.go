@@ -19,9 +19,12 @@ func someCommands() []Command {
 		}},
 		{"run", func(*Program) *urfave.Command {
 			return &urfave.Command{Name: "run", ArgsUsage: "[-- ARGS]", Flags: []urfave.Flag{
-				String("record", "", new(string)).Optional("on"), String("text", "", new(string)), String("agent", "", new(string)),
+				String("record", "", new(string)).Optional("on"), String("text", "", new(string)).Opaque(), String("agent", "", new(string)),
 				Strings("var", "", new([]string)), Strings("add-dir", "", new([]string)),
 			}}
+		}},
+		{"list", func(*Program) *urfave.Command {
+			return &urfave.Command{Name: "list", Flags: []urfave.Flag{Number("limit,n", "", 0, new(int))}}
 		}},
 		{"set", func(*Program) *urfave.Command {
 			return &urfave.Command{Name: "set", Subcommands: []*urfave.Command{{Name: "model", ArgsUsage: "MODEL"}}}
@@ -45,6 +48,10 @@ func TestArrange(t *testing.T) {
 		"short flags stand alone":          {"-vv detect -1v", "--verbose --verbose --verbose detect --first"},
 		"two spellings are one flag":       {"-v --verbose -C a --chdir b detect", "--verbose --verbose --chdir=a --chdir=b detect"},
 		"a value may look like a flag":     {"run --text --agent --agent -x", "run --text=--agent --agent=-x"},
+		"a value may look like a number":   {"list -n -5", "list --limit=-5"},
+		"a value after short flags":        {"list -vn 5", "--verbose list --limit=5"},
+		"a value in the word":              {"list -vn5", "--verbose list --limit=5"},
+		"an equals sign after short flags": {"-vC=a list -n=5", "--verbose --chdir=a list --limit=5"},
 		"a value may be empty":             {"run --text= --agent", "run --text= --agent"},
 		"a value may be left out":          {"run --record --text x", "run --record=on --text=x"},
 		"unknown flags stay":               {"-x run --bogus=1 -vx", "-x run --bogus=1 -vx"},
@@ -87,6 +94,38 @@ func TestHelpAndVersionWinOverMistakes(t *testing.T) {
 	}
 	if l, _ := arranged("run", "--text", "-h"); l.help {
 		t.Error("the value -h was taken for a flag")
+	}
+}
+
+func TestArrangeFindsMistakes(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"run --agent --text x":              "--agent needs a value; write one that is a flag as --agent=VALUE",
+		"run --agent --quiet":               "--agent needs a value; write one that is a flag as --agent=VALUE",
+		"run --agent -- x":                  "--agent needs a value; write one that is a flag as --agent=VALUE",
+		"run --text x --text x":             "--text is given twice",
+		"run --record --record=off":         "--record is given twice",
+		"-C a detect --chdir=b":             "--chdir is given twice",
+		"run --text --bogus":                "",
+		"run --var A=1 --var B=2 --text -v": "",
+		"-vv detect -v":                     "",
+	} {
+		if l, _ := arranged(strings.Fields(line)...); l.wrong != want {
+			t.Errorf("%s: %q, want %q", line, l.wrong, want)
+		}
+	}
+}
+
+func TestClosest(t *testing.T) {
+	t.Parallel()
+	names := []string{"agent", "access", "output", "claude", "codex:local", "model-verbosity"}
+	for word, want := range map[string]string{
+		"agnet": "agent", "acces": "access", "claud": "claude", "codex:locl": "codex:local", "model-verbsity": "model-verbosity",
+		"bogus": "", "": "", "x": "", strings.Repeat("x", 1<<20): "",
+	} {
+		if got := closest(word, names); got != want {
+			t.Errorf("%.20q: %q, want %q", word, got, want)
+		}
 	}
 }
 

@@ -56,12 +56,10 @@ type Env struct {
 
 // A Terminal says which streams are terminals.
 type Terminal struct {
-	// Stderr: standard error is a terminal.
-	Stderr bool
-	// SameTerminal: standard output is the same terminal, so what is written
-	// to both appears twice.
-	SameTerminal bool
-	// SameFile: both are the same file, pipe or terminal.
+	// Stdout and Stderr: standard output, standard error is a terminal.
+	Stdout, Stderr bool
+	// SameFile: both are the same file, pipe or terminal, so that what is written to both
+	// is there twice.
 	SameFile bool
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/structured"
 )
 
 // The exit codes of the program.
@@ -20,11 +21,11 @@ const (
 
 // exit reports err and returns the exit code for it.
 func (prog *Program) exit(err error) int {
+	prog.Screen.Clear()
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errReaderGone):
-		prog.Screen.Clear()
 		return exitFailure
 	case errors.Is(err, agent.ErrUsage):
 		prog.Screen.fail(shorten(err.Error()))
@@ -38,10 +39,14 @@ func (prog *Program) exit(err error) int {
 // the agent.
 func (prog *Program) Describe(err error) string {
 	var b strings.Builder
-	b.WriteString(shorten(err.Error()))
+	text := err.Error()
+	if invalid, ok := errors.AsType[*structured.InvalidError](err); ok && len(invalid.Violations) > 1 {
+		text = strings.Replace(text, " "+invalid.Violations.Error(), "\n  "+strings.Join(invalid.Violations, "\n  "), 1)
+	}
+	b.WriteString(shorten(text))
 	switch {
 	case errors.Is(err, agent.ErrIdleTimeout):
-		b.WriteString("\n  allow more time with --idle-timeout, or leave the flag out")
+		b.WriteString("\n  allow more time with --idle-timeout")
 	case errors.Is(err, agent.ErrTimeout):
 		b.WriteString("\n  allow more time with --timeout, BUS_AGENT_TIMEOUT or \"" + Name + " set timeout\"")
 	case errors.Is(err, agent.ErrAuthentication):
@@ -60,11 +65,16 @@ func (prog *Program) Describe(err error) string {
 
 // LoginHint says how to give a runtime credentials.
 func LoginHint(rt registry.Runtime) string {
-	const hint = "log in with its own CLI"
-	if len(rt.TokenEnv) == 0 {
-		return hint
+	names := strings.Join(rt.TokenEnv, " or ")
+	switch {
+	case rt.TokenOnly && names == "":
+		return "set the variable of its token"
+	case rt.TokenOnly:
+		return "set " + names + " to a valid token"
+	case names == "":
+		return "log in with its own CLI"
 	}
-	return hint + ", or set " + strings.Join(rt.TokenEnv, " or ")
+	return "log in with its own CLI, or set " + names
 }
 
 // shorten takes the middle out of every long line. A message quotes what was given, and

@@ -10,6 +10,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
@@ -21,10 +22,12 @@ import (
 // them, hundreds of times in one start of the program; Flag keeps them.
 type Flag struct {
 	urfave.GenericFlag
-	names     []string
-	values    func() []string // complete the value
-	unadorned string          // the value when none is given
-	env       string          // the variable that package runner reads, for the help
+	names      []string
+	values     func() []string // complete the value
+	unadorned  string          // the value when none is given
+	env        string          // the variable that package runner reads, for the help
+	repeatable bool
+	opaque     bool // the value may be any text
 }
 
 // A switchFlag is a flag without a value.
@@ -51,6 +54,17 @@ func (f *Flag) Complete(values func() []string) *Flag { f.values = values; retur
 
 // Optional lets the value be left out; it is then taken to be value.
 func (f *Flag) Optional(value string) *Flag { f.unadorned = value; return f }
+
+// Repeatable lets the flag be given several times, each with another value.
+func (f *Flag) Repeatable() *Flag {
+	f.repeatable = true
+	f.Usage += "; can be repeated"
+	return f
+}
+
+// Opaque lets the next word be the value even if it looks like a flag: a script can pass
+// any text.
+func (f *Flag) Opaque() *Flag { f.opaque = true; return f }
 
 // Env names the environment variable that counts when the flag is not given. Package
 // runner reads it, because urfave/cli reads the variables of the process alone.
@@ -95,7 +109,7 @@ func Text(name, usage string, to *string) *Flag {
 
 // Strings declares a flag that can be repeated, whose values are not empty.
 func Strings(name, usage string, to *[]string) *Flag {
-	return Func(name, usage+"; can be repeated", func(v string) error { *to = append(*to, v); return nil })
+	return Func(name, usage, func(v string) error { *to = append(*to, v); return nil }).Repeatable()
 }
 
 // File declares a flag whose value is the name of a file.
@@ -149,7 +163,10 @@ func (prog *Program) Runtime(name, usage string, to *string) *Flag {
 // CheckRuntime returns a usage error unless token is that of a registered runtime.
 func (prog *Program) CheckRuntime(token string) error {
 	_, _, err := prog.Stored.Registry.ParseToken(token)
-	return err
+	if err != nil {
+		return agent.Usagef("%w%s", err, Hint(prog.Stored.Registry.Tokens(), token))
+	}
+	return nil
 }
 
 // RuntimeOf returns the runtime that a token names.
@@ -166,7 +183,7 @@ func (prog *Program) Dir(name, usage string, to *string) *Flag {
 
 // Dirs declares a flag that can be repeated, whose values are directories.
 func (prog *Program) Dirs(name, usage string, to *[]string) *Flag {
-	return Func(name, usage+"; can be repeated", prog.directory(func(dir string) { *to = append(*to, dir) })).Complete(anyDir)
+	return Func(name, usage, prog.directory(func(dir string) { *to = append(*to, dir) })).Complete(anyDir).Repeatable()
 }
 
 func (prog *Program) directory(use func(string)) func(string) error {

@@ -32,7 +32,7 @@ func (g *Globals) flags() []urfave.Flag {
 		verbose,
 		Switch("quiet,q", "print errors only; no results, no output file", &g.Quiet),
 		String("chdir,C", "use `DIR` as the current directory", &g.chdir).Complete(anyDir),
-		File("output,o", "write results to `FILE` instead of standard output", &g.Output),
+		File("output,o", "write results to `FILE`, replaced on success only; after a failure they are in FILE.bus-agent-*.partial until the next command", &g.Output),
 		OneOf("format,f", "print results as `FORMAT`: text or json (default: text)", &g.format, "text", "json"),
 		OneOf("color", "color standard error: `WHEN` is auto, always or never (default: auto)", &g.colors, "auto", "always", "never"),
 		Switch("no-color", "do not color standard error; overrides --color", &g.noColor),
@@ -44,7 +44,7 @@ func (prog *Program) applyGlobals() error {
 	g, env := &prog.Global, prog.Env
 	g.Verbose = max(0, g.Verbose) // urfave/cli counts from below zero
 	if g.Quiet && g.Verbose > 0 {
-		return agent.Usagef("--quiet and --verbose exclude each other")
+		return misuse(prog.root, "--quiet and --verbose exclude each other")
 	}
 	prog.Screen.quiet = g.Quiet
 	switch {

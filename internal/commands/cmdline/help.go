@@ -46,6 +46,32 @@ func (prog *Program) help(path []*urfave.Command) string {
 		"global":  func() bool { return len(path) == 1 },
 		"globals": func() []urfave.Flag { return prog.root.Flags },
 	})
+	return wrap(b.String())
+}
+
+// maxColumns is how long a line of the help is, unless it is an example.
+const maxColumns = 100
+
+// wrap breaks long lines of the help below the column in which their description begins.
+func wrap(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		margin := 0
+		if strings.HasPrefix(line, "  ") {
+			if gap := strings.Index(line[2:], "  "); gap > 0 {
+				margin = 2 + gap + len(line[2+gap:]) - len(strings.TrimLeft(line[2+gap:], " "))
+			}
+		}
+		for len(line) > maxColumns+1 && !strings.HasPrefix(line, "  "+Name+" ") {
+			at := strings.LastIndexByte(line[:maxColumns+1], ' ')
+			if at <= margin {
+				break
+			}
+			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+			line = strings.Repeat(" ", margin) + line[at+1:]
+		}
+		b.WriteString(line)
+	}
 	return b.String()
 }
 
@@ -91,7 +117,11 @@ bus-agent help set model`,
 		Action: prog.Action(0, func(_ context.Context, call Call) error {
 			l := prog.arrange(call.Args)
 			if len(l.args) > 0 {
-				return misuse(prog.root, "unknown help topic %q; %s", l.args[0], Hint(prog.below(l.command()), l.args[0]))
+				var names []string
+				for _, c := range prog.below(l.command()) {
+					names = append(names, c.Name)
+				}
+				return misuse(prog.root, "unknown help topic %q%s", l.args[0], Hint(names, l.args[0]))
 			}
 			return prog.Out.Print(prog.help(l.path))
 		}),

@@ -3,13 +3,13 @@ package cmdline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -61,7 +61,7 @@ func New(env *Env, about *urfave.Command, commands []Command) *Program {
 	prog.stdout = ToTerminal(prog.outlets.writer(env.Stdout), IsTerminalWriter(env.Stdout))
 	prog.Screen = NewScreen(ToTerminal(prog.outlets.writer(env.Stderr), env.Terminal.Stderr || IsTerminalWriter(env.Stderr)))
 	prog.Out = &Results{prog: prog}
-	prog.commands = append(slices.Clip(commands), Command{"completion", completionCommand}, Command{"help", helpCommand})
+	prog.commands = append(slices.Clip(commands), Command{"completion", completionCommand}, Command{"help", helpCommand}, Command{"version", versionCommand})
 	prog.root.Name, prog.root.HelpName, prog.root.Flags = Name, Name, prog.Global.flags()
 	return prog
 }
@@ -75,10 +75,33 @@ func (prog *Program) main(ctx context.Context) error {
 	case l.help:
 		return prog.Out.Print(prog.help(l.path))
 	case l.version:
-		return prog.Out.Print(Name + " " + cmp.Or(prog.Env.Version, "devel") + "\n")
+		if slices.Contains(l.globals, "--format=json") {
+			prog.Global.format = "json"
+		}
+		return prog.printVersion()
+	case l.wrong != "":
+		return misuse(l.command(), "%s", l.wrong)
 	}
 	prog.rest = l.rest
 	return prog.app(l).RunContext(ctx, l.words())
+}
+
+// printVersion prints the version of the program.
+func (prog *Program) printVersion() error {
+	version := cmp.Or(prog.Env.Version, "devel")
+	return prog.Out.Report(map[string]string{"version": version}, Name+" "+version+"\n")
+}
+
+func versionCommand(prog *Program) *urfave.Command {
+	return &urfave.Command{
+		Name:        "version",
+		Usage:       "print the version",
+		Description: "Prints the version of the program, as --version does.",
+		UsageText: UsageText(`# which version is this?
+bus-agent version`,
+			"the version was printed"),
+		Action: prog.Action(JSON, func(context.Context, Call) error { return prog.printVersion() }),
+	}
 }
 
 // LimitReaders lets the readers of the results take d longer; see outlets.limit.
@@ -169,14 +192,18 @@ type Call struct {
 func (prog *Program) Action(traits Traits, run func(context.Context, Call) error) urfave.ActionFunc {
 	return func(c *urfave.Context) error {
 		if prog.Global.JSON() && traits&JSON == 0 {
-			return agent.Usagef("%s has no JSON form; leave out --format json", called(c.Command))
+			return misuse(c.Command, "%s has no JSON form; leave out --format json", called(c.Command))
 		}
 		if err := checkArguments(c); err != nil {
 			return err
 		}
 		ctx, end := prog.begin(c.Context, traits&Slow != 0)
 		defer end()
-		return run(ctx, Call{c, c.Args().Slice(), prog.rest})
+		err := run(ctx, Call{c, c.Args().Slice(), prog.rest})
+		if m, ok := errors.AsType[*misused](err); ok {
+			return misuse(c.Command, "%s", m.text)
+		}
+		return err
 	}
 }
 
@@ -188,6 +215,7 @@ func (prog *Program) Runner(warn func(string)) *runner.Runner {
 	}
 	return &runner.Runner{
 		Registry:    prog.Stored.Registry,
+		CallName:    "--agent",
 		Preferences: prog.Stored.Preferences,
 		Recorder:    prog.Env.Recorder,
 		Environ:     append([]string{}, prog.Env.Environ...), // never nil: that is the process's

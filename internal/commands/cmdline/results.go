@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/busdk/bus-agent/jsonline"
@@ -16,9 +14,10 @@ import (
 // Results is where results go: standard output, the file of --output, or nowhere with
 // --quiet. The first write opens the file, or Open does; a usage error leaves it alone.
 type Results struct {
-	prog *Program
-	file *os.File
-	to   io.Writer // the file, through a terminalWriter where it is a terminal
+	prog  *Program
+	file  *outputFile
+	to    io.Writer // the file, through a terminalWriter where it is a terminal
+	whole bool      // the results are complete, even if the command fails
 }
 
 // errReaderGone is the error of a write to a pipe whose reader has closed it.
@@ -41,58 +40,16 @@ func (r *Results) Open() error {
 		return nil
 	}
 	path := r.prog.Env.Abs(g.Output)
-	f, err := r.prog.outlets.open(func() (*os.File, error) { return createOutput(path) })
+	o, err := createPartial(path)
+	if o == nil && err == nil {
+		o = &outputFile{}
+		o.File, err = r.prog.outlets.open(func() (*os.File, error) { return openOutput(path) })
+	}
 	if err != nil {
 		return OutputError(Quote(g.Output), err)
 	}
-	r.file, r.to = f, ToTerminal(r.prog.outlets.writer(f), IsTerminal(f))
+	r.file, r.to = o, ToTerminal(r.prog.outlets.writer(o.File), IsTerminal(o.File))
 	return nil
-}
-
-// errLink is the error of a file of --output that is a link, which an agent can have
-// put there.
-var errLink = errors.New("it is a symbolic link; name the file it leads to")
-
-// linksAllowed reports whether path is of the system: /dev/stdout is a link.
-func linksAllowed(path string) bool {
-	return strings.HasPrefix(path, "/dev/") || strings.HasPrefix(path, "/proc/")
-}
-
-// checkOutput fails where the file of --output cannot be written because of what is
-// there now, before anything has started.
-func checkOutput(path string) error {
-	if linksAllowed(path) {
-		return nil
-	}
-	switch info, err := os.Lstat(path); {
-	case err != nil:
-		dir, err := os.Stat(filepath.Dir(path))
-		if err == nil && !dir.IsDir() {
-			err = errNotDirectory
-		}
-		if err != nil {
-			return fmt.Errorf("its directory: %w", Cause(err))
-		}
-	case info.Mode()&os.ModeSymlink != 0:
-		return errLink
-	case info.IsDir():
-		return errors.New("it is a directory; name a file")
-	}
-	return nil
-}
-
-// createOutput opens the file of --output. It follows no link in the place of the
-// file.
-func createOutput(path string) (*os.File, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if !linksAllowed(path) {
-		flags |= syscall.O_NOFOLLOW
-	}
-	f, err := os.OpenFile(path, flags, 0o666)
-	if errors.Is(err, syscall.ELOOP) {
-		err = errLink
-	}
-	return f, err
 }
 
 // Write passes b on in one write, so that readers see it at once.
@@ -103,7 +60,9 @@ func (r *Results) Write(b []byte) (int, error) {
 	if err := r.Open(); err != nil {
 		return 0, err
 	}
-	r.prog.Screen.Clear()
+	if r.file == nil && r.prog.Env.Terminal.Stdout || r.file != nil && IsTerminal(r.file.File) {
+		r.prog.Screen.Clear()
+	}
 	if r.file != nil {
 		n, err := r.to.Write(b)
 		if err != nil {
@@ -136,16 +95,20 @@ func (r *Results) PrintJSON(v any) error {
 	return err
 }
 
-// Report prints v as JSON with --format json, and text otherwise.
-func (r *Results) Report(v any, text string) error {
+// Report prints v as JSON with --format json, and text otherwise. They are the whole
+// result, also of a command that fails because of what it reports.
+func (r *Results) Report(v any, text string) (err error) {
 	if r.prog.Global.JSON() {
-		return r.PrintJSON(v)
+		err = r.PrintJSON(v)
+	} else {
+		err = r.Print(text)
 	}
-	return r.Print(text)
+	r.whole = err == nil
+	return err
 }
 
-// close ends the results. A command that succeeds without results leaves an
-// empty file.
+// close ends the results. A command that succeeds without results leaves an empty file;
+// one that fails replaces no file.
 func (r *Results) close(ok bool) error {
 	if ok {
 		if err := r.Open(); err != nil {
@@ -155,8 +118,12 @@ func (r *Results) close(ok bool) error {
 	if r.file == nil {
 		return nil
 	}
-	if err := r.file.Close(); err != nil {
+	kept, err := r.file.finish(ok || r.whole)
+	if err != nil {
 		return OutputError(Quote(r.prog.Global.Output), err)
+	}
+	if kept != "" {
+		r.prog.Screen.Warn(fmt.Sprintf("%s was not replaced, because the command failed; its results are in %s", Quote(r.prog.Global.Output), Quote(kept)))
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (s *Screen) message(color, text string) {
 func (s *Screen) Plain(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopSpinner()
+	s.hideSpinner()
 	io.WriteString(s.w, text)
 	s.midLine = !strings.HasSuffix(text, "\n")
 }
@@ -82,7 +82,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopSpinner()
+	s.hideSpinner()
 	s.midLine = b[len(b)-1] != '\n'
 	return s.w.Write(b)
 }
@@ -94,7 +94,7 @@ func (s *Screen) Line(text string) { s.styledLine("", text) }
 func (s *Screen) styledLine(prefix, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopSpinner()
+	s.hideSpinner()
 	if s.midLine {
 		prefix = "\n" + prefix
 	}
@@ -112,7 +112,7 @@ func (s *Screen) EndLine() {
 	}
 }
 
-// Clear removes the spinner.
+// Clear ends the spinner.
 func (s *Screen) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

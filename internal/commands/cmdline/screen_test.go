@@ -9,23 +9,35 @@ import (
 	"time"
 )
 
-func TestSpinnerVanishesAtTheFirstOutput(t *testing.T) {
+// A picture is gone before anything is written, and comes back where a line has ended,
+// until the spinner is cleared.
+func TestSpinnerMakesWay(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(*Screen){
-		"conversation": func(s *Screen) { s.Write([]byte("text\n")) },
-		"message":      func(s *Screen) { s.Info("text") },
-		"result":       func(s *Screen) { s.Clear() },
+	for name, test := range map[string]struct {
+		write func(*Screen)
+		back  bool
+	}{
+		"conversation":   {func(s *Screen) { s.Write([]byte("text\n")) }, true},
+		"part of a line": {func(s *Screen) { s.Write([]byte("text")) }, false},
+		"message":        {func(s *Screen) { s.Info("text") }, true},
+		"end":            {func(s *Screen) { s.Clear() }, false},
+		"result":         {func(s *Screen) { s.Write([]byte("text\n")); s.Clear() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
 				s := NewScreen(&out)
+				seen := func() string { // the spinner writes later
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					return out.String()
+				}
 				s.Spin("waiting")
 				time.Sleep(10 * spinnerPeriod)
 				synctest.Wait()
-				write(s)
-				got := out.String()
+				test.write(s)
+				got := seen()
 				if !strings.Contains(got, "waiting (1s)") {
 					t.Errorf("no spinner after %v: %q", 10*spinnerPeriod, got)
 				}
@@ -35,8 +47,12 @@ func TestSpinnerVanishesAtTheFirstOutput(t *testing.T) {
 				}
 				time.Sleep(10 * spinnerPeriod)
 				synctest.Wait()
-				if out.String() != got {
-					t.Errorf("the spinner came back: %q", out.String()[len(got):])
+				if back := strings.Contains(seen()[len(got):], "waiting (3s)"); back != test.back {
+					t.Errorf("the spinner came back: %v, want %v: %q", back, test.back, seen()[len(got):])
+				}
+				s.Clear()
+				if shown := seen(); strings.LastIndex(shown, "\r\x1b[K") < strings.LastIndex(shown, "waiting") {
+					t.Errorf("the spinner was not cleared: %q", shown)
 				}
 			})
 		})
@@ -51,6 +67,7 @@ func TestQuickAgentsSeeNoSpinner(t *testing.T) {
 		s.Spin("waiting")
 		time.Sleep(spinnerPeriod / 2)
 		s.Write([]byte("text\n"))
+		s.Clear()
 		time.Sleep(10 * spinnerPeriod)
 		synctest.Wait()
 		if got := out.String(); got != "text\n" {
@@ -103,6 +120,7 @@ func TestSpinnerStopsForGood(t *testing.T) {
 			s := NewScreen(&out)
 			s.Spin("waiting")
 			time.Sleep(2 * spinnerPeriod)
+			s.Clear()
 			s.Write([]byte("text\n"))
 			synctest.Wait()
 			if got := out.String(); !strings.HasSuffix(got, "text\n") {
@@ -110,6 +128,24 @@ func TestSpinnerStopsForGood(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestSpinnerShowsWhatTheAgentDoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := NewScreen(&out)
+		s.SpinOn("nothing")
+		s.Spin("waiting")
+		time.Sleep(2 * time.Second)
+		s.SpinOn("agent: Bash")
+		time.Sleep(2 * time.Second)
+		s.Clear()
+		synctest.Wait()
+		if got := out.String(); !strings.Contains(got, "waiting (1s)") || !strings.Contains(got, "agent: Bash (3s)") || strings.Contains(got, "nothing") {
+			t.Errorf("the screen shows %q", got)
+		}
+	})
 }
 
 func TestMessagesStandOnLinesOfTheirOwn(t *testing.T) {

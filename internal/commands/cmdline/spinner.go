@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// spinner shows that a run has begun while nothing has arrived from the agent.
-// It lives on the last line of a terminal and vanishes without a trace.
+// spinner shows on the last line of a terminal what an agent is doing and for how long.
+// It makes way for whatever is written, comes back where a line has ended, and vanishes
+// without a trace.
 type spinner struct {
 	label string
 	begun time.Time
@@ -18,7 +19,7 @@ type spinner struct {
 // first never sees one.
 const spinnerPeriod = 150 * time.Millisecond
 
-// Spin starts the spinner. Whatever is written to the screen next ends it.
+// Spin starts the spinner. Clear ends it.
 func (s *Screen) Spin(label string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +42,17 @@ func (s *Screen) Spin(label string) {
 	}()
 }
 
-// Whether a terminal goes on in the next line at its right edge. Where it does, a
-// terminal narrower than the picture would keep a line of every one.
+// SpinOn changes what a running spinner shows.
+func (s *Screen) SpinOn(label string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spinner != nil {
+		s.spinner.label = label
+	}
+}
+
+// Whether a terminal wraps at its right edge. With wrapping, a terminal narrower than
+// the spinner would keep a line of every frame.
 const (
 	wrapOff = "\x1b[?7l"
 	wrapOn  = "\x1b[?7h"
@@ -52,7 +62,7 @@ const (
 func (s *Screen) draw(sp *spinner, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.spinner != sp {
+	if s.spinner != sp || s.midLine {
 		return
 	}
 	sp.shown = true
@@ -60,15 +70,19 @@ func (s *Screen) draw(sp *spinner, n int) {
 	styled(s.w, "\r"+wrapOff, text, "\x1b[K"+wrapOn)
 }
 
-// stopSpinner takes the spinner away; the caller holds the lock.
-func (s *Screen) stopSpinner() {
-	sp := s.spinner
-	if sp == nil {
-		return
-	}
-	s.spinner = nil
-	close(sp.quit)
-	if sp.shown {
+// hideSpinner removes the picture until the next one; the caller holds the lock.
+func (s *Screen) hideSpinner() {
+	if sp := s.spinner; sp != nil && sp.shown {
+		sp.shown = false
 		styled(s.w, "\r\x1b[K")
+	}
+}
+
+// stopSpinner ends the spinner; the caller holds the lock.
+func (s *Screen) stopSpinner() {
+	s.hideSpinner()
+	if s.spinner != nil {
+		close(s.spinner.quit)
+		s.spinner = nil
 	}
 }

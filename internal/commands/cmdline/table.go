@@ -10,6 +10,16 @@ import (
 // A Table is text in columns. The zero value is an empty table.
 type Table struct{ b strings.Builder }
 
+// Table returns a table whose header is shown where the results go to a terminal: a
+// program that reads the table needs none.
+func (prog *Program) Table(header ...string) *Table {
+	t := new(Table)
+	if prog.Env.Terminal.Stdout && prog.Global.Output == "" {
+		t.Row(header...)
+	}
+	return t
+}
+
 // Row adds a row.
 func (t *Table) Row(cells ...string) { fmt.Fprintln(&t.b, strings.Join(cells, "\t")) }
 

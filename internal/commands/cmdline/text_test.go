@@ -4,6 +4,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/internal/testneed"
+	"github.com/busdk/bus-agent/registry"
 )
 
 func TestPrintable(t *testing.T) {
@@ -13,6 +16,20 @@ func TestPrintable(t *testing.T) {
 	} {
 		if got := Printable(in); got != want {
 			t.Errorf("printable(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestLoginHint(t *testing.T) {
+	t.Parallel()
+	for want, rt := range map[string]registry.Runtime{
+		"log in with its own CLI":                {},
+		"log in with its own CLI, or set A or B": {TokenEnv: []string{"A", "B"}},
+		"set A or B to a valid token":            {TokenEnv: []string{"A", "B"}, TokenOnly: true},
+		"set the variable of its token":          {TokenOnly: true},
+	} {
+		if got := LoginHint(rt); got != want {
+			t.Errorf("LoginHint = %q, want %q", got, want)
 		}
 	}
 }
@@ -41,7 +58,7 @@ func TestShellWord(t *testing.T) {
 func FuzzShellWord(f *testing.F) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		f.Skip("no bash on this system")
+		testneed.Lacking(f, "no bash: %v", err)
 	}
 	f.Add("it's a $'test'\n\x01\x7f")
 	f.Add("\\x41\\'")

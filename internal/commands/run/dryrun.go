@@ -25,7 +25,9 @@ type plan struct {
 	TimeoutMS   int64    `json:"timeout_ms"`
 	Environment []string `json:"environment"`
 	Files       []string `json:"files"`
-	Warnings    []string `json:"warnings"`
+	// UserConfig lists the files of the user's configuration of the CLI.
+	UserConfig []agent.ConfigFile `json:"user_config,omitempty"`
+	Warnings   []string           `json:"warnings"`
 	// Schema says how the agent is told of the schema of its answer.
 	Schema string `json:"schema,omitempty"`
 	// Candidates are the runtimes that the run may try, this one among them.
@@ -56,6 +58,7 @@ func dryRun(ctx context.Context, prog *cmdline.Program, r *fallback.Chain, req a
 		TimeoutMS:   p.Settings.Timeout.Value.Milliseconds(),
 		Environment: append([]string{}, p.Env...),
 		Files:       append([]string{}, p.Files...),
+		UserConfig:  p.Start.UserConfig,
 		Warnings:    append([]string{}, p.Warnings...),
 		Candidates:  candidates,
 	}
@@ -77,6 +80,9 @@ func dryRun(ctx context.Context, prog *cmdline.Program, r *fallback.Chain, req a
 	}
 	writeList(&b, "variables", out.Environment)
 	writeList(&b, "files", out.Files)
+	for _, file := range out.UserConfig {
+		fmt.Fprintf(&b, "your configuration: %s\n", cmdline.Printable(file.String()))
+	}
 	if len(candidates) > 0 {
 		writeList(&b, "runtimes to try", candidateLines(candidates))
 	}

@@ -20,6 +20,7 @@ type Options struct {
 	RequireConfigured bool
 	Record            RecordOptions
 
+	positional             []string // the prompt, at most one
 	text, template, schema string
 	vars                   map[string]string
 	output                 agent.OutputFormat
@@ -37,6 +38,7 @@ func (o *Options) AgentFlags(prog *cmdline.Program) []urfave.Flag {
 		cmdline.String("model", "use `MODEL`; auto lets the runtime choose (default: auto)", &o.Model).Env("BUS_AGENT_MODEL"),
 		cmdline.OneOf("model-reasoning-effort", "reasoning `EFFORT` of the model: minimal, low, medium, high or xhigh", &o.ReasoningEffort, agent.Efforts()...),
 		cmdline.OneOf("model-verbosity", "`VERBOSITY` of the model: low, medium or high", &o.Verbosity, agent.Verbosities()...),
+		cmdline.OneOf("user-config", "use your own settings of the CLI, `MODE`: on or off (default: by runtime)", &o.UserConfig, agent.UserConfigs()...).Env("BUS_AGENT_USER_CONFIG"),
 		cmdline.Switch("require-configured", "fail when no runtime is configured, instead of using the first available", &o.RequireConfigured),
 	)
 }
@@ -62,13 +64,13 @@ func TrustFlag(trust *bool) urfave.Flag {
 // EnvFlag declares --env. Its values may be secrets, as may a value whose name was
 // forgotten, so no error shows them.
 func EnvFlag(entries *[]string) urfave.Flag {
-	return cmdline.Func("env", "set a variable for the agent as `NAME=VALUE`; can be repeated", func(entry string) error {
+	return cmdline.Func("env", "set a variable for the agent as `NAME=VALUE`", func(entry string) error {
 		if name, value, ok := strings.Cut(entry, "="); !ok || name == "" || strings.ContainsRune(name+value, 0) {
 			return agent.Usagef("number %d is not NAME=VALUE; it is not shown, as it may be a secret", len(*entries)+1)
 		}
 		*entries = append(*entries, entry)
 		return nil
-	})
+	}).Repeatable()
 }
 
 func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
@@ -80,7 +82,7 @@ func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 		),
 		cmdline.Category("Input",
 			cmdline.File("prompt", "read the prompt from `FILE`, - for standard input", &o.PromptFile),
-			cmdline.String("text", "use `TEXT` as the prompt", &o.text),
+			cmdline.String("text", "use `TEXT` as the prompt", &o.text).Opaque(),
 			cmdline.File("template", "use the template in `FILE` as the prompt, - for standard input", &o.template),
 			varFlag(o.vars),
 		),

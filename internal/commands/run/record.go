@@ -1,15 +1,14 @@
 package run
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
 	"github.com/busdk/bus-agent/session/control"
@@ -32,11 +31,8 @@ const (
 // RecordModes returns the values that --record can have.
 func RecordModes() []string { return []string{recordOff, recordOn, recordRequired} }
 
-// The variables for --runs-root and --record.
-const (
-	envRunsRoot = "BUS_AGENT_RUNS_ROOT"
-	envRecord   = "BUS_AGENT_RECORD"
-)
+// envRecord is the variable for --record.
+const envRecord = "BUS_AGENT_RECORD"
 
 // Flags declares the flags that runs and sessions share.
 func (o *RecordOptions) Flags() []urfave.Flag {
@@ -45,7 +41,7 @@ func (o *RecordOptions) Flags() []urfave.Flag {
 			Optional(recordOn).Env(envRecord),
 		RootFlag(&o.root),
 		labelFlag("project", "record the run under project `ID` (default: the name of the repository's folder)", &o.labels.Project, runs.CheckProject),
-		labelFlag("task", "record the run under task `ID`, of the form task-YYYYMMDD-HHMMSS-name (default: a new task)", &o.labels.Task, runs.CheckTask),
+		labelFlag("task", "record the run under task `ID`, such as task-001 (default: a new task)", &o.labels.Task, runs.CheckTask),
 		labelFlag("parent-run", "record that run `ID` started this one", &o.labels.Parent, runs.CheckRun),
 	)
 }
@@ -59,19 +55,7 @@ func labelFlag(name, usage string, to *string, check func(string) error) urfave.
 
 // RootFlag declares --runs-root.
 func RootFlag(root *string) urfave.Flag {
-	return cmdline.File("runs-root", "keep records in `DIR` (default: bus-agent/runs in the state folder)", root).Env(envRunsRoot)
-}
-
-// Root returns the folder of records: asked, or else that of the environment, that of
-// the recorded run in which this program runs, or that of the user.
-func Root(prog *cmdline.Program, asked string) (string, error) {
-	if dir := cmp.Or(asked, prog.Env.Getenv(envRunsRoot)); dir != "" {
-		return prog.Env.Abs(dir), nil
-	}
-	if root, _, ok := runs.Outer(prog.Env.Environ); ok {
-		return root, nil
-	}
-	return runs.DefaultRoot(prog.Env.Environ)
+	return cmdline.File("runs-root", "keep records in `DIR` (default: bus-agent/runs in the state folder)", root).Env(cmdline.EnvRunsRoot)
 }
 
 // when returns whether runs are recorded: by the flag, or else the environment or the
@@ -84,10 +68,13 @@ func (o *RecordOptions) when(ctx context.Context, prog *cmdline.Program) (string
 	if mode == "" {
 		mode, source = prog.Preference(ctx, runner.KeyRecord), runner.KeyRecord
 	}
-	if mode != "" && !slices.Contains(RecordModes(), mode) {
-		return "", agent.Usagef("%s: %q is not on, off or required", source, mode)
+	if mode == "" {
+		return recordOff, nil
 	}
-	return cmp.Or(mode, recordOff), nil
+	if _, err := preferences.ParseRecord(mode); err != nil {
+		return "", agent.Usagef("%s: %w", source, err)
+	}
+	return mode, nil
 }
 
 // Settings returns how to record a run or session, nil for not at all.
@@ -97,11 +84,11 @@ func (o *RecordOptions) Settings(ctx context.Context, prog *cmdline.Program, war
 	case err != nil:
 		return nil, err
 	case mode == recordOff && (o.root != "" || o.preamble || o.labels != agent.Labels{}):
-		return nil, agent.Usagef("--runs-root, --project, --task, --parent-run and --preamble need --record; nothing was started")
+		return nil, cmdline.Misusef("--runs-root, --project, --task, --parent-run and --preamble need --record; nothing was started")
 	case mode == recordOff:
 		return nil, nil
 	}
-	root, err := Root(prog, o.root)
+	root, err := prog.RunsRoot(o.root)
 	switch {
 	case agent.KindOf(err) == "usage":
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -26,17 +27,18 @@ func Command(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:      "run",
 		Usage:     "run an agent with a prompt",
-		ArgsUsage: "[-- ARGS]",
+		ArgsUsage: "[PROMPT] [-- ARGS]",
 		Description: `Runs an agent once, in the current directory, and waits until it ends. Give the
-prompt with one of --prompt, --text and --template.
+prompt as one argument, or with one of --prompt, --text and --template. Without any of
+them, it is read from standard input, unless that is a terminal.
 
 Without --agent, run uses the runtime that BUS_AGENT or the preference
 bus-agent.runtime names, or else the first one that "detect" prints. The runtimes are:
 RUNTIMES.
 
 By default, the conversation is shown on standard error and the final answer is
-printed on standard output. If both are the same terminal, the answer is not printed
-twice. --output-format ndjson prints the agent's lines unchanged; events prints
+printed on standard output. If both are the same terminal, file or pipe, the answer is
+not printed twice. --output-format ndjson prints the agent's lines unchanged; events prints
 normalized events, one JSON object a line. With --format json, standard output gets
 one object at the end, even when the agent fails: text, runtime, model, session_id,
 usage, cost_usd, duration_ms, exit_code, kind, error, attempts, warnings.
@@ -57,7 +59,7 @@ standard error, the time and tokens used, and the session ID for --resume. Ctrl-
 stops the agent and everything it started.`,
 		Flags: o.flags(prog),
 		UsageText: cmdline.UsageText(`# ask about the code, changing nothing
-bus-agent run --access read --text "What does this project do?"
+bus-agent run --access read "What does this project do?"
 # a given agent, a prompt from a file, at most ten minutes
 bus-agent run --agent RUNTIME --prompt task.md --timeout 10m
 # the answer alone, into a file
@@ -69,7 +71,7 @@ bus-agent run --prompt task.md --dry-run`,
 			"the agent succeeded",
 			"the agent failed, timed out, was stopped, or is not installed"),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
-			o.Args = call.Rest
+			o.positional, o.Args = call.Args, call.Rest
 			messages := &startMessages{screen: prog.Screen}
 			err := o.run(ctx, prog, messages)
 			messages.release()
@@ -86,16 +88,19 @@ func (o *Options) run(ctx context.Context, prog *cmdline.Program, messages *star
 	o.Workdir = cmp.Or(o.Workdir, prog.Env.Dir)
 	r := prog.Runner(messages.warn)
 	r.RequireConfigured = o.RequireConfigured
-	settings, err := r.Settings(ctx, "", o.Request, o.output)
-	if err != nil {
-		return err
-	}
+	settings := r.Settings(ctx, "", o.Request, o.output)
 	output, timeout := settings.OutputFormat.Value, settings.Timeout.Value
-	if prog.Global.JSON() {
-		if o.output != "" && output != agent.OutputText {
-			return agent.Usagef("--output-format %s and --format json both want standard output; leave one out", output)
-		}
+	switch {
+	case !prog.Global.JSON() && settings.OutputFormat.Err != nil:
+		return settings.OutputFormat.Err
+	case !prog.Global.JSON():
+	case o.output != "" && output != agent.OutputText:
+		return cmdline.Misusef("--output-format %s and --format json both want standard output; leave one out", output)
+	default:
 		output = ""
+	}
+	if settings.Timeout.Err != nil {
+		return settings.Timeout.Err
 	}
 	schema, err := o.readSchema(ctx, prog)
 	if err != nil {
@@ -124,24 +129,36 @@ func (o *Options) run(ctx context.Context, prog *cmdline.Program, messages *star
 // readPrompt makes the prompt of the request.
 func (o *Options) readPrompt(ctx context.Context, prog *cmdline.Program) (err error) {
 	given := slices.DeleteFunc([]string{o.PromptFile, o.text, o.template}, func(v string) bool { return v == "" })
+	stdin, _ := prog.Env.Stdin.(*os.File)
+	implicit := len(given)+len(o.positional) == 0 && o.schema != "-" && (stdin == nil || !cmdline.IsTerminal(stdin))
 	switch {
-	case len(given) != 1:
-		return agent.Usagef("run needs exactly one of --prompt, --text and --template")
-	case o.schema == "-" && given[0] == "-" && o.text == "":
-		return agent.Usagef("--schema - and the prompt both read standard input; write one of them to a file")
+	case len(given)+len(o.positional) > 1:
+		return cmdline.Misusef("the prompt is given twice; use one of PROMPT, --prompt, --text and --template")
+	case len(given)+len(o.positional) == 0 && !implicit:
+		return errNoPrompt
+	case o.schema == "-" && len(given) > 0 && given[0] == "-" && o.text == "":
+		return cmdline.Misusef("--schema - and the prompt both read standard input; write one of them to a file")
 	case len(o.vars) > 0 && o.template == "":
-		return agent.Usagef("--var needs --template; a prompt is passed on unchanged")
+		return cmdline.Misusef("--var needs --template; a prompt is passed on unchanged")
 	case o.template != "":
 		if o.Prompt, err = prog.ReadInput(ctx, "--template", o.template); err == nil {
 			o.Prompt, err = render.Render(o.Prompt, o.vars)
 		}
 	case o.PromptFile != "":
 		o.Prompt, err = prog.ReadInput(ctx, "--prompt", o.PromptFile)
+	case implicit:
+		if o.Prompt, err = prog.ReadStdin(ctx, "the prompt"); err == nil && o.Prompt == "" {
+			err = errNoPrompt
+		}
+	case len(o.positional) > 0:
+		o.Prompt = o.positional[0]
 	default:
 		o.Prompt = o.text
 	}
 	return err
 }
+
+var errNoPrompt = cmdline.Misusef("run needs a prompt: PROMPT, --prompt, --text, --template or standard input")
 
 // readSchema adds the schema of the answer to the request; it is nil without one.
 func (o *Options) readSchema(ctx context.Context, prog *cmdline.Program) (*structured.Schema, error) {
@@ -169,14 +186,16 @@ func (o *Options) chain(ctx context.Context, r *runner.Runner) (*fallback.Chain,
 	for token := range strings.SplitSeq(o.fallback, ",") {
 		chain.Runtimes = append(chain.Runtimes, strings.TrimSpace(token))
 	}
-	list, err := r.Fallback(ctx, chain.Runtimes)
+	list := r.Fallback(ctx, chain.Runtimes)
 	switch {
-	case err != nil || len(list.Value) == 0:
-		return chain, err
+	case list.Err != nil:
+		return nil, agent.Usagef("--fallback %s: %w", cmdline.Quote(o.fallback), list.Err)
+	case len(list.Value) == 0:
+		return chain, nil
 	case o.Resume != "" || o.Continue:
-		return nil, agent.Usagef("--fallback starts new sessions; leave it or --resume and --continue out")
+		return nil, cmdline.Misusef("--fallback starts new sessions; leave it or --resume and --continue out")
 	case len(o.Args) > 0:
-		return nil, agent.Usagef("the arguments after -- are for one CLI; leave them or --fallback out")
+		return nil, cmdline.Misusef("the arguments after -- are for one CLI; leave them or --fallback out")
 	}
 	return chain, nil
 }
@@ -208,6 +227,7 @@ func runAgent(ctx context.Context, prog *cmdline.Program, r agentRunner, req age
 	begun := time.Now()
 	result, err := r.Run(ctx, req, out)
 	v.close()
+	v.noteRecord(result.RunID) // of an agent that did not start
 	v.summarize(result)
 	_, schema := r.(*structured.Enforcer)
 	switch {

@@ -8,7 +8,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/render"
 )
@@ -25,7 +24,7 @@ replaced. Any other {{...}}, and a NAME without a value, is an error. Render add
 break to the result.`,
 		Flags: []urfave.Flag{
 			cmdline.File("template", "read the template from `FILE`, - for standard input", &file),
-			cmdline.Text("text", "use `TEXT` as the template", &text),
+			cmdline.Text("text", "use `TEXT` as the template", &text).Opaque(),
 			varFlag(vars),
 		},
 		UsageText: cmdline.UsageText(`# a template on the command line
@@ -35,7 +34,7 @@ bus-agent render --template review.md --var BRANCH=main | bus-agent run --prompt
 			"the prompt was printed"),
 		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) (err error) {
 			if call.IsSet("template") == call.IsSet("text") {
-				return agent.Usagef("render needs exactly one of --template and --text")
+				return cmdline.Misusef("render needs exactly one of --template and --text")
 			}
 			if file != "" {
 				if text, err = prog.ReadInput(ctx, "--template", file); err != nil {
@@ -52,7 +51,7 @@ bus-agent render --template review.md --var BRANCH=main | bus-agent run --prompt
 
 // varFlag declares --var. A name given twice is an error, because a value would be lost.
 func varFlag(vars map[string]string) urfave.Flag {
-	return cmdline.Func("var", "set a variable of the template as `NAME=VALUE`; can be repeated", func(v string) error {
+	return cmdline.Func("var", "set a variable of the template as `NAME=VALUE`", func(v string) error {
 		name, value, ok := strings.Cut(v, "=")
 		_, twice := vars[name]
 		switch {
@@ -65,5 +64,5 @@ func varFlag(vars map[string]string) urfave.Flag {
 		}
 		vars[name] = value
 		return nil
-	})
+	}).Repeatable()
 }

@@ -18,7 +18,9 @@ type view struct {
 	prog     *cmdline.Program
 	messages *startMessages
 	runtime  string
-	model    string            // last announced
+	model    string // last announced
+	record   string // ID of the last one, announced
+	progress *Progress
 	streamed bool              // the conversation goes to standard error
 	stderr   *formatters.Lines // the agent's standard error, when it is shown
 	expected func([]byte) bool // reports lines of it to leave out; may be nil
@@ -42,6 +44,9 @@ func (v *view) output(format agent.OutputFormat) (out agent.Output) {
 	}
 	out.Events = func(e *agent.Event) error {
 		v.noteModel(e)
+		if v.progress != nil {
+			v.progress.Event(e)
+		}
 		return nil
 	}
 	return out
@@ -105,17 +110,40 @@ func (v *view) started(start agent.Start) {
 	if rt, ok := v.prog.RuntimeOf(start.Runtime); ok {
 		v.expected = rt.QuietStderr
 	}
-	Announce(v.prog, v.runtime, v.model)
+	v.record = start.RunID
+	Announce(v.prog, start)
 	if v.prog.Global.Verbose > 0 {
 		v.prog.Screen.Info(fmt.Sprintf("%s runs in %s", cmdline.ShellWord(start.Path), cmdline.ShellWord(start.Workdir)))
+		for _, file := range start.UserConfig {
+			v.prog.Screen.Info("your configuration: " + file.String())
+		}
 	}
 	v.messages.release()
-	ShowWaiting(v.prog, start.Runtime)
+	v.progress = ShowProgress(v.prog, start.Runtime)
 }
 
-// Announce shows which runtime and model are used.
-func Announce(prog *cmdline.Program, runtime, model string) {
+// noteRecord shows the ID of the record of an agent that did not start.
+func (v *view) noteRecord(id string) {
+	if id != v.record {
+		AnnounceRecord(v.prog, id)
+	}
+}
+
+// Announce shows which runtime and model are used, and the ID of the record.
+func Announce(prog *cmdline.Program, start agent.Start) {
+	announceModel(prog, start.Runtime, start.Model)
+	AnnounceRecord(prog, start.RunID)
+}
+
+func announceModel(prog *cmdline.Program, runtime, model string) {
 	prog.Screen.Info(fmt.Sprintf("%s, model %s", runtime, cmp.Or(model, "auto")))
+}
+
+// AnnounceRecord shows the ID of a record, if it has one.
+func AnnounceRecord(prog *cmdline.Program, id string) {
+	if id != "" {
+		prog.Screen.Info("recorded as run " + id)
+	}
 }
 
 // noteModel corrects the announced model by the one the runtime reports.
@@ -124,14 +152,7 @@ func (v *view) noteModel(e *agent.Event) {
 		return
 	}
 	v.model = string(append([]byte(nil), e.Model...))
-	Announce(v.prog, v.runtime, v.model)
-}
-
-// ShowWaiting shows on a terminal that nothing has arrived yet from a runtime.
-func ShowWaiting(prog *cmdline.Program, runtime string) {
-	if prog.Env.Terminal.Stderr && !prog.Global.Quiet && prog.Env.Getenv("TERM") != "dumb" {
-		prog.Screen.Spin("waiting for " + runtime)
-	}
+	announceModel(v.prog, v.runtime, v.model)
 }
 
 // summarize shows with --verbose what the run took and how to resume its session.
@@ -152,10 +173,10 @@ func (v *view) summarize(r agent.Result) {
 	v.prog.Screen.Info(text)
 }
 
-// PrintAnswer prints the final answer, unless the same terminal has shown it already as
-// part of the conversation.
+// PrintAnswer prints the final answer, unless standard output has it already as part of
+// the conversation.
 func PrintAnswer(prog *cmdline.Program, result agent.Result, streamed bool) error {
-	if streamed && prog.Env.Terminal.SameTerminal && prog.Global.Output == "" {
+	if streamed && prog.Env.Terminal.SameFile && prog.Global.Output == "" {
 		return nil
 	}
 	text := formatters.SanitizeString(result.Text)

@@ -33,10 +33,10 @@ func printConversation(ctx context.Context, prog *cmdline.Program, run *runs.Run
 	defer file.Close()
 	var from io.Reader = file
 	if end != nil && follow {
-		from = &caughtUp{from: file, left: sizeOf(run, name), then: end.release}
+		from = &caughtUp{from: file, left: sizeOf(file), then: end.release}
 	}
 	if name == runs.FileEvents {
-		err = runs.ReadEvents(from, printer.entry)
+		err = run.ReadEvents(from, decoderOf(prog, run), printer.entry)
 	} else {
 		err = decode(prog, run, from, printer)
 	}
@@ -57,23 +57,28 @@ func openFile(ctx context.Context, run *runs.Run, name string, follow bool) (io.
 	return run.Open(name)
 }
 
-func sizeOf(run *runs.Run, name string) int64 {
-	stat, err := os.Lstat(filepath.Join(run.Dir, name))
-	if err != nil {
-		return 0
+func sizeOf(file io.Reader) int64 {
+	if f, ok := file.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		if stat, err := f.Stat(); err == nil {
+			return stat.Size()
+		}
 	}
-	return stat.Size()
+	return 0
 }
 
 // decode passes the events in an agent's output to a printer.
 func decode(prog *cmdline.Program, run *runs.Run, from io.Reader, printer conversationPrinter) error {
-	decoder := formatters.Generic()
-	if rt, ok := prog.RuntimeOf(run.Agent); ok {
-		decoder = rt.NewDecoder()
-	}
-	stream := formatters.NewStream(decoder, printer.Event)
+	stream := formatters.NewStream(decoderOf(prog, run), printer.Event)
 	_, err := io.Copy(stream, from)
 	return errors.Join(err, stream.Close())
+}
+
+// decoderOf returns the decoder of the runtime of a run.
+func decoderOf(prog *cmdline.Program, run *runs.Run) formatters.Decoder {
+	if rt, ok := prog.RuntimeOf(run.Agent); ok {
+		return rt.NewDecoder()
+	}
+	return formatters.Generic()
 }
 
 // readablePrinter prints readable text.

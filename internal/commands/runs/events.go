@@ -34,11 +34,14 @@ bus-agent runs events latest --text
 bus-agent runs events latest > events.ndjson`,
 			"the events were printed; there may be none", "there are no events, or some lines are damaged; the others were printed"),
 		BashComplete: completes(prog, &root, false),
-		Action: action(prog, cmdline.Slow, &root, func(ctx context.Context, t target) error {
-			if text {
+		Action: action(prog, cmdline.JSON|cmdline.Slow, &root, func(ctx context.Context, t target) error {
+			switch {
+			case text && prog.Global.JSON():
+				return cmdline.Misusef("--text and --format json exclude each other; without --text, events are JSON")
+			case text:
 				return printConversation(ctx, prog, t.Run, follow, nil, readable(prog, t.Run, prog.Out))
 			}
-			return printConversation(ctx, prog, t.Run, follow, nil, &eventLines{prog: prog})
+			return printConversation(ctx, prog, t.Run, follow, nil, &eventLines{prog: prog}) // also with --format json
 		}),
 	}
 }

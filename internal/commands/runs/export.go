@@ -8,7 +8,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
@@ -34,11 +33,11 @@ bus-agent runs export --since 7d --to week.tar.gz`,
 		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
 			switch {
 			case to.file == "":
-				return agent.Usagef("runs export needs --to FILE")
+				return cmdline.Misusef("runs export needs --to FILE")
 			case len(call.Args) > 0 && len(s.words) > 0:
-				return agent.Usagef("runs are chosen twice, by name and by flags")
+				return cmdline.Misusef("runs are chosen twice, by name and by flags")
 			case len(call.Args) == 0 && len(s.words) == 0:
-				return agent.Usagef("runs export needs a RUN, or flags that choose runs, such as --project or --since")
+				return cmdline.Misusef("runs export needs a RUN, or flags that choose runs, such as --project or --since")
 			}
 			records, err := openRecords(prog, s.root)
 			if err != nil {

@@ -15,8 +15,8 @@ func listCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
 		Name:  "list",
 		Usage: "list runs, newest first",
-		Description: `Prints a line for each run: ID, status, runtime, start, duration, project/task.
-Unreadable records are left out; standard error names them.`,
+		Description: `Prints a line for each run: ID, status, runtime, start, duration, project/task; on a
+terminal, below a header. Unreadable records are left out; standard error names them.`,
 		Flags: append(s.flags(prog), cmdline.Number("limit,n", "print only the newest `N` runs", 1, &s.Limit)),
 		UsageText: cmdline.UsageText(`# what failed since yesterday?
 bus-agent runs list --status failed --since 24h
@@ -34,7 +34,7 @@ bus-agent runs list --format json --limit 10`,
 			if err != nil {
 				return err
 			}
-			var table cmdline.Table
+			table := prog.Table("ID", "STATUS", "RUNTIME", "STARTED", "DURATION", "PROJECT/TASK")
 			for i := range list {
 				r := &list[i]
 				table.Row(idOf(r), cmdline.OneWord(string(r.Status)), cmdline.OneWord(r.Agent),

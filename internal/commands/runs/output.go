@@ -34,13 +34,18 @@ bus-agent runs output latest | bus-agent run --prompt -`,
 		BashComplete: completes(prog, &root, false),
 		Action: action(prog, 0, &root, func(_ context.Context, t target) error {
 			f, err := t.Open(runs.FileOutput)
-			if errors.Is(err, fs.ErrNotExist) {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
 				err = errors.New("it is " + cmdline.OneWord(string(t.Status)))
+			case err == nil:
+				defer f.Close()
+				if sizeOf(f) == 0 {
+					err = errors.New(runs.FileOutput + " is empty")
+				}
 			}
 			if err != nil {
 				return &cmdline.Failure{Text: "the run " + idOf(t.Run) + " has no answer", Err: cmdline.Cause(err)}
 			}
-			defer f.Close()
 			return sanitizeLines(prog.Out, f)
 		}),
 	}

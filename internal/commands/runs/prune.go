@@ -11,7 +11,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runs"
 )
 
@@ -48,9 +47,9 @@ bus-agent runs prune --project demo --keep 100`,
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error {
 			switch {
 			case o.Until.IsZero() && o.keep < 0 && o.Status == "":
-				return agent.Usagef("runs prune needs --older-than, --keep or --status; nothing was removed")
+				return cmdline.Misusef("runs prune needs --older-than, --keep or --status; nothing was removed")
 			case o.Status == runs.StatusRunning:
-				return agent.Usagef("a running run is never removed; end it first")
+				return cmdline.Misusef("a running run is never removed; end it first")
 			}
 			return prune(ctx, prog, o)
 		}),

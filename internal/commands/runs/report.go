@@ -1,12 +1,14 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 
 func reportCommand(prog *cmdline.Program) *urfave.Command {
 	s, to := &selection{}, &destination{}
+	conversations := report.DefaultConversations / megabyte
 	return &urfave.Command{
 		Name:  "report",
 		Usage: "write runs as one HTML page",
@@ -31,8 +34,9 @@ is one file and needs no network. It holds the newest %d runs and the newest %d 
 their conversations. For the others, it shows the command that prints them.
 
 Without --to, the page is written to standard output, which must not be a terminal. Only
-you can read the file of --to, because it holds what the agents read and said.`, report.DefaultRuns, report.DefaultConversations/1_000_000),
-		Flags: append(to.flags("write to `FILE`, such as runs.html"), s.flags(prog)...),
+you can read the file of --to, because it holds what the agents read and said.`, report.DefaultRuns, report.DefaultConversations/megabyte),
+		Flags: append(append(to.flags("write to `FILE`, such as runs.html"),
+			cmdline.Number("conversations", "include the newest `N` MB of conversations; 0 for none (default: 3)", 0, &conversations)), s.flags(prog)...),
 		UsageText: cmdline.UsageText(`# all recorded runs
 bus-agent runs report --to runs.html
 # what failed this week
@@ -42,18 +46,20 @@ bus-agent runs report --status failed --since 7d --to failed.html --force`,
 			g := &prog.Global
 			switch {
 			case to.file != "" && g.Output != "":
-				return agent.Usagef("--to and --output both name a file for the page; leave one out")
+				return cmdline.Misusef("--to and --output both name a file for the page; leave one out")
 			case to.force && to.file == "":
-				return agent.Usagef("--force needs --to")
+				return cmdline.Misusef("--force needs --to")
 			case to.file == "" && g.Output == "" && !g.Quiet && cmdline.IsTerminalWriter(prog.Env.Stdout):
-				return agent.Usagef("standard output is a terminal, which cannot show HTML; use --to FILE")
+				return cmdline.Misusef("standard output is a terminal, which cannot show HTML; use --to FILE")
 			}
-			return writeReport(ctx, prog, s, to)
+			return writeReport(ctx, prog, s, to, conversations)
 		}),
 	}
 }
 
-func writeReport(ctx context.Context, prog *cmdline.Program, s *selection, to *destination) error {
+const megabyte = 1_000_000
+
+func writeReport(ctx context.Context, prog *cmdline.Program, s *selection, to *destination, conversations int) error {
 	if to.file != "" {
 		if _, err := to.path(prog); err != nil {
 			return err
@@ -69,7 +75,16 @@ func writeReport(ctx context.Context, prog *cmdline.Program, s *selection, to *d
 	}
 	options := report.Options{
 		Now: time.Now(), Root: records.Root, Filter: cmdline.ShellLine(s.words),
-		Events: func(run *runs.Run) iter.Seq2[runs.Event, error] { return entriesOf(ctx, prog, run) },
+		MaxConversations: cmp.Or(min(conversations, math.MaxInt/megabyte)*megabyte, -1),
+		Events:           func(run *runs.Run) iter.Seq2[runs.Event, error] { return entriesOf(ctx, prog, run) },
+		Open:             (*runs.Run).Open,
+		Messages: func(run *runs.Run) ([]runs.Message, error) {
+			messages, err := run.Messages()
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, nil
+			}
+			return messages, cmdline.Cause(err)
+		},
 		Command: func(run *runs.Run) string {
 			words := []string{cmdline.Name, "runs", "events", "--text"}
 			if s.root != "" {
@@ -106,7 +121,7 @@ func yieldEntries(prog *cmdline.Program, run *runs.Run, y *yielder) error {
 	file, err := run.Open(runs.FileEvents)
 	if err == nil {
 		defer file.Close()
-		return runs.ReadEvents(file, y.entry)
+		return run.ReadEvents(file, decoderOf(prog, run), y.entry)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || run.EventsPath != "" {
 		return cmdline.Cause(err)

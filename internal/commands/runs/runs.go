@@ -48,6 +48,7 @@ The status of a run is one of:
 			tailCommand(prog),
 			outputCommand(prog),
 			eventsCommand(prog),
+			messagesCommand(prog),
 			reportCommand(prog),
 			exportCommand(prog),
 			pruneCommand(prog),
@@ -65,7 +66,7 @@ bus-agent runs tail --follow latest`,
 
 // openRecords returns the records in the folder of --runs-root, or in the default one.
 func openRecords(prog *cmdline.Program, root string) (*runs.Records, error) {
-	dir, err := run.Root(prog, root)
+	dir, err := prog.RunsRoot(root)
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,11 @@ func filesOf(dir string) []runFile {
 func (d *runDetails) text() string {
 	var t cmdline.Table
 	t.Field("id", d.RunID)
-	t.Field("status", string(d.Status))
+	status := string(d.Status)
+	if d.Status == runs.StatusUnknown {
+		status += " (recorded as " + cmdline.Quote(string(cmp.Or(d.Recorded, d.Status))) + ")"
+	}
+	t.Field("status", status)
 	t.Field("project", d.ProjectID)
 	t.Field("task", d.TaskID)
 	t.Field("runtime", d.Agent)

@@ -8,14 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
-	"github.com/busdk/bus-agent/session/control"
 )
 
 const (
@@ -62,10 +59,7 @@ func checkRuntimes(ctx context.Context, prog *cmdline.Program, names []string, d
 	}
 	r := prog.Runner(prog.Screen.Warn)
 	r.Workdir = dir
-	all, err := r.Detect(ctx)
-	if err != nil {
-		return nil, err
-	}
+	all, _ := r.Detect(ctx) // checkSettings reports an invalid list
 	quiet := *r
 	quiet.Warn = func(string) {} // warnings of a run are part of the report
 	var health []*runtimeHealth
@@ -98,9 +92,9 @@ func examine(ctx context.Context, prog *cmdline.Program, r *runner.Runner, d run
 		return
 	}
 	h.add("executable", checkOK, "%s", d.Path)
-	if d.Disabled {
+	if d.Disabled != "" {
 		h.Status = healthDisabled
-		h.add("selection", checkNote, "disabled by the enable or disable list; see bus-agent detect -v")
+		h.add("selection", checkNote, "%s", d.Disabled)
 		return
 	}
 	checkVersion(ctx, prog, d, dir, h)
@@ -114,7 +108,7 @@ func examine(ctx context.Context, prog *cmdline.Program, r *runner.Runner, d run
 }
 
 func checkVersion(ctx context.Context, prog *cmdline.Program, d runner.Detected, dir string, h *runtimeHealth) {
-	version, err := runner.Version(ctx, d.Runtime, d.Path, runner.CleanPath(prog.Env.Environ, dir, false))
+	version, err := versionOf(ctx, prog, d, dir)
 	tested := d.Runtime.TestedVersion
 	switch {
 	case err != nil:
@@ -128,25 +122,45 @@ func checkVersion(ctx context.Context, prog *cmdline.Program, d runner.Detected,
 	}
 }
 
+// versionOf asks the executable of a runtime for its version.
+func versionOf(ctx context.Context, prog *cmdline.Program, d runner.Detected, dir string) (string, error) {
+	return runner.Version(ctx, d.Runtime, d.Path, runner.CleanPath(prog.Env.Environ, dir, false))
+}
+
 func checkLogin(prog *cmdline.Program, rt registry.Runtime, h *runtimeHealth) {
+	switch found, text := loginOf(prog, rt); {
+	case found:
+		h.add("login", checkOK, "%s", text)
+	case text == loginUnknown:
+		h.add("login", checkNote, "unknown; if there is none, %s", cmdline.LoginHint(rt))
+	default:
+		h.add("login", checkNote, "%s was found; %s", text, cmdline.LoginHint(rt))
+	}
+}
+
+// What is known of a login when no sign of one is found.
+const (
+	loginUnknown = "unknown"
+	loginNone    = "none"
+)
+
+// loginOf returns a sign of a login: a variable or a file.
+func loginOf(prog *cmdline.Program, rt registry.Runtime) (found bool, text string) {
 	for _, name := range rt.TokenEnv {
 		if prog.Env.Getenv(name) != "" {
-			h.add("login", checkOK, "%s is set", name)
-			return
+			return true, name + " is set"
 		}
 	}
 	files := rt.Home.LoginFiles(prog.Env.Getenv)
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-			h.add("login", checkOK, "%s", file)
-			return
+			return true, file
 		}
 	}
-	if len(files) == 0 {
-		h.add("login", checkNote, "unknown; if there is none, %s", cmdline.LoginHint(rt))
-		return
+	if len(files) == 0 && !rt.TokenOnly {
+		return false, loginUnknown
 	}
-	h.add("login", checkNote, "none was found; %s", cmdline.LoginHint(rt))
+	return false, loginNone
 }
 
 // checkPlan checks what a run would do in dir.
@@ -170,42 +184,22 @@ func checkPlan(ctx context.Context, prog *cmdline.Program, r *runner.Runner, rt 
 	for _, file := range plan.Files {
 		h.add("writes", checkOK, "%s", file)
 	}
-	for _, line := range plan.Warnings {
+	warnings := plan.Warnings
+	for _, file := range plan.Start.UserConfig {
+		about := func(line string) bool { return strings.HasPrefix(line, file.Path+" is left out") }
+		if i := slices.IndexFunc(warnings, about); i >= 0 {
+			h.add("user config", checkNote, "%s", warnings[i])
+			warnings = slices.Delete(slices.Clone(warnings), i, i+1)
+			continue
+		}
+		h.add("user config", checkOK, "%s", file)
+	}
+	for _, line := range warnings {
 		h.add("repository", checkNote, "%s", line)
 	}
-	if len(plan.Warnings) == 0 {
+	if len(warnings) == 0 {
 		h.add("repository", checkOK, "no settings of it are ignored")
 	}
-}
-
-// checkState checks that the state of runs and sessions can be written.
-func checkState(prog *cmdline.Program, dir string) []check {
-	var checks []check
-	add := func(name, path string, status string, err error) {
-		c := check{name, checkOK, path}
-		if err != nil {
-			c.Status, c.Text = status, err.Error()
-		}
-		checks = append(checks, c)
-	}
-	store, err := control.DefaultDir(prog.Env.Environ)
-	if err == nil {
-		err = control.NewStore(store).Check()
-	}
-	add("sessions", store, checkProblem, err)
-	var temp string
-	for _, base := range runner.TempDirs(prog.Env.Environ) {
-		if temp, err = base, unix.Access(base, unix.W_OK|unix.X_OK); err == nil {
-			break
-		}
-		err = fmt.Errorf("%s: %w", base, err)
-	}
-	add("temporary files", temp, checkProblem, err)
-	if err = unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		err = fmt.Errorf("%s: %w; agents cannot write there; private homes are made elsewhere", dir, err)
-	}
-	add("workdir", dir, checkNote, err)
-	return checks
 }
 
 func writeChecks(b *strings.Builder, checks []check) {

@@ -1,10 +1,11 @@
 package runtimes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 
@@ -23,9 +24,9 @@ func DetectCommand(prog *cmdline.Program) *urfave.Command {
 --agent, BUS_AGENT or a preference names another. A runtime is available if its
 executable is in PATH and it is not disabled. Detect starts no program.
 
-With --verbose, standard error lists every registered runtime, with the path of its
-executable or the reason why it is not available. With --verbose and --format json,
-standard output lists every registered runtime instead.`,
+With --verbose, detect prints a table of all registered runtimes instead: the version,
+signs of a login, what makes it the default, and why it is not available. It then starts
+each available executable with --version.`,
 		Flags: []urfave.Flag{cmdline.Switch("first,1", "print only the first available runtime; fail if none is available", &first)},
 		UsageText: cmdline.UsageText(`# which runtimes can be used here?
 bus-agent detect
@@ -34,7 +35,7 @@ bus-agent detect -v
 # the default, for a script
 agent=$(bus-agent detect --first)`,
 			"the list was printed; it may be empty", "with --first, no runtime is available"),
-		Action: prog.Action(cmdline.JSON, func(ctx context.Context, _ cmdline.Call) error {
+		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, _ cmdline.Call) error {
 			return detect(ctx, prog, first)
 		}),
 	}
@@ -50,6 +51,13 @@ type runtimeState struct {
 	Path       string   `json:"path,omitempty"`
 	Problem    string   `json:"problem,omitempty"`
 	InstallURL string   `json:"install_url"`
+
+	// Default is the token it is the default by, empty where it is not.
+	Default       string `json:"default,omitempty"`
+	DefaultSource string `json:"default_source,omitempty"`
+	// Version and Login are what detect --verbose finds out.
+	Version string `json:"version,omitempty"`
+	Login   string `json:"login,omitempty"`
 }
 
 func detect(ctx context.Context, prog *cmdline.Program, first bool) error {
@@ -58,27 +66,24 @@ func detect(ctx context.Context, prog *cmdline.Program, first bool) error {
 	if err != nil {
 		return err
 	}
-	verbose := prog.Global.Verbose > 0
-	if verbose && !prog.Global.JSON() {
-		if err := explainDetection(ctx, prog, r, all); err != nil {
-			return err
-		}
-	}
 	var text strings.Builder
 	states := []runtimeState{}
 	for _, d := range all {
-		if d.Available() {
-			text.WriteString(d.Runtime.ID + "\n")
+		if !d.Available() {
+			continue
 		}
-		if first && d.Available() {
-			return prog.Out.Report(stateOf(d), text.String())
-		}
-		if d.Available() || verbose {
-			states = append(states, stateOf(d))
+		text.WriteString(d.Runtime.ID + "\n")
+		if states = append(states, stateOf(d)); first {
+			return prog.Out.Report(states[0], text.String())
 		}
 	}
-	if first {
+	switch {
+	case first:
 		return noneAvailable(ctx, r)
+	case prog.Global.Verbose > 0:
+		return printDetected(ctx, prog, r, all)
+	case len(states) == 0:
+		prog.Screen.Warn(noneAvailable(ctx, r).Error())
 	}
 	return prog.Out.Report(states, text.String())
 }
@@ -86,7 +91,7 @@ func detect(ctx context.Context, prog *cmdline.Program, first bool) error {
 func stateOf(d runner.Detected) runtimeState {
 	s := runtimeState{
 		ID: d.Runtime.ID, Name: d.Runtime.Name, Variants: d.Runtime.Variants,
-		Available: d.Available(), Disabled: d.Disabled, Path: d.Path, InstallURL: d.Runtime.InstallURL,
+		Available: d.Available(), Disabled: d.Disabled != "", Path: d.Path, InstallURL: d.Runtime.InstallURL,
 	}
 	if d.Problem != nil {
 		s.Problem = d.Problem.Error()
@@ -94,36 +99,66 @@ func stateOf(d runner.Detected) runtimeState {
 	return s
 }
 
-// explainDetection shows a table of all runtimes, and the lists that order and filter it.
-func explainDetection(ctx context.Context, prog *cmdline.Program, r *runner.Runner, all []runner.Detected) error {
+// printDetected prints a table of all runtimes, and shows the lists that order and
+// filter it.
+func printDetected(ctx context.Context, prog *cmdline.Program, r *runner.Runner, all []runner.Detected) error {
 	quiet := *r
 	quiet.Warn = func(string) {} // Detect has warned
-	lists, err := quiet.Lists(ctx)
+	selection, err := quiet.Resolve(ctx, "")
 	if err != nil {
+		prog.Screen.Warn(cmdline.NoRuntime(err))
+	}
+	states := make([]runtimeState, len(all))
+	var versions sync.WaitGroup
+	for i, d := range all {
+		states[i] = stateOf(d)
+		s := &states[i]
+		_, s.Login = loginOf(prog, d.Runtime)
+		if err == nil && d.Runtime.ID == selection.Runtime.ID {
+			s.Default, s.DefaultSource = selection.Token, selection.Source
+		}
+		if d.Available() {
+			versions.Go(func() {
+				var err error
+				if s.Version, err = versionOf(ctx, prog, d, prog.Env.Dir); err != nil {
+					s.Problem = err.Error()
+				}
+			})
+		}
+	}
+	versions.Wait()
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var table cmdline.Table
-	for _, d := range all {
-		table.Row(d.Runtime.ID, stateWord(d), whereOrWhy(d, lists))
+	table.Row("RUNTIME", "VERSION", "LOGIN", "DEFAULT", "WHY NOT")
+	for i, d := range all {
+		s, chosen, why := &states[i], "-", cmp.Or(states[i].Problem, "-")
+		if s.Default != "" {
+			chosen = s.Default + " (" + s.DefaultSource + ")"
+		}
+		if !d.Available() {
+			why = whereOrWhy(d)
+		}
+		table.Row(s.ID, cmdline.OneWord(cmp.Or(s.Version, "-")), cmdline.Printable(s.Login), cmdline.Printable(chosen), cmdline.OneWord(why))
 	}
-	text := table.String()
+	lists := quiet.Lists(ctx)
 	for _, list := range []struct {
 		name    string
 		setting runner.Setting[[]string]
 	}{{"order", lists.Order}, {"enable", lists.Enable}, {"disable", lists.Disable}} {
 		if list.setting.Source != "" {
-			text += fmt.Sprintf("%s: %s (%s)\n", list.name, strings.Join(list.setting.Value, ", "), list.setting.Source)
+			prog.Screen.Plain(fmt.Sprintf("%s: %s (%s)\n", list.name, strings.Join(list.setting.Value, ", "), list.setting.Source))
 		}
 	}
-	prog.Screen.Plain(text)
-	return nil
+	return prog.Out.Report(states, table.String())
 }
 
 func stateWord(d runner.Detected) string {
 	switch {
 	case d.Available():
 		return "available"
-	case d.Disabled:
+	case d.Disabled != "":
 		return "disabled"
 	case d.Problem != nil:
 		return "refused"
@@ -131,18 +166,13 @@ func stateWord(d runner.Detected) string {
 	return "not found"
 }
 
-func whereOrWhy(d runner.Detected, lists runner.Lists) string {
+// whereOrWhy returns the path of a runtime, or why it is not available.
+func whereOrWhy(d runner.Detected) string {
 	switch {
-	case d.Disabled:
-		source := lists.Disable.Source
-		why := "listed in " + source
-		if !slices.Contains(lists.Disable.Value, d.Runtime.ID) {
-			why = "not listed in " + lists.Enable.Source
-		}
-		if d.Path != "" {
-			return cmdline.Printable(d.Path) + " (" + why + ")"
-		}
-		return why
+	case d.Disabled != "" && d.Path != "":
+		return cmdline.Printable(d.Path) + " (" + d.Disabled + ")"
+	case d.Disabled != "":
+		return d.Disabled
 	case d.Path != "":
 		return cmdline.Printable(d.Path)
 	case d.Problem != nil:

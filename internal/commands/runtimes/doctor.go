@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 )
@@ -30,14 +30,15 @@ func DoctorCommand(prog *cmdline.Program) *urfave.Command {
 		Description: `For each named runtime, or for all, doctor checks the executable, its version and signs
 of a login. It shows what a run in this directory would do with AGENTS.md and with the
 settings of the repository, and how the runtime runs sessions. It starts the executable
-with --version only and calls no model. Doctor also checks that the state of runs and
-sessions can be written, and shows the runtimes that runs with --fallback skip because
-they are in cooldown.
+with --version only and calls no model. Doctor also shows which runtime is the default,
+checks that records and the state of sessions can be written and that tmux can be used,
+and shows the runtimes that runs with --fallback skip because they are in cooldown.
 
 Without a name, doctor also lists stale processes and files. A run cleans up after
 itself, unless bus-agent itself is killed. Then agent processes may continue, and the
-private home and temporary files remain. --sweep ends the processes and removes the
-files. With --sweep or --owner, doctor checks nothing else.
+private home and temporary files remain. --sweep names each of them and the run it was
+of on standard error, and then ends the processes and removes the files. With --sweep or
+--owner, doctor checks nothing else.
 
 Doctor finds stale processes and files of this user, of this container and of one
 workdir, left since this machine started. It ignores those of a running bus-agent, those
@@ -54,7 +55,8 @@ bus-agent doctor
 bus-agent doctor RUNTIME --format json
 # end stale processes and remove stale files
 bus-agent doctor --sweep`,
-			"everything works; runtimes that were not named may be unusable", "a named runtime cannot be used, or a check or the cleanup failed"),
+			"everything works; runtimes that were not named may be unusable",
+			"a named runtime or no runtime can be used, or a check or the cleanup failed"),
 		BashComplete: cmdline.Completes(func([]string) []string { return prog.Stored.Registry.Tokens() }),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
 			return doctor(ctx, prog, o, call.Args)
@@ -77,11 +79,11 @@ func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names 
 	onlyStale := o.sweep || o.owner > 0
 	switch {
 	case o.clear != "" && (onlyStale || o.workdir != "" || len(names) > 0):
-		return agent.Usagef("--clear-cooldown does nothing else; leave out other flags and arguments")
+		return cmdline.Misusef("--clear-cooldown does nothing else; leave out other flags and arguments")
 	case o.clear != "":
 		return clearCooldown(prog, o.clear)
 	case onlyStale && len(names) > 0:
-		return agent.Usagef("--sweep and --owner are about killed runs; leave them or %s out", strings.Join(names, " "))
+		return cmdline.Misusef("--sweep and --owner are about killed runs; leave them or %s out", strings.Join(names, " "))
 	case o.workdir == "":
 		o.workdir = prog.Env.Dir
 	}
@@ -91,7 +93,8 @@ func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names 
 		if report.Runtimes, err = checkRuntimes(ctx, prog, names, o.workdir); err != nil {
 			return err
 		}
-		report.State = checkState(prog, o.workdir)
+		report.State = slices.Concat(checkSettings(ctx, prog), checkDefault(ctx, prog, o.workdir),
+			checkState(prog, o.workdir), []check{checkTmux(ctx, prog, o.workdir)})
 		report.Cooldowns = findCooldowns(prog, names)
 		failures = append(failures, report.broken(len(names) > 0))
 	}
@@ -108,14 +111,19 @@ func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names 
 // state.
 func (r *doctorReport) broken(named bool) error {
 	var errs []error
+	usable := false
 	for _, h := range r.Runtimes {
+		usable = usable || h.Status == healthOK
 		if named && h.Status != healthOK {
 			errs = append(errs, fmt.Errorf("%s is %s", h.ID, h.Status))
 		}
 	}
+	if !named && !usable {
+		errs = append(errs, errors.New("no runtime can be used; see above"))
+	}
 	for _, c := range r.State {
 		if c.Status == checkProblem {
-			errs = append(errs, fmt.Errorf("%s cannot be written: %s", c.Name, cmdline.OneWord(c.Text)))
+			errs = append(errs, fmt.Errorf("%s: %s", c.Name, cmdline.OneWord(c.Text)))
 		}
 	}
 	return errors.Join(errs...)

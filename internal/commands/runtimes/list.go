@@ -65,12 +65,13 @@ func listCommand(prog *cmdline.Program) *urfave.Command {
 is the first of these:
 
   1. BUS_AGENT
-  2. the preference bus-agent.runtime
-  3. .gastown/runtime.json in this directory or the nearest directory above that has one
+  2. .gastown/runtime.json in this directory or the nearest directory above that has one
+  3. the preference bus-agent.runtime
   4. .gastown/runtimes.json in your home
   5. the first available runtime
 
-"run" does not read the two files.`,
+It also marks the runtimes that the others of these name. "run" does not read the two
+files.`,
 		UsageText: cmdline.UsageText(`# which runtimes are there?
 bus-agent runtime list
 # the same for a script
@@ -85,11 +86,16 @@ bus-agent runtime list --format json`,
 // listedRuntime is one runtime of the list in JSON.
 type listedRuntime struct {
 	runtimeState
-	TestedVersion string `json:"tested_version,omitempty"`
-	// Default is the token it is the default by, empty where it is not.
-	Default       string         `json:"default,omitempty"`
-	DefaultSource string         `json:"default_source,omitempty"`
+	TestedVersion string         `json:"tested_version,omitempty"`
 	Session       *listedSession `json:"session"`
+	// Overridden are the sources that name it and are not used.
+	Overridden []overriddenSource `json:"overridden,omitempty"`
+}
+
+// overriddenSource is a source of the default runtime that another one overrides.
+type overriddenSource struct {
+	Runtime string `json:"runtime"` // token
+	Source  string `json:"source"`
 }
 
 // listedSession is how a runtime holds sessions.
@@ -113,35 +119,43 @@ func SessionRunner(prog *cmdline.Program, dir string, warn func(string)) *runner
 }
 
 func listRuntimes(ctx context.Context, prog *cmdline.Program) error {
-	r := SessionRunner(prog, prog.Env.Dir, prog.Screen.Warn)
-	all, err := r.Detect(ctx)
-	if err != nil {
-		return err
+	warned := map[string]bool{}
+	warn := func(line string) {
+		if !warned[line] {
+			warned[line] = true
+			prog.Screen.Warn(line)
+		}
+	}
+	r := SessionRunner(prog, prog.Env.Dir, warn)
+	all, listErr := r.Detect(ctx)
+	if listErr != nil {
+		warn(listErr.Error())
 	}
 	selection, err := r.Resolve(ctx, "")
-	if agent.KindOf(err) == "usage" {
-		return err
+	switch {
+	case agent.KindOf(err) == "usage":
+		warn(err.Error())
+	case err != nil:
+		warn(cmdline.NoRuntime(err))
 	}
-	if err != nil && selection.Token == "" {
-		prog.Screen.Warn(cmdline.NoRuntime(err))
-	}
-	quiet := *r
-	quiet.Warn = func(string) {} // Detect has warned
-	lists, err := quiet.Lists(ctx)
-	if err != nil {
-		return err
-	}
+	named := r.NamedRuntimes(ctx)
 	list := make([]listedRuntime, len(all))
-	var table cmdline.Table
+	table := prog.Table("RUNTIME", "STATE", "SESSIONS", "PATH OR REASON")
 	for i, d := range all {
 		item := listedRuntime{runtimeState: stateOf(d), TestedVersion: d.Runtime.TestedVersion, Session: sessionOf(d.Runtime)}
-		held, where := "no sessions", whereOrWhy(d, lists)
+		held, where := "no sessions", whereOrWhy(d)
 		if item.Session != nil {
 			held = item.Session.Protocol
 		}
-		if d.Runtime.ID == selection.Runtime.ID {
+		if err == nil && d.Runtime.ID == selection.Runtime.ID {
 			item.Default, item.DefaultSource = selection.Token, selection.Source
 			where += fmt.Sprintf(" (default as %s: %s)", item.Default, cmdline.Printable(item.DefaultSource))
+		}
+		for _, n := range named {
+			if baseID(n.Value) == d.Runtime.ID && n.Source != selection.Source {
+				item.Overridden = append(item.Overridden, overriddenSource{n.Value, n.Source})
+				where += fmt.Sprintf(" (not the default as %s: %s is overridden)", cmdline.Printable(n.Value), cmdline.Printable(n.Source))
+			}
 		}
 		list[i] = item
 		table.Row(d.Runtime.ID, stateWord(d), held, where)

@@ -5,7 +5,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
@@ -33,7 +32,7 @@ bus-agent session approve review accept`,
 			request := ""
 			if len(t.args) == 2 {
 				if request = t.args[0]; request == "" {
-					return agent.Usagef("REQUEST is empty; name a request or leave it out")
+					return cmdline.Misusef("REQUEST is empty; name a request or leave it out")
 				}
 			}
 			decision, err := session.ParseDecision(t.args[len(t.args)-1])

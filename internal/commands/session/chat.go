@@ -43,10 +43,9 @@ suspends bus-agent, as in a shell; the agent continues.`,
 bus-agent chat --agent RUNTIME`,
 			"you ended the conversation", "the agent did not start, or it ended by itself"),
 		Action: prog.Action(cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
-			in, inOK := prog.Env.Stdin.(*os.File)
-			out, outOK := prog.Env.Stdout.(*os.File)
-			if !inOK || !outOK || !cmdline.IsTerminal(in) || !cmdline.IsTerminal(out) {
-				return agent.Usagef("chat needs a terminal as standard input and output; use \"run\" or \"session\" without one")
+			in, out, ok := terminalOf(prog)
+			if !ok {
+				return cmdline.Misusef("chat needs a terminal as standard input and output; use \"run\" or \"session\" without one")
 			}
 			opts, err := o.settle(ctx, prog, call.Rest)
 			if err != nil {
@@ -55,6 +54,13 @@ bus-agent chat --agent RUNTIME`,
 			return talk(ctx, prog, opts, o.Resume, in, out)
 		}),
 	}
+}
+
+// terminalOf returns standard input and output, if both are terminals.
+func terminalOf(prog *cmdline.Program) (in, out *os.File, ok bool) {
+	in, inOK := prog.Env.Stdin.(*os.File)
+	out, outOK := prog.Env.Stdout.(*os.File)
+	return in, out, inOK && outOK && cmdline.IsTerminal(in) && cmdline.IsTerminal(out)
 }
 
 // keptChats is how long the state folder keeps conversations that have ended.
@@ -91,7 +97,7 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 	var printer *recordPrinter
 	opts.Session = session.Options{
 		Started: func(start agent.Start) {
-			run.Announce(prog, start.Runtime, start.Model)
+			run.Announce(prog, start)
 			runtime = start.Runtime
 		},
 		Approve: c.approve,
@@ -291,8 +297,8 @@ func (c *chat) edit(t *chatTurn, key byte) {
 }
 
 func (c *chat) answer(t *chatTurn, d session.Decision) {
+	c.screen.Line(string(d)) // before what the agent says to it
 	t.open.answer <- d
-	c.screen.Line(string(d))
 	t.open, t.line = chatRequest{}, nil
 }
 

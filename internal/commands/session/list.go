@@ -24,9 +24,10 @@ func listCommand(prog *cmdline.Program) *urfave.Command {
 		Name:  "list",
 		Usage: "list the sessions",
 		Description: `Prints a line for each session that is running or has crashed, oldest first: ID, name,
-runtime, state, age, directory. The states are starting, ready, running (a turn),
+runtime, state, age, directory; on a terminal, below a header. The states are starting, ready, running (a turn),
 waiting (for an answer to an approval request), stopping, stopped, crashed, elsewhere
-(on another machine or in another container) and unreachable.`,
+(on another machine or in another container), unreachable and damaged (running, but its
+entry is damaged; "session stop" ends it).`,
 		Flags: []urfave.Flag{cmdline.Switch("all", "also list sessions that have stopped", &all)},
 		UsageText: cmdline.UsageText(`# which sessions are running?
 bus-agent session list`,
@@ -36,6 +37,7 @@ bus-agent session list`,
 			if err != nil {
 				return err
 			}
+			reportCrashes(ctx, prog, client)
 			entries, problems, err := client.Store.List(control.Filter{})
 			if err != nil {
 				return &cmdline.Failure{Text: "cannot list sessions", Err: cmdline.Cause(err)}
@@ -51,7 +53,7 @@ bus-agent session list`,
 				asking.Go(func() { list[i], _ = client.Show(ctx, e) }) // a failure shows in the state
 			}
 			asking.Wait()
-			var table cmdline.Table
+			table := prog.Table("ID", "NAME", "RUNTIME", "STATE", "AGE", "DIRECTORY")
 			for _, s := range list {
 				table.Row(s.SessionID, cmp.Or(s.Name, "-"), cmdline.OneWord(s.Runtime), string(s.State),
 					time.Since(s.Started).Round(time.Second).String(), cmdline.Printable(s.WorkDir))
@@ -63,10 +65,11 @@ bus-agent session list`,
 
 func showCommand(prog *cmdline.Program) *urfave.Command {
 	return &urfave.Command{
-		Name:        "show",
-		Usage:       "show the state of a session",
-		ArgsUsage:   "ID",
-		Description: `Prints the state, IDs, times and processes of a session, and its open approval requests.`,
+		Name:      "show",
+		Usage:     "show the state of a session",
+		ArgsUsage: "ID",
+		Description: `Prints the state, IDs, mode, times and processes of a session, the ID of its record and
+its open approval requests.`,
 		UsageText: cmdline.UsageText(`# is it busy? is it waiting for an answer?
 bus-agent session show review`,
 			"the session was shown"),
@@ -90,6 +93,11 @@ func statusText(s *control.Status) string {
 	t.Field("runtime", s.Runtime)
 	t.Field("model", cmp.Or(s.NativeModel, s.Model))
 	t.Field("runtime's session", s.NativeID)
+	t.Field("mode", string(s.Mode))
+	if !s.State.Ended() {
+		t.Field("tmux socket", s.TmuxSocket)
+	}
+	t.Field("record", s.RunID)
 	t.Field("directory", s.WorkDir)
 	t.Time("started", s.Started)
 	t.Time("ready", s.Ready)

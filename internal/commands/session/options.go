@@ -59,10 +59,10 @@ func (o *startOptions) hookFlags(prog *cmdline.Program) []urfave.Flag {
 		return hook.Check()
 	}
 	return cmdline.Category("Hook",
-		cmdline.Func("hook-file", "append a line of JSON to `FILE` for each event; can be repeated", func(name string) error {
+		cmdline.Func("hook-file", "append a line of JSON to `FILE` for each event", func(name string) error {
 			return add(control.SinkSpec{File: prog.Env.Abs(name)})
-		}),
-		cmdline.Func("hook-command", "run `COMMAND` for each event: a program, or a JSON list of a program and its arguments; can be repeated", func(text string) error {
+		}).Repeatable(),
+		cmdline.Func("hook-command", "run `COMMAND` for each event: a program, or a JSON list of a program and its arguments", func(text string) error {
 			command := []string{text}
 			if strings.HasPrefix(text, "[") {
 				command = nil
@@ -74,7 +74,7 @@ func (o *startOptions) hookFlags(prog *cmdline.Program) []urfave.Flag {
 				command[0] = prog.Env.Abs(command[0])
 			}
 			return add(control.SinkSpec{Command: command})
-		}),
+		}).Repeatable(),
 	)
 }
 
@@ -88,6 +88,7 @@ func (o *startOptions) settle(ctx context.Context, prog *cmdline.Program, args [
 	}
 	opts.WorkDir, opts.Runtime, opts.Model, opts.Args = workdir, req.Runtime, req.Model, args
 	opts.ReasoningEffort, opts.Verbosity = req.ReasoningEffort, req.Verbosity
+	opts.UserConfig = req.UserConfig
 	opts.Access, opts.AllowCommands, opts.AddDirs = req.Access, req.AllowCommands, req.AddDirs
 	opts.TrustWorkspace, opts.RequireInstructions, opts.RequireConfigured = req.TrustWorkspace, req.RequireInstructions, o.RequireConfigured
 	opts.StartTimeout = cmp.Or(req.Timeout, startTime)

@@ -51,11 +51,15 @@ func (p *recordPrinter) missed(n int64) error {
 	return p.Line(fmt.Sprintf("[%d records are missing: they arrived faster than they were read]", n))
 }
 
-// eventWatcher returns a watcher that prints events in JSON, a line each.
+// eventWatcher returns a watcher that prints events in JSON, a line each, and shows
+// warnings, as a run does.
 func eventWatcher(prog *cmdline.Program) control.Watcher {
 	var buffer []byte
 	return control.Watcher{
 		Record: func(r *control.Record) error {
+			if r.Warning != "" {
+				prog.Screen.Warn(r.Warning)
+			}
 			if r.Event == nil {
 				return nil
 			}

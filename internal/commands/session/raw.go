@@ -52,7 +52,7 @@ func (t *rawTerminal) restore() {
 	signal.Stop(t.resumes)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.over {
+	if !t.over && t.stops != nil { // begin was called
 		t.over = true
 		close(t.stops)
 	}

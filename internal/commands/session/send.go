@@ -6,7 +6,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/commands/run"
 	"github.com/busdk/bus-agent/session/control"
@@ -23,7 +22,7 @@ const (
 func outputFormat(prog *cmdline.Program, output string) (string, error) {
 	switch {
 	case prog.Global.JSON() && output == formatEvents:
-		return "", agent.Usagef("--output-format events and --format json both want standard output; leave one out")
+		return "", cmdline.Misusef("--output-format events and --format json both want standard output; leave one out")
 	case prog.Global.JSON():
 		return formatJSON, nil
 	}
@@ -98,9 +97,15 @@ func ask(ctx context.Context, prog *cmdline.Program, t target, m control.Message
 	case format == formatEvents:
 		watcher = eventWatcher(prog)
 	case streamed:
-		run.ShowWaiting(prog, t.entry.Runtime)
+		progress := run.ShowProgress(prog, t.entry.Runtime)
 		p := newRecordPrinter(prog, run.Conversation(prog), t.entry)
-		watcher = control.Watcher{Record: p.print, Missed: p.missed}
+		show := func(r *control.Record) error {
+			if r.Event != nil {
+				progress.Event(r.Event)
+			}
+			return p.print(r)
+		}
+		watcher = control.Watcher{Record: show, Missed: p.missed}
 	}
 	result, err := t.Ask(ctx, t.entry, m, watcher)
 	prog.Screen.Clear()

@@ -7,7 +7,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/session/control"
 )
@@ -26,6 +25,7 @@ Name a session by its name, its ID, or the beginning of its ID.`,
 			startCommand(prog),
 			sendCommand(prog),
 			watchCommand(prog),
+			attachCommand(prog),
 			approveCommand(prog),
 			steerCommand(prog),
 			interruptCommand(prog),
@@ -72,12 +72,22 @@ func action(prog *cmdline.Program, traits cmdline.Traits, do func(context.Contex
 		if err != nil {
 			return err
 		}
+		reportCrashes(ctx, prog, client)
 		entry, err := client.Store.Find(call.Args[0])
 		if err != nil {
 			return err
 		}
 		return cmdline.CanceledBy(ctx, do(ctx, target{client, entry, call.Args[1:]}))
 	})
+}
+
+// reportCrashes notifies the hooks of sessions whose process was killed.
+func reportCrashes(ctx context.Context, prog *cmdline.Program, client *control.Client) {
+	sinks, err := control.StoredSinks(ctx, prog.Stored.Preferences)
+	if err != nil {
+		prog.Screen.Warn(cmdline.OneWord(err.Error()))
+	}
+	client.ReportCrashes(ctx, prog.Env.Environ, sinks, func(line string) { prog.Screen.Warn(cmdline.OneWord(line)) })
 }
 
 // completes completes the first argument with the sessions that are wanted, and the
@@ -114,7 +124,7 @@ func promptFlag(file *string) *cmdline.Flag {
 func readMessage(ctx context.Context, prog *cmdline.Program, args []string, file string) (text string, err error) {
 	switch {
 	case len(args) > 0 && file != "":
-		return "", agent.Usagef("the message is given twice, as an argument and with --prompt")
+		return "", cmdline.Misusef("the message is given twice, as an argument and with --prompt")
 	case len(args) > 0:
 		text = args[0]
 	case file != "":
@@ -123,7 +133,7 @@ func readMessage(ctx context.Context, prog *cmdline.Program, args []string, file
 		return "", nil
 	}
 	if err == nil && strings.TrimSpace(text) == "" {
-		err = agent.Usagef("the message is empty")
+		err = cmdline.Misusef("the message is empty")
 	}
 	return text, err
 }
@@ -132,7 +142,7 @@ func readMessage(ctx context.Context, prog *cmdline.Program, args []string, file
 func needMessage(ctx context.Context, prog *cmdline.Program, args []string, file string) (control.Message, error) {
 	text, err := readMessage(ctx, prog, args, file)
 	if err == nil && text == "" {
-		err = agent.Usagef("there is no message; give it as an argument or with --prompt FILE")
+		err = cmdline.Misusef("there is no message; give it as an argument or with --prompt FILE")
 	}
 	return control.Message{Text: text}, err
 }

@@ -7,6 +7,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/commands/run"
 	"github.com/busdk/bus-agent/internal/commands/runtimes"
@@ -29,8 +30,10 @@ requests wait for "session approve" and are declined after --approval-timeout.`,
 			cmdline.Category("Session", cmdline.String("name", "`NAME` of the session", &o.start.Name)),
 			cmdline.Category("Input", promptFlag(&o.PromptFile)),
 		),
-		UsageText: cmdline.UsageText(`# an agent that may only look, in a session named review
-bus-agent session start --agent RUNTIME --access read --name review`,
+		UsageText: cmdline.UsageText(`# an agent that asks before it does more than edit files, in a session named review
+bus-agent session start --agent RUNTIME --name review
+# its own program in a terminal, for "session attach"
+bus-agent session start --agent RUNTIME --mode tmux --name look`,
 			"the session was started", "the agent is not installed, or did not start"),
 		BashComplete: cmdline.Completes(func([]string) []string { return nil }),
 		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
@@ -101,7 +104,9 @@ func showReport(prog *cmdline.Program) func(control.Report) {
 		case r.Warning != "":
 			prog.Screen.Warn(r.Warning)
 		case r.Runtime != "":
-			run.Announce(prog, r.Runtime, r.Model)
+			run.Announce(prog, agent.Start{Runtime: r.Runtime, Model: r.Model, RunID: r.RunID})
+		case r.RunID != "":
+			run.AnnounceRecord(prog, r.RunID)
 		}
 	}
 }

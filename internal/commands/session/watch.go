@@ -19,14 +19,16 @@ func watchCommand(prog *cmdline.Program) *urfave.Command {
 		Usage:     "show what happens in a session",
 		ArgsUsage: "ID",
 		Description: `Prints what has happened in a session as readable text. With --follow, it continues
-until the session ends. With --until, it continues until the session is ready for a
-message or waiting for an answer to an approval request. Sessions that have ended can
-be watched too. The output format events prints events, as "run" does; --format json
-prints every record on a line, with messages, answers and results.`,
+until the session ends. With --until ready, it continues until the session is ready for
+a message and none is queued; with --until waiting also until it waits for an answer to
+an approval request. Sessions that have ended can be watched too.
+
+--output-format events prints events, as "run" does. --format json prints every record on
+a line, with messages, answers and results.`,
 		Flags: []urfave.Flag{
 			cmdline.Switch("follow", "continue until the session ends", &follow),
 			cmdline.Number("last", "start with the last `N` records; 0 for none (default: all stored records)", 0, &last),
-			cmdline.OneOf("until", "continue until the session is in `STATE`: ready or waiting", &until, session.StateReady, session.StateWaiting),
+			cmdline.OneOf("until", "continue until the session is in `STATE`: ready, or waiting (or ready)", &until, session.StateReady, session.StateWaiting),
 			cmdline.OneOf("output-format", "print `OUTPUT`: text or events (default: text)", &output, formatText, formatEvents),
 		},
 		UsageText: cmdline.UsageText(`# wait for an approval request

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,28 +17,33 @@ import (
 
 // ConfigCommand is "config".
 func ConfigCommand(prog *cmdline.Program) *urfave.Command {
+	const description = `Prints the settings that a run without flags would use. The source of each value is an
+environment variable, a preference key or "built-in". Values that are set but have no
+effect are listed as skipped, with the reason. Standard error says what is wrong with a
+value that cannot be used, and how to repair it.`
+	usage := cmdline.UsageText(`# what would a run use here?
+bus-agent config show
+# the same for a script
+bus-agent config show --format json`,
+		"the settings were printed")
+	show := prog.Action(cmdline.JSON, func(ctx context.Context, _ cmdline.Call) error {
+		return showConfig(ctx, prog)
+	})
 	return &urfave.Command{
 		Name:  "config",
 		Usage: "show which settings are in effect, and why",
 		Subcommands: []*urfave.Command{
 			{
-				Name:  "show",
-				Usage: "print every setting, its value and its source",
-				Description: `Prints the settings that a run without flags would use. The source of each value is an
-environment variable, a preference key or "built-in". Values that are set but have no
-effect are listed as skipped, with the reason.`,
-				UsageText: cmdline.UsageText(`# what would a run use here?
-bus-agent config show
-# the same for a script
-bus-agent config show --format json`,
-					"the settings were printed"),
-				Action: prog.Action(cmdline.JSON, func(ctx context.Context, _ cmdline.Call) error {
-					return showConfig(ctx, prog)
-				}),
+				Name:        "show",
+				Usage:       "print every setting, its value and its source",
+				Description: description,
+				UsageText:   usage,
+				Action:      show,
 			},
 		},
-		UsageText: cmdline.UsageText("", "the settings were printed"),
-		Action:    prog.Group,
+		Description: description + ` "config" alone does the same as "config show".`,
+		UsageText:   usage,
+		Action:      show,
 	}
 }
 
@@ -48,11 +54,13 @@ type configuration struct {
 	Warnings []string     `json:"warnings"`
 }
 
-// configured is a setting in effect. Value is null if it has none.
+// configured is a setting in effect. Value is null if it has none. Problem says why a
+// value cannot be used.
 type configured struct {
-	Name   string  `json:"name"`
-	Value  *string `json:"value"`
-	Source string  `json:"source"`
+	Name    string  `json:"name"`
+	Value   *string `json:"value"`
+	Source  string  `json:"source"`
+	Problem string  `json:"problem,omitempty"`
 }
 
 // skipped is a value that is set but has no effect.
@@ -65,56 +73,43 @@ type skipped struct {
 
 func showConfig(ctx context.Context, prog *cmdline.Program) error {
 	c := configuration{Skipped: []skipped{}, Warnings: []string{}}
-	r := prog.Runner(func(line string) {
-		if !slices.Contains(c.Warnings, line) {
-			c.Warnings = append(c.Warnings, line)
-		}
-	})
+	r := prog.Runner(c.warn)
 	sources := runner.BusAgent()
-	lists, err := r.Lists(ctx)
-	if err != nil {
-		return err
-	}
+	lists := r.Lists(ctx)
 	selection, err := r.Resolve(ctx, "")
-	if agent.KindOf(err) == "usage" {
-		return err
-	}
-	if err != nil {
-		c.Warnings = append(c.Warnings, cmdline.NoRuntime(err))
-	}
-	others, err := r.Fallback(ctx, nil)
-	if err != nil {
-		return err
-	}
-	s, err := r.Settings(ctx, selection.Runtime.ID, agent.Request{}, "")
-	if err != nil {
-		return err
+	switch {
+	case agent.KindOf(err) == "usage":
+		c.warn(err.Error())
+	case err != nil:
+		c.warn(cmdline.NoRuntime(err))
 	}
 	id := selection.Runtime.ID
-	add := func(name, value, source string, from []runner.Source) {
-		entry := configured{Name: name, Source: source}
-		if source != "" {
-			entry.Value = &value
+	s := r.Settings(ctx, id, agent.Request{}, "")
+	add := func(name string, list runner.Setting[string], from []runner.Source) {
+		entry := configured{Name: name, Source: list.Source}
+		if list.Source != "" {
+			entry.Value = &list.Value
+		}
+		skippedValues, winner := skippedOf(ctx, prog, name, list.Source, from, id, s.Model.Value)
+		if list.Err != nil {
+			entry.Value, entry.Problem = &winner, list.Err.Error()
+			c.warn(entry.Problem)
 		}
 		c.Settings = append(c.Settings, entry)
-		c.Skipped = append(c.Skipped, skippedOf(ctx, prog, name, source, from, id, s.Model.Value)...)
+		c.Skipped = append(c.Skipped, skippedValues...)
 	}
-	add("runtime", selection.Token, selection.Source, sources.Runtime)
-	add("order", strings.Join(lists.Order.Value, ","), lists.Order.Source, sources.Order)
-	add("enable", strings.Join(lists.Enable.Value, ","), lists.Enable.Source, sources.Enable)
-	add("disable", strings.Join(lists.Disable.Value, ","), lists.Disable.Source, sources.Disable)
-	add("fallback", strings.Join(others.Value, ","), others.Source, sources.Fallback)
-	add("model", s.Model.Value, s.Model.Source, sources.Model)
-	add("model-reasoning-effort", string(s.ReasoningEffort.Value), s.ReasoningEffort.Source, sources.ReasoningEffort)
-	add("model-verbosity", string(s.Verbosity.Value), s.Verbosity.Source, sources.Verbosity)
-	add("output-format", string(s.OutputFormat.Value), s.OutputFormat.Source, sources.OutputFormat)
-	add("timeout", cmdline.DurationText(s.Timeout.Value), s.Timeout.Source, sources.Timeout)
-	for _, key := range []string{runner.KeyRecord, runner.KeyHooks} {
-		name := strings.TrimPrefix(key, cmdline.Name+".")
-		if value := prog.Preference(ctx, key); value != "" {
-			add(name, value, key, nil)
-		}
-	}
+	add("runtime", runner.Setting[string]{Value: selection.Token, Source: selection.Source}, sources.Runtime)
+	add("order", joined(lists.Order), sources.Order)
+	add("enable", joined(lists.Enable), sources.Enable)
+	add("disable", joined(lists.Disable), sources.Disable)
+	add("fallback", joined(r.Fallback(ctx, nil)), sources.Fallback)
+	add("model", s.Model, sources.Model)
+	add("model-reasoning-effort", text(s.ReasoningEffort), sources.ReasoningEffort)
+	add("model-verbosity", text(s.Verbosity), sources.Verbosity)
+	add("output-format", text(s.OutputFormat), sources.OutputFormat)
+	add("user-config", text(s.UserConfig), sources.UserConfig)
+	timeout := runner.Setting[string]{Value: cmdline.DurationText(s.Timeout.Value), Source: s.Timeout.Source, Err: s.Timeout.Err}
+	add("timeout", timeout, sources.Timeout)
 	addStored(ctx, prog, &c)
 
 	if !prog.Global.JSON() {
@@ -125,9 +120,24 @@ func showConfig(ctx context.Context, prog *cmdline.Program) error {
 	return prog.Out.Report(c, c.text())
 }
 
-// skippedOf returns the values of sources other than winner.
-func skippedOf(ctx context.Context, prog *cmdline.Program, name, winner string, sources []runner.Source, runtimeID, model string) []skipped {
-	var out []skipped
+// warn adds a warning that is not there yet.
+func (c *configuration) warn(line string) {
+	if !slices.Contains(c.Warnings, line) {
+		c.Warnings = append(c.Warnings, line)
+	}
+}
+
+func joined(s runner.Setting[[]string]) runner.Setting[string] {
+	return runner.Setting[string]{Value: strings.Join(s.Value, ","), Source: s.Source, Err: s.Err}
+}
+
+func text[T ~string](s runner.Setting[T]) runner.Setting[string] {
+	return runner.Setting[string]{Value: string(s.Value), Source: s.Source, Err: s.Err}
+}
+
+// skippedOf returns the values of sources other than winner, and that of winner as it is
+// stored.
+func skippedOf(ctx context.Context, prog *cmdline.Program, name, winner string, sources []runner.Source, runtimeID, model string) (out []skipped, raw string) {
 	won := false
 	for _, s := range sources {
 		source := s.Env
@@ -136,15 +146,22 @@ func skippedOf(ctx context.Context, prog *cmdline.Program, name, winner string, 
 		case s.Env != "":
 			value = prog.Env.Getenv(s.Env)
 		default:
+			key := s.Key
 			source = s.Key
-			if s.ForModel {
-				source = runner.KeyForModel(s.Key, model)
+			switch {
+			case s.ForModel:
+				key, source = runner.KeyForModel(s.Key, model), s.Key+"."+model
+			case s.ForRuntime && runtimeID == "":
+				continue
+			case s.ForRuntime:
+				key = runner.KeyForModel(s.Key, runtimeID)
+				source = key
 			}
-			value = prog.Preference(ctx, source)
+			value = prog.Preference(ctx, key)
 		}
 		switch {
 		case source == winner:
-			won = true
+			won, raw = true, value
 		case value == "":
 		case s.Runtime != "" && s.Runtime != runtimeID:
 			out = append(out, skipped{name, value, source, "is for " + s.Runtime + " only"})
@@ -154,10 +171,11 @@ func skippedOf(ctx context.Context, prog *cmdline.Program, name, winner string, 
 			out = append(out, skipped{name, value, source, "cannot be used; see the warnings"})
 		}
 	}
-	return out
+	return out, raw
 }
 
-// addStored adds the preferences of single models and runtimes, and unknown ones.
+// addStored adds the preferences that have no other source, those of single models and
+// runtimes, and unknown ones.
 func addStored(ctx context.Context, prog *cmdline.Program, c *configuration) {
 	if prog.Stored.Preferences == nil {
 		return
@@ -168,16 +186,30 @@ func addStored(ctx context.Context, prog *cmdline.Program, c *configuration) {
 	}
 	known := settings()
 	for _, item := range items {
-		name, value := strings.TrimPrefix(item.Key, cmdline.Name+"."), cmdline.PlainJSON(item.Value)
-		id, definition := strings.CutPrefix(item.Key, runner.KeyRuntimes+".")
+		key, value := item.Key, cmdline.PlainJSON(item.Value)
+		i := slices.IndexFunc(known, func(s setting) bool { return s.key == key || s.subject && strings.HasPrefix(key, s.key+".") })
+		if i < 0 {
+			c.Skipped = append(c.Skipped, skipped{strings.TrimPrefix(key, cmdline.Name+"."), value, key, "unknown to this version"})
+			continue
+		}
+		s := known[i]
+		id, definition := strings.CutPrefix(key, runner.KeyRuntimes+".")
+		if s.subject && !definition {
+			key = s.key + "." + runner.ModelOfKey(strings.TrimPrefix(key, s.key+"."))
+		}
+		name := strings.TrimPrefix(key, cmdline.Name+".")
 		switch {
-		case slices.ContainsFunc(known, func(s setting) bool { return !s.subject && s.key == item.Key }):
 		case definition && prog.Stored.Registry.Refused(id) != nil:
-			c.Skipped = append(c.Skipped, skipped{name, value, item.Key, "does not describe a runtime; see the warnings"})
-		case slices.ContainsFunc(known, func(s setting) bool { return s.subject && strings.HasPrefix(item.Key, s.key+".") }):
-			c.Settings = append(c.Settings, configured{name, &value, item.Key})
-		default:
-			c.Skipped = append(c.Skipped, skipped{name, value, item.Key, "unknown to this version"})
+			c.Skipped = append(c.Skipped, skipped{name, value, key, "does not describe a runtime; see the warnings"})
+		case definition:
+			c.Settings = append(c.Settings, configured{Name: name, Value: &value, Source: key})
+		case s.check != nil:
+			entry := configured{Name: name, Value: &value, Source: key}
+			if err := s.check(value); err != nil {
+				entry.Problem = fmt.Sprintf("preference %s: %v; set it again, or remove it with \"%s unset %s\"", key, err, cmdline.Name, key)
+				c.warn(entry.Problem)
+			}
+			c.Settings = append(c.Settings, entry)
 		}
 	}
 }
@@ -188,12 +220,15 @@ func (c *configuration) text() string {
 	for _, s := range c.Settings {
 		value, source := "-", "not set"
 		if s.Value != nil {
-			value, source = cmdline.Printable(*s.Value), s.Source
+			value, source = cmdline.Printable(*s.Value), cmdline.Printable(s.Source)
+		}
+		if s.Problem != "" {
+			source += " (cannot be used; see the warnings)"
 		}
 		t.Row(s.Name, value, source)
 	}
 	for _, s := range c.Skipped {
-		t.Row(s.Name, cmdline.Printable(s.Value), s.Source+" (skipped: "+s.Reason+")")
+		t.Row(s.Name, cmdline.Printable(s.Value), cmdline.Printable(s.Source)+" (skipped: "+s.Reason+")")
 	}
 	return t.String()
 }

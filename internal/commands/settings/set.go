@@ -6,7 +6,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/runner"
@@ -31,7 +30,7 @@ bus-agent set timeout 30m`,
 		if s.subject {
 			subject, _, _ = strings.Cut(s.example, " ")
 			subject, suffix = " "+subject, ".MODEL"
-			if s.key == runner.KeyRuntimes {
+			if s.key == runner.KeyRuntimes || s.key == runner.KeyUserConfigForRuntime {
 				suffix = ".ID"
 			}
 		}
@@ -96,23 +95,25 @@ bus-agent unset model-verbosity-for-model gpt-5.5`,
 
 // unsetKey returns the preference key that the arguments of unset name.
 func unsetKey(args []string) (string, error) {
-	var known []*urfave.Command
+	var known []string
 	for _, s := range settings() {
-		known = append(known, &urfave.Command{Name: s.name})
+		known = append(known, s.name)
 		named := args[0] == s.name
 		whole := args[0] == s.key && !s.subject || s.subject && strings.HasPrefix(args[0], s.key+".")
 		switch {
 		case named && s.subject && (len(args) != 2 || args[1] == ""):
-			return "", agent.Usagef("unset %s needs %s", s.name, strings.Fields(s.arguments)[0])
+			return "", cmdline.Misusef("unset %s needs %s", s.name, strings.Fields(s.arguments)[0])
 		case named && s.subject:
 			return s.keyFor(args[1]), nil
 		case (named || whole) && len(args) > 1:
-			return "", agent.Usagef("unexpected argument %q", args[1])
+			return "", cmdline.Misusef("unexpected argument %q", args[1])
 		case named:
 			return s.key, nil
+		case whole && s.subject && s.key != runner.KeyRuntimes:
+			return runner.KeyForModel(s.key, runner.ModelOfKey(strings.TrimPrefix(args[0], s.key+"."))), nil
 		case whole:
 			return args[0], nil
 		}
 	}
-	return "", agent.Usagef("unknown preference %q; %s", args[0], cmdline.Hint(known, args[0]))
+	return "", cmdline.Misusef("unknown preference %q%s", args[0], cmdline.Hint(known, args[0]))
 }

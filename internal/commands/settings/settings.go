@@ -28,6 +28,9 @@ type setting struct {
 	// many: the value is one or more arguments.
 	many  bool
 	store func(ctx context.Context, prog *cmdline.Program, args []string) error
+	// check returns what is wrong with a stored value; it is nil for a setting that has
+	// other sources, because package runner checks that one.
+	check func(value string) error
 
 	// subjects and values complete the arguments; they may be nil.
 	subjects, values func(*cmdline.Program) []string
@@ -74,29 +77,45 @@ func settings() []setting {
 		},
 		{
 			name: "model", key: runner.KeyModel, purpose: "the model; auto lets the runtime choose",
-			arguments: "MODEL", example: "auto", values: words([]string{runner.DefaultModel}), store: text(preferences.SetDefaultModel),
+			arguments: "MODEL", example: "auto", values: words([]string{runner.DefaultModel}), store: onlyArgument(preferences.SetDefaultModel),
 		},
 		{
 			name: "model-reasoning-effort", key: runner.KeyReasoningEffort, purpose: "the reasoning effort of models",
-			arguments: "minimal|low|medium|high|xhigh", example: "high", values: efforts, store: text(preferences.SetDefaultReasoningEffort),
+			arguments: "minimal|low|medium|high|xhigh", example: "high", values: efforts, store: onlyArgument(preferences.SetDefaultReasoningEffort),
 		},
 		{
 			name: "model-verbosity", key: runner.KeyVerbosity, purpose: "the verbosity of models",
-			arguments: "low|medium|high", example: "low", values: verbosities, store: text(preferences.SetDefaultVerbosity),
+			arguments: "low|medium|high", example: "low", values: verbosities, store: onlyArgument(preferences.SetDefaultVerbosity),
 		},
 		{
 			name: "model-reasoning-effort-for-model", key: runner.KeyReasoningEffortForModel, purpose: "the reasoning effort of one model",
 			arguments: "MODEL minimal|low|medium|high|xhigh", subject: true, example: "gpt-5.5 high", values: efforts,
-			store: forModel(preferences.SetDefaultReasoningEffortForModel),
+			store: forModel(preferences.SetDefaultReasoningEffortForModel), check: parses(agent.ParseEffort),
 		},
 		{
 			name: "model-verbosity-for-model", key: runner.KeyVerbosityForModel, purpose: "the verbosity of one model",
 			arguments: "MODEL low|medium|high", subject: true, example: "gpt-5.5 low", values: verbosities,
-			store: forModel(preferences.SetDefaultVerbosityForModel),
+			store: forModel(preferences.SetDefaultVerbosityForModel), check: parses(agent.ParseVerbosity),
+		},
+		{
+			name: "user-config", key: runner.KeyUserConfig, purpose: "whether agents use your own configuration of their CLIs",
+			arguments: "on|off", example: "on", values: words(agent.UserConfigs()), store: onlyArgument(preferences.SetDefaultUserConfig),
+		},
+		{
+			name: "user-config-for-runtime", key: runner.KeyUserConfigForRuntime, purpose: "whether one runtime uses your own configuration of its CLI",
+			arguments: "RUNTIME on|off", subject: true, example: "RUNTIME on", values: words(agent.UserConfigs()),
+			subjects: ids, check: parses(agent.ParseUserConfig),
+			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+				id, err := withoutVariant(prog, args[0])
+				if err != nil {
+					return err
+				}
+				return preferences.SetDefaultUserConfigForRuntime(ctx, id, agent.UserConfig(args[1]))
+			},
 		},
 		{
 			name: "output-format", key: runner.KeyOutputFormat, purpose: "what run prints",
-			arguments: "text|ndjson|events", example: "events", values: words(agent.OutputFormats()), store: text(preferences.SetDefaultOutputFormat),
+			arguments: "text|ndjson|events", example: "events", values: words(agent.OutputFormats()), store: onlyArgument(preferences.SetDefaultOutputFormat),
 		},
 		{
 			name: "timeout", key: runner.KeyTimeout, purpose: "how long a run may take",
@@ -114,7 +133,8 @@ func settings() []setting {
 		idList("disable", runner.KeyDisable, "the list of runtimes that may not be used; overrides enable", preferences.SetDefaultDisable),
 		{
 			name: "record", key: runner.KeyRecord, purpose: "whether runs are recorded",
-			arguments: "off|on|required", example: "on", values: words(run.RecordModes()), store: text(preferences.SetDefaultRecord),
+			arguments: "off|on|required", example: "on", values: words(run.RecordModes()), store: onlyArgument(preferences.SetDefaultRecord),
+			check: parses(preferences.ParseRecord),
 		},
 		{
 			name: "fallback", key: runner.KeyFallback, purpose: "the runtimes that run tries when the first is unavailable",
@@ -133,7 +153,7 @@ func settings() []setting {
 		{
 			name: "hooks", key: runner.KeyHooks, purpose: "hooks that are notified of the events of sessions",
 			arguments: "JSON", example: `'[{"file":"/var/log/agents.ndjson"},{"command":["notify","agent"]}]'`,
-			details: hooksDetails,
+			details: hooksDetails, check: parses(func(value string) ([]control.SinkSpec, error) { return control.ParseSinks([]byte(value)) }),
 			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
 				text, err := argumentOrStdin(ctx, prog, args[0], "hooks")
 				if err != nil {
@@ -182,8 +202,9 @@ like a built-in one. The members of the object:
   token_env       names of variables that can hold a credential
   args            arguments in order. Each is a string, or a list of strings that
                   are kept or left out together. {model} {resume} {workdir}
-                  {access} {prompt} {prompt-file} are replaced with their values;
-                  an argument is left out if one of them has no value
+                  {access} {idle-timeout} {prompt} {prompt-file} are replaced
+                  with their values; an argument is left out if one of them
+                  has no value
   prompt          how the program gets the prompt: stdin (the default), argument
                   ({prompt}, after an argument "--") or file ({prompt-file})
   output          text (the default), ndjson:RUNTIME for the output of a built-in
@@ -208,26 +229,36 @@ func idList(name, key, purpose string, set func(context.Context, []string) error
 		name: name, key: key, purpose: purpose,
 		arguments: "RUNTIME...", many: true, example: "RUNTIME",
 		details: "Separate the runtimes by spaces or commas. Name them without a variant.",
-		values: func(prog *cmdline.Program) []string {
-			var ids []string
-			for _, rt := range prog.Stored.Registry.All() {
-				ids = append(ids, rt.ID)
-			}
-			return ids
-		},
+		values:  ids,
 		store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
 			list := splitList(args)
 			for _, id := range list {
-				if err := prog.CheckRuntime(id); err != nil {
+				if _, err := withoutVariant(prog, id); err != nil {
 					return err
-				}
-				if base, _, variant := strings.Cut(id, ":"); variant {
-					return agent.Usagef("runtime %q is a variant; name %s alone", id, base)
 				}
 			}
 			return set(ctx, list)
 		},
 	}
+}
+
+// ids returns the IDs of all runtimes.
+func ids(prog *cmdline.Program) (ids []string) {
+	for _, rt := range prog.Stored.Registry.All() {
+		ids = append(ids, rt.ID)
+	}
+	return ids
+}
+
+// withoutVariant returns id if it is that of a runtime.
+func withoutVariant(prog *cmdline.Program, id string) (string, error) {
+	if err := prog.CheckRuntime(id); err != nil {
+		return "", err
+	}
+	if base, _, variant := strings.Cut(id, ":"); variant {
+		return "", agent.Usagef("runtime %q is a variant; name %s alone", id, base)
+	}
+	return id, nil
 }
 
 func splitList(args []string) []string { return strings.Split(strings.Join(args, ","), ",") }
@@ -251,9 +282,17 @@ func words[T ~string](list []T) func(*cmdline.Program) []string {
 	}
 }
 
-// text stores the only argument.
-func text[T ~string](set func(context.Context, T) error) func(context.Context, *cmdline.Program, []string) error {
+// onlyArgument stores the only argument.
+func onlyArgument[T ~string](set func(context.Context, T) error) func(context.Context, *cmdline.Program, []string) error {
 	return func(ctx context.Context, _ *cmdline.Program, args []string) error { return set(ctx, T(args[0])) }
+}
+
+// parses returns a check of values that parse accepts.
+func parses[T any](parse func(string) (T, error)) func(string) error {
+	return func(value string) error {
+		_, err := parse(value)
+		return err
+	}
 }
 
 // forModel stores the second argument for the model that the first one names.

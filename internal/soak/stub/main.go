@@ -57,7 +57,7 @@ func measure(file string, command []string) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Whoever reads or feeds the child sees it end.
+	// The reader and the writer of the child see it end.
 	os.Stdin.Close()
 	os.Stdout.Close()
 	state, err := child.Wait()

@@ -21,7 +21,7 @@ var version string
 func main() { os.Exit(run(context.Background())) }
 
 func run(ctx context.Context) int {
-	shutdown, err := telemetry.Setup(ctx)
+	shutdown, err := telemetry.Setup(ctx, version)
 	warn(err)
 	defer func() { warn(shutdown(ctx)) }()
 	return command.Main(version, command.WithRecorder(telemetry.New()))

@@ -18,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/jsonline"
+
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
 // A copy of the test binary called bus-agent-otel is the program. The file name decides,
@@ -162,7 +164,7 @@ func TestRunIsExported(t *testing.T) {
 	}
 	for _, r := range c.resources {
 		a := attributes(r.Attributes)
-		if a["service.name"] != "bus-agent" || a["team"] != "red" || a["service.instance.id"] == "" {
+		if a["service.name"] != "bus-agent" || a["team"] != "red" || a["service.instance.id"] == "" || a["service.version"] == "" {
 			t.Errorf("the resource is %v", a)
 		}
 	}
@@ -182,6 +184,32 @@ func TestRunIsExported(t *testing.T) {
 }
 
 // The program waits for a collector no longer than FlushLimit.
+// A run whose answer does not follow the schema has failed in its span too.
+func TestAnswerThatDoesNotFollowTheSchemaIsExported(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t)
+	p := newInstallation(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+	schema := filepath.Join(p.directory, "schema.json")
+	if err := os.WriteFile(schema, []byte(`{"type":"object"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := p.run(append(runAgent[:len(runAgent):len(runAgent)], "--schema", schema)...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	failed := 0
+	for _, s := range c.spans {
+		if s.Name != "invoke_agent codex" {
+			continue
+		}
+		if failed++; attributes(s.Attributes)["error.type"] != "agent" || s.Status.GetCode() != trace.Status_STATUS_CODE_ERROR {
+			t.Errorf("a run ended with %v, %v", s.Status, attributes(s.Attributes)["error.type"])
+		}
+	}
+	if got.code != 1 || failed != 2 {
+		t.Errorf("exit code %d, %d runs\n%s", got.code, failed, got.stderr)
+	}
+}
+
 func TestCollectorHangs(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
@@ -288,7 +316,7 @@ func TestHostileVariables(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()

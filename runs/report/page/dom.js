@@ -18,6 +18,33 @@ function fill(node, attributes, children) {
   return node;
 }
 
+// copyButton is a button that copies a text, or what a function returns.
+function copyButton(what, text) {
+  const button = element("button", { type: "button", class: "copy", "aria-label": "Copy " + what }, "Copy");
+  button.addEventListener("click", async () => {
+    let said = "Copied";
+    try { await navigator.clipboard.writeText(typeof text === "function" ? text() : text); } catch { said = "Not copied"; }
+    button.textContent = said;
+    button.setAttribute("aria-label", said);
+    button.addEventListener("blur", () => {
+      button.textContent = "Copy";
+      button.setAttribute("aria-label", "Copy " + what);
+    }, { once: true });
+  });
+  return button;
+}
+
+// copied is a short text in a line with its button.
+const copied = (what, text) => element("span", { class: "copied" }, element("code", {}, text), " ", copyButton(what, text));
+
+// codeBlock is a preformatted text below its name and its button. What it shows may
+// differ from what is copied.
+function codeBlock(name, what, text, shown) {
+  return element("div", { class: "code" },
+    element("div", { class: "code-head" }, element("span", {}, name), copyButton(what, text)),
+    shown || element("pre", { tabindex: 0, role: "group", "aria-label": shorten(name, 80), dir: "auto" }, text));
+}
+
 const byID = (id) => document.getElementById(id);
 
 const thousands = (n) => n.toLocaleString("en-US");

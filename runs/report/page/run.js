@@ -1,49 +1,56 @@
 // The view of one run: what is known of it, its tool calls over time, and what was
 // said and done.
-function startRunView() {
+function startRunView(table) {
   const list = byID("list"), view = byID("run");
   const title = document.title;
   let scrolled = 0, last = null;
 
   function route() {
-    let key = null;
-    if (location.hash.startsWith("#run-")) {
-      try { key = decodeURIComponent(location.hash.slice(5)); } catch { key = null; }
-    }
-    const run = byKey.get(key);
+    const [, key, query] = /^#run-([^?]*)(?:\?(.*))?$/.exec(location.hash) || [];
+    let run;
+    try { run = byKey.get(decodeURIComponent(key)); } catch { /* not an address of ours */ }
     if (run) {
       if (!list.hidden) scrolled = scrollY;
-      view.replaceChildren(...runView(run));
+      view.replaceChildren(...runView(run, new URLSearchParams(query)));
       [list.hidden, view.hidden] = [true, false];
       document.title = `${run.name} – ${title}`;
       scrollTo(0, 0);
       view.querySelector("h1").focus({ preventScroll: true });
       last = run;
-    } else if (!view.hidden) {
+      return;
+    }
+    if (!view.hidden) {
       [list.hidden, view.hidden] = [false, true];
       view.replaceChildren();
       document.title = title;
       scrollTo(0, scrolled);
       byID("run-" + last.key)?.querySelector("a").focus({ preventScroll: true });
     }
+    // The address of a section keeps the filters.
+    if (location.hash.length > 1 && !location.hash.startsWith("#?")) table.remember();
+    else if (location.hash.slice(1) !== listAddress.slice(1)) table.restore();
   }
+  table.restore();
   addEventListener("hashchange", route);
-  if (document.readyState === "loading") addEventListener("DOMContentLoaded", route); // conversations still come
-  else route();
+  addEventListener("DOMContentLoaded", () => {
+    table.loaded();
+    route();
+  });
 }
 
-function runView(run) {
+function runView(run, chosen) {
   const conversation = conversationOf(run);
   const parts = [
-    element("nav", { "aria-label": "Back", class: "back" }, element("a", { href: "#runs" }, "← All runs")),
+    element("nav", { "aria-label": "Back", class: "back" }, element("a", { href: listAddress === "#" ? "#runs" : listAddress }, "← All runs")),
     element("header", { class: "top" },
       element("h1", { tabindex: -1 }, element("span", { class: "project" }, run.project + "/"), run.name),
       element("p", { class: "about" }, element("span", { class: "status " + run.status }, run.status), " ",
-        element("span", {}, "run ", element("code", {}, run.id)), " ", element("span", {}, "task ", element("code", {}, run.task)))),
-    failureOf(run), attemptsOf(run), factsOf(run),
+        element("span", {}, "run ", copied("run ID", run.id)), " ", element("span", {}, "task ", copied("task ID", run.task)))),
+    failureOf(run), linkedOf(run), factsOf(run),
   ];
   if (conversation && !conversation.untimed && conversation.items.some((item) => item.tool && item.kind !== "approval")) parts.push(toolsOf(run, conversation));
-  parts.push(conversationView(run, conversation));
+  parts.push(conversationView(run, conversation, chosen), messagesOf(conversation));
+  if (run.stderr && !run.failure) parts.push(element("section", { "aria-label": "Standard error" }, stderrOf(run)));
   return parts.filter(Boolean);
 }
 
@@ -51,43 +58,54 @@ function conversationOf(run) {
   const block = byID("conversation-" + run.index);
   if (!block) return null;
   const conversation = JSON.parse(block.textContent);
-  conversation.items = conversation.items || [];
+  conversation.items ||= [];
+  conversation.messages ||= [];
   return conversation;
 }
+
+const stderrOf = (run) => codeBlock("End of standard error", "standard error", run.stderr);
 
 function failureOf(run) {
   if (!run.failure && !run.record_problem && !run.warnings) return null;
   const box = element("section", { class: "problems", "aria-label": "Problems" });
-  if (run.failure) {
-    box.append(element("div", { class: "problem " + run.status }, element("strong", {}, run.failure_kind), element("pre", { dir: "auto" }, run.failure)));
-  }
-  if (run.record_problem) box.append(element("div", { class: "problem" }, element("strong", {}, "the record is not whole"), element("pre", { dir: "auto" }, run.record_problem)));
-  for (const warning of run.warnings || []) {
-    box.append(element("div", { class: "problem warning" }, element("strong", {}, "warning"), element("pre", { dir: "auto" }, warning)));
-  }
+  const add = (state, name, text, ...more) => box.append(element("div", { class: "problem " + state }, element("strong", {}, name), element("pre", { dir: "auto" }, text), ...more));
+  if (run.failure) add(run.status, run.failure_kind, run.failure, run.stderr ? stderrOf(run) : "");
+  if (run.record_problem) add("", "the record is incomplete", run.record_problem);
+  for (const warning of run.warnings || []) add("warning", "warning", warning);
   return box;
 }
 
-// attemptsOf links the runs that belong together: attempts at the same, and runs
+const linkedAtMost = 100;
+
+// linkedOf is the tree of the runs that belong together: attempts at the same, and runs
 // that a run has started.
-function attemptsOf(run) {
-  const rows = [];
-  const add = (name, list) => {
-    if (list.length) rows.push(element("dt", {}, name), element("dd", {}, ...list.flatMap((one, i) => [i ? ", " : "", one])));
+function linkedOf(run) {
+  const seen = new Set();
+  let root = run;
+  for (let up = run; up && !seen.has(up); up = above(up)) seen.add(root = up);
+  const below = new Map(runs.map((one) => [one, []]));
+  for (const one of [...runs].reverse()) if (one !== root) below.get(above(one))?.push(one);
+  const drawn = new Set();
+  let left = 0;
+  const branch = (one) => {
+    drawn.add(one);
+    const attempt = attemptsOf(one).length;
+    const words = [one.runtime, one.start_text, one.took, attempt > 1 ? `attempt ${attempt}` : ""].filter(Boolean).join(", ");
+    const inner = element("ul");
+    for (const next of below.get(one)) {
+      if (drawn.size >= linkedAtMost) left++;
+      else if (!drawn.has(next)) inner.append(branch(next));
+    }
+    return element("li", {}, element("span", { class: "status " + one.status }, one.status), " ",
+      element("a", { href: address(one), "aria-current": one === run && "true" }, one.name), " ", element("span", { class: "sub" }, words),
+      inner.firstChild && inner);
   };
-  const link = (id) => {
-    const other = byRunID.get(id);
-    if (!other) return element("span", {}, element("code", {}, id), " (not on this page)");
-    return element("span", {}, element("a", { href: address(other) }, `${other.runtime}, ${other.start_text}`), ` (${other.status})`);
-  };
-  const linked = (field) => runs.filter((other) => other[field] === run.id && other !== run).reverse().map((other) => link(other.id));
-  if (run.previous) add("Attempt before", [link(run.previous)]);
-  add("Attempt after", linked("previous"));
-  if (run.parent) add("Started by", [link(run.parent)]);
-  const children = linked("parent");
-  add("Has started", children.length > 20 ? [...children.slice(0, 20), `${children.length - 20} others`] : children);
-  if (!rows.length) return null;
-  return element("section", { "aria-label": "Linked runs" }, element("dl", { class: "linked" }, ...rows));
+  const tree = branch(root);
+  const missing = [["The attempt before", run.previous], ["The run that started it", run.parent]].filter(([, id]) => id && !byRunID.has(id));
+  if (drawn.size === 1 && !missing.length) return null;
+  return element("section", { "aria-labelledby": "linked-title" }, element("div", { class: "title" }, element("h2", { id: "linked-title" }, "Attempts and children")),
+    drawn.size > 1 ? element("ul", { class: "tree" }, tree) : "", left ? element("p", { class: "foot" }, `${thousands(left)} others are not shown.`) : "",
+    ...missing.map(([name, id]) => element("p", { class: "foot" }, `${name} is not on this page: `, copied("run ID", id))));
 }
 
 function factsOf(run) {
@@ -106,11 +124,11 @@ function factsOf(run) {
     usage ? [usage.cached && `${thousands(usage.cached)} cached`, usage.reasoning && `${thousands(usage.reasoning)} reasoning`, usage.cumulative && "† of the whole session"].filter(Boolean).join(", ") : "");
   add("Cost", usage?.cost_usd === undefined ? "unknown" : "$" + usage.cost_usd.toFixed(4));
   add("Tool calls", run.tool_calls ? thousands(run.tool_calls) : "");
-  add(run.session ? "Session, of many turns" : "Session", run.session_id && element("code", {}, run.session_id));
+  add(run.session ? "Session, of many turns" : "Session", run.session_id && copied("session ID", run.session_id));
   add("Folder", run.folder && element("code", {}, run.folder));
   const section = element("section", { "aria-label": "Facts" }, facts);
   if (run.command_line) {
-    section.append(element("details", { class: "command" }, element("summary", {}, "Command line"), element("pre", {}, run.command_line)));
+    section.append(element("details", { class: "command" }, element("summary", {}, "Command line"), codeBlock("Command", "command", run.command_line)));
   }
   return section;
 }
@@ -191,7 +209,7 @@ function reveal(node) {
   (node.querySelector("summary") || node).focus({ preventScroll: true });
 }
 
-function conversationView(run, conversation) {
+function conversationView(run, conversation, chosen) {
   const head = element("div", { class: "title" }, element("h2", { id: "conversation-title" }, "Conversation"));
   const section = element("section", { class: "conversation", "aria-labelledby": "conversation-title" }, head);
   if (!conversation) {
@@ -202,7 +220,7 @@ function conversationView(run, conversation) {
   let subagent = "";
   conversation.items.forEach((item, index) => {
     if (conversation.left && index === conversation.from) {
-      entries.append(element("li", { class: "item gap" }, element("p", {}, `${thousands(conversation.left)} entries are left out here, because the conversation is long.`), commandLine(run)));
+      entries.append(element("li", { class: "item gap", tabindex: -1 }, element("p", {}, `${thousands(conversation.left)} entries are left out here, because the conversation is long.`), commandLine(run)));
     }
     entries.append(itemView(item, index, subagent, conversation.untimed));
     subagent = item.subagent || "";
@@ -211,19 +229,54 @@ function conversationView(run, conversation) {
     const button = element("button", { type: "button" }, "Open all");
     button.addEventListener("click", () => {
       const open = button.textContent === "Open all";
-      for (const details of entries.querySelectorAll("details")) details.open = open;
+      for (const details of entries.querySelectorAll(".item > .body > details")) details.open = open;
       button.textContent = open ? "Close all" : "Open all";
     });
     head.append(element("p", { class: "controls" }, button));
   }
-  section.append(entries);
+  section.append(kindsOf(run, conversation, entries, chosen), entries);
   if (!conversation.items.length) section.append(element("p", { class: "foot" }, "Nothing was said."));
   if (conversation.problem) section.append(element("div", { class: "problem warning" }, element("strong", {}, "the record could not be read to its end"), element("pre", {}, conversation.problem)));
   return section;
 }
 
+// kindsOf are the boxes that choose which kinds of entries are shown. What they hide is
+// in the address.
+function kindsOf(run, conversation, entries, chosen) {
+  const kinds = groupsOf(conversation.items.map((item, index) => ({ name: nameOf(item), node: entries.querySelector(`#item-${index}`) })), ({ name }) => name);
+  if (kinds.length < 2) return "";
+  const hidden = new Set((chosen.get("hide") || "").split(",").filter((name) => kinds.some(([kind]) => kind === name)));
+  const show = () => {
+    for (const [name, list] of kinds) for (const { node } of list) node.hidden = hidden.has(name);
+  };
+  show();
+  return element("fieldset", { class: "controls kinds-shown" }, element("legend", {}, "Show"), ...kinds.map(([name, list]) => {
+    const box = element("input", { type: "checkbox", checked: !hidden.has(name) });
+    box.addEventListener("change", () => {
+      if (box.checked) hidden.delete(name);
+      else hidden.add(name);
+      show();
+      history.replaceState(null, "", address(run) + (hidden.size ? "?" + new URLSearchParams({ hide: [...hidden].join(",") }) : ""));
+    });
+    return element("label", {}, box, `${name} `, element("span", { class: "sub" }, thousands(list.length)));
+  }));
+}
+
+const nameOf = (item) => itemNames[item.kind] || item.kind;
+
+// messagesOf are the messages of the task's message bus.
+function messagesOf(conversation) {
+  if (!conversation || !conversation.messages.length && !conversation.messages_problem) return null;
+  return element("section", { class: "messages", "aria-labelledby": "messages-title" },
+    element("div", { class: "title" }, element("h2", { id: "messages-title" }, "Messages"), element("p", {}, "of the run and of its task")),
+    conversation.messages_problem ? element("div", { class: "problem warning" }, element("strong", {}, "the messages could not be read"), element("pre", {}, conversation.messages_problem)) : "",
+    element("ol", {}, ...conversation.messages.map((message) => element("li", { class: "item" },
+      element("span", { class: "at" }, message.time ? element("time", { datetime: new Date(message.time).toISOString() }, new Date(message.time).toISOString().slice(0, 19).replace("T", " ")) : ""),
+      element("span", { class: "who" }, message.type), element("div", { class: "body" }, message.task ? element("p", { class: "sub" }, "to the task") : "", element("pre", { dir: "auto" }, message.text))))));
+}
+
 function commandLine(run) {
-  return run.show ? element("p", { class: "foot" }, "This command shows it: ", element("code", {}, run.show)) : "";
+  return run.show ? element("p", { class: "foot" }, "This command shows it: ", copied("command", run.show)) : "";
 }
 
 const itemNames = {
@@ -233,9 +286,9 @@ const itemNames = {
 };
 
 function itemView(item, index, before, untimed) {
-  const node = element("li", { id: "item-" + index, class: `item ${item.kind}${item.failed ? " bad" : ""}${item.subagent ? " inner" : ""}` },
+  const node = element("li", { id: "item-" + index, tabindex: -1, class: `item ${item.kind}${item.failed ? " bad" : ""}${item.subagent ? " inner" : ""}` },
     element("span", { class: "at" }, untimed ? "" : offset(item.at)),
-    element("span", { class: "who" }, itemNames[item.kind] || item.kind));
+    element("span", { class: "who" }, nameOf(item)));
   const body = element("div", { class: "body" });
   if (item.subagent && item.subagent !== before) body.append(element("p", { class: "sub" }, `by an agent that ${item.subagent} started`));
   body.append(...itemBody(item, untimed));
@@ -246,14 +299,14 @@ function itemView(item, index, before, untimed) {
 function itemBody(item, untimed) {
   switch (item.kind) {
     case "thinking":
-      return [collapsed([element("span", { class: "gist" }, firstLine(item.text)), note(bytes(item.text.length))], prose(item.text))];
+      return [collapsed([element("span", { class: "gist" }, firstLine(item.text)), note(bytes(item.text.length))], markdown(item.text))];
     case "tool_call": case "tool_result":
       return [toolView(item, untimed)];
     case "plan":
       return [element("ul", { class: "plan" }, ...item.plan.map((step) => element("li", { class: "step " + (["completed", "in_progress"].includes(step.status) ? step.status : "pending"), dir: "auto" },
         step.text, element("span", { class: "sub" }, " " + step.status.replace("_", " ")))))];
     case "file_change":
-      return [element("ul", { class: "plain" }, ...item.changes.map((change) => element("li", {}, element("span", { class: "sub" }, change.action + " "), element("code", {}, change.path))))];
+      return [element("ul", { class: "plain" }, ...item.changes.map((change) => element("li", {}, ...changeView(change))))];
     case "approval":
       return [element("p", {}, item.failed ? "denied: " : "asked for: ", element("code", {}, item.tool || "–"), " ", item.text || ""),
         ...(item.input ? [collapsed([element("span", { class: "gist" }, gist(item.input))], ...inputView(item.input))] : [])];
@@ -261,21 +314,31 @@ function itemBody(item, untimed) {
       return [element("p", {}, [item.attempt ? `attempt ${item.attempt}${item.max_attempts ? " of " + item.max_attempts : ""}` : "", item.failure, item.text].filter(Boolean).join(": "))];
     case "result": {
       const words = item.failure === "interrupted" ? "interrupted" : item.failed ? ["failed", item.failure].filter(Boolean).join(": ") : "";
-      return [words ? element("p", {}, element("strong", {}, words)) : "", item.text ? prose(item.text) : ""];
+      return [words ? element("p", {}, element("strong", {}, words)) : "", item.text ? said(item) : ""];
     }
     case "session_started":
       return [element("p", {}, element("code", {}, item.text))];
     case "raw":
       return [collapsed([element("code", { class: "gist" }, firstLine(item.text))], element("pre", {}, item.text))];
     default:
-      return [prose(item.text || "")];
+      return [said(item)];
   }
+}
+
+// said is a text with its button.
+const said = (item) => element("div", { class: "said" }, markdown(item.text || ""), copyButton({ text: "answer", result: "answer", message: "prompt" }[item.kind] || "text", item.text || ""));
+
+function changeView(change) {
+  const name = [element("span", { class: "sub" }, change.action + " "), element("code", {}, change.path)];
+  const rest = change.truncated ? [element("p", { class: "sub" }, "The rest of the edit is not in the record.")] : [];
+  if (!change.diff) return [...name, ...rest];
+  return [collapsed(name, codeBlock("Edit", "edit", change.diff, hunksView(change.diff)), ...rest)];
 }
 
 function toolView(item, untimed) {
   const state = callState(item), took = untimed || item.until === undefined || item.kind === "tool_result" ? "" : span(item.until - item.at);
   const parts = inputView(item.input || "");
-  if (item.output) parts.push(element("h4", {}, "Output"), element("pre", { tabindex: 0, "aria-label": "Output" }, item.output));
+  if (item.output) parts.push(codeBlock("Output", "output", item.output, isPatch(item.output) ? patchView(item.output) : null));
   else if (item.until !== undefined) parts.push(element("p", { class: "sub" }, "no output"));
   return collapsed([element("strong", {}, item.tool || "–"), " ", element("code", { class: "gist" }, gist(item.input)),
     note([callWord(item) === "ok" ? "" : callWord(item), took].filter(Boolean).join(", "), state)], ...parts);
@@ -310,28 +373,19 @@ function gist(input) {
 function inputView(input) {
   if (!input || input === "{}") return [];
   const value = parsed(input);
-  if (!value) return [element("h4", {}, "Input"), element("pre", { tabindex: 0, "aria-label": "Input" }, input)];
-  return Object.entries(value).flatMap(([name, part]) => [element("h4", {}, visible(name)),
-    element("pre", { tabindex: 0, "aria-label": visible(name), dir: "auto" }, typeof part === "string" ? part : written(part))]);
+  if (!value) return [codeBlock("Input", "input", input)];
+  const edit = editOf(value);
+  return [...(edit ? [editBlock(edit)] : []), ...Object.entries(value).filter(([name]) => !edit?.names.includes(name)).flatMap(([name, part]) => {
+    const parts = Array.isArray(part) ? part.map((one) => one && typeof one === "object" && editOf(one)) : [];
+    if (parts.length && parts.every(Boolean)) return parts.map(editBlock);
+    const text = typeof part === "string" ? part : Array.isArray(part) && part.some(isPatch) ? part.join("\n") : written(part);
+    if (text.length <= 80 && !text.includes("\n") && !["command", "cmd"].includes(name)) return [element("p", {}, visible(name) + " ", element("code", { dir: "auto" }, text))];
+    return [codeBlock(visible(name), "input", text, isPatch(text) ? patchView(text) : null)];
+  })];
 }
 
 // written is a value as JSON, on one line where it is short.
 function written(value) {
   const text = JSON.stringify(value);
   return text.length <= 100 ? text : JSON.stringify(value, null, 2);
-}
-
-// prose shows text as it was written; what stands between fences is code.
-function prose(text) {
-  const box = element("div", { class: "prose", dir: "auto" });
-  text.split(/^```/m).forEach((part, i) => {
-    if (i % 2 === 0) {
-      const words = part.replace(/^\n+|\s+$/g, "");
-      if (words) box.append(element("p", {}, words));
-      return;
-    }
-    const at = part.indexOf("\n");
-    box.append(element("pre", { tabindex: 0, "aria-label": "Code" }, (at < 0 ? part : part.slice(at + 1)).replace(/\n$/, "")));
-  });
-  return box;
 }

@@ -1,5 +1,6 @@
 if (runs.length) {
-  startTable();
-  startTimeline();
-  startRunView();
+  startTimeline(); // its choices come before those of the address
+  const list = startTable();
+  startKeys();
+  startRunView(list);
 }

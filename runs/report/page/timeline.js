@@ -2,22 +2,31 @@
 // runs overlap on the screen. Where many do, the lanes show how many.
 const lanesAtMost = 60;
 
+// showTimeline draws those of the given runs that have a start.
+let showTimeline = () => {};
+
 function startTimeline() {
-  const known = runs.filter((run) => run.start);
-  if (!known.length) return;
+  const started = runs.filter((run) => run.start);
+  if (!started.length) return;
   const chart = byID("time-chart"), group = byID("time-group"), spans = byID("time-span");
-  const newest = known[0].start;
-  const oldest = known[known.length - 1].start;
+  const newest = started[0].start;
+  const oldest = started[started.length - 1].start;
   for (const [hours, name] of [[1, "the last hour"], [24, "the last day"], [24 * 7, "the last 7 days"], [24 * 30, "the last 30 days"]]) {
     if (newest - oldest > hours * 3.6e6 * 1.2) spans.append(element("option", { value: hours * 3.6e6 }, name));
   }
   if (spans.options.length === 1) spans.parentNode.hidden = true;
-  const draw = () => chart.replaceChildren(timeline(known, group.value, Number(spans.value), chart.clientWidth));
+  let shown = [];
+  const draw = () => {
+    if (!chart.clientWidth) return;
+    chart.replaceChildren(shown.length ? timeline(shown, group.value, Number(spans.value), chart.clientWidth)
+      : element("p", { class: "foot" }, "No run matches."));
+    for (const state of byID("time-legend").children) state.hidden = !shown.some((run) => run.status === state.textContent);
+  };
+  showTimeline = (list) => {
+    shown = list.filter((run) => run.start);
+    draw();
+  };
   chart.hidden = byID("time-legend").hidden = byID("time-controls").hidden = false;
-  for (const state of byID("time-legend").children) {
-    state.hidden = !known.some((run) => run.status === state.textContent);
-  }
-  byID("time-controls").addEventListener("input", draw);
   whenWide(chart, draw);
 }
 
@@ -75,10 +84,10 @@ function timeline(known, field, length, width) {
     label.append(shape("title", {}, name));
     svg.append(label);
     for (const { run, lane: n, start, end } of placed) {
-      const link = shape("a", { href: address(run), tabindex: -1 },
-        barOf(run.status, start, end, y + gap + height - (n + 1) * lane, lane));
-      link.firstChild.append(shape("title", {}, `${run.name}\n${run.status}, ${run.start_text} UTC, ${run.took || "duration unknown"}`));
-      svg.append(link);
+      const bar = barOf(run.status, start, end, y + gap + height - (n + 1) * lane, lane);
+      bar.append(shape("title", {}, `${run.name}\n${run.status}, ${run.start_text} UTC, ${run.took || "duration unknown"}`));
+      bar.addEventListener("click", () => { location.hash = address(run); });
+      svg.append(bar);
     }
     if (missing) svg.append(shape("text", { class: "sub", x: wide ? 0 : right, y: y + (wide ? 26 : 12), "text-anchor": wide ? "start" : "end" }, `${thousands(missing)} not drawn`));
     y += gap + Math.max(height, missing && wide ? 32 : 0) + 10;

@@ -1,0 +1,180 @@
+package closeout_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-integration-task/closeout"
+)
+
+// What a command line proves when it has exited with 0.
+func TestTestsAreSeen(t *testing.T) {
+	t.Parallel()
+	const (
+		passes = ""
+		none   = "no tests run"
+		hidden = "no tests run with a visible exit code"
+	)
+	for line, want := range map[string]string{
+		"go test ./...":                                     passes,
+		"cd a && FOO=1 go test ./... 2>&1 >out":             passes,
+		"set -o pipefail; go test ./... | tail":             passes,
+		"bash -o pipefail -c 'go test ./... | tail'":        passes,
+		"timeout 60 bash -lc \"go vet ./... && go test .\"": passes,
+		"cat x | pytest -":                                  passes,
+		"(cd a; npm run test)":                              passes,
+		"time make check":                                   passes,
+		"sh test.sh":                                        passes,
+
+		"set -e\ngo test ./...\necho done":                       passes,
+		"set -euo pipefail; go vet ./... | cat; make test; true": passes,
+		"set -e; set +e; make test; true":                        hidden,
+		"set -e; true && make test; true":                        hidden,
+		"(set -e; make test; true)":                              hidden,
+		"make() { true; }; make test":                            hidden,
+		"go test ./... | tail":                                   hidden,
+		"go test ./... || true":                                  hidden,
+		"true || go test ./...":                                  hidden,
+		"go test ./...; echo done":                               hidden,
+		"go test ./... &":                                        hidden,
+		"! go test ./...":                                        hidden,
+		"exit 0 && go test ./...":                                hidden,
+		"bash -c 'exit 0; go test ./...'":                        hidden,
+		"bash -lc 'go test ./... || true'":                       hidden,
+		"env A=b bash -c 'go test ./... | tail'":                 hidden,
+		"bash -ec 'bash -c \"go test; true\"'":                   hidden,
+		"set -o pipefail; set +o pipefail; make test|cat":        hidden,
+
+		"echo go test ./...":               none,
+		"# go test ./...":                  none,
+		"true # go test":                   none,
+		"test -f go.mod":                   none,
+		"[ -f test ]":                      none,
+		"cat <<E\ngo test ./...\nE":        none,
+		"go run ./cmd/latest":              none,
+		"grep -r test .":                   none,
+		"if false; then go test ./...; fi": none,
+		"f() { go test ./...; }; true":     none,
+		"go test ./... '":                  none,
+		"bash -c 'go test \"'":             none,
+		"make":                             none,
+		"":                                 none,
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			report, work := honest()
+			report.RequiredChecks = nil
+			work.Commands = []closeout.Command{ran(line)}
+			got := closeout.Judge(report, *work)
+			switch {
+			case want == passes && got.Outcome != closeout.Done,
+				want == none && got.Reason != none,
+				want == hidden && !strings.HasPrefix(got.Reason, hidden):
+				t.Errorf("got %q, want %q", got.Reason, want)
+			}
+		})
+	}
+}
+
+// A claimed check is confirmed by the same command only.
+func TestChecksAreConfirmed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		claim string
+		seen  []closeout.Command
+		want  bool
+	}{
+		{"go test ./...", []closeout.Command{ran("cd a && go test   ./... 2>&1")}, true},
+		{"cd a && go test ./...", []closeout.Command{ran("go test './...'")}, true},
+		{"go vet ./... && go test ./...", []closeout.Command{ran("go vet ./..."), ran("go test ./...")}, true},
+		{"go test ./...", []closeout.Command{ran("timeout 60 go test ./...")}, true},
+		{"git diff --exit-code", []closeout.Command{ran("git diff --exit-code"), ran("go test .")}, true},
+		{"go test ./...", []closeout.Command{ran("go test ./..."), ran("go test ./... | tail")}, true},
+
+		{"go vet ./... && go test ./...", []closeout.Command{ran("go test ./...")}, false},
+		{"go test ./...", []closeout.Command{ran("go test ./a")}, false},
+		{"go test ./...", []closeout.Command{ran("make test"), ran("echo go test ./...")}, false},
+		{"go test ./...", []closeout.Command{ran("go test ./..."), fell("go test ./...")}, false},
+		{"go test ./...", []closeout.Command{ran("go test ./... | tail")}, false},
+		{"", []closeout.Command{ran("go test ./...")}, false},
+		{"'", []closeout.Command{ran("go test ./...")}, false},
+	} {
+		report, work := honest()
+		report.RequiredChecks = []closeout.Check{{Command: c.claim}}
+		work.Commands = c.seen
+		got := closeout.Judge(report, *work)
+		if unseen := strings.Contains(got.Reason, "not seen to pass"); unseen == c.want {
+			t.Errorf("%q by %v: %s", c.claim, c.seen, got.Reason)
+		}
+	}
+}
+
+func TestCommandLog(t *testing.T) {
+	t.Parallel()
+	call := func(id, input string) *agent.Event {
+		return &agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: id, Input: json.RawMessage(input)}}
+	}
+	result := func(id string, failed bool, code *int) *agent.Event {
+		return &agent.Event{Kind: agent.KindToolResult, Failed: failed, Tool: &agent.Tool{ID: id, ExitCode: code}}
+	}
+	var log closeout.CommandLog
+	for _, e := range []*agent.Event{
+		{Kind: agent.KindText, Text: "hello"},
+		call("1", `{"command":"go test ./..."}`),
+		call("2", `{"command":["bash","-lc","echo 'a b'"]}`),
+		call("3", `{"command":"sleep 9","run_in_background":true}`),
+		call("4", `{"path":"x"}`),
+		call("5", `{"command":"never ends"}`),
+		call("6", `[]`),
+		result("2", false, new(0)),
+		result("1", false, new(1)),
+		result("3", false, nil),
+		result("4", false, nil),
+		result("9", false, nil),
+		call("7", `{"command":"make"}`),
+		result("7", true, nil),
+		call("8", `{"command":"ls"}`),
+		result("8", false, nil),
+		call("10", `{"command":"`+strings.Repeat("x", closeout.MaxCommand+1)+`"}`),
+		result("10", false, new(0)),
+		call("11", `{"command":["a\u0000b"]}`),
+		result("11", false, nil),
+	} {
+		log.Add(e)
+	}
+	want := []closeout.Command{
+		{Line: `bash -lc "echo 'a b'"`, Passed: true, ExitCode: new(0)},
+		{Line: "go test ./...", ExitCode: new(1)},
+		{Line: "make"},
+		{Line: "ls", Passed: true},
+		{Line: strings.Repeat("x", closeout.MaxCommand-len("…")) + "…", ExitCode: new(0)},
+	}
+	if diff := cmp.Diff(want, log.Commands()); diff != "" {
+		t.Error(diff)
+	}
+	for i := range closeout.MaxCommands {
+		log.Add(call("x", fmt.Sprintf(`{"command":"%d"}`, i)))
+		log.Add(result("x", false, nil))
+	}
+	got := log.Commands()
+	if len(got) != closeout.MaxCommands || got[0].Line != "0" {
+		t.Errorf("%d commands, the first is %q", len(got), got[0].Line)
+	}
+}
+
+func TestOpenItems(t *testing.T) {
+	t.Parallel()
+	text := "# Plan\n\n- [ ] one\n  * [ ]  two   words\n- [x] done\n1. [ ] three\nsee [ ] here\n- [ ]four\n12) [ ] five\na. [ ] no\n- plain\n"
+	want := []string{"one", "two words", "three", "four", "five"}
+	if diff := cmp.Diff(want, closeout.OpenItems(text)); diff != "" {
+		t.Error(diff)
+	}
+	if got := len(closeout.OpenItems(strings.Repeat("- [ ] x\n", 20_000))); got != 10_000 {
+		t.Errorf("%d items", got)
+	}
+}

@@ -1,0 +1,228 @@
+package closeout
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A step is a simple command of a command line.
+type step struct {
+	words []string // without assignments, redirections and quotes
+	// proven reports that the step ran and exited with 0 if the line did.
+	proven bool
+}
+
+func (s step) text() string { return strings.Join(s.words, " ") }
+
+// stepsOf returns the simple commands of a command line in order, those of sh -c too.
+// What does not parse, and a line that leaves the shell early, has none that is proven.
+func stepsOf(text string) []step {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil
+	}
+	w := walker{}
+	w.script(file.Stmts, true)
+	return w.steps
+}
+
+const maxShells = 3 // sh -c inside sh -c
+
+type walker struct {
+	steps    []step
+	pipefail bool // as set at the current command
+	errexit  bool
+	lost     bool // the rest of the line may not run, or not as it reads
+	depth    int
+}
+
+// script walks a list that a shell runs by itself, so that errexit has effect: it ends
+// at a simple command that fails, though not within && and ||.
+func (w *walker) script(list []*syntax.Stmt, proven bool) {
+	for i, s := range list {
+		_, simple := s.Cmd.(*syntax.CallExpr)
+		w.command(s, proven && (i == len(list)-1 || simple && w.errexit))
+	}
+}
+
+// list walks the commands of a list, whose exit code is that of the last one.
+func (w *walker) list(list []*syntax.Stmt, proven bool) {
+	for i, s := range list {
+		w.command(s, proven && i == len(list)-1)
+	}
+}
+
+func (w *walker) command(s *syntax.Stmt, proven bool) {
+	proven = proven && !s.Negated && !s.Background && !s.Coprocess
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		w.call(c, proven)
+	case *syntax.BinaryCmd:
+		// Of a && b both succeed. Of a || b either may, and b may not run. A pipe
+		// has the exit code of its end.
+		both := c.Op == syntax.AndStmt
+		pipe := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
+		w.command(c.X, proven && (both || pipe && w.pipefail))
+		w.command(c.Y, proven && (both || pipe))
+	case *syntax.Subshell:
+		w.list(c.Stmts, proven)
+	case *syntax.Block:
+		w.list(c.Stmts, proven)
+	case *syntax.FuncDecl: // it may replace a program
+		w.lose()
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			w.command(c.Stmt, proven)
+		}
+	}
+}
+
+func (w *walker) call(c *syntax.CallExpr, proven bool) {
+	var words []string
+	for _, word := range c.Args {
+		words = append(words, valueOf(word))
+	}
+	if len(words) == 0 {
+		return
+	}
+	if script, pipefail, ok := scriptOf(words); ok {
+		inner := walker{depth: w.depth + 1, pipefail: pipefail}
+		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
+		if err == nil && w.depth < maxShells {
+			inner.script(file.Stmts, proven && !w.lost)
+			w.steps = append(w.steps, inner.steps...)
+		}
+		return
+	}
+	program := path.Base(words[0])
+	switch program {
+	case "set":
+		w.set(words[1:])
+	case "exit", "return", "exec", "eval", "alias", "trap", "break", "continue":
+		w.lose()
+	}
+	w.steps = append(w.steps, step{words, proven && !w.lost})
+}
+
+// set notes the options that the command set turns on or off.
+func (w *walker) set(words []string) {
+	for i, word := range words {
+		on := strings.HasPrefix(word, "-")
+		if !on && !strings.HasPrefix(word, "+") {
+			continue
+		}
+		if strings.Contains(word, "e") {
+			w.errexit = on
+		}
+		if strings.HasSuffix(word, "o") && i+1 < len(words) && words[i+1] == "pipefail" {
+			w.pipefail = on
+		}
+	}
+}
+
+// lose takes the proof from all steps of the line.
+func (w *walker) lose() {
+	for i := range w.steps {
+		w.steps[i].proven = false
+	}
+	w.lost = true
+}
+
+// scriptOf returns the script of sh -c, behind programs such as env too.
+func scriptOf(words []string) (script string, pipefail, ok bool) {
+	shell := slices.IndexFunc(words, func(word string) bool { return slices.Contains(shells, path.Base(word)) })
+	if shell < 0 || shell > 0 && !slices.Contains(wrappers, path.Base(words[0])) {
+		return "", false, false
+	}
+	for i, word := range words[shell+1:] {
+		if rest := words[shell+2+i:]; shellFlags.MatchString(word) && len(rest) > 0 {
+			return rest[0], slices.Contains(words[:shell+2+i], "pipefail"), true
+		}
+		if !strings.HasPrefix(word, "-") && word != "pipefail" {
+			break // the name of a script
+		}
+	}
+	return "", false, false
+}
+
+var (
+	shells     = []string{"sh", "bash", "dash", "zsh", "ksh"}
+	wrappers   = []string{"env", "nice", "ionice", "timeout", "nohup", "stdbuf", "sudo", "xvfb-run", "time"}
+	shellFlags = regexp.MustCompile(`^-[a-z]*c$`)
+)
+
+// valueOf returns a word without its quotes, expansions as they are written.
+func valueOf(word *syntax.Word) string {
+	var b strings.Builder
+	parts(&b, word.Parts)
+	return b.String()
+}
+
+func parts(b *strings.Builder, list []syntax.WordPart) {
+	for _, part := range list {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(p.Value, "\\", ""))
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			parts(b, p.Parts)
+		default:
+			_ = syntax.NewPrinter().Print(b, p) // a Builder takes every write
+		}
+	}
+}
+
+// Words of a command that runs tests or checks, and programs that only mention them.
+var (
+	testWords = strings.Fields(`test tests check checks vet lint verify validate spec specs unittest e2e
+		pytest ctest gotestsum phpunit rspec jest vitest mocha tox nox ava karma cypress playwright
+		bats shellcheck golangci staticcheck eslint flake ruff mypy tsc clippy`)
+	readers = strings.Fields(`test [ [[ echo printf cat ls grep egrep rg ag find fd sed awk head tail less more wc
+		cd pushd mkdir rm cp mv touch ln chmod tee true : which type command man git diff export set unset source .
+		xargs read sleep vi vim nano ed code open cut sort tree stat file jq`)
+	notLetters = regexp.MustCompile(`[^\pL\pN]+`)
+)
+
+// onlyReads reports whether a step reads, prints or moves about, so that its success
+// proves nothing of the work.
+func (s step) onlyReads() bool { return slices.Contains(readers, path.Base(s.words[0])) }
+
+// isTest reports whether a step looks like one that runs tests or checks.
+func (s step) isTest() bool {
+	if s.onlyReads() {
+		return false
+	}
+	for _, word := range s.words {
+		for _, part := range notLetters.Split(strings.ToLower(word), -1) {
+			if slices.Contains(testWords, part) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// quoted returns words as a command line.
+func quoted(words []string) string {
+	var list []string
+	for _, word := range words {
+		text, err := syntax.Quote(word, syntax.LangBash)
+		if err != nil { // a NUL
+			return ""
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " ")
+}
+
+// runs reports whether s is the claimed step, itself or behind a program such as env.
+func (s step) runs(claim step) bool {
+	behind := len(s.words) - len(claim.words)
+	return behind == 0 && slices.Equal(s.words, claim.words) ||
+		behind > 0 && slices.Contains(wrappers, path.Base(s.words[0])) && slices.Equal(s.words[behind:], claim.words)
+}

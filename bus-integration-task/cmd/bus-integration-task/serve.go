@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/urfave/cli/v2"
+
+	"github.com/busdk/bus-integration-task/eventserver"
+)
+
+// secretVariable names the variable with the key of tokens.
+const secretVariable = "BUS_API_JWT_SECRET"
+
+func eventsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "events",
+		Usage: "serve the Bus Events API, and mint tokens for it",
+		Subcommands: []*cli.Command{
+			{
+				Name: "serve", Usage: "serve the Bus Events API over NATS JetStream; the key of tokens is in " + secretVariable,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8081", Usage: "`ADDRESS` to listen on"},
+					&cli.StringFlag{Name: "store", Usage: "keep the events in this `FOLDER`"},
+					&cli.StringFlag{Name: "nats", Usage: "`URL` of a NATS server with JetStream to use instead of --store"},
+					&cli.StringFlag{Name: "nats-credentials", Usage: "`FILE` with the credentials for --nats"},
+					&cli.IntFlag{Name: "replicas", Usage: "number of copies of each event in a cluster"},
+					&cli.DurationFlag{Name: "sync-every", Usage: "force events to the disk so often, instead of before each is accepted"},
+					&cli.Int64Flag{Name: "max-bytes", Usage: "refuse events when the log has this size"},
+				},
+				Action: serveEvents,
+			},
+			{
+				Name: "token", Usage: "print a token for the API; the key is in " + secretVariable,
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "subject", Value: "local", Usage: "identity that owns what is published; all who share tasks have the same"},
+					&cli.StringFlag{Name: "for", Value: "client", Usage: "worker or client: the scopes that it needs"},
+					&cli.StringSliceFlag{Name: "scope", Usage: "scope of the token, instead of --for; can be repeated"},
+					&cli.DurationFlag{Name: "lifetime", Value: 24 * time.Hour, Usage: "how long the token is valid"},
+				},
+				Action: mintToken,
+			},
+		},
+	}
+}
+
+// scopes are what the parts of a deployment need.
+var scopes = map[string][]string{
+	"worker": {
+		eventserver.ScopeSend, eventserver.ScopeListen, eventserver.ScopeTaskRead, eventserver.ScopeTaskSend,
+		eventserver.ScopeTaskReply, eventserver.ScopeTaskClaim, eventserver.ScopeContainerRun,
+	},
+	"client": {eventserver.ScopeSend, eventserver.ScopeListen, eventserver.ScopeTaskRead, eventserver.ScopeTaskSend},
+}
+
+func tokenSecret() ([]byte, error) {
+	secret := os.Getenv(secretVariable)
+	if len(secret) < eventserver.MinSecretBytes {
+		return nil, agent.Usagef("%s has %d bytes, not at least %d; set it to a random secret, such as the output of: openssl rand -hex 32",
+			secretVariable, len(secret), eventserver.MinSecretBytes)
+	}
+	return []byte(secret), nil
+}
+
+func serveEvents(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	if (c.String("store") == "") == (c.String("nats") == "") {
+		return agent.Usagef("events serve needs either --store or --nats")
+	}
+	secret, err := tokenSecret()
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", c.String("listen"))
+	if err != nil {
+		return agent.Usagef("--listen: %v", err)
+	}
+	defer l.Close()
+	return serve(c.Context, l, eventserver.Config{
+		Secret: secret, Store: c.String("store"), NATS: c.String("nats"), NATSCredentials: c.String("nats-credentials"),
+		Replicas: c.Int("replicas"), SyncEvery: c.Duration("sync-every"), MaxBytes: c.Int64("max-bytes"), Log: warnTo(c),
+	}, func() { fmt.Fprintf(c.App.Writer, "serving http://%s\n", l.Addr()) })
+}
+
+// serve serves the API on l until ctx ends.
+func serve(ctx context.Context, l net.Listener, config eventserver.Config, ready func()) error {
+	opening, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	s, err := eventserver.Open(opening, config)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ready()
+	return s.Serve(ctx, l)
+}
+
+func mintToken(c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	wanted := c.StringSlice("scope")
+	if len(wanted) == 0 {
+		if wanted = scopes[c.String("for")]; wanted == nil {
+			return agent.Usagef("--for %q: use worker or client", c.String("for"))
+		}
+	}
+	secret, err := tokenSecret()
+	if err != nil {
+		return err
+	}
+	token, err := eventserver.Mint(secret, eventserver.MintOptions{
+		Subject: c.String("subject"), Scopes: wanted, Lifetime: c.Duration("lifetime"),
+	})
+	if err != nil {
+		return agent.Usagef("%v", err)
+	}
+	_, err = fmt.Fprintln(c.App.Writer, token)
+	return err
+}
+
+func noArguments(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return agent.Usagef("%s takes no arguments, but got %q", c.Command.Name, strings.Join(c.Args().Slice(), " "))
+	}
+	return nil
+}

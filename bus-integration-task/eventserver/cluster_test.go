@@ -1,0 +1,132 @@
+//go:build soak
+
+package eventserver_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-integration-task/events"
+	"github.com/busdk/bus-integration-task/eventserver"
+)
+
+// cluster starts three servers in this process and returns a client of each.
+func cluster(t *testing.T) ([]*events.Client, []*eventserver.Server) {
+	t.Helper()
+	const n = 3
+	var bound [n]net.Listener
+	var addresses []string
+	for i := range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound[i], addresses = l, append(addresses, l.Addr().String())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	servers := make([]*eventserver.Server, n)
+	var starting sync.WaitGroup
+	for i := range n {
+		c := fast(t)
+		routes := slices.Concat(addresses[:i:i], addresses[i+1:])
+		c.Cluster = &eventserver.Cluster{Name: "test", Server: fmt.Sprint("s", i), Listen: addresses[i], Routes: routes, Secret: "between servers", Bound: bound[i]}
+		starting.Go(func() {
+			s, err := eventserver.Open(ctx, c)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			servers[i] = s
+		})
+	}
+	starting.Wait()
+	var clients []*events.Client
+	for _, s := range servers {
+		if s == nil {
+			t.FailNow()
+		}
+		clients = append(clients, client(t, serveHTTP(t, s, s).URL, "alice"))
+	}
+	return clients, servers
+}
+
+// In a cluster, one writer wins each step too, and an event without a condition makes a
+// condition fail.
+func TestClusterDecidesAppends(t *testing.T) {
+	t.Parallel()
+	clients, _ := cluster(t)
+	race(t, clients, 12, 20)
+	mixed(t, clients, 20)
+}
+
+// mixed lets conditional and unconditional writers race, and checks with the log that
+// each append that was accepted came directly after the event it named.
+func mixed(t *testing.T, clients []*events.Client, steps int) {
+	t.Helper()
+	const ref = "bus#mixed"
+	expected := map[string]string{} // of an appended event: the one before it
+	last := ""
+	for step := range steps {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i := range 9 {
+			all.Go(func() {
+				c := clients[i%len(clients)]
+				if i%3 == 0 {
+					publish(t, c, task("bus.task.message", ref, fmt.Sprint(step)))
+					return
+				}
+				if p, err := c.Append(t.Context(), task("bus.task.progress", ref, fmt.Sprint(step)), last); err == nil {
+					mu.Lock()
+					expected[p.ID] = last
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		log := read(t, clients[0], events.Query{Names: []string{"bus.task.message", "bus.task.progress"}, WorkRef: ref, Replay: true})
+		last = log[len(log)-1].ID
+		before := ""
+		for _, e := range log {
+			if want, ok := expected[e.ID]; ok && want != before {
+				t.Fatalf("step %d: %s was accepted after %q, and is after %q", step, e.ID, want, before)
+			}
+			before = e.ID
+		}
+	}
+	if len(expected) == 0 {
+		t.Log("no append won a step") // the others are allowed to be faster
+	}
+}
+
+// One of three servers can end: the others continue, and streams lose nothing.
+func TestClusterSurvivesServer(t *testing.T) {
+	t.Parallel()
+	clients, servers := cluster(t)
+	want := []string{publish(t, clients[2], events.Draft{Name: "a.b"})}
+	servers[0].Close()
+	c := *clients[1]
+	for range 10 {
+		// The leader may have been on the server that ended.
+		id, err := retry(t, func() (string, error) {
+			p, err := c.Publish(t.Context(), events.Draft{Name: "a.b"})
+			return p.ID, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, id)
+	}
+	got := ids(read(t, clients[2], events.Query{Names: []string{"a.b"}, Replay: true}))
+	for _, id := range want {
+		if !slices.Contains(got, id) {
+			t.Errorf("%s is lost", id)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package eventserver
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// Defaults of a Config.
+const (
+	DefaultAudience = "ai.hg.fi/api"
+	DefaultStream   = "BUS_EVENTS"
+	DefaultPrefix   = "bus.events"
+	MinSecretBytes  = 32
+)
+
+// Config describes a server. Secret and one of Store and NATS are required.
+type Config struct {
+	// Secret signs and verifies tokens (HS256). At least MinSecretBytes long.
+	Secret []byte
+	// Audience that tokens must be for; DefaultAudience if empty.
+	Audience string
+
+	// Store is the folder in which an embedded JetStream server keeps the events. It is
+	// created for the user alone. Two servers must not use the same folder.
+	Store string
+	// SyncEvery is how often the embedded server forces events to the disk. 0 does it
+	// before each event is accepted, so that a loss of power loses nothing. Without it,
+	// accepted events survive the end of the process, but not a loss of power.
+	SyncEvery time.Duration
+	// MinFreeBytes is the free space of the disk of Store below which events are refused;
+	// 0 for 64 MiB, negative for no check. JetStream turns itself off when a disk is
+	// full; with the reserve it never comes to this.
+	MinFreeBytes int64
+	// Cluster, if set, joins the embedded server with others.
+	Cluster *Cluster
+
+	// NATS is the URL of an existing NATS server or cluster with JetStream, instead of
+	// Store. Its max_payload must be at least 5 MB. Credentials belong into the file
+	// NATSCredentials, not into the URL.
+	NATS            string
+	NATSCredentials string
+
+	// Stream and Prefix name the JetStream stream and the first words of its subjects;
+	// DefaultStream and DefaultPrefix if empty.
+	Stream, Prefix string
+	// Replicas of the stream; 0 for 1, or 3 in a cluster of an embedded server.
+	Replicas int
+	// MaxBytes limits the events that are kept; 0 for no limit. When it is reached, events
+	// are refused; none is ever removed.
+	MaxBytes int64
+
+	// MaxStreams limits the streams of an identity that are open at the same time; 0 for
+	// 256.
+	MaxStreams int
+	// Heartbeat is the longest time without a line on a stream; 0 for 15 seconds.
+	Heartbeat time.Duration
+	// WriteTimeout is how long a client may take to read what is sent to it; 0 for 30
+	// seconds.
+	WriteTimeout time.Duration
+	// RedeliverAfter is after what time a unicast event that was neither delivered nor
+	// handed back is delivered again, such as after a crash of the server; 0 for 60
+	// seconds. It must be longer than WriteTimeout.
+	RedeliverAfter time.Duration
+
+	// Log, if set, receives one line for each failure that is not the client's.
+	Log func(line string)
+	// Now is the clock for tokens and timestamps; nil for time.Now.
+	Now func() time.Time
+}
+
+// Cluster joins embedded servers.
+type Cluster struct {
+	Name   string       // of the cluster; the same on all servers
+	Server string       // of this server; unique in the cluster, and the same after a restart
+	Listen string       // host:port for the other servers; a loopback or private address
+	Routes []string     // host:port of the other servers
+	Secret string       // password between the servers; the same on all
+	Bound  net.Listener // unused port for Listen, closed just before it is used; for tests
+}
+
+// withDefaults returns a valid config.
+func (c Config) withDefaults() (Config, error) {
+	if len(c.Secret) < MinSecretBytes {
+		return c, fmt.Errorf("secret: %d bytes: at least %d are needed; set BUS_API_JWT_SECRET to a longer random value", len(c.Secret), MinSecretBytes)
+	}
+	if (c.Store == "") == (c.NATS == "") {
+		return c, errors.New("store: name either a folder for events or the URL of a NATS server")
+	}
+	if c.NATS != "" && strings.Contains(c.NATS, "@") {
+		return c, errors.New("NATS URL: it has credentials; use a credentials file")
+	}
+	if c.Cluster != nil && (c.Store == "" || c.Cluster.Name == "" || c.Cluster.Server == "" || c.Cluster.Listen == "") {
+		return c, errors.New("cluster: it needs a store, a cluster name, a server name and an address to listen on")
+	}
+	set(&c.Audience, DefaultAudience)
+	set(&c.Stream, DefaultStream)
+	set(&c.Prefix, DefaultPrefix)
+	set(&c.MaxStreams, 256)
+	set(&c.Heartbeat, 15*time.Second)
+	set(&c.WriteTimeout, 30*time.Second)
+	set(&c.RedeliverAfter, max(60*time.Second, 2*c.WriteTimeout))
+	set(&c.MinFreeBytes, 64<<20)
+	if c.RedeliverAfter <= c.WriteTimeout {
+		return c, errors.New("redeliver after: it must be longer than the write timeout, or events that are being delivered are delivered twice")
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+		if c.Cluster != nil {
+			c.Replicas = 3
+		}
+	}
+	if c.Log == nil {
+		c.Log = func(string) {}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c, nil
+}
+
+func set[T comparable](to *T, value T) {
+	var zero T
+	if *to == zero {
+		*to = value
+	}
+}

@@ -1,0 +1,290 @@
+package eventserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/busdk/bus-integration-task/events"
+)
+
+const (
+	nameHeader     = "Bus-Name" // of a message: the name of its event
+	identityLabel  = "identity_id"
+	maxLabelsBytes = 60 << 10 // all of an event but its payload
+)
+
+// record is an event as it is stored: without its ID, which is its place in the log.
+type record struct {
+	Version       string          `json:"version"`
+	Name          string          `json:"name"`
+	CorrelationID string          `json:"correlationId,omitempty"`
+	Source        string          `json:"source,omitempty"`
+	Timestamp     time.Time       `json:"timestamp"`
+	Metadata      events.Metadata `json:"metadata,omitempty"`
+	Error         *events.Failure `json:"error,omitempty"`
+	Payload       json.RawMessage `json:"payload"`
+}
+
+// draft is the body of a request.
+type draft struct {
+	events.Draft
+	LastID *string `json:"last_id"`
+}
+
+// publish stores an event and answers when JetStream has acknowledged it.
+func (s *Server) publish(w http.ResponseWriter, r *http.Request) {
+	who, err := s.authenticate(r)
+	if err != nil {
+		respondError(w, unauthorized(err))
+		return
+	}
+	if !who.has(ScopeSend) { // known before the body is read
+		respondError(w, forbidden(fmt.Errorf("the token lacks the scope %s", ScopeSend)))
+		return
+	}
+	message, err := s.message(w, r, who)
+	if err != nil {
+		var p problem
+		if !errors.As(err, &p) {
+			p = badRequest(err.Error(), "")
+		}
+		respondError(w, p)
+		return
+	}
+	if s.disk.isFull(s.config.Now()) {
+		s.config.Log("store: the disk has too little free space; events are refused")
+		respondError(w, errFull)
+		return
+	}
+	s.store(w, r.Context(), message)
+}
+
+// message reads an event and makes it the message that is stored.
+func (s *Server) message(w http.ResponseWriter, r *http.Request, who identity) (*nats.Msg, error) {
+	timeout := time.NewTimer(10 * time.Second)
+	defer timeout.Stop()
+	select {
+	case s.bodies <- struct{}{}:
+		defer func() { <-s.bodies }()
+	case <-timeout.C:
+		return nil, errBusy
+	}
+	body, err := s.body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	var d draft
+	if !utf8.Valid(body) || json.Unmarshal(body, &d) != nil {
+		return nil, errConverted
+	}
+	workRef, err := s.check(d, who)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.encode(d, who)
+	if err != nil {
+		return nil, err
+	}
+	message := nats.NewMsg(subjectOf(s.config.Prefix, who.name, d.Name, workRef))
+	message.Data = data
+	message.Header.Set(nameHeader, d.Name)
+	if conditional := strings.HasSuffix(r.URL.Path, "/append"); conditional {
+		if err := setCondition(message, d.LastID, workRef); err != nil {
+			return nil, err
+		}
+	} else if d.LastID != nil {
+		return nil, badRequest("last_id is a condition", "use POST "+events.Path+"/append")
+	}
+	return message, nil
+}
+
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(30 * time.Second)) // not all handlers of tests have one
+	// Escapes such as \u003c make a body longer than the payload that it stands for.
+	const most = 2 * events.MaxEventBytes
+	if r.ContentLength > most {
+		return nil, errTooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, errTooLarge
+	}
+	if err != nil {
+		return nil, errConverted
+	}
+	return body, nil
+}
+
+// check validates an event and returns the task that it is of.
+func (s *Server) check(d draft, who identity) (workRef string, err error) {
+	if !events.ValidName(d.Name) {
+		return "", badRequest("name: not words of a-z, 0-9, - and _ joined by dots, or too long", "")
+	}
+	if err := who.allow(d.Name, false); err != nil {
+		return "", forbidden(err)
+	}
+	if d.Source != "" && !validLabel(d.Source) {
+		return "", badRequest("source: not 1 to 128 letters, digits or . _ - @ # : /", "")
+	}
+	if !isTaskName(d.Name) || len(d.Payload) == 0 || d.Payload[0] != '{' {
+		return "", nil
+	}
+	var payload struct {
+		WorkRef string `json:"work_ref"`
+	}
+	if json.Unmarshal(d.Payload, &payload) != nil {
+		return "", badRequest("payload: work_ref is not a string", "")
+	}
+	if payload.WorkRef != "" && !validRef(payload.WorkRef) {
+		return "", badRequest("payload: work_ref is not 1 to 200 letters, digits or . _ - # : /", "")
+	}
+	return payload.WorkRef, nil
+}
+
+// encode returns the event as it is stored, on one line.
+func (s *Server) encode(d draft, who identity) ([]byte, error) {
+	payload := []byte("null")
+	if len(d.Payload) > 0 {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, d.Payload); err != nil {
+			return nil, errConverted
+		}
+		payload = compact.Bytes()
+	}
+	if len(payload) > events.MaxPayloadBytes {
+		return nil, errTooLarge
+	}
+	labels := events.Metadata{}
+	for key, value := range d.Metadata {
+		labels[key] = value
+	}
+	delete(labels, "owner_identity_id") // an older name
+	labels[identityLabel] = who.name
+	source := d.Source
+	if source == "" {
+		source = "unknown"
+	}
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(record{"v1", d.Name, d.CorrelationID, source, s.config.Now().UTC(), labels, d.Error, payload}); err != nil {
+		return nil, errConverted
+	}
+	if line.Len()-len(payload) > maxLabelsBytes {
+		return nil, errTooLarge
+	}
+	return bytes.TrimRight(line.Bytes(), "\n"), nil
+}
+
+// setCondition makes JetStream store a message only if lastID is the latest event of its
+// task.
+func setCondition(m *nats.Msg, lastID *string, workRef string) error {
+	if lastID == nil {
+		return badRequest("last_id: missing", `give the ID of the latest event of the task, or "" if it has none`)
+	}
+	if workRef == "" {
+		return badRequest("payload: no work_ref", "append only events of a task; publish others")
+	}
+	last := uint64(0)
+	if *lastID != "" {
+		position, ok := events.ParseID(*lastID)
+		if !ok {
+			return badRequest("last_id: not the ID of an event", "")
+		}
+		last = position
+	}
+	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
+	return nil
+}
+
+// store publishes a message and answers. While another message of the same task is being
+// replicated, a cluster refuses a condition without deciding it: such a refusal is tried
+// again for a short time, so that a conflict means what it says.
+func (s *Server) store(w http.ResponseWriter, ctx context.Context, m *nats.Msg) {
+	bounded, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	ack, err := s.broker.js.PublishMsg(bounded, m)
+	for wait := time.Millisecond; isUndecided(err) && wait < time.Second; wait *= 2 {
+		select {
+		case <-bounded.Done():
+		case <-time.After(wait):
+		}
+		ack, err = s.broker.js.PublishMsg(bounded, m)
+	}
+	if err == nil {
+		respond(w, http.StatusAccepted, struct {
+			Accepted bool   `json:"accepted"`
+			ID       string `json:"id"`
+			Name     string `json:"name"`
+		}{true, events.FormatID(ack.Sequence), m.Header.Get(nameHeader)})
+		return
+	}
+	var refused *jetstream.APIError
+	switch {
+	case isUndecided(err):
+		respondConflict(w, nil)
+	case errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+		respondConflict(w, lastID(refused.Description))
+	case errors.As(err, &refused) && isFull(refused):
+		s.config.Log("store: " + refused.Description)
+		respondError(w, errFull)
+	default:
+		s.config.Log(fmt.Sprintf("store: %v", err))
+		respondError(w, errStore)
+	}
+}
+
+func isUndecided(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+var lastSequence = regexp.MustCompile(`: (\d+)$`)
+
+// lastID returns the latest event of a task from the description of a mismatch.
+func lastID(description string) *string {
+	m := lastSequence.FindStringSubmatch(description)
+	if m == nil {
+		return nil
+	}
+	position, err := strconv.ParseUint(m[1], 10, 64)
+	if err != nil {
+		return nil
+	}
+	id := ""
+	if position > 0 {
+		id = events.FormatID(position)
+	}
+	return &id
+}
+
+// Errors of JetStream that mean that it has no space (nats-server v2.15.2, errors.json).
+const (
+	insufficientResources = 10023
+	storageExceeded       = 10047
+	storeFailed           = 10077
+)
+
+func isFull(e *jetstream.APIError) bool {
+	switch e.ErrorCode {
+	case insufficientResources, storageExceeded:
+		return true
+	case storeFailed:
+		return strings.Contains(e.Description, "maximum bytes") || strings.Contains(e.Description, "no space left")
+	}
+	return false
+}

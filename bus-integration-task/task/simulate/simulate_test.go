@@ -1,0 +1,101 @@
+package simulate
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+var (
+	seeds   = flag.Uint64("seeds", 1000, "simulations to run")
+	seed    = flag.Uint64("seed", 0, "run this one alone, with its trace")
+	workers = flag.Int("workers", 100, "workers of TestContention and TestScale")
+	tasks   = flag.Int("tasks", 2000, "tasks of TestScale")
+)
+
+func small(seed uint64) Config {
+	return Config{
+		Seed: seed, Workers: 2 + int(seed%5), Tasks: 12, Recipients: 1 + int(seed%2), Lease: 30 * time.Second,
+		Work: time.Minute, Arrival: 10 * time.Second, Latency: 20 * time.Millisecond,
+		FaultEvery: time.Duration(5+seed%20) * time.Second, Users: seed%3 == 0, StopPromoting: 10,
+	}
+}
+
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	if *seed != 0 {
+		config := small(*seed)
+		config.Trace = os.Stdout
+		for _, v := range Run(config).Violations {
+			t.Error(v)
+		}
+		return
+	}
+	recovered, crashes := 0, 0
+	for n := range *seeds {
+		r := Run(small(n + 1))
+		recovered, crashes = recovered+len(r.Recovered), crashes+r.Crashes
+		if len(r.Violations) > 0 {
+			t.Fatalf("seed %d: %s\nreplay: go test ./task/simulate -run TestSeeds -seed %d", n+1, r.Violations[0], n+1)
+		}
+	}
+	if crashes == 0 || recovered == 0 {
+		t.Errorf("%d crashes of holders, %d recovered: the faults do not reach the rules", crashes, recovered)
+	}
+}
+
+func TestBrokenRulesAreSeen(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []rule{noLock, noRecovery, noCondition} {
+		found := false
+		for n := uint64(1); n < 500 && !found; n++ {
+			config := small(n)
+			config.broken = broken
+			found = len(Run(config).Violations) > 0
+		}
+		if !found {
+			t.Errorf("nothing was seen of broken rule %d", broken)
+		}
+	}
+}
+
+func TestSameSeedSameRun(t *testing.T) {
+	t.Parallel()
+	if a, b := Run(small(7)), Run(small(7)); fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+}
+
+// TestContention prints the first table of docs/scale.md: all workers for one recipient.
+func TestContention(t *testing.T) {
+	for n := 10; n <= *workers; n *= 10 {
+		show(t, Config{Seed: 1, Workers: n, Tasks: 1000, Recipients: 1, Lease: time.Minute, Work: 5 * time.Minute,
+			Arrival: 5 * time.Minute / time.Duration(n) * 2, Latency: 5 * time.Millisecond})
+	}
+}
+
+// TestScale prints the second table of docs/scale.md: 100 workers a recipient, with faults.
+func TestScale(t *testing.T) {
+	show(t, Config{Seed: 1, Workers: *workers, Tasks: *tasks, Recipients: max(1, *workers/100), Lease: time.Minute, Work: 5 * time.Minute,
+		Arrival: 5 * time.Minute / time.Duration(*workers) * 3 / 2, Latency: 5 * time.Millisecond, FaultEvery: 100 * time.Minute / time.Duration(*workers)})
+}
+
+func show(t *testing.T, c Config) {
+	t.Helper()
+	start := time.Now()
+	r := Run(c)
+	for _, v := range r.Violations {
+		t.Error(v)
+	}
+	slices.Sort(r.Recovered)
+	median, worst := time.Duration(0), time.Duration(0)
+	if n := len(r.Recovered); n > 0 {
+		median, worst = r.Recovered[n/2], r.Recovered[n*99/100]
+	}
+	t.Logf("| %d | %d | %d | %.2f | %.3f | %.1f | %s | %d | %s | %s | %s |", c.Workers, c.Recipients, c.Tasks,
+		float64(r.Events)/float64(c.Tasks), float64(r.LostClaims)/float64(max(r.Claims, 1)), float64(r.Events+r.Refused)/r.Elapsed.Seconds(),
+		(r.Waited / time.Duration(max(r.Claims, 1))).Round(time.Millisecond), r.Crashes, median.Round(time.Second), worst.Round(time.Second), time.Since(start).Round(time.Second))
+}

@@ -1,0 +1,225 @@
+package backend_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runs"
+	"github.com/busdk/bus-agent/session"
+
+	"github.com/busdk/bus-integration-task/events"
+	"github.com/busdk/bus-integration-task/worker/backend"
+	"github.com/busdk/bus-integration-task/worker/backend/containers"
+	"github.com/busdk/bus-integration-task/worker/backend/internal/memorybus"
+)
+
+// newContainer returns a backend with an integration that runs processes.
+func newContainer(t *testing.T) (*backend.Container, *memorybus.Bus) {
+	t.Helper()
+	bus := new(memorybus.Bus)
+	i := &containers.Integration{
+		Bus: bus, Engine: &containers.Process{Path: "/usr/bin:/bin"}, Profiles: map[string]string{"shell": ""},
+		Failed: func(err error) { t.Error(err) },
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = i.Serve(ctx) // ends with the error of ctx
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return &backend.Container{Bus: bus, Profile: "shell", Source: "test"}, bus
+}
+
+func shell(script string) []string { return []string{"sh", "-c", script} }
+
+func TestContainerRunsItsCommands(t *testing.T) {
+	t.Parallel()
+	b, bus := newContainer(t)
+	dir := t.TempDir()
+	r := start(t, b, backend.Attempt{
+		Workdir: dir, Env: []string{"X_TOKEN=sk-very-secret"}, Labels: backend.RecordLabels("m", "t", ""),
+		Commands: backend.Commands{Before: shell("echo before > log"), Main: shell("echo main >> log; echo codex-cli 1 sk-very-secret"), After: shell("echo after >> log")},
+	})
+	o := r.finish(backend.Completed)
+	if text, err := os.ReadFile(filepath.Join(dir, "log")); string(text) != "before\nmain\nafter\n" {
+		t.Errorf("the commands wrote %q, %v", text, err)
+	}
+	if o.Text != "codex-cli 1 ***" || len(o.Commands) != 3 || !o.Commands[2].Passed || o.Runtime != "container" {
+		t.Errorf("%+v", o)
+	}
+	r.wantReported("notice: starting container task backend", "message: codex-cli 1 ***", "notice: container run completed")
+	requests := bus.Events(containers.NameRunRequest)
+	var request containers.RunRequest
+	if err := json.Unmarshal(requests[1].Payload, &request); err != nil {
+		t.Fatal(err)
+	}
+	if len(requests) != 3 || request.Labels["task"] != "t" || request.TimeoutSeconds != 1800 || request.Workdir != dir || requests[1].Source != "test" {
+		t.Errorf("%d requests, %+v", len(requests), request)
+	}
+	for _, e := range requests {
+		if strings.Contains(string(e.Payload), "X_TOKEN") {
+			t.Errorf("a variable is in the log: %s", e.Payload)
+		}
+	}
+}
+
+func TestContainerCommandFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		commands backend.Commands
+		want     string
+		ran      int
+	}{
+		"before": {backend.Commands{Before: shell("echo no >&2; exit 3"), Main: shell("true")}, `command "sh -c echo no >&2; exit 3" ended with exit code 3: no`, 1},
+		"main":   {backend.Commands{Main: shell("exit 1"), After: shell("true")}, `command "sh -c exit 1" ended with exit code 1`, 1},
+		"after":  {backend.Commands{Main: shell("true"), After: shell("exit 4")}, `command "sh -c exit 4" ended with exit code 4`, 2},
+		"none":   {backend.Commands{Main: []string{"no-such-command"}}, `the container was not run: command "no-such-command"`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := newContainer(t)
+			o := start(t, b, backend.Attempt{Workdir: t.TempDir(), Commands: c.commands}).finish(backend.Failed)
+			if !strings.Contains(o.Err.Error(), c.want) || len(o.Commands) != c.ran {
+				t.Errorf("%v after %d commands, want %s after %d", o.Err, len(o.Commands), c.want, c.ran)
+			}
+		})
+	}
+}
+
+func TestContainerReadOnly(t *testing.T) {
+	t.Parallel()
+	b, bus := newContainer(t)
+	b.HostPath = filepath.Clean
+	start(t, b, backend.Attempt{Workdir: t.TempDir(), Sandbox: backend.ReadOnly, Commands: backend.Commands{Main: shell("true")}}).finish(backend.Completed)
+	if payload := string(bus.Events(containers.NameRunRequest)[0].Payload); !strings.Contains(payload, `"read_only":true`) {
+		t.Errorf("the request is %s", payload)
+	}
+}
+
+// A stopped attempt has its container deleted.
+func TestContainerIsStopped(t *testing.T) {
+	t.Parallel()
+	b, bus := newContainer(t)
+	dir := t.TempDir()
+	r := start(t, b, backend.Attempt{Workdir: dir, Commands: backend.Commands{Main: shell("touch started; sleep 1000")}})
+	awaitFile(t, filepath.Join(dir, "started"))
+	if o := r.Stop(t.Context(), "no longer needed"); o.Result != backend.Canceled || o.Err.Error() != "no longer needed" {
+		t.Errorf("%+v", o)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	deleted := errors.New("deleted")
+	err := bus.Stream(ctx, events.Query{Names: []string{containers.NameRunResponse}, Replay: true}, func(e events.Event) error {
+		if strings.Contains(string(e.Payload), `"state":"deleted"`) {
+			return deleted
+		}
+		return nil
+	})
+	if !errors.Is(err, deleted) {
+		t.Errorf("the container was not deleted: %v", err)
+	}
+}
+
+func TestContainerTakesTooLong(t *testing.T) {
+	t.Parallel()
+	b, _ := newContainer(t)
+	r := start(t, b, backend.Attempt{Workdir: t.TempDir(), Timeout: time.Second, Commands: backend.Commands{Main: shell("echo begun; sleep 1000")}})
+	if o := r.finish(backend.TimedOut); o.Text != "begun" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestContainerHasNoConversation(t *testing.T) {
+	t.Parallel()
+	b, _ := newContainer(t)
+	r := start(t, b, backend.Attempt{Workdir: t.TempDir(), Commands: backend.Commands{Main: shell("sleep 1000")}})
+	if _, err := r.Say(t.Context(), "x"); !errors.Is(err, backend.ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := r.Ask(t.Context(), "x"); !errors.Is(err, backend.ErrUnsupported) {
+		t.Error(err)
+	}
+	if err := r.Answer(t.Context(), "1", session.Accept); !errors.Is(err, backend.ErrNotPending) {
+		t.Error(err)
+	}
+	if err := r.Interrupt(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.finish(backend.Canceled)
+}
+
+func TestContainerAttemptHasARecord(t *testing.T) {
+	t.Parallel()
+	b, _ := newContainer(t)
+	records := &runs.Records{Root: filepath.Join(t.TempDir(), "runs"), Required: true}
+	b.Recorder = records
+	a := backend.Attempt{
+		Workdir: t.TempDir(), Prompt: "Show the version.", Env: []string{"X_TOKEN=sk-very-secret"}, Labels: backend.RecordLabels("m", "t", ""),
+		Commands: backend.Commands{Before: shell("echo before"), Main: shell("echo main sk-very-secret; echo err >&2; exit 3")},
+	}
+	o := start(t, b, a).finish(backend.Failed)
+	run, err := records.Find(t.Context(), o.RunID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := run.Info; i.Status != runs.StatusFailed || i.ExitCode != 3 || i.ProjectID != "m" || i.TaskID != "t" || i.Agent != "container" || i.ErrorKind != "agent" {
+		t.Errorf("%+v", i)
+	}
+	for name, want := range map[string]string{"agent-stdout.txt": "before\nmain ***\n", "agent-stderr.txt": "err\n", "prompt.md": "Show the version."} {
+		if text, err := os.ReadFile(filepath.Join(run.Dir, name)); strings.TrimSpace(string(text)) != strings.TrimSpace(want) {
+			t.Errorf("%s is %q, %v", name, text, err)
+		}
+	}
+	b.Recorder = &runs.Records{Root: filepath.Join(records.Root, "m", "t", "TASK.md", "x"), Required: true}
+	if o := start(t, b, a).finish(backend.Failed); len(o.Commands) > 0 || !strings.Contains(o.Err.Error(), "is required") {
+		t.Errorf("without the required record: %+v", o)
+	}
+}
+
+// brokenBus refuses to publish, and its streams end at once.
+type brokenBus struct{ memorybus.Bus }
+
+var errBroken = errors.New("broken")
+
+func (b *brokenBus) Publish(ctx context.Context, d events.Draft) (events.Published, error) {
+	_, _ = b.Bus.Publish(ctx, d)
+	return events.Published{}, errBroken
+}
+
+func TestContainerWithoutABus(t *testing.T) {
+	t.Parallel()
+	bus := new(brokenBus)
+	b := &backend.Container{Bus: bus, Image: "debian"}
+	o := start(t, b, backend.Attempt{Workdir: t.TempDir(), Commands: backend.Commands{Main: shell("true")}}).finish(backend.Failed)
+	if !errors.Is(o.Err, errBroken) || len(bus.Events(containers.NameDeleteRequest)) != 1 {
+		t.Errorf("%v", o.Err)
+	}
+}
+
+func TestContainerRefuses(t *testing.T) {
+	t.Parallel()
+	good := backend.Attempt{Workdir: t.TempDir(), Commands: backend.Commands{Main: shell("true")}}
+	relative, empty, open := good, good, good
+	relative.Workdir, empty.Commands, open.Sandbox = "x", backend.Commands{}, "none"
+	for want, c := range map[string]struct {
+		b backend.Container
+		a backend.Attempt
+	}{
+		"either a profile or an image": {backend.Container{}, good},
+		`workdir "x" is not absolute`:  {backend.Container{Image: "i"}, relative},
+		"command of the container is":  {backend.Container{Image: "i"}, empty},
+		`sandbox "none" is unknown`:    {backend.Container{Image: "i"}, open},
+	} {
+		if _, err := c.b.Start(t.Context(), c.a, backend.Listener{}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

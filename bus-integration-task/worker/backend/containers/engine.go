@@ -1,0 +1,132 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-integration-task/worker/backend/internal/excerpt"
+)
+
+// An Engine runs commands. Its methods may be called concurrently.
+type Engine interface {
+	// Name is the value of RunResponse.Runtime.
+	Name() string
+
+	// Run runs a request that was checked, with the image of its profile, and returns
+	// when the command and all its processes have ended. It ends them when ctx ends,
+	// within StopGrace. An error means that nothing was run.
+	Run(ctx context.Context, r RunRequest) (Exit, error)
+}
+
+// StopGrace is how long the end of a run may take.
+const StopGrace = 10 * time.Second
+
+// An Exit is how a command ended.
+type Exit struct {
+	Code           int // -1 if a signal ended it
+	Stdout, Stderr string
+}
+
+// detectLimit bounds the search for an engine. The docker client waits much longer for
+// an engine that does not answer.
+const detectLimit = 5 * time.Second
+
+// Detect returns the engine of docker or podman that answers within a few seconds; or
+// else Process.
+func Detect(ctx context.Context) Engine {
+	ctx, cancel := context.WithTimeout(ctx, detectLimit)
+	defer cancel()
+	for _, probe := range [][]string{
+		{"docker", "version", "--format", "{{.Server.Version}}"},
+		{"podman", "info", "--format", "{{.Version.Version}}"},
+	} {
+		cmd := exec.CommandContext(ctx, probe[0], probe[1:]...)
+		cmd.WaitDelay = time.Second
+		if out, err := cmd.Output(); err == nil && strings.TrimSpace(string(out)) != "" {
+			return &CLI{Command: probe[0]}
+		}
+	}
+	return &Process{}
+}
+
+// A CLI runs containers with the command-line client of docker or podman. Its container
+// is removed at the end of a run.
+type CLI struct {
+	Command string // docker, podman or the path of one
+}
+
+// Name returns the command.
+func (c *CLI) Name() string { return c.Command }
+
+// Run runs a container.
+func (c *CLI) Run(ctx context.Context, r RunRequest) (Exit, error) {
+	cmd := exec.Command(c.Command, c.arguments(&r)...)
+	exit, err := run(ctx, cmd, func() {
+		// The client does not pass SIGKILL on, so the container is removed by name.
+		kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace/2)
+		defer cancel()
+		_ = exec.CommandContext(kill, c.Command, "rm", "--force", containerName(r.RunID)).Run() // the client is ended next
+	})
+	const cannotRun = 125 // the exit code of the client itself
+	if err == nil && exit.Code == cannotRun && ctx.Err() == nil {
+		return Exit{}, errors.New("the container cannot be run: " + strings.TrimSpace(exit.Stderr))
+	}
+	return exit, err
+}
+
+func containerName(runID string) string { return "bus-run-" + runID }
+
+// arguments returns the arguments of the client.
+func (c *CLI) arguments(r *RunRequest) []string {
+	args := []string{"run", "--rm", "--init", "--name", containerName(r.RunID), "--label", "bus.run.id=" + r.RunID}
+	if r.Workdir != "" {
+		args = append(args, "--workdir", r.Workdir)
+	}
+	for _, m := range r.Mounts {
+		mount := "type=bind,source=" + m.Source + ",target=" + m.Target
+		if m.ReadOnly {
+			mount += ",readonly"
+		}
+		args = append(args, "--mount", mount)
+	}
+	for _, name := range r.Env {
+		args = append(args, "--env", name) // the client takes the value from its environment
+	}
+	return append(append(args, r.Image), r.command()...)
+}
+
+// run runs cmd until it ends or ctx does. Then it calls stop and kills cmd.
+func run(ctx context.Context, cmd *exec.Cmd, stop func()) (Exit, error) {
+	stdout, stderr := &excerpt.Text{Limit: MaxOutput}, &excerpt.Text{Limit: MaxOutput}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	ownGroup(cmd)
+	// Wait returns this long after the command has ended, though a process that it
+	// left has the output open.
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return Exit{}, err
+	}
+	ended := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			stop()
+			killGroup(cmd)
+		}
+	}()
+	err := cmd.Wait()
+	close(ended)
+	<-stopped
+	killGroup(cmd) // what the command has left
+	exit := Exit{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.Take(), Stderr: stderr.Take()}
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) {
+		return Exit{}, err
+	}
+	return exit, nil
+}

@@ -1,0 +1,6 @@
+package containers
+
+import "context"
+
+// Isolates reports whether read-only mounts are read-only here.
+func Isolates(ctx context.Context) bool { return isolation(ctx) != "" }

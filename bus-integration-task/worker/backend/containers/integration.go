@@ -1,0 +1,263 @@
+package containers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+
+	"github.com/busdk/bus-integration-task/events"
+)
+
+// A Bus publishes and streams events; *events.Client is one.
+type Bus interface {
+	Publish(ctx context.Context, d events.Draft) (events.Published, error)
+	Stream(ctx context.Context, q events.Query, handle func(events.Event) error) error
+}
+
+// Source is the source of the events of an Integration that names none.
+const Source = "bus-integration-containers"
+
+// An Integration answers requests for runs. Its fields must not change once it serves.
+type Integration struct {
+	Bus    Bus
+	Engine Engine // see Detect
+
+	// Profiles are the images of the profiles. With Process as the engine they only
+	// name the profiles that are accepted.
+	Profiles map[string]string
+
+	// Name is the name of the runner in responses.
+	Name string
+
+	// Group is the group of the integrations that share the requests; "" is
+	// "containers".
+	Group string
+
+	// MaxRuns is how many runs there are at a time; 0 is 4. Other requests wait.
+	MaxRuns int
+
+	// Failed, if set, gets errors about single requests, such as a response that
+	// cannot be published. It may be called concurrently.
+	Failed func(error)
+}
+
+// maxKnown is how many run IDs are remembered, to run none twice.
+const maxKnown = 10_000
+
+// serving is a call of Serve.
+type serving struct {
+	*Integration
+	slots chan struct{}
+	runs  sync.WaitGroup
+
+	mu    sync.Mutex
+	known map[string]*known
+	order []string // of known, oldest first
+}
+
+// known is a run that was requested, or deleted before that.
+type known struct {
+	cancel  context.CancelCauseFunc // nil unless it is running
+	deleted bool
+	seen    bool // its request
+}
+
+// errDeleted is why a run is ended that was deleted.
+var errDeleted = errors.New("the run was deleted")
+
+// Serve answers requests until ctx ends or the bus fails, and returns when all runs have
+// ended. Requests that were published while no integration served are answered too,
+// unless their time is over.
+func (i *Integration) Serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := &serving{Integration: i, slots: make(chan struct{}, orDefault(i.MaxRuns, 4)), known: map[string]*known{}}
+	defer s.runs.Wait()
+	deletes := make(chan error, 1)
+	go func() {
+		err := i.Bus.Stream(ctx, events.Query{Names: []string{NameDeleteRequest}}, func(e events.Event) error {
+			s.deleteRun(ctx, e)
+			return nil
+		})
+		cancel(err)
+		deletes <- err
+	}()
+	group := i.Group
+	if group == "" {
+		group = "containers"
+	}
+	query := events.Query{Names: []string{NameRunRequest}, Delivery: events.Unicast, Group: group, Consumer: i.Name, Replay: true}
+	err := i.Bus.Stream(ctx, query, func(e events.Event) error {
+		select {
+		case s.slots <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		s.runs.Go(func() {
+			defer func() { <-s.slots }()
+			s.serveRun(ctx, e)
+		})
+		return nil
+	})
+	cancel(err)
+	if deleteErr := <-deletes; !errors.Is(deleteErr, context.Canceled) {
+		return deleteErr
+	}
+	return err
+}
+
+func orDefault(n, byDefault int) int {
+	if n <= 0 {
+		return byDefault
+	}
+	return n
+}
+
+// serveRun runs a request and publishes the response.
+func (s *serving) serveRun(ctx context.Context, e events.Event) {
+	var r RunRequest
+	if err := json.Unmarshal(e.Payload, &r); err != nil {
+		s.refuse(ctx, e, NameRunResponse, agent.Usagef("the request is not valid: %v", err))
+		return
+	}
+	if r.RunID == "" {
+		r.RunID = e.ID
+	}
+	if err := s.settle(&r, e.Timestamp); err != nil {
+		s.refuse(ctx, e, NameRunResponse, err)
+		return
+	}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if !s.begin(r.RunID, cancel) {
+		return // it was delivered before
+	}
+	defer s.end(r.RunID)
+	limited, lift := context.WithTimeout(running, r.Timeout())
+	defer lift()
+	begun := time.Now()
+	exit, err := Exit{Code: -1}, context.Cause(running)
+	if err == nil {
+		exit, err = s.Engine.Run(limited, r)
+	}
+	response := RunResponse{
+		RunID: r.RunID, RunnerName: s.Name, Image: r.Image, Args: r.command(), ExitCode: exit.Code, Stdout: exit.Stdout, Stderr: exit.Stderr,
+		DurationMS: time.Since(begun).Milliseconds(), Runtime: s.Engine.Name(),
+	}
+	switch {
+	case errors.Is(context.Cause(running), errDeleted):
+		response.State = StateDeleted
+	case err != nil:
+		s.refuse(ctx, e, NameRunResponse, err)
+		return
+	case limited.Err() != nil:
+		response.State = StateTimeout
+	case exit.Code == 0:
+		response.State = StateCompleted
+	default:
+		response.State = StateFailed
+	}
+	s.publish(ctx, e, NameRunResponse, response, nil)
+}
+
+// settle checks a request of a time and gives it the image of its profile.
+func (s *serving) settle(r *RunRequest, at time.Time) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	// The times are of two clocks, so a minute is allowed for.
+	if !at.IsZero() && time.Since(at) > r.Timeout()+time.Minute {
+		return errors.New("the request has expired")
+	}
+	if r.Profile != "" {
+		image, ok := s.Profiles[r.Profile]
+		if !ok {
+			return agent.Usagef("profile %q is unknown", r.Profile)
+		}
+		r.Image = image
+	}
+	return nil
+}
+
+// begin notes that a run begins. It returns false if its request was seen before.
+func (s *serving) begin(id string, cancel context.CancelCauseFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.knownRun(id)
+	if k.seen {
+		return false
+	}
+	k.seen, k.cancel = true, cancel
+	if k.deleted {
+		cancel(errDeleted)
+	}
+	return true
+}
+
+func (s *serving) end(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.knownRun(id).cancel = nil
+}
+
+// knownRun returns what is known of a run; s.mu is held.
+func (s *serving) knownRun(id string) *known {
+	k := s.known[id]
+	if k == nil {
+		k = new(known)
+		s.known[id] = k
+		s.order = append(s.order, id)
+		if len(s.order) > maxKnown {
+			delete(s.known, s.order[0])
+			s.order = s.order[1:]
+		}
+	}
+	return k
+}
+
+// deleteRun ends a run. Every integration gets the request; the one that has the run
+// answers.
+func (s *serving) deleteRun(ctx context.Context, e events.Event) {
+	var r DeleteRequest
+	if err := json.Unmarshal(e.Payload, &r); err != nil || !runIDForm().MatchString(r.RunID) {
+		return // not a request that any integration can answer
+	}
+	s.mu.Lock()
+	k := s.knownRun(r.RunID)
+	k.deleted = true
+	cancel := k.cancel
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(errDeleted)
+		s.publish(ctx, e, NameDeleteResponse, DeleteResponse{Deleted: true, RunID: r.RunID}, nil)
+	}
+}
+
+// refuse answers a request with an error.
+func (s *serving) refuse(ctx context.Context, e events.Event, name string, err error) {
+	failure := &events.Failure{Code: "run_failed", Message: err.Error()}
+	if errors.Is(err, agent.ErrUsage) {
+		failure.Code = "bad_request"
+	}
+	s.publish(ctx, e, name, nil, failure)
+}
+
+// publishLimit bounds the publishing of a response after the end of Serve's context.
+const publishLimit = 5 * time.Second
+
+func (s *serving) publish(ctx context.Context, to events.Event, name string, payload any, failure *events.Failure) {
+	text, err := json.Marshal(payload)
+	if err == nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishLimit)
+		defer cancel()
+		_, err = s.Bus.Publish(bounded, events.Draft{Name: name, CorrelationID: to.CorrelationID, Source: Source, Payload: text, Error: failure})
+	}
+	if err != nil && s.Failed != nil {
+		s.Failed(fmt.Errorf("answer to %s of %s: %w", to.ID, to.Name, err))
+	}
+}

@@ -1,0 +1,291 @@
+package containers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-integration-task/events"
+	"github.com/busdk/bus-integration-task/worker/backend/containers"
+	"github.com/busdk/bus-integration-task/worker/backend/internal/memorybus"
+)
+
+// limit bounds what a test waits for.
+const limit = 30 * time.Second
+
+// serve starts an integration with the process engine, which ends with the test.
+func serve(t *testing.T, bus *memorybus.Bus) {
+	t.Helper()
+	i := &containers.Integration{
+		Bus: bus, Engine: &containers.Process{Path: "/usr/bin:/bin"}, Name: "here", Profiles: map[string]string{"shell": "debian"},
+		Failed: func(err error) { t.Error(err) },
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- i.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("Serve ended with %v", err)
+			}
+		case <-time.After(limit):
+			t.Error("Serve does not end")
+		}
+	})
+}
+
+func publish(t *testing.T, bus *memorybus.Bus, name string, payload any) (id string) {
+	t.Helper()
+	text, err := json.Marshal(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := bus.Publish(t.Context(), events.Draft{Name: name, CorrelationID: "c", Payload: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return published.ID
+}
+
+// response returns the first response after an event.
+func response(t *testing.T, bus *memorybus.Bus, after string) (r containers.RunResponse, failure *events.Failure) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	answered := errors.New("answered")
+	err := bus.Stream(ctx, events.Query{Names: []string{containers.NameRunResponse}, AfterID: after}, func(e events.Event) error {
+		if failure = e.Error; failure == nil {
+			if err := json.Unmarshal(e.Payload, &r); err != nil {
+				return err
+			}
+		}
+		return answered
+	})
+	if !errors.Is(err, answered) {
+		t.Fatal(err)
+	}
+	return r, failure
+}
+
+func runRequest(command ...string) containers.RunRequest {
+	return containers.RunRequest{RunID: "run-1", Profile: "shell", Args: command, TimeoutSeconds: 20}
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	serve(t, bus)
+	r, failure := response(t, bus, publish(t, bus, containers.NameRunRequest, runRequest("sh", "-c", "echo out; echo err >&2; echo $HOME $BUS_API_TOKEN; exit 3")))
+	if failure != nil || r.State != containers.StateFailed || r.ExitCode != 3 || r.Stderr != "err\n" || r.Image != "debian" || r.RunnerName != "here" || r.Runtime != "process" || r.RunID != "run-1" {
+		t.Errorf("%+v, %+v", r, failure)
+	}
+	if lines := strings.Split(r.Stdout, "\n"); lines[0] != "out" || lines[1] == os.Getenv("HOME") || !filepath.IsAbs(lines[1]) {
+		t.Errorf("stdout %q", r.Stdout)
+	}
+}
+
+// A request that is delivered twice runs once.
+func TestRepeatedRequestRunsOnce(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	dir := t.TempDir()
+	serve(t, bus)
+	r := runRequest("sh", "-c", "echo x >> made")
+	r.Workdir, r.Mounts = dir, []containers.Mount{{Source: dir, Target: dir}}
+	first := publish(t, bus, containers.NameRunRequest, r)
+	publish(t, bus, containers.NameRunRequest, r)
+	response(t, bus, first)
+	r.RunID = "run-2"
+	last := publish(t, bus, containers.NameRunRequest, r)
+	for got, _ := response(t, bus, last); got.RunID != r.RunID; got, _ = response(t, bus, last) {
+		last = bus.Events(containers.NameRunResponse)[1].ID // of the repeated request
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "made")); string(text) != "x\nx\n" || err != nil {
+		t.Errorf("two runs made %q, %v", text, err)
+	}
+	if n := len(bus.Events(containers.NameRunResponse)); n != 2 {
+		t.Errorf("%d responses", n)
+	}
+}
+
+func TestRunIsDeleted(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	serve(t, bus)
+	dir := t.TempDir()
+	r := runRequest("sh", "-c", "touch started; sleep 1000 & sleep 1000")
+	r.Workdir, r.Mounts = dir, []containers.Mount{{Source: dir, Target: dir}}
+	id := publish(t, bus, containers.NameRunRequest, r)
+	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: "run-1"})
+	if got, failure := response(t, bus, id); failure != nil || got.State != containers.StateDeleted {
+		t.Errorf("%+v, %+v", got, failure)
+	}
+	if n := len(bus.Events(containers.NameDeleteResponse)); n != 1 {
+		t.Errorf("%d responses to the deletion", n)
+	}
+	// One that is deleted before its request arrives does not run.
+	publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: "run-2"})
+	publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: "run-1"})
+}
+
+func TestRunTakesTooLong(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	serve(t, bus)
+	r := runRequest("sh", "-c", "echo begun; sleep 1000")
+	r.TimeoutSeconds = 1
+	if got, failure := response(t, bus, publish(t, bus, containers.NameRunRequest, r)); failure != nil || got.State != containers.StateTimeout || got.Stdout != "begun\n" || got.ExitCode != -1 {
+		t.Errorf("%+v, %+v", got, failure)
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	serve(t, bus)
+	r, _ := response(t, bus, publish(t, bus, containers.NameRunRequest, runRequest("sh", "-c", "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo last")))
+	if len(r.Stdout) > containers.MaxOutput || !strings.HasPrefix(r.Stdout, "first\n") || !strings.HasSuffix(r.Stdout, "last\n") {
+		t.Errorf("%d bytes: %.20q", len(r.Stdout), r.Stdout)
+	}
+}
+
+// The worktree is the only writable mount, also when it is inside a read-only one.
+func TestReadOnlyMount(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	serve(t, bus)
+	workspace := t.TempDir()
+	worktree := filepath.Join(workspace, "worktree")
+	if err := os.Mkdir(worktree, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := runRequest("sh", "-c", "touch inside; touch ../outside; pwd; test -e ../outside")
+	r.Workdir = worktree
+	r.Mounts = []containers.Mount{{Source: worktree, Target: worktree}, {Source: workspace, Target: workspace, ReadOnly: true}}
+	got, failure := response(t, bus, publish(t, bus, containers.NameRunRequest, r))
+	if _, err := os.Stat(filepath.Join(worktree, "inside")); err != nil || failure != nil {
+		t.Errorf("%v; %+v, %+v", err, got, failure)
+	}
+	_, err := os.Stat(filepath.Join(workspace, "outside"))
+	if containers.Isolates(t.Context()) && (err == nil || got.State != containers.StateFailed) {
+		t.Errorf("the read-only mount was written: %+v", got)
+	}
+}
+
+func TestRequestIsRefused(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	serve(t, bus)
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		change func(*containers.RunRequest)
+		want   string
+	}{
+		"an ID that is an option": {func(r *containers.RunRequest) { r.RunID = "--rm" }, `run_id "--rm" is not`},
+		"an ID that is a path":    {func(r *containers.RunRequest) { r.RunID = "../x" }, `run_id "../x" is not`},
+		"an image as an option":   {func(r *containers.RunRequest) { r.Profile, r.Image = "", "--privileged" }, `image "--privileged" is not`},
+		"a profile and an image":  {func(r *containers.RunRequest) { r.Image = "x" }, "either a profile or an image"},
+		"neither":                 {func(r *containers.RunRequest) { r.Profile = "" }, "either a profile or an image"},
+		"a profile":               {func(r *containers.RunRequest) { r.Profile = "other" }, `profile "other" is unknown`},
+		"a mount with options": {func(r *containers.RunRequest) {
+			r.Mounts = []containers.Mount{{Source: "/,readonly=false", Target: "/"}}
+		}, "is not a plain absolute path"},
+		"a mount with steps":      {func(r *containers.RunRequest) { r.Mounts = []containers.Mount{{Source: "/a/../b", Target: "/b"}} }, "is not a plain absolute path"},
+		"a mount elsewhere":       {func(r *containers.RunRequest) { r.Mounts = []containers.Mount{{Source: dir, Target: "/w"}} }, "it is at its own place only"},
+		"a workdir elsewhere":     {func(r *containers.RunRequest) { r.Workdir = dir }, "is in no mount"},
+		"a relative workdir":      {func(r *containers.RunRequest) { r.Workdir = "x" }, `workdir "x" is not`},
+		"a variable with a value": {func(r *containers.RunRequest) { r.Env = []string{"A=b"} }, `"A=b" is not the name of a variable`},
+		"a negative time":         {func(r *containers.RunRequest) { r.TimeoutSeconds = -1 }, "timeout_seconds -1 is not between"},
+		"a long time":             {func(r *containers.RunRequest) { r.TimeoutSeconds = 1 << 40 }, "is not between"},
+		"no command":              {func(r *containers.RunRequest) { r.Args = nil }, "the command is empty"},
+		"a relative command":      {func(r *containers.RunRequest) { r.Args = []string{"./x"} }, "neither a name nor an absolute path"},
+		"no such command":         {func(r *containers.RunRequest) { r.Args = []string{"no-such-command"} }, "executable file not found"},
+		"a NUL":                   {func(r *containers.RunRequest) { r.Args = []string{"sh", "\x00"} }, "NUL"},
+	} {
+		r := runRequest("true")
+		r.RunID = "refused-" + strings.ReplaceAll(name, " ", "-")
+		c.change(&r)
+		got, failure := response(t, bus, publish(t, bus, containers.NameRunRequest, r))
+		if failure == nil || !strings.Contains(failure.Message, c.want) {
+			t.Errorf("%s: %+v, %+v, want %s", name, got, failure, c.want)
+		}
+	}
+	text, failure := response(t, bus, publish(t, bus, containers.NameRunRequest, "not a request"))
+	if failure == nil || failure.Code != "bad_request" {
+		t.Errorf("%+v, %+v", text, failure)
+	}
+}
+
+// The arguments of a container client cannot be changed by a request.
+func TestClientArguments(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	client := filepath.Join(bin, "docker")
+	script := "#!/bin/sh\nfor a in \"$@\"; do echo \"$a\"; done\n"
+	if err := os.WriteFile(client, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cli := containers.CLI{Command: client}
+	r := containers.RunRequest{
+		RunID: "r1", Image: "debian:12", Command: []string{"sh", "-c", "--privileged"}, Workdir: "/w", Env: []string{"A"},
+		Mounts: []containers.Mount{{Source: "/src", Target: "/w"}, {Source: "/all", Target: "/all", ReadOnly: true}},
+	}
+	exit, err := cli.Run(t.Context(), r)
+	want := []string{
+		"run", "--rm", "--init", "--name", "bus-run-r1", "--label", "bus.run.id=r1", "--workdir", "/w",
+		"--mount", "type=bind,source=/src,target=/w", "--mount", "type=bind,source=/all,target=/all,readonly",
+		"--env", "A", "debian:12", "sh", "-c", "--privileged",
+	}
+	if got := strings.Fields(exit.Stdout); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	if err := os.WriteFile(client, []byte("#!/bin/sh\necho no engine >&2\nexit 125\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cli.Run(t.Context(), r); err == nil || err.Error() != "the container cannot be run: no engine" {
+		t.Errorf("%v", err)
+	}
+}
+
+// A client that was ended does not leave its container.
+func TestClientRemovesItsContainer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	client := filepath.Join(dir, "docker")
+	script := "#!/bin/sh\necho \"$@\" >> " + dir + "/calls\n[ \"$1\" = rm ] || sleep 1000\n"
+	if err := os.WriteFile(client, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	exit, err := (&containers.CLI{Command: client}).Run(ctx, containers.RunRequest{RunID: "r1", Image: "debian"})
+	calls, _ := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil || exit.Code != -1 || !strings.Contains(string(calls), "rm --force bus-run-r1\n") {
+		t.Errorf("%+v, %v, calls %s", exit, err, calls)
+	}
+}
+
+// An engine that does not answer is not waited for.
+func TestDetectIsBounded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if e := containers.Detect(ctx); e.Name() != "process" {
+		t.Errorf("without a search the engine is %s", e.Name())
+	}
+}

@@ -1,0 +1,393 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session"
+
+	"github.com/busdk/bus-integration-task/closeout"
+	"github.com/busdk/bus-integration-task/task"
+	"github.com/busdk/bus-integration-task/worker/backend"
+	"github.com/busdk/bus-integration-task/worker/settings"
+	"github.com/busdk/bus-integration-task/worktree"
+)
+
+// A Bridge is the Handler that lets an agent, or a container, work in an isolated worktree,
+// compares what was reported with what was changed, and promotes the result. Its fields may
+// not change while it is used.
+type Bridge struct {
+	Settings settings.Settings
+	Backend  backend.Backend
+
+	// Environ is the environment of the worker. Its secrets are masked in events.
+	Environ []string
+	// Warn gets one line for each thing that went wrong and does not change how a task
+	// ends. Nil drops them.
+	Warn func(string)
+}
+
+// Bounds of what an event carries.
+const (
+	maxDiff    = 256 << 10
+	maxRequest = 1 << 20
+	cleanUp    = time.Minute
+)
+
+// Work implements [Handler].
+func (b *Bridge) Work(ctx context.Context, c *Claim) End {
+	a := &attempt{Bridge: b, claim: c, state: c.Task(), begun: time.Now(), hidden: b.Environ}
+	end := a.work(ctx)
+	if ctx.Err() != nil && end.Name == "" {
+		return End{Name: task.Released, Payload: task.Payload{Text: "handed back: " + context.Cause(ctx).Error(), ThreadID: a.outcome.ThreadID}}
+	}
+	return end
+}
+
+// attempt is one call of Work.
+type attempt struct {
+	*Bridge
+	claim *Claim
+	state task.State
+	begun time.Time
+
+	hidden []string // environment whose secrets are masked
+
+	repository *worktree.Repository // nil without worktrees
+	tree       *worktree.Worktree
+	workdir    string
+	outcome    backend.Outcome
+	openBefore []string // items of PLAN.md
+	hasPlan    bool
+	notes      []string
+	changed    bool // files of the worktree differ from its base
+	promoted   bool
+	ended      string // name of the event that ends the attempt
+}
+
+func (a *attempt) work(ctx context.Context) End {
+	if end, over := a.open(ctx); over {
+		return end
+	}
+	decision := a.claim.Decide("")
+	if decision.Action == task.Recover {
+		promoted, err := a.contains(ctx, decision.Commit)
+		switch {
+		case err != nil:
+			return a.failed("cannot tell whether commit "+decision.Commit+" was promoted", err)
+		case promoted && decision.EndsRound:
+			return End{Name: task.Done, Payload: task.Payload{
+				Text: "promoted by attempt " + a.state.Announced.AttemptID, Commit: decision.Commit,
+			}}
+		}
+		decision = a.claim.Decide(decision.Commit)
+	}
+	switch decision.Action {
+	case task.Run:
+	case task.GiveUp:
+		return End{Name: task.Failed, Payload: task.Payload{Text: decision.Reason}}
+	default:
+		return End{}
+	}
+	request, err := a.request(ctx)
+	if err != nil {
+		return a.failed("cannot read the request", err)
+	}
+	if err := a.checkOut(ctx); err != nil {
+		return a.failed("cannot make a worktree", err)
+	}
+	defer a.cleanUp(ctx)
+	a.openBefore, a.hasPlan = readPlan(a.workdir)
+	if err := a.converse(ctx, request); err != nil {
+		return a.failed("cannot start the backend", err)
+	}
+	if ctx.Err() != nil {
+		return End{}
+	}
+	end := a.conclude(ctx)
+	a.ended = end.Name
+	return end
+}
+
+// open finds the repository of the recipient. Over reports that the task ends.
+func (a *attempt) open(ctx context.Context) (end End, over bool) {
+	primary, err := a.Settings.Repository(a.state.Recipient)
+	if err != nil {
+		return a.failed("the recipient has no repository", err), true
+	}
+	a.workdir = primary
+	if !a.Settings.Worktree {
+		return End{}, false
+	}
+	a.repository, err = worktree.Open(ctx, primary, worktree.Config{
+		Workspace: a.Settings.WorkspaceRoot, State: filepath.Join(a.worktreeRoot(), ".state"),
+	})
+	if err != nil {
+		return a.failed("cannot use the repository", err), true
+	}
+	return End{}, false
+}
+
+func (a *attempt) worktreeRoot() string {
+	if a.Settings.WorktreeRoot != "" {
+		return a.Settings.WorktreeRoot
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("bus-task-worktrees-%d", os.Getuid()))
+}
+
+func (a *attempt) contains(ctx context.Context, commit string) (bool, error) {
+	if a.repository == nil {
+		return false, nil
+	}
+	return a.repository.Contains(ctx, "", commit)
+}
+
+// request returns what the task asks for in full: the text that created it, and what was
+// said when it was opened last.
+func (a *attempt) request(ctx context.Context) (string, error) {
+	var parts []string
+	size := 0
+	err := a.claim.Events(ctx, func(e task.Event) error {
+		if e.ID != a.state.CreatedID && e.ID != a.state.OpenedID {
+			return nil
+		}
+		for _, text := range []string{e.Text, e.Body} {
+			if text = strings.TrimSpace(text); text != "" {
+				size += len(text)
+				parts = append(parts, text)
+			}
+		}
+		if size > maxRequest {
+			return fmt.Errorf("it has more than %d bytes", maxRequest)
+		}
+		return nil
+	})
+	return strings.Join(parts, "\n\n"), err
+}
+
+// checkOut makes the worktree.
+func (a *attempt) checkOut(ctx context.Context) (err error) {
+	if a.repository == nil {
+		return nil
+	}
+	a.tree, err = a.repository.Add(ctx, worktree.Options{
+		Root: a.worktreeRoot(), Ref: a.state.Ref,
+		Branch: a.state.Branch.Name, CreateBranch: a.state.Branch.Create, BaseBranch: a.state.Branch.Base,
+		WorktreeID: a.state.Branch.WorktreeID, Reuse: a.state.Branch.ReuseWorktree,
+	})
+	if err == nil {
+		a.workdir = a.tree.Path()
+	}
+	return err
+}
+
+// converse runs the backend until the attempt is done or ctx ends.
+func (a *attempt) converse(ctx context.Context, request string) error {
+	prompt := request
+	if a.Settings.RequireCloseout {
+		prompt += "\n\n" + closeout.Instruction
+	}
+	env, err := a.secrets()
+	if err != nil {
+		return err
+	}
+	commands, err := a.Settings.Commands(a.values(request, prompt))
+	if err != nil {
+		return err
+	}
+	report := func(name string, p task.Payload) {
+		if err := a.claim.Report(ctx, name, p); err != nil && ctx.Err() == nil {
+			a.warn("cannot report " + name + ": " + err.Error())
+		}
+	}
+	running, err := a.Backend.Start(ctx, backend.Attempt{
+		Workdir: a.workdir, Prompt: prompt, ThreadID: a.state.ThreadID,
+		Model: a.model(), Effort: a.effort(), Sandbox: a.Settings.Sandbox,
+		ApprovalPolicy: a.Settings.ApprovalPolicy, ApprovalTimeout: a.Settings.ApprovalTimeout,
+		Timeout: a.Settings.Timeout, StateDir: a.Settings.StateDir(a.state.Ref), Env: env, Commands: commands,
+		Labels: backend.RecordLabels(a.state.Recipient, a.state.Ref, ""),
+	}, backend.Listener{
+		Opened: func(o backend.Conversation) {
+			report(task.Progress, task.Payload{Text: "session opened", ThreadID: o.ThreadID, RunID: o.RunID, Labels: a.labels(o.Model)})
+		},
+		Notice:   func(text string) { report(task.Message, task.Payload{Text: text}) },
+		Message:  func(text string) { report(task.Message, task.Payload{Text: text}) },
+		Progress: func(text string) { report(task.Progress, task.Payload{Text: text}) },
+		ApprovalRequested: func(r backend.Approval) {
+			report(task.ApprovalRequested, task.Payload{ApprovalID: r.ID, Text: strings.TrimSpace(r.Kind + ": " + r.Summary), Body: r.Reason})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-running.Done():
+			a.outcome = running.Outcome()
+			a.askForCloseout(ctx, running)
+			a.stop(ctx, running, "the attempt is done")
+			return nil
+		case <-ctx.Done():
+			a.outcome = a.stop(ctx, running, context.Cause(ctx).Error())
+			return nil
+		case i := <-a.claim.Inputs():
+			a.pass(ctx, running, i)
+		}
+	}
+}
+
+// pass passes a message of a user, or an answer, on to the agent.
+func (a *attempt) pass(ctx context.Context, running backend.Running, i Input) {
+	if i.ApprovalID != "" {
+		d, err := session.ParseDecision(i.Decision)
+		if err == nil {
+			err = running.Answer(ctx, i.ApprovalID, d)
+		}
+		if err != nil && !errors.Is(err, backend.ErrNotPending) {
+			a.warn("cannot answer approval request " + i.ApprovalID + ": " + err.Error())
+		}
+		return
+	}
+	if _, err := running.Say(ctx, i.Text); err != nil {
+		a.warn("cannot deliver a message: " + err.Error())
+		return
+	}
+	a.claim.Delivered(i.EventID)
+}
+
+// askForCloseout asks once more if the answer has no closeout.
+func (a *attempt) askForCloseout(ctx context.Context, running backend.Running) {
+	if !a.Settings.RequireCloseout || a.outcome.Result != backend.Completed || a.Settings.AgentBackend == backend.NameContainer {
+		return
+	}
+	if _, err := closeout.Parse(a.outcome.Text); err == nil {
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	answer, err := running.Ask(asking, closeout.Again)
+	if err != nil {
+		a.warn("cannot ask for a closeout: " + err.Error())
+		return
+	}
+	a.outcome.Text = answer
+}
+
+func (a *attempt) stop(ctx context.Context, running backend.Running, reason string) backend.Outcome {
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+	defer cancel()
+	return running.Stop(stopping, reason)
+}
+
+// conclude judges what the attempt has done, and promotes it.
+func (a *attempt) conclude(ctx context.Context) End {
+	measured, diff, err := a.measure(ctx)
+	if err != nil {
+		return a.failed("cannot compare the worktree with its base", err)
+	}
+	a.changed = len(measured.Files) > 0
+	report, verdict := a.judge(measured)
+	end := a.end(report, measured, verdict)
+	if diff != "" {
+		end.Payload.Attachments = []task.Attachment{{
+			Path: "changes.diff", Size: int64(len(diff)), MediaType: "text/x-diff", Content: diff,
+		}}
+	}
+	if verdict.Outcome != closeout.Done || a.tree == nil || len(measured.Files) == 0 || !a.Settings.Commit {
+		return end
+	}
+	commit, err := a.promote(ctx, report)
+	switch {
+	case err == nil:
+		end.Payload.Commit = commit
+		end.Payload.Evidence = a.evidence(report, measured, verdict, commit)
+		return end
+	case errors.Is(err, ErrLost) || ctx.Err() != nil:
+		return End{}
+	}
+	verdict = closeout.Verdict{Outcome: closeout.Blocked, Reason: oneLine("the work is on branch " + a.tree.Branch() + ", but cannot be promoted: " + err.Error())}
+	end.Name, end.Payload.Text, end.Payload.Status = task.Blocked, verdict.Reason, string(task.StatusBlocked)
+	end.Payload.Evidence = a.evidence(report, measured, verdict, "")
+	return end
+}
+
+// promote commits the work and moves the branch of the primary checkout to it.
+func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (string, error) {
+	values := a.values(a.state.Title, "")
+	values["summary"] = a.state.Title
+	if report != nil && report.Summary != "" {
+		values["summary"] = report.Summary
+	}
+	message, err := settings.ExpandMessage(a.Settings.CommitMessage, values)
+	if err != nil {
+		return "", err
+	}
+	commit, err := a.tree.Commit(ctx, message, worktree.Identity{})
+	if err != nil {
+		return "", err
+	}
+	_, err = a.repository.Promote(ctx, a.tree.BaseBranch(), commit, a.claim.Announce)
+	a.promoted = err == nil
+	return commit, err
+}
+
+// cleanUp removes the worktree as the policy says.
+func (a *attempt) cleanUp(ctx context.Context) {
+	if a.tree == nil {
+		return
+	}
+	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+	defer cancel()
+	if a.keepTree() {
+		if err := a.tree.Close(); err != nil {
+			a.warn("cannot close the worktree: " + err.Error())
+		}
+		return
+	}
+	err := a.tree.Remove(cleaning, true)
+	if errors.Is(err, worktree.ErrDiverged) { // its branch has work that was not promoted
+		err = nil
+	}
+	if err == nil && !a.promoted && a.ended != "" {
+		err = a.claim.Report(cleaning, task.Message, task.Payload{Text: "removed isolated worktree without promotion"})
+	}
+	if err != nil {
+		a.warn("cannot clean up the worktree: " + err.Error())
+	}
+}
+
+func (a *attempt) warn(line string) {
+	if a.Warn != nil {
+		a.Warn("task " + a.state.Ref + ": " + line)
+	}
+}
+
+func (a *attempt) failed(what string, err error) End {
+	return End{Name: task.Failed, Payload: task.Payload{Text: runner.Mask(a.hidden, oneLine(what+": "+err.Error())), Status: string(task.StatusFailed)}}
+}
+
+// oneLine returns a text for a line of an event.
+func oneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+	if len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
+	}
+	return text
+}
+
+const maxLine = 1000
+
+func encode(text json.RawMessage, err error) json.RawMessage {
+	if err != nil {
+		return nil
+	}
+	return text
+}

@@ -1,0 +1,208 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-integration-task/task"
+)
+
+// An Input is what reaches a task while it is worked on: a message of a user, or the
+// answer to an approval request.
+type Input struct {
+	EventID    string // to be given to [Claim.Delivered]
+	Text       string // of a message
+	ApprovalID string // of an answer
+	Decision   string
+}
+
+// A Claim is a task that this worker has claimed. Its methods may be called concurrently.
+type Claim struct {
+	run     *run
+	entry   *entry
+	attempt string
+	cancel  context.CancelCauseFunc
+	inputs  chan Input
+
+	appending sync.Mutex // held while an event is appended
+	mu        sync.Mutex
+	renewed   time.Time // when the latest event of the attempt was sent
+	delivered string    // ID of the latest message that the agent has
+}
+
+// inputLimit bounds the inputs that wait for the handler.
+const inputLimit = 256
+
+// Task returns the state of the task.
+func (c *Claim) Task() task.State {
+	c.entry.mu.Lock()
+	defer c.entry.mu.Unlock()
+	return c.entry.state
+}
+
+// Attempt returns the ID of the attempt.
+func (c *Claim) Attempt() string { return c.attempt }
+
+// Inputs returns a channel with the messages and answers for the task in the order of the
+// log. It is never closed.
+func (c *Claim) Inputs() <-chan Input { return c.inputs }
+
+// Decide returns what to do next: task.Run, task.Recover or task.GiveUp, or task.Nothing if
+// the claim was lost. Checked is an announced commit that was found not to be promoted,
+// with the lock of the repository held.
+func (c *Claim) Decide(checked string) task.Decision {
+	w := c.run.Worker.Worker
+	w.AttemptID, w.Checked = c.attempt, checked
+	return c.Task().Decide(w, 0)
+}
+
+// Events calls each for all events of the task up to now.
+func (c *Claim) Events(ctx context.Context, each func(task.Event) error) error {
+	return c.run.Log.Read(ctx, c.Task().Ref, "", each)
+}
+
+// Delivered records that the agent has the messages of users up to the one with this event
+// ID. The next event of the attempt reports it.
+func (c *Claim) Delivered(eventID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delivered = max(c.delivered, eventID)
+}
+
+// Progress reports what is being done, which also renews the claim.
+func (c *Claim) Progress(ctx context.Context, text string) error {
+	return c.append(ctx, task.Progress, task.Payload{Text: text, Status: string(task.StatusRunning)})
+}
+
+// Announce reports that a commit is about to be promoted. If it succeeds, the claim was
+// valid when the event was appended. The caller holds the lock of the repository; see
+// package worktree.
+func (c *Claim) Announce(ctx context.Context, commit string) error {
+	return c.append(ctx, task.Progress, task.Payload{Text: "promoting " + commit, Status: string(task.StatusRunning), Commit: commit})
+}
+
+// Report appends any other event of the attempt, such as task.Message and
+// task.ApprovalRequested. It fails with ErrLost if the claim was lost.
+func (c *Claim) Report(ctx context.Context, name string, p task.Payload) error {
+	return c.append(ctx, name, p)
+}
+
+// append appends an event of the attempt while the claim is valid. It tries again while
+// the log cannot be reached, until ctx ends or the lease has run out.
+func (c *Claim) append(ctx context.Context, name string, p task.Payload) error {
+	c.appending.Lock()
+	defer c.appending.Unlock()
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		c.entry.mu.Lock()
+		state := &c.entry.state
+		ref, last, holds := state.Ref, state.LastID, state.Holds(c.attempt)
+		c.entry.mu.Unlock()
+		if !holds {
+			return ErrLost
+		}
+		p.WorkRef, p.Recipient, p.WorkerID, p.AttemptID = ref, c.run.Recipient, c.run.ID, c.attempt
+		sent := time.Now()
+		c.mu.Lock()
+		p.DeliveredID = c.delivered
+		c.mu.Unlock()
+		id, err := c.run.Log.Append(ctx, name, p, last)
+		if err == nil {
+			c.entry.apply(task.Event{ID: id, Name: name, Payload: p})
+			c.mu.Lock()
+			c.renewed = sent
+			c.mu.Unlock()
+			return nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			if c.lapsed() {
+				return fmt.Errorf("%w: the log cannot be reached: %w", ErrLost, err)
+			}
+			if err := sleep(ctx, wait); err != nil {
+				return err
+			}
+		}
+		// It may be in the log though the answer was lost; then it is read as well.
+		if err := c.run.read(ctx, c.entry, ref); err == nil && isEnd(name) && c.ended() {
+			return nil
+		}
+	}
+}
+
+// Waits between attempts to append.
+const (
+	firstWait = 50 * time.Millisecond
+	lastWait  = 2 * time.Second
+)
+
+func isEnd(name string) bool {
+	return name == task.Done || name == task.Blocked || name == task.Failed || name == task.Released
+}
+
+// ended reports whether the end of this attempt is in the log.
+func (c *Claim) ended() bool {
+	c.entry.mu.Lock()
+	defer c.entry.mu.Unlock()
+	return c.entry.state.EndedBy(c.attempt)
+}
+
+// lapsed reports whether the lease has run out.
+func (c *Claim) lapsed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.renewed) > c.run.lease()
+}
+
+// renew renews the lease until ctx ends, and gives the claim up when that fails for the
+// length of the lease.
+func (c *Claim) renew(ctx context.Context) {
+	ticks := time.NewTicker(c.run.lease() / 3)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		c.mu.Lock()
+		idle := time.Since(c.renewed)
+		c.mu.Unlock()
+		if idle < c.run.lease()/4 { // another event has renewed it
+			continue
+		}
+		if err := c.Progress(ctx, "working"); err != nil && ctx.Err() == nil {
+			if !errors.Is(err, ErrLost) {
+				err = fmt.Errorf("%w: it could not be renewed: %w", ErrLost, err)
+			}
+			c.cancel(err)
+			return
+		}
+	}
+}
+
+// pass passes a change on to the handler. It does not block; the lock of the entry is held.
+func (c *Claim) pass(change task.Change, event task.Event) {
+	switch change.Kind {
+	case task.ChangeSaid:
+		c.input(Input{EventID: event.ID, Text: event.Text})
+	case task.ChangeAnswered:
+		c.input(Input{EventID: event.ID, ApprovalID: event.ApprovalID, Decision: event.Decision})
+	}
+	if change.Lost == c.attempt {
+		if c.entry.state.Status == task.StatusCanceled {
+			c.cancel(ErrCanceled)
+			return
+		}
+		c.cancel(ErrLost)
+	}
+}
+
+func (c *Claim) input(i Input) {
+	select {
+	case c.inputs <- i:
+	default:
+		c.run.warn(fmt.Sprintf("task %s: an event for the agent was dropped: %d others wait", c.entry.state.Ref, inputLimit))
+	}
+}

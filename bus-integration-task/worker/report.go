@@ -1,0 +1,213 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/busdk/bus-agent/runner"
+
+	"github.com/busdk/bus-integration-task/closeout"
+	"github.com/busdk/bus-integration-task/task"
+	"github.com/busdk/bus-integration-task/worker/backend"
+	"github.com/busdk/bus-integration-task/worker/settings"
+)
+
+// judge decides how the attempt ends.
+func (a *attempt) judge(w closeout.Work) (*closeout.Closeout, closeout.Verdict) {
+	if a.Settings.AgentBackend == backend.NameContainer { // its exit code decides
+		if w.Turn == closeout.TurnCompleted {
+			return nil, closeout.Verdict{Outcome: closeout.Done, Reason: "completed"}
+		}
+		return nil, closeout.Verdict{Outcome: closeout.Failed, Reason: w.TurnError}
+	}
+	report, err := closeout.Parse(a.outcome.Text)
+	if err != nil {
+		w.CloseoutError = err.Error()
+		return nil, closeout.Judge(nil, w)
+	}
+	report.AgentID, report.AgentsMDPath = a.state.Recipient, agentsMD(a.workdir)
+	report.BusNotes = closeout.BusNotes{IDs: a.notes, Query: closeout.NotesQuery(a.state.Recipient, a.state.Ref)}
+	return &report, closeout.Judge(&report, w)
+}
+
+// measure finds out what the attempt has done, and returns the diff, which may be cut.
+func (a *attempt) measure(ctx context.Context) (w closeout.Work, diff string, err error) {
+	w = closeout.Work{
+		Turn: turnOf(a.outcome), Root: a.workdir, Commands: a.outcome.Commands, NoteIDs: a.notes, Environ: a.hidden,
+		Policy: a.Settings.Evidence(),
+	}
+	if a.outcome.Err != nil {
+		w.TurnError = a.outcome.Err.Error()
+	}
+	if after, ok := readPlan(a.workdir); ok || a.hasPlan {
+		w.Plan = &closeout.Plan{Before: a.openBefore, After: after}
+	}
+	if a.tree == nil {
+		return w, "", nil
+	}
+	changes, err := a.tree.Changes(ctx)
+	if err != nil {
+		return w, "", err
+	}
+	if changes.Total > len(changes.Files) {
+		return w, "", errors.New("more files have changed than can be checked")
+	}
+	for _, f := range changes.Files {
+		w.Files = append(w.Files, f.Path)
+	}
+	w.HeadMoved = changes.HeadMoved
+	d, err := a.tree.Diff(ctx, maxDiff)
+	w.DiffBytes = d.Size
+	return w, runner.Mask(a.hidden, d.Text), err
+}
+
+func turnOf(o backend.Outcome) closeout.Turn {
+	switch o.Result {
+	case backend.Completed:
+		return closeout.TurnCompleted
+	case backend.Canceled:
+		return closeout.TurnInterrupted
+	case backend.TimedOut:
+		return closeout.TurnTimedOut
+	}
+	return closeout.TurnFailed
+}
+
+// end returns the end of the attempt as an event.
+func (a *attempt) end(report *closeout.Closeout, w closeout.Work, v closeout.Verdict) End {
+	name := map[closeout.Outcome]string{closeout.Done: task.Done, closeout.Blocked: task.Blocked, closeout.Failed: task.Failed}[v.Outcome]
+	p := task.Payload{
+		Text: v.Reason, Status: string(v.Outcome), ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID,
+		Labels: a.labels(a.outcome.Model), Evidence: a.evidence(report, w, v, ""),
+	}
+	if report != nil {
+		p.Closeout = encode(report.JSON(a.hidden))
+		if v.Outcome == closeout.Done && report.Summary != "" {
+			p.Text = report.Summary
+		}
+	}
+	p.Text = runner.Mask(a.hidden, oneLine(p.Text))
+	return End{Name: name, Payload: p}
+}
+
+func (a *attempt) evidence(report *closeout.Closeout, w closeout.Work, v closeout.Verdict, commit string) []byte {
+	e := closeout.Evidence{
+		WorkRef: a.state.Ref, AttemptID: a.claim.Attempt(), WorkerID: a.state.Attempt.WorkerID, RunID: a.outcome.RunID,
+		AgentID: a.state.Recipient, Labels: a.labels(a.outcome.Model),
+		RemoteID: a.Settings.RemoteID, RemoteKind: a.Settings.RemoteKind,
+		Commit: commit, Started: a.begun, Ended: time.Now(),
+	}
+	if a.tree != nil {
+		e.Branch, e.WorktreeID = a.tree.Branch(), a.tree.ID()
+	}
+	e.SetWork(report, w, v)
+	return encode(e.JSON(a.hidden))
+}
+
+// labels returns the labels of the task, with what the worker has used.
+func (a *attempt) labels(observed string) task.Labels {
+	l := a.state.Labels
+	l.ObservedModel = observed
+	for _, s := range []struct {
+		label *string
+		value string
+	}{
+		{&l.WorkerProfile, a.Settings.WorkerProfile}, {&l.RequestedModel, a.Settings.Model},
+		{&l.AuthMode, a.Settings.AuthMode}, {&l.CredentialSourceKind, a.Settings.CredentialKind},
+	} {
+		if *s.label == "" {
+			*s.label = s.value
+		}
+	}
+	return l
+}
+
+func (a *attempt) model() string { return a.labels("").RequestedModel }
+
+func (a *attempt) effort() string {
+	if a.state.Labels.RequestedEffort != "" {
+		return a.state.Labels.RequestedEffort
+	}
+	return string(a.Settings.ReasoningEffort)
+}
+
+// secrets returns the variables with credentials for the agent.
+func (a *attempt) secrets() (env []string, err error) {
+	if a.Settings.AuthMode != "openai-api-key" {
+		return nil, nil
+	}
+	key, err := settings.Secrets{Environ: a.Environ, Dirs: a.Settings.SecretDirs()}.OpenAIKey(a.Settings.CredentialRef)
+	if err != nil {
+		return nil, err
+	}
+	env = []string{"OPENAI_API_KEY=" + key}
+	a.hidden = append(slices.Clone(a.Environ), env...)
+	return env, nil
+}
+
+// values are the values of placeholders in commands and messages.
+func (a *attempt) values(request, prompt string) settings.Values {
+	v := settings.Values{
+		"prompt": prompt, "text": a.state.Title, "body": request, "work_ref": a.state.Ref,
+		"recipient": a.state.Recipient, "module": a.state.Recipient,
+		"main_repo_path": a.workdir, "repo_path": a.workdir,
+		"branch": a.state.Branch.Name, "base_branch": a.state.Branch.Base,
+	}
+	if a.state.Branch.Create {
+		v["create_branch"] = "true"
+	}
+	if a.repository != nil {
+		v["main_repo_path"] = a.repository.Primary()
+	}
+	if a.tree != nil {
+		v["worktree_path"], v["worktree_branch"] = a.tree.Path(), a.tree.Branch()
+	}
+	return v
+}
+
+// keepTree reports whether the worktree stays after the attempt.
+func (a *attempt) keepTree() bool {
+	switch {
+	case a.promoted:
+		return a.Settings.TerminalWorktrees == "retain"
+	case a.ended == "" || !a.changed: // another attempt begins anew
+		return false
+	case a.ended == task.Done: // its changes are nowhere else
+		return true
+	}
+	return a.Settings.BlockedWorktrees == "retain"
+}
+
+const maxPlan = 1 << 20
+
+// readPlan returns the open items of PLAN.md, and whether there is one. A link is none.
+func readPlan(dir string) (open []string, ok bool) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, false
+	}
+	defer root.Close()
+	info, err := root.Lstat("PLAN.md")
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPlan {
+		return nil, false
+	}
+	f, err := root.Open("PLAN.md")
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPlan))
+	return closeout.OpenItems(string(text)), err == nil
+}
+
+func agentsMD(dir string) string {
+	if info, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil && info.Mode().IsRegular() {
+		return "AGENTS.md"
+	}
+	return ""
+}

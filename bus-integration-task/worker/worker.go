@@ -1,0 +1,212 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/busdk/bus-integration-task/task"
+)
+
+// Defaults of [Worker].
+const (
+	DefaultLease    = time.Minute
+	DefaultHandBack = 20 * time.Second
+)
+
+// Causes with which the context of [Handler.Work] ends.
+var (
+	ErrLost     = errors.New("the claim was lost")
+	ErrCanceled = errors.New("the task was canceled")
+	ErrStopping = errors.New("the worker is stopping")
+)
+
+// A Handler does the work of a task.
+type Handler interface {
+	// Work works on a task until it is over or ctx ends, and returns how the attempt
+	// ended. The cause of ctx is ErrLost, ErrCanceled or ErrStopping; after the first two
+	// the result is ignored, and Work must not change anything but what it has made for
+	// the attempt. Work returns soon after ctx has ended.
+	Work(ctx context.Context, c *Claim) End
+}
+
+// An End is how an attempt ended.
+type End struct {
+	// Name is task.Done, task.Blocked or task.Failed, or task.Released for a task that
+	// another worker may take up.
+	Name string
+	// Payload is what to report. The worker fills in the task and the attempt.
+	Payload task.Payload
+}
+
+// A Worker claims the tasks of one recipient. Fields may not change while Run runs.
+type Worker struct {
+	task.Worker
+
+	Log     Log
+	Handler Handler
+
+	// Lease is how long a claim is valid without renewal; 0 is DefaultLease. It is
+	// renewed three times as often. At least 3 seconds are usual: events carry whole ones.
+	Lease time.Duration
+	// Parallel is the number of tasks to work on at once; 0 is 1.
+	Parallel int
+	// Once ends Run after one task.
+	Once bool
+	// IdleTimeout ends Run when there was nothing to do for so long; 0 is never.
+	IdleTimeout time.Duration
+	// HandBack bounds how long a running attempt may still take when the context of
+	// Run ends, before it is told to stop; 0 is DefaultHandBack, negative is at once.
+	HandBack time.Duration
+
+	// NewID returns an ID for an attempt, unique among all workers. Nil makes random ones.
+	NewID func() string
+	// Warn gets one line for each thing that went wrong and was dealt with. Nil drops them.
+	Warn func(string)
+}
+
+// Run claims tasks and works on them until ctx ends, which is not an error, or the log
+// refuses the caller. Running attempts are finished or handed back before it returns.
+func (w *Worker) Run(ctx context.Context) error {
+	r := &run{
+		Worker: w, entries: make(map[string]*entry), unread: make(map[string]bool),
+		changed: make(chan struct{}, 1), over: make(chan string),
+	}
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Log.Follow(following, r.event, r.caughtUp) }()
+	err := r.serve(ctx, following, ended)
+	stop()
+	if err != nil {
+		err = fmt.Errorf("worker %s: %w", w.ID, err)
+	}
+	return err
+}
+
+// run is one call of Run.
+type run struct {
+	*Worker
+	changed chan struct{} // gets a token when an entry has changed
+	over    chan string   // gets the reference of a task that is not worked on any more
+	running int           // of serve alone
+
+	mu      sync.Mutex
+	ready   bool // the log has been read to its end once
+	entries map[string]*entry
+	unread  map[string]bool // tasks without an entry that may have become the recipient's
+}
+
+// An entry is a task of the recipient that has not ended.
+type entry struct {
+	mu    sync.Mutex
+	state task.State
+	heard time.Time // when the latest event of the current attempt was received
+	claim *Claim    // nil if this worker does not work on it
+	retry time.Time // not to be claimed before
+}
+
+// event is called for every event of the log. A task for the recipient is followed from
+// its creation. One that is assigned to it or reopened is read later as a whole, since
+// tasks of others and those that have ended are not kept.
+func (r *run) event(e task.Event) error {
+	r.mu.Lock()
+	known := r.entries[e.WorkRef]
+	if known == nil && e.Name == task.Created && e.Recipient == r.Recipient {
+		known = &entry{}
+		r.entries[e.WorkRef] = known
+	}
+	if known == nil && (e.Name == task.Reopened || e.Name == task.Assigned) {
+		r.unread[e.WorkRef] = true
+		r.notify()
+	}
+	r.mu.Unlock()
+	if known != nil && known.apply(e) {
+		r.drop(e.WorkRef, known)
+		r.notify()
+	}
+	return nil
+}
+
+func (r *run) caughtUp() {
+	r.mu.Lock()
+	r.ready = true
+	r.mu.Unlock()
+	r.notify()
+}
+
+func (r *run) notify() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// drop forgets a task that is not one to claim any more.
+func (r *run) drop(ref string, e *entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.claim == nil && r.entries[ref] == e && (e.state.Status.Ended() || e.state.Recipient != r.Recipient) {
+		delete(r.entries, ref)
+	}
+}
+
+// readNew reads the tasks that may have become the recipient's.
+func (r *run) readNew(ctx context.Context) {
+	r.mu.Lock()
+	if !r.ready {
+		r.mu.Unlock()
+		return
+	}
+	unread := r.unread
+	r.unread = make(map[string]bool)
+	r.mu.Unlock()
+	for ref := range unread {
+		e := &entry{}
+		if err := r.read(ctx, e, ref); err != nil {
+			if ctx.Err() == nil {
+				r.warn("task " + ref + ": cannot read it: " + err.Error())
+			}
+			r.mu.Lock()
+			r.unread[ref] = true
+			r.mu.Unlock()
+			continue
+		}
+		r.mu.Lock()
+		if r.entries[ref] == nil {
+			r.entries[ref] = e
+		}
+		r.mu.Unlock()
+		r.drop(ref, e)
+	}
+}
+
+// read applies the events of a task that it has not seen.
+func (r *run) read(ctx context.Context, e *entry, ref string) error {
+	e.mu.Lock()
+	last := e.state.LastID
+	e.mu.Unlock()
+	return r.Log.Read(ctx, ref, last, func(event task.Event) error {
+		e.apply(event)
+		return nil
+	})
+}
+
+// apply applies an event to the task, and passes on what concerns who works on it. It
+// reports whether the event counted.
+func (e *entry) apply(event task.Event) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change := e.state.Apply(event)
+	if change.Renewed {
+		e.heard = time.Now()
+	}
+	if e.claim != nil {
+		e.claim.pass(change, event)
+	}
+	return change.Applied()
+}

@@ -1,0 +1,379 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/busdk/bus-integration-task/task"
+	"github.com/busdk/bus-integration-task/worker"
+)
+
+// handler is a function as a Handler.
+type handler func(ctx context.Context, c *worker.Claim) worker.End
+
+func (h handler) Work(ctx context.Context, c *worker.Claim) worker.End { return h(ctx, c) }
+
+var doneAtOnce = handler(func(context.Context, *worker.Claim) worker.End {
+	return worker.End{Name: task.Done, Payload: task.Payload{Text: "did it"}}
+})
+
+func untilStopped(ctx context.Context, _ *worker.Claim) worker.End {
+	<-ctx.Done()
+	return worker.End{Name: task.Released}
+}
+
+func newWorker(log *memoryLog, id string, h worker.Handler) *worker.Worker {
+	n := 0
+	return &worker.Worker{
+		Worker: task.Worker{ID: id, Recipient: "dev", SafeRetries: 1},
+		Log:    log, Handler: h, Lease: 30 * time.Second,
+		NewID: func() string { n++; return fmt.Sprint(id, "-", n) },
+	}
+}
+
+func create(log *memoryLog, ref string) {
+	log.post(task.Created, task.Payload{WorkRef: ref, Recipient: "dev", Text: "fix " + ref})
+}
+
+// start runs a worker, and returns a function that stops it and waits for its end.
+func start(t *testing.T, w *worker.Worker) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	return func() error { cancel(); return <-ended }
+}
+
+// Tasks that exist, and those that come later, are claimed and ended once.
+func TestWorkerEndsItsTasks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		log.post(task.Created, task.Payload{WorkRef: "bus#2.1", Recipient: "ops"})
+		create(log, "bus#3.1")
+		log.post(task.Canceled, task.Payload{WorkRef: "bus#3.1"})
+		stop := start(t, newWorker(log, "w", doneAtOnce))
+		synctest.Wait()
+		create(log, "bus#4.1")
+		log.post(task.Assigned, task.Payload{WorkRef: "bus#2.1", Recipient: "dev"})
+		synctest.Wait()
+		log.post(task.Reopened, task.Payload{WorkRef: "bus#3.1", Text: "after all"})
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		for _, ref := range []string{"bus#1.1", "bus#2.1", "bus#3.1", "bus#4.1"} {
+			s := log.state(ref)
+			if s.Status != task.StatusDone || s.End.Text != "did it" || log.count(ref, task.Claimed) != 1 || log.count(ref, task.Done) != 1 {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}
+
+// Of many workers one works on a task, and all tasks are worked on.
+func TestWorkersShareTasks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		var mu sync.Mutex
+		worked := map[string]int{}
+		h := handler(func(_ context.Context, c *worker.Claim) worker.End {
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			worked[c.Task().Ref]++
+			return worker.End{Name: task.Done}
+		})
+		for n := range 20 {
+			create(log, fmt.Sprintf("bus#%d.1", n))
+		}
+		var stops []func() error
+		for n := range 8 {
+			stops = append(stops, start(t, newWorker(log, fmt.Sprint("w", n), h)))
+		}
+		for n := range 20 {
+			create(log, fmt.Sprintf("bus#%d.2", n))
+		}
+		time.Sleep(time.Minute)
+		for _, stop := range stops {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(worked) != 40 {
+			t.Errorf("%d of 40 tasks were worked on", len(worked))
+		}
+		for ref, n := range worked {
+			if n != 1 || log.state(ref).Status != task.StatusDone {
+				t.Errorf("%s: worked on %d times, %s", ref, n, log.state(ref).Status)
+			}
+		}
+	})
+}
+
+// While a turn takes long, its claim is renewed.
+func TestClaimIsRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		long := handler(func(context.Context, *worker.Claim) worker.End {
+			time.Sleep(10 * time.Minute)
+			return worker.End{Name: task.Done}
+		})
+		first := start(t, newWorker(log, "a", long))
+		synctest.Wait()
+		second := start(t, newWorker(log, "b", long))
+		time.Sleep(11 * time.Minute)
+		if s := log.state("bus#1.1"); s.Status != task.StatusDone || s.End.WorkerID != "a" || log.count("bus#1.1", task.Claimed) != 1 {
+			t.Errorf("%+v", s)
+		}
+		if err := errors.Join(first(), second()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A worker that is cut off from the log for longer than the lease stops, and another takes
+// the task over. What the first one does later has no effect.
+func TestLostWorkerIsSuperseded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		var cause error
+		var announced error
+		var cut atomic.Bool
+		a := newWorker(log, "a", handler(func(ctx context.Context, c *worker.Claim) worker.End {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			cut.Store(false)
+			time.Sleep(time.Minute)
+			announced = c.Announce(context.WithoutCancel(ctx), strings.Repeat("a", 40))
+			return worker.End{Name: task.Done}
+		}))
+		log.offline = func(string) error {
+			if cut.Load() {
+				return errors.New("no route")
+			}
+			return nil
+		}
+		stopA := start(t, a)
+		synctest.Wait()
+		cut.Store(true)
+		time.Sleep(45 * time.Second)
+		synctest.Wait()
+		if !errors.Is(cause, worker.ErrLost) {
+			t.Errorf("the context of the lost attempt ended with %v", cause)
+		}
+		stopB := start(t, newWorker(log, "b", doneAtOnce))
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		s := log.state("bus#1.1")
+		if s.Status != task.StatusDone || s.End.WorkerID != "b" || s.Lapsed != 1 || s.Announced.Commit != "" {
+			t.Errorf("%+v", s)
+		}
+		if !errors.Is(announced, worker.ErrLost) {
+			t.Errorf("Announce = %v, want ErrLost", announced)
+		}
+		if err := errors.Join(stopA(), stopB()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A claim and an end count once though the answer to their append was lost.
+func TestAnswersOfTheLogAreLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		lost := map[string]bool{}
+		log.unsure = func(name string) bool {
+			first := !lost[name]
+			lost[name] = true
+			return first
+		}
+		create(log, "bus#1.1")
+		stop := start(t, newWorker(log, "w", handler(func(ctx context.Context, c *worker.Claim) worker.End {
+			if err := c.Announce(ctx, strings.Repeat("a", 40)); err != nil {
+				t.Error(err)
+			}
+			return worker.End{Name: task.Done}
+		})))
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		s := log.state("bus#1.1")
+		if s.Status != task.StatusDone || log.count("bus#1.1", task.Claimed) != 1 || log.count("bus#1.1", task.Done) != 1 || len(lost) != 3 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestInputsReachTheHandler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		log.post(task.Message, task.Payload{WorkRef: "bus#1.1", Text: "before"})
+		var got []string
+		stop := start(t, newWorker(log, "w", handler(func(ctx context.Context, c *worker.Claim) worker.End {
+			if err := c.Report(ctx, task.ApprovalRequested, task.Payload{ApprovalID: "1", Text: "may I"}); err != nil {
+				t.Error(err)
+			}
+			for i := range c.Inputs() {
+				got = append(got, i.Text+i.Decision)
+				c.Delivered(i.EventID)
+				if i.Decision != "" {
+					break
+				}
+			}
+			return worker.End{Name: task.Blocked}
+		})))
+		synctest.Wait()
+		log.post(task.Message, task.Payload{WorkRef: "bus#1.1", Text: "during"})
+		log.post(task.ApprovalAnswered, task.Payload{WorkRef: "bus#1.1", ApprovalID: "1", Decision: "decline"})
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		s := log.state("bus#1.1")
+		if strings.Join(got, " ") != "before during decline" || s.Status != task.StatusBlocked || len(s.Messages) != 0 {
+			t.Errorf("%q, %+v", got, s)
+		}
+	})
+}
+
+func TestCauses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		event  string
+		want   error
+		status task.Status
+	}{
+		"canceled":              {task.Canceled, worker.ErrCanceled, task.StatusCanceled},
+		"assigned to another":   {task.Assigned, worker.ErrLost, task.StatusOpen},
+		"the worker is stopped": {"", worker.ErrStopping, task.StatusOpen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				log := newLog()
+				create(log, "bus#1.1")
+				var cause error
+				stop := start(t, newWorker(log, "w", handler(func(ctx context.Context, c *worker.Claim) worker.End {
+					defer func() { cause = context.Cause(ctx) }()
+					return untilStopped(ctx, c)
+				})))
+				synctest.Wait()
+				if c.event != "" {
+					log.post(c.event, task.Payload{WorkRef: "bus#1.1", Recipient: "ops"})
+				}
+				synctest.Wait()
+				begun := time.Now()
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				took := time.Since(begun)
+				if s := log.state("bus#1.1"); !errors.Is(cause, c.want) || s.Status != c.status || took > worker.DefaultHandBack {
+					t.Errorf("%v after %v: %+v", cause, took, s)
+				}
+			})
+		})
+	}
+}
+
+// A turn that ends in time is finished when the worker is told to stop.
+func TestStopLetsATurnFinish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		create(log, "bus#2.1")
+		stop := start(t, newWorker(log, "w", handler(func(context.Context, *worker.Claim) worker.End {
+			time.Sleep(15 * time.Second)
+			return worker.End{Name: task.Done}
+		})))
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		one, two := log.state("bus#1.1").Status, log.state("bus#2.1").Status
+		if one == two || one != task.StatusDone && two != task.StatusDone || one != task.StatusOpen && two != task.StatusOpen {
+			t.Errorf("%s, %s", one, two)
+		}
+	})
+}
+
+func TestOnceAndIdleTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		begun := time.Now()
+		idle := newWorker(log, "w", doneAtOnce)
+		idle.IdleTimeout = 10 * time.Minute
+		if err := idle.Run(t.Context()); err != nil || time.Since(begun) != 10*time.Minute {
+			t.Errorf("ended after %v: %v", time.Since(begun), err)
+		}
+		create(log, "bus#1.1")
+		create(log, "bus#2.1")
+		once := newWorker(log, "w2", doneAtOnce)
+		once.Once = true
+		if err := once.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := log.count("bus#1.1", task.Done) + log.count("bus#2.1", task.Done); n != 1 {
+			t.Errorf("%d tasks were done", n)
+		}
+	})
+}
+
+func TestLogThatRefusesEndsTheWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorker(newLog(), "w", doneAtOnce)
+		w.Log = refusing{w.Log}
+		if err := w.Run(t.Context()); !errors.Is(err, errRefused) {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
+var errRefused = errors.New("401")
+
+type refusing struct{ worker.Log }
+
+func (refusing) Follow(context.Context, func(task.Event) error, func()) error { return errRefused }
+
+// A task whose workers are all lost is not tried for ever.
+func TestGiveUpIsForTheHandler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		log.post(task.Claimed, task.Payload{WorkRef: "bus#1.1", WorkerID: "x", AttemptID: "x-1", LeaseSeconds: 10})
+		log.post(task.Claimed, task.Payload{WorkRef: "bus#1.1", WorkerID: "y", AttemptID: "y-1", LeaseSeconds: 10, Supersedes: "x-1"})
+		var decided task.Action
+		stop := start(t, newWorker(log, "w", handler(func(_ context.Context, c *worker.Claim) worker.End {
+			decided = c.Decide("").Action
+			return worker.End{Name: task.Failed}
+		})))
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if s := log.state("bus#1.1"); decided != task.GiveUp || s.Status != task.StatusFailed {
+			t.Errorf("%s: %+v", decided, s)
+		}
+	})
+}

@@ -1,0 +1,435 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options describe the worktree of one attempt at a task.
+type Options struct {
+	// Root is the folder of worktrees: absolute, outside the primary checkout, of the
+	// worker alone. It is created.
+	Root string
+	// Ref names the task. It only makes the ID readable.
+	Ref string
+	// Branch is the branch of the task's metadata. With CreateBranch it is the new branch
+	// of the worktree. Otherwise it must exist: the worktree continues it, unless it is
+	// the base branch or checked out elsewhere; then it is the base, and the worktree gets
+	// a new branch with a derived name. "" is the base branch.
+	Branch       string
+	CreateBranch bool
+	// BaseBranch is where a new branch begins and what the work is promoted to, the
+	// branch of the primary by default.
+	BaseBranch string
+	// WorktreeID is the ID of an earlier worktree, which Reuse continues if it still
+	// exists. A Branch that exists already is continued then too.
+	WorktreeID string
+	Reuse      bool
+	// Superproject is a folder of the workspace whose .gitmodules names the modules that
+	// the worktree gets links to, absolute; the workspace by default.
+	Superproject string
+}
+
+// A Worktree is an isolated checkout. It belongs to the process that added it until
+// Close or Remove; its methods must not be called concurrently.
+type Worktree struct {
+	repo   *Repository
+	record record
+	lock   *os.File
+}
+
+// A record is what is stored about a worktree in its git directory.
+type record struct {
+	ID         string            `json:"id"`
+	Ref        string            `json:"ref"`
+	Root       string            `json:"root"`        // folder of worktrees
+	Path       string            `json:"path"`        // the checkout
+	Branch     string            `json:"branch"`      // its branch
+	BaseBranch string            `json:"base_branch"` // what it is promoted to
+	Base       string            `json:"base"`        // commit that changes are relative to
+	Head       string            `json:"head"`        // last commit of the bridge, or Base
+	Links      map[string]string `json:"links,omitempty"`
+}
+
+const recordName = "bus-task.json"
+
+// ID returns the unique leaf of the worktree.
+func (w *Worktree) ID() string { return w.record.ID }
+
+// Path returns the checkout.
+func (w *Worktree) Path() string { return w.record.Path }
+
+// Folder returns the folder that holds the checkout and the links to other modules.
+func (w *Worktree) Folder() string { return filepath.Join(w.record.Root, w.record.ID) }
+
+// Branch returns the branch that commits go to.
+func (w *Worktree) Branch() string { return w.record.Branch }
+
+// BaseBranch returns the branch that the work is promoted to.
+func (w *Worktree) BaseBranch() string { return w.record.BaseBranch }
+
+// Base returns the commit that changes are relative to.
+func (w *Worktree) Base() string { return w.record.Base }
+
+// Head returns the last commit that the bridge made in the worktree, or Base.
+func (w *Worktree) Head() string { return w.record.Head }
+
+// admin is the git directory of the worktree, in that of the repository.
+func (w *Worktree) admin() string { return w.repo.admin(w.record.ID) }
+
+func (r *Repository) admin(id string) string { return filepath.Join(r.common, "worktrees", id) }
+
+// Close releases the worktree without removing it. Another process can then reuse or
+// prune it. The kernel does the same when the process ends.
+func (w *Worktree) Close() error { return unlock(w.lock) }
+
+// Add makes an isolated worktree with a unique ID, on a new branch or on one of the task's
+// metadata, or continues an earlier one. The caller must Close or Remove it.
+//
+// Files are written as they are stored: filters such as those of git-lfs do not run, and
+// submodules stay empty or become links, see [Worktree.Links].
+//
+// Errors match ErrName, ErrBranch, ErrLocked (of a worktree to reuse that is in use) or
+// ErrGit. After an error nothing is left behind.
+func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
+	if err := r.checkRoot(&o); err != nil {
+		return nil, err
+	}
+	if o.Reuse && o.WorktreeID != "" {
+		w, err := r.reopen(ctx, o)
+		if err == nil || !errors.Is(err, ErrGone) {
+			return w, err
+		}
+	}
+	p, err := r.private(true)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	w := &Worktree{repo: r, record: record{ID: newLeaf(o.Ref), Ref: oneLine(o.Ref, 200), Root: o.Root}}
+	// Two attempts for one branch are decided here, as git itself does not lock it.
+	guard, err := waitLock(ctx, filepath.Join(r.common, "bus-task-add.lock"), r.config.LockWait)
+	if err != nil {
+		return nil, err
+	}
+	create, err := w.choose(ctx, p, o)
+	if err != nil {
+		unlock(guard)
+		return nil, err
+	}
+	w.record.Path = filepath.Join(w.Folder(), checkoutName(r))
+	err = w.register()
+	unlock(guard)
+	if err == nil {
+		err = w.checkOut(ctx, p, o)
+	}
+	if err != nil {
+		w.discard()
+		if create {
+			p.git(context.WithoutCancel(ctx), call{}, "update-ref", "-d", "refs/heads/"+w.record.Branch, w.record.Base)
+		}
+		return nil, err
+	}
+	return w, nil
+}
+
+// checkoutName is the path of the checkout in the folder of a worktree: that of the module
+// in the workspace, so that relative paths between modules stay the same.
+func checkoutName(r *Repository) string {
+	if r.module == "" {
+		return filepath.Base(r.primary)
+	}
+	return r.module
+}
+
+func (r *Repository) checkRoot(o *Options) error {
+	if !filepath.IsAbs(o.Root) || filepath.Clean(o.Root) != o.Root || strings.ContainsAny(o.Root, "\n\x00") {
+		return problem(ErrName, "folder of worktrees %q: it is not absolute and clean; give an absolute path", oneLine(o.Root, 200))
+	}
+	if err := os.MkdirAll(o.Root, 0o755); err != nil {
+		return problem(ErrGit, "folder of worktrees: %w", err)
+	}
+	real, err := filepath.EvalSymlinks(o.Root)
+	if err != nil {
+		return problem(ErrGit, "folder of worktrees: %w", err)
+	}
+	if within(r.primary, real) || within(r.common, real) || within(real, r.primary) {
+		return problem(ErrName, "folder of worktrees %s: it overlaps the primary checkout; choose a folder outside it", real)
+	}
+	o.Root = real
+	for _, branch := range []string{o.Branch, o.BaseBranch} {
+		if branch != "" {
+			if err := CheckBranch(branch); err != nil {
+				return err
+			}
+		}
+	}
+	if o.WorktreeID != "" {
+		return checkLeaf(o.WorktreeID)
+	}
+	return nil
+}
+
+// choose decides the branches and the base, and reports whether the branch is new.
+func (w *Worktree) choose(ctx context.Context, p *private, o Options) (create bool, err error) {
+	r := w.repo
+	current, err := r.Branch()
+	if err != nil {
+		return false, err
+	}
+	used, err := r.usedBranches()
+	if err != nil {
+		return false, err
+	}
+	base, branch := o.BaseBranch, o.Branch
+	if base == "" {
+		base = current
+	}
+	if branch != "" && !o.CreateBranch && (branch == base || used[branch] || base == "") {
+		if o.BaseBranch == "" {
+			base = branch
+		}
+		branch = ""
+	}
+	if base == "" {
+		return false, problem(ErrBranch, "primary checkout %s: its HEAD is detached; check out a branch or name a base branch", r.primary)
+	}
+	tip, err := p.resolve(ctx, "refs/heads/"+base)
+	if err != nil {
+		return false, err
+	}
+	if tip == "" {
+		return false, problem(ErrBranch, "base branch %q: it does not exist or has no commit; create it", base)
+	}
+	w.record.BaseBranch, w.record.Base, w.record.Branch = base, tip, branch
+	if branch == "" {
+		w.record.Branch = "task/" + w.record.ID
+		create = true
+	} else {
+		existing, err := p.resolve(ctx, "refs/heads/"+branch)
+		switch {
+		case err != nil:
+			return false, err
+		case existing == "" && !o.CreateBranch:
+			return false, problem(ErrBranch, "branch %q: it does not exist; create it or set create_branch", branch)
+		case existing == "":
+			create = true
+		case o.CreateBranch && !o.Reuse:
+			return false, problem(ErrBranch, "branch %q: it exists already; choose another name or reuse it", branch)
+		case used[branch]:
+			return false, problem(ErrBranch, "branch %q: it is checked out in another worktree; remove that or choose another branch", branch)
+		default:
+			w.record.Base = existing
+		}
+	}
+	w.record.Head = w.record.Base
+	if create {
+		zero := strings.Repeat("0", len(tip))
+		if _, err := p.git(ctx, call{}, "update-ref", "-m", "bus-integration-task: begin", "refs/heads/"+w.record.Branch, w.record.Base, zero); err != nil {
+			return false, problem(ErrBranch, "branch %q: %w", w.record.Branch, err)
+		}
+	}
+	return create, nil
+}
+
+// usedBranches returns the branches that are checked out in any worktree.
+func (r *Repository) usedBranches() (map[string]bool, error) {
+	used := make(map[string]bool)
+	dirs := []string{r.common, r.gitDir}
+	entries, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, problem(ErrGit, "%w", err)
+	}
+	for _, e := range entries {
+		dirs = append(dirs, r.admin(e.Name()))
+		if record, err := r.readRecord(e.Name()); err == nil {
+			used[record.Branch] = true // also where the task has switched to another
+		}
+	}
+	for _, dir := range dirs {
+		if branch, err := readHead(dir); err == nil {
+			used[branch] = true
+		}
+	}
+	return used, nil
+}
+
+// register writes the git directory of the worktree. It writes what git worktree add does,
+// whose configuration and hooks must not be read.
+func (w *Worktree) register() (err error) {
+	defer func() {
+		if err != nil {
+			err = problem(ErrGit, "git directory of the worktree: %w", err)
+		}
+	}()
+	admin := w.admin()
+	if err := os.MkdirAll(filepath.Dir(admin), 0o777); err != nil {
+		return err
+	}
+	if err := os.Mkdir(admin, 0o777); err != nil {
+		return err
+	}
+	if w.lock, err = lockFile(filepath.Join(admin, lockName)); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		"commondir": "../..\n",
+		"gitdir":    filepath.Join(w.record.Path, ".git") + "\n",
+	} {
+		if err := writeData(filepath.Join(admin, name), []byte(text)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(w.restoreHead(), w.save())
+}
+
+// restoreHead makes the branch that of the worktree.
+func (w *Worktree) restoreHead() error {
+	return writeData(filepath.Join(w.admin(), "HEAD"), []byte("ref: refs/heads/"+w.record.Branch+"\n"))
+}
+
+// restoreLink makes .git of the checkout what it was. What a task has put there is moved
+// next to the checkout, and removed with it.
+func (w *Worktree) restoreLink() error {
+	name, text := filepath.Join(w.record.Path, ".git"), []byte("gitdir: "+w.admin()+"\n")
+	if data, err := readData(name); err == nil && bytes.Equal(data, text) {
+		return nil
+	}
+	if exists(name) {
+		aside, err := os.MkdirTemp(w.Folder(), "replaced-")
+		if err != nil {
+			return err
+		}
+		if err := os.Rename(name, filepath.Join(aside, "git")); err != nil {
+			return err
+		}
+	}
+	return writeData(name, text)
+}
+
+// checkOut writes the files of the worktree and makes its links.
+func (w *Worktree) checkOut(ctx context.Context, p *private, o Options) error {
+	err := os.Mkdir(w.Folder(), 0o755)
+	if err == nil {
+		err = os.MkdirAll(w.record.Path, 0o755)
+	}
+	if err == nil {
+		err = w.restoreLink()
+	}
+	if err != nil {
+		return problem(ErrGit, "folder of the worktree: %w", err)
+	}
+	c := in(w.record.Path)
+	c.hold = w.lock
+	if _, err := p.git(ctx, c, "read-tree", "--reset", "-u", "--no-recurse-submodules", w.record.Base); err != nil {
+		return err
+	}
+	if err := w.install(p); err != nil {
+		return err
+	}
+	if err := w.link(ctx, p, o.Superproject); err != nil {
+		return err
+	}
+	return w.save()
+}
+
+// install makes the index of a private git directory that of the worktree.
+func (w *Worktree) install(p *private) error {
+	name := filepath.Join(w.admin(), "index")
+	temporary := name + ".bus-task"
+	err := copyFile(filepath.Join(p.dir, "index"), temporary)
+	if err == nil {
+		err = os.Rename(temporary, name)
+	}
+	if err != nil {
+		os.Remove(temporary)
+		return problem(ErrGit, "index of the worktree: %w", err)
+	}
+	return nil
+}
+
+func (w *Worktree) save() error {
+	data, err := json.Marshal(w.record)
+	if err == nil {
+		err = writeData(filepath.Join(w.admin(), recordName), data)
+	}
+	if err != nil {
+		return problem(ErrGit, "record of the worktree: %w", err)
+	}
+	return nil
+}
+
+// readRecord reads and checks the record of a worktree. The error matches ErrGone.
+func (r *Repository) readRecord(id string) (record, error) {
+	var stored record
+	gone := func(why error) (record, error) {
+		return record{}, problem(ErrGone, "worktree %q: %w", id, why)
+	}
+	if err := checkLeaf(id); err != nil {
+		return gone(err)
+	}
+	data, err := readData(filepath.Join(r.admin(id), recordName))
+	if err != nil {
+		return gone(err)
+	}
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return gone(err)
+	}
+	ok := stored.ID == id && filepath.IsAbs(stored.Root) && filepath.Clean(stored.Root) == stored.Root &&
+		stored.Path == filepath.Join(stored.Root, id, checkoutName(r)) && isHash(stored.Base) && isHash(stored.Head) &&
+		!within(r.primary, stored.Root) && !within(stored.Root, r.primary)
+	if !ok || CheckBranch(stored.Branch) != nil || CheckBranch(stored.BaseBranch) != nil {
+		return gone(errors.New("its record is damaged"))
+	}
+	return stored, nil
+}
+
+// checkFolder reports whether the checkout is where it was made, and is a folder.
+func (w *Worktree) checkFolder() error {
+	real, err := filepath.EvalSymlinks(w.record.Path)
+	if err != nil || real != w.record.Path {
+		return problem(ErrGone, "worktree %s: it was removed or replaced by a link; add a new one", w.record.Path)
+	}
+	if info, err := os.Lstat(real); err != nil || !info.IsDir() {
+		return problem(ErrGone, "worktree %s: it is not a folder; add a new one", w.record.Path)
+	}
+	return nil
+}
+
+// reopen continues the worktree of an earlier attempt.
+func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
+	w, err := r.take(o.WorktreeID)
+	if err != nil {
+		return nil, err
+	}
+	if w.record.Root != o.Root {
+		w.Close()
+		return nil, problem(ErrGone, "worktree %q: it is in another folder than %s", o.WorktreeID, o.Root)
+	}
+	if err := w.checkFolder(); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// take locks an existing worktree.
+func (r *Repository) take(id string) (*Worktree, error) {
+	stored, err := r.readRecord(id)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worktree{repo: r, record: stored}
+	if w.lock, err = lockFile(filepath.Join(w.admin(), lockName)); err != nil {
+		if !errors.Is(err, ErrLocked) {
+			err = problem(ErrGone, "worktree %q: %w", id, err)
+		}
+		return nil, err
+	}
+	return w, nil
+}

@@ -1,0 +1,115 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const maxMessage = 64 << 10
+
+// Commit stores the files of the worktree as one commit on top of Head, moves the branch
+// there, and returns it. It does not use the .git of the worktree, nor the HEAD and index
+// of the task, and restores all three; a .git that the task has put there is moved out of
+// the checkout. Commits that the task made are replaced by this one.
+//
+// The author is the committer of the configuration by default. Errors match ErrNoChange,
+// ErrName, ErrContent, ErrTooLarge, ErrGone or ErrGit; the branch has not moved then.
+func (w *Worktree) Commit(ctx context.Context, message string, author Identity) (string, error) {
+	message = strings.TrimSpace(strings.ToValidUTF8(message, "\uFFFD"))
+	if message == "" || len(message) > maxMessage || strings.Contains(message, "\x00") {
+		return "", problem(ErrName, "commit message: it is empty, longer than %d bytes or has a null byte; give another one", maxMessage)
+	}
+	if author == (Identity{}) {
+		author = w.repo.config.Committer
+	}
+	if err := author.check(); err != nil {
+		return "", err
+	}
+	if err := w.checkAlternates(); err != nil {
+		return "", err
+	}
+	p, err := w.repo.private(true)
+	if err != nil {
+		return "", err
+	}
+	defer p.close()
+	tree, err := w.snapshot(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	before, err := p.text(ctx, call{}, "rev-parse", "--verify", "--end-of-options", w.record.Head+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	if before == tree {
+		return "", problem(ErrNoChange, "worktree %s: its files are those of commit %s", w.record.ID, w.record.Head)
+	}
+	c := call{stdin: strings.NewReader(message + "\n"), env: []string{"GIT_AUTHOR_NAME=" + author.Name, "GIT_AUTHOR_EMAIL=" + author.Email}}
+	commit, err := p.text(ctx, c, "commit-tree", "-p", w.record.Head, "-F", "-", tree)
+	if err != nil {
+		return "", err
+	}
+	return commit, w.moveTo(ctx, p, commit, w.record.Base)
+}
+
+// moveTo makes commit the tip of the branch and the state of the worktree, whose files
+// are those of the index of p.
+func (w *Worktree) moveTo(ctx context.Context, p *private, commit, base string) error {
+	if _, err := p.git(ctx, call{}, "update-ref", "-m", "bus-integration-task: commit", "refs/heads/"+w.record.Branch, commit); err != nil {
+		return err
+	}
+	w.record.Head, w.record.Base = commit, base
+	if err := errors.Join(w.save(), w.restoreHead(), w.restoreLink()); err != nil {
+		return problem(ErrGit, "worktree %s: %w", w.record.ID, err)
+	}
+	return w.install(p)
+}
+
+// checkAlternates refuses a repository that borrows objects from the folder of the
+// worktree: they would be lost with it.
+func (w *Worktree) checkAlternates() error {
+	objects := filepath.Join(w.repo.common, "objects")
+	data, err := readData(filepath.Join(objects, "info", "alternates"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return problem(ErrUnsupported, "alternates: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		name := strings.TrimRight(line, "\n")
+		if name == "" || name[0] == '#' {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(absolute(objects, name))
+		if err == nil && within(w.record.Root, real) {
+			return problem(ErrUnsupported, "%s: its objects are borrowed from a worktree, with which they would be lost; remove objects/info/alternates", w.repo.common)
+		}
+	}
+	return nil
+}
+
+// copyFile copies a regular file, and syncs the copy.
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) { // of a process that was killed
+		if err := os.Remove(to); err != nil {
+			return err
+		}
+		target, err = os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Sync(), target.Close())
+}

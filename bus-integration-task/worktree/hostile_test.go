@@ -1,0 +1,181 @@
+package worktree
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A plant makes plain git run $P. The configuration is written to the primary's
+// .git/config, to its config.worktree, to a file that it includes, or to a fake
+// repository in place of the worktree's .git.
+type plant struct {
+	key, value string // "$P" by default
+	attributes string // for README, in .gitattributes of primary and worktree
+	prepare    string // shell, in the primary
+	fire       string // shell, in the worktree or, with primary, there
+	primary    bool
+}
+
+const changed = "echo changed >>README; "
+
+var plants = map[string]plant{
+	"fsmonitor":           {key: "core.fsmonitor", fire: "git status"},
+	"hooks path":          {key: "core.hooksPath", value: "$D", prepare: "for h in pre-commit post-checkout reference-transaction post-index-change; do cp $P $D/$h; done", fire: "git commit --allow-empty -qm x"},
+	"hooks":               {prepare: "for h in pre-commit post-checkout reference-transaction post-index-change post-merge; do cp $P .git/hooks/$h; done", fire: "git commit --allow-empty -qm x"},
+	"clean filter":        {key: "filter.x.clean", attributes: "filter=x", fire: changed + "git add README"},
+	"required filter":     {key: "filter.x.clean", attributes: "filter=x", prepare: "git config filter.x.smudge cat; git config filter.x.required true", fire: changed + "git add README"},
+	"smudge filter":       {key: "filter.x.smudge", attributes: "filter=x", fire: "rm README; git checkout -- README"},
+	"process filter":      {key: "filter.x.process", attributes: "filter=x", fire: changed + "git add README"},
+	"external diff":       {key: "diff.external", fire: changed + "git diff"},
+	"diff driver":         {key: "diff.x.command", attributes: "diff=x", fire: changed + "git diff"},
+	"textconv":            {key: "diff.x.textconv", attributes: "diff=x", fire: changed + "git diff"},
+	"merge driver":        {key: "merge.x.driver", attributes: "merge=x", fire: "git checkout -q -b a; echo a >README; git commit -qam a; git checkout -q -b b HEAD~1; echo b >README; git commit -qam b; git merge a"},
+	"info attributes":     {key: "filter.x.clean", prepare: "echo 'README filter=x' >.git/info/attributes", fire: changed + "git add README"},
+	"attributes file":     {key: "filter.x.clean", prepare: "echo 'README filter=x' >$D/a; git config core.attributesFile $D/a", fire: changed + "git add README"},
+	"pager":               {key: "core.pager", fire: "git grep -O one"},
+	"editor":              {key: "core.editor", fire: "git commit --allow-empty"},
+	"alias":               {key: "alias.x", value: "!$P", fire: "git x"},
+	"signing program":     {key: "gpg.program", prepare: "git config commit.gpgSign true", fire: "git commit --allow-empty -qm x"},
+	"credential helper":   {key: "credential.helper", value: "!$P", fire: "printf 'protocol=https\nhost=h.invalid\n\n' | git credential fill"},
+	"ssh command":         {key: "core.sshCommand", fire: "git ls-remote ssh://h.invalid/x"},
+	"upload pack":         {key: "remote.x.uploadpack", value: "$P </dev/null #", prepare: "git remote add x .", fire: "git fetch x"},
+	"alternates command":  {key: "core.alternateRefsCommand", prepare: "git clone -q . $D/other; echo $D/other/.git/objects >.git/objects/info/alternates", fire: "git rev-list --alternate-refs"},
+	"submodule update":    {key: "submodule.s.update", value: "!$P", primary: true, prepare: "git clone -q . s; git -C s commit -q --allow-empty -m s; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),s; printf '[submodule \"s\"]\n\tpath = s\n\turl = ./\n' >.gitmodules; git config submodule.s.url .; git config submodule.s.active true; git add .gitmodules; git commit -qm s", fire: "git submodule update"},
+	"submodule monitor":   {primary: true, prepare: "git clone -q . s; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),s; git commit -qm s; git -C s config core.fsmonitor $P", fire: "git status"},
+	"included if":         {prepare: "printf '[core]\n\tfsmonitor = %s\n' $P >$D/c; git config includeIf.gitdir:**.path $D/c", fire: "git status"},
+	"included":            {prepare: "printf '[core]\n\tfsmonitor = %s\n' $P >$D/c; git config include.path $D/c", fire: "git status"},
+	"worktree's config":   {prepare: "git config extensions.worktreeConfig true; git config --worktree core.fsmonitor $P", fire: "git status", primary: true},
+	"partial clone":       {prepare: "git config core.repositoryFormatVersion 1; git config extensions.partialClone x; git config remote.x.promisor true; git config remote.x.url ext::$P; git config protocol.ext.allow always", fire: "git cat-file -p 1234567890123456789012345678901234567890"},
+	"promisor remote":     {prepare: "git config remote.x.promisor true; git config remote.x.url ext::$P; git config protocol.ext.allow always", fire: "git cat-file -p 1234567890123456789012345678901234567890"},
+	"fake repository":     {fire: "rm -rf .git; git init -q .; git config core.fsmonitor $P; git status"},
+	"fake .git file":      {fire: "rm -rf .git; git init -q ../fake; echo 'gitdir: ../fake/.git' >.git; git -C ../fake config core.fsmonitor $P; git status"},
+	"fake .git link":      {fire: "rm -rf .git; git init -q ../fake; ln -s ../fake/.git .git; git -C ../fake config core.fsmonitor $P; git status"},
+	"fake hooks":          {fire: "rm -rf .git; git init -q .; for h in pre-commit reference-transaction; do cp $P .git/hooks/$h; done; git commit --allow-empty -qm x"},
+	"worktree of another": {fire: "rm -rf .git; git init -q .; git config core.worktree /; git config core.fsmonitor $P; git status"},
+}
+
+// arena plants p and returns the bench, and a shell for it.
+func (p plant) arena(t *testing.T) (b *bench, fired func() bool, shell func(dir, script string) string) {
+	b = newBench(t, "")
+	program, folder := filepath.Join(b.dir, "program"), filepath.Join(b.dir, "planted")
+	mark := filepath.Join(b.dir, "fired")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	shell = func(dir, script string) string {
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(b.environ(), "P="+program, "D="+folder)
+		out, _ := cmd.CombinedOutput() // many commands fail after what they run
+		return string(out)
+	}
+	// A shell writes it: a child that is being started would keep it open for writing.
+	shell(b.dir, fmt.Sprintf("printf '#!/bin/sh\\n: >%s\\n' >program; chmod +x program", mark))
+	if p.attributes != "" {
+		b.write(b.primary, ".gitattributes", "README "+p.attributes+"\n")
+		b.git(b.primary, "add", ".")
+		b.git(b.primary, "commit", "-qm", "attributes")
+	}
+	if p.prepare != "" {
+		shell(b.primary, p.prepare)
+	}
+	if p.key != "" {
+		value := p.value
+		if value == "" {
+			value = "$P"
+		}
+		value = strings.NewReplacer("$P", program, "$D", folder).Replace(value)
+		shell(b.primary, "git config "+p.key+" '"+value+"'")
+	}
+	return b, func() bool { _, err := os.Lstat(mark); os.Remove(mark); return err == nil }, shell
+}
+
+// TestNothingPlantedRuns sees each plant run with plain git, and then not with any
+// operation of the package.
+func TestNothingPlantedRuns(t *testing.T) {
+	t.Parallel()
+	for name, p := range plants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			control, fired, shell := p.arena(t)
+			where := control.primary
+			if !p.primary {
+				where = filepath.Join(control.root, "checkout")
+				os.Mkdir(control.root, 0o755)
+				// A filter that does not do its work can end git.
+				shell(control.primary, "git -c filter.x.process= -c filter.x.required=false worktree add -q "+where)
+			}
+			fired()
+			if out := shell(where, p.fire); !fired() {
+				t.Fatalf("plain git does not run it:\n%s", out)
+			}
+
+			b, fired, shell := p.arena(t)
+			r, err := Open(t.Context(), b.primary, Config{Workspace: b.workspace, State: b.state})
+			if name == "partial clone" {
+				if err == nil {
+					t.Error("a partial clone is opened")
+				}
+				if fired() {
+					t.Error("it ran")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			fired()
+			check := func(operation string) {
+				t.Helper()
+				if fired() {
+					t.Errorf("%s ran it", operation)
+				}
+			}
+			w := b.add(r, Options{})
+			check("Add")
+			if strings.HasPrefix(name, "fake") || strings.HasPrefix(name, "worktree of") {
+				shell(w.Path(), p.fire)
+				if !fired() {
+					t.Error("the task did not run it")
+				}
+			}
+			b.write(w.Path(), "README", "two\n")
+			b.write(w.Path(), "new", "new\n")
+			if _, err := w.Changes(t.Context()); err != nil {
+				t.Error(err)
+			}
+			check("Changes")
+			if _, err := w.Diff(t.Context(), 1<<20); err != nil {
+				t.Error(err)
+			}
+			check("Diff")
+			commit := b.commit(w)
+			check("Commit")
+			if moved, err := r.Promote(t.Context(), "main", commit, nil); err != nil || !moved {
+				t.Error(moved, err)
+			}
+			check("Promote")
+			if ok, err := r.Contains(t.Context(), "main", commit); err != nil || !ok {
+				t.Error(ok, err)
+			}
+			check("Contains")
+			if err := w.Remove(t.Context(), true); err != nil {
+				t.Error(err)
+			}
+			check("Remove")
+			stale := b.add(r, Options{})
+			stale.Close()
+			if removed, err := r.Prune(t.Context(), func(Stale) bool { return true }); err != nil || len(removed) != 1 {
+				t.Error(removed, err)
+			}
+			check("Prune")
+			if b.read(b.primary, "README") != "two\n" || b.read(b.primary, "new") != "new\n" {
+				t.Error("the primary has not followed")
+			}
+		})
+	}
+}

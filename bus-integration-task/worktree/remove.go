@@ -1,0 +1,165 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Remove removes the checkout, its links and its git directory, and closes the worktree.
+// With branch it also removes the branch, unless its tip is not on the base branch: then
+// the branch is kept, and the error matches ErrDiverged.
+//
+// A worker removes what was promoted, with its branch, and what changed nothing. It keeps
+// what is blocked or failed, see [Worktree.Close].
+func (w *Worktree) Remove(ctx context.Context, branch bool) error {
+	if branch {
+		if err := w.removeBranch(ctx); err != nil {
+			return err
+		}
+	}
+	return w.discard()
+}
+
+// removeBranch removes the branch if nothing is lost with it.
+func (w *Worktree) removeBranch(ctx context.Context) error {
+	p, err := w.repo.private(true)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	ref := "refs/heads/" + w.record.Branch
+	tip, err := p.resolve(ctx, ref)
+	if err != nil || tip == "" {
+		return err
+	}
+	base, err := p.resolve(ctx, "refs/heads/"+w.record.BaseBranch)
+	if err != nil {
+		return err
+	}
+	contained := tip == w.record.Base
+	if !contained && base != "" {
+		if contained, err = p.isAncestor(ctx, tip, base); err != nil {
+			return err
+		}
+	}
+	if !contained {
+		return problem(ErrDiverged, "branch %s: its commit %s is not on %s; promote it, or remove the worktree and keep the branch", w.record.Branch, tip, w.record.BaseBranch)
+	}
+	_, err = p.git(ctx, call{}, "update-ref", "-d", ref, tip)
+	return err
+}
+
+// discard removes the files of a worktree.
+func (w *Worktree) discard() error {
+	err := removeAll(w.record.Root, w.Folder())
+	err = errors.Join(err, removeAll(w.repo.common, w.admin()))
+	if w.lock != nil {
+		unlock(w.lock)
+	}
+	// As git does it.
+	os.Remove(filepath.Join(w.repo.common, "worktrees"))
+	if err != nil {
+		return problem(ErrGit, "worktree %s: %w", w.record.ID, err)
+	}
+	return nil
+}
+
+// removeAll removes a folder below root without following links. Folders that a task has
+// made read-only are made writable first.
+func removeAll(root, name string) error {
+	rel, err := filepath.Rel(root, name)
+	if err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.RemoveAll(rel); err == nil {
+		return nil
+	}
+	filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+		if e != nil && e.IsDir() {
+			if rel, err := filepath.Rel(root, path); err == nil {
+				if info, e := dir.Lstat(rel); e == nil && info.IsDir() {
+					dir.Chmod(rel, 0o700)
+				}
+			}
+		}
+		if err != nil && e != nil && e.IsDir() {
+			return nil // WalkDir reads it once more below
+		}
+		return nil
+	})
+	return dir.RemoveAll(rel)
+}
+
+// Stale describes a worktree whose worker has ended without removing it.
+type Stale struct {
+	ID         string
+	Ref        string // task
+	Path       string
+	Branch     string
+	BaseBranch string
+	Base, Head string // commits; equal if the bridge has committed nothing
+}
+
+// Prune removes the worktrees that no process holds and that remove selects, but keeps
+// their branches unless these have no commit besides the base. It returns the IDs of what
+// it has removed. It also removes private folders of processes that were killed.
+//
+// A worktree that is retained because its task is blocked is not held either: remove has
+// to know the tasks. Content that was not committed is lost.
+func (r *Repository) Prune(ctx context.Context, remove func(Stale) bool) (removed []string, err error) {
+	err = r.pruneState()
+	entries, e := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	if e != nil && !errors.Is(e, fs.ErrNotExist) {
+		return nil, errors.Join(err, problem(ErrGit, "%w", e))
+	}
+	for _, entry := range entries {
+		if cause := context.Cause(ctx); cause != nil {
+			return removed, cause
+		}
+		w, e := r.take(entry.Name())
+		if e != nil {
+			continue // of a user, or in use
+		}
+		s := w.record
+		if !remove(Stale{ID: s.ID, Ref: s.Ref, Path: s.Path, Branch: s.Branch, BaseBranch: s.BaseBranch, Base: s.Base, Head: s.Head}) {
+			w.Close()
+			continue
+		}
+		if e := w.removeBranch(ctx); e != nil && !errors.Is(e, ErrDiverged) {
+			w.Close()
+			err = errors.Join(err, e)
+			continue
+		}
+		if e := w.discard(); e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		removed = append(removed, s.ID)
+	}
+	return removed, err
+}
+
+// pruneState removes private git directories whose process was killed.
+func (r *Repository) pruneState() error {
+	dirs, err := filepath.Glob(filepath.Join(r.config.State, "git-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		lock, e := lockFile(filepath.Join(dir, lockName))
+		if e != nil {
+			continue
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+		unlock(lock)
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A reopened task continues its worktree; when that is gone, its branch.
+func TestReuse(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	first := b.add(r, Options{Branch: "work/x", CreateBranch: true})
+	b.write(first.Path(), "one", "1\n")
+	one := b.commit(first)
+	b.write(first.Path(), "two", "2\n")
+	again := Options{Root: b.root, Branch: "work/x", CreateBranch: true, BaseBranch: "main", WorktreeID: first.ID(), Reuse: true}
+	if _, err := r.Add(t.Context(), again); !errors.Is(err, ErrLocked) {
+		t.Errorf("a worktree in use: %v", err)
+	}
+	if removed, err := r.Prune(t.Context(), func(Stale) bool { return true }); err != nil || len(removed) > 0 {
+		t.Errorf("a worktree in use was pruned: %v, %v", removed, err)
+	}
+	first.Close()
+	if _, err := r.Add(t.Context(), Options{Root: b.root, Branch: "work/x", CreateBranch: true}); !errors.Is(err, ErrBranch) {
+		t.Errorf("a branch that exists: %v", err)
+	}
+	second := b.add(r, again)
+	if second.Path() != first.Path() || second.Head() != one {
+		t.Errorf("%s at %s", second.Path(), second.Head())
+	}
+	if changes, err := second.Changes(t.Context()); err != nil || changes.Total != 2 || changes.HeadMoved {
+		t.Errorf("%+v, %v", changes, err)
+	}
+	two := b.commit(second)
+	if parent := b.git(b.primary, "rev-parse", two+"^"); parent != one {
+		t.Errorf("its parent is %s", parent)
+	}
+	if err := second.Remove(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	third := b.add(r, again)
+	if third.Branch() != "work/x" || b.read(third.Path(), "two") != "2\n" {
+		t.Errorf("branch %s", third.Branch())
+	}
+	b.write(third.Path(), "three", "3\n")
+	three := b.commit(third)
+	if moved, err := r.Promote(t.Context(), "main", three, nil); err != nil || !moved {
+		t.Error(moved, err)
+	}
+	third.Close()
+	if removed, err := r.Prune(t.Context(), func(s Stale) bool { return s.ID == third.ID() }); err != nil || len(removed) != 1 {
+		t.Error(removed, err)
+	}
+	b.clean()
+}
+
+// A diff of 100 MB is counted, and only its beginning is in memory.
+func TestLargeDiffIsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	w := b.add(r, Options{})
+	text := strings.Repeat(strings.Repeat("x", 99)+"\n", 100_000)
+	for _, name := range []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"} {
+		b.write(w.Path(), name, name+text)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	diff, err := w.Diff(t.Context(), 1000)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(diff.Text) != 1000 || diff.Size < 100_000_000 {
+		t.Errorf("%d of %d bytes, %v", len(diff.Text), diff.Size, err)
+	}
+	if used := after.HeapSys - min(after.HeapSys, before.HeapSys); used > 64<<20 {
+		t.Errorf("%d bytes of memory", used)
+	}
+}
+
+// A git that hangs, with a child that holds its output, is killed with its group.
+func TestCancelKillsGit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	fifo := b.dir + "/alive"
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.write(b.dir, "bin/git", "#!/bin/sh\ntrap '' TERM\n(trap '' TERM; exec 3>'"+fifo+"'; echo >&3; while :; do /bin/sleep 1; done) &\nwait\n")
+	if err := os.Chmod(b.dir+"/bin/git", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.program = b.dir + "/bin/git"
+	alive := make(chan *os.File)
+	go func() {
+		f, err := os.Open(fifo)
+		if err != nil {
+			t.Error(err)
+		}
+		f.Read(make([]byte, 1))
+		alive <- f
+	}()
+	stopped := errors.New("claim lost")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := r.Contains(ctx, "main", strings.Repeat("1", 40))
+		done <- err
+	}()
+	f := <-alive
+	defer f.Close()
+	cancel(stopped)
+	if err := <-done; !errors.Is(err, stopped) {
+		t.Error(err)
+	}
+	f.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if n, err := f.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a child of git is alive: %d, %v", n, err)
+	}
+}

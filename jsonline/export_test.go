@@ -1,0 +1,3 @@
+package jsonline
+
+var Unescape = unescape
