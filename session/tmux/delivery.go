@@ -17,6 +17,10 @@ const (
 	firstPause = 500 * time.Millisecond
 	mostPause  = 2 * time.Second
 	undoLimit  = 5 * time.Second
+
+	// readLimit is how long an agent may take to read what was typed, on a machine that
+	// is very busy.
+	readLimit = 30 * time.Second
 )
 
 // enterWaits are how long each Enter may take to change the screen.
@@ -123,6 +127,7 @@ func (e *paneEngine) write(ctx context.Context, text string) error {
 // limit. The screen of an agent that works always changes.
 func (e *paneEngine) settle(ctx context.Context, before screen, limit time.Duration) (screen, error) {
 	last := before
+	latest := time.Now().Add(readLimit)
 	for giveUp := time.Now().Add(limit); ; {
 		if err := sleep(ctx, settlePoll); err != nil {
 			return last, err
@@ -135,13 +140,25 @@ func (e *paneEngine) settle(ctx context.Context, before screen, limit time.Durat
 		if s.same(last) && shown || time.Now().After(giveUp) {
 			return s, nil
 		}
+		giveUp = e.unlessRead(giveUp, limit, latest)
 		last = s
 	}
+}
+
+// unlessRead returns giveUp, or limit from now if the agent has not read what was typed;
+// never later than latest. What is typed again before that is read together with the
+// first: Gemini 0.61.0 then submits a message twice.
+func (e *paneEngine) unlessRead(giveUp time.Time, limit time.Duration, latest time.Time) time.Time {
+	if later := time.Now().Add(limit); later.Before(latest) && e.pane.unread() {
+		return later
+	}
+	return giveUp
 }
 
 // submit presses Enter until it has an effect, but never while an approval request is
 // shown.
 func (e *paneEngine) submit(ctx context.Context, typed screen) (screen, error) {
+	latest := time.Now().Add(readLimit)
 	for _, wait := range enterWaits {
 		if now, err := e.look(ctx); err != nil {
 			return typed, err
@@ -162,6 +179,7 @@ func (e *paneEngine) submit(ctx context.Context, typed screen) (screen, error) {
 			case err != nil || !s.same(typed) && !e.terminal.holds(s):
 				return s, err
 			}
+			giveUp = e.unlessRead(giveUp, wait, latest)
 		}
 	}
 	return typed, errNoEffect

@@ -38,7 +38,8 @@
 // is pasted in one piece or typed key by key. When the screen does not change, the
 // input is cleared and the message typed again, until Terminal.RetryBudget is used up.
 // Once the screen is still, Enter follows after Terminal.EnterPause, and again while it
-// has no effect. If a user scrolls the pane, scrolling ends first. With an error the
+// has no effect. An agent that does not read what was typed has half a minute; nothing
+// is typed again before. If a user scrolls the pane, scrolling ends first. With an error the
 // message was not submitted, as far as the screen shows; if it could not be cleared it
 // is still in the agent's input.
 //

@@ -179,6 +179,34 @@ func TestEnterIsPressedUntilItHasAnEffect(t *testing.T) {
 	})
 }
 
+// Nothing is typed twice while the agent does not read, however long that takes.
+func TestAgentThatDoesNotRead(t *testing.T) {
+	for name, stall := range map[string]func(f *fakeCLI){
+		"the message": func(f *fakeCLI) { f.stall(20 * time.Second) },
+		"Enter":       func(f *fakeCLI) { time.AfterFunc(time.Second/2, func() { f.stall(20 * time.Second) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeCLI{prompt: "❯ "}
+			inBubble(t, f, marked, func(t *testing.T, s *session.Session) {
+				stall(f)
+				if r, err := s.Send(session.Message{Text: "one"}).Wait(t.Context()); err != nil || r.Text != "answer to one" {
+					t.Errorf("%q, %v", r.Text, err)
+				}
+				if got := f.pressed(); !slices.Equal(got, []string{"Enter"}) {
+					t.Errorf("%q", got)
+				}
+			})
+		})
+	}
+	f := &fakeCLI{prompt: "❯ "}
+	inBubble(t, f, marked, func(t *testing.T, s *session.Session) {
+		f.stall(time.Hour)
+		if _, err := s.Send(session.Message{Text: "one"}).Wait(t.Context()); !errors.Is(err, session.ErrNotDelivered) {
+			t.Error(err)
+		}
+	})
+}
+
 func TestMessageThatIsNotSeenIsTypedAgain(t *testing.T) {
 	f := &fakeCLI{prompt: "❯ ", deaf: 2}
 	inBubble(t, f, marked, func(t *testing.T, s *session.Session) {

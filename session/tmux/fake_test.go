@@ -27,6 +27,8 @@ type fakeCLI struct {
 	work        time.Duration // on each message
 	forever     bool          // until Escape
 	lag         time.Duration // before it shows that it works
+	stalled     bool          // it does not read, see stall
+	queue       []func()      // what it has not read
 	keys        []string
 	got         []string
 	done        chan struct{}
@@ -77,31 +79,62 @@ func (f *fakeCLI) paste(ctx context.Context, text string) error { return f.write
 func (f *fakeCLI) write(_ context.Context, text string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.deaf > 0 {
-		f.deaf--
-		return nil
-	}
-	f.input += text
+	f.read(func() {
+		if f.deaf > 0 {
+			f.deaf--
+			return
+		}
+		f.input += text
+	})
 	return nil
+}
+
+// read calls typed, or later if the CLI does not read.
+func (f *fakeCLI) read(typed func()) {
+	if f.stalled {
+		f.queue = append(f.queue, typed)
+		return
+	}
+	typed()
+}
+
+// stall lets the CLI read nothing for a time.
+func (f *fakeCLI) stall(d time.Duration) {
+	f.now(func() { f.stalled = true })
+	f.later(d, func() {
+		f.stalled = false
+		for _, typed := range f.queue {
+			typed()
+		}
+		f.queue = nil
+	})
+}
+
+func (f *fakeCLI) unread() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.queue) > 0
 }
 
 func (f *fakeCLI) press(_ context.Context, key string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keys = append(f.keys, key)
-	switch key {
-	case "Enter":
-		f.enter()
-	case "C-u":
-		f.input = ""
-	case "Escape":
-		if f.dialog != "" {
-			f.dialog = ""
-		} else if f.working {
-			f.working = false
-			f.lines = append(f.lines, "stopped")
+	f.read(func() {
+		switch key {
+		case "Enter":
+			f.enter()
+		case "C-u":
+			f.input = ""
+		case "Escape":
+			if f.dialog != "" {
+				f.dialog = ""
+			} else if f.working {
+				f.working = false
+				f.lines = append(f.lines, "stopped")
+			}
 		}
-	}
+	})
 	return nil
 }
 

@@ -27,6 +27,8 @@ type pane interface {
 	write(ctx context.Context, text string) error
 	// press presses a key.
 	press(ctx context.Context, key string) error
+	// unread reports whether the agent has not read all that was typed, as far as is known.
+	unread() bool
 	// wait waits until the agent and everything it started have ended. It returns
 	// why, nil when the agent was stopped or exited with status 0.
 	wait() error
@@ -38,6 +40,7 @@ type pane interface {
 type tmuxPane struct {
 	server *server
 	id     string
+	path   string        // of the terminal
 	died   chan struct{} // receives a token when look finds that the agent has ended
 }
 
@@ -59,7 +62,7 @@ func (s *server) newPane(ctx context.Context, dir, path string, args []string) (
 		args, path = []string{path}, "/usr/bin/env"
 	}
 	set := func(option, value string) []string { return []string{"set-option", "-gq", option, value} }
-	id, err := s.await(ctx, dir,
+	shown, err := s.await(ctx, dir,
 		set("history-limit", "100000"),
 		set("remain-on-exit", "on"), // to see how it ended
 		set("remain-on-exit-format", ""),
@@ -67,7 +70,7 @@ func (s *server) newPane(ctx context.Context, dir, path string, args []string) (
 		set("set-clipboard", "off"),
 		set("allow-passthrough", "off"),
 		set("default-terminal", "screen-256color"),
-		append([]string{"new-session", "-d", "-P", "-F", "#{pane_id}",
+		append([]string{"new-session", "-d", "-P", "-F", "#{pane_id} #{pane_tty}",
 			"-x", width, "-y", height, "--", path}, args...),
 		// A user who attaches does not change the size. tmux 3.3 crashes when this
 		// is set before a session exists.
@@ -76,7 +79,8 @@ func (s *server) newPane(ctx context.Context, dir, path string, args []string) (
 	if err != nil {
 		return nil, err
 	}
-	return &tmuxPane{s, strings.TrimSpace(id), make(chan struct{}, 1)}, nil
+	id, path, _ := strings.Cut(strings.TrimSpace(shown), " ")
+	return &tmuxPane{s, id, path, make(chan struct{}, 1)}, nil
 }
 
 func (p *tmuxPane) look(ctx context.Context) (screen, error) {
@@ -126,6 +130,19 @@ func (p *tmuxPane) write(ctx context.Context, text string) error {
 func (p *tmuxPane) press(ctx context.Context, key string) error {
 	_, err := p.server.ask(ctx, "", p.leaveMode(), []string{"send-keys", "-t", p.id, "--", key})
 	return err
+}
+
+// unread asks the terminal, whose queue holds what no program has read. The terminal is
+// open for a moment only, since it lasts as long as somebody has it open.
+func (p *tmuxPane) unread() bool {
+	fd, err := unix.Open(p.path, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(polled, 0)
+	return err == nil && n > 0 && polled[0].Revents&unix.POLLIN != 0
 }
 
 func (p *tmuxPane) hangUp() { p.server.Stop() }

@@ -253,6 +253,25 @@ func TestScrolledPane(t *testing.T) {
 	}
 }
 
+// The terminal tells whether the agent has read what was typed.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	busy := filepath.Join(t.TempDir(), "busy")
+	r := openReal(t, options(stub{Busy: busy}), t.TempDir())
+	p := &tmuxPane{path: r.tmux("display-message", "-p", "#{pane_tty}")}
+	if p.unread() {
+		t.Error("there is something before anything was typed")
+	}
+	must(os.WriteFile(busy, nil, 0o600))
+	turn := r.Send(session.Message{Text: "one"})
+	until(t, "input", p.unread)
+	must(os.Remove(busy))
+	if result, err := r.wait(turn); err != nil || !strings.Contains(result.Text, "got "+fingerprint("one")) {
+		t.Errorf("%q, %v", result.Text, err)
+	}
+	until(t, "the input to be read", func() bool { return !p.unread() })
+}
+
 func TestInterruptKeys(t *testing.T) {
 	t.Parallel()
 	for key, code := range map[string]string{"": "\x1b", "C-c": "\x03"} {

@@ -72,6 +72,7 @@ type stub struct {
 	Ended    bool          // before it has begun
 	Hang     bool          // a child that does nothing
 	Plain    bool          // shows no prompt and no sign of work
+	Busy     string        // file that keeps it from reading while it exists
 	PIDs     string        // folder in which processes leave a file with their PID as the name
 
 	keys  chan string
@@ -118,6 +119,9 @@ func (s *stub) read() {
 	pasting := false
 	buf := make([]byte, 64<<10)
 	for {
+		for s.Busy != "" && exists(s.Busy) {
+			time.Sleep(10 * time.Millisecond)
+		}
 		n, err := os.Stdin.Read(buf)
 		if err != nil {
 			if s.Stubborn {
@@ -148,6 +152,11 @@ func (s *stub) read() {
 			s.keys <- key
 		}
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func (s *stub) prompt() {
