@@ -18,7 +18,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once fuzz demo demo-task install clean agents tmux chromium axe fmt api
+.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api
 
 all: build
 
@@ -99,6 +99,15 @@ soak: build
 	./scripts/gotest.sh -tags soak -count=1 -run 'OneByOne$$' ./cmd/bus-agent
 	cd bus-preferences && go test -tags soak -count=1 ./...
 	cd bus-integration-task && go test -tags soak -count=1 ./eventserver
+	$(MAKE) soak-task DURATION=10m TASKS=2000
+
+# Tasks of many workers while workers, servers and the network between them fail at random,
+# for DURATION. TASKS ends it earlier. SEED repeats the order of the faults.
+DURATION ?= 1m
+TASKS ?= 0
+soak-task:
+	cd bus-integration-task && ../scripts/gotest.sh -tags soak -count=1 -v -timeout 60m -run '^TestSoak$$' ./internal/soak \
+		-args -duration $(DURATION) -tasks $(TASKS) $(if $(SEED),-seed $(SEED))
 
 # Measure performance and compare with the limits. bench-page also updates
 # docs/performance.md.

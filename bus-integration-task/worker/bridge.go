@@ -353,8 +353,8 @@ func (a *attempt) cleanUp(ctx context.Context) {
 		return
 	}
 	err := a.tree.Remove(cleaning, true)
-	if errors.Is(err, worktree.ErrDiverged) { // its branch has work that was not promoted
-		err = nil
+	if errors.Is(err, worktree.ErrDiverged) { // its branch has work that was not promoted, and is kept
+		err = a.tree.Remove(cleaning, false)
 	}
 	if err == nil && !a.promoted && a.ended != "" {
 		err = a.claim.Report(cleaning, task.Message, task.Payload{Text: "removed isolated worktree without promotion"})

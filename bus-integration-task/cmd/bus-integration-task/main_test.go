@@ -27,6 +27,7 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestUsageErrors(t *testing.T) {
 	t.Setenv("BUS_API_TOKEN", "t")
 	t.Setenv(secretVariable, "short")
+	t.Setenv(clusterVariable, "")
 	for _, c := range []struct {
 		args []string
 		text string
@@ -41,6 +42,11 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"events", "serve"}, "--store"},
 		{[]string{"events", "serve", "--store", "x", "--nats", "y"}, "--nats"},
 		{[]string{"events", "serve", "--store", "x"}, secretVariable},
+		{[]string{"events", "serve", "--store", "x", "--server-name", "a"}, "--cluster"},
+		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0"}, "--cluster-route"},
+		{[]string{"events", "serve", "--nats", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0", "--cluster-route", "b:1"}, "--store"},
+		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1", "--cluster-route", "b:1"}, "--cluster-listen"},
+		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0", "--cluster-route", "b:1"}, clusterVariable},
 		{[]string{"events", "token", "--for", "nobody"}, "nobody"},
 		{[]string{"events", "token", "more"}, "more"},
 		{[]string{"task", "nope"}, "nope"},

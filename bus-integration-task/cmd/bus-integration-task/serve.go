@@ -14,8 +14,10 @@ import (
 	"github.com/busdk/bus-integration-task/eventserver"
 )
 
-// secretVariable names the variable with the key of tokens.
-const secretVariable = "BUS_API_JWT_SECRET"
+const (
+	secretVariable  = "BUS_API_JWT_SECRET"        // key of tokens
+	clusterVariable = "BUS_EVENTS_CLUSTER_SECRET" // password between the servers of a cluster
+)
 
 func eventsCommand() *cli.Command {
 	return &cli.Command{
@@ -32,6 +34,10 @@ func eventsCommand() *cli.Command {
 					&cli.IntFlag{Name: "replicas", Usage: "number of copies of each event in a cluster"},
 					&cli.DurationFlag{Name: "sync-every", Usage: "force events to the disk so often, instead of before each is accepted"},
 					&cli.Int64Flag{Name: "max-bytes", Usage: "refuse events when the log has this size"},
+					&cli.StringFlag{Name: "cluster", Usage: "`NAME` of the cluster to join; the password between its servers is in " + clusterVariable},
+					&cli.StringFlag{Name: "server-name", Usage: "`NAME` of this server in the cluster, the same after a restart"},
+					&cli.StringFlag{Name: "cluster-listen", Usage: "private `ADDRESS` for the other servers"},
+					&cli.StringSliceFlag{Name: "cluster-route", Usage: "`ADDRESS` of another server; repeat it for each"},
 				},
 				Action: serveEvents,
 			},
@@ -74,6 +80,10 @@ func serveEvents(c *cli.Context) error {
 	if (c.String("store") == "") == (c.String("nats") == "") {
 		return agent.Usagef("events serve needs either --store or --nats")
 	}
+	cluster, err := clusterOf(c)
+	if err != nil {
+		return err
+	}
 	secret, err := tokenSecret()
 	if err != nil {
 		return err
@@ -84,9 +94,39 @@ func serveEvents(c *cli.Context) error {
 	}
 	defer l.Close()
 	return serve(c.Context, l, eventserver.Config{
-		Secret: secret, Store: c.String("store"), NATS: c.String("nats"), NATSCredentials: c.String("nats-credentials"),
+		Cluster: cluster,
+		Secret:  secret, Store: c.String("store"), NATS: c.String("nats"), NATSCredentials: c.String("nats-credentials"),
 		Replicas: c.Int("replicas"), SyncEvery: c.Duration("sync-every"), MaxBytes: c.Int64("max-bytes"), Log: warnTo(c),
 	}, func() { fmt.Fprintf(c.App.Writer, "serving http://%s\n", l.Addr()) })
+}
+
+// clusterOf returns the cluster that the flags describe, nil for none.
+func clusterOf(c *cli.Context) (*eventserver.Cluster, error) {
+	if c.String("cluster") == "" {
+		for _, name := range []string{"server-name", "cluster-listen", "cluster-route"} {
+			if c.IsSet(name) {
+				return nil, agent.Usagef("--%s is only for a cluster; add --cluster NAME", name)
+			}
+		}
+		return nil, nil
+	}
+	for _, name := range []string{"server-name", "cluster-listen", "cluster-route", "store"} {
+		if !c.IsSet(name) {
+			return nil, agent.Usagef("--cluster needs --%s too", name)
+		}
+	}
+	for _, address := range append(c.StringSlice("cluster-route"), c.String("cluster-listen")) {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return nil, agent.Usagef("--cluster-listen and --cluster-route: %v", err)
+		}
+	}
+	secret := os.Getenv(clusterVariable)
+	if secret == "" {
+		return nil, agent.Usagef("%s is not set; set it to the same random secret on all servers, such as the output of: openssl rand -hex 32", clusterVariable)
+	}
+	return &eventserver.Cluster{
+		Name: c.String("cluster"), Server: c.String("server-name"), Listen: c.String("cluster-listen"), Routes: c.StringSlice("cluster-route"), Secret: secret,
+	}, nil
 }
 
 // serve serves the API on l until ctx ends.

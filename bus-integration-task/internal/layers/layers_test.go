@@ -18,7 +18,7 @@ var rows = [][]string{
 	{"worker/backend"},
 	{"worker/settings"},
 	{"worker", "board"},
-	{"cmd/bus-integration-task", "internal/demo"},
+	{"cmd/bus-integration-task", "internal/demo", "internal/soak"},
 }
 
 func TestPackagesImportEarlierRows(t *testing.T) {
