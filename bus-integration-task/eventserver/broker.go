@@ -2,18 +2,13 @@ package eventserver
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -25,152 +20,121 @@ const maxMessageBytes = events.MaxEventBytes + 16<<10
 
 // broker is the connection to JetStream, and the embedded server if there is one.
 type broker struct {
-	embedded *natsserver.Server
+	embedded *embedded
 	conn     *nats.Conn
 	js       jetstream.JetStream
 }
 
+// openLimit limits the start of a server if the context does not.
+const openLimit = time.Minute
+
 // openBroker connects, and creates the stream or checks that it is as it must be.
 func openBroker(ctx context.Context, c Config) (*broker, error) {
+	if _, limited := ctx.Deadline(); !limited {
+		bounded, cancel := context.WithTimeout(ctx, openLimit)
+		defer cancel()
+		ctx = bounded
+	}
 	b := new(broker)
-	if err := b.connect(ctx, c); err != nil {
-		b.close()
-		return nil, err
-	}
-	if limit := b.conn.MaxPayload(); limit < maxMessageBytes {
-		b.close()
-		return nil, fmt.Errorf("NATS server: its max_payload of %d bytes is too small for events; set max_payload to 8MB", limit)
-	}
-	js, err := jetstream.New(b.conn)
-	if err != nil {
-		b.close()
-		return nil, err
-	}
-	b.js = js
-	if err := ensureStream(ctx, js, c); err != nil {
+	if err := b.open(ctx, c); err != nil {
 		b.close()
 		return nil, err
 	}
 	return b, nil
 }
 
+func (b *broker) open(ctx context.Context, c Config) (err error) {
+	if err := b.connect(ctx, c); err != nil {
+		return err
+	}
+	if limit := b.conn.MaxPayload(); limit < maxMessageBytes {
+		return fmt.Errorf("NATS server: its max_payload of %d bytes is too small for events; set max_payload to 8MB", limit)
+	}
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		return err
+	}
+	return b.ensureStream(ctx, c)
+}
+
 func (b *broker) connect(ctx context.Context, c Config) error {
-	options := []nats.Option{nats.Name("bus events server"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectBufSize(-1)}
+	options := []nats.Option{
+		nats.Name("bus events server"), nats.ReconnectBufSize(-1), nats.Timeout(10 * time.Second),
+		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.IgnoreAuthErrorAbort(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.Log(fmt.Sprintf("NATS server: %v", err)) }),
+	}
 	target := c.NATS
 	if c.NATSCredentials != "" {
-		options = append(options, nats.UserCredentials(c.NATSCredentials))
+		credentials, err := readCredentials(c.NATSCredentials)
+		if err != nil {
+			return fmt.Errorf("NATS credentials: %w", err)
+		}
+		options = append(options, credentials)
 	}
 	if c.Store != "" {
-		embedded, err := startEmbedded(c)
+		embedded, err := startEmbedded(ctx, c)
 		if err != nil {
 			return err
 		}
-		b.embedded = embedded.Server
+		b.embedded = embedded
 		target = ""
-		options = append(options, nats.InProcessServer(embedded.Server), nats.IgnoreDiscoveredServers())
+		options = append(options, nats.InProcessServer(embedded), nats.IgnoreDiscoveredServers())
 		if embedded.password != "" {
 			options = append(options, nats.UserInfo(clientUser, embedded.password))
 		}
 	}
 	conn, err := nats.Connect(target, options...)
-	if err != nil {
-		return fmt.Errorf("NATS server: %w", err)
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
+		return fmt.Errorf("NATS server: it refused the credentials; check the credentials file: %w", err)
+	case err != nil:
+		return fmt.Errorf("NATS server: %w; check that it is running and its address", err)
 	}
 	b.conn = conn
-	return ctx.Err()
-}
-
-const clientUser = "bus"
-
-// embeddedServer is a JetStream server in this process.
-type embeddedServer struct {
-	*natsserver.Server
-	password string // of clientUser; "" if the server has no listener for clients
-}
-
-// startEmbedded starts a JetStream server. It has no listener for clients, except in a
-// cluster: a NATS server accepts other servers only after it listens for clients
-// (nats-server v2.15.2, StartRouting). That listener is then a random port of the loopback
-// with a random password.
-func startEmbedded(c Config) (*embeddedServer, error) {
-	if err := os.MkdirAll(c.Store, 0o700); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	store, err := filepath.Abs(c.Store)
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	options := &natsserver.Options{
-		ServerName: "bus-events",
-		DontListen: true,
-		NoSigs:     true,
-		NoLog:      true,
-		JetStream:  true,
-		StoreDir:   store,
-		MaxPayload: 8 << 20,
-		// The stream has the limit. Without a value, JetStream would allow three quarters
-		// of what is free at the start.
-		JetStreamMaxStore: 1 << 60,
-		SyncInterval:      c.SyncEvery,
-		SyncAlways:        c.SyncEvery == 0,
-	}
-	if c.Cluster != nil {
-		if err := joinCluster(options, c.Cluster); err != nil {
-			return nil, err
-		}
-		options.DontListen, options.Host, options.Port = false, "127.0.0.1", natsserver.RANDOM_PORT
-		options.Username, options.Password = clientUser, rand.Text()
-	}
-	embedded, err := natsserver.NewServer(options)
-	if err != nil {
-		return nil, fmt.Errorf("embedded NATS server: %w", err)
-	}
-	if c.Cluster != nil && c.Cluster.Bound != nil {
-		c.Cluster.Bound.Close()
-	}
-	embedded.Start()
-	if !embedded.ReadyForConnections(30*time.Second) || !embedded.JetStreamEnabled() {
-		embedded.Shutdown()
-		embedded.WaitForShutdown()
-		return nil, fmt.Errorf("embedded NATS server: it did not start with the store %s; check that the folder is writable and not in use", store)
-	}
-	return &embeddedServer{embedded, options.Password}, nil
-}
-
-func joinCluster(o *natsserver.Options, c *Cluster) error {
-	host, port, err := net.SplitHostPort(c.Listen)
-	if err != nil {
-		return fmt.Errorf("cluster address: %w", err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		return fmt.Errorf("cluster address: %w", err)
-	}
-	o.ServerName = c.Server
-	o.Cluster = natsserver.ClusterOpts{Name: c.Name, Host: host, Port: number}
-	var user *url.Userinfo
-	if c.Secret != "" {
-		o.Cluster.Username, o.Cluster.Password = "bus", c.Secret
-		user = url.UserPassword("bus", c.Secret)
-	}
-	for _, route := range c.Routes {
-		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", User: user, Host: route})
-	}
 	return nil
+}
+
+// readCredentials reads a credentials file of NATS, or a line with user:password. On each
+// reconnect it is read again.
+func readCredentials(path string) (nats.Option, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(string(text), "BEGIN NATS USER JWT") {
+		return nats.UserCredentials(path), nil
+	}
+	read := func() (user, password string, ok bool) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", "", false
+		}
+		return strings.Cut(strings.TrimSpace(string(text)), ":")
+	}
+	if _, _, ok := read(); !ok {
+		return nil, fmt.Errorf("%s: neither a credentials file of NATS nor a line with user:password", path)
+	}
+	return nats.UserInfoHandler(func() (string, string) {
+		user, password, _ := read()
+		return user, password
+	}), nil
 }
 
 // ensureStream creates the stream, or checks one that exists. In a cluster that is being
 // formed it waits until there is a leader.
-func ensureStream(ctx context.Context, js jetstream.JetStream, c Config) error {
+func (b *broker) ensureStream(ctx context.Context, c Config) error {
 	want := streamConfig(c)
-	var err error
+	began := time.Now()
 	for {
-		if err = createStream(ctx, js, want); err == nil || errors.Is(err, errOtherStream) {
+		err := createStream(ctx, b.js, want)
+		switch {
+		case err == nil || errors.Is(err, errOtherStream):
 			return err
+		case b.embedded == nil && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)):
+			return fmt.Errorf("NATS server: it has no JetStream for this account; enable it in its configuration: %w", err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("stream %s: %w (%w)", want.Name, err, ctx.Err())
+			return fmt.Errorf("stream %s: not ready after %s%s: %w (%w)", want.Name, time.Since(began).Round(time.Second), b.embedded.lack(), err, ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -214,8 +178,9 @@ func createStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 	if what := streamDifference(is, want); what != "" {
 		return fmt.Errorf("stream %s: its %s is not that of an events server; use another stream name: %w", want.Name, what, errOtherStream)
 	}
-	if is.MaxBytes != want.MaxBytes || is.Replicas != want.Replicas {
+	if is.MaxBytes != want.MaxBytes || is.Replicas != want.Replicas || is.AllowDirect {
 		is.MaxBytes, is.Replicas = want.MaxBytes, want.Replicas
+		is.AllowDirect = false // reads of the latest position must be answered by the leader
 		_, err = js.UpdateStream(bounded, is)
 	}
 	return err
@@ -250,8 +215,5 @@ func (b *broker) close() {
 	if b.conn != nil {
 		b.conn.Close()
 	}
-	if b.embedded != nil {
-		b.embedded.Shutdown()
-		b.embedded.WaitForShutdown()
-	}
+	b.embedded.close()
 }

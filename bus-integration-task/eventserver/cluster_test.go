@@ -1,12 +1,14 @@
-//go:build soak
-
 package eventserver_test
 
 import (
 	"context"
+	cryptorand "crypto/rand"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,27 +17,49 @@ import (
 	"github.com/busdk/bus-integration-task/eventserver"
 )
 
+// reserve returns a listener on a port of the loopback that the kernel does not give to
+// connections, so that the port is still free when its user binds it again.
+func reserve(t *testing.T) net.Listener {
+	t.Helper()
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 12000+rand.IntN(20000))); err == nil {
+			t.Cleanup(func() { l.Close() })
+			return l
+		}
+	}
+	t.Fatal("no free port")
+	return nil
+}
+
+// clusterConfigs are the configs of three servers.
+func clusterConfigs(t *testing.T) []eventserver.Config {
+	t.Helper()
+	const n = 3
+	var configs []eventserver.Config
+	var addresses []string
+	for i := range n {
+		l := reserve(t)
+		addresses = append(addresses, l.Addr().String())
+		c := fast(t)
+		c.Cluster = &eventserver.Cluster{Name: cryptorand.Text(), Server: fmt.Sprint("s", i), Listen: addresses[i], Secret: "between servers", Bound: l}
+		configs = append(configs, c)
+	}
+	for i, c := range configs {
+		c.Cluster.Name = configs[0].Cluster.Name // no other test can be mistaken for it
+		c.Cluster.Routes = slices.Concat(addresses[:i:i], addresses[i+1:])
+	}
+	return configs
+}
+
 // cluster starts three servers in this process and returns a client of each.
 func cluster(t *testing.T) ([]*events.Client, []*eventserver.Server) {
 	t.Helper()
-	const n = 3
-	var bound [n]net.Listener
-	var addresses []string
-	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		bound[i], addresses = l, append(addresses, l.Addr().String())
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	configs := clusterConfigs(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	servers := make([]*eventserver.Server, n)
+	servers := make([]*eventserver.Server, len(configs))
 	var starting sync.WaitGroup
-	for i := range n {
-		c := fast(t)
-		routes := slices.Concat(addresses[:i:i], addresses[i+1:])
-		c.Cluster = &eventserver.Cluster{Name: "test", Server: fmt.Sprint("s", i), Listen: addresses[i], Routes: routes, Secret: "between servers", Bound: bound[i]}
+	for i, c := range configs {
 		starting.Go(func() {
 			s, err := eventserver.Open(ctx, c)
 			if err != nil {
@@ -61,8 +85,8 @@ func cluster(t *testing.T) ([]*events.Client, []*eventserver.Server) {
 func TestClusterDecidesAppends(t *testing.T) {
 	t.Parallel()
 	clients, _ := cluster(t)
-	race(t, clients, 12, 20)
-	mixed(t, clients, 20)
+	race(t, clients, 6, clusterSteps)
+	mixed(t, clients, clusterSteps)
 }
 
 // mixed lets conditional and unconditional writers race, and checks with the log that
@@ -102,6 +126,29 @@ func mixed(t *testing.T, clients []*events.Client, steps int) {
 	}
 	if len(expected) == 0 {
 		t.Log("no append won a step") // the others are allowed to be faster
+	}
+}
+
+// A server that waits for the others says what is missing, and gives up in time.
+func TestOpenSaysWhatClusterLacks(t *testing.T) {
+	t.Parallel()
+	config := clusterConfigs(t)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err := eventserver.Open(ctx, config)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connected to 0 of 2 other servers, and there is no leader") || strings.Contains(err.Error(), config.Cluster.Secret) {
+		t.Error(err)
+	}
+
+	config.Cluster.Bound = nil
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	config.Cluster.Listen, config.Store = taken.Addr().String(), t.TempDir()
+	if _, err := eventserver.Open(t.Context(), config); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Error(err)
 	}
 }
 

@@ -39,7 +39,8 @@ type Config struct {
 
 	// NATS is the URL of an existing NATS server or cluster with JetStream, instead of
 	// Store. Its max_payload must be at least 5 MB. Credentials belong into the file
-	// NATSCredentials, not into the URL.
+	// NATSCredentials, not into the URL: a credentials file of NATS, or a line with
+	// user:password. It is read again for each reconnect.
 	NATS            string
 	NATSCredentials string
 
@@ -60,12 +61,16 @@ type Config struct {
 	// WriteTimeout is how long a client may take to read what is sent to it; 0 for 30
 	// seconds.
 	WriteTimeout time.Duration
+	// StoreTimeout is how long JetStream may fail to serve a stream, such as while a cluster
+	// has no leader, before the stream ends with 503; 0 for 30 seconds.
+	StoreTimeout time.Duration
 	// RedeliverAfter is after what time a unicast event that was neither delivered nor
 	// handed back is delivered again, such as after a crash of the server; 0 for 60
 	// seconds. It must be longer than WriteTimeout.
 	RedeliverAfter time.Duration
 
-	// Log, if set, receives one line for each failure that is not the client's.
+	// Log, if set, receives one line for each failure that is not the client's. It can be
+	// called at the same time.
 	Log func(line string)
 	// Now is the clock for tokens and timestamps; nil for time.Now.
 	Now func() time.Time
@@ -101,6 +106,7 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.MaxStreams, 256)
 	set(&c.Heartbeat, 15*time.Second)
 	set(&c.WriteTimeout, 30*time.Second)
+	set(&c.StoreTimeout, 30*time.Second)
 	set(&c.RedeliverAfter, max(60*time.Second, 2*c.WriteTimeout))
 	set(&c.MinFreeBytes, 64<<20)
 	if c.RedeliverAfter <= c.WriteTimeout {

@@ -41,6 +41,11 @@
 //	503 storage_full       nothing was stored
 //	503 unavailable        of a publish: the event may have been stored
 //
+// A stream with follow=false has every event that was accepted before it began, and none
+// that was accepted later. While the store cannot serve a stream, the stream waits for a
+// limited time, and then ends with 503. Only a server that has been cut off from the
+// majority of its cluster can serve an older log, for about twenty seconds.
+//
 // # Scopes
 //
 // Every publish needs events:send, and every stream events:listen. Besides:

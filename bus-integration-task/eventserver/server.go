@@ -32,8 +32,9 @@ type Server struct {
 const maxBodies = 64
 
 // Open starts or connects to JetStream, and creates the stream of events or checks that it
-// is as it must be. In a cluster it waits until the cluster has a leader, at most until
-// ctx is done; ctx has no effect later. The caller must call Close.
+// is as it must be. In a cluster it waits until a majority of the servers has a leader; the
+// error says what is missing. It waits until ctx is done, or for a minute if ctx has no
+// deadline; ctx has no effect later. The caller must call Close.
 func Open(ctx context.Context, c Config) (*Server, error) {
 	c, err := c.withDefaults()
 	if err != nil {

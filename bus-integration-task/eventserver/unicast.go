@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busdk/bus-integration-task/events"
@@ -20,21 +20,24 @@ import (
 // share. So streams of a group can ask for different names, and each event still goes to
 // one of them.
 func (s *Server) unicast(ctx context.Context, out *lines, who identity, q query) error {
-	ctx, cancel := context.WithCancel(ctx)
+	log, err := s.openLog(ctx)
+	if err != nil {
+		return err
+	}
 	sources := make([]*source, len(q.names))
 	for i, name := range q.names {
-		consumer, err := s.durable(ctx, who, q, name)
+		subjects := subjectsOf(s.config.Prefix, who.name, []string{name}, "")
+		consumer, err := s.durable(ctx, log, durableName(who.name, q.group, name), subjects, q.replay)
 		if err != nil {
-			cancel()
 			return err
 		}
-		sources[i] = &source{consumer: consumer, name: name, once: !q.follow, wait: s.config.Heartbeat}
+		sources[i] = &source{server: s, log: log, consumer: consumer, name: name, subjects: subjects, once: !q.follow}
 	}
 	if err := out.open("", s.config.Heartbeat); err != nil {
-		cancel()
 		return err
 	}
 
+	ctx, cancel := context.WithCancel(ctx)
 	deliveries, ended := make(chan delivery), make(chan error, len(sources))
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -73,24 +76,27 @@ func (s *Server) distribute(ctx context.Context, out *lines, deliveries <-chan d
 }
 
 // durable returns the consumer of a group for a name. It creates the one of a new group.
-func (s *Server) durable(ctx context.Context, who identity, q query, name string) (jetstream.Consumer, error) {
+func (s *Server) durable(ctx context.Context, log jetstream.Stream, name string, subjects []string, replay bool) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeAnswer)
+	defer cancel()
 	config := jetstream.ConsumerConfig{
-		Durable:        durableName(who.name, q.group, name),
-		FilterSubjects: subjectsOf(s.config.Prefix, who.name, []string{name}, ""),
-		DeliverPolicy:  jetstream.DeliverNewPolicy,
-		AckPolicy:      jetstream.AckExplicitPolicy,
-		AckWait:        s.config.RedeliverAfter,
-		MaxDeliver:     -1,
+		Durable:        name,
+		FilterSubjects: subjects,
+		// Not "new": the server of the consumer can be behind the leader of the log.
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: log.CachedInfo().State.LastSeq + 1,
+		AckPolicy:  jetstream.AckExplicitPolicy,
+		AckWait:    s.config.RedeliverAfter,
+		MaxDeliver: -1,
 	}
-	if q.replay {
-		config.DeliverPolicy = jetstream.DeliverAllPolicy
+	if replay {
+		config.OptStartSeq = 1
 	}
-	consumer, err := s.broker.js.Consumer(ctx, s.config.Stream, config.Durable)
+	consumer, err := log.Consumer(ctx, name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		consumer, err = s.broker.js.CreateConsumer(ctx, s.config.Stream, config)
+		consumer, err = log.CreateConsumer(ctx, config)
 	}
 	if errors.Is(err, jetstream.ErrConsumerExists) { // another stream has created it just now
-		consumer, err = s.broker.js.Consumer(ctx, s.config.Stream, config.Durable)
+		consumer, err = log.Consumer(ctx, name)
 	}
 	return consumer, err
 }
@@ -126,64 +132,95 @@ func (d delivery) write(ctx context.Context, out *lines) error {
 // source takes the events of a name from a consumer, one at a time, so that a slow stream
 // holds none back from the others of its group.
 type source struct {
+	server   *Server
+	log      jetstream.Stream // as it was when the stream began
 	consumer jetstream.Consumer
 	name     string
+	subjects []string
 	once     bool // end when the group has no more events
-	wait     time.Duration
 }
 
+// run passes events on. When the store fails, it tries again for a limited time.
 func (s *source) run(ctx context.Context, deliveries chan<- delivery) error {
-	if s.once && s.consumer.CachedInfo().NumPending == 0 {
-		return nil
-	}
-	messages, err := s.consumer.Messages(jetstream.PullMaxMessages(1))
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, messages.Stop)()
-	defer messages.Stop()
-	for {
-		message, err := messages.Next(jetstream.NextMaxWait(s.wait))
+	alive := time.Now()
+	for failures := 0; ; {
+		done, err := s.next(ctx, deliveries)
 		switch {
-		case ctx.Err() != nil:
-			if err == nil {
-				_ = message.Nak() // else it is delivered again later
-			}
-			return ctx.Err()
-		case errors.Is(err, nats.ErrTimeout) && s.once:
-			info, err := s.consumer.Info(ctx)
-			if err != nil || info.NumPending == 0 {
-				return err
-			}
+		case done || ctx.Err() != nil:
+			return errors.Join(err, ctx.Err())
+		case err == nil:
+			failures, alive = 0, time.Now()
 			continue
-		case errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoHeartbeat):
-			continue
-		case err != nil:
-			return err
+		case time.Since(alive) > s.server.config.StoreTimeout:
+			return fmt.Errorf("the store has not served the group for %s: %w", s.server.config.StoreTimeout, err)
 		}
-		about, err := message.Metadata()
-		if err != nil {
-			return err
-		}
-		if err := s.pass(ctx, message, about.Sequence.Stream, deliveries); err != nil {
-			// Stopped first, or JetStream could give the event to this stream again.
-			messages.Stop()
-			return errors.Join(err, message.Nak())
-		}
-		if s.once && about.NumPending == 0 {
-			return nil
-		}
+		pause(ctx, failures)
+		failures++
 	}
+}
+
+// next passes at most one event on. It reports done when the source must end.
+func (s *source) next(ctx context.Context, deliveries chan<- delivery) (done bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batch, err := s.request(ctx)
+	if err != nil {
+		return false, err
+	}
+	message := <-batch.Messages()
+	switch {
+	case message != nil:
+		if err := s.pass(ctx, message, deliveries); err != nil {
+			return true, errors.Join(err, message.Nak()) // else it is delivered again later
+		}
+		return false, nil
+	case batch.Error() != nil || !s.once:
+		return false, batch.Error()
+	}
+	return s.isExhausted(ctx)
+}
+
+// request asks for an event: for one that comes in the next seconds, or with once for one
+// that is there.
+func (s *source) request(ctx context.Context) (jetstream.MessageBatch, error) {
+	if s.once {
+		return s.consumer.FetchNoWait(1)
+	}
+	return s.consumer.Fetch(1, jetstream.FetchContext(ctx), jetstream.FetchHeartbeat(storeHeartbeat))
+}
+
+// isExhausted reports whether the group has been given all events that were in the log
+// when the stream began. It fails if some are to come.
+func (s *source) isExhausted(ctx context.Context) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, storeAnswer)
+	defer cancel()
+	info, err := s.consumer.Info(bounded)
+	if err != nil {
+		return false, err
+	}
+	after := max(info.Delivered.Stream, info.Config.OptStartSeq-1)
+	first, err := missing(ctx, s.log, s.subjects, after, s.log.CachedInfo().State.LastSeq)
+	if err != nil {
+		return false, err
+	}
+	if first > 0 || info.NumPending > 0 {
+		return false, errors.New("events of a group are in the log and do not come")
+	}
+	return true, nil
 }
 
 // pass hands an event to the writer and waits for it, or skips one with another name.
-func (s *source) pass(ctx context.Context, message jetstream.Msg, position uint64, deliveries chan<- delivery) error {
+func (s *source) pass(ctx context.Context, message jetstream.Msg, deliveries chan<- delivery) error {
+	about, err := message.Metadata()
+	if err != nil {
+		return err
+	}
 	if !slices.Contains(message.Headers()[nameHeader], s.name) {
 		return message.Ack()
 	}
 	written := make(chan error, 1)
 	select {
-	case deliveries <- delivery{message, position, written}:
+	case deliveries <- delivery{message, about.Sequence.Stream, written}:
 		return <-written
 	case <-ctx.Done():
 		return ctx.Err()

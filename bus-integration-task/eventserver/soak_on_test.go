@@ -1,0 +1,5 @@
+//go:build soak
+
+package eventserver_test
+
+const clusterSteps = 30
