@@ -74,8 +74,9 @@ func Check(events []Event) []Violation {
 	return c.Finish()
 }
 
-// Add reads the next event of the log, which may interleave tasks.
-func (c *Checker) Add(e Event) {
+// Add reads the next event of the log, which may interleave tasks, and reports whether it
+// keeps the rules.
+func (c *Checker) Add(e Event) bool {
 	if c.tasks == nil {
 		c.tasks, c.commits = map[string]*checked{}, map[string]string{}
 	}
@@ -84,14 +85,16 @@ func (c *Checker) Add(e Event) {
 		t = &checked{}
 		c.tasks[e.WorkRef] = t
 	}
-	if e.ID <= c.lastID {
+	before := t.violations
+	switch {
+	case e.ID <= c.lastID:
 		c.report(t, e, Disorder, "follows "+c.lastID)
-		return
-	}
-	c.lastID, t.lastID = e.ID, e.ID
-	if e.problem == "" {
+		return false
+	case e.problem == "":
 		c.read(t, e)
 	}
+	c.lastID, t.lastID = e.ID, e.ID
+	return t.violations == before
 }
 
 // Finish reports all violations, tasks without an end included. More events may be added.

@@ -3,9 +3,9 @@ package worker
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-integration-task/task"
@@ -70,34 +70,60 @@ func (r *run) next(began int) (*entry, time.Duration) {
 		return nil, longWait
 	}
 	wait := longWait
-	var best *entry
-	var least uint64
-	for ref, e := range r.entries {
+	type open struct {
+		entry *entry
+		since string
+	}
+	var ready []open
+	for _, e := range r.entries {
 		e.mu.Lock()
-		later := time.Until(e.retry)
 		d := e.state.Decide(r.Worker.Worker, time.Since(e.heard))
+		at, since := e.last, e.state.OpenedID
+		if d.Action == task.Supersede {
+			at = e.heard.Add(e.state.Attempt.Lease)
+		}
+		at = at.Add(r.contender.Wait(e.state.LastID, r.roundTrip))
+		if e.retry.After(at) {
+			at = e.retry
+		}
 		free := e.claim == nil
 		e.mu.Unlock()
+		later := time.Until(at)
 		switch {
 		case !free || d.Action == task.Nothing:
-		case later > 0:
-			wait = min(wait, later)
 		case d.Action == task.Wait:
 			wait = min(wait, max(d.Wait, time.Millisecond))
+		case later > 0:
+			wait = min(wait, later)
 		default:
-			if n := rank(r.ID, ref); best == nil || n < least {
-				best, least = e, n
-			}
+			ready = append(ready, open{e, since})
 		}
 	}
-	return best, wait
+	if len(ready) == 0 {
+		return nil, wait
+	}
+	slices.SortFunc(ready, func(a, b open) int { return strings.Compare(a.since, b.since) })
+	return ready[r.contender.Choose(len(ready))].entry, 0
 }
 
-// rank orders tasks, for each worker in another way, so that workers do not all try to
-// claim the same task.
-func rank(workerID, ref string) uint64 {
-	sum := sha256.Sum256([]byte(workerID + "\x00" + ref))
-	return binary.BigEndian.Uint64(sum[:])
+// Bounds of the time from a claim to its receipt by the other workers, which is taken for
+// twice the time of the latest claim.
+const (
+	firstRoundTrip = 20 * time.Millisecond
+	leastRoundTrip = 5 * time.Millisecond
+	mostRoundTrip  = 500 * time.Millisecond
+)
+
+// claimed records the outcome of a claim.
+func (r *run) claimed(won bool, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.roundTrip = min(max(2*took, leastRoundTrip), mostRoundTrip)
+	if won {
+		r.contender.Won()
+	} else {
+		r.contender.Lost()
+	}
 }
 
 // claim claims a task and starts to work on it. It reports whether it did.
@@ -116,6 +142,9 @@ func (r *run) claim(ctx, attempts context.Context, e *entry) bool {
 	}
 	sent := time.Now()
 	id, err := r.Log.Append(ctx, task.Claimed, p, last)
+	if err == nil || errors.Is(err, ErrConflict) {
+		r.claimed(err == nil, time.Since(sent))
+	}
 	if err == nil {
 		e.apply(task.Event{ID: id, Name: task.Claimed, Payload: p})
 	} else {

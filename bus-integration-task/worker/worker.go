@@ -72,6 +72,7 @@ type Worker struct {
 func (w *Worker) Run(ctx context.Context) error {
 	r := &run{
 		Worker: w, entries: make(map[string]*entry), unread: make(map[string]bool),
+		contender: task.NewContender(w.ID), roundTrip: firstRoundTrip,
 		changed: make(chan struct{}, 1), over: make(chan string),
 	}
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -93,17 +94,20 @@ type run struct {
 	over    chan string   // gets the reference of a task that is not worked on any more
 	running int           // of serve alone
 
-	mu      sync.Mutex
-	ready   bool // the log has been read to its end once
-	entries map[string]*entry
-	unread  map[string]bool // tasks without an entry that may have become the recipient's
+	mu        sync.Mutex
+	ready     bool // the log has been read to its end once
+	entries   map[string]*entry
+	unread    map[string]bool // tasks without an entry that may have become the recipient's
+	contender *task.Contender
+	roundTrip time.Duration // see task.Contender
 }
 
 // An entry is a task of the recipient that has not ended.
 type entry struct {
 	mu    sync.Mutex
 	state task.State
-	heard time.Time // when the latest event of the current attempt was received
+	last  time.Time // when the latest event that counts was received
+	heard time.Time // the same of the current attempt
 	claim *Claim    // nil if this worker does not work on it
 	retry time.Time // not to be claimed before
 }
@@ -117,6 +121,9 @@ func (r *run) event(e task.Event) error {
 	if known == nil && e.Name == task.Created && e.Recipient == r.Recipient {
 		known = &entry{}
 		r.entries[e.WorkRef] = known
+	}
+	if known != nil && e.Name == task.Claimed {
+		r.contender.Saw(e.WorkerID)
 	}
 	if known == nil && (e.Name == task.Reopened || e.Name == task.Assigned) {
 		r.unread[e.WorkRef] = true
@@ -202,8 +209,11 @@ func (e *entry) apply(event task.Event) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	change := e.state.Apply(event)
+	if change.Applied() {
+		e.last = time.Now()
+	}
 	if change.Renewed {
-		e.heard = time.Now()
+		e.heard = e.last
 	}
 	if e.claim != nil {
 		e.claim.pass(change, event)

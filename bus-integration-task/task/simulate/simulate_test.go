@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -20,7 +21,7 @@ func small(seed uint64) Config {
 	return Config{
 		Seed: seed, Workers: 2 + int(seed%5), Tasks: 12, Recipients: 1 + int(seed%2), Lease: 30 * time.Second,
 		Work: time.Minute, Arrival: 10 * time.Second, Latency: 20 * time.Millisecond,
-		FaultEvery: time.Duration(5+seed%20) * time.Second, Users: seed%3 == 0, StopPromoting: 10,
+		FaultEvery: time.Duration(5+seed%20) * time.Second, RestartEvery: time.Duration(40+seed%160) * time.Second, Users: seed%3 == 0, StopPromoting: 10,
 	}
 }
 
@@ -69,33 +70,52 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestContention prints the first table of docs/scale.md: all workers for one recipient.
+// TestContention prints the first table of docs/scale.md: all workers for one recipient,
+// half of them idle.
 func TestContention(t *testing.T) {
-	for n := 10; n <= *workers; n *= 10 {
-		show(t, Config{Seed: 1, Workers: n, Tasks: 1000, Recipients: 1, Lease: time.Minute, Work: 5 * time.Minute,
+	t.Parallel()
+	for n := 1; n <= *workers; n *= 10 {
+		show(t, Config{Seed: 1, Workers: n, Tasks: *tasks, Recipients: 1, Lease: time.Minute, Work: 5 * time.Minute,
 			Arrival: 5 * time.Minute / time.Duration(n) * 2, Latency: 5 * time.Millisecond})
 	}
 }
 
 // TestScale prints the second table of docs/scale.md: 100 workers a recipient, with faults.
 func TestScale(t *testing.T) {
+	t.Parallel()
 	show(t, Config{Seed: 1, Workers: *workers, Tasks: *tasks, Recipients: max(1, *workers/100), Lease: time.Minute, Work: 5 * time.Minute,
-		Arrival: 5 * time.Minute / time.Duration(*workers) * 3 / 2, Latency: 5 * time.Millisecond, FaultEvery: 100 * time.Minute / time.Duration(*workers)})
+		Arrival: 5 * time.Minute / time.Duration(*workers) * 3 / 2, Latency: 5 * time.Millisecond,
+		FaultEvery: 100 * time.Minute / time.Duration(*workers), RestartEvery: time.Hour})
 }
 
 func show(t *testing.T, c Config) {
 	t.Helper()
-	start := time.Now()
+	before := used(t)
 	r := Run(c)
+	after := used(t)
 	for _, v := range r.Violations {
 		t.Error(v)
 	}
 	slices.Sort(r.Recovered)
-	median, worst := time.Duration(0), time.Duration(0)
+	median, most := time.Duration(0), time.Duration(0)
 	if n := len(r.Recovered); n > 0 {
-		median, worst = r.Recovered[n/2], r.Recovered[n*99/100]
+		median, most = r.Recovered[n/2], r.Recovered[n*99/100]
 	}
-	t.Logf("| %d | %d | %d | %.2f | %.3f | %.1f | %s | %d | %s | %s | %s |", c.Workers, c.Recipients, c.Tasks,
-		float64(r.Events)/float64(c.Tasks), float64(r.LostClaims)/float64(max(r.Claims, 1)), float64(r.Events+r.Refused)/r.Elapsed.Seconds(),
-		(r.Waited / time.Duration(max(r.Claims, 1))).Round(time.Millisecond), r.Crashes, median.Round(time.Second), worst.Round(time.Second), time.Since(start).Round(time.Second))
+	seconds, claims := r.Elapsed.Seconds(), max(r.Claims, 1)
+	t.Logf("%d workers, %d recipients, %d tasks: %.1f events a task, of them %.1f renewals; %.2f refused a claim (%.2f of the first %d); %.1f appends/s, %.0f deliveries/s; "+
+		"claimed after %s; %d restarts, %d crashes, replaced after %s (99%%: %s); %s of a processor, %d MB",
+		c.Workers, c.Recipients, c.Tasks, float64(r.Events)/float64(c.Tasks), float64(r.Renewals)/float64(c.Tasks),
+		float64(r.LostClaims)/float64(claims), float64(r.LostFirst)/float64(min(claims, firstClaims)), firstClaims,
+		float64(r.Events+r.Refused)/seconds, float64(r.Events)/seconds*float64(c.Workers),
+		(r.Waited / time.Duration(claims)).Round(time.Millisecond), r.Restarts, r.Crashes, median.Round(time.Second), most.Round(time.Second),
+		(time.Duration(after.Utime.Nano()-before.Utime.Nano()) + time.Duration(after.Stime.Nano()-before.Stime.Nano())).Round(100*time.Millisecond), after.Maxrss>>10)
+}
+
+// used returns the processor time and the memory, in KiB on Linux, of this process.
+func used(t *testing.T) (u syscall.Rusage) {
+	t.Helper()
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

@@ -14,14 +14,14 @@ type worker struct {
 	*simulation
 	id        string
 	to        *recipient
-	epoch     int
+	life      int
 	paused    time.Duration // it takes no step until then
 	cut       time.Duration // it does not reach the server until then
 	since     time.Duration // start of the program
 	contender *task.Contender
 	job       *job
-	idle      bool          // in the list of its recipient
-	again     time.Duration // it looks then, without being woken
+	place     int           // in the list of idle workers; -1 if it is not there
+	again     time.Duration // it looks then
 }
 
 // job is an attempt.
@@ -29,7 +29,6 @@ type job struct {
 	*record
 	worker task.Worker
 	state  task.State
-	n      int // events of the log that were applied
 	left   time.Duration
 	heard  time.Duration // latest answer of the server
 	commit string
@@ -37,22 +36,11 @@ type job struct {
 
 // after runs a step of this life of the worker, later if it is paused then.
 func (w *worker) after(d time.Duration, run func()) {
-	epoch := w.epoch
-	var step func()
-	step = func() {
-		switch {
-		case w.epoch != epoch:
-		case w.now < w.paused:
-			w.simulation.after(w.paused-w.now, step)
-		default:
-			run()
-		}
-	}
-	w.simulation.after(d, step)
+	w.push(timer{at: w.now + max(d, 1), worker: w, life: w.life, run: run})
 }
 
 func (w *worker) start() {
-	w.since, w.job, w.again = w.now, nil, 0
+	w.since, w.again = w.now, 0
 	w.contender = task.NewContender(w.id)
 	w.after(w.about(w.Latency), w.look)
 }
@@ -63,12 +51,25 @@ func (w *worker) crash(d time.Duration) {
 		w.report.Crashes++
 		w.job.lostAt = w.now
 	}
-	w.epoch++
-	w.paused = 0
+	w.life++
+	w.paused, w.job = 0, nil
 	w.unlock()
-	w.to.idle = slices.DeleteFunc(w.to.idle, func(other *worker) bool { return other == w })
-	w.job, w.idle = nil, false
+	w.setIdle(false)
 	w.after(d, w.start)
+}
+
+func (w *worker) setIdle(idle bool) {
+	list := &w.to.idle
+	switch {
+	case idle && w.place < 0:
+		w.place = len(*list)
+		*list = append(*list, w)
+	case !idle && w.place >= 0:
+		last := (*list)[len(*list)-1]
+		last.place, (*list)[w.place] = w.place, last
+		*list = (*list)[:len(*list)-1]
+		w.place = -1
+	}
 }
 
 func (w *worker) unlock() {
@@ -80,102 +81,98 @@ func (w *worker) unlock() {
 // reaches reports whether a message gets through now.
 func (w *worker) reaches() bool { return w.now >= w.cut && w.now >= w.down }
 
-// look chooses a task as the worker sees them: what was appended less than a message's time
-// ago is not known to it.
+// roundTrip is about the time from a claim to its receipt by the other workers.
+func (w *worker) roundTrip() time.Duration { return 4 * w.Latency }
+
+// look claims a task, as the worker sees them, or waits for one: what was appended less
+// than a message's time ago is not known to it.
 func (w *worker) look() {
 	if w.job != nil {
 		return
 	}
+	w.setIdle(true)
 	if !w.reaches() {
-		w.after(max(w.cut, w.down)-w.now, w.look)
+		w.lookAt(max(w.cut, w.down))
 		return
 	}
-	var seen []*record
-	live := w.to.queue[:0:0]
-	dropped, again := 0, time.Duration(1<<62)
-	for i, r := range w.to.queue {
-		renewed := r.state.Status.Held() && w.now-r.renewed < w.Lease // watch offers it again
-		if (!r.queued || renewed) && w.now-r.taken > 4*w.Latency || r.state.Status.Ended() {
-			r.queued = false
-			dropped++
-			continue
-		}
-		live = append(live, r)
-		if r.state.Status.Held() {
-			if left := w.lapses(r); left > 0 {
-				again = min(again, left)
-				continue
-			}
-		}
-		if seen = append(seen, r); len(seen) >= w.contender.Window() {
-			live = append(live, w.to.queue[i+1:]...)
-			break
+	var ready []*record
+	const never = time.Duration(1 << 62)
+	next := never
+	for _, r := range w.to.open {
+		at := w.readyAt(r)
+		if at <= w.now {
+			ready = append(ready, r)
+		} else {
+			next = min(next, at)
 		}
 	}
-	if dropped > 0 {
-		w.to.queue = live
+	switch {
+	case len(ready) > 0:
+		w.claim(ready[w.contender.Choose(len(ready))])
+	case next < never:
+		w.lookAt(next)
 	}
-	if len(seen) == 0 {
-		if w.again <= w.now && again < 1<<62 {
-			w.again = w.now + again
-			w.after(again, w.look)
-		}
-		if !w.idle {
-			w.idle = true
-			w.to.idle = append(w.to.idle, w)
-		}
-		return
-	}
-	i, wait := w.contender.Next(len(seen), 4*w.Latency)
-	w.after(wait, func() { w.claim(seen[i]) })
 }
 
-// lapses returns how long the worker has to wait before it may supersede the holder.
-func (w *worker) lapses(r *record) time.Duration {
-	s, _, quiet := w.view(r)
-	return s.Decide(task.Worker{Recipient: w.to.name}, quiet).Wait
+func (w *worker) lookAt(at time.Duration) {
+	if w.again <= w.now || at < w.again {
+		w.again = at
+		w.after(at-w.now, func() {
+			if w.again == at {
+				w.look()
+			}
+		})
+	}
+}
+
+// readyAt returns when the worker may claim or supersede the task, as far as it knows.
+func (w *worker) readyAt(r *record) time.Duration {
+	r.late.read(r, w.now-w.Latency)
+	s := &r.late.state
+	heard := max(r.at[r.late.n-1]+w.Latency, w.since)
+	switch {
+	case s.Status.Held():
+		heard = max(r.late.renewed+w.Latency, w.since) + w.Lease
+	case s.Status != task.StatusOpen:
+		return 1 << 62
+	}
+	return heard + w.contender.Wait(s.LastID, w.roundTrip())
 }
 
 // view is the state as the worker has received it, and the time since the last event of the
 // holder.
-func (w *worker) view(r *record) (s task.State, n int, quiet time.Duration) {
-	if r.log == nil {
-		return r.state, 0, 0
+func (w *worker) view(r *record) (task.State, time.Duration) {
+	r.late.read(r, w.now-w.Latency)
+	seen := r.late
+	if w.faulty(5) { // delayed delivery
+		seen = reader{}
+		seen.read(r, w.now-w.Latency-w.about(w.Lease))
 	}
-	lag := w.Latency
-	if w.faulty(5) {
-		lag += w.about(w.Lease) // delayed delivery
+	if w.faulty(10) { // duplicate delivery
+		seen.state.Apply(*r.log[w.random.IntN(seen.n)])
 	}
-	for n < len(r.log) && r.at[n] <= max(w.now-lag, r.at[0]) {
-		if s.Apply(r.log[n]).Renewed {
-			quiet = w.now - max(r.at[n]+w.Latency, w.since)
-		}
-		n++
-	}
-	if w.faulty(10) {
-		s.Apply(r.log[w.random.IntN(n)]) // duplicate delivery
-	}
-	return s, n, quiet
+	return seen.state, w.now - max(seen.renewed+w.Latency, w.since)
 }
 
 func (w *worker) claim(r *record) {
-	if w.job != nil {
-		return
-	}
 	me := task.Worker{ID: w.id, Recipient: w.to.name, SafeRetries: safeRetries}
-	s, n, quiet := w.view(r)
+	s, quiet := w.view(r)
 	d := s.Decide(me, quiet)
 	if d.Action != task.Claim && d.Action != task.Supersede {
-		w.after(4*w.Latency, w.look)
+		w.lookAt(w.now + w.roundTrip())
 		return
 	}
+	w.setIdle(false)
 	w.attempts++
 	me.AttemptID = fmt.Sprintf("a%d", w.attempts)
-	j := &job{record: r, worker: me, state: s, n: n, left: w.about(w.Work), commit: fmt.Sprintf("%040x", w.attempts)}
+	j := &job{record: r, worker: me, state: s, left: w.about(w.Work), commit: fmt.Sprintf("%040x", w.attempts)}
 	w.job = j
-	w.publish(task.Event{Name: task.Claimed, Payload: task.Payload{Supersedes: d.Supersedes, LeaseSeconds: int(w.Lease / time.Second)}}, func() {
+	w.publish(&task.Event{Name: task.Claimed, Payload: task.Payload{Supersedes: d.Supersedes, LeaseSeconds: int(w.Lease / time.Second)}}, func() {
 		if !j.state.Holds(me.AttemptID) {
 			w.report.LostClaims++
+			if w.report.Claims < firstClaims {
+				w.report.LostFirst++
+			}
 			w.contender.Lost()
 			w.drop()
 			return
@@ -192,7 +189,7 @@ func (w *worker) drop() {
 }
 
 // publish appends on condition and then, whatever the outcome, reads the log.
-func (w *worker) publish(e task.Event, then func()) {
+func (w *worker) publish(e *task.Event, then func()) {
 	j := w.job
 	e.AttemptID, e.WorkerID = j.worker.AttemptID, j.worker.ID
 	condition := j.state.LastID
@@ -207,13 +204,13 @@ func (w *worker) publish(e task.Event, then func()) {
 		w.append(j.record, e)
 		return true
 	}
-	epoch := w.epoch
+	life := w.life
 	w.simulation.after(w.about(w.Latency), func() {
 		answered := arrive()
 		if w.faulty(2) {
 			w.simulation.after(w.about(w.Lease), func() { arrive() }) // duplicate
 		}
-		if w.epoch != epoch {
+		if w.life != life {
 			return // crashed after it sent
 		}
 		wait := w.about(w.Latency)
@@ -229,15 +226,7 @@ func (w *worker) read(then func()) {
 		w.after(w.Lease/8+w.Latency, func() { w.read(then) })
 		return
 	}
-	j := w.job
-	j.heard = w.now
-	if j.log == nil {
-		j.state = j.record.state
-	} else {
-		for ; j.n < len(j.log); j.n++ {
-			j.state.Apply(j.log[j.n])
-		}
-	}
+	w.job.heard, w.job.state = w.now, w.job.record.state
 	then()
 }
 
@@ -251,7 +240,7 @@ func (w *worker) next() {
 		w.locked(func() { w.recover(d) })
 	case task.GiveUp:
 		w.unlock()
-		w.publish(task.Event{Name: task.Failed}, w.next)
+		w.publish(&task.Event{Name: task.Failed}, w.next)
 	default:
 		w.drop()
 	}
@@ -269,13 +258,13 @@ func (w *worker) work() {
 			w.finish()
 			return
 		}
-		w.publish(task.Event{Name: task.Progress}, w.next)
+		w.publish(&task.Event{Name: task.Progress}, w.next)
 	})
 }
 
 func (w *worker) finish() {
 	if w.job.commit[39]%5 == 0 { // no result
-		w.publish(task.Event{Name: task.Blocked}, w.next)
+		w.publish(&task.Event{Name: task.Blocked}, w.next)
 		return
 	}
 	w.locked(w.announce)
@@ -293,14 +282,14 @@ func (w *worker) locked(then func()) {
 			w.locked(then)
 			return
 		}
-		w.publish(task.Event{Name: task.Progress}, w.next)
+		w.publish(&task.Event{Name: task.Progress}, w.next)
 	})
 }
 
 func (w *worker) recover(d task.Decision) {
 	j := w.job
-	if w.to.primary[d.Commit] && d.EndsRound && w.broken != noRecovery {
-		w.publish(task.Event{Name: task.Done, Payload: task.Payload{Commit: d.Commit}}, w.next)
+	if slices.Contains(j.promoted, d.Commit) && d.EndsRound && w.broken != noRecovery {
+		w.publish(&task.Event{Name: task.Done, Payload: task.Payload{Commit: d.Commit}}, w.next)
 		return
 	}
 	j.worker.Checked = d.Commit
@@ -310,7 +299,7 @@ func (w *worker) recover(d task.Decision) {
 
 func (w *worker) announce() {
 	j := w.job
-	w.publish(task.Event{Name: task.Progress, Payload: task.Payload{Commit: j.commit}}, func() {
+	w.publish(&task.Event{Name: task.Progress, Payload: task.Payload{Commit: j.commit}}, func() {
 		if d := j.state.Decide(j.worker, 0); d.Action != task.Run {
 			w.next()
 			return
@@ -341,13 +330,12 @@ func (w *worker) promote() {
 	}
 	w.trace("%s promotes %s", j.ref, j.commit)
 	j.promoted = append(j.promoted, j.commit)
-	w.to.primary[j.commit] = true
 	w.end()
 }
 
 func (w *worker) end() {
 	j := w.job
-	w.publish(task.Event{Name: task.Done, Payload: task.Payload{Commit: j.commit}}, func() {
+	w.publish(&task.Event{Name: task.Done, Payload: task.Payload{Commit: j.commit}}, func() {
 		if j.state.Holds(j.worker.AttemptID) {
 			w.end()
 			return
