@@ -33,7 +33,10 @@ type Evidence struct {
 	Branch     string `json:"branch,omitempty"`
 	WorktreeID string `json:"worktree_id,omitempty"`
 	// Commit is what was promoted; otherwise NoChangeReason says why nothing was.
-	Commit         string `json:"commit,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	// RebasedFrom is the commit that was tested in the worktree, if Commit is that one
+	// rebased: its files were never tested together.
+	RebasedFrom    string `json:"rebased_from,omitempty"`
 	NoChangeReason string `json:"no_change_reason,omitempty"`
 
 	ChangedFiles      []string `json:"changed_files,omitempty"`

@@ -70,6 +70,7 @@ type attempt struct {
 	notes      []string
 	changed    bool // files of the worktree differ from its base
 	promoted   bool
+	rebased    string // the commit that was tested, if another one was promoted
 	ended      string // name of the event that ends the attempt
 }
 
@@ -334,8 +335,15 @@ func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (strin
 	if err != nil {
 		return "", err
 	}
-	_, err = a.repository.Promote(ctx, a.tree.BaseBranch(), commit, a.claim.Announce)
-	a.promoted = err == nil
+	done, err := a.tree.Promote(ctx, a.Settings.Rebase, a.claim.Announce)
+	if done.Moved && err != nil { // the next promotion completes it
+		a.warn(err.Error())
+		err = nil
+	}
+	a.promoted, a.rebased = err == nil, done.RebasedFrom
+	if err == nil {
+		commit = done.Commit
+	}
 	return commit, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/busdk/bus-integration-task/worker"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worker/settings"
+	"github.com/busdk/bus-integration-task/worktree"
 )
 
 // A site is a workspace with the repository dev, a log, and a worker for it whose agent is
@@ -299,6 +300,62 @@ func TestTaskIsBlocked(t *testing.T) {
 				t.Error("the removal is not reported")
 			}
 		})
+	}
+}
+
+// A task whose primary was moved by another task meanwhile is blocked with its branch
+// kept. With the setting it is rebased, which its evidence says.
+func TestTaskAfterAnotherOne(t *testing.T) {
+	t.Parallel()
+	for _, rebase := range []bool{false, true} {
+		t.Run(fmt.Sprint(rebase), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.settings.Rebase = rebase
+			create(s.log, "bus#1.1")
+			state := s.run(func(ctx context.Context, a backend.Attempt, l backend.Listener) string {
+				s.promoteAnother(ctx)
+				return add(t, "two\n")(ctx, a, l)
+			}, ended)
+			head, branches := s.git("rev-parse", "HEAD"), strings.Fields(s.git("branch", "--format=%(refname:short)"))
+			if !rebase {
+				if state.Status != task.StatusBlocked || len(branches) != 2 || state.End.Commit != "" || strings.Contains(string(s.last(task.Blocked).Evidence), "rebased_from") {
+					t.Errorf("%+v, %q", state.End, branches)
+				}
+				return
+			}
+			if state.Status != task.StatusDone || state.End.Commit != head || len(branches) != 1 || len(s.leftTrees()) > 0 {
+				t.Errorf("%+v, %q, %q; warnings %q", state.End, branches, s.leftTrees(), s.warnings)
+			}
+			_, tested, ok := strings.Cut(s.git("log", "-1", "--format=%B"), "Rebased-from: ")
+			if !ok || !strings.Contains(string(s.last(task.Done).Evidence), `"rebased_from":"`+tested+`"`) {
+				t.Errorf("tested %q, evidence %s", tested, s.last(task.Done).Evidence)
+			}
+		})
+	}
+}
+
+// promoteAnother promotes the work of another task.
+func (s *site) promoteAnother(ctx context.Context) {
+	r, err := worktree.Open(ctx, s.primary, worktree.Config{Workspace: s.workspace, State: filepath.Join(s.trees, ".state")})
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	w, err := r.Add(ctx, worktree.Options{Root: s.trees})
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.write(w.Path(), "another", "1\n")
+	if _, err := w.Commit(ctx, "another", worktree.Identity{}); err != nil {
+		s.t.Error(err)
+	}
+	if _, err := w.Promote(ctx, false, nil); err != nil {
+		s.t.Error(err)
+	}
+	if err := w.Remove(ctx, true); err != nil {
+		s.t.Error(err)
 	}
 }
 

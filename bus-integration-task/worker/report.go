@@ -105,6 +105,9 @@ func (a *attempt) evidence(report *closeout.Closeout, w closeout.Work, v closeou
 	if a.tree != nil {
 		e.Branch, e.WorktreeID = a.tree.Branch(), a.tree.ID()
 	}
+	if commit != "" {
+		e.RebasedFrom = a.rebased
+	}
 	e.SetWork(report, w, v)
 	return encode(e.JSON(a.hidden))
 }

@@ -47,12 +47,13 @@ type Worktree struct {
 type record struct {
 	ID         string            `json:"id"`
 	Ref        string            `json:"ref"`
-	Root       string            `json:"root"`        // folder of worktrees
-	Path       string            `json:"path"`        // the checkout
-	Branch     string            `json:"branch"`      // its branch
-	BaseBranch string            `json:"base_branch"` // what it is promoted to
-	Base       string            `json:"base"`        // commit that changes are relative to
-	Head       string            `json:"head"`        // last commit of the bridge, or Base
+	Root       string            `json:"root"`             // folder of worktrees
+	Path       string            `json:"path"`             // the checkout
+	Branch     string            `json:"branch"`           // its branch
+	BaseBranch string            `json:"base_branch"`      // what it is promoted to
+	Base       string            `json:"base"`             // commit that changes are relative to
+	Head       string            `json:"head"`             // last commit of the bridge, or Base
+	Landed     string            `json:"landed,omitempty"` // Head, once it was promoted as another commit
 	Links      map[string]string `json:"links,omitempty"`
 }
 
@@ -106,7 +107,7 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 			return w, err
 		}
 	}
-	p, err := r.private(true)
+	p, err := r.private()
 	if err != nil {
 		return nil, err
 	}

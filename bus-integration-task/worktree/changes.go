@@ -31,7 +31,7 @@ const maxListed = 10_000
 // Errors match ErrContent, ErrTooLarge, ErrGone or ErrGit.
 func (w *Worktree) Changes(ctx context.Context) (Changes, error) {
 	changes := Changes{Base: w.record.Base}
-	p, err := w.repo.private(false)
+	p, err := w.repo.private()
 	if err != nil {
 		return changes, err
 	}
@@ -107,7 +107,7 @@ type Diff struct {
 //
 // Errors are those of [Worktree.Changes].
 func (w *Worktree) Diff(ctx context.Context, limit int) (Diff, error) {
-	p, err := w.repo.private(false)
+	p, err := w.repo.private()
 	if err != nil {
 		return Diff{}, err
 	}
@@ -125,7 +125,7 @@ func (r *Repository) DiffCommits(ctx context.Context, old, new string, limit int
 	if !isHash(old) || !isHash(new) {
 		return Diff{}, problem(ErrName, "commits %q and %q: give all of their digits", oneLine(old, 70), oneLine(new, 70))
 	}
-	p, err := r.private(false)
+	p, err := r.private()
 	if err != nil {
 		return Diff{}, err
 	}

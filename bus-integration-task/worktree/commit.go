@@ -32,7 +32,7 @@ func (w *Worktree) Commit(ctx context.Context, message string, author Identity) 
 	if err := w.checkAlternates(); err != nil {
 		return "", err
 	}
-	p, err := w.repo.private(true)
+	p, err := w.repo.private()
 	if err != nil {
 		return "", err
 	}
@@ -53,20 +53,28 @@ func (w *Worktree) Commit(ctx context.Context, message string, author Identity) 
 	if err != nil {
 		return "", err
 	}
-	return commit, w.moveTo(ctx, p, commit, w.record.Base)
+	if err := p.keep(); err != nil {
+		return "", err
+	}
+	return commit, w.moveTo(ctx, p, commit)
 }
 
 // moveTo makes commit the tip of the branch and the state of the worktree, whose files
-// are those of the index of p.
-func (w *Worktree) moveTo(ctx context.Context, p *private, commit, base string) error {
-	if _, err := p.git(ctx, call{}, "update-ref", "-m", "bus-integration-task: commit", "refs/heads/"+w.record.Branch, commit); err != nil {
-		return err
+// are those of the index of p. The branch moves last, so an error leaves it.
+func (w *Worktree) moveTo(ctx context.Context, p *private, commit string) error {
+	before := w.record
+	w.record.Head = commit
+	err := errors.Join(w.save(), w.restoreHead(), w.restoreLink())
+	if err != nil {
+		err = problem(ErrGit, "worktree %s: %w", w.record.ID, err)
+	} else if err = w.install(p); err == nil {
+		_, err = p.git(ctx, call{}, "update-ref", "-m", "bus-integration-task: commit", "refs/heads/"+w.record.Branch, commit)
 	}
-	w.record.Head, w.record.Base = commit, base
-	if err := errors.Join(w.save(), w.restoreHead(), w.restoreLink()); err != nil {
-		return problem(ErrGit, "worktree %s: %w", w.record.ID, err)
+	if err != nil {
+		w.record = before
+		_ = w.save() // a record with the new commit works too
 	}
-	return w.install(p)
+	return err
 }
 
 // checkAlternates refuses a repository that borrows objects from the folder of the

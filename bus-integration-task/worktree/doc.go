@@ -28,6 +28,21 @@
 // are not. [Changes] reports that HEAD has moved. A task that breaks .git, HEAD or the
 // index has no effect on this; Commit restores them.
 //
+// # Many tasks at once
+//
+// Promotions wait for each other. A task whose base branch was moved meanwhile is refused,
+// with its branch kept, since what was tested is not what would land. [Worktree.Promote]
+// can rebase it, which its result and the commit report.
+//
+// # Full disks and loss of power
+//
+// New objects are made in a private folder and moved to the repository when they are
+// complete, so a failed operation leaves no part of one. An operation that finds no space
+// changes no branch, and no index or file of the primary checkout; it can be repeated.
+// Objects and branches are stored with fsync before an operation succeeds. So a promoted
+// commit survives a loss of power. The last files of a checkout may not; git checkout
+// restores them.
+//
 // # Versions
 //
 // Tested with git 2.39.5. Older versions than 2.38 are not supported.

@@ -103,7 +103,7 @@ func (p *private) git(ctx context.Context, c call, args ...string) (code int, er
 				return code, nil
 			}
 		}
-		return exit.ExitCode(), problem(ErrGit, "git %s: %s", args[0], message(stderr.head, exit))
+		return exit.ExitCode(), problem(ErrGit, "git %s: %s%s", args[0], message(stderr.head, exit), full(cmd.Dir, p.dir, p.repo.common))
 	}
 	if err != nil {
 		return -1, problem(ErrGit, "git %s: %w", args[0], err)
@@ -118,11 +118,26 @@ func message(stderr []byte, exit *exec.ExitError) string {
 	for line := range bytes.Lines(stderr) {
 		text := strings.TrimSpace(string(line))
 		text = strings.TrimPrefix(strings.TrimPrefix(text, "fatal: "), "error: ")
-		if text != "" && !strings.HasPrefix(text, "warning: ") && !strings.HasPrefix(text, "hint: ") {
+		if text != "" && !strings.HasPrefix(text, "warning: ") && !strings.HasPrefix(text, "hint:") {
 			return oneLine(text, 500)
 		}
 	}
 	return exit.Error()
+}
+
+// full says which disk is nearly full, as git often does not; "" for none.
+func full(dirs ...string) string {
+	const nearly = 16 << 20
+	for _, dir := range dirs {
+		var disk syscall.Statfs_t
+		if err := syscall.Statfs(dir, &disk); err != nil {
+			continue
+		}
+		if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < nearly {
+			return fmt.Sprintf(" (no space left: %d KiB on the disk of %s)", free>>10, dir)
+		}
+	}
+	return ""
 }
 
 // text runs git and returns what it prints, without the last line ending.

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,31 +9,34 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
 
 // A private is a git directory that the bridge makes for one operation and removes after
-// it. Objects, references and their logs are links into the repository. Configuration,
-// hooks, attributes, index and HEAD are the bridge's. So git does not read what a task may
-// have left in the configuration of the repository or in the .git of its worktree.
+// it. References and their logs are links into the repository; its objects are read.
+// Configuration, hooks, attributes, index and HEAD are the bridge's. So git does not read
+// what a task may have left in the configuration of the repository or in the .git of its
+// worktree. New objects are removed with it unless [private.keep] is called: git leaves
+// parts of objects behind when a disk is full.
 type private struct {
 	repo *Repository
 	dir  string
 	lock *os.File
+	held *os.File // lock of the repository; nil without it
 }
 
 // maxData bounds each file of a repository that the package reads by itself.
 const maxData = 1 << 20
 
-// private makes a private git directory. Without keep, new objects are stored in it and
-// are removed with it.
-func (r *Repository) private(keep bool) (p *private, err error) {
+// private makes a private git directory.
+func (r *Repository) private() (p *private, err error) {
 	p = &private{repo: r}
 	if err := p.reserve(); err != nil {
 		return nil, problem(ErrGit, "state folder: %w", err)
 	}
-	if err := p.fill(keep); err != nil {
+	if err := p.fill(); err != nil {
 		p.close()
 		return nil, problem(ErrGit, "state folder: %w", err)
 	}
@@ -55,21 +59,14 @@ func (p *private) reserve() (err error) {
 }
 
 // fill makes the git directory in the folder.
-func (p *private) fill(keep bool) (err error) {
+func (p *private) fill() error {
 	r, dir := p.repo, p.dir
-	for _, name := range []string{"info", "home"} {
+	for _, name := range []string{"info", "home", "objects", "objects/info"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			return err
 		}
 	}
-	if keep {
-		err = os.Symlink(filepath.Join(r.common, "objects"), filepath.Join(dir, "objects"))
-	} else {
-		if err = os.MkdirAll(filepath.Join(dir, "objects", "info"), 0o700); err == nil {
-			err = os.WriteFile(filepath.Join(dir, "objects", "info", "alternates"), []byte(quoteAlternate(filepath.Join(r.common, "objects"))+"\n"), 0o600)
-		}
-	}
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "objects", "info", "alternates"), []byte(quoteAlternate(filepath.Join(r.common, "objects"))+"\n"), 0o600); err != nil {
 		return err
 	}
 	for _, name := range []string{"refs", "packed-refs", "logs", "shallow"} {
@@ -103,6 +100,82 @@ func (p *private) close() {
 	if p.lock != nil {
 		unlock(p.lock)
 	}
+	if p.held != nil {
+		unlock(p.held)
+	}
+}
+
+// keep stores the new objects in the repository, for good: they survive a loss of power.
+func (p *private) keep() error {
+	from, to := filepath.Join(p.dir, "objects"), filepath.Join(p.repo.common, "objects")
+	folders, err := os.ReadDir(from)
+	for _, folder := range folders {
+		if err == nil && folder.Name() != "info" {
+			err = keepFolder(filepath.Join(from, folder.Name()), filepath.Join(to, folder.Name()))
+		}
+	}
+	if err == nil {
+		err = syncFolder(to)
+	}
+	if err != nil {
+		return problem(ErrGit, "objects of the repository: %w", err)
+	}
+	return nil
+}
+
+func keepFolder(from, to string) error {
+	files, err := os.ReadDir(from)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, info.Mode()); err == nil {
+		err = os.Chmod(to, info.Mode()) // as git wants it in a shared repository
+	} else if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// Git takes a pack for complete once its index exists.
+	slices.SortStableFunc(files, func(a, b fs.DirEntry) int {
+		return cmp.Compare(filepath.Ext(a.Name()), filepath.Ext(b.Name())) * -1
+	})
+	for _, file := range files {
+		source, target := filepath.Join(from, file.Name()), filepath.Join(to, file.Name())
+		err := os.Link(source, target)
+		if err != nil && !errors.Is(err, fs.ErrExist) { // on another disk
+			err = copyObject(source, target)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return syncFolder(to)
+}
+
+func copyObject(from, to string) error {
+	part := to + ".bus-task"
+	err := copyFile(from, part)
+	if err == nil {
+		err = os.Chmod(part, 0o444)
+	}
+	if err == nil {
+		err = os.Rename(part, to)
+	}
+	if err != nil {
+		os.Remove(part)
+	}
+	return err
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // quoteAlternate quotes a path for objects/info/alternates as C does.
@@ -130,7 +203,7 @@ func (p *private) environ() []string {
 		"GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_CONFIG_NOSYSTEM=1",
 		"GIT_ATTR_NOSYSTEM=1",
-		"GIT_GRAFT_FILE=/dev/null",
+		"GIT_GRAFT_FILE=" + filepath.Join(p.dir, "absent"), // git has a hint for one that exists
 		"GIT_NO_REPLACE_OBJECTS=1",
 		"GIT_NO_LAZY_FETCH=1", // known since git 2.44; the configuration names no promisor either
 		"GIT_ALLOW_PROTOCOL=none",

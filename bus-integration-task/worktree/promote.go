@@ -2,32 +2,48 @@ package worktree
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
-// Files of a promotion in the git directory of the primary checkout.
-const (
-	journalName = "bus-task-promotion.json"
-	lockMark    = "bus-integration-task: a promotion is running or was killed; the next one cleans up\n"
-)
-
-// A journal says what a promotion that may have been killed was doing.
-type journal struct {
-	Branch string `json:"branch"`
-	Old    string `json:"old"`
-	New    string `json:"new"`
+// A Promotion is what [Worktree.Promote] has done.
+type Promotion struct {
+	Commit string // contained in the base branch now
+	Moved  bool   // false: the base branch contained it already
+	// RebasedFrom is the commit of the worktree that Commit replaces, "" if Commit is that
+	// commit itself. The files of Commit were never together in a worktree, so what was
+	// tested there is not what has landed.
+	RebasedFrom string
 }
 
-// lock takes the lock of the repository. Only one promotion runs at a time.
-func (r *Repository) lock(ctx context.Context) (*os.File, error) {
-	return waitLock(ctx, filepath.Join(r.common, lockName), r.config.LockWait)
+// Promote promotes the last commit of the bridge to the base branch, as
+// [Repository.Promote] does. It must not run before the worktree has one.
+//
+// With rebase, a base branch that has moved since the worktree was added, and only by
+// other commits of the bridge, is no refusal: the commits of the worktree become one new
+// commit on top of it, if git merges their files without conflict. The lock is held
+// meanwhile. Git's own merge of lines is used, without merge drivers and attributes. The
+// message of the new commit ends with a line that names the commit of the worktree, which
+// stays on the branch of the worktree until that is removed. Errors match ErrDiverged where a user
+// has moved the branch, ErrConflict where the files conflict; nothing has changed then.
+func (w *Worktree) Promote(ctx context.Context, rebase bool, announce func(ctx context.Context, commit string) error) (Promotion, error) {
+	done := Promotion{Commit: w.record.Head}
+	var replace func(context.Context, *private, string) (string, error)
+	if rebase {
+		replace = func(ctx context.Context, p *private, tip string) (string, error) {
+			commit, err := w.rebase(ctx, p, tip)
+			done = Promotion{Commit: commit, RebasedFrom: w.record.Head}
+			return commit, err
+		}
+	}
+	var err error
+	done.Moved, err = w.repo.promote(ctx, w.record.BaseBranch, w.record.Head, replace, announce)
+	if done.Moved && done.RebasedFrom != "" {
+		w.record.Landed = w.record.Head
+		err = errors.Join(err, w.save())
+	}
+	return done, err
 }
 
 // Promote moves the branch of the primary checkout, its index and its files forward to
@@ -47,24 +63,27 @@ func (r *Repository) lock(ctx context.Context) (*os.File, error) {
 // The branch is moved in one step: what is killed before it has promoted nothing, what is
 // killed after it has promoted the commit. Index and files follow. The next Promote or
 // [Repository.Contains] completes them; until then they show the state before. While
-// index.lock exists, the git of a user refuses to write to the index. An error after the
-// branch has moved is returned with moved set; the next call completes the rest then too.
+// index.lock exists, the git of a user refuses to write to the index.
+//
+// If the files cannot follow, for example on a full disk, branch and files get their
+// state of before. Where that is impossible too, the error is returned with moved set;
+// the next call completes the rest then. The commit and the branch survive a loss of
+// power once Promote has returned. Files of the checkout that the disk has not stored
+// then are restored by git checkout.
 func (r *Repository) Promote(ctx context.Context, branch, commit string, announce func(ctx context.Context, commit string) error) (moved bool, err error) {
+	return r.promote(ctx, branch, commit, nil, announce)
+}
+
+// promote is Promote. Where the branch has diverged, it promotes what replace returns for
+// its tip.
+func (r *Repository) promote(ctx context.Context, branch, commit string, replace func(ctx context.Context, p *private, tip string) (string, error), announce func(ctx context.Context, commit string) error) (moved bool, err error) {
 	if err := CheckBranch(branch); err != nil {
 		return false, err
 	}
 	if !isHash(commit) {
 		return false, problem(ErrName, "commit %q: it is not the name of an object; give all of its digits", oneLine(commit, 70))
 	}
-	held, err := r.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer unlock(held)
-	if err := r.recover(ctx, held); err != nil {
-		return false, err
-	}
-	p, err := r.private(true)
+	p, err := r.exclusive(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -79,6 +98,9 @@ func (r *Repository) Promote(ctx context.Context, branch, commit string, announc
 		}
 	}()
 	old, err := r.checkPromotion(ctx, p, branch, commit)
+	if errors.Is(err, ErrDiverged) && replace != nil {
+		commit, err = replace(ctx, p, old)
+	}
 	if err != nil || old == commit {
 		return false, err
 	}
@@ -99,7 +121,8 @@ func (r *Repository) Promote(ctx context.Context, branch, commit string, announc
 	// From here on the context does not stop it.
 	ctx = context.WithoutCancel(ctx)
 	step("announced")
-	if err := r.writeJournal(journal{Branch: branch, Old: old, New: commit}); err != nil {
+	j := journal{Branch: branch, Old: old, New: commit}
+	if err := errors.Join(r.writeJournal(j), r.reserve(p)); err != nil {
 		r.removeJournal()
 		return false, problem(ErrGit, "journal of the promotion: %w", err)
 	}
@@ -110,7 +133,7 @@ func (r *Repository) Promote(ctx context.Context, branch, commit string, announc
 			return false, problem(ErrGit, "state folder: %w", err)
 		}
 	}
-	if _, err := p.git(ctx, call{hold: held}, "update-ref", "-m", "bus-integration-task: fast-forward", "refs/heads/"+branch, commit, old); err != nil {
+	if _, err := p.git(ctx, call{hold: p.held}, "update-ref", "-m", "bus-integration-task: fast-forward", "refs/heads/"+branch, commit, old); err != nil {
 		tip, e := p.resolve(ctx, "refs/heads/"+branch)
 		if e == nil && tip != commit {
 			r.removeJournal()
@@ -120,39 +143,36 @@ func (r *Repository) Promote(ctx context.Context, branch, commit string, announc
 		}
 	}
 	step("branch")
-	finished = false
-	if err := r.finish(ctx, p, held, "-m", old, commit); err != nil {
-		return true, err
+	if err = r.finish(ctx, p, "-m", old, commit); err == nil {
+		return true, nil
 	}
-	return true, nil
+	if e := r.undo(ctx, p, j); e != nil {
+		finished = false
+		return true, problem(ErrGit, "primary checkout %s: the branch has moved to %s, but its files have not all followed (%w); repair the cause, the next promotion completes it", r.primary, commit, err)
+	}
+	return false, problem(ErrGit, "primary checkout %s: its files could not be written, so it was left as it was (%w); repair the cause and promote again", r.primary, err)
 }
 
 // step is called after each step of a promotion. Tests kill the process there.
 var step = func(string) {}
 
-func (r *Repository) indexLock() string { return filepath.Join(r.gitDir, "index.lock") }
-
-// lockIndex takes the lock by which git itself keeps others from the index.
-func (r *Repository) lockIndex() error {
-	name := r.indexLock()
-	temporary := filepath.Join(r.gitDir, "bus-task-index.lock")
-	os.Remove(temporary)
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = f.WriteString(lockMark)
-		err = errors.Join(err, f.Close())
-	}
-	if err == nil {
-		err = os.Link(temporary, name) // in one step, with its content
-	}
-	os.Remove(temporary)
-	if errors.Is(err, fs.ErrExist) {
-		return problem(ErrDirty, "primary checkout %s: index.lock exists, so another git process is running or was killed; wait, or remove it", r.primary)
-	}
+// exclusive takes the lock of the repository, for one operation on the primary at a time,
+// and completes a promotion that was killed. The lock is released with p.
+func (r *Repository) exclusive(ctx context.Context) (p *private, err error) {
+	held, err := waitLock(ctx, filepath.Join(r.common, lockName), r.config.LockWait)
 	if err != nil {
-		return problem(ErrGit, "index.lock: %w", err)
+		return nil, err
 	}
-	return nil
+	if p, err = r.private(); err != nil {
+		unlock(held)
+		return nil, err
+	}
+	p.held = held
+	if err := r.recover(ctx, p); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // inProgress are the files of operations that a user has begun and not finished.
@@ -195,123 +215,14 @@ func (r *Repository) checkPromotion(ctx context.Context, p *private, branch, com
 	return old, err
 }
 
-// checkPrimary checks that index and files of the primary are those of old, and that
-// nothing is in the way of commit. It leaves a copy of the index in p.
-func (r *Repository) checkPrimary(ctx context.Context, p *private, old, commit string) error {
-	if err := r.copyIndex(ctx, p); err != nil {
-		return err
-	}
-	dirty := &names{}
-	err := p.each(ctx, in(r.primary), dirty.add, "diff-index", "-z", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", old, "--")
-	if err == nil && dirty.total == 0 {
-		err = p.each(ctx, in(r.primary), dirty.add, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--")
-	}
-	if err != nil {
-		return err
-	}
-	if dirty.total > 0 {
-		return problem(ErrDirty, "primary checkout %s: %d tracked files have changes (%s); commit, stash or discard them", r.primary, dirty.total, dirty)
-	}
-	changed := make(map[string]byte)
-	err = p.compare(ctx, old, commit, func(f File) error {
-		if changed[f.Path] = f.Status; len(changed) > maxPromoted {
-			return problem(ErrTooLarge, "commit %s: it changes more than %d files; merge it with git", commit, maxPromoted)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = p.each(ctx, in(r.primary), func(name string) error {
-		if changed[name] != 0 {
-			return problem(ErrDirty, "primary checkout %s: submodule %s is at another commit than it records; update it", r.primary, oneLine(name, 200))
-		}
-		return nil
-	}, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--")
-	if err != nil {
-		return err
-	}
-	if err := r.checkWay(changed); err != nil {
-		return err
-	}
-	if _, err := p.git(ctx, in(r.primary), "read-tree", "-m", "-u", "-n", "--no-recurse-submodules", old, commit); err != nil {
-		if errors.Is(err, ErrGit) {
-			err = problem(ErrDirty, "primary checkout %s: files are in the way (%w); move them", r.primary, err)
-		}
-		return err
-	}
-	return nil
-}
-
-// maxPromoted bounds the files that a promotion changes.
-const maxPromoted = 2_000_000
-
-// checkWay refuses files in the way of new ones that git does not track. Git itself
-// replaces those that are ignored.
-func (r *Repository) checkWay(changed map[string]byte) error {
-	inWay := func(name string) error {
-		return problem(ErrDirty, "primary checkout %s: %s is in the way of a new file; move it", r.primary, oneLine(name, 200))
-	}
-	folders := map[string]bool{".": true} // known not to be in the way
-	for name, status := range changed {
-		if status != 'A' {
-			continue
-		}
-		for dir := path.Dir(name); !folders[dir]; dir = path.Dir(dir) {
-			folders[dir] = true
-			info, err := os.Lstat(filepath.Join(r.primary, dir))
-			if err == nil && !info.IsDir() && changed[dir] != 'D' {
-				return inWay(dir)
-			}
-		}
-		info, err := os.Lstat(filepath.Join(r.primary, name))
-		if err != nil {
-			continue
-		}
-		if !info.IsDir() {
-			return inWay(name)
-		}
-		err = filepath.WalkDir(filepath.Join(r.primary, name), func(file string, e fs.DirEntry, err error) error {
-			rel, _ := filepath.Rel(r.primary, file)
-			if err != nil || !e.IsDir() && changed[filepath.ToSlash(rel)] != 'D' {
-				return inWay(rel)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyIndex copies the index of the primary to p and compares it with the files.
-func (r *Repository) copyIndex(ctx context.Context, p *private) error {
-	index := filepath.Join(p.dir, "index")
-	os.Remove(index)
-	if err := copyFile(filepath.Join(r.gitDir, "index"), index); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return problem(ErrGit, "index of the primary checkout: %w", err)
-	}
-	// Also files that the user has told git to take for unchanged.
-	if _, err := p.git(ctx, in(r.primary), "update-index", "-q", "--really-refresh", "--ignore-submodules"); err != nil {
-		return problem(ErrUnsupported, "index of %s: %w", r.primary, err)
-	}
-	return p.each(ctx, call{}, func(entry string) error {
-		if strings.HasPrefix(entry, "S ") || strings.HasPrefix(entry, "s ") {
-			return problem(ErrUnsupported, "primary checkout %s: it is sparse (%s is not checked out); check out all files", r.primary, oneLine(entry[2:], 200))
-		}
-		return nil
-	}, "ls-files", "-z", "-v")
-}
-
 // finish makes index and files of the primary those of commit, and removes journal and
 // lock. How is -m with the old and the new commit, or --reset with the new one.
-func (r *Repository) finish(ctx context.Context, p *private, held *os.File, how string, commits ...string) error {
+func (r *Repository) finish(ctx context.Context, p *private, how string, commits ...string) error {
 	c := in(r.primary)
-	c.hold = held
+	c.hold = p.held
 	args := []string{"read-tree", how, "-u", "--no-recurse-submodules"}
 	if _, err := p.git(ctx, c, append(args, commits...)...); err != nil {
-		return problem(ErrGit, "primary checkout %s: the branch has moved to %s, but its files have not all followed (%w); repair the cause, the next promotion completes it", r.primary, commits[len(commits)-1], err)
+		return err
 	}
 	step("files")
 	temporary := filepath.Join(r.gitDir, "bus-task-index")
@@ -320,6 +231,7 @@ func (r *Repository) finish(ctx context.Context, p *private, held *os.File, how 
 		err = os.Rename(temporary, filepath.Join(r.gitDir, "index"))
 	}
 	if err != nil {
+		os.Remove(temporary)
 		return problem(ErrGit, "index of the primary checkout: %w", err)
 	}
 	step("index")
@@ -329,169 +241,40 @@ func (r *Repository) finish(ctx context.Context, p *private, held *os.File, how 
 	return nil
 }
 
-func (r *Repository) writeJournal(j journal) error {
-	data, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	return writeData(filepath.Join(r.gitDir, journalName), data)
-}
-
-func (r *Repository) removeJournal() { os.Remove(filepath.Join(r.gitDir, journalName)) }
-
-// recover completes or forgets a promotion whose process was killed. The lock is held, so
-// no other one is running.
-func (r *Repository) recover(ctx context.Context, held *os.File) error {
-	data, err := readData(filepath.Join(r.gitDir, journalName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return r.removeIndexLock()
-	}
-	var j journal
-	if err == nil {
-		err = json.Unmarshal(data, &j)
-	}
-	if err != nil || CheckBranch(j.Branch) != nil || !isHash(j.Old) || !isHash(j.New) {
-		return problem(ErrDirty, "%s: the journal of a promotion is damaged; compare the primary checkout with its branch, then remove the file", filepath.Join(r.gitDir, journalName))
-	}
-	p, err := r.private(true)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	tip, err := p.resolve(ctx, "refs/heads/"+j.Branch)
-	if err != nil {
-		return err
-	}
-	if current, err := r.Branch(); err != nil || current != j.Branch || tip != j.New {
-		// The branch was never moved, or has moved on since.
-		r.removeJournal()
-		return r.removeIndexLock()
-	}
-	if !exists(r.indexLock()) {
-		if err := r.lockIndex(); err != nil {
-			return err
-		}
-	} else if !r.ownsIndexLock() {
-		return problem(ErrDirty, "primary checkout %s: a promotion was killed, and index.lock is of another git process; wait, or remove it", r.primary)
-	}
-	if err := r.complete(ctx, p, held, j); err != nil {
-		return err
-	}
-	return nil
-}
-
-// complete makes index and files those of a promotion whose branch has moved.
-func (r *Repository) complete(ctx context.Context, p *private, held *os.File, j journal) error {
-	if err := r.copyIndex(ctx, p); err != nil {
-		return err
-	}
-	staged := &names{}
-	if err := p.each(ctx, in(r.primary), staged.add, "diff-index", "-z", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", j.New, "--"); err != nil {
-		return err
-	}
-	if staged.total == 0 { // the index was the last step
-		r.removeJournal()
-		return r.removeIndexLock()
-	}
-	lost := &names{}
-	err := p.each(ctx, in(r.primary), func(name string) error {
-		same, err := p.isUnfinished(ctx, r.primary, name, j)
-		if err != nil || same {
-			return err
-		}
-		return lost.add(name)
-	}, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--")
-	if err != nil {
-		return err
-	}
-	err = p.compare(ctx, j.Old, j.New, func(f File) error {
+// undo makes the files and the branch of the primary, whose index has not changed, those
+// of before a promotion. Branch and journal stay if the files cannot be restored.
+func (r *Repository) undo(ctx context.Context, p *private, j journal) error {
+	r.release(p)
+	err := p.compare(ctx, j.Old, j.New, func(f File) error {
 		if f.Status != 'A' {
 			return nil
 		}
-		same, err := p.isUnfinished(ctx, r.primary, f.Path, j)
-		if err != nil || same {
-			return err
+		// checkPrimary has found nothing there, so it is of this promotion.
+		err := os.Remove(filepath.Join(r.primary, f.Path))
+		for dir := filepath.Dir(f.Path); err == nil && dir != "."; dir = filepath.Dir(dir) {
+			err = os.Remove(filepath.Join(r.primary, dir)) // not one that has other files
 		}
-		return lost.add(f.Path)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if lost.total > 0 {
-		return problem(ErrDirty, "primary checkout %s: a promotion was killed, and %d of its files have changed since (%s); restore them with git checkout", r.primary, lost.total, lost)
+	if err := r.copyIndex(ctx, p); err != nil {
+		return err
 	}
-	return r.finish(ctx, p, held, "--reset", j.New)
-}
-
-// isUnfinished reports whether a file of the primary has the old content, or the new one
-// or the beginning of it, as a killed checkout leaves it.
-func (p *private) isUnfinished(ctx context.Context, primary, name string, j journal) (bool, error) {
-	full := filepath.Join(primary, name)
-	info, err := os.Lstat(full)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
+	if _, err := p.git(ctx, in(r.primary), "read-tree", "--reset", "-u", "--no-recurse-submodules", j.Old); err != nil {
+		return err
 	}
-	if err != nil || info.IsDir() {
-		return err == nil, nil
+	changed := &names{}
+	if err := p.each(ctx, in(r.primary), changed.add, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--"); err != nil {
+		return err
 	}
-	entry, err := p.text(ctx, call{}, "ls-tree", "-z", j.New, "--", name)
-	if err != nil {
-		return false, err
+	if changed.total > 0 {
+		return problem(ErrDirty, "%s", changed)
 	}
-	fields := strings.Fields(strings.SplitN(entry, "\t", 2)[0])
-	if len(fields) != 3 || fields[1] != "blob" {
-		return false, nil
+	if _, err := p.git(ctx, call{hold: p.held}, "update-ref", "-m", "bus-integration-task: undo", "refs/heads/"+j.Branch, j.Old, j.New); err != nil {
+		return err
 	}
-	compared := &prefixWriter{}
-	if info.Mode().IsRegular() {
-		f, err := os.Open(full)
-		if err != nil {
-			return false, nil
-		}
-		defer f.Close()
-		compared.file = f
-	} else if target, err := os.Readlink(full); err == nil {
-		compared.file = strings.NewReader(target)
-	} else {
-		return false, nil
-	}
-	// With the conversions of attributes, as in the checkout.
-	if _, err := p.git(ctx, call{dir: primary, env: []string{"GIT_WORK_TREE=" + primary}, stdout: compared}, "cat-file", "--filters", "--path="+name, fields[2]); err != nil {
-		return false, err
-	}
-	return compared.isPrefix(), nil
-}
-
-// removeIndexLock removes an index.lock of a promotion that was killed.
-func (r *Repository) removeIndexLock() error {
-	if r.ownsIndexLock() {
-		os.Remove(r.indexLock())
-	}
+	r.removeJournal()
 	return nil
-}
-
-func (r *Repository) ownsIndexLock() bool {
-	data, err := readData(r.indexLock())
-	return err == nil && string(data) == lockMark
-}
-
-// names are the first few of a list of paths, and its length.
-type names struct {
-	first []string
-	total int
-}
-
-func (n *names) add(name string) error {
-	if n.total++; len(n.first) < 3 {
-		n.first = append(n.first, oneLine(name, 100))
-	}
-	return nil
-}
-
-func (n *names) String() string {
-	text := strings.Join(slices.Sorted(slices.Values(n.first)), ", ")
-	if n.total > len(n.first) {
-		text += ", …"
-	}
-	return text
 }

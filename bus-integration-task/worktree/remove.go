@@ -25,7 +25,7 @@ func (w *Worktree) Remove(ctx context.Context, branch bool) error {
 
 // removeBranch removes the branch if nothing is lost with it.
 func (w *Worktree) removeBranch(ctx context.Context) error {
-	p, err := w.repo.private(true)
+	p, err := w.repo.private()
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (w *Worktree) removeBranch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	contained := tip == w.record.Base
+	contained := tip == w.record.Base || tip == w.record.Landed
 	if !contained && base != "" {
 		if contained, err = p.isAncestor(ctx, tip, base); err != nil {
 			return err

@@ -200,6 +200,8 @@ const fixed = `	bare = false
 	protectNTFS = true
 	bigFileThreshold = 32m
 	preferSymlinkRefs = false
+	fsync = committed,reference
+	fsyncMethod = fsync
 [gc]
 	auto = 0
 [maintenance]
@@ -214,6 +216,10 @@ const fixed = `	bare = false
 	commitEncoding = UTF-8
 [index]
 	sparse = false
+[merge]
+	renameLimit = 1000
+	directoryRenames = false
+	renormalize = false
 `
 
 // carried are the variables that are taken from the repository. Their values are words.
@@ -227,7 +233,7 @@ func (r *Repository) readSettings(ctx context.Context) error {
 		return problem(ErrUnsupported, "%w", err)
 	}
 	r.settings = "[core]\n\trepositoryformatversion = 0\n" + fixed
-	p, err := r.private(true)
+	p, err := r.private()
 	if err != nil {
 		return err
 	}
@@ -298,15 +304,7 @@ func (r *Repository) Contains(ctx context.Context, branch, commit string) (bool,
 	if !isHash(commit) {
 		return false, problem(ErrName, "commit %q: it is not the name of an object; give all of its digits", oneLine(commit, 70))
 	}
-	held, err := r.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer unlock(held)
-	if err := r.recover(ctx, held); err != nil {
-		return false, err
-	}
-	p, err := r.private(true)
+	p, err := r.exclusive(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -58,6 +58,7 @@ type Settings struct {
 	ReadOnlyDeps       bool
 	Commit             bool
 	CommitMessage      string // with placeholders
+	Rebase             bool   // promote also what was tested on an older commit
 
 	MaxParallel     int
 	OnePerRecipient bool
