@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -32,7 +33,8 @@ type Client struct {
 	AllowInsecure bool
 	// Source names the program in the events that it publishes.
 	Source string
-	// Timeout limits each Publish and Append; 0 for 30 seconds.
+	// Timeout limits each Publish and Append, and the wait for the answer to a stream; 0
+	// for 30 seconds.
 	Timeout time.Duration
 	// Retry says how Stream reconnects.
 	Retry Retry
@@ -72,11 +74,7 @@ func (c *Client) publish(ctx context.Context, path string, d draftBody) (Publish
 	if err != nil {
 		return Published{}, err
 	}
-	timeout := c.Timeout
-	if timeout <= 0 {
-		timeout = 30 * time.Second
-	}
-	bounded, cancel := context.WithTimeout(ctx, timeout)
+	bounded, cancel := context.WithTimeout(ctx, c.timeout())
 	defer cancel()
 
 	response, err := c.send(bounded, http.MethodPost, path, nil, body)
@@ -96,6 +94,13 @@ func (c *Client) publish(ctx context.Context, path string, d draftBody) (Publish
 		return Published{}, invalid("events server: the answer is not that of a Bus Events API; check the URL")
 	}
 	return Published{ID: a.ID, Name: a.Name}, nil
+}
+
+func (c *Client) timeout() time.Duration {
+	if c.Timeout <= 0 {
+		return 30 * time.Second
+	}
+	return c.Timeout
 }
 
 func (c *Client) encode(d draftBody) ([]byte, error) {
@@ -172,7 +177,10 @@ func (c *Client) sendOnce(ctx context.Context, method, target, token string, bod
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, unavailable("events server not reached", err)
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // without the whole URL, whose query is long
+		}
+		return nil, unavailable("events server "+request.URL.Scheme+"://"+request.URL.Host+" not reached", err)
 	}
 	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusAccepted {
 		return response, nil
@@ -187,6 +195,13 @@ func (c *Client) sendOnce(ctx context.Context, method, target, token string, bod
 	return nil, failed(response.StatusCode, e.Error)
 }
 
+// Check returns an [ErrInvalid] error if c.URL is not one that requests can go to. It
+// sends nothing.
+func (c *Client) Check() error {
+	_, err := c.endpoint()
+	return err
+}
+
 // endpoint returns the URL of the API, without a slash at its end.
 func (c *Client) endpoint() (string, error) {
 	u, err := url.Parse(strings.TrimSpace(c.URL))
@@ -198,6 +213,11 @@ func (c *Client) endpoint() (string, error) {
 	}
 	if u.Scheme == "http" && !c.AllowInsecure && !isLoopback(u.Hostname()) {
 		return "", invalid("events URL: http to %s would send the token in clear text; use https", oneLine(u.Host))
+	}
+	if port := u.Port(); port != "" {
+		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			return "", invalid("events URL: port %s is not a number from 1 to 65535", oneLine(port))
+		}
 	}
 	path := strings.TrimRight(u.Path, "/")
 	if !strings.HasSuffix(path, Path) {

@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -32,9 +33,10 @@ func TestURL(t *testing.T) {
 	for _, test := range []struct{ url, want string }{
 		{"", "not an http"}, {"ftp://host", "not an http"}, {"127.0.0.1:8081", "not an http"},
 		{"http://events.example", "clear text"}, {"http://127.0.0.1.example", "clear text"}, {"http://user:secret@127.0.0.1", "has a user"}, {"https://host?x", "query"},
+		{"https://host:0", "port 0"}, {"https://host:65536", "port 65536"},
 	} {
 		c := events.Client{URL: test.url, Token: events.StaticToken("t")}
-		_, err := c.Publish(t.Context(), events.Draft{Name: "a.b"})
+		err := c.Check()
 		if !errors.Is(err, events.ErrInvalid) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "secret") {
 			t.Error(test.url, err)
 		}
@@ -64,6 +66,11 @@ func TestUnreachableServerIsUnavailable(t *testing.T) {
 	if !errors.Is(err, events.ErrUnavailable) || strings.Contains(err.Error(), "secret-token") {
 		t.Error(err)
 	}
+	c.Retry.Disabled = true
+	err = c.Stream(t.Context(), events.Query{Names: []string{"a.b"}}, nil)
+	if !errors.Is(err, events.ErrUnavailable) || !strings.HasPrefix(err.Error(), "events server "+h.URL+" not reached: ") || strings.Contains(err.Error(), "name=") {
+		t.Error(err)
+	}
 }
 
 func TestTimeoutIsUnavailable(t *testing.T) {
@@ -74,6 +81,12 @@ func TestTimeoutIsUnavailable(t *testing.T) {
 	})
 	c.Timeout = 20 * time.Millisecond
 	if _, err := c.Publish(t.Context(), events.Draft{Name: "a.b"}); !errors.Is(err, events.ErrUnavailable) {
+		t.Error(err)
+	}
+	c.Retry.Disabled = true
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := c.Stream(ctx, events.Query{Names: []string{"a.b"}}, nil); !errors.Is(err, events.ErrUnavailable) {
 		t.Error(err)
 	}
 }

@@ -114,7 +114,7 @@ func (s *subscription) follow(ctx context.Context) (done bool, err error) {
 	s.expired = false
 	connection, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := newWatch(s.silence, cancel)
+	watch := newWatch(s.client.timeout(), cancel)
 	defer watch.stop()
 
 	response, err := s.client.send(connection, http.MethodGet, "/stream", s.values(), nil)
@@ -122,6 +122,7 @@ func (s *subscription) follow(ctx context.Context) (done bool, err error) {
 		return false, silent(connection, err)
 	}
 	defer response.Body.Close()
+	watch.set(s.silence)
 	lines := newLineReader(watch.reader(response.Body))
 	controlled := false
 	for {
@@ -235,7 +236,7 @@ func (s *subscription) values() url.Values {
 	return v
 }
 
-var errSilent = errors.New("no line or heartbeat in time")
+var errSilent = errors.New("no answer, line or heartbeat in time")
 
 // silent replaces the error of a connection that the watch has ended.
 func silent(connection context.Context, err error) error {
@@ -259,6 +260,7 @@ func newWatch(limit time.Duration, end context.CancelCauseFunc) *watch {
 }
 
 func (w *watch) set(limit time.Duration) {
+	w.pause()
 	w.limit = limit
 	w.resume()
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,6 +21,7 @@ const maxMessageBytes = events.MaxEventBytes + 16<<10
 
 // broker is the connection to JetStream, and the embedded server if there is one.
 type broker struct {
+	lock     *os.File // of the store of embedded
 	embedded *embedded
 	conn     *nats.Conn
 	js       jetstream.JetStream
@@ -71,6 +73,10 @@ func (b *broker) connect(ctx context.Context, c Config) error {
 		options = append(options, credentials)
 	}
 	if c.Store != "" {
+		var err error
+		if b.lock, err = lockStore(c.Store); err != nil {
+			return err
+		}
 		embedded, err := startEmbedded(ctx, c)
 		if err != nil {
 			return err
@@ -216,4 +222,9 @@ func (b *broker) close() {
 		b.conn.Close()
 	}
 	b.embedded.close()
+	if b.lock != nil {
+		// Closing alone would not unlock it while a process that is being started has a copy.
+		_ = syscall.Flock(int(b.lock.Fd()), syscall.LOCK_UN)
+		b.lock.Close()
+	}
 }

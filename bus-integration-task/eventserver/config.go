@@ -24,7 +24,7 @@ type Config struct {
 	Audience string
 
 	// Store is the folder in which an embedded JetStream server keeps the events. It is
-	// created for the user alone. Two servers must not use the same folder.
+	// created for the user alone. Open fails while another server uses the folder.
 	Store string
 	// SyncEvery is how often the embedded server forces events to the disk. 0 does it
 	// before each event is accepted, so that a loss of power loses nothing. Without it,
@@ -86,6 +86,12 @@ type Cluster struct {
 	Bound  net.Listener // unused port for Listen, closed just before it is used; for tests
 }
 
+// Check returns why [Open] would refuse the config, or nil. It opens nothing.
+func (c Config) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 // withDefaults returns a valid config.
 func (c Config) withDefaults() (Config, error) {
 	if len(c.Secret) < MinSecretBytes {
@@ -99,6 +105,16 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Cluster != nil && (c.Store == "" || c.Cluster.Name == "" || c.Cluster.Server == "" || c.Cluster.Listen == "") {
 		return c, errors.New("cluster: it needs a store, a cluster name, a server name and an address to listen on")
+	}
+	switch {
+	case c.NATSCredentials != "" && c.NATS == "":
+		return c, errors.New("NATS credentials: they are only for the URL of a NATS server")
+	case c.SyncEvery < 0:
+		return c, fmt.Errorf("sync every: %v is below 0", c.SyncEvery)
+	case c.Replicas < 0 || c.Replicas > 5:
+		return c, fmt.Errorf("replicas: %d is not a number from 0 to 5", c.Replicas)
+	case c.MaxBytes < 0:
+		return c, fmt.Errorf("max bytes: %d is below 0", c.MaxBytes)
 	}
 	set(&c.Audience, DefaultAudience)
 	set(&c.Stream, DefaultStream)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,9 +31,6 @@ type embedded struct {
 // (nats-server v2.15.2, StartRouting). That listener is then a random port of the loopback
 // with a random password.
 func startEmbedded(ctx context.Context, c Config) (*embedded, error) {
-	if err := os.MkdirAll(c.Store, 0o700); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
 	store, err := filepath.Abs(c.Store)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)

@@ -248,6 +248,38 @@ func race(t *testing.T, clients []*events.Client, writers, steps int) {
 	}
 }
 
+func TestStoreIsOfOneServer(t *testing.T) {
+	t.Parallel()
+	c := fast(t)
+	first := open(t, c)
+	if second, err := eventserver.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "another server uses it") {
+		second.Close()
+		t.Fatal(err)
+	}
+	first.Close()
+	open(t, c).Close()
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*eventserver.Config){
+		"secret":     func(c *eventserver.Config) { c.Secret = nil },
+		"folder":     func(c *eventserver.Config) { c.Store = "" },
+		"URL":        func(c *eventserver.Config) { c.NATSCredentials = "file" },
+		"sync every": func(c *eventserver.Config) { c.SyncEvery = -1 },
+		"replicas":   func(c *eventserver.Config) { c.Replicas = -1 },
+		"max bytes":  func(c *eventserver.Config) { c.MaxBytes = -1 },
+	} {
+		c := eventserver.Config{Secret: secret, Store: "store"}
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if change(&c); c.Check() == nil || !strings.Contains(c.Check().Error(), want) {
+			t.Errorf("%s: %v", want, c.Check())
+		}
+	}
+}
+
 func TestRestartKeepsEventsAndContinuesIDs(t *testing.T) {
 	t.Parallel()
 	c := fast(t)
