@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,10 @@ type Options struct {
 	// Listen is a loopback address with a port, "127.0.0.1:0" if empty. Port 0 is a
 	// free port.
 	Listen string
+	// Published allows other addresses than those of the loopback. It is for a container
+	// whose port is published on the loopback of its host, and on nothing else. Requests
+	// must name a loopback address or localhost as their host all the same.
+	Published bool
 	// Started is called once, with the address of the page, which includes the token.
 	Started func(url string)
 	// Warn reports what goes wrong while the server runs, nil for no reports. It may be
@@ -92,7 +97,7 @@ func Serve(ctx context.Context, o Options) error {
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	if o.Started != nil {
-		o.Started("http://" + listener.Addr().String() + "/" + s.token + "/")
+		o.Started("http://" + o.visible(listener.Addr()) + "/" + s.token + "/")
 	}
 	select {
 	case err = <-served:
@@ -110,6 +115,20 @@ func Serve(ctx context.Context, o Options) error {
 	return nil
 }
 
+// Check returns why [Serve] would refuse the options, or nil. It opens nothing.
+func (o Options) Check() error {
+	_, err := o.listenAddress()
+	return err
+}
+
+// visible returns the address at which a browser finds the board.
+func (o Options) visible(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok && o.Published {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return a.String()
+}
+
 // listenAddress checks the options and returns the address to listen on.
 func (o Options) listenAddress() (string, error) {
 	if o.Log == nil {
@@ -125,7 +144,7 @@ func (o Options) listenAddress() (string, error) {
 	if host == "localhost" {
 		host = "127.0.0.1" // what else the name resolves to is not checked
 	}
-	if address, err := netip.ParseAddr(host); err != nil || !address.IsLoopback() {
+	if address, err := netip.ParseAddr(host); !o.Published && (err != nil || !address.IsLoopback()) {
 		return "", agent.Usagef("--listen %q: the board shows what agents do and answers for you, so it listens on loopback only; use 127.0.0.1:PORT, and ssh -L to reach it from elsewhere", o.Listen)
 	}
 	return net.JoinHostPort(host, port), nil

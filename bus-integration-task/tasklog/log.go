@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/task"
@@ -28,6 +29,9 @@ type Log struct {
 	// Skipped, if set, is called with the reason for each event that is not one of a
 	// task, though its name is. Such events are otherwise ignored.
 	Skipped func(error)
+	// Disconnected, if set, is called once for each time that Follow or Watch has lost the
+	// server and reconnects, and while the server has not been reached yet.
+	Disconnected func(error)
 }
 
 // Follow calls each for every event of every task in the order of the log, and caughtUp
@@ -56,8 +60,22 @@ func (l *Log) Watch(ctx context.Context, ref, after string, each func(task.Event
 func (l *Log) stream(ctx context.Context, q events.Query, each func(task.Event) error) error {
 	q.Names = names
 	client := *l.Client
-	client.Retry.Disabled = client.Retry.Disabled || q.Once // who waits for a result is told
+	client.Retry.Disabled = client.Retry.Disabled || q.Once // the caller waits for a result
+	lost, caughtUp := false, q.CaughtUp
+	q.Disconnected = func(err error, _ time.Duration) {
+		if !lost && l.Disconnected != nil {
+			l.Disconnected(err)
+		}
+		lost = true
+	}
+	q.CaughtUp = func() {
+		lost = false
+		if caughtUp != nil {
+			caughtUp()
+		}
+	}
 	return client.Stream(ctx, q, func(e events.Event) error {
+		lost = false
 		decoded, err := task.Decode(e.ID, e.Name, e.Source, e.Timestamp, e.Payload)
 		if errors.Is(err, task.ErrInvalid) {
 			if l.Skipped != nil {
@@ -74,7 +92,9 @@ func (l *Log) stream(ctx context.Context, q events.Query, each func(task.Event) 
 
 // Append appends an event of the task p.WorkRef and returns its ID, if last is the ID of
 // the task's latest event, and otherwise fails with ErrConflict. "" stands for a task
-// without events. After any other error the event may be in the log.
+// without events. It fails with [task.ErrInvalid] and sends nothing if readers of the task
+// would ignore the event because of its content. After any other error the event may be in
+// the log.
 func (l *Log) Append(ctx context.Context, name string, p task.Payload, last string) (id string, err error) {
 	draft, err := draftOf(name, p)
 	if err != nil {
@@ -84,7 +104,8 @@ func (l *Log) Append(ctx context.Context, name string, p task.Payload, last stri
 	return published.ID, err
 }
 
-// Add appends an event of the task p.WorkRef whatever its latest event is.
+// Add appends an event of the task p.WorkRef whatever its latest event is. Otherwise it is
+// like Append.
 func (l *Log) Add(ctx context.Context, name string, p task.Payload) (id string, err error) {
 	draft, err := draftOf(name, p)
 	if err != nil {
@@ -99,5 +120,27 @@ func draftOf(name string, p task.Payload) (events.Draft, error) {
 	if err != nil {
 		return events.Draft{}, fmt.Errorf("%s of task %s: %w", name, p.WorkRef, err)
 	}
+	if err := check(name, payload); err != nil {
+		return events.Draft{}, fmt.Errorf("%s of task %s: %w", name, p.WorkRef, err)
+	}
 	return events.Draft{Name: name, CorrelationID: p.WorkRef, Payload: payload}, nil
+}
+
+// Check returns a [task.ErrInvalid] error if readers of a task would ignore the event,
+// whatever the state of the task is.
+func Check(name string, p task.Payload) error {
+	_, err := draftOf(name, p)
+	return err
+}
+
+func check(name string, payload []byte) error {
+	e, err := task.Decode(events.FormatID(1), name, "", time.Time{}, payload)
+	if err != nil {
+		return err
+	}
+	var unknown task.State // refuses nothing else as invalid
+	if change := unknown.Apply(e); change.Kind == task.ChangeInvalid {
+		return fmt.Errorf("%w: %s", task.ErrInvalid, change.Reason)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -25,28 +26,57 @@ func connectionFlags() []cli.Flag {
 			Name: "events-token-file", Aliases: []string{"token-file"},
 			Usage: "read the token from a file instead of BUS_EVENTS_TOKEN_FILE or BUS_API_TOKEN",
 		},
-		&cli.BoolFlag{Name: "allow-insecure", Usage: "send the token over http to another machine"},
+		&cli.BoolFlag{
+			Name: "allow-insecure", Usage: "send the token over http to another machine",
+			EnvVars: []string{insecureVariable},
+		},
 	}
 }
+
+// insecureVariable allows http to other machines, such as those of a private network of
+// containers.
+const insecureVariable = "BUS_TASK_ALLOW_INSECURE"
 
 // openLog returns the log that the flags of a command or of one above it select.
 func openLog(c *cli.Context) (*tasklog.Log, error) {
 	return connect(c, c.String("events-url"), c.String("events-token-file"), c.Bool("allow-insecure"))
 }
 
+// connect checks the URL and the token, and connects to nothing.
 func connect(c *cli.Context, url, tokenFile string, insecure bool) (*tasklog.Log, error) {
-	token, err := events.ResolveToken(events.TokenOptions{File: tokenFile, Getenv: os.Getenv})
+	client := &events.Client{URL: url, Source: source, AllowInsecure: insecure}
+	err := client.Check()
+	if err == nil {
+		client.Token, err = events.ResolveToken(events.TokenOptions{File: tokenFile, Getenv: os.Getenv})
+	}
+	if err == nil {
+		client.Retry, err = events.RetryFromEnvironment(os.Getenv)
+	}
 	if err != nil {
 		return nil, agent.Usagef("%v", err)
 	}
-	retry, err := events.RetryFromEnvironment(os.Getenv)
-	if err != nil {
-		return nil, agent.Usagef("%v", err)
-	}
+	return newLog(c, client), nil
+}
+
+func newLog(c *cli.Context, client *events.Client) *tasklog.Log {
 	return &tasklog.Log{
-		Client:  &events.Client{URL: url, Token: token, Source: source, Retry: retry, AllowInsecure: insecure},
-		Skipped: func(err error) { warnTo(c)(err.Error()) },
-	}, nil
+		Client:       client,
+		Skipped:      func(err error) { warnTo(c)(err.Error()) },
+		Disconnected: func(err error) { warnTo(c)(err.Error() + "; trying again") },
+	}
+}
+
+// advise adds to an error of the log what to do about it.
+func advise(err error) error {
+	switch failed, ok := errors.AsType[*events.Error](err); {
+	case !ok:
+		return err
+	case errors.Is(err, events.ErrUnauthorized) || errors.Is(err, events.ErrForbidden):
+		return fmt.Errorf("%w; see events token --help", err)
+	case errors.Is(err, events.ErrUnavailable) && failed.Status == 0:
+		return fmt.Errorf("%w; check --events-url, and that the server is running", err)
+	}
+	return err
 }
 
 // warnTo returns a function that prints warnings.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -24,7 +25,10 @@ import (
 func boardCommand() *cli.Command {
 	return &cli.Command{
 		Name: "board", Usage: "serve a local page of all tasks, and print its address",
-		Flags:  []cli.Flag{&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` to listen on"}},
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` to listen on"},
+			&cli.BoolFlag{Name: "published", Usage: "listen on any address: only for a container whose port is published on the loopback of its host"},
+		},
 		Action: runBoard,
 	}
 }
@@ -37,14 +41,14 @@ func runBoard(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return serveBoard(c.Context, c, log, c.String("listen"))
+	return board.Serve(c.Context, boardOptions(c, log, c.String("listen")))
 }
 
-func serveBoard(ctx context.Context, c *cli.Context, log *tasklog.Log, listen string) error {
-	return board.Serve(ctx, board.Options{
-		Log: boardLog{log}, Listen: listen, Warn: warnTo(c), Sender: sender(),
+func boardOptions(c *cli.Context, log *tasklog.Log, listen string) board.Options {
+	return board.Options{
+		Log: boardLog{log}, Listen: listen, Published: c.Bool("published"), Warn: warnTo(c), Sender: sender(),
 		Started: func(url string) { fmt.Fprintf(c.App.Writer, "board %s\n", url) },
-	})
+	}
 }
 
 // boardLog is a log as the board wants it.
@@ -68,12 +72,15 @@ func devCommand() *cli.Command {
 		Name:  "dev",
 		Usage: "run a server, a worker and the board in one process, for one machine",
 		Description: "The events and the key of tokens are kept in --store. The token for task commands is in its\n" +
-			"file client-token, which is new at each start.",
+			"file client-token, which is new at each start. An interrupt ends all three: a running turn may\n" +
+			"take as long as --hand-back says, and is then handed back.",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "store", Required: true, Usage: "keep everything in this `FOLDER`, outside any repository"},
-			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8081", Usage: "`ADDRESS` of the Bus Events API"},
-			&cli.StringFlag{Name: "board", Value: "127.0.0.1:0", Usage: "`ADDRESS` of the board"},
-		}, workerFlags()...),
+			&cli.StringFlag{Name: "store", Usage: "keep everything in this `FOLDER`, outside any repository"},
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8081", Usage: "loopback `ADDRESS` of the Bus Events API"},
+			&cli.StringFlag{Name: "board", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of the board"},
+		}, slices.DeleteFunc(workerFlags(), func(f cli.Flag) bool {
+			return hasFlag(connectionFlags(), f.Names()[0]) // dev has one server of its own
+		})...),
 		Action: runDev,
 	}
 }
@@ -85,11 +92,18 @@ func runDev(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
+	if c.String("store") == "" {
+		return agent.Usagef("--store is missing; name a folder outside any repository")
+	}
 	s, err := settings.Resolve(settings.FromContext(c), os.Environ())
 	if err != nil {
 		return err
 	}
-	store, err := filepath.Abs(c.String("store"))
+	if err := boardOptions(c, &tasklog.Log{}, c.String("board")).Check(); err != nil {
+		return fmt.Errorf("--board: %w", err)
+	}
+	client := &events.Client{Source: source}
+	w, err := newWorker(c, s, newLog(c, client))
 	if err != nil {
 		return err
 	}
@@ -98,73 +112,109 @@ func runDev(c *cli.Context) error {
 		return agent.Usagef("--listen: %v", err)
 	}
 	defer l.Close()
-	url := "http://" + l.Addr().String()
-	if err := os.MkdirAll(store, 0o700); err != nil {
-		return err
+	if client.URL = "http://" + l.Addr().String(); client.Check() != nil {
+		return agent.Usagef("--listen %q: the API of dev is for this machine only; use 127.0.0.1:PORT", c.String("listen"))
 	}
-	secret, err := devSecret(filepath.Join(store, "secret"))
+	d, err := openDev(c)
 	if err != nil {
 		return err
 	}
-	token := func(scopes []string) (string, error) {
-		return eventserver.Mint(secret, eventserver.MintOptions{Subject: "local", Scopes: scopes, Lifetime: devLifetime})
-	}
-	workerToken, err := token(scopes["worker"])
-	if err != nil {
-		return err
-	}
-	clientToken, err := token(scopes["client"])
-	if err != nil {
-		return err
-	}
-	tokenFile := filepath.Join(store, "client-token")
-	if err := os.WriteFile(tokenFile, []byte(clientToken+"\n"), 0o600); err != nil {
-		return err
-	}
-	log := &tasklog.Log{Client: &events.Client{URL: url, Token: events.StaticToken(workerToken), Source: source}, Skipped: func(err error) { warnTo(c)(err.Error()) }}
-	w, err := newWorker(c, s, log)
-	if err != nil {
-		return err
-	}
+	defer d.server.Close()
+	client.Token = events.StaticToken(d.workerToken)
 	// The server ends after what uses it.
 	serving, stopServer := context.WithCancel(context.WithoutCancel(c.Context))
 	defer stopServer()
-	ready, served := make(chan struct{}), make(chan error, 1)
-	go func() {
-		served <- serve(serving, l, eventserver.Config{Secret: secret, Store: filepath.Join(store, "events"), Log: warnTo(c)}, func() { close(ready) })
-	}()
-	select {
-	case <-ready:
-	case err := <-served:
-		return err
-	}
-	fmt.Fprintf(c.App.Writer, "events %s\ntoken %s\n", url, tokenFile)
-	using, stop := context.WithCancel(c.Context)
-	defer stop()
-	parts := make(chan error, 2)
-	go func() { parts <- w.Run(using) }()
-	go func() { parts <- serveBoard(using, c, log, c.String("board")) }()
-	left := 2
-	select {
-	case err = <-parts:
-		left--
-	case err = <-served:
-		served <- nil
-	}
-	stop()
-	for range left {
-		err = errors.Join(err, <-parts)
-	}
+	served := make(chan error, 1)
+	go func() { served <- d.server.Serve(serving, l) }()
+	fmt.Fprintf(c.App.Writer, "events %s\ntoken %s\n", client.URL, d.tokenFile)
+	err = together(c.Context, served,
+		func(ctx context.Context) error { return w.Run(ctx) },
+		func(ctx context.Context) error {
+			return board.Serve(ctx, boardOptions(c, newLog(c, client), c.String("board")))
+		})
 	stopServer()
 	return errors.Join(err, <-served)
 }
 
+// together runs functions until all have ended. When one ends, or what they use, the
+// context of the others does.
+func together(ctx context.Context, used chan error, run ...func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, len(run))
+	for _, f := range run {
+		go func() { ended <- f(ctx) }()
+	}
+	left := len(run)
+	var err error
+	select {
+	case err = <-ended:
+		left--
+	case err = <-used:
+		used <- nil
+	}
+	stop()
+	for range left {
+		err = errors.Join(err, <-ended)
+	}
+	return err
+}
+
+// dev is what dev has in its store.
+type dev struct {
+	server      *eventserver.Server
+	workerToken string
+	tokenFile   string
+}
+
+// openDev opens the store, which fails if another process has it, and writes the token for
+// task commands.
+func openDev(c *cli.Context) (*dev, error) {
+	store, err := filepath.Abs(c.String("store"))
+	if err == nil {
+		err = os.MkdirAll(store, 0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, err := devSecret(filepath.Join(store, "secret"))
+	if err != nil {
+		return nil, err
+	}
+	opening, cancel := context.WithTimeout(c.Context, time.Minute)
+	defer cancel()
+	d := &dev{tokenFile: filepath.Join(store, "client-token")}
+	if d.server, err = eventserver.Open(opening, eventserver.Config{Secret: secret, Store: filepath.Join(store, "events"), Log: warnTo(c)}); err != nil {
+		return nil, err
+	}
+	token := func(scopes []string) string {
+		text, failed := eventserver.Mint(secret, eventserver.MintOptions{Subject: "local", Scopes: scopes, Lifetime: devLifetime})
+		err = errors.Join(err, failed)
+		return text
+	}
+	d.workerToken = token(scopes["worker"])
+	clientToken := token(scopes["client"])
+	if err == nil {
+		err = writeSecret(d.tokenFile, clientToken+"\n")
+	}
+	if err != nil {
+		d.server.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
 // devSecret returns the key of tokens in a file, which it makes if it is missing.
 func devSecret(name string) ([]byte, error) {
-	secret, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		secret = []byte(rand.Text() + rand.Text())
-		err = os.WriteFile(name, secret, 0o600)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.WriteString(rand.Text() + rand.Text())
+		err = errors.Join(err, f.Close())
+	} else if errors.Is(err, os.ErrExist) {
+		err = nil
 	}
-	return secret, err
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
 }

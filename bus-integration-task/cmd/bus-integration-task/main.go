@@ -18,26 +18,30 @@ import (
 	"github.com/urfave/cli/v2"
 
 	_ "github.com/busdk/bus-agent/backends/all"
+
+	"github.com/busdk/bus-integration-task/task"
 )
 
 // version is set by the linker: -ldflags "-X main.version=1.2.3".
 var version = "devel"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// SIGQUIT would end the program alone, without the agents that it has started.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run runs the program and returns its exit code: 2 for a usage error, 1 for another.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := newApp(stdout, stderr)
+	app.Reader = stdin
 	err := app.RunContext(ctx, args)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "bus-integration-task: "+oneLine(err.Error()))
-	if errors.Is(err, agent.ErrUsage) {
+	fmt.Fprintln(stderr, "bus-integration-task: "+oneLine(advise(err).Error()))
+	if errors.Is(err, agent.ErrUsage) || errors.Is(err, task.ErrInvalid) {
 		return 2
 	}
 	return 1
@@ -64,19 +68,17 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 
 // refuseBadFlags makes mistakes in flags usage errors of one line.
 func refuseBadFlags(app *cli.App) {
-	refuse := func(c *cli.Context, err error, _ bool) error {
-		return agent.Usagef("%v; see %s --help", err, c.App.Name)
-	}
-	app.OnUsageError = refuse
+	app.OnUsageError = badFlag
 	var each func(commands []*cli.Command)
 	each = func(commands []*cli.Command) {
 		for _, c := range commands {
-			c.OnUsageError = refuse
+			c.OnUsageError = badFlag
+			c.Before = refuseEmpty
 			c.HideHelpCommand = true
 			if c.Action == nil {
 				c.Action = func(ctx *cli.Context) error {
 					if name := ctx.Args().First(); name != "" {
-						return agent.Usagef("there is no command %q; see %s --help", name, ctx.Command.HelpName)
+						return agent.Usagef("there is no command %.80q; see %s --help", name, ctx.Command.HelpName)
 					}
 					return cli.ShowSubcommandHelp(ctx)
 				}
@@ -85,6 +87,32 @@ func refuseBadFlags(app *cli.App) {
 		}
 	}
 	each(app.Commands)
+}
+
+func badFlag(c *cli.Context, err error, _ bool) error {
+	help := c.App.Name
+	if c.Command != nil && c.Command.HelpName != "" {
+		help = c.Command.HelpName
+	}
+	const undefined = "flag provided but not defined: -"
+	if name, ok := strings.CutPrefix(err.Error(), undefined); ok {
+		name = strings.TrimLeft(name, "-")
+		if hasFlag(connectionFlags(), name) {
+			return agent.Usagef("--%s comes before the command, as in: task --%s VALUE list", name, name)
+		}
+		return agent.Usagef("there is no option --%.80s; see %s --help", name, help)
+	}
+	return agent.Usagef("%.300v; see %s --help", err, help)
+}
+
+// refuseEmpty refuses flags such as --branch "$BRANCH" when the variable is not set.
+func refuseEmpty(c *cli.Context) error {
+	for _, f := range c.Command.Flags {
+		if text, ok := f.(*cli.StringFlag); ok && c.IsSet(text.Name) && strings.TrimSpace(c.String(text.Name)) == "" {
+			return agent.Usagef("--%s is empty; leave it out, or give it a value", text.Name)
+		}
+	}
+	return nil
 }
 
 // oneLine returns a text without what acts on a terminal, on one line.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -48,6 +50,7 @@ func eventsCommand() *cli.Command {
 					&cli.StringFlag{Name: "for", Value: "client", Usage: "worker or client: the scopes that it needs"},
 					&cli.StringSliceFlag{Name: "scope", Usage: "scope of the token, instead of --for; can be repeated"},
 					&cli.DurationFlag{Name: "lifetime", Value: 24 * time.Hour, Usage: "how long the token is valid"},
+					&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the token to a `FILE` that only you can read, instead of printing it"},
 				},
 				Action: mintToken,
 			},
@@ -88,16 +91,28 @@ func serveEvents(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	config := eventserver.Config{
+		Cluster: cluster,
+		Secret:  secret, Store: c.String("store"), NATS: c.String("nats"), NATSCredentials: c.String("nats-credentials"),
+		Replicas: c.Int("replicas"), SyncEvery: c.Duration("sync-every"), MaxBytes: c.Int64("max-bytes"), Log: warnTo(c),
+	}
+	if err := config.Check(); err != nil {
+		return agent.Usagef("%v", err)
+	}
 	l, err := net.Listen("tcp", c.String("listen"))
 	if err != nil {
 		return agent.Usagef("--listen: %v", err)
 	}
 	defer l.Close()
-	return serve(c.Context, l, eventserver.Config{
-		Cluster: cluster,
-		Secret:  secret, Store: c.String("store"), NATS: c.String("nats"), NATSCredentials: c.String("nats-credentials"),
-		Replicas: c.Int("replicas"), SyncEvery: c.Duration("sync-every"), MaxBytes: c.Int64("max-bytes"), Log: warnTo(c),
-	}, func() { fmt.Fprintf(c.App.Writer, "serving http://%s\n", l.Addr()) })
+	opening, cancel := context.WithTimeout(c.Context, time.Minute)
+	defer cancel()
+	server, err := eventserver.Open(opening, config)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	fmt.Fprintf(c.App.Writer, "serving http://%s\n", l.Addr())
+	return server.Serve(c.Context, l)
 }
 
 // clusterOf returns the cluster that the flags describe, nil for none.
@@ -129,19 +144,6 @@ func clusterOf(c *cli.Context) (*eventserver.Cluster, error) {
 	}, nil
 }
 
-// serve serves the API on l until ctx ends.
-func serve(ctx context.Context, l net.Listener, config eventserver.Config, ready func()) error {
-	opening, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	s, err := eventserver.Open(opening, config)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	ready()
-	return s.Serve(ctx, l)
-}
-
 func mintToken(c *cli.Context) error {
 	if err := noArguments(c); err != nil {
 		return err
@@ -162,13 +164,30 @@ func mintToken(c *cli.Context) error {
 	if err != nil {
 		return agent.Usagef("%v", err)
 	}
+	if name := c.String("output"); name != "" {
+		return writeSecret(name, token+"\n")
+	}
 	_, err = fmt.Fprintln(c.App.Writer, token)
+	return err
+}
+
+// writeSecret replaces a file by one that only the user can read.
+func writeSecret(name, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".token-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // nothing once it has been renamed
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
 	return err
 }
 
 func noArguments(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return agent.Usagef("%s takes no arguments, but got %q", c.Command.Name, strings.Join(c.Args().Slice(), " "))
+		return agent.Usagef("%s takes no arguments, but got %.80q", c.Command.Name, strings.Join(c.Args().Slice(), " "))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/busdk/bus-agent/runs"
 	"github.com/urfave/cli/v2"
 
-	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/task"
 	"github.com/busdk/bus-integration-task/tasklog"
 	"github.com/busdk/bus-integration-task/worker"
@@ -25,7 +23,7 @@ func workerFlags() []cli.Flag { return settings.Flags() }
 
 func runWorker(c *cli.Context) error {
 	if name := c.Args().First(); name != "" {
-		return agent.Usagef("there is no command %q; see %s --help", name, c.App.Name)
+		return agent.Usagef("there is no command %.80q; see %s --help", name, c.App.Name)
 	}
 	s, err := settings.Resolve(settings.FromContext(c), os.Environ())
 	if err != nil {
@@ -40,11 +38,7 @@ func runWorker(c *cli.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.App.ErrWriter, "worker %s claims tasks of @%s\n", w.ID, w.Recipient)
-	err = w.Run(c.Context)
-	if errors.Is(err, events.ErrUnauthorized) || errors.Is(err, events.ErrForbidden) {
-		return fmt.Errorf("%w; see %s events token --help", err, c.App.Name)
-	}
-	return err
+	return w.Run(c.Context)
 }
 
 // newWorker returns the worker that the settings describe.

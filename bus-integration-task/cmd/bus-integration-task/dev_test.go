@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-integration-task/worker/backend/stubagent"
+)
+
+// limit bounds what a test waits for.
+const limit = time.Minute
+
+// A site is a folder with a workspace, whose repository dev has one commit, and everything
+// that dev keeps.
+type site struct {
+	t       *testing.T
+	dir     string
+	environ []string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, dir: dir}
+	if err := stubagent.Install(s.path("bin"), "codex"); err != nil {
+		t.Fatal(err)
+	}
+	s.environ = []string{
+		"PATH=" + s.path("bin") + ":" + os.Getenv("PATH"), "HOME=" + s.path("home"), "TMPDIR=" + s.path("tmp"),
+		"GIT_CONFIG_NOSYSTEM=1", "GORACE=atexit_sleep_ms=0", programVariable + "=1",
+	}
+	for _, folder := range []string{"home", "tmp", "workspace/dev"} {
+		if err := os.MkdirAll(s.path(folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.git("init", "-q", "-b", "main")
+	s.git("-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", "begin")
+	return s
+}
+
+func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *site) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = s.path("workspace/dev"), s.environ
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %q: %s", args, out)
+	}
+	return string(out)
+}
+
+// command returns the command dev, which uses the store of the site.
+func (s *site) command() *exec.Cmd {
+	cmd := exec.Command(os.Args[0], "dev", "--store", s.path("store"), "--listen", "127.0.0.1:0",
+		"--recipient", "dev", "--workspace-root", s.path("workspace"), "--worktree-root", s.path("trees"),
+		"--lease", "3s", "--hand-back", "1ms", "--require-bus-notes=false")
+	cmd.Dir, cmd.Env = s.dir, s.environ
+	return cmd
+}
+
+// A running is dev while it runs.
+type running struct {
+	*site
+	cmd       *exec.Cmd
+	stderr    bytes.Buffer
+	addresses []string // of the API and of the board
+	task      []string // arguments of task commands
+}
+
+func (s *site) start() *running {
+	s.t.Helper()
+	r := &running{site: s, cmd: s.command()}
+	r.cmd.Stderr = &r.stderr
+	stdout, err := r.cmd.StdoutPipe()
+	if err == nil {
+		err = r.cmd.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = r.cmd.Process.Kill() }) // nothing if it has ended
+	timer := time.AfterFunc(limit, func() { _ = r.cmd.Process.Kill() })
+	defer timer.Stop()
+	lines := bufio.NewScanner(stdout)
+	for len(r.addresses) < 2 && lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		switch name {
+		case "events":
+			r.addresses = append(r.addresses, strings.TrimPrefix(value, "http://"))
+			r.task = append(r.task, "task", "--events-url", value)
+		case "token":
+			r.task = append(r.task, "--token-file", value)
+		case "board":
+			address, _, _ := strings.Cut(strings.TrimPrefix(value, "http://"), "/")
+			r.addresses = append(r.addresses, address)
+		}
+	}
+	if len(r.addresses) < 2 {
+		_ = r.cmd.Wait()
+		s.t.Fatalf("dev did not start: %s", r.stderr.String())
+	}
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
+	return r
+}
+
+// do runs a task command, which must succeed.
+func (r *running) do(stdin string, args ...string) string {
+	r.t.Helper()
+	code, stdout, stderr := callWith(r.t, stdin, append(r.task[:len(r.task):len(r.task)], args...)...)
+	if code != 0 {
+		r.t.Fatalf("%q: exit code %d, %s%s\n%s", args, code, stdout, stderr, r.stderr.String())
+	}
+	return stdout
+}
+
+// end sends a signal and checks that nothing is left.
+func (r *running) end(with syscall.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(with); err != nil {
+		r.t.Fatal(err)
+	}
+	timer := time.AfterFunc(limit, func() { _ = r.cmd.Process.Kill() })
+	_ = r.cmd.Wait() // the exit code tells
+	if !timer.Stop() {
+		r.t.Fatalf("%v has not ended dev within %v", with, limit)
+	}
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 && with != syscall.SIGKILL {
+		r.t.Errorf("%v: exit code %d: %s", with, code, r.stderr.String())
+	}
+	for _, address := range r.addresses {
+		if c, err := net.Dial("tcp", address); err == nil {
+			c.Close()
+			r.t.Errorf("%v: %s is still open", with, address)
+		}
+	}
+	until(r.t, "no process is left", func() bool { return len(r.processes()) == 0 })
+}
+
+// processes returns the processes of the site, on systems with /proc.
+func (s *site) processes() (all []string) {
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		environ, _ := os.ReadFile(filepath.Join(folder, "environ")) // empty once it has ended
+		if filepath.Base(folder) != fmt.Sprint(os.Getpid()) && bytes.Contains(environ, []byte(s.dir)) {
+			all = append(all, folder)
+		}
+	}
+	return all
+}
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}
+
+// steps is a task that reports when it runs, waits, and is then done.
+func (s *site) steps() string {
+	return "Add a greeting.\n\nstub: touch " + s.path("running") + "\nstub: await " + s.path("go") +
+		"\nstub: write greeting.txt Hello\nstub: run 0 make test\n" +
+		`stub: say {"task_complete":true,"status":"done","summary":"add a greeting","changed_files":["greeting.txt"],"plan_closed":false,` +
+		`"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"make test","result":"pass"}],"remaining_blockers":[]}` + "\n"
+}
+
+func (s *site) awaitRunning() {
+	s.t.Helper()
+	until(s.t, "the agent runs", func() bool { return os.Remove(s.path("running")) == nil })
+}
+
+// Signals end dev with exit code 0 while an agent runs, and leave nothing. The next dev,
+// also after SIGKILL, continues with the task. Two of them never share a store.
+func TestDev(t *testing.T) {
+	s := newSite(t)
+	for i, with := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL} {
+		r := s.start()
+		if i == 0 {
+			if out := r.do(s.steps(), "new", "@dev", "-"); out != "created (bus#1.1) -> @dev\n" {
+				t.Errorf("%q", out)
+			}
+			out, err := s.command().CombinedOutput()
+			if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || bytes.Count(out, []byte("\n")) != 1 || !bytes.Contains(out, []byte("another")) {
+				t.Errorf("a second dev: %v, %s", err, out)
+			}
+			r.do("", "list") // the token is still valid
+		}
+		s.awaitRunning()
+		r.end(with)
+	}
+	if err := os.WriteFile(s.path("go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.start()
+	r.do("", "watch", "--timeout", limit.String(), "bus#1.1")
+	if log := s.git("log", "--format=%s", "--name-only"); strings.Count(log, "greeting.txt") != 1 {
+		t.Errorf("the log of the repository is %q", log)
+	}
+	r.end(syscall.SIGTERM)
+	if trees, _ := filepath.Glob(s.path("trees") + "/t-*"); len(trees) > 1 { // that of the killed attempt is retained
+		t.Errorf("worktrees are left: %q", trees)
+	}
+}
