@@ -13,7 +13,10 @@ require (
 	mvdan.cc/sh/v3 v3.14.1 // reads the shell command lines that agents ran, to tell what their exit codes prove
 )
 
-require github.com/google/go-cmp v0.7.0 // tests: differences people can read
+require (
+	github.com/google/go-cmp v0.7.0 // tests: differences people can read
+	go.yaml.in/yaml/v4 v4.0.0 // tests: reads compose.yaml
+)
 
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
@@ -23,7 +26,6 @@ require (
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // indirect
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
-	go.yaml.in/yaml/v4 v4.0.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
 

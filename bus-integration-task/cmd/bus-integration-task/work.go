@@ -29,7 +29,7 @@ func runWorker(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	log, err := connect(c, s.EventsURL, s.EventsTokenFile, false)
+	log, err := connect(c, s.EventsURL, s.EventsTokenFile, s.AllowInsecure)
 	if err != nil {
 		return err
 	}

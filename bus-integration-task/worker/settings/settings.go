@@ -17,6 +17,7 @@ type Settings struct {
 
 	EventsURL       string
 	EventsTokenFile string // empty: BUS_API_TOKEN
+	AllowInsecure   bool   // the token may go over http to another machine
 	Recipient       string
 	WorkRef         string // the only task to claim; empty: any of the recipient
 	WorkerID        string // empty: the worker makes one

@@ -92,6 +92,7 @@ var table = slices.Concat(
 	group("Events",
 		setting("events-url", urls, func(s *Settings) *string { return &s.EventsURL }, "http://127.0.0.1:8081", "connect to this Bus Events API").by("BUS_TASK_EVENTS_URL", "BUS_EVENTS_API_URL"),
 		setting("events-token-file", paths, func(s *Settings) *string { return &s.EventsTokenFile }, "", "read the token from a file instead of BUS_API_TOKEN").by("BUS_EVENTS_TOKEN_FILE").named("token-file"),
+		setting("allow-insecure", switches, func(s *Settings) *bool { return &s.AllowInsecure }, "false", "send the token over http to another machine").by("BUS_TASK_ALLOW_INSECURE"),
 		setting("recipient", recipient, func(s *Settings) *string { return &s.Recipient }, "", "claim the tasks of this recipient").task("RECIPIENT"),
 		setting("work-ref", workRef, func(s *Settings) *string { return &s.WorkRef }, "", "claim this task alone").task("WORK_REF"),
 		setting("worker-id", workerID, func(s *Settings) *string { return &s.WorkerID }, "", "use this worker ID; it must be unique").by("BUS_TASK_WORKER_ID"),
