@@ -46,7 +46,7 @@ const (
 func (b *Bridge) Work(ctx context.Context, c *Claim) End {
 	a := &attempt{Bridge: b, claim: c, state: c.Task(), begun: time.Now(), hidden: b.Environ}
 	end := a.work(ctx)
-	if ctx.Err() != nil && end.Name == "" {
+	if ctx.Err() != nil && (end.Name == "" || end.Name == task.Failed) { // it failed because it was told to stop
 		return End{Name: task.Released, Payload: task.Payload{Text: "handed back: " + context.Cause(ctx).Error(), ThreadID: a.outcome.ThreadID}}
 	}
 	return end

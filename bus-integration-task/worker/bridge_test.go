@@ -436,3 +436,30 @@ func TestRecipientWithoutRepository(t *testing.T) {
 		t.Errorf("%+v", state.End)
 	}
 }
+
+// slowStart is a backend that has not started when the worker stops.
+type slowStart struct{ starting chan struct{} }
+
+func (s slowStart) Start(ctx context.Context, _ backend.Attempt, _ backend.Listener) (backend.Running, error) {
+	close(s.starting)
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// A task does not fail because its worker was stopped.
+func TestStoppedAttemptIsHandedBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	create(s.log, "bus#1.1")
+	agent := slowStart{make(chan struct{})}
+	w := newWorker(s.log, "w", &worker.Bridge{Settings: s.settings, Backend: agent})
+	w.HandBack = -1
+	stop := start(t, w)
+	<-agent.starting
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if state := s.log.state("bus#1.1"); state.Status != task.StatusOpen || s.last(task.Released).Text != "handed back: "+worker.ErrStopping.Error() {
+		t.Errorf("%+v", state)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/task"
 )
 
@@ -59,9 +60,26 @@ func (c *Claim) Decide(checked string) task.Decision {
 	return c.Task().Decide(w, 0)
 }
 
-// Events calls each for all events of the task up to now.
+// Events calls each for all events of the task up to now. It tries again while the log
+// cannot be reached, or is answered by a server that lacks the latest events, until ctx
+// ends; each is not called twice for an event.
 func (c *Claim) Events(ctx context.Context, each func(task.Event) error) error {
-	return c.run.Log.Read(ctx, c.Task().Ref, "", each)
+	after, least := "", c.Task().LastID
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		var refused error
+		err := c.run.Log.Read(ctx, c.Task().Ref, after, func(e task.Event) error {
+			if refused = each(e); refused == nil {
+				after = e.ID
+			}
+			return refused
+		})
+		if err == nil && after >= least || refused != nil || errors.Is(err, events.ErrUnauthorized) || errors.Is(err, events.ErrForbidden) || errors.Is(err, events.ErrInvalid) {
+			return err
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
 }
 
 // Delivered records that the agent has the messages of users up to the one with this event

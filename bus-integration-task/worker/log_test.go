@@ -17,6 +17,8 @@ type memoryLog struct {
 	events  []task.Event
 	offline func(name string) error // called before an append
 	unsure  func(name string) bool  // reports whether the answer of an append is lost
+	cut     func(read int) error    // called in a read, with the number of events that it has delivered
+	late    int                     // reads that do not have the latest event
 }
 
 func newLog() *memoryLog { return &memoryLog{grown: make(chan struct{})} }
@@ -57,13 +59,25 @@ func (l *memoryLog) Follow(ctx context.Context, each func(task.Event) error, cau
 func (l *memoryLog) Read(_ context.Context, ref, after string, each func(task.Event) error) error {
 	l.mu.Lock()
 	events := l.events
+	if l.late > 0 {
+		events = events[:len(events)-1]
+		l.late--
+	}
 	l.mu.Unlock()
+	read := 0
 	for _, e := range events {
-		if e.WorkRef == ref && e.ID > after {
-			if err := each(e); err != nil {
+		if e.WorkRef != ref || e.ID <= after {
+			continue
+		}
+		if l.cut != nil {
+			if err := l.cut(read); err != nil {
 				return err
 			}
 		}
+		if err := each(e); err != nil {
+			return err
+		}
+		read++
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -216,6 +217,50 @@ func TestAnswersOfTheLogAreLost(t *testing.T) {
 		s := log.state("bus#1.1")
 		if s.Status != task.StatusDone || log.count("bus#1.1", task.Claimed) != 1 || log.count("bus#1.1", task.Done) != 1 || len(lost) != 3 {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A reading of the task that is cut off, or ends before the events that the worker knows,
+// continues where it was.
+func TestEventsAreReadOverCuts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		for _, text := range []string{"a", "b"} {
+			log.post(task.Message, task.Payload{WorkRef: "bus#1.1", Text: text})
+		}
+		refused := errors.New("refused")
+		var names []string
+		var err, later, ended error
+		stop := start(t, newWorker(log, "w", handler(func(ctx context.Context, c *worker.Claim) worker.End {
+			log.cut = func(read int) error {
+				if read == 1 {
+					return errors.New("connection reset")
+				}
+				return nil
+			}
+			log.late = 2
+			err = c.Events(ctx, func(e task.Event) error { names = append(names, e.Name); return nil })
+			log.cut = nil
+			later = c.Events(ctx, func(task.Event) error { return refused })
+			log.cut = func(int) error { return errors.New("no route") }
+			bounded, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			ended = c.Events(bounded, nil)
+			log.cut = nil
+			return worker.End{Name: task.Done}
+		})))
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if want := []string{task.Created, task.Message, task.Message, task.Claimed}; err != nil || !slices.Equal(names, want) {
+			t.Errorf("%q, %v", names, err)
+		}
+		if later != refused || !errors.Is(ended, context.DeadlineExceeded) {
+			t.Errorf("%v, %v", later, ended)
 		}
 	})
 }

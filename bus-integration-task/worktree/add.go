@@ -57,7 +57,10 @@ type record struct {
 	Links      map[string]string `json:"links,omitempty"`
 }
 
-const recordName = "bus-task.json"
+const (
+	recordName  = "bus-task.json"
+	addLockName = "bus-task-add.lock" // held while a worktree is being registered
+)
 
 // ID returns the unique leaf of the worktree.
 func (w *Worktree) ID() string { return w.record.ID }
@@ -114,7 +117,7 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 	defer p.close()
 	w := &Worktree{repo: r, record: record{ID: newLeaf(o.Ref), Ref: oneLine(o.Ref, 200), Root: o.Root}}
 	// Two attempts for one branch are decided here, as git itself does not lock it.
-	guard, err := waitLock(ctx, filepath.Join(r.common, "bus-task-add.lock"), r.config.LockWait)
+	guard, err := waitLock(ctx, filepath.Join(r.common, addLockName), r.config.LockWait)
 	if err != nil {
 		return nil, err
 	}

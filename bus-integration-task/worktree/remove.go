@@ -55,7 +55,7 @@ func (w *Worktree) removeBranch(ctx context.Context) error {
 // discard removes the files of a worktree.
 func (w *Worktree) discard() error {
 	err := removeAll(w.record.Root, w.Folder())
-	err = errors.Join(err, removeAll(w.repo.common, w.admin()))
+	err = errors.Join(err, w.repo.removeAdmin(w.record.ID))
 	if w.lock != nil {
 		unlock(w.lock)
 	}
@@ -65,6 +65,25 @@ func (w *Worktree) discard() error {
 		return problem(ErrGit, "worktree %s: %w", w.record.ID, err)
 	}
 	return nil
+}
+
+// removeAdmin removes the git directory of a worktree, its lock last: where this is killed,
+// the lock tells that the rest is not of a user.
+func (r *Repository) removeAdmin(id string) error {
+	admin := r.admin(id)
+	entries, err := os.ReadDir(admin)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Name() != lockName {
+			err = errors.Join(err, removeAll(admin, filepath.Join(admin, e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return removeAll(r.common, admin)
 }
 
 // removeAll removes a folder below root without following links. Folders that a task has
@@ -125,8 +144,12 @@ func (r *Repository) Prune(ctx context.Context, remove func(Stale) bool) (remove
 			return removed, cause
 		}
 		w, e := r.take(entry.Name())
+		if errors.Is(e, ErrGone) {
+			err = errors.Join(err, r.pruneRest(ctx, entry.Name()))
+			continue
+		}
 		if e != nil {
-			continue // of a user, or in use
+			continue // in use
 		}
 		s := w.record
 		if !remove(Stale{ID: s.ID, Ref: s.Ref, Path: s.Path, Branch: s.Branch, BaseBranch: s.BaseBranch, Base: s.Base, Head: s.Head}) {
@@ -145,6 +168,33 @@ func (r *Repository) Prune(ctx context.Context, remove func(Stale) bool) (remove
 		removed = append(removed, s.ID)
 	}
 	return removed, err
+}
+
+// pruneRest removes the git directory of a worktree whose process was killed while it made
+// or removed it: it has no record and either the lock or nothing. Others are of a user.
+func (r *Repository) pruneRest(ctx context.Context, id string) error {
+	guard, err := waitLock(ctx, filepath.Join(r.common, addLockName), r.config.LockWait) // none is being made
+	if err != nil {
+		return err
+	}
+	defer unlock(guard)
+	admin := r.admin(id)
+	if !exists(filepath.Join(admin, lockName)) {
+		os.Remove(admin) // only an empty one
+		return nil
+	}
+	if exists(filepath.Join(admin, recordName)) {
+		return nil // damaged: it may have work
+	}
+	lock, err := lockFile(filepath.Join(admin, lockName))
+	if err != nil {
+		return nil // in use
+	}
+	defer unlock(lock)
+	if err := r.removeAdmin(id); err != nil {
+		return problem(ErrGit, "worktree %s: %w", id, err)
+	}
+	return nil
 }
 
 // pruneState removes private git directories whose process was killed.

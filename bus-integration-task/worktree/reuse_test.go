@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -122,5 +123,31 @@ func TestCancelKillsGit(t *testing.T) {
 	f.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if n, err := f.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a child of git is alive: %d, %v", n, err)
+	}
+}
+
+// What a process left that was killed while it made or removed a worktree is removed, and
+// nothing of a user or of a process that is running.
+func TestPruneRemovesRestsOfKilledProcesses(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "dev")
+	r := b.open()
+	inUse := b.add(r, Options{Ref: "bus#1.1"})
+	if err := os.Remove(filepath.Join(inUse.admin(), recordName)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"made/" + lockName, "removed/" + lockName, "removed/HEAD", "damaged/" + lockName, "damaged/" + recordName, "user/HEAD", "user/gitdir"} {
+		b.write(filepath.Join(r.common, "worktrees"), name, "")
+	}
+	if err := os.Mkdir(r.admin("empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := r.Prune(t.Context(), func(Stale) bool { return true }); err != nil || len(removed) > 0 {
+		t.Error(removed, err)
+	}
+	for name, kept := range map[string]bool{"made": false, "removed": false, "empty": false, "damaged": true, "user": true, inUse.ID(): true} {
+		if exists(r.admin(name)) != kept {
+			t.Errorf("%s: kept is %v", name, !kept)
+		}
 	}
 }
