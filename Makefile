@@ -18,7 +18,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api
+.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api
 
 all: build
 
@@ -113,10 +113,18 @@ soak-task:
 # docs/performance.md.
 bench: build
 	go run ./internal/bench -bus-agent bin/bus-agent
+	$(MAKE) bench-task
 
 bench-page: build
 	go run ./internal/bench -bus-agent bin/bus-agent -page docs/performance.md
 	go -C internal/bench/json test -count=1 -run '^TestPage$$' -benchtime 0.2s -page $(CURDIR)/docs/performance.md .
+
+# Claims a second, and a restart with LOGGED tasks in the log; see
+# bus-integration-task/docs/scale.md.
+LOGGED ?= 100000
+bench-task:
+	cd bus-integration-task && go test -run '^$$' -bench Claims -benchtime 300x ./internal/soak
+	cd bus-integration-task && go test -tags soak -run '^$$' -bench Restart -benchtime 1x -timeout 60m ./internal/soak -args -logged $(LOGGED)
 
 # Run each benchmark once to check that it works, whatever its result.
 bench-once: build

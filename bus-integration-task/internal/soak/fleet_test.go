@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 
 // A fleet is the servers, workers and repositories of a soak, all below one folder.
 type fleet struct {
-	t         *testing.T
+	t         testing.TB
 	dir       string
 	environ   []string
-	token     string   // of a client
+	token     string
 	addresses []string // of the servers
 	servers   []*process
 	workers   []*process
@@ -42,7 +42,7 @@ type fleet struct {
 	accepted map[string]string // names of accepted events, by ID
 }
 
-func newFleet(t *testing.T, dir string) *fleet {
+func newFleet(t testing.TB, dir string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: dir, accepted: map[string]string{}}
 	for _, name := range []string{"home", "tmp", "logs", "workspace", "stub"} {
@@ -62,8 +62,8 @@ func newFleet(t *testing.T, dir string) *fleet {
 		"BUS_API_JWT_SECRET=" + strings.Repeat("soak", 16), "BUS_EVENTS_CLUSTER_SECRET=between the servers",
 		"BUS_EVENTS_LISTENER_RETRY_MIN=100ms", "BUS_EVENTS_LISTENER_RETRY_MAX=1s", "GORACE=atexit_sleep_ms=0",
 	}
-	f.token = f.run("events", "token")
-	if err := os.WriteFile(f.path("worker-token"), []byte(f.run("events", "token", "--for", "worker")), 0o600); err != nil {
+	f.token = f.run("events", "token", "--for", "worker")
+	if err := os.WriteFile(f.path("worker-token"), []byte(f.token), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -103,12 +103,13 @@ func (f *fleet) makeRepository(recipient string) {
 }
 
 // startServers starts a cluster of n servers and waits until it takes events.
-func (f *fleet) startServers(n int) {
+func (f *fleet) startServers(n int, more ...string) {
 	f.t.Helper()
 	f.addresses = unusedAddresses(f.t, n)
 	routes := unusedAddresses(f.t, n)
 	for i := range n {
 		args := []string{"events", "serve", "--listen", f.addresses[i], "--store", f.path(fmt.Sprint("store-", i))}
+		args = append(args, more...)
 		if n > 1 {
 			args = append(args, "--cluster", "soak", "--server-name", fmt.Sprint("server-", i), "--cluster-listen", routes[i])
 			for j, route := range routes {
@@ -123,14 +124,20 @@ func (f *fleet) startServers(n int) {
 		s.start()
 	}
 	for _, address := range f.addresses {
-		f.await("server "+address, time.Minute, func() bool {
-			return Read(f.t.Context(), "http://"+address, f.token, "", false, func(Entry) {}) == nil
-		})
+		f.awaitServer(address, "")
 	}
 }
 
+// awaitServer waits until the events of a server after one can be read.
+func (f *fleet) awaitServer(address, after string) {
+	f.t.Helper()
+	f.await("server "+address, time.Minute, func() bool {
+		return Read(f.t.Context(), "http://"+address, f.token, after, false, func(Entry) {}) == nil
+	})
+}
+
 // unusedAddresses returns loopback addresses that are not in use now.
-func unusedAddresses(t *testing.T, n int) (list []string) {
+func unusedAddresses(t testing.TB, n int) (list []string) {
 	t.Helper()
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -143,22 +150,42 @@ func unusedAddresses(t *testing.T, n int) (list []string) {
 	return list
 }
 
-// startWorkers starts n workers of recipients in turn.
+// startWorkers starts n workers of recipients in turn, each behind a proxy.
 func (f *fleet) startWorkers(n int, recipients []string, lease time.Duration) {
 	f.t.Helper()
 	for i := range n {
 		p := newProxy(f.t, f.addresses, f.accept)
 		name := fmt.Sprint("worker-", i)
-		w := f.newProcess(name,
-			"--events-url", p.url(), "--events-token-file", f.path("worker-token"), "--worker-id", name, "--recipient", recipients[i%len(recipients)],
-			"--workspace-root", f.path("workspace"), "--worktree-root", f.path("trees"), "--agent-backend", "codex-appserver",
-			"--codex-command", f.path("stub", "codex"), "--worktree", "--commit", "--commit-message", SubjectOf("{work_ref}"),
-			"--lease", lease.String(), "--safe-crash-retry-count", "10", "--one-worker-per-recipient=false", "--blocked-worktrees", "remove",
-			"--hand-back", "5s",
-		)
+		w := f.newProcess(name, f.workerArgs(name, p.url(), recipients[i%len(recipients)], "--lease", lease.String())...)
 		f.proxies, f.workers = append(f.proxies, p), append(f.workers, w)
 		w.start()
 	}
+}
+
+func (f *fleet) workerArgs(name, url, recipient string, more ...string) []string {
+	return append([]string{
+		"--events-url", url, "--events-token-file", f.path("worker-token"), "--worker-id", name, "--recipient", recipient,
+		"--workspace-root", f.path("workspace"), "--worktree-root", f.path("trees"), "--agent-backend", "codex-appserver",
+		"--codex-command", f.path("stub", "codex"), "--worktree", "--commit", "--commit-message", SubjectOf("{work_ref}"), "--rebase",
+		"--safe-crash-retry-count", "10", "--one-worker-per-recipient=false", "--blocked-worktrees", "remove", "--hand-back", "5s",
+	}, more...)
+}
+
+// cleanUp starts a worker of each recipient once more, which removes what lost workers have
+// left.
+func (f *fleet) cleanUp(recipients []string) {
+	var running sync.WaitGroup
+	for _, recipient := range recipients {
+		running.Go(func() {
+			last := f.newProcess("last-"+recipient, f.workerArgs("last-"+recipient, "http://"+f.addresses[0], recipient, "--idle-timeout", "1s")...)
+			last.start()
+			last.wait()
+			if code := last.cmd.ProcessState.ExitCode(); code != 0 {
+				f.t.Errorf("%s: %s", last.name, last.cmd.ProcessState)
+			}
+		})
+	}
+	running.Wait()
 }
 
 func (f *fleet) accept(id, name string) {
@@ -183,47 +210,48 @@ func (f *fleet) await(what string, limit time.Duration, ok func() bool) {
 	}
 }
 
-// post appends an event to a task whose latest event has the ID last.
-func (f *fleet) post(ctx context.Context, name, last string, payload map[string]any) error {
+// post appends an event to a task whose latest event has the ID last. The ID that it
+// returns is empty if the task has a later event, which may be this one.
+func (f *fleet) post(ctx context.Context, name, last string, payload map[string]any) (id string, err error) {
 	body, err := json.Marshal(map[string]any{"name": name, "last_id": last, "payload": payload})
 	if err != nil {
-		return err
+		return "", err
 	}
 	for i := range 100 {
-		err = f.postTo(ctx, f.addresses[i%len(f.addresses)], body)
+		id, err = f.postTo(ctx, f.addresses[i%len(f.addresses)], body)
 		if err == nil || ctx.Err() != nil {
-			return err
+			return id, err
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return err
+	return "", err
 }
 
-func (f *fleet) postTo(ctx context.Context, address string, body []byte) error {
+func (f *fleet) postTo(ctx context.Context, address string, body []byte) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/api/v1/events/append", bytes.NewReader(body))
 	if err != nil {
-		return err
+		return "", err
 	}
 	request.Header.Set("Authorization", "Bearer "+f.token)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer response.Body.Close()
 	var answer struct{ ID, Name string }
 	switch response.StatusCode {
 	case http.StatusConflict: // it was stored before, or the task has another event
-		return nil
+		return "", nil
 	case http.StatusAccepted:
 		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-			return err
+			return "", err
 		}
 		f.accept(answer.ID, answer.Name)
-		return nil
+		return answer.ID, nil
 	}
-	return fmt.Errorf("the server answers %s", response.Status)
+	return "", fmt.Errorf("the server answers %s", response.Status)
 }
 
 // A process is a running program that can be ended and started again.

@@ -32,7 +32,7 @@ const (
 	silent        // connections are kept, and nothing passes
 )
 
-func newProxy(t *testing.T, servers []string, accepted func(id, name string)) *proxy {
+func newProxy(t testing.TB, servers []string, accepted func(id, name string)) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

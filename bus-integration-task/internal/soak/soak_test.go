@@ -118,7 +118,7 @@ func (s *soak) create(ctx context.Context) {
 		`"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"go test ./...","result":"pass"}],"remaining_blockers":[]}`,
 		file, ref)
 	s.created = append(s.created, ref)
-	if err := s.post(ctx, "bus.task.created", "", map[string]any{
+	if _, err := s.post(ctx, "bus.task.created", "", map[string]any{
 		"work_ref": ref, "recipient": s.recipients[n%len(s.recipients)], "sender": "soak", "text": "Add " + file + ".", "body": body,
 	}); err != nil {
 		s.t.Errorf("task %s cannot be created: %v", ref, err)
@@ -163,7 +163,7 @@ func (s *soak) read(ctx context.Context, reader string, e Entry) {
 		}
 		s.reopened++
 		go func() {
-			if err := s.post(ctx, "bus.task.reopened", e.ID, map[string]any{"work_ref": e.WorkRef, "text": "Do it again."}); err != nil && ctx.Err() == nil {
+			if _, err := s.post(ctx, "bus.task.reopened", e.ID, map[string]any{"work_ref": e.WorkRef, "text": "Do it again."}); err != nil && ctx.Err() == nil {
 				s.t.Errorf("task %s cannot be reopened: %v", e.WorkRef, err)
 			}
 		}()
@@ -181,7 +181,7 @@ func (s *soak) disturb(end time.Time) {
 		return least + time.Duration(s.random.Int64N(int64(most-least)))
 	}
 	for time.Now().Before(end) {
-		time.Sleep(between(100*time.Millisecond, 800*time.Millisecond))
+		time.Sleep(between(200*time.Millisecond, 1500*time.Millisecond))
 		if s.random.IntN(8) == 0 && isDone(servers) {
 			servers = make(chan struct{})
 			name, fault := s.serverFault(between)
@@ -262,6 +262,7 @@ func (s *soak) check() {
 			t.Error(err)
 		}
 	}
+	s.cleanUp(s.recipients)
 	var logs [][]Entry
 	for i, address := range s.addresses {
 		var log []Entry
