@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -175,6 +176,16 @@ func TestListenAddresses(t *testing.T) {
 		if err != nil && (!strings.Contains(err.Error(), listen) || !strings.Contains(err.Error(), "use 127.0.0.1:PORT")) {
 			t.Errorf("%q: the error does not help: %v", listen, err)
 		}
+	}
+	published := Options{Log: newMemory(), Listen: "0.0.0.0:80", Published: true}
+	if got, err := published.listenAddress(); got != published.Listen || err != nil || published.Check() != nil {
+		t.Errorf("published: %q, %v", got, err)
+	}
+	if got := published.visible(&net.TCPAddr{IP: net.IPv6unspecified, Port: 80}); got != "127.0.0.1:80" {
+		t.Errorf("published: the page is at %s", got)
+	}
+	if err := (Options{Log: newMemory(), Listen: "0.0.0.0:80"}).Check(); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("not published: %v", err)
 	}
 	if err := Serve(t.Context(), Options{}); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("without a log: %v", err)

@@ -69,6 +69,10 @@ type Attempt struct {
 	// Labels are for the run record. See RecordLabels.
 	Labels agent.Labels
 
+	// Surroundings is the folder around Workdir that containers have besides it,
+	// read-only: relative links to dependencies are there. Empty is none.
+	Surroundings string
+
 	// Commands are for Container.
 	Commands Commands
 }

@@ -36,7 +36,8 @@ type Container struct {
 	Image   string
 
 	// Mounts are the folders of the host that the containers have besides
-	// Attempt.Workdir, which is writable unless the sandbox is ReadOnly.
+	// Attempt.Workdir, which is writable unless the sandbox is ReadOnly, and
+	// Attempt.Surroundings. What links in these lead to must be among them.
 	Mounts []containers.Mount
 
 	// HostPath returns the path of a folder on the machine of the integration; nil if
@@ -77,6 +78,8 @@ func (b *Container) Start(ctx context.Context, a Attempt, l Listener) (Running, 
 		return nil, agent.Usagef("a container needs either a profile or an image; nothing was started")
 	case !filepath.IsAbs(a.Workdir):
 		return nil, agent.Usagef("workdir %q is not absolute; nothing was started", a.Workdir)
+	case a.Surroundings != "" && !inside(a.Surroundings, a.Workdir):
+		return nil, agent.Usagef("workdir %q is not in its surroundings %q; nothing was started", a.Workdir, a.Surroundings)
 	case len(a.Commands.Main) == 0:
 		return nil, agent.Usagef("the command of the container is empty; nothing was started")
 	}
@@ -91,6 +94,12 @@ func (b *Container) Start(ctx context.Context, a Attempt, l Listener) (Running, 
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	go r.run()
 	return r, nil
+}
+
+// inside reports whether a path is below a folder, both absolute.
+func inside(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsAbs(folder) && filepath.IsLocal(rel) && rel != "."
 }
 
 // containerAttempt is a Running of a Container.
@@ -269,6 +278,9 @@ func (r *containerAttempt) runRequest(ctx context.Context, command []string) con
 	for _, m := range b.Mounts {
 		m.Source = host(m.Source)
 		request.Mounts = append(request.Mounts, m)
+	}
+	if around := r.given.Surroundings; around != "" {
+		request.Mounts = append(request.Mounts, containers.Mount{Source: host(around), Target: around, ReadOnly: true})
 	}
 	request.Mounts = append(request.Mounts, containers.Mount{
 		Source: host(r.given.Workdir), Target: r.given.Workdir, ReadOnly: r.given.Sandbox == ReadOnly,

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +103,53 @@ func TestContainerReadOnly(t *testing.T) {
 	start(t, b, backend.Attempt{Workdir: t.TempDir(), Sandbox: backend.ReadOnly, Commands: backend.Commands{Main: shell("true")}}).finish(backend.Completed)
 	if payload := string(bus.Events(containers.NameRunRequest)[0].Payload); !strings.Contains(payload, `"read_only":true`) {
 		t.Errorf("the request is %s", payload)
+	}
+}
+
+// A container has the dependencies of its worktree, which it cannot change.
+func TestContainerHasDependencies(t *testing.T) {
+	t.Parallel()
+	b, bus := newContainer(t)
+	workspace, tree := t.TempDir(), t.TempDir()
+	checkout := filepath.Join(tree, "module")
+	for _, folder := range []string{checkout, filepath.Join(workspace, "other")} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(workspace, "other", "text")
+	if err := errors.Join(os.WriteFile(file, []byte("shared\n"), 0o600), os.Symlink(filepath.Join(workspace, "other"), filepath.Join(tree, "other"))); err != nil {
+		t.Fatal(err)
+	}
+	b.Mounts = []containers.Mount{{Source: workspace, Target: workspace, ReadOnly: true}}
+	b.HostPath = filepath.Clean
+	a := backend.Attempt{Workdir: checkout, Surroundings: tree, Commands: backend.Commands{
+		Main: shell("cat ../other/text > made; echo x 2>/dev/null > ../other/text; echo x 2>/dev/null > ../beside; cat made"),
+	}}
+	if o := start(t, b, a).finish(backend.Completed); o.Text != "shared" {
+		t.Errorf("%+v", o)
+	}
+	var request containers.RunRequest
+	if err := json.Unmarshal(bus.Events(containers.NameRunRequest)[0].Payload, &request); err != nil {
+		t.Fatal(err)
+	}
+	want := []containers.Mount{
+		{Source: workspace, Target: workspace, ReadOnly: true}, {Source: tree, Target: tree, ReadOnly: true}, {Source: checkout, Target: checkout},
+	}
+	if !slices.Equal(request.Mounts, want) {
+		t.Errorf("mounts %+v", request.Mounts)
+	}
+	if text, err := os.ReadFile(filepath.Join(checkout, "made")); string(text) != "shared\n" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if exec.Command("unshare", "--user", "--map-root-user", "--mount", "true").Run() != nil {
+		return // without user namespaces the mounts of the process engine are writable
+	}
+	if text, err := os.ReadFile(file); string(text) != "shared\n" || err != nil {
+		t.Errorf("a dependency was changed: %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(tree, "beside")); err == nil {
+		t.Error("a file was made beside the checkout")
 	}
 }
 
@@ -207,14 +256,15 @@ func TestContainerWithoutABus(t *testing.T) {
 func TestContainerRefuses(t *testing.T) {
 	t.Parallel()
 	good := backend.Attempt{Workdir: t.TempDir(), Commands: backend.Commands{Main: shell("true")}}
-	relative, empty, open := good, good, good
-	relative.Workdir, empty.Commands, open.Sandbox = "x", backend.Commands{}, "none"
+	relative, empty, open, beside := good, good, good, good
+	relative.Workdir, empty.Commands, open.Sandbox, beside.Surroundings = "x", backend.Commands{}, "none", "/elsewhere"
 	for want, c := range map[string]struct {
 		b backend.Container
 		a backend.Attempt
 	}{
 		"either a profile or an image": {backend.Container{}, good},
 		`workdir "x" is not absolute`:  {backend.Container{Image: "i"}, relative},
+		"is not in its surroundings":   {backend.Container{Image: "i"}, beside},
 		"command of the container is":  {backend.Container{Image: "i"}, empty},
 		`sandbox "none" is unknown`:    {backend.Container{Image: "i"}, open},
 	} {

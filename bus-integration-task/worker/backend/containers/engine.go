@@ -1,9 +1,11 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +87,9 @@ func (c *CLI) arguments(r *RunRequest) []string {
 	if r.Workdir != "" {
 		args = append(args, "--workdir", r.Workdir)
 	}
-	for _, m := range r.Mounts {
+	// A later mount can hide an earlier one, so a folder comes before what is in it.
+	byDepth := func(a, b Mount) int { return cmp.Compare(len(a.Target), len(b.Target)) }
+	for _, m := range slices.SortedStableFunc(slices.Values(r.Mounts), byDepth) {
 		mount := "type=bind,source=" + m.Source + ",target=" + m.Target
 		if m.ReadOnly {
 			mount += ",readonly"

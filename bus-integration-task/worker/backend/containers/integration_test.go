@@ -243,12 +243,12 @@ func TestClientArguments(t *testing.T) {
 	cli := containers.CLI{Command: client}
 	r := containers.RunRequest{
 		RunID: "r1", Image: "debian:12", Command: []string{"sh", "-c", "--privileged"}, Workdir: "/w", Env: []string{"A"},
-		Mounts: []containers.Mount{{Source: "/src", Target: "/w"}, {Source: "/all", Target: "/all", ReadOnly: true}},
+		Mounts: []containers.Mount{{Source: "/src", Target: "/w"}, {Source: "/all", Target: "/all", ReadOnly: true}, {Source: "/", Target: "/", ReadOnly: true}},
 	}
 	exit, err := cli.Run(t.Context(), r)
 	want := []string{
 		"run", "--rm", "--init", "--name", "bus-run-r1", "--label", "bus.run.id=r1", "--workdir", "/w",
-		"--mount", "type=bind,source=/src,target=/w", "--mount", "type=bind,source=/all,target=/all,readonly",
+		"--mount", "type=bind,source=/,target=/,readonly", "--mount", "type=bind,source=/src,target=/w", "--mount", "type=bind,source=/all,target=/all,readonly",
 		"--env", "A", "debian:12", "sh", "-c", "--privileged",
 	}
 	if got := strings.Fields(exit.Stdout); err != nil || !slices.Equal(got, want) {
