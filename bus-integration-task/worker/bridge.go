@@ -210,7 +210,7 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 		}
 	}
 	running, err := a.Backend.Start(ctx, backend.Attempt{
-		Workdir: a.workdir, Prompt: prompt, ThreadID: a.state.ThreadID,
+		Workdir: a.workdir, Surroundings: a.surroundings(), Prompt: prompt, ThreadID: a.state.ThreadID,
 		Model: a.model(), Effort: a.effort(), Sandbox: a.Settings.Sandbox,
 		ApprovalPolicy: a.Settings.ApprovalPolicy, ApprovalTimeout: a.Settings.ApprovalTimeout,
 		Timeout: a.Settings.Timeout, StateDir: a.Settings.StateDir(a.state.Ref), Env: env, Commands: commands,
@@ -243,6 +243,14 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 			a.pass(ctx, running, i)
 		}
 	}
+}
+
+// surroundings returns the folder with the links to dependencies; "" without any.
+func (a *attempt) surroundings() string {
+	if a.tree == nil || !a.Settings.ReadOnlyDeps || len(a.tree.Links()) == 0 {
+		return ""
+	}
+	return a.tree.Folder()
 }
 
 // pass passes a message of a user, or an answer, on to the agent.

@@ -427,6 +427,29 @@ func TestNoSecretInTheLog(t *testing.T) {
 	}
 }
 
+// A worktree of a superproject has links to its other modules, and the backend gets the
+// folder that they are in.
+func TestBackendGetsDependencies(t *testing.T) {
+	t.Parallel()
+	for _, linked := range []bool{true, false} {
+		s := newSite(t)
+		s.settings.ReadOnlyDeps = linked
+		if err := os.Mkdir(filepath.Join(s.workspace, "other"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.write(s.workspace, ".gitmodules", "[submodule \"other\"]\n\tpath = other\n[submodule \"dev\"]\n\tpath = dev\n")
+		create(s.log, "bus#1.1")
+		s.run(func(_ context.Context, a backend.Attempt, _ backend.Listener) string {
+			folder := filepath.Dir(a.Workdir)
+			other, err := filepath.EvalSymlinks(filepath.Join(folder, "other"))
+			if linked && (a.Surroundings != folder || other != filepath.Join(s.workspace, "other")) || !linked && a.Surroundings != "" {
+				t.Errorf("linked %v: surroundings %q of %s, other is %q, %v", linked, a.Surroundings, a.Workdir, other, err)
+			}
+			return report(true)
+		}, ended)
+	}
+}
+
 func TestRecipientWithoutRepository(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
