@@ -125,6 +125,9 @@ func readCredentials(path string) (nats.Option, error) {
 	}), nil
 }
 
+// patience is how long a NATS server may take to learn of one with JetStream.
+const patience = 2 * time.Second
+
 // ensureStream creates the stream, or checks one that exists. In a cluster that is being
 // formed it waits until there is a leader.
 func (b *broker) ensureStream(ctx context.Context, c Config) error {
@@ -135,7 +138,8 @@ func (b *broker) ensureStream(ctx context.Context, c Config) error {
 		switch {
 		case err == nil || errors.Is(err, errOtherStream):
 			return err
-		case b.embedded == nil && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)):
+		case b.embedded == nil && (errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) ||
+			errors.Is(err, nats.ErrNoResponders) && time.Since(began) > patience):
 			return fmt.Errorf("NATS server: it has no JetStream for this account; enable it in its configuration: %w", err)
 		}
 		select {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // lockStore makes the folder of a store and locks it. JetStream does not: two servers in
@@ -34,28 +33,37 @@ func lockStore(folder string) (*os.File, error) {
 	return f, nil
 }
 
-// disk reports whether the disk of the store has space, looking at most once a second.
+// disk reports whether the disk of the store has space.
 type disk struct {
 	folder  string
 	minimum int64 // no check if it is not above 0
 
 	mu      sync.Mutex
-	checked time.Time
-	full    bool
+	pending int64 // bytes that are being written
 }
 
-func (d *disk) isFull(now time.Time) bool {
+// take reports whether there is space for a message of so many bytes, besides those that
+// are being written. If so, the caller must give the bytes back once it is written.
+func (d *disk) take(size int) bool {
 	if d.folder == "" || d.minimum <= 0 {
-		return false
+		return true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if age := now.Sub(d.checked); age < 0 || age >= time.Second {
-		var s syscall.Statfs_t
-		if err := syscall.Statfs(d.folder, &s); err == nil {
-			d.full = uint64(s.Bavail)*uint64(s.Bsize) < uint64(d.minimum)
-		}
-		d.checked = now
+	need := 2 * int64(size) // in a cluster it is also in the journal of the replication
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(d.folder, &s); err == nil && int64(s.Bavail)*int64(s.Bsize)-d.pending-need < d.minimum {
+		return false
 	}
-	return d.full
+	d.pending += need
+	return true
+}
+
+func (d *disk) give(size int) {
+	if d.folder == "" || d.minimum <= 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending -= 2 * int64(size)
 }

@@ -55,6 +55,15 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request) {
 		respondError(w, forbidden(fmt.Errorf("the token lacks the scope %s", ScopeSend)))
 		return
 	}
+	timeout := time.NewTimer(10 * time.Second)
+	defer timeout.Stop()
+	select {
+	case s.bodies <- struct{}{}:
+		defer func() { <-s.bodies }()
+	case <-timeout.C:
+		respondError(w, errBusy)
+		return
+	}
 	message, err := s.message(w, r, who)
 	if err != nil {
 		var p problem
@@ -64,24 +73,18 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request) {
 		respondError(w, p)
 		return
 	}
-	if s.disk.isFull(s.config.Now()) {
+	size := message.Size()
+	if !s.disk.take(size) {
 		s.config.Log("store: the disk has too little free space; events are refused")
 		respondError(w, errFull)
 		return
 	}
+	defer s.disk.give(size)
 	s.store(w, r.Context(), message)
 }
 
 // message reads an event and makes it the message that is stored.
 func (s *Server) message(w http.ResponseWriter, r *http.Request, who identity) (*nats.Msg, error) {
-	timeout := time.NewTimer(10 * time.Second)
-	defer timeout.Stop()
-	select {
-	case s.bodies <- struct{}{}:
-		defer func() { <-s.bodies }()
-	case <-timeout.C:
-		return nil, errBusy
-	}
 	body, err := s.body(w, r)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,90 @@
+package eventserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/busdk/bus-integration-task/events"
+)
+
+// A server that is killed while events are published has all accepted ones after a restart.
+func TestKilledServerKeepsAcceptedEvents(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	server := begin(t, child{Store: store, Reserve: -1})
+	c := client(t, server.url(), "alice")
+	var mu sync.Mutex
+	var accepted []string
+	var publishing sync.WaitGroup
+	enough := make(chan struct{})
+	for range 4 {
+		publishing.Go(func() {
+			for {
+				p, err := c.Publish(t.Context(), events.Draft{Name: "a.b"})
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				if accepted = append(accepted, p.ID); len(accepted) == 40 {
+					close(enough)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-enough
+	server.kill()
+	publishing.Wait()
+	c = client(t, begin(t, child{Store: store, Reserve: -1}).url(), "alice")
+	got := ids(read(t, c, events.Query{Names: []string{"a.b"}, Replay: true}))
+	for _, id := range accepted {
+		if !slices.Contains(got, id) {
+			t.Errorf("%s is lost", id)
+		}
+	}
+	if !slices.IsSorted(got) {
+		t.Error("out of order:", got)
+	}
+	if next := publish(t, c, events.Draft{Name: "a.b"}); slices.Contains(got, next) {
+		t.Error("an ID was given twice:", next)
+	}
+}
+
+// A disk that becomes full refuses events and loses none, and accepts some again when it
+// has space. The disk is a tmpfs that only the server has mounted.
+func TestDiskBecomesFull(t *testing.T) {
+	t.Parallel()
+	server := begin(t, child{Store: t.TempDir(), Disk: 48 << 20, Ballast: 16 << 20, Reserve: 16 << 20})
+	c := client(t, server.url(), "alice")
+	draft := events.Draft{Name: "a.b", Payload: json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)}
+	var accepted []string
+	for {
+		p, err := c.Publish(t.Context(), draft)
+		var e *events.Error
+		if err == nil && len(accepted) < 48 {
+			accepted = append(accepted, p.ID)
+			continue
+		}
+		if !errors.As(err, &e) || e.Status != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "the event store is full; the event was not stored") {
+			t.Error(err)
+		}
+		break
+	}
+	if got := ids(read(t, c, events.Query{Names: []string{"a.b"}, Replay: true})); !slices.Equal(got, accepted) || len(got) == 0 {
+		t.Errorf("%v, not %v", got, accepted)
+	}
+	if _, err := server.in.Write([]byte("free\n")); err != nil || !server.out.Scan() {
+		t.Fatal("no space was freed", err)
+	}
+	if _, err := retry(t, func() (string, error) {
+		p, err := c.Publish(t.Context(), draft)
+		return p.ID, err
+	}); err != nil {
+		t.Error(err)
+	}
+}
