@@ -114,6 +114,7 @@ func (c *Client) encode(d draftBody) ([]byte, error) {
 		d.Payload = json.RawMessage("null")
 	}
 	var body bytes.Buffer
+	body.Grow(len(d.Payload) + 4<<10)
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(d); err != nil {

@@ -51,7 +51,8 @@ type Query struct {
 // Stream calls handle with each event of a query, one at a time. It returns nil at the
 // end of a query with Once, and otherwise only with an error: that of handle, that of the
 // context, or one of the kinds of this package. It reconnects after [ErrUnavailable] as
-// c.Retry says, and fails at once on all others.
+// c.Retry says, and fails at once on all others. When its token expires, it asks at once for
+// another, and fails with [ErrUnauthorized] if there is none.
 //
 // A broadcast stream continues after the last event for which handle was called: none is
 // lost or repeated. Events of a unicast stream are acknowledged by the server once they
@@ -61,7 +62,7 @@ func (c *Client) Stream(ctx context.Context, q Query, handle func(Event) error) 
 		return err
 	}
 	s := &subscription{client: c, query: q, handle: handle, after: q.AfterID, backoff: c.Retry.backoff()}
-	for {
+	for renewed := false; ; {
 		done, err := s.follow(ctx)
 		if done {
 			return err
@@ -72,7 +73,11 @@ func (c *Client) Stream(ctx context.Context, q Query, handle func(Event) error) 
 		if !errors.Is(err, ErrUnavailable) && !s.expired || c.Retry.Disabled {
 			return err
 		}
-		wait := s.backoff.next()
+		wait := time.Duration(0) // after an expired token the next one, or an error, is due at once
+		if !s.expired || renewed {
+			wait = s.backoff.next()
+		}
+		renewed = s.expired
 		if q.Disconnected != nil {
 			q.Disconnected(err, wait)
 		}

@@ -183,6 +183,17 @@ func TestStreamTakesRotatedToken(t *testing.T) {
 	}
 }
 
+// A client whose token has expired says so without the wait for a reconnect.
+func TestExpiredTokenFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := serve(t, lines(`{"control":"ended","status":401,"error":{"type":"invalid_auth","message":"the token has expired"}}`+"\n"),
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	c.Retry = events.Retry{Min: time.Hour}
+	if _, err := follow(t, c, events.Query{}); !errors.Is(err, events.ErrUnauthorized) {
+		t.Error(err)
+	}
+}
+
 func TestStreamEndsWithCaller(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("stop")

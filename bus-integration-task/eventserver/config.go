@@ -27,12 +27,14 @@ type Config struct {
 	// created for the user alone. Open fails while another server uses the folder.
 	Store string
 	// SyncEvery is how often the embedded server forces events to the disk. 0 does it
-	// before each event is accepted, so that a loss of power loses nothing. Without it,
-	// accepted events survive the end of the process, but not a loss of power.
+	// before each event is accepted: no accepted event is lost, even with the power. Above
+	// 0, accepted events survive the end of the process, also by SIGKILL, and what was
+	// accepted since the last sync is lost with the power; in a cluster, only if that
+	// happens to a majority of the servers.
 	SyncEvery time.Duration
 	// MinFreeBytes is the free space of the disk of Store below which events are refused;
 	// 0 for 64 MiB, negative for no check. JetStream turns itself off when a disk is
-	// full; with the reserve it never comes to this.
+	// full; the reserve prevents this, unless other programs fill the disk.
 	MinFreeBytes int64
 	// Cluster, if set, joins the embedded server with others.
 	Cluster *Cluster
@@ -58,8 +60,11 @@ type Config struct {
 	MaxStreams int
 	// Heartbeat is the longest time without a line on a stream; 0 for 15 seconds.
 	Heartbeat time.Duration
-	// WriteTimeout is how long a client may take to read what is sent to it; 0 for 30
-	// seconds.
+	// MaxGroups limits the unicast groups of an identity, each counted once for each event
+	// name; 0 for 1000. Groups last, so a new one is refused when they are used up.
+	MaxGroups int
+	// WriteTimeout is how long a client may take to read what is sent to it, or to send an
+	// event; 0 for 30 seconds.
 	WriteTimeout time.Duration
 	// StoreTimeout is how long JetStream may fail to serve a stream, such as while a cluster
 	// has no leader, before the stream ends with 503; 0 for 30 seconds.
@@ -78,12 +83,15 @@ type Config struct {
 
 // Cluster joins embedded servers.
 type Cluster struct {
-	Name   string       // of the cluster; the same on all servers
-	Server string       // of this server; unique in the cluster, and the same after a restart
-	Listen string       // host:port for the other servers; a loopback or private address
-	Routes []string     // host:port of the other servers
-	Secret string       // password between the servers; the same on all
-	Bound  net.Listener // unused port for Listen, closed just before it is used; for tests
+	Name   string   // of the cluster; the same on all servers
+	Server string   // of this server; unique in the cluster, and the same after a restart
+	Listen string   // host:port for the other servers; a loopback or private address
+	Routes []string // host:port of the other servers
+	// Advertise is the host:port at which servers that learn of this one from another
+	// reach Listen; "" for Listen itself.
+	Advertise string
+	Secret    string       // password between the servers; the same on all
+	Bound     net.Listener // unused port for Listen, closed just before it is used; for tests
 }
 
 // Check returns why [Open] would refuse the config, or nil. It opens nothing.
@@ -120,6 +128,7 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.Stream, DefaultStream)
 	set(&c.Prefix, DefaultPrefix)
 	set(&c.MaxStreams, 256)
+	set(&c.MaxGroups, 1000)
 	set(&c.Heartbeat, 15*time.Second)
 	set(&c.WriteTimeout, 30*time.Second)
 	set(&c.StoreTimeout, 30*time.Second)

@@ -31,10 +31,11 @@
 //
 // An error is {"error":{"type","message","action"}}:
 //
-//	400 bad_request        malformed, or beyond the end of the log
+//	400 bad_request        malformed, or beyond the end of the log, or a group too many
 //	401 invalid_auth       token missing, invalid or expired; a stream ends when its token expires
 //	403 forbidden          a scope is missing
 //	404 not_found          no such path
+//	408 timeout            the event was sent too slowly; nothing was stored
 //	409 conflict           last_id is not the latest event; last_id of the answer is, if known
 //	413 too_large          more than 4 MiB of payload or 60 KiB of everything else
 //	429 too_many_streams   of this identity
@@ -80,7 +81,7 @@
 // # Limits
 //
 // A stream holds at most about nine megabytes for a client that does not read, and ends
-// when a write takes longer than the timeout. Streams of an identity, events that are
-// being published, and all text are limited. Nothing is ever removed from the log: when
+// when a write takes longer than the timeout. Streams and groups of an identity, events
+// that are being published, and all text are limited. Nothing is ever removed from the log: when
 // its limit or the disk is reached, events are refused.
 package eventserver

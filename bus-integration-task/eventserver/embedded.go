@@ -85,7 +85,7 @@ func joinCluster(o *natsserver.Options, c *Cluster) error {
 		return fmt.Errorf("cluster address: %w", err)
 	}
 	o.ServerName = c.Server
-	o.Cluster = natsserver.ClusterOpts{Name: c.Name, Host: host, Port: number}
+	o.Cluster = natsserver.ClusterOpts{Name: c.Name, Host: host, Port: number, Advertise: c.Advertise}
 	var user *url.Userinfo
 	if c.Secret != "" {
 		o.Cluster.Username, o.Cluster.Password = "bus", c.Secret

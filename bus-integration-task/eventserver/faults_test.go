@@ -3,11 +3,15 @@ package eventserver_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-integration-task/events"
 )
@@ -86,5 +90,42 @@ func TestDiskBecomesFull(t *testing.T) {
 		return p.ID, err
 	}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A body that comes too slowly is a timeout, which can be tried again; one that is cut off
+// is not an event.
+func TestSlowBodyIsTimeout(t *testing.T) {
+	t.Parallel()
+	config := fast(t)
+	config.WriteTimeout = 50 * time.Millisecond
+	h := start(t, config)
+	const body = `{"name":"a.b"}`
+	for _, test := range []struct {
+		name  string
+		close bool
+		want  string
+	}{{"slow", false, "HTTP/1.1 408 "}, {"cut off", true, "HTTP/1.1 400 "}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c, err := net.Dial("tcp", h.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			fmt.Fprintf(c, "POST /api/v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", mint(t, "alice", allScopes...), len(body), body[:5])
+			if test.close {
+				if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			answer, err := io.ReadAll(c)
+			if !strings.HasPrefix(string(answer), test.want) {
+				t.Errorf("%q %v", answer, err)
+			}
+		})
+	}
+	if got := read(t, client(t, h.URL, "alice"), events.Query{Names: []string{"a.b"}, Replay: true}); len(got) != 0 {
+		t.Error("stored:", got)
 	}
 }

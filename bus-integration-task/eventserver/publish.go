@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -35,7 +35,7 @@ type record struct {
 	Timestamp     time.Time       `json:"timestamp"`
 	Metadata      events.Metadata `json:"metadata,omitempty"`
 	Error         *events.Failure `json:"error,omitempty"`
-	Payload       json.RawMessage `json:"payload"`
+	// The payload follows.
 }
 
 // draft is the body of a request.
@@ -115,21 +115,25 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request, who identity) (
 }
 
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(30 * time.Second)) // not all handlers of tests have one
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.config.WriteTimeout)) // not all handlers of tests have one
 	// Escapes such as \u003c make a body longer than the payload that it stands for.
 	const most = 2 * events.MaxEventBytes
 	if r.ContentLength > most {
 		return nil, errTooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var body bytes.Buffer
+	body.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, most))
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	switch {
+	case errors.As(err, &tooLarge):
 		return nil, errTooLarge
-	}
-	if err != nil {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, errSlow
+	case err != nil:
 		return nil, errConverted
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // check validates an event and returns the task that it is of.
@@ -158,19 +162,8 @@ func (s *Server) check(d draft, who identity) (workRef string, err error) {
 	return payload.WorkRef, nil
 }
 
-// encode returns the event as it is stored, on one line.
+// encode returns the event as it is stored, on one line. The payload is copied once.
 func (s *Server) encode(d draft, who identity) ([]byte, error) {
-	payload := []byte("null")
-	if len(d.Payload) > 0 {
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, d.Payload); err != nil {
-			return nil, errConverted
-		}
-		payload = compact.Bytes()
-	}
-	if len(payload) > events.MaxPayloadBytes {
-		return nil, errTooLarge
-	}
 	labels := events.Metadata{}
 	for key, value := range d.Metadata {
 		labels[key] = value
@@ -181,16 +174,29 @@ func (s *Server) encode(d draft, who identity) ([]byte, error) {
 	if source == "" {
 		source = "unknown"
 	}
+	payload := d.Payload
+	if len(payload) == 0 {
+		payload = json.RawMessage("null")
+	}
+	const before, after = `,"payload":`, `}`
 	var line bytes.Buffer
+	line.Grow(len(payload) + 4<<10)
 	encoder := json.NewEncoder(&line)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(record{"v1", d.Name, d.CorrelationID, source, s.config.Now().UTC(), labels, d.Error, payload}); err != nil {
+	if err := encoder.Encode(record{"v1", d.Name, d.CorrelationID, source, s.config.Now().UTC(), labels, d.Error}); err != nil {
 		return nil, errConverted
 	}
-	if line.Len()-len(payload) > maxLabelsBytes {
+	line.Truncate(line.Len() - len("}\n"))
+	line.WriteString(before)
+	rest := line.Len()
+	if err := json.Compact(&line, payload); err != nil {
+		return nil, errConverted
+	}
+	if line.Len()-rest > events.MaxPayloadBytes || rest+len(after) > maxLabelsBytes {
 		return nil, errTooLarge
 	}
-	return bytes.TrimRight(line.Bytes(), "\n"), nil
+	line.WriteString(after)
+	return line.Bytes(), nil
 }
 
 // setCondition makes JetStream store a message only if lastID is the latest event of its

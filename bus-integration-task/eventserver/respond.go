@@ -40,6 +40,8 @@ var (
 	errStore     = problem{http.StatusServiceUnavailable, "unavailable", "the event store did not answer; the event may have been stored", "read the log before publishing it again"}
 	errRead      = problem{http.StatusServiceUnavailable, "unavailable", "the event store cannot be read now", "try again"}
 	errFull      = problem{http.StatusServiceUnavailable, "storage_full", "the event store is full; the event was not stored", "free space on the server or raise its limit"}
+	errSlow      = problem{http.StatusRequestTimeout, "timeout", "the event was sent too slowly; it was not stored", "try again"}
+	errGroups    = badRequest("group: this identity has too many unicast groups", "use one that exists")
 	errTooLarge  = problem{http.StatusRequestEntityTooLarge, "too_large", "the event is larger than 4 MiB of payload and 60 KiB of everything else", "publish a smaller event"}
 	errManyOpen  = problem{http.StatusTooManyRequests, "too_many_streams", "this identity has too many open streams", "close one"}
 	errExpired   = unauthorized(errors.New("the token has expired"))

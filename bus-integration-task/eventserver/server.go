@@ -23,6 +23,8 @@ type Server struct {
 	stop     context.CancelFunc
 	bodies   chan struct{} // one element for each event that is being published
 
+	grouping sync.Mutex // held while a group is created
+
 	mu      sync.Mutex
 	streams map[string]int // open streams of an identity
 	open    sync.WaitGroup // requests

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ func (s *Server) unicast(ctx context.Context, out *lines, who identity, q query)
 	sources := make([]*source, len(q.names))
 	for i, name := range q.names {
 		subjects := subjectsOf(s.config.Prefix, who.name, []string{name}, "")
-		consumer, err := s.durable(ctx, log, durableName(who.name, q.group, name), subjects, q.replay)
+		consumer, err := s.durable(ctx, log, who, durableName(who.name, q.group, name), subjects, q.replay)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (s *Server) distribute(ctx context.Context, out *lines, deliveries <-chan d
 }
 
 // durable returns the consumer of a group for a name. It creates the one of a new group.
-func (s *Server) durable(ctx context.Context, log jetstream.Stream, name string, subjects []string, replay bool) (jetstream.Consumer, error) {
+func (s *Server) durable(ctx context.Context, log jetstream.Stream, who identity, name string, subjects []string, replay bool) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeAnswer)
 	defer cancel()
 	config := jetstream.ConsumerConfig{
@@ -93,6 +94,11 @@ func (s *Server) durable(ctx context.Context, log jetstream.Stream, name string,
 	}
 	consumer, err := log.Consumer(ctx, name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		s.grouping.Lock() // so that the limit is exact for a server
+		defer s.grouping.Unlock()
+		if err := s.limitGroups(ctx, log, who); err != nil {
+			return nil, err
+		}
 		consumer, err = log.CreateConsumer(ctx, config)
 	}
 	if errors.Is(err, jetstream.ErrConsumerExists) { // another stream has created it just now
@@ -101,10 +107,35 @@ func (s *Server) durable(ctx context.Context, log jetstream.Stream, name string,
 	return consumer, err
 }
 
-// durableName makes the name of a consumer of any text.
+// limitGroups fails if an identity must not have another group.
+func (s *Server) limitGroups(ctx context.Context, log jetstream.Stream, who identity) error {
+	groups, prefix := 0, groupPrefix(who.name)
+	names := log.ConsumerNames(ctx)
+	for name := range names.Name() {
+		if strings.HasPrefix(name, prefix) {
+			groups++
+		}
+	}
+	if err := names.Err(); err != nil {
+		return err
+	}
+	if groups >= s.config.MaxGroups {
+		return errGroups
+	}
+	return nil
+}
+
+// groupPrefix begins the names of the consumers of an identity.
+func groupPrefix(identity string) string { return "unicast-" + hash(identity) + "-" }
+
 func durableName(identity, group, name string) string {
-	sum := sha256.Sum256([]byte(identity + "\x00" + group + "\x00" + name))
-	return "unicast-" + base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
+	return groupPrefix(identity) + hash(group+"\x00"+name)
+}
+
+// hash makes any text a part of the name of a consumer.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
 }
 
 // delivery is an event that this stream has been given.

@@ -160,3 +160,25 @@ func TestUnicastDeliversAgainWhatWasCutOff(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+func TestGroupsOfIdentityAreLimited(t *testing.T) {
+	t.Parallel()
+	config := fast(t)
+	config.MaxGroups = 2
+	h := start(t, config)
+	alice := client(t, h.URL, "alice")
+	group := func(c *events.Client, group string, names ...string) error {
+		return c.Stream(t.Context(), events.Query{Names: names, Delivery: events.Unicast, Group: group, Once: true}, nil)
+	}
+	for range 2 { // again: those that exist do not count
+		if err := group(alice, "a", "a.b", "a.c"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := group(alice, "b", "a.b"); !errors.Is(err, events.ErrInvalid) || !strings.Contains(err.Error(), "too many unicast groups") {
+		t.Error(err)
+	}
+	if err := group(client(t, h.URL, "bob"), "b", "a.b"); err != nil {
+		t.Error("another identity:", err)
+	}
+}

@@ -1,5 +1,0 @@
-//go:build soak
-
-package eventserver_test
-
-const clusterSteps = 30
