@@ -1,3 +1,5 @@
+//go:build linux
+
 package eventserver_test
 
 import (
