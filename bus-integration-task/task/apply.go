@@ -154,7 +154,7 @@ func (s *State) claim(e *Event) Change {
 		return stale("the attempt holds the task already")
 	case s.Status == StatusOpen && e.Supersedes != "":
 		return stale("attempt " + e.Supersedes + " does not hold the task")
-	case s.Status.Held() && e.Supersedes != s.Attempt.ID:
+	case e.Supersedes != s.Attempt.ID:
 		return stale("attempt " + s.Attempt.ID + " holds the task")
 	}
 	lost := s.Attempt.ID
@@ -282,11 +282,8 @@ func (s *State) message(e *Event) Change {
 	return Change{Kind: ChangeSaid}
 }
 
-// deliver forgets the messages up to that event.
+// deliver forgets the messages up to that event; "" is before all.
 func (s *State) deliver(id string) {
-	if id == "" {
-		return
-	}
 	if id >= s.lastMessage {
 		s.Messages, s.Missed = nil, 0
 		return
@@ -322,7 +319,7 @@ func (s *State) end(e *Event) Change {
 	}
 	// The holder has left its promotion behind. One that was stopped from outside, or that
 	// another attempt announced, may still happen: the next holder must check it.
-	if status == StatusDone || e.AttemptID != "" && s.Announced.AttemptID == e.AttemptID {
+	if status == StatusDone || s.Announced.AttemptID == e.AttemptID {
 		s.Announced = Announcement{}
 	}
 	lost := ""

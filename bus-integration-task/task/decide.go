@@ -59,7 +59,7 @@ func (s State) Decide(w Worker, quiet time.Duration) Decision {
 		return nothing("the task was not created")
 	case w.WorkRef != "" && w.WorkRef != s.Ref:
 		return nothing("the worker is bound to task " + w.WorkRef)
-	case w.Recipient == "" || w.Recipient != s.Recipient:
+	case w.Recipient != s.Recipient:
 		return nothing("the task is for " + s.Recipient)
 	case s.Status == StatusPending:
 		return nothing("the task waits for approval")

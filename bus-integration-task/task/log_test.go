@@ -35,6 +35,10 @@ func event(t *testing.T, n int, text string) Event {
 		switch key {
 		case "by":
 			e.AttemptID, e.WorkerID = value, "worker-"+value
+		case "attempt":
+			e.AttemptID = value
+		case "worker":
+			e.WorkerID = value
 		case "over":
 			e.Supersedes = value
 		case "to":

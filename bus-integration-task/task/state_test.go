@@ -20,6 +20,7 @@ func TestApply(t *testing.T) {
 		{"", "created status=open", ChangeOpened, StatusOpen, "", ""},
 		{"", "created status=pending", ChangePending, StatusPending, "", ""},
 		{"", "created status=done", ChangeInvalid, StatusUnknown, "", ""},
+		{"", "created to=", ChangeInvalid, StatusUnknown, "", ""},
 		{"", "claimed by=A", ChangeStale, StatusUnknown, "", ""},
 		{"", "assigned to=x", ChangeStale, StatusUnknown, "", ""},
 		{"", "message text=hello", ChangeStale, StatusUnknown, "", ""},
@@ -34,6 +35,8 @@ func TestApply(t *testing.T) {
 		{"created status=pending", "canceled", ChangeEnded, StatusCanceled, "", ""},
 		{"created", "claimed by=A", ChangeClaimed, StatusClaimed, "A", ""},
 		{"created", "claimed", ChangeInvalid, StatusOpen, "", ""},
+		{"created", "claimed attempt=A", ChangeInvalid, StatusOpen, "", ""},
+		{"created", "claimed worker=w", ChangeInvalid, StatusOpen, "", ""},
 		{"created", "claimed by=A over=B", ChangeStale, StatusOpen, "", ""},
 		{"created", "claimed by=A to=other", ChangeStale, StatusOpen, "", ""},
 		{"created", "assigned to=x", ChangeOpened, StatusOpen, "", ""},
@@ -63,6 +66,10 @@ func TestApply(t *testing.T) {
 		{"created;claimed by=A", "canceled", ChangeEnded, StatusCanceled, "", "A"},
 		{"created;claimed by=A", "done", ChangeStale, StatusClaimed, "A", ""},
 		{"created", "done by=A", ChangeStale, StatusOpen, "", ""},
+		{"created", "done", ChangeStale, StatusOpen, "", ""},
+		{"created", "progress", ChangeStale, StatusOpen, "", ""},
+		{"created", "released", ChangeStale, StatusOpen, "", ""},
+		{"created", "requested approval=7", ChangeStale, StatusOpen, "", ""},
 		{"created;claimed by=A;done by=A", "done by=A", ChangeStale, StatusDone, "", ""},
 		{"created;claimed by=A;done by=A", "failed by=A", ChangeStale, StatusDone, "", ""},
 		{"created;claimed by=A;done by=A", "canceled", ChangeStale, StatusDone, "", ""},
@@ -93,8 +100,12 @@ func TestApply(t *testing.T) {
 			if s.LastID != e.ID {
 				t.Errorf("LastID = %s", s.LastID)
 			}
-			if got.Applied() == (got.Reason != "") {
+			if got.Applied() == (got.Reason != "") || strings.Contains(got.Reason, "  ") || before.Status.Ended() && !got.Applied() && e.Name == Done && got.Reason != "the task has ended" {
 				t.Errorf("%+v: a reason belongs to what changes nothing", got)
+			}
+			// The lease runs from what the holder sent.
+			if want := got.Applied() && s.Holds(e.AttemptID); got.Renewed != want || want && s.Attempt.LastID != e.ID {
+				t.Errorf("renewed %v by %s, attempt %+v", got.Renewed, e.Name, s.Attempt)
 			}
 			if !got.Applied() {
 				before.Ref, before.LastID = s.Ref, s.LastID
@@ -124,6 +135,103 @@ func TestApplyIgnoresOlderEvents(t *testing.T) {
 	if got := s.Apply(other); got.Kind != ChangeInvalid || s.LastID != eventID(3) {
 		t.Errorf("%+v, %s", got, s.LastID)
 	}
+}
+
+func TestApplyRefusesDefects(t *testing.T) {
+	t.Parallel()
+	var s State
+	apply(t, &s, "created;claimed by=A")
+	before := s
+	e := event(t, 3, "done by=A")
+	e.ID = "3"
+	if got := s.Apply(e); got.Kind != ChangeInvalid || got.Reason == "" || !reflect.DeepEqual(s, before) {
+		t.Errorf("event with ID 3: %+v, %+v", got, s)
+	}
+	e.ID, e.Name = eventID(3), "bus.task.other"
+	before.LastID = e.ID
+	if got := s.Apply(e); got.Kind != ChangeInvalid || got.Reason == "" || !reflect.DeepEqual(s, before) {
+		t.Errorf("event with an unknown name: %+v, %+v", got, s)
+	}
+	for _, n := range []int{2, 3} {
+		if got := s.Apply(event(t, n, "done by=A")); got.Reason == "" {
+			t.Errorf("%+v has no reason", got)
+		}
+	}
+	other := event(t, 9, "canceled")
+	other.WorkRef = "busdk#1.2"
+	if got := s.Apply(other); got.Reason == "" {
+		t.Errorf("%+v has no reason", got)
+	}
+}
+
+// Every field of the events reaches the state, and stays until a later event replaces it.
+func TestStateHasAllFields(t *testing.T) {
+	t.Parallel()
+	labels := Labels{"profile", "model", "observed", "high", "api-key", "env"}
+	var s State
+	at := time.Unix(7, 0)
+	step := func(n int, name string, p Payload) {
+		t.Helper()
+		p.WorkRef = "busdk#1.1"
+		if got := s.Apply(Event{ID: eventID(n), Name: name, Time: at, Payload: p}); !got.Applied() {
+			t.Fatalf("%+v", got)
+		}
+	}
+	want := func(want State) {
+		t.Helper()
+		want.Ref = "busdk#1.1"
+		if !reflect.DeepEqual(s, want) {
+			t.Fatalf("\n%+v, want\n%+v", s, want)
+		}
+	}
+	step(1, Created, Payload{GroupID: "group", Recipient: "bus-dev", Sender: "user", Text: "title", ThreadID: "thread", Branch: "work/x", CreateBranch: true,
+		BaseBranch: "main", WorktreeID: "tree", ReuseWorktree: true, Labels: labels})
+	keeps := State{GroupID: "group", Recipient: "bus-dev", Sender: "user", Title: "title", CreatedID: eventID(1), OpenedID: eventID(1), Round: 1,
+		ThreadID: "thread", Branch: Branch{"work/x", true, "main", "tree", true}, Labels: labels}
+	opened := keeps
+	opened.Status, opened.LastID = StatusOpen, eventID(1)
+	want(opened)
+
+	step(2, Message, Payload{Text: "hello", Sender: "user"})
+	step(3, Claimed, Payload{AttemptID: "A", WorkerID: "w", LeaseSeconds: 30, Text: "claimed"})
+	held := keeps
+	held.Status, held.LastID, held.Note, held.lastMessage = StatusClaimed, eventID(3), "claimed", eventID(2)
+	held.Attempt = Attempt{ID: "A", WorkerID: "w", Lease: 30 * time.Second, ClaimID: eventID(3), LastID: eventID(3)}
+	held.Messages = []Said{{EventID: eventID(2), Sender: "user", Text: "hello"}}
+	want(held)
+
+	step(4, ApprovalRequested, Payload{AttemptID: "A", ApprovalID: "7", Text: "may I", ThreadID: "other", Labels: Labels{ObservedModel: "other"}})
+	held.Status, held.LastID, held.Attempt.LastID, held.Note = StatusRunning, eventID(4), eventID(4), "may I"
+	held.ThreadID, held.Labels.ObservedModel = "other", "other"
+	held.Approvals = []Approval{{ID: "7", EventID: eventID(4), Text: "may I"}}
+	want(held)
+
+	step(5, Progress, Payload{AttemptID: "A", Commit: commit1})
+	step(6, Progress, Payload{AttemptID: "A"})
+	held.LastID, held.Attempt.LastID, held.Attempt.Commit = eventID(6), eventID(6), commit1
+	held.Announced = Announcement{commit1, "A", 1}
+	want(held)
+
+	released := s
+	step(7, Released, Payload{AttemptID: "A", Text: "later", DeliveredID: eventID(2)})
+	open := held
+	open.Status, open.LastID, open.Note, open.Attempt, open.Approvals, open.Messages, open.Announced = StatusOpen, eventID(7), "later", Attempt{}, nil, nil, Announcement{}
+	want(open)
+	s = released
+
+	step(7, Done, Payload{AttemptID: "A", WorkerID: "w", Text: "ready", Commit: commit1, RunID: "run", DeliveredID: eventID(2), Branch: "work/y"})
+	done := open
+	done.Status, done.Note, done.Branch.Name, done.Branch.Create = StatusDone, "ready", "work/y", false
+	done.End = End{eventID(7), StatusDone, 1, "A", "w", "ready", commit1, "run", at}
+	want(done)
+
+	step(8, Reopened, Payload{Recipient: "bus-other", Text: "again", ThreadID: "third"})
+	done.Status, done.LastID, done.OpenedID, done.Note, done.Round, done.Recipient, done.ThreadID = StatusOpen, eventID(8), eventID(8), "", 2, "bus-other", "third"
+	want(done)
+
+	step(9, Canceled, Payload{Text: "no", ThreadID: "fourth"})
+	done.Status, done.LastID, done.End = StatusCanceled, eventID(9), End{EventID: eventID(9), Status: StatusCanceled, Round: 2, Text: "no", Time: at}
+	want(done)
 }
 
 func TestStateKeeps(t *testing.T) {
@@ -156,17 +264,21 @@ func TestMessagesWaitForDelivery(t *testing.T) {
 	if len(s.Messages) != 3 {
 		t.Fatalf("%+v", s.Messages)
 	}
+	s.Apply(event(t, 6, "progress by=A delivered=1"))
+	if len(s.Messages) != 3 {
+		t.Fatalf("a delivery before the first message took one: %+v", s.Messages)
+	}
 	before := s
-	s.Apply(event(t, 6, "progress by=A delivered=4"))
+	s.Apply(event(t, 7, "progress by=A delivered=4"))
 	if len(s.Messages) != 1 || s.Messages[0].Text != "three" || len(before.Messages) != 3 || before.Messages[0].Text != "one" {
 		t.Errorf("%+v, the copy has %+v", s.Messages, before.Messages)
 	}
-	s.Apply(event(t, 7, "claimed by=B over=A"))
-	s.Apply(event(t, 8, "progress by=A delivered=5"))
+	s.Apply(event(t, 8, "claimed by=B over=A"))
+	s.Apply(event(t, 9, "progress by=A delivered=5"))
 	if len(s.Messages) != 1 {
 		t.Error("an attempt that lost the task took the message of the next one")
 	}
-	s.Apply(event(t, 9, "message by=B delivered=5"))
+	s.Apply(event(t, 10, "message by=B delivered=5"))
 	if len(s.Messages) != 0 {
 		t.Errorf("%+v", s.Messages)
 	}
@@ -180,7 +292,9 @@ func TestStateIsBounded(t *testing.T) {
 	for n := 3; n < 1000; n += 2 {
 		said, request := event(t, n, "message"), event(t, n+1, fmt.Sprintf("requested by=A approval=%d", n))
 		said.Text, request.Text = long, long
-		s.Apply(said)
+		if got := s.Apply(said); got.Kind != ChangeSaid {
+			t.Fatalf("%+v", got)
+		}
 		s.Apply(request)
 	}
 	if len(s.Messages) != MaxMessages || len(s.Messages[0].Text) > MaxMessage || !s.Messages[0].Cut || s.Missed != 499-MaxMessages {
@@ -188,6 +302,10 @@ func TestStateIsBounded(t *testing.T) {
 	}
 	if len(s.Approvals) != MaxApprovals || len(s.Note) > MaxTitle || len(s.Approvals[0].Text) > MaxTitle {
 		t.Errorf("%d approvals, note of %d bytes", len(s.Approvals), len(s.Note))
+	}
+	s.Apply(event(t, 1500, "progress by=A delivered="+fmt.Sprint(2*MaxMessages+1)))
+	if len(s.Messages) != 0 || s.Missed == 0 {
+		t.Errorf("%d messages, %d missed after delivery of those that were kept", len(s.Messages), s.Missed)
 	}
 	s.Apply(event(t, 2000, "progress by=A delivered=999"))
 	if len(s.Messages) != 0 || s.Missed != 0 {
@@ -249,6 +367,14 @@ func TestDecide(t *testing.T) {
 		{"created;claimed by=A;progress by=A commit=1;claimed by=B over=A", Worker{AttemptID: "B", Checked: commit1, SafeRetries: 1}, 0, Decision{Action: Run}},
 		{"created;claimed by=A;progress by=A commit=1;claimed by=B over=A", Worker{AttemptID: "B", Checked: commit1}, 0, Decision{Action: GiveUp}},
 		{"created;claimed by=A;progress by=A commit=1;claimed by=B over=A;progress by=B commit=2", Worker{AttemptID: "B"}, 0, Decision{Action: GiveUp}},
+		{"created;claimed by=A;progress by=A commit=1;progress by=A;claimed by=B over=A", Worker{AttemptID: "B"}, 0,
+			Decision{Action: Recover, Commit: commit1, EndsRound: true}},
+		{"created;claimed by=A;progress by=A commit=1;claimed by=B over=A;released by=B;claimed by=C", Worker{AttemptID: "C"}, 0,
+			Decision{Action: Recover, Commit: commit1, EndsRound: true}},
+		{"created;claimed by=A;progress by=A commit=1;claimed by=B over=A;failed by=B;reopened;claimed by=C", Worker{AttemptID: "C"}, 0,
+			Decision{Action: Recover, Commit: commit1}},
+		{"created;claimed by=A;progress by=A commit=1;claimed by=B over=A;done by=B commit=1;reopened;claimed by=C", Worker{AttemptID: "C"}, 0, Decision{Action: Run}},
+		{"created;claimed by=B", Worker{AttemptID: "B", Checked: commit1}, 0, Decision{Action: Run}},
 		{"created;claimed by=A;progress by=A commit=1;released by=A;claimed by=B", Worker{AttemptID: "B"}, 0, Decision{Action: Run}},
 		{"created;claimed by=A;progress by=A commit=1;blocked by=A;reopened;claimed by=B", Worker{AttemptID: "B"}, 0, Decision{Action: Run}},
 		{"created;claimed by=A;progress by=A commit=1;canceled;reopened;claimed by=B", Worker{AttemptID: "B"}, 0,
@@ -267,8 +393,8 @@ func TestDecide(t *testing.T) {
 				w.Recipient = "bus-dev"
 			}
 			got := s.Decide(w, tt.quiet)
-			if got.Reason == "" {
-				t.Error("no reason")
+			if got.Reason == "" || strings.HasSuffix(got.Reason, " ") {
+				t.Errorf("reason %q", got.Reason)
 			}
 			got.Reason = ""
 			if got != tt.want {

@@ -121,6 +121,76 @@ func TestWorkersShareTasks(t *testing.T) {
 	})
 }
 
+// Idle workers do not all claim a task that they see, and one that is alone does not wait.
+func TestIdleWorkersSpreadClaims(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		workers, others int
+		conflicts       int64 // of the first claims
+		refused         int64
+	}{{1, 0, 0, 0}, {1, 10, 0, 0}, {1, 0, 1, 0}, {60, 0, 0, 100}} {
+		synctest.Test(t, func(t *testing.T) {
+			log := newLog()
+			var claims atomic.Int64
+			log.offline = func(name string) error {
+				if name == task.Claimed {
+					time.Sleep(5 * time.Millisecond)
+					if claims.Add(1) <= tt.conflicts {
+						return worker.ErrConflict
+					}
+				}
+				return nil
+			}
+			var mu sync.Mutex
+			created, latest, last := map[string]time.Time{}, time.Duration(0), time.Duration(0)
+			h := handler(func(_ context.Context, c *worker.Claim) worker.End {
+				mu.Lock()
+				last = time.Since(created[c.Task().Ref])
+				latest = max(latest, last)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				return worker.End{Name: task.Done}
+			})
+			for n := range tt.others { // that are gone, as far as the log shows
+				p := task.Payload{WorkRef: fmt.Sprintf("bus#%d.1", n), Recipient: "dev", WorkerID: fmt.Sprint("other", n), AttemptID: "a"}
+				for _, name := range []string{task.Created, task.Claimed, task.Done} {
+					log.post(name, p)
+				}
+			}
+			var stops []func() error
+			for n := range tt.workers {
+				stops = append(stops, start(t, newWorker(log, fmt.Sprint("w", n), h)))
+			}
+			const tasks = 60
+			first := int64(0)
+			for n := range tasks {
+				ref := fmt.Sprintf("bus#%d", n)
+				mu.Lock()
+				created[ref] = time.Now()
+				mu.Unlock()
+				create(log, ref)
+				time.Sleep(2 * time.Second)
+				if n == tasks/3 {
+					first = claims.Load() - tasks/3 - 1
+				}
+			}
+			refused := claims.Load() - tasks - first
+			if tt.workers == 1 && last != 5*time.Millisecond {
+				t.Errorf("the lone worker claims after %s when it has claimed %d", last, tasks)
+			}
+			waits := latest > 10*time.Millisecond
+			if refused > tt.refused || latest > 500*time.Millisecond || waits != (tt.workers+tt.others > 1 || tt.conflicts > 0) {
+				t.Errorf("%d workers, %d in the log, %d conflicts: %d refused for %d tasks, then %d; claimed after %s", tt.workers, tt.others, tt.conflicts, first, tasks/3+1, refused, latest)
+			}
+			for _, stop := range stops {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
 // While a turn takes long, its claim is renewed.
 func TestClaimIsRenewed(t *testing.T) {
 	t.Parallel()

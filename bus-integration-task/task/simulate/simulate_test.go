@@ -1,17 +1,20 @@
 package simulate
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 )
 
 var (
-	seeds   = flag.Uint64("seeds", 1000, "simulations to run")
+	seeds   = flag.Uint64("seeds", 3000, "simulations to run")
 	seed    = flag.Uint64("seed", 0, "run this one alone, with its trace")
 	workers = flag.Int("workers", 100, "workers of TestContention and TestScale")
 	tasks   = flag.Int("tasks", 2000, "tasks of TestScale")
@@ -35,29 +38,55 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
-	recovered, crashes := 0, 0
-	for n := range *seeds {
-		r := Run(small(n + 1))
-		recovered, crashes = recovered+len(r.Recovered), crashes+r.Crashes
-		if len(r.Violations) > 0 {
-			t.Fatalf("seed %d: %s\nreplay: go test ./task/simulate -run TestSeeds -seed %d", n+1, r.Violations[0], n+1)
+	var recovered, crashes, restarts atomic.Int64
+	const parts = 4
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			for n := part + 1; n <= *seeds; n += parts {
+				r := Run(small(n))
+				recovered.Add(int64(len(r.Recovered)))
+				crashes.Add(int64(r.Crashes))
+				restarts.Add(int64(r.Restarts))
+				if len(r.Violations) > 0 {
+					t.Fatal(failure(n, small(n)))
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if crashes.Load() == 0 || recovered.Load() == 0 || restarts.Load() == 0 {
+			t.Errorf("%d crashes of holders, %d recovered, %d restarts of the server: the faults do not reach the rules", crashes.Load(), recovered.Load(), restarts.Load())
 		}
-	}
-	if crashes == 0 || recovered == 0 {
-		t.Errorf("%d crashes of holders, %d recovered: the faults do not reach the rules", crashes, recovered)
-	}
+	})
+}
+
+// failure runs the seed again and returns its violations, how to replay it, and the trace up
+// to the first one.
+func failure(seed uint64, config Config) string {
+	var trace bytes.Buffer
+	config.Trace = &trace
+	r := Run(config)
+	before, after, _ := strings.Cut(trace.String(), "VIOLATION")
+	lines := strings.SplitAfter(before+"VIOLATION"+after[:strings.Index(after, "\n")+1], "\n")
+	return fmt.Sprintf("seed %d: %s\nreplay: go test ./task/simulate -run 'TestSeeds$' -seed %d\n%s",
+		seed, strings.Join(r.Violations, "\n"), seed, strings.Join(lines[max(0, len(lines)-100):], ""))
 }
 
 func TestBrokenRulesAreSeen(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []rule{noLock, noRecovery, noCondition} {
-		found := false
-		for n := uint64(1); n < 500 && !found; n++ {
+		report := ""
+		for n := uint64(1); n < 500 && report == ""; n++ {
 			config := small(n)
 			config.broken = broken
-			found = len(Run(config).Violations) > 0
+			if first := Run(config).Violations; len(first) > 0 {
+				if report = failure(n, config); !strings.Contains(report, first[0]) || !strings.Contains(report, "VIOLATION "+first[0]) {
+					t.Errorf("seed %d: the replay has not %q:\n%s", n, first[0], report)
+				}
+			}
 		}
-		if !found {
+		if report == "" {
 			t.Errorf("nothing was seen of broken rule %d", broken)
 		}
 	}
