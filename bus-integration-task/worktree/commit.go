@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -29,7 +28,7 @@ func (w *Worktree) Commit(ctx context.Context, message string, author Identity) 
 	if err := author.check(); err != nil {
 		return "", err
 	}
-	if err := w.checkAlternates(); err != nil {
+	if err := w.repo.checkAlternates(w.record.Root); err != nil {
 		return "", err
 	}
 	p, err := w.repo.private()
@@ -75,30 +74,6 @@ func (w *Worktree) moveTo(ctx context.Context, p *private, commit string) error 
 		_ = w.save() // a record with the new commit works too
 	}
 	return err
-}
-
-// checkAlternates refuses a repository that borrows objects from the folder of the
-// worktree: they would be lost with it.
-func (w *Worktree) checkAlternates() error {
-	objects := filepath.Join(w.repo.common, "objects")
-	data, err := readData(filepath.Join(objects, "info", "alternates"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return problem(ErrUnsupported, "alternates: %w", err)
-	}
-	for line := range strings.Lines(string(data)) {
-		name := strings.TrimRight(line, "\n")
-		if name == "" || name[0] == '#' {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(absolute(objects, name))
-		if err == nil && within(w.record.Root, real) {
-			return problem(ErrUnsupported, "%s: its objects are borrowed from a worktree, with which they would be lost; remove objects/info/alternates", w.repo.common)
-		}
-	}
-	return nil
 }
 
 // copyFile copies a regular file, and syncs the copy.

@@ -72,10 +72,6 @@ func TestContent(t *testing.T) {
 			b.git(dir, "replace", "HEAD:README", b.git(dir, "rev-parse", "HEAD:d/f"))
 			b.write(dir, "x", "x")
 		}, "A x", nil},
-		"alternates": {func(b *bench, dir string) {
-			b.write(dir, "objects/x", "x")
-			b.write(b.primary, ".git/objects/info/alternates", dir+"/objects\n")
-		}, "", ErrUnsupported},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

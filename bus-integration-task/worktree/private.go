@@ -32,6 +32,9 @@ const maxData = 1 << 20
 
 // private makes a private git directory.
 func (r *Repository) private() (p *private, err error) {
+	if err := r.checkAlternates(""); err != nil {
+		return nil, err
+	}
 	p = &private{repo: r}
 	if err := p.reserve(); err != nil {
 		return nil, problem(ErrGit, "state folder: %w", err)
@@ -176,6 +179,49 @@ func syncFolder(name string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// maxAlternates is how deep git follows alternates.
+const maxAlternates = 5
+
+// checkAlternates refuses a repository that borrows objects, also over others, from
+// outside the workspace or, unless it is "", from below root: a task can have put them
+// there, and what is promoted would be lost with them.
+func (r *Repository) checkAlternates(root string) error {
+	folders := []string{filepath.Join(r.common, "objects")}
+	for depth := 0; len(folders) > 0; depth++ {
+		if depth > maxAlternates {
+			return problem(ErrUnsupported, "%s: it borrows objects over more than %d repositories; run git repack -a and remove objects/info/alternates", r.common, maxAlternates)
+		}
+		var next []string
+		for _, folder := range folders {
+			data, err := readData(filepath.Join(folder, "info", "alternates"))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return problem(ErrUnsupported, "alternates: %w", err)
+			}
+			for line := range strings.Lines(string(data)) {
+				name := strings.TrimRight(line, "\n")
+				if name == "" || name[0] == '#' {
+					continue
+				}
+				real, err := filepath.EvalSymlinks(absolute(folder, name))
+				if errors.Is(err, fs.ErrNotExist) && name[0] != '"' {
+					continue // git ignores it too
+				}
+				if err != nil || !within(r.config.Workspace, real) || root != "" && within(root, real) {
+					return problem(ErrUnsupported, "%s: it borrows objects from %s, which is not of the workspace; run git repack -a and remove objects/info/alternates", r.common, oneLine(name, 200))
+				}
+				if next = append(next, real); len(next) > 100 {
+					return problem(ErrUnsupported, "%s: it borrows objects from more than 100 folders", r.common)
+				}
+			}
+		}
+		folders = next
+	}
+	return nil
 }
 
 // quoteAlternate quotes a path for objects/info/alternates as C does.

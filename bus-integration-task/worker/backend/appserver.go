@@ -36,7 +36,7 @@ func (a AppServer) Session(r runner.Runner) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Session{Runner: r, Runtime: runtimeAppServer, Args: args, StateFiles: []string{"config.toml"}}
+	b := &Session{Runner: r, Runtime: runtimeAppServer, Args: args}
 	if a.Command != "" && a.Command != runtimeAppServer {
 		err = b.replaceExecutable(a.Command)
 	}

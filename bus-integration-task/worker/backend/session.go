@@ -55,11 +55,6 @@ type Session struct {
 	// model. It is tried only for an attempt that resumes no session, and only if no
 	// file was changed and no tool called but those known to change nothing.
 	Fallback []string
-
-	// StateFiles are the names of files that Attempt.StateDir gets from the home of
-	// Runtime besides its logins, for example config.toml. They and the logins are
-	// copied when they are missing or older there.
-	StateFiles []string
 }
 
 // Check returns an agent.ErrUsage error if a runtime is unknown or holds no sessions.

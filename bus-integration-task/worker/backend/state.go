@@ -7,15 +7,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // maxStateFile bounds a file that is copied into a state folder, in bytes.
 const maxStateFile = 1 << 20
 
-// stateEnv makes the folder for the state of the runtime and returns the variable that
-// names it to the agent; nothing if the attempt has no state folder.
+// stateEnv makes the folder for the state of the runtime, with the user's logins and
+// configuration, and returns the variable that names it to the agent; nothing if the
+// attempt has no state folder.
 func (c *conversation) stateEnv() ([]string, error) {
 	r := c.attempt
 	home := c.runtime.Home
@@ -29,13 +32,22 @@ func (c *conversation) stateEnv() ([]string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder of %s: %w", c.token, err)
 	}
-	getenv := func(name string) string {
-		value, _ := agent.LookupEnv(r.environ, name)
-		return value
+	inv := registry.Invocation{Workdir: r.given.Workdir, Root: r.given.Workdir, Environ: r.environ}
+	user := inv.UserHome(home)
+	if user == "" {
+		return []string{home.Env + "=" + dir}, nil
 	}
-	home.Logins = append(home.Logins[:len(home.Logins):len(home.Logins)], r.backend.StateFiles...)
-	for i, from := range home.LoginFiles(getenv) {
-		if err := refresh(from, filepath.Join(dir, filepath.FromSlash(home.Logins[i]))); err != nil {
+	names := slices.Clone(home.Logins)
+	if c.runtime.UserConfig.Files != nil {
+		for _, file := range c.runtime.UserConfig.Files(inv) {
+			if name, err := filepath.Rel(user, file.Path); err == nil && filepath.IsLocal(name) {
+				names = append(names, filepath.ToSlash(name))
+			}
+		}
+	}
+	for _, name := range names {
+		name = filepath.FromSlash(name)
+		if err := refresh(filepath.Join(user, name), filepath.Join(dir, name)); err != nil {
 			return nil, fmt.Errorf("state folder of %s: %w", c.token, err)
 		}
 	}
