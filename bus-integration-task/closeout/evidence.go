@@ -26,9 +26,8 @@ type Evidence struct {
 
 	AgentID string `json:"agent_id,omitempty"`
 	task.Labels
-	ObservedEffort string `json:"observed_reasoning_effort,omitempty"`
-	RemoteID       string `json:"remote_id,omitempty"`
-	RemoteKind     string `json:"remote_kind,omitempty"`
+	RemoteID   string `json:"remote_id,omitempty"`
+	RemoteKind string `json:"remote_kind,omitempty"`
 
 	Branch     string `json:"branch,omitempty"`
 	WorktreeID string `json:"worktree_id,omitempty"`

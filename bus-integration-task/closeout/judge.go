@@ -1,6 +1,7 @@
 package closeout
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -70,11 +71,25 @@ type Verdict struct {
 // that contradicts the closeout or is missing blocks it; the reason names all of that.
 // A read-only closeout (task_complete, an empty changed_files, no_matching_plan_item and
 // its reason) needs no change and no test if the worktree is unchanged. Judge is for the
-// turns of an agent; the exit code of a one-shot command decides by itself.
+// turns of an agent; see [JudgeCommand].
 func Judge(c *Closeout, w Work) Verdict {
 	f := newFacts(c, w)
 	outcome, reason := f.judge()
 	return Verdict{outcome, shortened(line(runner.Mask(w.Environ, reason)), maxReason)}
+}
+
+// JudgeCommand decides how the task of a one-shot command ends. Its exit code decides; of
+// the policy only RequireBusNotes counts.
+func JudgeCommand(w Work) Verdict {
+	f := newFacts(nil, w)
+	v := Verdict{Done, "completed"}
+	if w.Turn != TurnCompleted {
+		v = Verdict{Failed, cmp.Or(w.TurnError, turnFailed(f), turnInterrupted(f))}
+	} else if text := notesMissing(f); text != "" {
+		v = Verdict{Blocked, text}
+	}
+	v.Reason = shortened(line(runner.Mask(w.Environ, v.Reason)), maxReason)
+	return v
 }
 
 func (f *facts) judge() (Outcome, string) {

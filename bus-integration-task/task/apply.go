@@ -218,7 +218,7 @@ func (s *State) progress(e *Event) Change {
 	s.Status = StatusRunning
 	if e.Commit != "" {
 		s.Attempt.Commit = e.Commit
-		s.Announced = Announcement{Commit: e.Commit, AttemptID: e.AttemptID, Round: s.Round}
+		s.Announced = Announcement{Commit: e.Commit, AttemptID: e.AttemptID, RunID: s.RunID, Round: s.Round}
 	}
 	return Change{Kind: ChangeRenewed, Renewed: true}
 }
@@ -344,10 +344,18 @@ func (s *State) keep(e *Event) {
 	if e.WorktreeID != "" {
 		s.Branch.WorktreeID, s.Branch.ReuseWorktree = e.WorktreeID, e.ReuseWorktree
 	}
+	s.Labels.ObservedModel = cmp.Or(e.Labels.ObservedModel, s.Labels.ObservedModel)
+	if e.AttemptID != "" { // what a worker has used is no request to the next one
+		s.RunID = cmp.Or(e.RunID, s.RunID)
+		if e.Labels != (Labels{}) {
+			s.Used = e.Labels
+		}
+		return
+	}
 	s.Labels = Labels{
 		WorkerProfile:        cmp.Or(e.Labels.WorkerProfile, s.Labels.WorkerProfile),
 		RequestedModel:       cmp.Or(e.Labels.RequestedModel, s.Labels.RequestedModel),
-		ObservedModel:        cmp.Or(e.Labels.ObservedModel, s.Labels.ObservedModel),
+		ObservedModel:        s.Labels.ObservedModel,
 		RequestedEffort:      cmp.Or(e.Labels.RequestedEffort, s.Labels.RequestedEffort),
 		AuthMode:             cmp.Or(e.Labels.AuthMode, s.Labels.AuthMode),
 		CredentialSourceKind: cmp.Or(e.Labels.CredentialSourceKind, s.Labels.CredentialSourceKind),

@@ -66,7 +66,9 @@ type State struct {
 
 	ThreadID string // session to resume
 	Branch   Branch
-	Labels   Labels
+	Labels   Labels // requested by users, and the model that was observed last
+	Used     Labels // of the latest attempt that reported them
+	RunID    string // run record of the latest attempt that reported one
 
 	Approvals []Approval // requests of the holder without an answer, oldest first
 	Messages  []Said     // messages of users that no holder has delivered, oldest first
@@ -117,7 +119,8 @@ type Said struct {
 type Announcement struct {
 	Commit    string
 	AttemptID string
-	Round     int // round that the commit would end as done
+	RunID     string // of the attempt, if it reported one
+	Round     int    // round that the commit would end as done
 }
 
 // End is how a round ended.

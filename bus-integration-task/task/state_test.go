@@ -202,14 +202,14 @@ func TestStateHasAllFields(t *testing.T) {
 
 	step(4, ApprovalRequested, Payload{AttemptID: "A", ApprovalID: "7", Text: "may I", ThreadID: "other", Labels: Labels{ObservedModel: "other"}})
 	held.Status, held.LastID, held.Attempt.LastID, held.Note = StatusRunning, eventID(4), eventID(4), "may I"
-	held.ThreadID, held.Labels.ObservedModel = "other", "other"
+	held.ThreadID, held.Labels.ObservedModel, held.Used.ObservedModel = "other", "other", "other"
 	held.Approvals = []Approval{{ID: "7", EventID: eventID(4), Text: "may I"}}
 	want(held)
 
 	step(5, Progress, Payload{AttemptID: "A", Commit: commit1})
 	step(6, Progress, Payload{AttemptID: "A"})
 	held.LastID, held.Attempt.LastID, held.Attempt.Commit = eventID(6), eventID(6), commit1
-	held.Announced = Announcement{commit1, "A", 1}
+	held.Announced = Announcement{Commit: commit1, AttemptID: "A", Round: 1}
 	want(held)
 
 	released := s
@@ -223,6 +223,7 @@ func TestStateHasAllFields(t *testing.T) {
 	done := open
 	done.Status, done.Note, done.Branch.Name, done.Branch.Create = StatusDone, "ready", "work/y", false
 	done.End = End{eventID(7), StatusDone, 1, "A", "w", "ready", commit1, "run", at}
+	done.RunID = "run"
 	want(done)
 
 	step(8, Reopened, Payload{Recipient: "bus-other", Text: "again", ThreadID: "third"})

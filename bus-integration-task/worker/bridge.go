@@ -1,18 +1,24 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/structured"
 
 	"github.com/busdk/bus-integration-task/closeout"
 	"github.com/busdk/bus-integration-task/task"
@@ -30,9 +36,8 @@ type Bridge struct {
 
 	// Environ is the environment of the worker. Its secrets are masked in events.
 	Environ []string
-	// Warn gets one line for each thing that went wrong and does not change how a task
-	// ends. Nil drops them.
-	Warn func(string)
+	// Logger gets what went wrong and does not change how a task ends. Nil drops it.
+	Logger *slog.Logger
 }
 
 // Bounds of what an event carries.
@@ -45,9 +50,12 @@ const (
 // Work implements [Handler].
 func (b *Bridge) Work(ctx context.Context, c *Claim) End {
 	a := &attempt{Bridge: b, claim: c, state: c.Task(), begun: time.Now(), hidden: b.Environ}
+	a.previous = a.state.RunID
 	end := a.work(ctx)
 	if ctx.Err() != nil && (end.Name == "" || end.Name == task.Failed) { // it failed because it was told to stop
-		return End{Name: task.Released, Payload: task.Payload{Text: "handed back: " + context.Cause(ctx).Error(), ThreadID: a.outcome.ThreadID}}
+		return End{Name: task.Released, Payload: task.Payload{
+			Text: "handed back: " + context.Cause(ctx).Error(), ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
+		}}
 	}
 	return end
 }
@@ -67,8 +75,13 @@ type attempt struct {
 	outcome    backend.Outcome
 	openBefore []string // items of PLAN.md
 	hasPlan    bool
-	notes      []string
-	changed    bool // files of the worktree differ from its base
+	notes      []string // IDs
+	hours      int      // with an hourly note
+	approvals  int      // highest number of an approval request of the task
+	previous   string   // run record of the attempt before
+	said       []string // by users to this attempt
+	reused     bool     // the worktree has work of earlier attempts
+	changed    bool     // files of the worktree differ from its base
 	promoted   bool
 	rebased    string // the commit that was tested, if another one was promoted
 	ended      string // name of the event that ends the attempt
@@ -86,7 +99,7 @@ func (a *attempt) work(ctx context.Context) End {
 			return a.failed("cannot tell whether commit "+decision.Commit+" was promoted", err)
 		case promoted && decision.EndsRound:
 			return End{Name: task.Done, Payload: task.Payload{
-				Text: "promoted by attempt " + a.state.Announced.AttemptID, Commit: decision.Commit,
+				Text: "promoted by attempt " + a.state.Announced.AttemptID, Commit: decision.Commit, RunID: a.state.Announced.RunID,
 			}}
 		}
 		decision = a.claim.Decide(decision.Commit)
@@ -102,20 +115,43 @@ func (a *attempt) work(ctx context.Context) End {
 	if err != nil {
 		return a.failed("cannot read the request", err)
 	}
+	for left := a.Settings.SafeCrashRetries; ; left-- {
+		end, again := a.try(ctx, request, left > 0)
+		if !again {
+			return end
+		}
+	}
+}
+
+// try lets an agent work in a worktree. Again reports that it crashed, that replace allows
+// another try, and that what it has left is gone.
+func (a *attempt) try(ctx context.Context, request string, replace bool) (end End, again bool) {
 	if err := a.checkOut(ctx); err != nil {
-		return a.failed("cannot make a worktree", err)
+		return a.failed("cannot make a worktree", err), false
 	}
 	defer a.cleanUp(ctx)
 	a.openBefore, a.hasPlan = readPlan(a.workdir)
-	if err := a.converse(ctx, request); err != nil {
-		return a.failed("cannot start the backend", err)
+	err := a.step(ctx, "turn", func(ctx context.Context) error { return a.converse(ctx, request) })
+	switch {
+	case err != nil:
+		return a.failed("cannot start the backend", err), false
+	case ctx.Err() != nil:
+		return End{}, false
+	case a.outcome.Retryable && replace && a.tree != nil && !a.reused:
+		a.report(ctx, task.Message, task.Payload{Text: "the agent crashed and is started again in a new worktree: " + oneLine(a.outcome.Err.Error()), RunID: a.outcome.RunID})
+		a.previous = cmp.Or(a.outcome.RunID, a.previous)
+		return End{}, true
 	}
-	if ctx.Err() != nil {
-		return End{}
-	}
-	end := a.conclude(ctx)
+	end = a.conclude(ctx)
 	a.ended = end.Name
-	return end
+	return end, false
+}
+
+// report appends an event; that it cannot is only logged.
+func (a *attempt) report(ctx context.Context, name string, p task.Payload) {
+	if err := a.claim.Report(ctx, name, p); err != nil && ctx.Err() == nil {
+		a.warn("cannot report " + name + ": " + err.Error())
+	}
 }
 
 // open finds the repository of the recipient. Over reports that the task ends.
@@ -128,18 +164,26 @@ func (a *attempt) open(ctx context.Context) (end End, over bool) {
 	if !a.Settings.Worktree {
 		return End{}, false
 	}
-	a.repository, err = worktree.Open(ctx, primary, worktree.Config{
-		Workspace: a.Settings.WorkspaceRoot, State: filepath.Join(a.worktreeRoot(), ".state"),
-	})
-	if err != nil {
+	if a.repository, err = a.repositoryOf(ctx, a.state.Recipient); err != nil {
 		return a.failed("cannot use the repository", err), true
 	}
 	return End{}, false
 }
 
-func (a *attempt) worktreeRoot() string {
-	if a.Settings.WorktreeRoot != "" {
-		return a.Settings.WorktreeRoot
+// repositoryOf opens the repository of a recipient.
+func (b *Bridge) repositoryOf(ctx context.Context, recipient string) (*worktree.Repository, error) {
+	primary, err := b.Settings.Repository(recipient)
+	if err != nil {
+		return nil, err
+	}
+	return worktree.Open(ctx, primary, worktree.Config{
+		Workspace: b.Settings.WorkspaceRoot, State: filepath.Join(b.worktreeRoot(), ".state"),
+	})
+}
+
+func (b *Bridge) worktreeRoot() string {
+	if b.Settings.WorktreeRoot != "" {
+		return b.Settings.WorktreeRoot
 	}
 	return filepath.Join(os.TempDir(), fmt.Sprintf("bus-task-worktrees-%d", os.Getuid()))
 }
@@ -152,11 +196,14 @@ func (a *attempt) contains(ctx context.Context, commit string) (bool, error) {
 }
 
 // request returns what the task asks for in full: the text that created it, and what was
-// said when it was opened last.
+// said when it was opened last. It also counts the approval requests.
 func (a *attempt) request(ctx context.Context) (string, error) {
 	var parts []string
 	size := 0
 	err := a.claim.Events(ctx, func(e task.Event) error {
+		if n, err := strconv.Atoi(e.ApprovalID); err == nil && e.Name == task.ApprovalRequested {
+			a.approvals = max(a.approvals, min(n, math.MaxInt32))
+		}
 		if e.ID != a.state.CreatedID && e.ID != a.state.OpenedID {
 			return nil
 		}
@@ -182,16 +229,20 @@ func (a *attempt) checkOut(ctx context.Context) (err error) {
 	a.tree, err = a.repository.Add(ctx, worktree.Options{
 		Root: a.worktreeRoot(), Ref: a.state.Ref,
 		Branch: a.state.Branch.Name, CreateBranch: a.state.Branch.Create, BaseBranch: a.state.Branch.Base,
-		WorktreeID: a.state.Branch.WorktreeID, Reuse: a.state.Branch.ReuseWorktree,
+		WorktreeID: a.state.Branch.WorktreeID, Reuse: a.state.Branch.ReuseWorktree, NoLinks: !a.Settings.ReadOnlyDeps,
 	})
 	if err == nil {
 		a.workdir = a.tree.Path()
+		a.reused = a.tree.ID() == a.state.Branch.WorktreeID
 	}
 	return err
 }
 
 // converse runs the backend until the attempt is done or ctx ends.
 func (a *attempt) converse(ctx context.Context, request string) error {
+	for _, text := range a.said { // to an agent that crashed
+		request += "\n\n" + text
+	}
 	prompt := request
 	if a.Settings.RequireCloseout {
 		prompt += "\n\n" + closeout.Instruction
@@ -204,17 +255,13 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 	if err != nil {
 		return err
 	}
-	report := func(name string, p task.Payload) {
-		if err := a.claim.Report(ctx, name, p); err != nil && ctx.Err() == nil {
-			a.warn("cannot report " + name + ": " + err.Error())
-		}
-	}
+	report := func(name string, p task.Payload) { a.report(ctx, name, p) }
 	running, err := a.Backend.Start(ctx, backend.Attempt{
 		Workdir: a.workdir, Surroundings: a.surroundings(), Prompt: prompt, ThreadID: a.state.ThreadID,
 		Model: a.model(), Effort: a.effort(), Sandbox: a.Settings.Sandbox,
 		ApprovalPolicy: a.Settings.ApprovalPolicy, ApprovalTimeout: a.Settings.ApprovalTimeout,
 		Timeout: a.Settings.Timeout, StateDir: a.Settings.StateDir(a.state.Ref), Env: env, Commands: commands,
-		Labels: backend.RecordLabels(a.state.Recipient, a.state.Ref, ""),
+		Labels: backend.RecordLabels(a.state.Recipient, a.state.Ref, a.previous), Tags: a.tags(), ApprovalsBefore: a.approvals,
 	}, backend.Listener{
 		Opened: func(o backend.Conversation) {
 			report(task.Progress, task.Payload{Text: "session opened", ThreadID: o.ThreadID, RunID: o.RunID, Labels: a.labels(o.Model)})
@@ -223,14 +270,21 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 		Message:  func(text string) { report(task.Message, task.Payload{Text: text}) },
 		Progress: func(text string) { report(task.Progress, task.Payload{Text: text}) },
 		ApprovalRequested: func(r backend.Approval) {
+			if n, err := strconv.Atoi(r.ID); err == nil {
+				a.approvals = max(a.approvals, n)
+			}
 			report(task.ApprovalRequested, task.Payload{ApprovalID: r.ID, Text: strings.TrimSpace(r.Kind + ": " + r.Summary), Body: r.Reason})
 		},
 	})
 	if err != nil {
 		return err
 	}
+	note := time.NewTimer(a.hourly(ctx))
+	defer note.Stop()
 	for {
 		select {
+		case <-note.C:
+			note.Reset(a.hourly(ctx))
 		case <-running.Done():
 			a.outcome = running.Outcome()
 			a.askForCloseout(ctx, running)
@@ -269,6 +323,7 @@ func (a *attempt) pass(ctx context.Context, running backend.Running, i Input) {
 		a.warn("cannot deliver a message: " + err.Error())
 		return
 	}
+	a.said = append(a.said, i.Text)
 	a.claim.Delivered(i.EventID)
 }
 
@@ -282,13 +337,21 @@ func (a *attempt) askForCloseout(ctx context.Context, running backend.Running) {
 	}
 	asking, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	answer, err := running.Ask(asking, closeout.Again)
+	answer, err := backend.AskJSON(asking, running, closeout.Again, closeoutSchema())
 	if err != nil {
 		a.warn("cannot ask for a closeout: " + err.Error())
 		return
 	}
-	a.outcome.Text = answer
+	a.outcome.Text = string(answer)
 }
+
+var closeoutSchema = sync.OnceValue(func() *structured.Schema {
+	s, err := structured.Compile([]byte(closeout.Schema))
+	if err != nil {
+		panic(err) // a constant
+	}
+	return s
+})
 
 func (a *attempt) stop(ctx context.Context, running backend.Running, reason string) backend.Outcome {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
@@ -298,12 +361,15 @@ func (a *attempt) stop(ctx context.Context, running backend.Running, reason stri
 
 // conclude judges what the attempt has done, and promotes it.
 func (a *attempt) conclude(ctx context.Context) End {
+	for _, text := range a.outcome.Undelivered {
+		a.report(ctx, task.Message, task.Payload{Text: oneLine("this message did not reach the agent: " + text)})
+	}
 	measured, diff, err := a.measure(ctx)
 	if err != nil {
 		return a.failed("cannot compare the worktree with its base", err)
 	}
 	a.changed = len(measured.Files) > 0
-	report, verdict := a.judge(measured)
+	report, verdict := a.judge(ctx, &measured)
 	end := a.end(report, measured, verdict)
 	if diff != "" {
 		end.Payload.Attachments = []task.Attachment{{
@@ -333,21 +399,29 @@ func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (strin
 	values := a.values(a.state.Title, "")
 	values["summary"] = a.state.Title
 	if report != nil && report.Summary != "" {
-		values["summary"] = report.Summary
+		values["summary"] = oneLine(report.Summary)
 	}
 	message, err := settings.ExpandMessage(a.Settings.CommitMessage, values)
 	if err != nil {
 		return "", err
 	}
-	commit, err := a.tree.Commit(ctx, message, worktree.Identity{})
+	var commit string
+	err = a.step(ctx, "commit", func(ctx context.Context) (err error) {
+		commit, err = a.tree.Commit(ctx, message, worktree.Identity{})
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
-	done, err := a.tree.Promote(ctx, a.Settings.Rebase, a.claim.Announce)
-	if done.Moved && err != nil { // the next promotion completes it
-		a.warn(err.Error())
-		err = nil
-	}
+	var done worktree.Promotion
+	err = a.step(ctx, "promote", func(ctx context.Context) error {
+		done, err = a.tree.Promote(ctx, a.Settings.Rebase, a.claim.Announce)
+		if done.Moved && err != nil { // the next promotion completes it
+			a.warn(err.Error())
+			return nil
+		}
+		return err
+	})
 	a.promoted, a.rebased = err == nil, done.RebasedFrom
 	if err == nil {
 		commit = done.Commit
@@ -363,8 +437,8 @@ func (a *attempt) cleanUp(ctx context.Context) {
 	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
 	if a.keepTree() {
-		if err := a.tree.Close(); err != nil {
-			a.warn("cannot close the worktree: " + err.Error())
+		if err := a.tree.Retain(); err != nil {
+			a.warn("cannot retain the worktree: " + err.Error())
 		}
 		return
 	}
@@ -380,14 +454,36 @@ func (a *attempt) cleanUp(ctx context.Context) {
 	}
 }
 
-func (a *attempt) warn(line string) {
-	if a.Warn != nil {
-		a.Warn("task " + a.state.Ref + ": " + line)
+// Prune removes the worktrees of the repository of the recipient that a lost worker has
+// left: those that no process holds and that were not retained. It takes at most a minute.
+func (b *Bridge) Prune(ctx context.Context) error {
+	if !b.Settings.Worktree {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, cleanUp)
+	defer cancel()
+	repository, err := b.repositoryOf(ctx, b.Settings.Recipient)
+	if err != nil {
+		return err
+	}
+	removed, err := repository.Prune(ctx, func(s worktree.Stale) bool { return !s.Retained })
+	if len(removed) > 0 {
+		b.logger().Info("removed worktrees of lost workers", "worktrees", removed)
+	}
+	return err
+}
+
+func (b *Bridge) logger() *slog.Logger { return loggerOr(b.Logger) }
+
+func (a *attempt) warn(line string) {
+	a.logger().Warn(runner.Mask(a.hidden, line), "task", a.state.Ref)
 }
 
 func (a *attempt) failed(what string, err error) End {
-	return End{Name: task.Failed, Payload: task.Payload{Text: runner.Mask(a.hidden, oneLine(what+": "+err.Error())), Status: string(task.StatusFailed)}}
+	return End{Name: task.Failed, Payload: task.Payload{
+		Text: runner.Mask(a.hidden, oneLine(what+": "+err.Error())), Status: string(task.StatusFailed),
+		ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
+	}}
 }
 
 // oneLine returns a text for a line of an event.

@@ -1,8 +1,11 @@
 package worker_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +34,9 @@ type site struct {
 	trees     string
 	settings  settings.Settings
 	environ   []string
-	said      chan string // by users to the agent
+	limit     time.Duration // of await; 0 is two minutes
+	ask       string        // answer of the agent after the attempt; "" is none that is a report
+	said      chan string   // by users to the agent
 	answered  chan session.Decision
 
 	mu       sync.Mutex
@@ -87,6 +92,9 @@ func (s *site) write(dir, name, text string) {
 	}
 }
 
+// crashed is the answer of an agent that has crashed.
+const crashed = "crashed"
+
 // agentFunc is an agent: it works on an attempt until ctx ends and returns its answer.
 type agentFunc func(ctx context.Context, a backend.Attempt, l backend.Listener) string
 
@@ -112,8 +120,11 @@ func (b fakeBackend) Start(ctx context.Context, a backend.Attempt, l backend.Lis
 			Result: backend.Completed, Text: answer, Conversation: backend.Conversation{Runtime: "stub", ThreadID: "thread-1", Model: "model-1", RunID: "run-1"},
 			Commands: []closeout.Command{{Line: "go test ./...", Passed: true, ExitCode: new(int)}},
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			r.outcome.Result, r.outcome.Err = backend.Canceled, ctx.Err()
+		case answer == crashed:
+			r.outcome.Result, r.outcome.Err, r.outcome.Retryable = backend.Failed, errors.New("the agent died"), true
 		}
 	}()
 	return r, nil
@@ -138,7 +149,7 @@ func (r *fakeRunning) Answer(_ context.Context, id string, d session.Decision) e
 func (r *fakeRunning) Interrupt(context.Context) error             { return nil }
 func (r *fakeRunning) Done() <-chan struct{}                       { return r.done }
 func (r *fakeRunning) Outcome() backend.Outcome                    { <-r.done; return r.outcome }
-func (r *fakeRunning) Ask(context.Context, string) (string, error) { return "nothing to add", nil }
+func (r *fakeRunning) Ask(context.Context, string) (string, error) { return r.site.ask, nil }
 func (r *fakeRunning) Stop(_ context.Context, _ string) backend.Outcome {
 	r.cancel()
 	<-r.done
@@ -148,10 +159,8 @@ func (r *fakeRunning) Stop(_ context.Context, _ string) backend.Outcome {
 // run lets a worker work on the task bus#1.1 until it is in a state that wanted accepts.
 func (s *site) run(f agentFunc, wanted func(task.State) bool) task.State {
 	s.t.Helper()
-	w := newWorker(s.log, "w", &worker.Bridge{
-		Settings: s.settings, Backend: s.backend(f), Environ: s.environ,
-		Warn: func(line string) { s.mu.Lock(); s.warnings = append(s.warnings, line); s.mu.Unlock() },
-	})
+	w := newWorker(s.log, "w", s.bridge(f))
+	w.HandBack = -1
 	stop := start(s.t, w)
 	state := s.await(wanted)
 	if err := stop(); err != nil {
@@ -160,10 +169,24 @@ func (s *site) run(f agentFunc, wanted func(task.State) bool) task.State {
 	return state
 }
 
+func (s *site) bridge(f agentFunc) *worker.Bridge {
+	return &worker.Bridge{
+		Settings: s.settings, Backend: s.backend(f), Environ: s.environ, Logger: slog.New(slog.NewTextHandler(s, nil)),
+	}
+}
+
+// Write takes a line of the log.
+func (s *site) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.warnings = append(s.warnings, string(line))
+	return len(line), nil
+}
+
 // await waits until the task is in a state that wanted accepts.
 func (s *site) await(wanted func(task.State) bool) task.State {
 	s.t.Helper()
-	limit := time.After(2 * time.Minute)
+	limit := time.After(cmp.Or(s.limit, 2*time.Minute))
 	for {
 		s.log.mu.Lock()
 		grown := s.log.grown

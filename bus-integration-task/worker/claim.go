@@ -92,6 +92,7 @@ func (c *Claim) Delivered(eventID string) {
 
 // Progress reports what is being done, which also renews the claim.
 func (c *Claim) Progress(ctx context.Context, text string) error {
+	c.run.logger().Debug("progress", "task", c.Task().Ref, "attempt", c.attempt, "text", text)
 	return c.append(ctx, task.Progress, task.Payload{Text: text, Status: string(task.StatusRunning)})
 }
 
@@ -109,7 +110,8 @@ func (c *Claim) Report(ctx context.Context, name string, p task.Payload) error {
 }
 
 // append appends an event of the attempt while the claim is valid. It tries again while
-// the log cannot be reached, until ctx ends or the lease has run out.
+// the log cannot be reached, until ctx ends or the lease has run out, but not if the log
+// refuses the token.
 func (c *Claim) append(ctx context.Context, name string, p task.Payload) error {
 	c.appending.Lock()
 	defer c.appending.Unlock()
@@ -133,6 +135,9 @@ func (c *Claim) append(ctx context.Context, name string, p task.Payload) error {
 			c.renewed = sent
 			c.mu.Unlock()
 			return nil
+		}
+		if errors.Is(err, events.ErrUnauthorized) || errors.Is(err, events.ErrForbidden) {
+			return fmt.Errorf("the log refuses the worker: %w", err)
 		}
 		if !errors.Is(err, ErrConflict) {
 			if c.lapsed() {

@@ -2,14 +2,14 @@ package worker
 
 import (
 	"context"
-	"errors"
 
+	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/task"
 )
 
 // ErrConflict is in the error of [Log.Append] if the task has a later event than the
 // caller has seen.
-var ErrConflict = errors.New("the task has changed")
+var ErrConflict = events.ErrConflict
 
 // A Log is the log of tasks. Its methods may be called concurrently.
 type Log interface {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/busdk/bus-integration-task/task"
 	"github.com/busdk/bus-integration-task/worker"
@@ -16,6 +17,7 @@ type memoryLog struct {
 	grown   chan struct{} // closed when an event is added
 	events  []task.Event
 	offline func(name string) error // called before an append
+	stamp   func() time.Time        // time of an event; nil leaves it out
 	unsure  func(name string) bool  // reports whether the answer of an append is lost
 	cut     func(read int) error    // called in a read, with the number of events that it has delivered
 	late    int                     // reads that do not have the latest event
@@ -115,7 +117,11 @@ func (l *memoryLog) post(name string, p task.Payload) {
 
 func (l *memoryLog) add(name string, p task.Payload) string {
 	id := fmt.Sprintf("evt_%019d", len(l.events)+1)
-	l.events = append(l.events, task.Event{ID: id, Name: name, Payload: p})
+	e := task.Event{ID: id, Name: name, Payload: p}
+	if l.stamp != nil {
+		e.Time = l.stamp()
+	}
+	l.events = append(l.events, e)
 	close(l.grown)
 	l.grown = make(chan struct{})
 	return id

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -18,27 +19,31 @@ import (
 )
 
 // judge decides how the attempt ends.
-func (a *attempt) judge(w closeout.Work) (*closeout.Closeout, closeout.Verdict) {
-	if a.Settings.AgentBackend == backend.NameContainer { // its exit code decides
-		if w.Turn == closeout.TurnCompleted {
-			return nil, closeout.Verdict{Outcome: closeout.Done, Reason: "completed"}
-		}
-		return nil, closeout.Verdict{Outcome: closeout.Failed, Reason: w.TurnError}
+func (a *attempt) judge(ctx context.Context, w *closeout.Work) (*closeout.Closeout, closeout.Verdict) {
+	if a.Settings.AgentBackend == backend.NameContainer {
+		a.closingNote(ctx, nil, *w)
+		w.NoteIDs = a.notes
+		return nil, closeout.JudgeCommand(*w)
 	}
-	report, err := closeout.Parse(a.outcome.Text)
-	if err != nil {
+	var report *closeout.Closeout
+	if parsed, err := closeout.Parse(a.outcome.Text); err == nil {
+		report = &parsed
+	} else {
 		w.CloseoutError = err.Error()
-		return nil, closeout.Judge(nil, w)
 	}
-	report.AgentID, report.AgentsMDPath = a.state.Recipient, agentsMD(a.workdir)
-	report.BusNotes = closeout.BusNotes{IDs: a.notes, Query: closeout.NotesQuery(a.state.Recipient, a.state.Ref)}
-	return &report, closeout.Judge(&report, w)
+	a.closingNote(ctx, report, *w)
+	w.NoteIDs = a.notes
+	if report != nil {
+		report.AgentID, report.AgentsMDPath = a.state.Recipient, agentsMD(a.workdir)
+		report.BusNotes = closeout.BusNotes{IDs: a.notes, Query: closeout.NotesQuery(a.state.Recipient, a.state.Ref)}
+	}
+	return report, closeout.Judge(report, *w)
 }
 
 // measure finds out what the attempt has done, and returns the diff, which may be cut.
 func (a *attempt) measure(ctx context.Context) (w closeout.Work, diff string, err error) {
 	w = closeout.Work{
-		Turn: turnOf(a.outcome), Root: a.workdir, Commands: a.outcome.Commands, NoteIDs: a.notes, Environ: a.hidden,
+		Turn: turnOf(a.outcome), Root: a.workdir, Commands: a.outcome.Commands, Environ: a.hidden,
 		Policy: a.Settings.Evidence(),
 	}
 	if a.outcome.Err != nil {
@@ -121,6 +126,7 @@ func (a *attempt) labels(observed string) task.Labels {
 		value string
 	}{
 		{&l.WorkerProfile, a.Settings.WorkerProfile}, {&l.RequestedModel, a.Settings.Model},
+		{&l.RequestedEffort, string(a.Settings.ReasoningEffort)},
 		{&l.AuthMode, a.Settings.AuthMode}, {&l.CredentialSourceKind, a.Settings.CredentialKind},
 	} {
 		if *s.label == "" {
@@ -132,16 +138,24 @@ func (a *attempt) labels(observed string) task.Labels {
 
 func (a *attempt) model() string { return a.labels("").RequestedModel }
 
-func (a *attempt) effort() string {
-	if a.state.Labels.RequestedEffort != "" {
-		return a.state.Labels.RequestedEffort
+func (a *attempt) effort() string { return a.labels("").RequestedEffort }
+
+// tags returns the labels as those of a request.
+func (a *attempt) tags() map[string]string {
+	tags := map[string]string{"worker_id": a.state.Attempt.WorkerID, "attempt_id": a.claim.Attempt()}
+	text, err := json.Marshal(a.labels(""))
+	if err == nil {
+		err = json.Unmarshal(text, &tags)
 	}
-	return string(a.Settings.ReasoningEffort)
+	if err != nil {
+		a.warn("labels: " + err.Error()) // cannot happen for strings
+	}
+	return tags
 }
 
 // secrets returns the variables with credentials for the agent.
 func (a *attempt) secrets() (env []string, err error) {
-	if a.Settings.AuthMode != "openai-api-key" {
+	if a.Settings.AuthMode != settings.AuthOpenAIKey || a.Settings.AgentBackend == backend.NameContainer {
 		return nil, nil
 	}
 	key, err := settings.Secrets{Environ: a.Environ, Dirs: a.Settings.SecretDirs()}.OpenAIKey(a.Settings.CredentialRef)
@@ -178,6 +192,8 @@ func (a *attempt) keepTree() bool {
 	switch {
 	case a.promoted:
 		return a.Settings.TerminalWorktrees == "retain"
+	case a.reused && (a.ended != task.Done || a.changed): // work of earlier attempts is in it
+		return true
 	case a.ended == "" || !a.changed: // another attempt begins anew
 		return false
 	case a.ended == task.Done: // its changes are nowhere else

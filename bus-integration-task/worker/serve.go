@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -162,7 +163,9 @@ func (r *run) claim(ctx, attempts context.Context, e *entry) bool {
 	if !e.state.Holds(attempt) {
 		return false
 	}
-	working, cancel := context.WithCancelCause(attempts)
+	observed, o := r.observe(attempts, ref, attempt, sent)
+	working, cancel := context.WithCancelCause(observed)
+	r.logger().Info("task claimed", "task", ref, "attempt", attempt, "round", e.state.Round)
 	e.claim = &Claim{
 		run: r, entry: e, attempt: attempt, cancel: cancel, renewed: sent,
 		inputs: make(chan Input, inputLimit),
@@ -171,12 +174,12 @@ func (r *run) claim(ctx, attempts context.Context, e *entry) bool {
 	for _, m := range e.state.Messages {
 		e.claim.input(Input{EventID: m.EventID, Text: m.Text})
 	}
-	go r.work(working, e.claim, ref)
+	go r.work(working, e.claim, ref, o)
 	return true
 }
 
 // work works on a claimed task and ends it.
-func (r *run) work(ctx context.Context, c *Claim, ref string) {
+func (r *run) work(ctx context.Context, c *Claim, ref string, o *observation) {
 	defer func() { r.over <- ref }()
 	defer c.cancel(nil)
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -185,13 +188,18 @@ func (r *run) work(ctx context.Context, c *Claim, ref string) {
 	end := r.Handler.Work(ctx, c)
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) || errors.Is(cause, ErrCanceled) {
 		r.warn("task " + ref + ": " + cause.Error())
+		o.end(ctx, lost, end.Payload)
 		return
 	}
 	ending, release := context.WithTimeout(context.WithoutCancel(ctx), r.lease())
 	defer release()
 	if err := c.append(ending, end.Name, end.Payload); err != nil {
 		r.warn("task " + ref + ": cannot report " + end.Name + ": " + err.Error())
+		o.end(ctx, lost, end.Payload)
+		return
 	}
+	o.end(ctx, end.Name, end.Payload)
+	r.logger().Info("attempt ended", "task", ref, "attempt", c.attempt, "as", end.Name, "text", end.Payload.Text, "commit", end.Payload.Commit)
 }
 
 // forget records that a task is not worked on any more.
@@ -249,10 +257,16 @@ func (r *run) newID() string {
 	return rand.Text()
 }
 
-func (r *run) warn(line string) {
-	if r.Warn != nil {
-		r.Warn(line)
+func (r *run) warn(line string) { r.logger().Warn(line) }
+
+func (r *run) logger() *slog.Logger { return loggerOr(r.Logger) }
+
+// loggerOr returns a logger, or one that drops everything.
+func loggerOr(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
 	}
+	return l
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

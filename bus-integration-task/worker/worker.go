@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busdk/bus-integration-task/task"
 )
@@ -63,8 +67,13 @@ type Worker struct {
 
 	// NewID returns an ID for an attempt, unique among all workers. Nil makes random ones.
 	NewID func() string
-	// Warn gets one line for each thing that went wrong and was dealt with. Nil drops them.
-	Warn func(string)
+	// Logger gets what the worker does, what went wrong and was dealt with, and at
+	// [LevelTrace] every event of the log. Nil drops them.
+	Logger *slog.Logger
+	// Tracers and Meters get a span and a duration for each attempt. Nil are the global
+	// providers.
+	Tracers trace.TracerProvider
+	Meters  metric.MeterProvider
 }
 
 // Run claims tasks and works on them until ctx ends, which is not an error, or the log
@@ -116,6 +125,9 @@ type entry struct {
 // its creation. One that is assigned to it or reopened is read later as a whole, since
 // tasks of others and those that have ended are not kept.
 func (r *run) event(e task.Event) error {
+	if log := r.logger(); log.Enabled(context.Background(), LevelTrace) {
+		log.Log(context.Background(), LevelTrace, "event", "id", e.ID, "name", e.Name, "task", e.WorkRef, "attempt", e.AttemptID, "text", oneLine(e.Text))
+	}
 	r.mu.Lock()
 	known := r.entries[e.WorkRef]
 	if known == nil && e.Name == task.Created && e.Recipient == r.Recipient {

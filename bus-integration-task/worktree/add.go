@@ -33,6 +33,8 @@ type Options struct {
 	// Superproject is a folder of the workspace whose .gitmodules names the modules that
 	// the worktree gets links to, absolute; the workspace by default.
 	Superproject string
+	// NoLinks leaves the links out.
+	NoLinks bool
 }
 
 // A Worktree is an isolated checkout. It belongs to the process that added it until
@@ -55,6 +57,7 @@ type record struct {
 	Head       string            `json:"head"`             // last commit of the bridge, or Base
 	Landed     string            `json:"landed,omitempty"` // Head, once it was promoted as another commit
 	Links      map[string]string `json:"links,omitempty"`
+	Retained   bool              `json:"retained,omitempty"`
 }
 
 const (
@@ -91,6 +94,13 @@ func (r *Repository) admin(id string) string { return filepath.Join(r.common, "w
 // Close releases the worktree without removing it. Another process can then reuse or
 // prune it. The kernel does the same when the process ends.
 func (w *Worktree) Close() error { return unlock(w.lock) }
+
+// Retain is Close for a worktree with work that is nowhere else: [Stale.Retained] is set in
+// what Prune reports of it, now and after it was reused.
+func (w *Worktree) Retain() error {
+	w.record.Retained = true
+	return errors.Join(w.save(), w.Close())
+}
 
 // Add makes an isolated worktree with a unique ID, on a new branch or on one of the task's
 // metadata, or continues an earlier one. The caller must Close or Remove it.
@@ -336,8 +346,10 @@ func (w *Worktree) checkOut(ctx context.Context, p *private, o Options) error {
 	if err := w.install(p); err != nil {
 		return err
 	}
-	if err := w.link(ctx, p, o.Superproject); err != nil {
-		return err
+	if !o.NoLinks {
+		if err := w.link(ctx, p, o.Superproject); err != nil {
+			return err
+		}
 	}
 	return w.save()
 }

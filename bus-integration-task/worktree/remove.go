@@ -125,14 +125,14 @@ type Stale struct {
 	Branch     string
 	BaseBranch string
 	Base, Head string // commits; equal if the bridge has committed nothing
+	Retained   bool   // by [Worktree.Retain]
 }
 
 // Prune removes the worktrees that no process holds and that remove selects, but keeps
 // their branches unless these have no commit besides the base. It returns the IDs of what
 // it has removed. It also removes private folders of processes that were killed.
 //
-// A worktree that is retained because its task is blocked is not held either: remove has
-// to know the tasks. Content that was not committed is lost.
+// Retained worktrees are not held either. Content that was not committed is lost.
 func (r *Repository) Prune(ctx context.Context, remove func(Stale) bool) (removed []string, err error) {
 	err = r.pruneState()
 	entries, e := os.ReadDir(filepath.Join(r.common, "worktrees"))
@@ -152,7 +152,7 @@ func (r *Repository) Prune(ctx context.Context, remove func(Stale) bool) (remove
 			continue // in use
 		}
 		s := w.record
-		if !remove(Stale{ID: s.ID, Ref: s.Ref, Path: s.Path, Branch: s.Branch, BaseBranch: s.BaseBranch, Base: s.Base, Head: s.Head}) {
+		if !remove(Stale{ID: s.ID, Ref: s.Ref, Path: s.Path, Branch: s.Branch, BaseBranch: s.BaseBranch, Base: s.Base, Head: s.Head, Retained: s.Retained}) {
 			w.Close()
 			continue
 		}

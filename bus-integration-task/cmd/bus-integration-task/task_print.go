@@ -89,7 +89,7 @@ func (p printer) state(s *task.State) error {
 		return p.encode(row{
 			WorkRef: s.Ref, Recipient: s.Recipient, Status: s.Status, Text: s.Title, Note: s.Note, Round: s.Round,
 			Worker: s.Attempt.WorkerID, Attempt: s.Attempt.ID, Approvals: len(s.Approvals), Branch: s.Branch.Name,
-			ThreadID: s.ThreadID, Labels: s.Labels, Result: s.End.Text, Commit: s.End.Commit, RunID: s.End.RunID,
+			ThreadID: s.ThreadID, Labels: s.Labels, Used: s.Used, Result: s.End.Text, Commit: s.End.Commit, RunID: s.End.RunID,
 		})
 	}
 	return p.columns(s.Ref, "@"+s.Recipient, string(s.Status), s.Title)
@@ -108,8 +108,9 @@ type row struct {
 	Approvals int         `json:"open_approvals"`
 	Branch    string      `json:"branch,omitempty"`
 	ThreadID  string      `json:"app_server_thread_id,omitempty"`
-	Labels    task.Labels `json:"labels,omitzero"`
-	Result    string      `json:"result,omitempty"` // of the latest end, as are the next two
+	Labels    task.Labels `json:"labels,omitzero"`      // requested
+	Used      task.Labels `json:"used_labels,omitzero"` // by the latest attempt
+	Result    string      `json:"result,omitempty"`     // of the latest end, as are the next two
 	Commit    string      `json:"commit,omitempty"`
 	RunID     string      `json:"run_id,omitempty"`
 }

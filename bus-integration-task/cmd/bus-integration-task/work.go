@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/otel/telemetry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
 	"github.com/urfave/cli/v2"
@@ -16,6 +21,7 @@ import (
 	"github.com/busdk/bus-integration-task/tasklog"
 	"github.com/busdk/bus-integration-task/worker"
 	"github.com/busdk/bus-integration-task/worker/backend"
+	"github.com/busdk/bus-integration-task/worker/backend/containers"
 	"github.com/busdk/bus-integration-task/worker/settings"
 )
 
@@ -37,12 +43,60 @@ func runWorker(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.App.ErrWriter, "worker %s claims tasks of @%s\n", w.ID, w.Recipient)
 	return w.Run(c.Context)
 }
 
+// taskWorker is a worker with what it needs of this machine.
+type taskWorker struct {
+	*worker.Worker
+	bridge *worker.Bridge
+	locks  string // folder of worker.Alone; empty: other workers of the recipient may run
+}
+
+// Run runs the worker until ctx ends.
+func (w *taskWorker) Run(ctx context.Context) error {
+	if w.locks != "" {
+		release, err := worker.Alone(w.locks, w.Recipient)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	shutdown, err := telemetry.Setup(ctx, version)
+	warn := func(err error) {
+		if err != nil {
+			w.Logger.Warn(err.Error())
+		}
+	}
+	warn(err)
+	defer func() { warn(shutdown(context.WithoutCancel(ctx))) }()
+	warn(w.bridge.Prune(ctx))
+	w.Logger.Info(fmt.Sprintf("worker %s claims tasks of @%s", w.ID, w.Recipient))
+	return w.Worker.Run(ctx)
+}
+
+// newLogger returns the logger that the settings describe. It masks the secrets of environ.
+func newLogger(to io.Writer, s settings.Settings, environ []string) *slog.Logger {
+	var level slog.Level
+	if s.Trace {
+		level = worker.LevelTrace
+	} else if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
+		level = slog.LevelInfo // cannot happen: the names are those of slog
+	}
+	masker := runner.NewMasker(environ)
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch a.Value.Kind() {
+		case slog.KindString, slog.KindAny:
+			if _, isLevel := a.Value.Any().(slog.Level); !isLevel {
+				a.Value = slog.StringValue(masker.Text(a.Value.String()))
+			}
+		}
+		return a
+	}}))
+}
+
 // newWorker returns the worker that the settings describe.
-func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*worker.Worker, error) {
+func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWorker, error) {
 	if s.Recipient == "" {
 		return nil, agent.Usagef("--recipient is missing; name the module whose tasks to claim")
 	}
@@ -65,21 +119,32 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*worker.W
 		host, _ := os.Hostname()
 		id = strings.ToLower(strings.Trim(host, "-.") + "-" + rand.Text()[:8])
 	}
-	return &worker.Worker{
-		Worker:  task.Worker{ID: id, Recipient: s.Recipient, WorkRef: s.WorkRef, SafeRetries: s.SafeCrashRetries},
-		Log:     log,
-		Handler: &worker.Bridge{Settings: s, Backend: b, Environ: os.Environ(), Warn: warnTo(c)},
-		Lease:   s.Lease, Parallel: s.MaxParallel, Once: s.Once || s.WorkerMode == "disposable",
-		IdleTimeout: s.IdleTimeout, HandBack: s.HandBack, Warn: warnTo(c),
-	}, nil
+	logger := newLogger(c.App.ErrWriter, s, os.Environ())
+	w := &taskWorker{bridge: &worker.Bridge{Settings: s, Backend: b, Environ: os.Environ(), Logger: logger}}
+	w.Worker = &worker.Worker{
+		Worker: task.Worker{ID: id, Recipient: s.Recipient, WorkRef: s.WorkRef, SafeRetries: s.SafeCrashRetries},
+		Log:    log, Handler: w.bridge,
+		Lease: s.Lease, Parallel: s.MaxParallel, Once: s.Once, IdleTimeout: s.IdleTimeout, HandBack: handBack(s), Logger: logger,
+	}
+	if s.OnePerRecipient {
+		w.locks = filepath.Join(filepath.Dir(root), "task-workers")
+	}
+	return w, nil
+}
+
+// handBack returns the setting as the worker takes it, where 0 is the default.
+func handBack(s settings.Settings) time.Duration {
+	if s.HandBack == 0 {
+		return -1
+	}
+	return s.HandBack
 }
 
 // newBackend returns the backend that the settings name.
 func newBackend(s settings.Settings, log *tasklog.Log, records string) (backend.Backend, error) {
+	recorder := agent.Recorders(&runs.Records{Root: records}, telemetry.New())
 	if s.AgentBackend == backend.NameContainer {
-		return &backend.Container{
-			Bus: log.Client, Profile: s.ContainerProfile, Image: s.ContainerImage, HostPath: s.HostPath, Source: source,
-		}, nil
+		return newContainer(s, log, recorder)
 	}
 	runtime, ok := backend.SessionRuntime(s.AgentBackend)
 	if !ok {
@@ -89,7 +154,7 @@ func newBackend(s settings.Settings, log *tasklog.Log, records string) (backend.
 	if s.CodexSourceHome != "" {
 		environ = append(environ, "CODEX_HOME="+s.CodexSourceHome)
 	}
-	r := runner.Runner{Environ: environ, Recorder: &runs.Records{Root: records}}
+	r := runner.Runner{Environ: environ, Recorder: recorder}
 	session := &backend.Session{Runner: r, Runtime: runtime, Args: s.Args}
 	if s.AgentBackend == backend.NameAppServer {
 		var err error
@@ -99,4 +164,23 @@ func newBackend(s settings.Settings, log *tasklog.Log, records string) (backend.
 	}
 	session.Fallback = s.Fallback
 	return session, session.Check()
+}
+
+// newContainer returns the backend container. An image replaces the profile.
+func newContainer(s settings.Settings, log *tasklog.Log, recorder agent.Recorder) (*backend.Container, error) {
+	b := &backend.Container{Bus: log.Client, Profile: s.ContainerProfile, Image: s.ContainerImage, HostPath: s.HostPath, Source: source, Recorder: recorder}
+	if b.Image != "" {
+		b.Profile = ""
+	}
+	if s.AuthMode == settings.AuthOpenAIKey { // the key is one of the integration: events carry its name alone
+		b.Env = []string{"OPENAI_API_KEY"}
+	}
+	if s.Worktree && s.ReadOnlyDeps { // what the links of a worktree lead to
+		workspace, err := filepath.EvalSymlinks(s.WorkspaceRoot)
+		if err != nil {
+			return nil, agent.Usagef("--workspace-root: %v", err)
+		}
+		b.Mounts = []containers.Mount{{Source: workspace, Target: workspace, ReadOnly: true}}
+	}
+	return b, nil
 }

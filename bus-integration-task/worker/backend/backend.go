@@ -73,6 +73,9 @@ type Attempt struct {
 	// read-only: relative links to dependencies are there. Empty is none.
 	Surroundings string
 
+	// Tags are further labels of the requests of Container. They are public.
+	Tags map[string]string
+
 	// Commands are for Container.
 	Commands Commands
 }

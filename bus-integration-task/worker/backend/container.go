@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -270,6 +271,7 @@ func (r *containerAttempt) runRequest(ctx context.Context, command []string) con
 		TimeoutSeconds: max(1, int(time.Until(deadline).Round(time.Second).Seconds())),
 		Labels:         map[string]string{},
 	}
+	maps.Copy(request.Labels, r.given.Tags)
 	for name, value := range map[string]string{"project": r.given.Labels.Project, "task": r.given.Labels.Task} {
 		if value != "" {
 			request.Labels[name] = value

@@ -81,6 +81,9 @@ func (c *conversation) open(ctx context.Context, req agent.Request) error {
 	req.Env = append(env, req.Env...)
 	run := r.backend.Runner
 	run.Environ = r.environ
+	if run.Recorder != nil {
+		run.Recorder = maskingRecorder{run.Recorder, inherited(r.backend.Runner.Environ)}
+	}
 	warn := run.Warn
 	run.Warn = func(line string) {
 		r.report.progress("warning: " + line)

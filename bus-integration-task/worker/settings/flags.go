@@ -14,12 +14,12 @@ func Flags() []cli.Flag {
 	var flags []cli.Flag
 	for _, row := range table {
 		value := &flagValue{isSwitch: row.value == ""}
-		usage := row.usage
+		usage := row.usage + row.limits()
 		if row.value != "" {
 			usage += " (`" + row.value + "`)"
 		}
 		flags = append(flags, &cli.GenericFlag{
-			Name: row.flag, Aliases: row.aliases, Category: row.group, Usage: usage, DefaultText: row.def, Value: value, Hidden: row.refused,
+			Name: row.flag, Aliases: row.aliases, Category: row.group, Usage: usage, DefaultText: row.def, Value: value,
 		})
 	}
 	return flags
@@ -33,6 +33,19 @@ func FromContext(c *cli.Context) Lookup {
 		}
 		return fmt.Sprint(c.Generic(name)), true
 	}
+}
+
+// limits says which workers use the setting.
+func (r row) limits() string {
+	switch {
+	case r.backend == anySession:
+		return "; not for container"
+	case r.backend != "":
+		return "; only for " + r.backend
+	case r.needs != "":
+		return "; only with --" + r.needs
+	}
+	return ""
 }
 
 // A flagValue keeps the text of a flag.
@@ -58,7 +71,8 @@ type Doc struct {
 	Group     string
 	Usage     string
 	Refused   bool   // only the default is accepted
-	Backend   string // the only one that uses the setting; empty: all of them
+	Backend   string // the only one that uses the setting, or "sessions": all but the container; empty: all of them
+	Needs     string // switch without which the setting has no effect; empty: none
 }
 
 // Docs returns the descriptions of all settings, in the order of the help.
@@ -66,7 +80,7 @@ func Docs() []Doc {
 	var docs []Doc
 	for _, r := range table {
 		docs = append(docs, Doc{
-			r.flag, slices.Clone(r.aliases), slices.Clone(r.env), r.policy, r.def, r.value, r.group, r.usage, r.refused, r.backend,
+			r.flag, slices.Clone(r.aliases), slices.Clone(r.env), r.policy, r.def, r.value, r.group, r.usage + r.limits(), r.refused, r.backend, r.needs,
 		})
 	}
 	return docs
@@ -89,9 +103,6 @@ func Markdown() string {
 		}
 		flag := strings.TrimSuffix("--"+d.Flag+"="+d.Value, "=")
 		usage := d.Usage
-		if d.Backend != "" {
-			usage += "; only for " + d.Backend
-		}
 		if len(d.Aliases) > 0 {
 			usage += "; older: " + code("--"+strings.Join(d.Aliases, "`, `--"))
 		}

@@ -43,7 +43,6 @@ type Settings struct {
 	CodexInheritEnv    string
 	CodexStateRoot     string // empty: a private home in the worktree
 	CodexSourceHome    string // empty: CODEX_HOME or ~/.codex
-	AppServerState     string
 	SafeCrashRetries   int
 	WorkerProfile      string
 	AuthMode           string
@@ -74,7 +73,6 @@ type Settings struct {
 	RequireBusNotes   bool
 	TerminalWorktrees string // "remove-promoted" or "retain"
 	BlockedWorktrees  string // "retain" or "remove"
-	Retention         string
 
 	LogLevel string // "error", "warn", "info" or "debug"
 	Trace    bool
@@ -157,11 +155,26 @@ func (r *resolver) find(row row) (text, source string) {
 	return row.def, BuiltIn
 }
 
+// checkUse refuses a flag that would have no effect.
+func (s *Settings) checkUse(r row) error {
+	off := r.needs == "worktree" && !s.Worktree || r.needs == "commit" && !s.Commit
+	switch {
+	case s.sources[r.flag] != "--"+r.flag:
+	case r.backend == anySession && s.AgentBackend == backend.NameContainer:
+		return agent.Usagef("--%s: the backend %s does not use it; remove it, or use another --agent-backend", r.flag, s.AgentBackend)
+	case r.backend != "" && r.backend != anySession && r.backend != s.AgentBackend:
+		return agent.Usagef("--%s: only the backend %s uses it; remove it, or use --agent-backend %s", r.flag, r.backend, r.backend)
+	case off && (r.flag != "commit" || s.Commit):
+		return agent.Usagef("--%s: it has no effect without --%s; remove it, or use --%s", r.flag, r.needs, r.needs)
+	}
+	return nil
+}
+
 // settle checks the settings that depend on each other.
 func (s *Settings) settle() error {
 	for _, r := range table {
-		if r.backend != "" && r.backend != s.AgentBackend && s.sources[r.flag] == "--"+r.flag {
-			return agent.Usagef("--%s: only the backend %s uses it; remove it, or use --agent-backend %s", r.flag, r.backend, r.backend)
+		if err := s.checkUse(r); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -169,7 +182,7 @@ func (s *Settings) settle() error {
 		return agent.Usagef("--recipient: not set; use it or BUS_TASK_RECIPIENT")
 	case s.AgentBackend == backend.NameContainer && len(s.Command) == 0:
 		return agent.Usagef("--command-json: not set; the container backend needs it")
-	case s.AuthMode == authOpenAIKey && s.CredentialRef == "" && s.CredentialKind == "deployment-secret":
+	case s.AuthMode == AuthOpenAIKey && s.CredentialRef == "" && s.CredentialKind == "deployment-secret":
 		return agent.Usagef("--credential-ref: not set; the credential source kind deployment-secret needs it")
 	}
 	if s.sources["sandbox"] == BuiltIn && s.TrustedContainer {

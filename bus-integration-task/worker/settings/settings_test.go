@@ -50,7 +50,7 @@ func samples(t *testing.T, r row) (one, two, bad string) {
 		"max-parallel-workers":   {"2", "64", "0"},
 		"safe-crash-retry-count": {"0", "10", "11"},
 		"lease":                  {"3s", "1h", "1s"},
-		"auth-mode":              {"chatgpt-subscription", authOpenAIKey, "password"},
+		"auth-mode":              {"chatgpt-subscription", AuthOpenAIKey, "password"},
 		"credential-source-kind": {"token-file", "os-credential-label", "password"},
 	}
 	switch v, ok := special[r.flag]; {
@@ -68,8 +68,6 @@ func samples(t *testing.T, r row) (one, two, bad string) {
 		return `["a"]`, `["b","{prompt}"]`, `["a","{secret}"]`
 	case strings.Contains(r.value, "|"):
 		return words[0], words[1], "surely not"
-	case r.value == "task-scoped", r.value == "operator-managed":
-		return words[0], words[0], "surely not"
 	}
 	t.Fatalf("no samples of --%s", r.flag)
 	return "", "", ""
@@ -145,10 +143,18 @@ func places(r row) []place {
 	return list
 }
 
+// userOf returns a backend that uses a setting; "" if all do.
+func userOf(r row) string {
+	if r.backend == anySession {
+		return "session:claude"
+	}
+	return r.backend
+}
+
 // expected returns the settings with a value alone, set by its flag.
 func expected(t *testing.T, r row, text string) Settings {
 	t.Helper()
-	s, err := given{flags: map[string]string{r.flag: text}, backend: r.backend}.resolve(t)
+	s, err := given{flags: map[string]string{r.flag: text}, backend: userOf(r)}.resolve(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +176,7 @@ func TestPrecedence(t *testing.T) {
 			for i, high := range list {
 				for _, low := range append([]place{{}}, list[i+1:]...) {
 					for _, values := range [][2]string{{one, two}, {two, one}} {
-						g := given{backend: r.backend}
+						g := given{backend: userOf(r)}
 						if low.set != nil {
 							low.set(&g, values[1])
 						}
@@ -202,7 +208,7 @@ func TestBadValues(t *testing.T) {
 		for _, at := range places(r) {
 			t.Run(at.source, func(t *testing.T) {
 				t.Parallel()
-				g := given{backend: r.backend}
+				g := given{backend: userOf(r)}
 				at.set(&g, bad)
 				if r.policy != "" && r.json != jsonString && g.policy != nil {
 					g.policy[r.policy] = map[jsonType]string{jsonBool: `"true"`, jsonInteger: "1.5"}[r.json]
@@ -289,6 +295,13 @@ func TestSettle(t *testing.T) {
 			func(s Settings) bool { return slices.Equal(s.Command, []string{"codex", "{prompt}"}) }},
 		"flag of another backend": {given{flags: map[string]string{"command-json": `["a"]`}},
 			"--command-json: only the backend container uses it", nil},
+		"flag that a container ignores": {given{flags: map[string]string{"agent-backend": "container", "command-json": `["a"]`, "model": "m"}},
+			"--model: the backend container does not use it", nil},
+		"flag without its switch": {given{flags: map[string]string{"worktree": "false", "terminal-worktrees": "retain"}},
+			"--terminal-worktrees: it has no effect without --worktree", nil},
+		"commit without a worktree": {given{flags: map[string]string{"worktree": "false", "commit": "true"}}, "--commit: it has no effect without --worktree", nil},
+		"neither":                   {given{flags: map[string]string{"worktree": "false", "commit": "false"}}, "", func(s Settings) bool { return !s.Commit && !s.Worktree }},
+		"no commit, but a message":  {given{flags: map[string]string{"commit": "false", "commit-message": "x"}}, "--commit-message: it has no effect without --commit", nil},
 		"Codex for another backend": {given{flags: map[string]string{"agent-backend": "session:claude", "codex-command": "codex"}},
 			"--codex-command: only the backend codex-appserver uses it", nil},
 		"variable of another backend": {given{environ: []string{`BUS_TASK_COMMAND_JSON=["a"]`}}, "", func(s Settings) bool { return len(s.Command) == 1 }},
@@ -300,7 +313,7 @@ func TestSettle(t *testing.T) {
 		"evidence": {given{flags: map[string]string{"require-bus-notes": "true"}}, "", func(s Settings) bool {
 			return s.Evidence() == closeout.Policy{RequireStructuredCloseout: true, RequireBusNotes: true}
 		}},
-		"secret without a name": {given{flags: map[string]string{"auth-mode": authOpenAIKey, "credential-source-kind": "deployment-secret"}},
+		"secret without a name": {given{flags: map[string]string{"auth-mode": AuthOpenAIKey, "credential-source-kind": "deployment-secret"}},
 			"--credential-ref: not set", nil},
 		"no recipient":          {given{flags: map[string]string{"recipient": ""}}, "--recipient: not set", nil},
 		"recipient with an at":  {given{flags: map[string]string{"recipient": "@bus-dev"}}, "", func(s Settings) bool { return s.Recipient == "bus-dev" }},
