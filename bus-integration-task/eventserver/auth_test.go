@@ -152,6 +152,10 @@ func TestScopes(t *testing.T) {
 			t.Errorf("publish %s without events:send: %d", name, got)
 		}
 	}
+	// Without the scope, the body is not read.
+	if got, _ := request(t, "POST", h.URL+events.Path, mint(t, "alice", special...), "{"); got != http.StatusForbidden {
+		t.Errorf("publish without events:send: %d", got)
+	}
 	for _, test := range []struct {
 		name, scopes string
 		want         int

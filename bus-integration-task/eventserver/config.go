@@ -63,8 +63,9 @@ type Config struct {
 	// MaxGroups limits the unicast groups of an identity, each counted once for each event
 	// name; 0 for 1000. Groups last, so a new one is refused when they are used up.
 	MaxGroups int
-	// WriteTimeout is how long a client may take to read what is sent to it, or to send an
-	// event; 0 for 30 seconds.
+	// ReadTimeout is how long a client may take to send an event, and WriteTimeout how long
+	// to read what is sent to it; 0 for 30 seconds.
+	ReadTimeout  time.Duration
 	WriteTimeout time.Duration
 	// StoreTimeout is how long JetStream may fail to serve a stream, such as while a cluster
 	// has no leader, before the stream ends with 503; 0 for 30 seconds.
@@ -130,6 +131,7 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.MaxStreams, 256)
 	set(&c.MaxGroups, 1000)
 	set(&c.Heartbeat, 15*time.Second)
+	set(&c.ReadTimeout, 30*time.Second)
 	set(&c.WriteTimeout, 30*time.Second)
 	set(&c.StoreTimeout, 30*time.Second)
 	set(&c.RedeliverAfter, max(60*time.Second, 2*c.WriteTimeout))

@@ -1,25 +1,32 @@
 package eventserver
 
 import (
+	"context"
+	"errors"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/busdk/bus-integration-task/events"
 )
 
-// message has only positions.
+// message is an event at a position.
 type message struct {
 	jetstream.Msg
 	sequence jetstream.SequencePair
 }
 
+func (m message) Headers() nats.Header { return nats.Header{nameHeader: {"a.b"}} }
+
+func (m message) Data() []byte { return []byte(`{"name":"a.b"}`) }
+
 func (m message) Metadata() (*jetstream.MsgMetadata, error) {
-	return &jetstream.MsgMetadata{Sequence: m.sequence}, nil
+	return &jetstream.MsgMetadata{Sequence: m.sequence, NumPending: 1}, nil
 }
 
 // A cursor passes each position once, and fails if a consumer loses, repeats or reorders a
@@ -55,7 +62,7 @@ func TestCursorKeepsOrder(t *testing.T) {
 // The server allocates the body of a large event, its payload and the message: three times
 // its size, and five times with the race detector.
 func TestLargeEventIsCopiedTwice(t *testing.T) { // not parallel: it counts what the process allocates
-	s := &Server{config: Config{Prefix: DefaultPrefix, Now: time.Now, WriteTimeout: time.Minute}}
+	s := &Server{config: Config{Prefix: DefaultPrefix, Now: time.Now, ReadTimeout: time.Minute}}
 	body := `{"name":"a.b","payload":"` + strings.Repeat("x", events.MaxPayloadBytes-2) + `"}`
 	r := httptest.NewRequest("POST", events.Path, strings.NewReader(body))
 	who := identity{name: "alice", scopes: []string{ScopeSend}}
@@ -68,5 +75,77 @@ func TestLargeEventIsCopiedTwice(t *testing.T) { // not parallel: it counts what
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 11*events.MaxPayloadBytes/2 {
 		t.Errorf("%d bytes for an event of %d", got, events.MaxPayloadBytes)
+	}
+}
+
+// A read that does not follow the log ends at the position that was the last one when it
+// began, and does not send what came later.
+func TestReadEndsWhereItBegan(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	s := &Server{config: Config{Heartbeat: time.Second, WriteTimeout: time.Second}}
+	f := follower{cursor: &cursor{server: s, at: 10}, out: newLines(w, time.Second, true), query: query{names: []string{"a.b"}}, last: 12, tick: time.NewTicker(time.Hour)}
+	for i, stream := range []uint64{11, 13} {
+		if f.complete {
+			t.Error("complete before", stream)
+		}
+		if err := f.send(t.Context(), message{sequence: jetstream.SequencePair{Consumer: uint64(i + 1), Stream: stream}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := `{"id":"evt_0000000000000000011","name":"a.b"}` + "\n" + `{"control":"caught_up"}` + "\n" + `{"control":"ended"}` + "\n"; w.Body.String() != want || !f.complete {
+		t.Errorf("%q", w.Body)
+	}
+}
+
+// Streams continue when JetStream has lost their consumers.
+func TestStreamSurvivesLostConsumer(t *testing.T) {
+	t.Parallel()
+	secret := []byte(strings.Repeat("s", MinSecretBytes))
+	s, err := Open(t.Context(), Config{Secret: secret, Store: t.TempDir(), SyncEvery: time.Minute, MinFreeBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s)
+	defer h.Close()
+	defer s.Close()
+	token, err := Mint(secret, MintOptions{Subject: "alice", Scopes: []string{ScopeSend, ScopeListen}, Lifetime: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := events.Client{URL: h.URL, Token: events.StaticToken(token), Retry: events.Retry{Disabled: true}}
+	seen, ended := make(chan string), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		ended <- c.Stream(ctx, events.Query{Names: []string{"a.b"}, Replay: true}, func(e events.Event) error { seen <- e.ID; return nil })
+	}()
+	for range 3 {
+		p, err := c.Publish(t.Context(), events.Draft{Name: "a.b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-seen:
+			if got != p.ID {
+				t.Errorf("%s, not %s", got, p.ID)
+			}
+		case err := <-ended:
+			t.Fatal(err)
+		case <-time.After(time.Minute):
+			t.Fatal("an event does not come")
+		}
+		log, err := s.openLog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range log.ConsumerNames(t.Context()).Name() {
+			if err := log.DeleteConsumer(t.Context(), name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package eventserver_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -217,5 +218,29 @@ func TestFullDiskRefusesEvents(t *testing.T) {
 	}
 	if got := read(t, c, events.Query{Names: []string{"a.b"}, Replay: true}); len(got) != 0 {
 		t.Error(got)
+	}
+}
+
+// A stream on which nothing happens has heartbeats.
+func TestIdleStreamHasHeartbeats(t *testing.T) {
+	t.Parallel()
+	config := fast(t)
+	config.Heartbeat = 10 * time.Millisecond
+	h := start(t, config)
+	for _, delivery := range []events.Delivery{events.Broadcast, events.Unicast} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", h.URL+events.Path+"/stream?name=a.b&delivery="+string(delivery), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+mint(t, "alice", allScopes...))
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beats := make([]byte, 5)
+		if _, err := io.ReadFull(response.Body, beats); err != nil || string(beats) != "\n\n\n\n\n" {
+			t.Errorf("%s: %q %v", delivery, beats, err)
+		}
+		response.Body.Close()
 	}
 }

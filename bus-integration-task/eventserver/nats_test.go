@@ -5,6 +5,7 @@ package eventserver_test
 import (
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,5 +140,31 @@ func TestNATSServerGoesAndReturns(t *testing.T) {
 	}
 	if strings.Contains(log(), password) {
 		t.Error("the password is in the log:", log())
+	}
+}
+
+// A stream that its store cannot serve ends in time with 503.
+func TestStreamEndsWithoutStore(t *testing.T) {
+	t.Parallel()
+	described := withJetStream(t)
+	server := begin(t, child{NATS: &described})
+	config, _ := external(t, server.address, "bus:"+password)
+	config.StoreTimeout = 200 * time.Millisecond
+	h := start(t, config)
+	c := client(t, h.URL, "alice")
+	c.Retry.Disabled = true
+	publish(t, c, events.Draft{Name: "a.b"})
+	for _, delivery := range []events.Delivery{events.Broadcast, events.Unicast} {
+		t.Run(string(delivery), func(t *testing.T) {
+			t.Parallel()
+			err := c.Stream(t.Context(), events.Query{Names: []string{"a.b"}, Replay: true, Delivery: delivery}, func(events.Event) error {
+				server.kill()
+				return nil
+			})
+			var e *events.Error
+			if !errors.As(err, &e) || e.Status != http.StatusServiceUnavailable {
+				t.Error(err)
+			}
+		})
 	}
 }

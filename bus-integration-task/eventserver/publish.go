@@ -115,7 +115,7 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request, who identity) (
 }
 
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.config.WriteTimeout)) // not all handlers of tests have one
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.config.ReadTimeout)) // not all handlers of tests have one
 	// Escapes such as \u003c make a body longer than the payload that it stands for.
 	const most = 2 * events.MaxEventBytes
 	if r.ContentLength > most {
