@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -363,5 +364,30 @@ func retry[T any](t *testing.T, try func() (T, error)) (T, error) {
 		if err == nil || time.Now().After(limit) {
 			return value, err
 		}
+	}
+}
+
+// The server itself begins after the event that was named; the client would only hide it.
+func TestStreamBeginsAfterID(t *testing.T) {
+	t.Parallel()
+	h := start(t, fast(t))
+	c := client(t, h.URL, "alice")
+	var all []string
+	for range 3 {
+		all = append(all, publish(t, c, events.Draft{Name: "a.b"}))
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", h.URL+events.Path+"/stream?name=a.b&follow=false&after_id="+all[1], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+mint(t, "alice", allScopes...))
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if lines := strings.Fields(string(text)); err != nil || len(lines) != 1 || !strings.Contains(lines[0], all[2]) {
+		t.Errorf("%q %v", text, err)
 	}
 }

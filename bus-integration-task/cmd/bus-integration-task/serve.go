@@ -32,7 +32,7 @@ func eventsCommand() *cli.Command {
 					&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8081", Usage: "`ADDRESS` to listen on"},
 					&cli.StringFlag{Name: "store", Usage: "keep the events in this `FOLDER`"},
 					&cli.StringFlag{Name: "nats", Usage: "`URL` of a NATS server with JetStream to use instead of --store"},
-					&cli.StringFlag{Name: "nats-credentials", Usage: "`FILE` with the credentials for --nats"},
+					&cli.StringFlag{Name: "nats-credentials", Usage: "`FILE` with the credentials for --nats: a credentials file of NATS, or a line with user:password"},
 					&cli.IntFlag{Name: "replicas", Usage: "number of copies of each event in a cluster"},
 					&cli.DurationFlag{Name: "sync-every", Usage: "force events to the disk so often, instead of before each is accepted"},
 					&cli.Int64Flag{Name: "max-bytes", Usage: "refuse events when the log has this size"},
