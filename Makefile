@@ -89,6 +89,7 @@ acceptance: build agents tmux chromium axe
 # The same for the task worker, and its demo, which has to show the commit.
 acceptance-task: agents chromium axe
 	cd bus-integration-task && BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
+		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_CHROMIUM="$$(../scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
 		../scripts/gotest.sh -tags acceptance -count=1 ./worker/... ./board/...
 	@shown="$$($(MAKE) -s demo-task)" && printf '%s\n' "$$shown" && printf '%s' "$$shown" | grep -q 'greeting.txt | 1 +'

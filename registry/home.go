@@ -26,6 +26,10 @@ type Home struct {
 	// Logins are the files below the folder that can hold a login,
 	// slash-separated.
 	Logins []string
+
+	// FullAccess reports that the CLI takes a folder of the caller's choice with
+	// agent.AccessFull alone: its settings would decide what the agent may do.
+	FullAccess bool
 }
 
 // dir returns the folder in the environment that getenv reads: the value of Env

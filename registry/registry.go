@@ -70,6 +70,23 @@ func (r *Registry) register(rt Runtime, site site) error {
 	return nil
 }
 
+// Replace registers rt in the place of the runtime with its ID, which must be registered.
+// Reasons given to [Registry.Refuse] stay.
+func (r *Registry) Replace(rt Runtime) error {
+	if err := rt.Check(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.entries {
+		if r.entries[i].runtime.ID == rt.ID {
+			r.entries[i].runtime = rt
+			return nil
+		}
+	}
+	return fmt.Errorf("registry: %q is not registered", rt.ID)
+}
+
 // Clone returns a registry with the same content. What is added to one is not
 // added to the other.
 func (r *Registry) Clone() *Registry {

@@ -158,6 +158,18 @@ func TestRefusedRuntimesSayWhy(t *testing.T) {
 	if err := r.Refused("mine"); err != nil {
 		t.Errorf("a runtime that was registered later is refused: %v", err)
 	}
+	r.Refuse("other", errors.New("it is broken"))
+	changed := echo("mine")
+	changed.Executables = []string{"changed"}
+	if err := r.Replace(changed); err != nil || r.Refused("other") == nil {
+		t.Errorf("Replace = %v", err)
+	}
+	if rt, _ := r.Lookup("mine"); rt.Executables[0] != "changed" || len(r.All()) != 2 {
+		t.Errorf("replaced by %+v", rt)
+	}
+	if err := r.Replace(echo("absent")); err == nil {
+		t.Error("an absent runtime was replaced")
+	}
 	if base.Refused("mine") != nil || len(base.All()) != 1 {
 		t.Error("a clone changes its origin")
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // userHome is the folder with the user's .gemini.
-var userHome = registry.Home{Env: homeEnv, Folder: ".", Logins: []string{".gemini/oauth_creds.json", ".gemini/gemini-credentials.json"}}
+var userHome = registry.Home{Env: homeEnv, Folder: ".", Logins: []string{".gemini/oauth_creds.json", ".gemini/gemini-credentials.json"}, FullAccess: true}
 
 // accounts is the file with the accounts of the logins.
 const accounts = ".gemini/google_accounts.json"

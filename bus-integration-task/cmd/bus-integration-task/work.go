@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/otel/telemetry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
@@ -163,6 +164,13 @@ func newBackend(s settings.Settings, log *tasklog.Log, records string) (backend.
 		}
 	}
 	session.Fallback = s.Fallback
+	if len(s.Fallback) > 0 {
+		dir, err := fallback.DefaultDir(environ)
+		if err != nil {
+			return nil, err
+		}
+		session.Cooldowns = fallback.NewCooldowns(dir)
+	}
 	return session, session.Check()
 }
 

@@ -99,14 +99,14 @@ func (b *Session) replaceExecutable(command string) error {
 	if from == nil {
 		from = registry.Default()
 	}
-	all := new(registry.Registry)
-	for _, rt := range from.All() {
-		if rt.ID == b.Runtime {
-			rt.Executables = []string{name}
-		}
-		if err := all.Register(rt); err != nil {
-			return agent.Usagef("command %q: %w", command, err)
-		}
+	all := from.Clone()
+	rt, ok := all.Lookup(b.Runtime)
+	if !ok {
+		return nil // Check reports it
+	}
+	rt.Executables = []string{name}
+	if err := all.Replace(rt); err != nil {
+		return agent.Usagef("command %q: %w", command, err)
 	}
 	b.Runner.Registry = all
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
 )
@@ -48,15 +49,22 @@ func (r *attempt) run() {
 	limit := r.limit()
 	var c *conversation
 	var err error
-	previous := r.given.Labels.Previous
-	tokens := r.backend.tokens()
+	previous, changed := r.given.Labels.Previous, false
+	tokens := r.ready()
 	for i, token := range tokens {
 		rt, _ := r.backend.lookup(token) // Check has found it
 		c = newConversation(r, rt, token)
-		err = c.work(r.ctx, r.request(i, c, previous))
-		if i+1 == len(tokens) || !r.fallsBack(c, err) {
+		req := r.request(c, previous)
+		if changed {
+			req.Prompt = takenOver + req.Prompt
+		}
+		err = c.work(r.ctx, req)
+		if i+1 == len(tokens) || !r.fallsBack(err) {
+			r.rest(token, err)
 			break
 		}
+		r.rest(token, err)
+		changed = changed || c.mayHaveChanged()
 		r.report.notice(fmt.Sprintf("%v; trying %s", err, tokens[i+1]))
 		c.stop(r.ctx, "another runtime takes over")
 		previous = cmp.Or(c.info.RunID, previous)
@@ -69,6 +77,56 @@ func (r *attempt) run() {
 	limit()
 	r.settle(c, err)
 	r.report.flush()
+}
+
+// takenOver precedes the prompt of a runtime that continues the work of another one.
+const takenOver = "Another agent has begun this task and could not finish it. What it has changed is in the folder; check it before you continue.\n\n"
+
+// ready returns the runtimes to try, without those in cooldown while there is another.
+func (r *attempt) ready() []string {
+	tokens := r.backend.tokens()
+	if r.backend.Cooldowns == nil || r.given.ThreadID != "" {
+		return tokens
+	}
+	ready := slices.DeleteFunc(slices.Clone(tokens), func(token string) bool {
+		c, resting, err := r.backend.Cooldowns.Get(token, time.Now())
+		if err != nil {
+			r.report.progress("warning: " + err.Error())
+		}
+		if resting && len(tokens) > 1 {
+			r.report.progress(token + " is " + c.String())
+		}
+		return resting
+	})
+	if len(ready) == 0 {
+		return tokens
+	}
+	return ready
+}
+
+// rest starts the cooldown of a runtime that is out of quota or not logged in, and clears
+// that of one that has worked.
+func (r *attempt) rest(token string, err error) {
+	store, length := r.backend.Cooldowns, time.Duration(0)
+	switch {
+	case store == nil:
+		return
+	case err == nil:
+		_, err = store.Clear(token)
+	case errors.Is(err, agent.ErrQuota):
+		length = fallback.QuotaCooldown
+	case errors.Is(err, agent.ErrAuthentication):
+		length = fallback.AuthenticationCooldown
+	default:
+		return
+	}
+	if length > 0 {
+		now := time.Now().UTC().Round(0)
+		err = store.Put(fallback.Cooldown{Runtime: token, Kind: agent.KindOf(err), Reason: line(r.report.mask.Text(err.Error()), 300), Since: now, Until: now.Add(length)})
+	}
+	if err != nil {
+		r.report.progress("warning: cooldown of " + token + ": " + err.Error())
+	}
 }
 
 // limit ends the attempt when its time is over. The returned function lifts the limit.
@@ -95,8 +153,8 @@ func (r *attempt) limit() (lift func()) {
 // openLimit bounds the opening of a session.
 const openLimit = 2 * time.Minute
 
-// request returns the request for the runtime at index i.
-func (r *attempt) request(i int, c *conversation, previous string) agent.Request {
+// request returns the request for a runtime.
+func (r *attempt) request(c *conversation, previous string) agent.Request {
 	a := &r.given
 	req := agent.Request{
 		Runtime: c.token, Prompt: a.Prompt, Workdir: a.Workdir, Model: cmp.Or(a.Model, "auto"),
@@ -104,10 +162,14 @@ func (r *attempt) request(i int, c *conversation, previous string) agent.Request
 		Env: slices.Clone(a.Env), Resume: a.ThreadID, Timeout: openLimit, Labels: a.Labels,
 	}
 	req.Labels.Previous = previous
+	if a.ThreadID != "" && a.StateDir != "" && !c.keepsState() {
+		r.report.notice("the session of " + label(c.runtime) + " was not kept; a new one begins")
+		req.Resume = ""
+	}
 	if a.Timeout > 0 {
 		req.Timeout = min(openLimit, a.Timeout)
 	}
-	if i == 0 {
+	if c.token == r.backend.Runtime {
 		req.Args = r.backend.Args
 	} else {
 		req.Model = "auto" // a model's name means nothing to another runtime
@@ -116,8 +178,8 @@ func (r *attempt) request(i int, c *conversation, previous string) agent.Request
 }
 
 // fallsBack reports whether another runtime may do better after err.
-func (r *attempt) fallsBack(c *conversation, err error) bool {
-	if r.given.ThreadID != "" || r.ctx.Err() != nil || c.mayHaveChanged() {
+func (r *attempt) fallsBack(err error) bool {
+	if r.given.ThreadID != "" || r.ctx.Err() != nil {
 		return false
 	}
 	return errors.Is(err, agent.ErrQuota) || errors.Is(err, agent.ErrAuthentication) || errors.Is(err, agent.ErrNotInstalled)

@@ -59,7 +59,9 @@ type Attempt struct {
 	// StateDir is a folder for the private state of the runtime, absolute and outside
 	// the repository: its sessions survive there when the worktree is removed. Each
 	// runtime gets a folder in it. Empty leaves the choice to the runtime, which may
-	// keep sessions in the worktree.
+	// keep sessions in the worktree. So does a runtime that takes such a folder with
+	// DangerFullAccess alone, for example Gemini CLI: with another sandbox and a
+	// ThreadID it begins a new session, and reports so.
 	StateDir string
 
 	// Env has additional variables for the agent as "NAME=value". Their values are

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
@@ -50,11 +51,16 @@ type Session struct {
 	Args []string
 
 	// Fallback lists the tokens of the runtimes that are tried in order when the one
-	// before is out of quota, not logged in or not installed. The next one gets the
-	// same prompt, and the messages that were said, in a new session with its default
-	// model. It is tried only for an attempt that resumes no session, and only if no
-	// file was changed and no tool called but those known to change nothing.
+	// before is out of quota, not logged in or not installed, also in the middle of a
+	// turn. The next one gets the same prompt, and the messages that were said, in a new
+	// session with its default model; where the one before may have changed something,
+	// the prompt says so. It is tried only for an attempt that resumes no session. The
+	// outcome has the commands and the plan of the last one.
 	Fallback []string
+
+	// Cooldowns has the runtimes that were out of quota or not logged in lately. They
+	// are left out while another one is ready. Nil remembers none.
+	Cooldowns *fallback.Cooldowns
 }
 
 // Check returns an agent.ErrUsage error if a runtime is unknown or holds no sessions.

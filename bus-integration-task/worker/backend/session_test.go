@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/session"
 	"github.com/google/go-cmp/cmp"
 
@@ -275,7 +276,6 @@ func TestFallbackGetsTheSamePrompt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Fallback = []string{"other"}
-	marker := filepath.Join(t.TempDir(), "tried")
 	// The first runtime gets guidance and is then out of quota.
 	r := b.start(backend.Attempt{Prompt: prompt("guide"), Model: "gpt"})
 	if _, err := r.Say(t.Context(), prompt("env TRIED", "quota")); err != nil {
@@ -286,16 +286,41 @@ func TestFallbackGetsTheSamePrompt(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	r.wantReported("notice: codex: usage limit reached; trying other", "notice: live guidance delivered to Other CLI session")
-	for name, steps := range map[string][]string{
-		"a changed file": {"write " + marker + " x", "quota"},
-		"a called tool":  {"run 0 make", "quota"},
-	} {
-		if o := b.start(backend.Attempt{Prompt: prompt(steps...)}).finish(backend.Quota); o.Runtime != "codex" {
-			t.Errorf("%s: the runtime is %s", name, o.Runtime)
-		}
-	}
 	b.Fallback = nil
 	b.start(backend.Attempt{Prompt: prompt("logout")}).finish(backend.Unauthenticated)
+}
+
+// In the middle of a turn another runtime continues in the same folder, and knows so.
+func TestFallbackContinuesChangedWork(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Fallback = []string{"other"}
+	b.Cooldowns = fallback.NewCooldowns(filepath.Join(t.TempDir(), "resting"))
+	// The first runtime is out of quota after its change. The other one does the same and
+	// is out of quota too.
+	o := b.start(backend.Attempt{Prompt: prompt("write begun x", "quota")}).finish(backend.Quota)
+	if o.Runtime != "other" || len(o.Attempts) != 1 || o.Attempts[0].Kind != "quota" || o.Err.Error() != "other: usage limit reached" {
+		t.Errorf("%+v", o)
+	}
+	for _, token := range []string{"codex", "other"} {
+		if c, resting, err := b.Cooldowns.Get(token, time.Now()); !resting || err != nil || c.Kind != "quota" {
+			t.Errorf("%s: %+v, %v", token, c, err)
+		}
+	}
+	// Where all are in cooldown, all are tried; a success clears it.
+	if o := b.start(backend.Attempt{Prompt: prompt("say hello")}).finish(backend.Completed); o.Runtime != "codex" {
+		t.Errorf("%+v", o)
+	}
+	if _, resting, _ := b.Cooldowns.Get("codex", time.Now()); resting {
+		t.Error("codex is in cooldown after a success")
+	}
+	if o := b.start(backend.Attempt{Prompt: prompt("quota")}).finish(backend.Quota); o.Runtime != "codex" || len(o.Attempts) != 0 {
+		t.Errorf("a runtime in cooldown was tried: %+v", o)
+	}
+	_, err := b.Cooldowns.Clear("other")
+	if o := b.start(backend.Attempt{Prompt: prompt("say hello")}).finish(backend.Completed); o.Runtime != "other" || err != nil {
+		t.Errorf("%+v, %v", o, err)
+	}
 }
 
 // The agent has the task's variables, not the worker's token, and no secret is reported.

@@ -22,7 +22,7 @@ const maxStateFile = 1 << 20
 func (c *conversation) stateEnv() ([]string, error) {
 	r := c.attempt
 	home := c.runtime.Home
-	if r.given.StateDir == "" || home.Env == "" {
+	if r.given.StateDir == "" || home.Env == "" || !c.keepsState() {
 		return nil, nil
 	}
 	if _, given := agent.LookupEnv(r.given.Env, home.Env); given {
@@ -52,6 +52,11 @@ func (c *conversation) stateEnv() ([]string, error) {
 		}
 	}
 	return []string{home.Env + "=" + dir}, nil
+}
+
+// keepsState reports whether the sessions of the runtime can be kept in a state folder.
+func (c *conversation) keepsState() bool {
+	return !c.runtime.Home.FullAccess || c.attempt.given.Sandbox == DangerFullAccess
 }
 
 // refresh copies a file that exists to a place where it is missing or older.
