@@ -174,6 +174,11 @@ func TestIdleWorkersSpreadClaims(t *testing.T) {
 					first = claims.Load() - tasks/3 - 1
 				}
 			}
+			for _, stop := range stops {
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			}
 			refused := claims.Load() - tasks - first
 			if tt.workers == 1 && last != 5*time.Millisecond {
 				t.Errorf("the lone worker claims after %s when it has claimed %d", last, tasks)
@@ -181,11 +186,6 @@ func TestIdleWorkersSpreadClaims(t *testing.T) {
 			waits := latest > 10*time.Millisecond
 			if refused > tt.refused || latest > 500*time.Millisecond || waits != (tt.workers+tt.others > 1 || tt.conflicts > 0) {
 				t.Errorf("%d workers, %d in the log, %d conflicts: %d refused for %d tasks, then %d; claimed after %s", tt.workers, tt.others, tt.conflicts, first, tasks/3+1, refused, latest)
-			}
-			for _, stop := range stops {
-				if err := stop(); err != nil {
-					t.Error(err)
-				}
 			}
 		})
 	}
