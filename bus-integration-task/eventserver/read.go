@@ -40,7 +40,7 @@ func (s *Server) broadcast(ctx context.Context, out *lines, who identity, q quer
 	if !q.replay {
 		after = last
 	}
-	c := &cursor{server: s, log: log, subjects: subjectsOf(s.config.Prefix, who.name, q.names, q.workRef), at: after}
+	c := &cursor{server: s, log: log, subjects: filterOf(s.config.Prefix, who.name, q.names, q.workRef), at: after}
 	defer c.close()
 	if q.follow || after < last {
 		if err := c.open(ctx); err != nil {
