@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/structured"
@@ -454,14 +455,19 @@ func (a *attempt) cleanUp(ctx context.Context) {
 	}
 }
 
-// Prune removes the worktrees of the repository of the recipient that a lost worker has
-// left: those that no process holds and that were not retained. It takes at most a minute.
+// Prune removes what lost workers have left: the folders of their agents for temporary
+// files, and the worktrees of the repository of the recipient that no process holds and
+// that were not retained. It takes at most a minute.
 func (b *Bridge) Prune(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanUp)
+	defer cancel()
+	temporary := instructions.Locations{TempDirs: runner.TempDirs(b.Environ)}
+	for _, f := range temporary.RemoveStale(ctx, 0) {
+		b.logger().Info("removed a folder of a lost worker", "folder", f.Path, "error", f.Err)
+	}
 	if !b.Settings.Worktree {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanUp)
-	defer cancel()
 	repository, err := b.repositoryOf(ctx, b.Settings.Recipient)
 	if err != nil {
 		return err
