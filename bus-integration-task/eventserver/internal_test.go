@@ -149,3 +149,78 @@ func TestStreamSurvivesLostConsumer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// laggingLog is a log whose leader has an event that its consumer does not have.
+type laggingLog struct {
+	jetstream.Stream
+	position uint64
+}
+
+func (l laggingLog) GetMsg(_ context.Context, from uint64, _ ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+	if from > l.position {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	return &jetstream.RawStreamMsg{Sequence: l.position}, nil
+}
+
+func (l laggingLog) CachedInfo() *jetstream.StreamInfo {
+	return &jetstream.StreamInfo{State: jetstream.StreamState{LastSeq: l.position}}
+}
+
+// laggingConsumer has given all that it has.
+type laggingConsumer struct {
+	jetstream.Consumer
+	delivered uint64
+}
+
+func (c laggingConsumer) Info(context.Context) (*jetstream.ConsumerInfo, error) {
+	return &jetstream.ConsumerInfo{Delivered: jetstream.SequenceInfo{Stream: c.delivered}, Config: jetstream.ConsumerConfig{OptStartSeq: 1}}, nil
+}
+
+// In a cluster, the server of a consumer can be behind the leader. A read is not complete
+// before the last event has come.
+func TestReadIsNotCompleteWhileConsumerLags(t *testing.T) {
+	t.Parallel()
+	log := laggingLog{position: 12}
+	for _, test := range []struct {
+		at       uint64
+		complete bool
+	}{{10, false}, {11, false}, {12, true}} {
+		f := follower{cursor: &cursor{server: &Server{config: Config{Heartbeat: time.Second}}, log: log, subjects: []string{"s"}, at: test.at},
+			out: newLines(httptest.NewRecorder(), time.Second, true), last: 12, tick: time.NewTicker(time.Hour)}
+		if err := f.catchUp(t.Context(), true); err != nil || f.complete != test.complete {
+			t.Errorf("broadcast at %d: %v, %v", test.at, f.complete, err)
+		}
+		f.noticed = f.noticed.Add(-storeAnswer)
+		if !test.complete && f.check(t.Context()) == nil {
+			t.Errorf("broadcast at %d: still absent, and no other consumer is tried", test.at)
+		}
+		s := source{log: log, subjects: []string{"s"}, consumer: laggingConsumer{delivered: test.at}}
+		if done, err := s.isExhausted(t.Context()); done != test.complete || (err == nil) != test.complete {
+			t.Errorf("unicast at %d: %v, %v", test.at, done, err)
+		}
+	}
+}
+
+// A unicast event is acknowledged once it has been written.
+func TestWrittenEventIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	m := &acknowledged{}
+	d := delivery{message: m, position: 7}
+	if err := d.write(t.Context(), newLines(httptest.NewRecorder(), time.Second, false)); err != nil || m.times != 1 {
+		t.Error(m.times, err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.write(canceled, newLines(httptest.NewRecorder(), time.Second, false)); err == nil || m.times != 1 {
+		t.Error("the client is gone:", m.times, err)
+	}
+}
+
+// acknowledged counts its acknowledgements.
+type acknowledged struct {
+	message
+	times int
+}
+
+func (m *acknowledged) Ack() error { m.times++; return nil }

@@ -3,7 +3,9 @@
 package eventserver_test
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -146,24 +148,34 @@ func TestNATSServerGoesAndReturns(t *testing.T) {
 // A stream that its store cannot serve ends in time with 503.
 func TestStreamEndsWithoutStore(t *testing.T) {
 	t.Parallel()
-	described := withJetStream(t)
-	server := begin(t, child{NATS: &described})
-	config, _ := external(t, server.address, "bus:"+password)
-	config.StoreTimeout = 200 * time.Millisecond
-	h := start(t, config)
-	c := client(t, h.URL, "alice")
-	c.Retry.Disabled = true
-	publish(t, c, events.Draft{Name: "a.b"})
 	for _, delivery := range []events.Delivery{events.Broadcast, events.Unicast} {
 		t.Run(string(delivery), func(t *testing.T) {
 			t.Parallel()
-			err := c.Stream(t.Context(), events.Query{Names: []string{"a.b"}, Replay: true, Delivery: delivery}, func(events.Event) error {
-				server.kill()
-				return nil
-			})
-			var e *events.Error
-			if !errors.As(err, &e) || e.Status != http.StatusServiceUnavailable {
-				t.Error(err)
+			described := withJetStream(t)
+			server := begin(t, child{NATS: &described})
+			config, _ := external(t, server.address, "bus:"+password)
+			config.StoreTimeout, config.Heartbeat = 200*time.Millisecond, 10*time.Millisecond
+			h := start(t, config)
+			r, err := http.NewRequestWithContext(t.Context(), "GET", h.URL+events.Path+"/stream?name=a.b&control=true&delivery="+string(delivery), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+mint(t, "alice", allScopes...))
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			lines := bufio.NewReader(response.Body)
+			for text := " "; text != "\n"; { // up to a heartbeat: the stream is open
+				if text, err = lines.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			server.kill()
+			rest, err := io.ReadAll(lines)
+			if all := strings.TrimSpace(string(rest)); err != nil || !strings.Contains(all, `"control":"ended"`) || !strings.Contains(all, `"status":503`) {
+				t.Error(all, err)
 			}
 		})
 	}

@@ -64,7 +64,13 @@ func TestUnicastDeliversToOneOfEachGroup(t *testing.T) {
 		for consumer := range 3 {
 			running.Go(func() {
 				q := events.Query{Names: []string{"bus.task.created"}, Delivery: events.Unicast, Group: group, Consumer: fmt.Sprint(consumer), Replay: true}
-				if err := c.Stream(ctx, q, collected.add); !errors.Is(err, context.Canceled) {
+				err := c.Stream(ctx, q, func(e events.Event) error {
+					if e.Name != "bus.task.created" {
+						t.Error("not asked for:", e.Name)
+					}
+					return collected.add(e)
+				})
+				if !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
 			})
