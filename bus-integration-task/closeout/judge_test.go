@@ -223,3 +223,23 @@ func ExampleJudge() {
 	// blocked
 	// no tests run with a visible exit code: go test ./...; a required check was not seen to pass: go test ./...
 }
+
+// Of a one-shot command the exit code decides, and then the policy about notes.
+func TestJudgeCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		work closeout.Work
+		want closeout.Verdict
+	}{
+		{closeout.Work{Turn: closeout.TurnCompleted}, closeout.Verdict{Outcome: closeout.Done, Reason: "completed"}},
+		{closeout.Work{Turn: closeout.TurnCompleted, NoteIDs: []string{"n"}, Policy: closeout.Policy{RequireBusNotes: true, RequireStructuredCloseout: true}}, closeout.Verdict{Outcome: closeout.Done, Reason: "completed"}},
+		{closeout.Work{Turn: closeout.TurnCompleted, Policy: closeout.Policy{RequireBusNotes: true}}, closeout.Verdict{Outcome: closeout.Blocked, Reason: "no Bus Notes were published, which the policy requires"}},
+		{closeout.Work{Turn: closeout.TurnFailed, TurnError: "exit code 2: sk-0123456789", Environ: []string{"X_KEY=sk-0123456789"}}, closeout.Verdict{Outcome: closeout.Failed, Reason: "exit code 2: ***"}},
+		{closeout.Work{Turn: closeout.TurnTimedOut}, closeout.Verdict{Outcome: closeout.Failed, Reason: "the turn timed out"}},
+		{closeout.Work{Turn: closeout.TurnInterrupted}, closeout.Verdict{Outcome: closeout.Failed, Reason: "the turn was interrupted"}},
+	} {
+		if got := closeout.JudgeCommand(c.work); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.work, got, c.want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/task"
 	"github.com/busdk/bus-integration-task/worker"
 )
@@ -491,4 +492,31 @@ func TestGiveUpIsForTheHandler(t *testing.T) {
 			t.Errorf("%s: %+v", decided, s)
 		}
 	})
+}
+
+// A worker whose token is refused does not wait for its lease before it stops.
+func TestRefusedTokenEndsAnAppendAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{events.ErrUnauthorized, events.ErrForbidden} {
+		synctest.Test(t, func(t *testing.T) {
+			log := newLog()
+			create(log, "bus#1.1")
+			var took time.Duration
+			var err error
+			w := newWorker(log, "w", handler(func(ctx context.Context, c *worker.Claim) worker.End {
+				log.offline = func(string) error { return refusal }
+				begun := time.Now()
+				err = c.Announce(ctx, strings.Repeat("a", 40))
+				took = time.Since(begun)
+				return worker.End{Name: task.Done}
+			}))
+			w.Once = true
+			if err := w.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if !errors.Is(err, refusal) || took > 0 || log.count("bus#1.1", task.Done) != 0 {
+				t.Errorf("%v after %v", err, took)
+			}
+		})
+	}
 }

@@ -47,7 +47,7 @@ func TestContainerRunsItsCommands(t *testing.T) {
 	b, bus := newContainer(t)
 	dir := t.TempDir()
 	r := start(t, b, backend.Attempt{
-		Workdir: dir, Env: []string{"X_TOKEN=sk-very-secret"}, Labels: backend.RecordLabels("m", "t", ""),
+		Workdir: dir, Env: []string{"X_TOKEN=sk-very-secret"}, Labels: backend.RecordLabels("m", "t", ""), Tags: map[string]string{"worker_profile": "large", "task": "forged"},
 		Commands: backend.Commands{Before: shell("echo before > log"), Main: shell("echo main >> log; echo codex-cli 1 sk-very-secret"), After: shell("echo after >> log")},
 	})
 	o := r.finish(backend.Completed)
@@ -63,7 +63,7 @@ func TestContainerRunsItsCommands(t *testing.T) {
 	if err := json.Unmarshal(requests[1].Payload, &request); err != nil {
 		t.Fatal(err)
 	}
-	if len(requests) != 3 || request.Labels["task"] != "t" || request.TimeoutSeconds != 1800 || request.Workdir != dir || requests[1].Source != "test" {
+	if len(requests) != 3 || request.Labels["task"] != "t" || request.Labels["worker_profile"] != "large" || request.TimeoutSeconds != 1800 || request.Workdir != dir || requests[1].Source != "test" {
 		t.Errorf("%d requests, %+v", len(requests), request)
 	}
 	for _, e := range requests {
