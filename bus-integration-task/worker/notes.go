@@ -18,7 +18,7 @@ func (a *attempt) hourly(ctx context.Context) time.Duration {
 		a.hours = int(elapsed / time.Hour)
 		a.note(ctx, fmt.Sprintf("after %v: %s", elapsed.Round(time.Minute), cmp.Or(a.claim.Task().Note, "working")))
 	}
-	return a.begun.Add(time.Duration(a.hours+1) * time.Hour).Sub(time.Now())
+	return time.Until(a.begun.Add(time.Duration(a.hours+1) * time.Hour))
 }
 
 // note publishes an engineering note if the command bus can be used. The policy decides

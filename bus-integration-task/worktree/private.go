@@ -135,9 +135,10 @@ func keepFolder(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(to, info.Mode()); err == nil {
+	if err = os.Mkdir(to, info.Mode()); err == nil {
 		err = os.Chmod(to, info.Mode()) // as git wants it in a shared repository
-	} else if !errors.Is(err, fs.ErrExist) {
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	// Git takes a pack for complete once its index exists.
