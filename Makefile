@@ -26,9 +26,10 @@ build:
 	CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o bin/bus-agent ./cmd/bus-agent
 
 # Hermetic tests of all modules, with stub agents and without network. The packages in
-# STARTERS start thousands of programs, and the other modules compile many dependencies.
+# STARTERS start thousands of programs or hold many sessions, and the other modules compile
+# many dependencies.
 # Both are very slow with the race detector, so only the target race uses it for them.
-STARTERS := ./cmd/bus-agent ./backendtest ./runner ./runs ./internal/process ./session/control
+STARTERS := ./appserver ./backends/all ./backendtest ./cmd/bus-agent ./internal/commands ./internal/gitenv ./internal/process ./runner ./runs ./session/control ./session/sessiontest
 test:
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test ($$m)"; (cd $$m && go test ./...); done
 	go test -race $(filter-out $(STARTERS:./%=$(MODULE)/%),$(shell go list ./...))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -254,6 +255,16 @@ func TestTaskIsPromoted(t *testing.T) {
 	}
 	if n := strings.Count(s.given[0].Prompt, "fix bus#1.1"); n != 1 || !strings.Contains(s.given[0].Prompt, closeout.Instruction) {
 		t.Errorf("the prompt is %q", s.given[0].Prompt)
+	}
+	var announced []string
+	_ = s.log.Read(t.Context(), "bus#1.1", "", func(e task.Event) error {
+		if e.Name == task.Progress && e.Commit != "" {
+			announced = append(announced, e.Commit)
+		}
+		return nil
+	})
+	if !slices.Equal(announced, []string{state.End.Commit}) {
+		t.Errorf("announced: %q", announced)
 	}
 	end := s.last(task.Done)
 	if len(end.Attachments) != 1 || !strings.Contains(end.Attachments[0].Content, "+two") || !strings.Contains(string(end.Evidence), state.End.Commit) ||
