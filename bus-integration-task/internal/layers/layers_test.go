@@ -1,8 +1,12 @@
-// Package layers tests which packages of the module import which.
+// Package layers tests which packages of the module import which, and that the faults of
+// its pages have tests.
 package layers
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -76,3 +80,37 @@ func sameFolder(a, b string) bool {
 	}
 	return false
 }
+
+// Each row of docs/faults.md names tests that exist.
+func TestFaultsHaveTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for line := range strings.Lines(string(page)) {
+		tests := testName.FindAllStringSubmatch(line, -1)
+		if len(tests) == 0 && strings.HasPrefix(line, "|") && named > 0 {
+			t.Errorf("no test: %s", line)
+		}
+		for _, test := range tests {
+			named++
+			files, err := filepath.Glob("../../" + test[1] + "/*_test.go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(files, func(path string) bool {
+				text, err := os.ReadFile(path)
+				return err == nil && strings.Contains(string(text), "\nfunc "+test[2]+"(t *testing.T) {")
+			}) {
+				t.Errorf("there is no test %s in %s", test[2], test[1])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("only %d tests are named", named)
+	}
+}
+
+var testName = regexp.MustCompile("`([a-z/-]+)\\.(Test[A-Za-z]+)`")
