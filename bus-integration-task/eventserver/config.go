@@ -125,6 +125,11 @@ func (c Config) withDefaults() (Config, error) {
 	case c.MaxBytes < 0:
 		return c, fmt.Errorf("max bytes: %d is below 0", c.MaxBytes)
 	}
+	if c.NATSCredentials != "" {
+		if _, err := readCredentials(c.NATSCredentials); err != nil {
+			return c, fmt.Errorf("NATS credentials: %w", err)
+		}
+	}
 	set(&c.Audience, DefaultAudience)
 	set(&c.Stream, DefaultStream)
 	set(&c.Prefix, DefaultPrefix)

@@ -143,6 +143,7 @@ func TestUsageErrors(t *testing.T) {
 	for _, bad := range [][]string{
 		{"serve", "--store", store, "--sync-every", "-5s"}, {"serve", "--store", store, "--replicas", "-1"}, {"serve", "--store", store, "--max-bytes", "-1"},
 		{"serve", "--store", store, "--nats-credentials", "x"}, {"serve", "--store", store, "--listen", "nonsense"}, {"serve", "--store", store, "more"},
+		{"serve", "--nats", "nats://127.0.0.1:1", "--nats-credentials", store + "/none"},
 		{"token", "--lifetime", "-1h"}, {"token", "--scope", "a b"},
 	} {
 		code, stdout, stderr := call(t, append([]string{"events"}, bad...)...)
