@@ -65,11 +65,11 @@ func (c *candidate) skipped(othersReady bool) string {
 // reports every error of the request before anything is started.
 func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Setting[[]string]) (candidates, error) {
 	first := candidate{token: req.Runtime, runner: c.loud, req: req}
-	plan, err := c.quiet.DryRun(ctx, req)
+	dry, err := c.quiet.DryRun(ctx, req)
 	switch {
 	case err == nil:
-		first.token, first.reading = plan.Start.Runtime, plan.Selection.Runtime.ReadingTools
-		c.limit = plan.Settings.Timeout.Value
+		first.token, first.reading = dry.Start.Runtime, dry.Selection.Runtime.ReadingTools
+		c.limit = dry.Settings.Timeout.Value
 	case c.missing(err):
 		first.problem = "cannot be started: " + cause(err)
 		if e, ok := errors.AsType[*agent.Error](err); ok && e.Runtime != "" {
@@ -91,7 +91,7 @@ func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Se
 		}
 		next := candidate{token: token, runner: exact, req: req}
 		next.req.Runtime, next.req.Model = token, ""
-		if err := c.plan(ctx, &next, list.Source); err != nil {
+		if err := c.check(ctx, &next, list.Source); err != nil {
 			return nil, err
 		}
 		all = append(all, next)
@@ -99,15 +99,15 @@ func (c *call) candidates(ctx context.Context, req agent.Request, list runner.Se
 	return all, nil
 }
 
-// plan checks that the candidate can do what the request wants. Where it cannot, a
+// check checks that the candidate can do what the request wants. Where it cannot, a
 // candidate that a default named gets a problem; one that the call named is an error.
-func (c *call) plan(ctx context.Context, next *candidate, source string) error {
+func (c *call) check(ctx context.Context, next *candidate, source string) error {
 	quiet := *next.runner
 	quiet.Warn = c.quiet.Warn
-	plan, err := quiet.DryRun(ctx, next.req)
+	dry, err := quiet.DryRun(ctx, next.req)
 	switch {
 	case err == nil:
-		next.reading = plan.Selection.Runtime.ReadingTools
+		next.reading = dry.Selection.Runtime.ReadingTools
 	case errors.Is(err, agent.ErrNoneAvailable):
 		next.problem = "is disabled"
 	case errors.Is(err, agent.ErrNotInstalled):

@@ -24,8 +24,8 @@ func (f *Chain) DryRun(ctx context.Context, req agent.Request) (runner.DryRun, [
 		return runner.DryRun{}, nil, err
 	}
 	if all == nil {
-		plan, err := c.loud.DryRun(ctx, req)
-		return plan, nil, err
+		dry, err := c.loud.DryRun(ctx, req)
+		return dry, nil, err
 	}
 	at, _ := all.next(-1)
 	if all[at].problem != "" {
@@ -38,6 +38,6 @@ func (f *Chain) DryRun(ctx context.Context, req agent.Request) (runner.DryRun, [
 	for i := range all {
 		list = append(list, Candidate{all[i].token, all[i].skipped(ready)})
 	}
-	plan, err := all[at].runner.DryRun(ctx, all[at].req)
-	return plan, list, err
+	dry, err := all[at].runner.DryRun(ctx, all[at].req)
+	return dry, list, err
 }

@@ -41,7 +41,7 @@ type DryRun struct {
 // DryRun does everything Run does before it writes a file or starts a process, and
 // returns what Run would do, or its error.
 func (r *Runner) DryRun(ctx context.Context, req agent.Request) (DryRun, error) {
-	p, err := r.prepare(ctx, req, agent.Output{}, forPlan)
+	p, err := r.prepare(ctx, req, agent.Output{}, forDryRun)
 	if err != nil {
 		return DryRun{}, err
 	}
@@ -49,7 +49,7 @@ func (r *Runner) DryRun(ctx context.Context, req agent.Request) (DryRun, error) 
 	if err := p.build(); err != nil {
 		return DryRun{}, err
 	}
-	plan := DryRun{
+	dry := DryRun{
 		Start:     p.start(),
 		Selection: p.selection,
 		Settings:  p.settings,
@@ -59,9 +59,9 @@ func (r *Runner) DryRun(ctx context.Context, req agent.Request) (DryRun, error) 
 		SchemaInPrompt: len(req.Schema) > 0 && p.inv.Schema == nil,
 	}
 	if p.workspace != nil {
-		plan.Files = p.workspace.Actions()
+		dry.Files = p.workspace.Actions()
 	}
-	return plan, nil
+	return dry, nil
 }
 
 // A purpose is what a request is prepared for.
@@ -69,7 +69,7 @@ type purpose uint8
 
 const (
 	forRun purpose = iota
-	forPlan
+	forDryRun
 	forSession
 	forTerminal
 )
@@ -392,7 +392,7 @@ func checkPrompt(prompt string, rt registry.Runtime) error {
 // arrange checks the folders, makes the run's temporary folder and lets the runtime
 // prepare the start. A dry run writes nothing.
 func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error) {
-	dryRun := p.purpose == forPlan
+	dryRun := p.purpose == forDryRun
 	before, cancel := p.before(ctx)
 	defer cancel()
 	for _, w := range p.chain.Warnings {

@@ -44,10 +44,10 @@ type Info struct {
 	ErrorSummary     string    `yaml:"error_summary,omitempty" json:"error_summary,omitempty"`
 	AgentVersion     string    `yaml:"agent_version" json:"agent_version"`
 
-	// Process and Runner identify the agent's process and the recording program among
+	// Process and Owner identify the agent's process and the recording program among
 	// all processes of any time and machine.
 	Process string `yaml:"process,omitempty" json:"process,omitempty"`
-	Runner  string `yaml:"runner,omitempty" json:"runner,omitempty"`
+	Owner   string `yaml:"runner,omitempty" json:"runner,omitempty"`
 
 	Session   bool   `yaml:"session,omitempty" json:"session,omitempty"` // a session, not one run
 	Model     string `yaml:"model,omitempty" json:"model,omitempty"`

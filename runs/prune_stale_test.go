@@ -14,7 +14,7 @@ import (
 // staleInfo returns the record of a running run of the program runner.
 func staleInfo(runner string) Info {
 	info := exampleInfo(1)
-	info.Status, info.EndTime, info.Runner = StatusRunning, time.Time{}, runner
+	info.Status, info.EndTime, info.Owner = StatusRunning, time.Time{}, runner
 	return info
 }
 
@@ -25,7 +25,7 @@ func TestStaleFoldersAreRemoved(t *testing.T) {
 	alive, abroad := process.Self(), "another:1:1:1"
 	gone, kill := liveRun(t, t.TempDir())
 	kill()
-	dead := gone.Runner
+	dead := gone.Owner
 	id := exampleInfo(1).RunID
 	over := exampleInfo(1)
 	for name, c := range map[string]struct {

@@ -68,7 +68,7 @@ func TestRemoveKeepsRunningRunsAndOtherFolders(t *testing.T) {
 	store := &Records{Root: t.TempDir()}
 	live, kill := liveRun(t, store.Root)
 	abroad := exampleInfo(1)
-	abroad.Status, abroad.Runner = StatusRunning, "another:1:1:1"
+	abroad.Status, abroad.Owner = StatusRunning, "another:1:1:1"
 	unknown, err := ReadRun(put(t, store.Root, abroad))
 	if err != nil {
 		t.Fatal(err)

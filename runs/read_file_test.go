@@ -34,7 +34,7 @@ func liveRun(t *testing.T, root string) (run Run, kill func()) {
 	info := exampleInfo(0)
 	info.Status, info.EndTime, info.ExitCode = StatusRunning, time.Time{}, -1
 	var err error
-	if info.Runner, err = process.Identify(child.Process.Pid); err != nil {
+	if info.Owner, err = process.Identify(child.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	if run, err = ReadRun(put(t, root, info)); err != nil || run.Status != StatusRunning {

@@ -19,7 +19,7 @@ func exampleInfo(n int) Info {
 		ProjectID: "demo", TaskID: fmt.Sprintf("task-20261121-100000-example-%04d", n), Agent: "one", ProcessOwnership: "managed",
 		PID: 4712 + n, PGID: 4712 + n, StartTime: at, EndTime: at.Add(30*time.Second + 123456789), Status: StatusCompleted,
 		CWD: "/srv/demo", CommandLine: "one exec --json -", AgentVersion: "one 1.2.3",
-		Runner: "b0a1:4026531836:4711:1234", Model: "m-1", SessionID: "0197a3d2-7c1e-7f00-8000-000000000000", Access: "write",
+		Owner: "b0a1:4026531836:4711:1234", Model: "m-1", SessionID: "0197a3d2-7c1e-7f00-8000-000000000000", Access: "write",
 		Usage: &Usage{Input: 12345, Cached: 10000, Output: 678}, ToolCalls: 4,
 	}
 }

@@ -68,7 +68,7 @@ func TestListFilters(t *testing.T) {
 		case 4:
 			info.ParentRunID = exampleInfo(0).RunID
 		case 5:
-			info.Status, info.Runner = StatusRunning, "another:boot:1:1"
+			info.Status, info.Owner = StatusRunning, "another:boot:1:1"
 		}
 		put(t, store.Root, info)
 	}

@@ -22,7 +22,7 @@ func fullInfo() Info {
 		StartTime: time.Date(2026, 11, 21, 0, 7, 23, 376949496, time.UTC), EndTime: time.Date(2026, 11, 21, 0, 8, 0, 0, time.UTC),
 		ExitCode: -1, Status: StatusFailed, CWD: "/srv/straße", PromptPath: "/srv/runs/prompt.md", OutputPath: "/srv/runs/output.md",
 		StdoutPath: "/srv/runs/agent-stdout.txt", StderrPath: "/srv/runs/agent-stderr.txt", CommandLine: "one exec --json - < /srv/runs/prompt.md",
-		ErrorSummary: "agent exited with code 3", AgentVersion: "one 1.2.3", Process: "b0:4026531836:28490:123", Runner: "b0:4026531836:28482:122",
+		ErrorSummary: "agent exited with code 3", AgentVersion: "one 1.2.3", Process: "b0:4026531836:28490:123", Owner: "b0:4026531836:28482:122",
 		Session: true, Model: "m-1", SessionID: "0197", Access: "write", Signal: "killed", ErrorKind: "quota", Error: "it's over: quota # used up",
 		Usage: &Usage{Input: 1 << 40, Cached: 2, Output: 3, Reasoning: 4, CostUSD: &cost, Cumulative: true}, ToolCalls: 7,
 		Warnings: []string{"one", "two: it's", "drei – vier"}, EventsPath: "/srv/runs/events.ndjson", RecordProblem: "the disk is full",

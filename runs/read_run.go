@@ -52,7 +52,7 @@ const clockSlack = 5 * time.Second
 // running run while that program lives, whatever its status: the agent can write to the
 // file. An end that the agent writes is believed.
 func (i *Info) currentStatus() Status {
-	if i.Runner != "" && i.EndTime.IsZero() && process.LifeOf(i.Runner) == process.Alive {
+	if i.Owner != "" && i.EndTime.IsZero() && process.LifeOf(i.Owner) == process.Alive {
 		return StatusRunning
 	}
 	switch i.Status {
@@ -66,8 +66,8 @@ func (i *Info) currentStatus() Status {
 
 // statusOfProcesses returns the current status of a run whose record has StatusRunning.
 func (i *Info) statusOfProcesses() Status {
-	if i.Runner != "" {
-		switch process.LifeOf(i.Runner) {
+	if i.Owner != "" {
+		switch process.LifeOf(i.Owner) {
 		case process.Alive:
 			return StatusRunning
 		case process.Dead:

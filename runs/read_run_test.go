@@ -26,23 +26,23 @@ func TestStatusOfALostRunnerIsCrashed(t *testing.T) {
 	}
 	store := &Records{Root: t.TempDir()}
 	infos := map[string]Info{
-		"runner":   {Runner: identity},
-		"elder":    {Runner: identity[:strings.LastIndexByte(identity, ':')] + ":1", PID: pid}, // had the PID earlier
-		"abroad":   {Runner: "another:4026531836:1:1", PID: pid},
-		"nonsense": {Runner: "nonsense"},
+		"runner":   {Owner: identity},
+		"elder":    {Owner: identity[:strings.LastIndexByte(identity, ':')] + ":1", PID: pid}, // had the PID earlier
+		"abroad":   {Owner: "another:4026531836:1:1", PID: pid},
+		"nonsense": {Owner: "nonsense"},
 		"pid":      {PID: pid, StartTime: before},
 		"recycled": {PID: pid, StartTime: before.Add(-time.Hour)},
 		"none":     {},
 		"negative": {PID: -1},
-		"over":     {Runner: identity, PID: pid, Status: StatusFailed, EndTime: before},
-		"no end":   {Runner: identity, PID: pid, Status: StatusCompleted}, // written by the agent
+		"over":     {Owner: identity, PID: pid, Status: StatusFailed, EndTime: before},
+		"no end":   {Owner: identity, PID: pid, Status: StatusCompleted}, // written by the agent
 		"queued":   {Status: "queued", EndTime: before},
 	}
 	i := 0
 	for name, some := range infos {
 		info := exampleInfo(i)
 		i++
-		info.TaskID, info.Runner, info.PID = name, some.Runner, some.PID
+		info.TaskID, info.Owner, info.PID = name, some.Owner, some.PID
 		info.EndTime, info.Status = some.EndTime, StatusRunning
 		if some.Status != "" {
 			info.Status = some.Status

@@ -320,7 +320,7 @@ func newInfo(run *agent.Recordable, labels agent.Labels) Info {
 		ExitCode:  -1,
 		Status:    StatusRunning,
 		CWD:       run.Start.Workdir,
-		Runner:    process.Self(),
+		Owner:     process.Self(),
 		Session:   run.Session,
 		Model:     run.Start.Model,
 		Access:    string(run.Request.Access),

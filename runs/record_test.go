@@ -33,7 +33,7 @@ func TestRecordOfASuccess(t *testing.T) {
 		info.Agent != "fake" || info.Model != "m-1" || info.SessionID != "s1" || info.Access != "write" || info.ToolCalls != 1,
 		info.Status != runs.StatusCompleted || info.ExitCode != 0 || info.ErrorSummary != "" || info.Error != "",
 		info.AgentVersion != "fake 1.2.3",
-		info.PID <= 0 || info.PGID != info.PID || info.Process == "" || info.Runner == "" || info.CWD != b.dir,
+		info.PID <= 0 || info.PGID != info.PID || info.Process == "" || info.Owner == "" || info.CWD != b.dir,
 		!info.EndTime.After(info.StartTime) || info.StartTime.Location().String() != "UTC",
 		info.Usage == nil || info.Usage.Input != want.Input || info.Usage.Output != want.Output || *info.Usage.CostUSD != cost:
 		t.Errorf("run-info.yaml is\n%+v", info)

@@ -29,7 +29,7 @@ func TestAttach(t *testing.T) {
 	for name, mode := range map[string]session.Mode{"look": session.ModeTmux, "plain": session.ModeMinimal} {
 		e := control.Entry{
 			SessionID: name, Name: name, State: session.StateReady, Folder: name, Owner: identity, OwnerPID: owner.Process.Pid,
-			Settings: control.Settings{Runtime: "claude", WorkDir: s.path("work"), Mode: mode},
+			Settings: control.Settings{Runtime: "claude", Workdir: s.path("work"), Mode: mode},
 		}
 		if mode == session.ModeTmux {
 			e.TmuxSocket, e.RunID = s.path("socket"), "20260101-0000000000-1-1"

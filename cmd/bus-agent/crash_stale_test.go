@@ -51,7 +51,7 @@ func TestStaleProcessesOfAKilledSupervisor(t *testing.T) {
 			for deadline := time.Now().Add(patience); (running.State != session.StateRunning || running.NativeID == "") && time.Now().Before(deadline); running = s.known(t) {
 				time.Sleep(5 * time.Millisecond) // it is written concurrently
 			}
-			if running.State != session.StateRunning || running.Runtime != "claude" || running.NativeID != "5e551011-0000-4000-8000-000000000001" || running.WorkDir != s.path("work") ||
+			if running.State != session.StateRunning || running.Runtime != "claude" || running.NativeID != "5e551011-0000-4000-8000-000000000001" || running.Workdir != s.path("work") ||
 				running.PID == 0 || running.Started.IsZero() || running.Ready.IsZero() || running.Owner != s.entry.Owner {
 				t.Errorf("known as %+v", running)
 			}

@@ -54,10 +54,10 @@ func TestResumeWithRelativeWorkdir(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if entry.WorkDir != s.path("work") {
-		t.Fatalf("the workdir is %s", entry.WorkDir)
+	if entry.Workdir != s.path("work") {
+		t.Fatalf("the workdir is %s", entry.Workdir)
 	}
-	entry.WorkDir = "."
+	entry.Workdir = "."
 	if err := all.Save(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}

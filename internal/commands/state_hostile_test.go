@@ -182,7 +182,7 @@ func useServed(ctx context.Context, dir string) error {
 	client := &control.Client{Store: store, Host: control.Program{Path: "/bin/true", Args: []string{"true"}}}
 	e := control.Entry{SessionID: "0123abcd", NativeID: "native", Folder: "0123abcd", State: session.StateStopped}
 	errs = append(errs, client.Watch(ctx, e, 10, false, "", control.Watcher{
-		Record: func(*control.Record) error { return nil }, Missed: func(int64) error { return nil },
+		Record: func(*control.LogRecord) error { return nil }, Missed: func(int64) error { return nil },
 	}))
 	if _, err := client.Resume(ctx, e, control.StartOptions{}); !errors.Is(err, agent.ErrAgent) { // the program is none
 		errs = append(errs, err)

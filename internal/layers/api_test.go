@@ -103,7 +103,11 @@ func exported(t *testing.T, files []string) []string {
 			case *ast.FuncDecl:
 				decl.Body = nil
 				if name = decl.Name.Name; decl.Recv != nil {
-					name = receiver(decl.Recv.List[0].Type) + "." + name
+					of := receiver(decl.Recv.List[0].Type)
+					if !ast.IsExported(of) {
+						continue
+					}
+					name = of + "." + name
 				}
 			case *ast.GenDecl:
 				if decl.Tok == token.IMPORT {

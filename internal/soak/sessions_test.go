@@ -85,7 +85,7 @@ func TestSessionsOneByOne(t *testing.T) {
 
 // brief holds a session of one turn.
 func brief(t *testing.T, m *control.Manager, workdir, text string) error {
-	h, err := m.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: speaker, WorkDir: workdir}})
+	h, err := m.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: speaker, Workdir: workdir}})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestBackground(t *testing.T) {
 	c.Report = func(r control.Report) { reports = append(reports, r) }
 	opts := control.StartOptions{
 		Name: "one", Env: map[string]string{"MINE": "1", "GT_ROLE": "witness"}, InitialPrompt: "hello",
-		Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir, Model: "m", TurnTimeout: time.Minute},
+		Settings: control.Settings{Runtime: "talker", Workdir: b.workdir, Model: "m", TurnTimeout: time.Minute},
 	}
 	e, err := c.Start(t.Context(), opts)
 	if err != nil {
@@ -84,9 +84,9 @@ func TestBackgroundThatFails(t *testing.T) {
 		settings control.Settings
 		want     error
 	}{
-		"an unknown runtime":  {"host", control.Settings{Runtime: "nobody", WorkDir: b.workdir}, agent.ErrUsage},
-		"a relative workdir":  {"host", control.Settings{Runtime: "talker", WorkDir: "."}, agent.ErrUsage},
-		"a host that is none": {"hook", control.Settings{Runtime: "talker", WorkDir: b.workdir}, agent.ErrAgent},
+		"an unknown runtime":  {"host", control.Settings{Runtime: "nobody", Workdir: b.workdir}, agent.ErrUsage},
+		"a relative workdir":  {"host", control.Settings{Runtime: "talker", Workdir: "."}, agent.ErrUsage},
+		"a host that is none": {"hook", control.Settings{Runtime: "talker", Workdir: b.workdir}, agent.ErrAgent},
 	} {
 		client := background(b)
 		client.Host.Args = []string{c.host}

@@ -67,8 +67,8 @@ type reply struct {
 	peer int // PID of the process that has sent the last one
 }
 
-// A Record is one thing that happened in a session.
-type Record struct {
+// A LogRecord is one thing that happened in a session.
+type LogRecord struct {
 	// Number counts the records of a session from 1.
 	Number int64 `json:"number"`
 	// Turn is the turn that the record belongs to, counted from 1; 0 for

@@ -37,7 +37,7 @@ type Client struct {
 // ends only the call. Nil functions are not called.
 type Watcher struct {
 	// Record receives the records in order.
-	Record func(*Record) error
+	Record func(*LogRecord) error
 	// Missed receives the number of records that were removed before they were
 	// read.
 	Missed func(n int64) error
@@ -143,7 +143,7 @@ func (w Watcher) take(r *reply) error {
 	if r.Record == nil || w.Record == nil {
 		return nil
 	}
-	var record Record
+	var record LogRecord
 	if err := json.Unmarshal(r.Record, &record); err != nil {
 		return fmt.Errorf("the process that holds the session is not understood: %w", err)
 	}

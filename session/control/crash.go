@@ -35,7 +35,7 @@ func (s *Store) reportCrashes(ctx context.Context, environ []string, shared *Hoo
 		if !first {
 			continue
 		}
-		environ := runner.CleanPath(environ, e.WorkDir, e.TrustWorkspace)
+		environ := runner.CleanPath(environ, e.Workdir, e.TrustWorkspace)
 		hooks, _ := openHooks(ctx, environ, slices.Concat(sinks, e.Hooks), nil, warn)
 		emit := func(event Event, data map[string]string) {
 			shared.Emit(e.payload(event, data))
@@ -72,7 +72,7 @@ func (s *Store) markCrashed(ctx context.Context, id string) (Entry, bool, error)
 // payload returns an event of the session.
 func (e Entry) payload(event Event, data map[string]string) Payload {
 	return Payload{
-		Event: event, Runtime: e.Runtime, SessionID: e.SessionID, WorkDir: e.WorkDir,
+		Event: event, Runtime: e.Runtime, SessionID: e.SessionID, Workdir: e.Workdir,
 		Rig: e.Rig, Role: e.Role, Bead: e.Bead, Actor: e.Actor, Timestamp: Timestamp{now()}, Data: data,
 	}
 }

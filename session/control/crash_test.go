@@ -19,7 +19,7 @@ func crashed(t *testing.T, b *bench, change func(*control.Entry)) control.Entry 
 	dead, pid := deadProcess(t)
 	e := control.Entry{
 		SessionID: "0a0b0c0d", Name: "one", NativeID: "native", Folder: "0a0b0c0d", State: session.StateReady, Owner: dead, OwnerPID: pid,
-		Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}, Started: time.Now(), Ready: time.Now(),
+		Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}, Started: time.Now(), Ready: time.Now(),
 	}
 	if change != nil {
 		change(&e)
@@ -48,7 +48,7 @@ func TestCrashIsReportedOnce(t *testing.T) {
 	var events []string
 	for line := range strings.Lines(string(text)) {
 		var p control.Payload
-		if err := json.Unmarshal([]byte(line), &p); err != nil || p.SessionID != "0a0b0c0d" || p.WorkDir != b.workdir {
+		if err := json.Unmarshal([]byte(line), &p); err != nil || p.SessionID != "0a0b0c0d" || p.Workdir != b.workdir {
 			t.Errorf("%s: %v", line, err)
 		}
 		events = append(events, string(p.Event)+" "+p.Data["message"]+" "+p.Data["kind"])
@@ -130,7 +130,7 @@ func TestDamagedEntryOfARunningSession(t *testing.T) {
 			if err != nil || len(problems) != 1 || len(list) != 1 || list[0].State != session.StateDamaged || list[0].SessionID != e.SessionID {
 				t.Errorf("%+v, %v, %v", list, problems, err)
 			}
-			if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}}); !errors.Is(err, control.ErrNameTaken) {
+			if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}}); !errors.Is(err, control.ErrNameTaken) {
 				t.Errorf("the name was given away: %v", err)
 			}
 			found, err := b.Store.Find("one")
@@ -159,7 +159,7 @@ func TestWatchUntilWaitingEndsWhenReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	var answers int
-	w := control.Watcher{Record: func(r *control.Record) error {
+	w := control.Watcher{Record: func(r *control.LogRecord) error {
 		if r.Ended != nil {
 			answers++
 		}

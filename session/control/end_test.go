@@ -215,7 +215,7 @@ func TestSessionElsewhere(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}}); err == nil {
+	if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}}); err == nil {
 		t.Error("its name is taken by another one")
 	}
 	if _, err := os.Lstat(b.Store.Socket(e)); err != nil {

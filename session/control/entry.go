@@ -157,5 +157,5 @@ func (e Entry) Label() string { return cmp.Or(e.Name, e.SessionID) }
 
 // Handle returns the handle of the session.
 func (e Entry) Handle() SessionHandle {
-	return SessionHandle{Runtime: e.Runtime, SessionID: e.SessionID, WorkDir: e.WorkDir, PID: e.PID, StartedAt: e.Started, ReadyAt: e.Ready}
+	return SessionHandle{Runtime: e.Runtime, SessionID: e.SessionID, Workdir: e.Workdir, PID: e.PID, StartedAt: e.Started, ReadyAt: e.Ready}
 }

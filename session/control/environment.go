@@ -14,7 +14,7 @@ const (
 	EnvRig       = "GT_RIG"
 	EnvPolecat   = "GT_POLECAT"
 	EnvActor     = "BD_ACTOR"
-	EnvWorkDir   = "GT_WORKDIR"
+	EnvWorkdir   = "GT_WORKDIR"
 	// EnvSessionIDEnv holds the name of the variable with the ID, if it is not
 	// EnvSessionID.
 	EnvSessionIDEnv = "GT_SESSION_ID_ENV"
@@ -28,7 +28,7 @@ type Identity struct {
 	Rig       string `json:"rig,omitempty"`        // GT_RIG
 	Polecat   string `json:"polecat,omitempty"`    // GT_POLECAT
 	Actor     string `json:"actor,omitempty"`      // BD_ACTOR
-	WorkDir   string `json:"workdir,omitempty"`    // GT_WORKDIR
+	Workdir   string `json:"workdir,omitempty"`    // GT_WORKDIR
 }
 
 // IdentityOf reads an Identity from an environment. The ID is that of
@@ -41,7 +41,7 @@ func IdentityOf(environ []string, native string) Identity {
 	}
 	id := Identity{
 		SessionID: get(EnvSessionID), Role: get(EnvRole), Rig: get(EnvRig),
-		Polecat: get(EnvPolecat), Actor: get(EnvActor), WorkDir: get(EnvWorkDir),
+		Polecat: get(EnvPolecat), Actor: get(EnvActor), Workdir: get(EnvWorkdir),
 	}
 	for _, name := range []string{get(EnvSessionIDEnv), native} {
 		if id.SessionID == "" && name != "" {
@@ -58,7 +58,7 @@ func (id Identity) Environ(native string) []string {
 	var environ []string
 	for _, v := range []struct{ name, value string }{
 		{EnvSessionID, id.SessionID}, {native, id.SessionID}, {EnvRole, id.Role}, {EnvRig, id.Rig},
-		{EnvPolecat, id.Polecat}, {EnvActor, id.Actor}, {EnvWorkDir, id.WorkDir},
+		{EnvPolecat, id.Polecat}, {EnvActor, id.Actor}, {EnvWorkdir, id.Workdir},
 	} {
 		if v.name != "" && v.value != "" {
 			environ = append(environ, v.name+"="+v.value)

@@ -52,7 +52,7 @@ func ExampleManager() {
 
 	m := &control.Manager{Runner: r, Store: store}
 	defer m.Close(ctx, "done")
-	h, err := m.Start(ctx, control.StartOptions{Settings: control.Settings{Runtime: "talker", WorkDir: work, TurnTimeout: time.Minute}})
+	h, err := m.Start(ctx, control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: work, TurnTimeout: time.Minute}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -75,7 +75,7 @@ func ExampleClient() {
 	ctx := context.Background()
 
 	starter := &control.Client{Store: store, Host: host}
-	if _, err := starter.Start(ctx, control.StartOptions{Name: "tour", Settings: control.Settings{Runtime: "talker", WorkDir: work}}); err != nil {
+	if _, err := starter.Start(ctx, control.StartOptions{Name: "tour", Settings: control.Settings{Runtime: "talker", Workdir: work}}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -89,7 +89,7 @@ func ExampleClient() {
 	}
 	defer client.Stop(ctx, e, "done")
 	result, err := client.Ask(ctx, e, control.Message{Text: "Run the tests"}, control.Watcher{
-		Record: func(r *control.Record) error {
+		Record: func(r *control.LogRecord) error {
 			if r.Event != nil {
 				fmt.Println("turn", r.Event.Turn, r.Event.Kind)
 			}
@@ -109,7 +109,7 @@ func ExampleClient_Answer() {
 	defer remove()
 	ctx := context.Background()
 	client := &control.Client{Store: store, Host: host}
-	e, err := client.Start(ctx, control.StartOptions{InitialPrompt: "ask", Settings: control.Settings{Runtime: "talker", WorkDir: work}})
+	e, err := client.Start(ctx, control.StartOptions{InitialPrompt: "ask", Settings: control.Settings{Runtime: "talker", Workdir: work}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -140,7 +140,7 @@ func ExampleManager_approve() {
 	m := &control.Manager{Runner: r, Store: store}
 	defer m.Close(ctx, "done")
 	h, err := m.Start(ctx, control.StartOptions{
-		Settings: control.Settings{Runtime: "talker", WorkDir: work},
+		Settings: control.Settings{Runtime: "talker", Workdir: work},
 		Session: session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 			fmt.Println("approve", a.ID)
 			return session.Accept
@@ -169,7 +169,7 @@ func ExampleManager_Session() {
 	ctx := context.Background()
 	m := &control.Manager{Runner: r, Store: store}
 	defer m.Close(ctx, "done")
-	h, err := m.Start(ctx, control.StartOptions{Settings: control.Settings{Runtime: "talker", WorkDir: work}})
+	h, err := m.Start(ctx, control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: work}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -201,7 +201,7 @@ func ExampleClient_Stop() {
 	defer remove()
 	ctx := context.Background()
 	client := &control.Client{Store: store, Host: host}
-	e, err := client.Start(ctx, control.StartOptions{Name: "tour", InitialPrompt: "hello", Settings: control.Settings{Runtime: "talker", WorkDir: work}})
+	e, err := client.Start(ctx, control.StartOptions{Name: "tour", InitialPrompt: "hello", Settings: control.Settings{Runtime: "talker", Workdir: work}})
 	if err != nil {
 		fmt.Println(err)
 		return

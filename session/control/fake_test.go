@@ -297,8 +297,8 @@ func (b *bench) start(opts control.StartOptions) control.SessionHandle {
 	if opts.Runtime == "" {
 		opts.Runtime = "talker"
 	}
-	if opts.WorkDir == "" {
-		opts.WorkDir = b.workdir
+	if opts.Workdir == "" {
+		opts.Workdir = b.workdir
 	}
 	h, err := b.Start(b.t.Context(), opts)
 	if err != nil {

@@ -21,20 +21,20 @@ import (
 // writes the end of turns to the log and notifies the hooks, in the order in which
 // things happen.
 type held struct {
-	manager *Manager
-	store   *Store
-	plan    *plan
-	hooks   *Hooks  // of its settings
-	served  *served // nil when only this process reaches it
-	s       *session.Session
-	wake    chan struct{}
-	over    chan struct{} // closed when the entry shows that the session has ended
-	waiting atomic.Bool   // the entry shows that it waits for an answer
-	warned  bool          // of the entry, by record
-	happens happenings
-	told    atomic.Int64   // turns whose end is written
-	turn    atomic.Int64   // that is running, as far as it is reported; 0 for none
-	sending sync.WaitGroup // messages that are on their way to the session
+	manager  *Manager
+	store    *Store
+	starting *starting
+	hooks    *Hooks  // of its settings
+	served   *served // nil when only this process reaches it
+	s        *session.Session
+	wake     chan struct{}
+	over     chan struct{} // closed when the entry shows that the session has ended
+	waiting  atomic.Bool   // the entry shows that it waits for an answer
+	warned   bool          // of the entry, by record
+	happens  happenings
+	told     atomic.Int64   // turns whose end is written
+	turn     atomic.Int64   // that is running, as far as it is reported; 0 for none
+	sending  sync.WaitGroup // messages that are on their way to the session
 
 	saved Entry // what was written last, by record
 
@@ -46,12 +46,12 @@ type held struct {
 	reason  string
 }
 
-func newHeld(m *Manager, store *Store, p *plan) *held {
-	h := &held{manager: m, store: store, plan: p, entry: p.entry, wake: make(chan struct{}, 1), over: make(chan struct{})}
+func newHeld(m *Manager, store *Store, p *starting) *held {
+	h := &held{manager: m, store: store, starting: p, entry: p.entry, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	p.runner.Warn = func(line string) {
 		if !slices.Contains(p.warnings, line) { // it was shown when the runtime was selected
 			m.runnerWarn(line)
-			h.served.record(Record{Turn: int(h.turn.Load()), Warning: line})
+			h.served.record(LogRecord{Turn: int(h.turn.Load()), Warning: line})
 		}
 	}
 	return h
@@ -60,7 +60,7 @@ func newHeld(m *Manager, store *Store, p *plan) *held {
 // warn reports something about the session that did not end it.
 func (h *held) warn(line string) {
 	h.manager.warn(line)
-	h.served.record(Record{Warning: line})
+	h.served.record(LogRecord{Warning: line})
 }
 
 // happenings are the deliveries and ends of turns that were not reported yet, in order.
@@ -108,7 +108,7 @@ func (h *held) listen(o session.Options) session.Options {
 			h.turn.Store(int64(e.Turn))
 		}
 		if e.Kind != agent.KindHeartbeat {
-			h.served.record(Record{Turn: e.Turn, Event: e})
+			h.served.record(LogRecord{Turn: e.Turn, Event: e})
 		}
 		if e.Kind == agent.KindApproval || e.Kind == agent.KindSessionStarted || h.waiting.Load() {
 			h.awake()
@@ -201,7 +201,7 @@ func (h *held) enter() error {
 }
 
 func (h *held) send(m Message) (*session.Turn, error) {
-	if err := h.plan.check(m); err != nil {
+	if err := h.starting.check(m); err != nil {
 		return nil, err
 	}
 	if err := h.enter(); err != nil {
@@ -214,7 +214,7 @@ func (h *held) send(m Message) (*session.Turn, error) {
 
 // steer reports also whether the turn was running before.
 func (h *held) steer(ctx context.Context, m Message) (turn *session.Turn, steered bool, err error) {
-	if err := h.plan.check(m); err != nil {
+	if err := h.starting.check(m); err != nil {
 		return nil, false, err
 	}
 	if err := h.enter(); err != nil {
@@ -224,7 +224,7 @@ func (h *held) steer(ctx context.Context, m Message) (turn *session.Turn, steere
 	defer h.awake()
 	last, _ := h.s.Turns()
 	turn = h.s.Steer(ctx, m.message())
-	h.served.record(Record{Turn: turn.Number(), Message: m.Text})
+	h.served.record(LogRecord{Turn: turn.Number(), Message: m.Text})
 	return turn, turn.Number() <= last, nil
 }
 
@@ -232,7 +232,7 @@ func (h *held) steer(ctx context.Context, m Message) (turn *session.Turn, steere
 func (h *held) record() {
 	var idle <-chan time.Time
 	for {
-		if limit := h.plan.entry.Idle; limit > 0 {
+		if limit := h.starting.entry.Idle; limit > 0 {
 			if _, open := h.s.Turns(); open > 0 {
 				idle = nil
 			} else if idle == nil {
@@ -246,7 +246,7 @@ func (h *held) record() {
 			h.tell(happened)
 		case <-idle:
 			if _, open := h.s.Turns(); open == 0 {
-				go h.stop(context.Background(), "idle for "+h.plan.entry.Idle.String())
+				go h.stop(context.Background(), "idle for "+h.starting.entry.Idle.String())
 			}
 			idle = nil
 		case <-h.s.Ended():
@@ -264,7 +264,7 @@ func (h *held) tell(happened []happening) {
 			continue
 		}
 		result, err := what.over.Wait(context.Background()) // is over
-		h.served.recordOver(&h.told, Record{Turn: what.over.Number(), Ended: newResult(result, err)})
+		h.served.recordOver(&h.told, LogRecord{Turn: what.over.Number(), Ended: newResult(result, err)})
 		if err != nil && !errors.Is(err, agent.ErrCanceled) {
 			h.emit(OnError, errorData(err))
 		}
@@ -378,7 +378,7 @@ func (h *held) stop(ctx context.Context, reason string) {
 
 // emit notifies the hooks of an event.
 func (h *held) emit(event Event, data map[string]string) {
-	p := h.plan.entry.payload(event, data) // its fields do not change
+	p := h.starting.entry.payload(event, data) // its fields do not change
 	h.manager.Hooks.Emit(p)
 	h.hooks.Emit(p)
 }
@@ -417,7 +417,7 @@ func (h *held) answer(ctx context.Context, approval string, d session.Decision) 
 		return tooLate("the approval request is not open: it was answered, has timed out, or its turn has ended")
 	}
 	if err == nil {
-		h.served.record(Record{Turn: turn, Answered: &Answered{approval, d}})
+		h.served.record(LogRecord{Turn: turn, Answered: &Answered{approval, d}})
 	}
 	return err
 }

@@ -27,7 +27,7 @@ type Payload struct {
 	Event     Event             `json:"event"`
 	Runtime   string            `json:"runtime"`
 	SessionID string            `json:"session_id"`
-	WorkDir   string            `json:"workdir"`
+	Workdir   string            `json:"workdir"`
 	Rig       string            `json:"rig"`
 	Role      string            `json:"role"`
 	Bead      string            `json:"bead"`

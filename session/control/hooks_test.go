@@ -47,7 +47,7 @@ func hook() int {
 }
 
 var payload = control.Payload{
-	Event: control.SessionStart, Runtime: "claude", SessionID: "gt-abc123", WorkDir: "/path/to/worktree", Rig: "greenplace", Role: "polecat",
+	Event: control.SessionStart, Runtime: "claude", SessionID: "gt-abc123", Workdir: "/path/to/worktree", Rig: "greenplace", Role: "polecat",
 	Bead: "gp-123", Actor: "greenplace/polecats/ivy",
 	Timestamp: control.Timestamp{Time: time.Date(2025, 1, 1, 14, 34, 56, 789, time.FixedZone("", 7200))},
 	Data:      map[string]string{"message": "optional runtime-specific fields"},

@@ -35,7 +35,7 @@ type StartOptions struct {
 	// Identity is who the agent is. Empty fields are taken from Env and then from the
 	// environment of the runner. An ID from the environment alone may belong to
 	// another session: if it has an entry, or if there is no ID at all, the session
-	// gets a new one. WorkDir is not used.
+	// gets a new one. Workdir is not used.
 	Identity Identity `json:"identity,omitzero"`
 
 	// Env holds additional variables for the agent. They may be secrets, so they are
@@ -54,7 +54,7 @@ type StartOptions struct {
 type SessionHandle struct {
 	Runtime   string    // token
 	SessionID string    // canonical; in calls also the native ID
-	WorkDir   string    // absolute
+	Workdir   string    // absolute
 	PID       int       // of the agent
 	StartedAt time.Time // when the agent was started last
 	ReadyAt   time.Time // when it could take messages then

@@ -36,7 +36,7 @@ type Report struct {
 
 // Start starts a session that a process of Host holds, which outlives this one, and
 // returns when the session takes messages. The callbacks of opts are not used, and
-// its WorkDir must be absolute. If ctx ends first, or the session cannot be
+// its Workdir must be absolute. If ctx ends first, or the session cannot be
 // started, nothing is left behind.
 func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 	if err := checkName(opts.Name); err != nil {

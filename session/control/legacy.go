@@ -31,7 +31,7 @@ type oldEntry struct {
 	Runtime     string    `json:"runtime"`
 	Model       string    `json:"model"`
 	NativeID    string    `json:"session_id"`
-	WorkDir     string    `json:"workdir"`
+	Workdir     string    `json:"workdir"`
 	Started     time.Time `json:"started"`
 	Ready       time.Time `json:"ready"`
 	Ended       time.Time `json:"ended"`

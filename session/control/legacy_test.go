@@ -59,7 +59,7 @@ func TestFolderOfVersion1(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, expected := e.Settings, want.settings
-		if expected.Runtime, expected.WorkDir = "talker", b.workdir; name == "two" && len(got.Hooks) == 1 {
+		if expected.Runtime, expected.Workdir = "talker", b.workdir; name == "two" && len(got.Hooks) == 1 {
 			expected.Hooks = got.Hooks
 		}
 		if e.SessionID != want.id || e.Folder != want.folder || e.State != want.state || e.Reason != want.reason || e.NativeID != "s-1" || e.NativeModel != "model-x" {
@@ -75,7 +75,7 @@ func TestFolderOfVersion1(t *testing.T) {
 			t.Errorf("%s is shown as %+v, %v", name, st, err)
 		}
 		records := 0
-		if err := client.Watch(t.Context(), e, -1, false, "", control.Watcher{Record: func(*control.Record) error { records++; return nil }}); err != nil || records == 0 {
+		if err := client.Watch(t.Context(), e, -1, false, "", control.Watcher{Record: func(*control.LogRecord) error { records++; return nil }}); err != nil || records == 0 {
 			t.Errorf("%s has %d records, %v", name, records, err)
 		}
 		e, err = client.Resume(t.Context(), e, control.StartOptions{InitialPrompt: "env GT_ROLE"})

@@ -171,7 +171,7 @@ func (l *eventLog) next() error {
 }
 
 // append writes r. A record that cannot be written is lost: its number is missing.
-func (l *eventLog) append(r Record) {
+func (l *eventLog) append(r LogRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.finished {

@@ -11,7 +11,7 @@ func TestLogContinues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.append(Record{Message: "m"})
+		l.append(LogRecord{Message: "m"})
 		if last, _, _ := l.state(); last != int64(i+1) {
 			t.Errorf("record %d has the number %d", i+1, last)
 		}

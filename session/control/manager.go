@@ -108,7 +108,7 @@ func (m *Manager) Start(ctx context.Context, opts StartOptions) (SessionHandle, 
 // start starts a session. claimed is the owner of an entry that was made for it, ""
 // for none.
 func (m *Manager) start(ctx context.Context, opts StartOptions, claimed string) (*held, error) {
-	p, err := m.plan(ctx, opts)
+	p, err := m.prepare(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -157,13 +157,13 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts StartOp
 	before, err := store.Get(handle.SessionID)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		before = Entry{SessionID: handle.SessionID, NativeID: handle.SessionID, Settings: Settings{Runtime: handle.Runtime, WorkDir: handle.WorkDir}}
+		before = Entry{SessionID: handle.SessionID, NativeID: handle.SessionID, Settings: Settings{Runtime: handle.Runtime, Workdir: handle.Workdir}}
 	case err != nil:
 		return nil, err
 	case !before.resumable():
 		return nil, notResumable(before)
 	}
-	p, err := m.plan(ctx, before.options(opts))
+	p, err := m.prepare(ctx, before.options(opts))
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (e Entry) options(opts StartOptions) StartOptions {
 }
 
 // open starts the agent of a session whose entry shows that it starts.
-func (m *Manager) open(ctx context.Context, store *Store, p *plan, resume string) (h *held, err error) {
+func (m *Manager) open(ctx context.Context, store *Store, p *starting, resume string) (h *held, err error) {
 	h = newHeld(m, store, p)
 	if h.hooks, err = p.openHooks(ctx, h.warn); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (m *Manager) open(ctx context.Context, store *Store, p *plan, resume string
 		return nil, err
 	}
 	for _, line := range p.warnings {
-		h.served.record(Record{Warning: line})
+		h.served.record(LogRecord{Warning: line})
 	}
 	p.request.Resume, p.options.Created = resume, p.entry.Created
 	s, err := p.runner.StartSession(ctx, p.request, h.listen(p.options))

@@ -21,7 +21,7 @@ func TestLifeOfASession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.start(control.StartOptions{InitialPrompt: "good morning", Settings: control.Settings{Bead: "gp-1"}, Identity: control.Identity{SessionID: "gt-1", Rig: "green", Role: "polecat", Actor: "green/ivy"}})
-	if h.SessionID != "gt-1" || h.Runtime != "talker" || h.WorkDir != b.workdir || h.PID == 0 || h.StartedAt.IsZero() || h.ReadyAt.IsZero() {
+	if h.SessionID != "gt-1" || h.Runtime != "talker" || h.Workdir != b.workdir || h.PID == 0 || h.StartedAt.IsZero() || h.ReadyAt.IsZero() {
 		t.Errorf("%+v", h)
 	}
 	if running, err := b.DetectRunning(t.Context(), h); !running || err != nil {
@@ -35,7 +35,7 @@ func TestLifeOfASession(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	b.untilReady(h)
-	listed, err := b.ListSessions(t.Context(), control.Filter{Runtime: "talker", WorkDir: b.workdir})
+	listed, err := b.ListSessions(t.Context(), control.Filter{Runtime: "talker", Workdir: b.workdir})
 	if err != nil || len(listed) != 1 || listed[0] != h {
 		t.Errorf("%+v, %v, want %+v", listed, err, h)
 	}
@@ -61,7 +61,7 @@ func TestLifeOfASession(t *testing.T) {
 		t.Error(got)
 	}
 	p := b.events[0]
-	if p.Runtime != "talker" || p.SessionID != "gt-1" || p.Rig != "green" || p.Role != "polecat" || p.Actor != "green/ivy" || p.Bead != "gp-1" || p.WorkDir != b.workdir {
+	if p.Runtime != "talker" || p.SessionID != "gt-1" || p.Rig != "green" || p.Role != "polecat" || p.Actor != "green/ivy" || p.Bead != "gp-1" || p.Workdir != b.workdir {
 		t.Errorf("%+v", p)
 	}
 	if len(b.warnings) > 0 {
@@ -90,7 +90,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := b.until(h, session.StateReady)
-	if e.PID == h.PID || e.NativeID != "native-new" || !e.Created.Equal(created) || e.WorkDir != b.workdir || !e.Ended.IsZero() {
+	if e.PID == h.PID || e.NativeID != "native-new" || !e.Created.Equal(created) || e.Workdir != b.workdir || !e.Ended.IsZero() {
 		t.Errorf("%+v", e)
 	}
 	if got := other.ask(h, "env GT_ROLE"); got != "GT_ROLE=witness" {
@@ -112,7 +112,7 @@ func TestResume(t *testing.T) {
 func TestResumeByNativeID(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	h, err := b.ResumeWith(t.Context(), control.SessionHandle{Runtime: "talker", SessionID: "abc", WorkDir: b.workdir}, control.StartOptions{})
+	h, err := b.ResumeWith(t.Context(), control.SessionHandle{Runtime: "talker", SessionID: "abc", Workdir: b.workdir}, control.StartOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +130,14 @@ func TestFailuresLeaveNoEntry(t *testing.T) {
 		"an unknown runtime":         {Settings: control.Settings{Runtime: "nobody"}},
 		"an unknown mode":            {Settings: control.Settings{Runtime: "talker", Mode: "x"}},
 		"tmux that is not there":     {Settings: control.Settings{Runtime: "talker", Mode: session.ModeTmux}},
-		"no workdir":                 {Settings: control.Settings{Runtime: "talker", WorkDir: "/nowhere"}},
+		"no workdir":                 {Settings: control.Settings{Runtime: "talker", Workdir: "/nowhere"}},
 		"no account":                 {Settings: control.Settings{Runtime: "talker", AccountDir: "/nowhere"}},
 		"a long prompt":              {Settings: control.Settings{Runtime: "talker"}, InitialPrompt: strings.Repeat("x", 1001)},
 		"no variable":                {Settings: control.Settings{Runtime: "talker"}, Env: map[string]string{"A=B": "x"}},
 		"a directory that is absent": {Settings: control.Settings{Runtime: "talker", AddDirs: []string{"/nowhere"}}},
 	} {
-		if opts.WorkDir == "" {
-			opts.WorkDir = b.workdir
+		if opts.Workdir == "" {
+			opts.Workdir = b.workdir
 		}
 		if _, err := b.Start(t.Context(), opts); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%s: %v", name, err)
@@ -329,7 +329,7 @@ func TestAgentKnowsItsSession(t *testing.T) {
 	if second.SessionID == "outer-1" || b.ask(second, "env GT_SESSION_ID") != "GT_SESSION_ID="+second.SessionID || b.ask(second, "env TALKER_SESSION_ID") != "TALKER_SESSION_ID="+second.SessionID {
 		t.Errorf("ID %s", second.SessionID)
 	}
-	_, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}, Identity: control.Identity{SessionID: "outer-1"}})
+	_, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}, Identity: control.Identity{SessionID: "outer-1"}})
 	if !errors.Is(err, control.ErrRunning) {
 		t.Error(err)
 	}

@@ -28,7 +28,7 @@ func TestNamesOfSessions(t *testing.T) {
 // named starts a session with a name and stops it.
 func named(t *testing.T, b *bench, name string) error {
 	t.Helper()
-	h, err := b.Start(t.Context(), control.StartOptions{Name: name, Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}})
+	h, err := b.Start(t.Context(), control.StartOptions{Name: name, Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}})
 	if err != nil {
 		return err
 	}

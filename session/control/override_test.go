@@ -113,7 +113,7 @@ func TestIdentityOf(t *testing.T) {
 		}
 	}
 	id := control.IdentityOf([]string{"GT_ROLE=r", "GT_RIG=g", "GT_POLECAT=p", "BD_ACTOR=a", "GT_WORKDIR=/w", "GT_SESSION_ID=s"}, "")
-	if want := (control.Identity{SessionID: "s", Role: "r", Rig: "g", Polecat: "p", Actor: "a", WorkDir: "/w"}); id != want {
+	if want := (control.Identity{SessionID: "s", Role: "r", Rig: "g", Polecat: "p", Actor: "a", Workdir: "/w"}); id != want {
 		t.Errorf("%+v", id)
 	}
 	if back := control.IdentityOf(id.Environ("N"), ""); back != id {

@@ -36,13 +36,13 @@ func TestAgentThatDoesNotStartIsRecorded(t *testing.T) {
 		"run": func(t *testing.T, b *bench, s control.Settings) (string, error) {
 			r := *b.Runner
 			r.Recorder = s.Record.Recorder()
-			result, err := r.Run(t.Context(), agent.Request{Runtime: s.Runtime, Workdir: s.WorkDir, Prompt: "x"}, agent.Output{})
+			result, err := r.Run(t.Context(), agent.Request{Runtime: s.Runtime, Workdir: s.Workdir, Prompt: "x"}, agent.Output{})
 			return result.RunID, err
 		},
 		"library": func(t *testing.T, b *bench, s control.Settings) (string, error) {
 			r := *b.Runner
 			r.Recorder = s.Record.Recorder()
-			_, err := r.StartSession(t.Context(), agent.Request{Runtime: s.Runtime, Workdir: s.WorkDir}, session.Options{})
+			_, err := r.StartSession(t.Context(), agent.Request{Runtime: s.Runtime, Workdir: s.Workdir}, session.Options{})
 			return "", err
 		},
 		"manager": func(t *testing.T, b *bench, s control.Settings) (string, error) {
@@ -73,8 +73,8 @@ func TestAgentThatDoesNotStartIsRecorded(t *testing.T) {
 				if err := c.change(b); err != nil {
 					t.Fatal(err)
 				}
-				records := &control.Recording{Root: t.TempDir()}
-				reported, err := start(t, b, control.Settings{Runtime: "talker", WorkDir: b.workdir, Record: records})
+				records := &control.RecordSettings{Root: t.TempDir()}
+				reported, err := start(t, b, control.Settings{Runtime: "talker", Workdir: b.workdir, Record: records})
 				if agent.KindOf(err) != c.kind {
 					t.Errorf("error %v, want one of kind %s", err, c.kind)
 				}

@@ -85,7 +85,7 @@ func (o *order) settings() Settings {
 
 // hold starts the session of an order.
 func (m *Manager) hold(ctx context.Context, what *order, opts StartOptions) (*held, error) {
-	if dir := what.settings().WorkDir; !filepath.IsAbs(dir) {
+	if dir := what.settings().Workdir; !filepath.IsAbs(dir) {
 		return nil, agent.Usagef("workdir %q is not absolute", dir)
 	}
 	if !what.Resume {

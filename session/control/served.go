@@ -79,7 +79,7 @@ func (m *Manager) serve(store *Store, e Entry) (*served, error) {
 }
 
 // record logs what happened.
-func (s *served) record(r Record) {
+func (s *served) record(r LogRecord) {
 	if s == nil {
 		return
 	}
@@ -89,7 +89,7 @@ func (s *served) record(r Record) {
 }
 
 // recordOver logs the end of a turn and counts it in told.
-func (s *served) recordOver(told *atomic.Int64, r Record) {
+func (s *served) recordOver(told *atomic.Int64, r LogRecord) {
 	if s == nil {
 		told.Add(1)
 		return
@@ -127,7 +127,7 @@ func (s *served) send(to *session.Session, m session.Message) *session.Turn {
 	s.order.Lock()
 	defer s.order.Unlock()
 	t := to.Send(m)
-	s.log.append(Record{Turn: t.Number(), Message: m.Text})
+	s.log.append(LogRecord{Turn: t.Number(), Message: m.Text})
 	return t
 }
 
@@ -156,7 +156,7 @@ func (s *served) end(reason string) {
 	if s == nil {
 		return
 	}
-	s.record(Record{Stopped: reason})
+	s.record(LogRecord{Stopped: reason})
 	s.log.finish()
 	if s.listener != nil {
 		s.listener.Close()

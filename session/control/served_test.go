@@ -139,7 +139,7 @@ func TestClient(t *testing.T) {
 	}
 	// What happened is read from its folder, with the turn of each record.
 	var seen []string
-	if err := c.Watch(ctx, now, -1, true, "", control.Watcher{Record: func(r *control.Record) error {
+	if err := c.Watch(ctx, now, -1, true, "", control.Watcher{Record: func(r *control.LogRecord) error {
 		text := fmt.Sprint(r.Turn, " ", r.Message, r.Stopped)
 		if r.Event != nil {
 			text += string(r.Event.Kind)
@@ -201,7 +201,7 @@ func TestSettingsAreKept(t *testing.T) {
 	b := newBench(t)
 	hook := filepath.Join(t.TempDir(), "told")
 	settings := control.Settings{
-		Runtime: "talker:local", WorkDir: b.workdir, Mode: session.ModeMinimal, Model: "m", Access: agent.AccessRead,
+		Runtime: "talker:local", Workdir: b.workdir, Mode: session.ModeMinimal, Model: "m", Access: agent.AccessRead,
 		StartTimeout: time.Minute, Idle: time.Hour, TurnTimeout: 2 * time.Minute, ApprovalTimeout: 3 * time.Minute,
 		Bead: "gp-1", Hooks: []control.SinkSpec{{File: hook}}, TrustWorkspace: true,
 	}
@@ -274,7 +274,7 @@ func TestSlowWatcher(t *testing.T) {
 			t.Fatal(err)
 		}
 		var r struct {
-			Record *control.Record
+			Record *control.LogRecord
 			Missed int64
 		}
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -343,7 +343,7 @@ func TestFilesAreTheUsersAlone(t *testing.T) {
 	if err != nil || files == 0 {
 		t.Fatalf("%d files, %v", files, err)
 	}
-	if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}}); !errors.Is(err, agent.ErrUsage) {
+	if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}}); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("a second session of that name: %v", err)
 	}
 	if found, err := b.Store.Find(e.SessionID[:5]); err != nil || found.SessionID != e.SessionID {
@@ -369,7 +369,7 @@ func TestRefusedMessage(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	records := 0
-	if err := c.Watch(t.Context(), e, -1, true, session.StateReady, control.Watcher{Record: func(r *control.Record) error {
+	if err := c.Watch(t.Context(), e, -1, true, session.StateReady, control.Watcher{Record: func(r *control.LogRecord) error {
 		records++
 		if strings.Contains(r.Message, "xxx") {
 			t.Error("it is logged")
@@ -388,7 +388,7 @@ func TestWatcherThatFails(t *testing.T) {
 	t.Parallel()
 	_, _, c, e := serve(t)
 	full := errors.New("full")
-	if _, err := c.Ask(t.Context(), e, control.Message{Text: "hello"}, control.Watcher{Record: func(*control.Record) error { return full }}); !errors.Is(err, full) {
+	if _, err := c.Ask(t.Context(), e, control.Message{Text: "hello"}, control.Watcher{Record: func(*control.LogRecord) error { return full }}); !errors.Is(err, full) {
 		t.Error(err)
 	}
 	if result, err := c.Ask(t.Context(), e, control.Message{Text: "again"}, control.Watcher{}); err != nil || result.Text != "again" {
@@ -413,7 +413,7 @@ func TestIDThatIsUsedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		messages := 0
-		if err := c.Watch(t.Context(), e, -1, false, "", control.Watcher{Record: func(r *control.Record) error {
+		if err := c.Watch(t.Context(), e, -1, false, "", control.Watcher{Record: func(r *control.LogRecord) error {
 			messages += len(r.Message)
 			return nil
 		}}); err != nil || messages != len("hello") {
@@ -440,7 +440,7 @@ func TestWarningIsShownInItsTurn(t *testing.T) {
 	_, _, c, e := serve(t, func(b *bench) { b.Runner.Recorder = warner{} })
 	for turn := 1; turn <= 2; turn++ {
 		warnings := 0
-		if _, err := c.Ask(t.Context(), e, control.Message{Text: "hello"}, control.Watcher{Record: func(r *control.Record) error {
+		if _, err := c.Ask(t.Context(), e, control.Message{Text: "hello"}, control.Watcher{Record: func(r *control.LogRecord) error {
 			if r.Warning != "" {
 				warnings++
 				if r.Warning != "no answer" || r.Turn != turn {

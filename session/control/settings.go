@@ -18,9 +18,9 @@ type Settings struct {
 	// Runtime is the runtime token. Empty lets the runner select one.
 	Runtime string `json:"runtime"`
 
-	// WorkDir is where the agent works. Empty means GT_WORKDIR, or else the
+	// Workdir is where the agent works. Empty means GT_WORKDIR, or else the
 	// current directory.
-	WorkDir string `json:"workdir"`
+	Workdir string `json:"workdir"`
 
 	// AccountDir is a folder with the account and the settings of the runtime's
 	// CLI, used in place of the user's.
@@ -58,19 +58,19 @@ type Settings struct {
 	// Hooks are notified of this session, besides those of the [Manager].
 	Hooks []SinkSpec `json:"hooks,omitempty"`
 	// Record says how the session is recorded; nil means that it is not.
-	Record *Recording `json:"record,omitempty"`
+	Record *RecordSettings `json:"record,omitempty"`
 }
 
-// A Recording says how package runs records a session.
-type Recording struct {
+// RecordSettings say how package runs records a session.
+type RecordSettings struct {
 	Root     string       `json:"root"` // of the runs, absolute
 	Required bool         `json:"required,omitempty"`
 	Preamble bool         `json:"preamble,omitempty"`
-	Labels   agent.Labels `json:"place,omitzero"`
+	Labels   agent.Labels `json:"place,omitzero"` // the key in entries that were written before
 }
 
 // Recorder returns the recorder that r describes; nil if r is nil.
-func (r *Recording) Recorder() agent.Recorder {
+func (r *RecordSettings) Recorder() agent.Recorder {
 	if r == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (r *Recording) Recorder() agent.Recorder {
 // request returns the request of a session with these settings.
 func (s *Settings) request() agent.Request {
 	req := agent.Request{
-		Runtime: s.Runtime, Workdir: s.WorkDir, Model: s.Model, ReasoningEffort: s.ReasoningEffort, Verbosity: s.Verbosity,
+		Runtime: s.Runtime, Workdir: s.Workdir, Model: s.Model, ReasoningEffort: s.ReasoningEffort, Verbosity: s.Verbosity,
 		UserConfig: s.UserConfig, Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions, Timeout: s.StartTimeout,
 	}

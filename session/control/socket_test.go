@@ -186,7 +186,7 @@ func TestSocketFoldersOfOthersAreRefused(t *testing.T) {
 	}
 	b := newBench(t)
 	b.Serve, b.Store = true, control.NewStore(dir)
-	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir}}); err == nil {
+	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}}); err == nil {
 		t.Error("a session is put there")
 	}
 }

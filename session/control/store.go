@@ -48,14 +48,14 @@ func (s *Store) Dir() string { return s.dir }
 // A Filter selects sessions. An empty field selects all.
 type Filter struct {
 	Runtime string // token, or ID for all of its variants
-	WorkDir string
+	Workdir string
 	State   session.State
 }
 
 func (f Filter) selects(e Entry) bool {
 	id, _, _ := strings.Cut(e.Runtime, ":")
 	return (f.Runtime == "" || f.Runtime == e.Runtime || f.Runtime == id) &&
-		(f.WorkDir == "" || filepath.Clean(f.WorkDir) == e.WorkDir) &&
+		(f.Workdir == "" || filepath.Clean(f.Workdir) == e.Workdir) &&
 		(f.State == "" || f.State == e.State)
 }
 

@@ -58,7 +58,7 @@ func TestStoreKeepsEntriesPrivate(t *testing.T) {
 	}
 	begun := time.Now().UTC().Round(0)
 	for i, id := range []string{"a", "A", "../a", strings.Repeat("x", 500), "gt-1"} {
-		save(t, s, control.Entry{SessionID: id, NativeID: "n" + fmt.Sprint(i/2), Settings: control.Settings{Runtime: "talker:local", WorkDir: "/w" + fmt.Sprint(i)}, State: session.StateStopped, Started: begun.Add(time.Duration(i) * time.Second)})
+		save(t, s, control.Entry{SessionID: id, NativeID: "n" + fmt.Sprint(i/2), Settings: control.Settings{Runtime: "talker:local", Workdir: "/w" + fmt.Sprint(i)}, State: session.StateStopped, Started: begun.Add(time.Duration(i) * time.Second)})
 	}
 	for _, id := range []string{"", strings.Repeat("x", 600)} {
 		if err := s.Save(t.Context(), control.Entry{SessionID: id}); !errors.Is(err, agent.ErrUsage) {
@@ -82,9 +82,9 @@ func TestStoreKeepsEntriesPrivate(t *testing.T) {
 		want   string
 	}{
 		{control.Filter{}, "gt-1 xxxx ../a A a"},
-		{control.Filter{WorkDir: "/w1/"}, "A"},
-		{control.Filter{Runtime: "talker", State: session.StateStopped, WorkDir: "/w0"}, "a"},
-		{control.Filter{Runtime: "talker:local", WorkDir: "/w0"}, "a"},
+		{control.Filter{Workdir: "/w1/"}, "A"},
+		{control.Filter{Runtime: "talker", State: session.StateStopped, Workdir: "/w0"}, "a"},
+		{control.Filter{Runtime: "talker:local", Workdir: "/w0"}, "a"},
 		{control.Filter{Runtime: "talk"}, ""},
 		{control.Filter{State: session.StateReady}, ""},
 	} {

@@ -39,12 +39,12 @@ func TestModeTmuxIsThatOfTheTerminal(t *testing.T) {
 	if want := []string{"", "of a terminal"}; !slices.Equal(resumed, want) {
 		t.Errorf("resumed %q, want %q", resumed, want)
 	}
-	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "mute", WorkDir: b.workdir, Mode: session.ModeTmux}}); !errors.Is(err, agent.ErrUsage) ||
+	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "mute", Workdir: b.workdir, Mode: session.ModeTmux}}); !errors.Is(err, agent.ErrUsage) ||
 		!strings.Contains(err.Error(), "cannot be held in a terminal") {
 		t.Error(err)
 	}
 	b.Runner.OpenTerminal = nil
-	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", WorkDir: b.workdir, Mode: session.ModeTmux}}); !errors.Is(err, session.ErrNoTerminals) ||
+	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: b.workdir, Mode: session.ModeTmux}}); !errors.Is(err, session.ErrNoTerminals) ||
 		!strings.Contains(err.Error(), `import _ "github.com/busdk/bus-agent/session/tmux"`) {
 		t.Error(err)
 	}

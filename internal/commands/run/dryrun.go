@@ -13,8 +13,8 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// plan is a run that is not made, in JSON.
-type plan struct {
+// dryRunReport is what a run would do, in JSON.
+type dryRunReport struct {
 	Runtime     string   `json:"runtime"`
 	Model       string   `json:"model"`
 	Source      string   `json:"source"`
@@ -47,7 +47,7 @@ func dryRun(ctx context.Context, prog *cmdline.Program, r *fallback.Chain, req a
 	for i, arg := range p.Start.Command.Args {
 		args[i] = runner.Mask(environ, arg)
 	}
-	out := plan{
+	out := dryRunReport{
 		Runtime:     p.Start.Runtime,
 		Model:       p.Settings.Model.Value,
 		Source:      p.Selection.Source,

@@ -78,7 +78,7 @@ func (o *RecordOptions) when(ctx context.Context, prog *cmdline.Program) (string
 }
 
 // Settings returns how to record a run or session, nil for not at all.
-func (o *RecordOptions) Settings(ctx context.Context, prog *cmdline.Program, warn func(string)) (*control.Recording, error) {
+func (o *RecordOptions) Settings(ctx context.Context, prog *cmdline.Program, warn func(string)) (*control.RecordSettings, error) {
 	mode, err := o.when(ctx, prog)
 	switch {
 	case err != nil:
@@ -98,5 +98,5 @@ func (o *RecordOptions) Settings(ctx context.Context, prog *cmdline.Program, war
 		warn("the run is not recorded: " + err.Error())
 		return nil, nil
 	}
-	return &control.Recording{Root: root, Required: mode == recordRequired, Preamble: o.preamble, Labels: o.labels}, nil
+	return &control.RecordSettings{Root: root, Required: mode == recordRequired, Preamble: o.preamble, Labels: o.labels}, nil
 }

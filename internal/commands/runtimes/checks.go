@@ -99,7 +99,7 @@ func examine(ctx context.Context, prog *cmdline.Program, r *runner.Runner, d run
 	}
 	checkVersion(ctx, prog, d, dir, h)
 	checkLogin(prog, rt, h)
-	checkPlan(ctx, prog, r, rt, dir, h)
+	checkRun(ctx, prog, r, rt, dir, h)
 	if s := rt.Session; s != nil {
 		h.add("sessions", checkOK, "%s, messages by %s", s.Protocol, s.Delivers())
 	} else {
@@ -163,9 +163,9 @@ func loginOf(prog *cmdline.Program, rt registry.Runtime) (found bool, text strin
 	return false, loginNone
 }
 
-// checkPlan checks what a run would do in dir.
-func checkPlan(ctx context.Context, prog *cmdline.Program, r *runner.Runner, rt registry.Runtime, dir string, h *runtimeHealth) {
-	plan, err := r.DryRun(ctx, agent.Request{Runtime: rt.ID, Prompt: "?", Workdir: dir})
+// checkRun checks what a run would do in dir.
+func checkRun(ctx context.Context, prog *cmdline.Program, r *runner.Runner, rt registry.Runtime, dir string, h *runtimeHealth) {
+	dry, err := r.DryRun(ctx, agent.Request{Runtime: rt.ID, Prompt: "?", Workdir: dir})
 	if err != nil {
 		h.add("run", checkProblem, "a run here would be refused: %v", err)
 		return
@@ -181,11 +181,11 @@ func checkPlan(ctx context.Context, prog *cmdline.Program, r *runner.Runner, rt 
 	default:
 		h.add("instructions", checkOK, "%s of %s, %d bytes", cmdline.Count(len(chain.Files), "file", "files"), instructions.FileName, chain.Size())
 	}
-	for _, file := range plan.Files {
+	for _, file := range dry.Files {
 		h.add("writes", checkOK, "%s", file)
 	}
-	warnings := plan.Warnings
-	for _, file := range plan.Start.UserConfig {
+	warnings := dry.Warnings
+	for _, file := range dry.Start.UserConfig {
 		about := func(line string) bool { return strings.HasPrefix(line, file.Path+" is left out") }
 		if i := slices.IndexFunc(warnings, about); i >= 0 {
 			h.add("user config", checkNote, "%s", warnings[i])

@@ -94,7 +94,7 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 		return err
 	}
 	runtime := opts.Runtime
-	var printer *recordPrinter
+	var printer *logPrinter
 	opts.Session = session.Options{
 		Started: func(start agent.Start) {
 			run.Announce(prog, start)
@@ -104,12 +104,12 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 		Events: func(e *agent.Event) error {
 			defer c.terminal.restoreInPanic()
 			if printer == nil {
-				printer = newRecordPrinter(prog, c.screen, control.Entry{Settings: control.Settings{Runtime: runtime}})
+				printer = newLogPrinter(prog, c.screen, control.Entry{Settings: control.Settings{Runtime: runtime}})
 			}
 			if e.ApprovalID != "" {
 				return nil
 			}
-			return printer.print(&control.Record{Event: e})
+			return printer.print(&control.LogRecord{Event: e})
 		},
 	}
 	c.manager = newManager(ctx, prog, opts.Settings, c.warn)
@@ -117,7 +117,7 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 	if resume == "" {
 		c.handle, err = c.manager.Start(ctx, opts)
 	} else {
-		c.handle, err = c.manager.ResumeWith(ctx, control.SessionHandle{SessionID: resume, Runtime: opts.Runtime, WorkDir: opts.WorkDir}, opts)
+		c.handle, err = c.manager.ResumeWith(ctx, control.SessionHandle{SessionID: resume, Runtime: opts.Runtime, Workdir: opts.Workdir}, opts)
 	}
 	if err == nil {
 		c.session, err = c.manager.Session(c.handle)

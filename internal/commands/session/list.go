@@ -56,7 +56,7 @@ bus-agent session list`,
 			table := prog.Table("ID", "NAME", "RUNTIME", "STATE", "AGE", "DIRECTORY")
 			for _, s := range list {
 				table.Row(s.SessionID, cmp.Or(s.Name, "-"), cmdline.OneWord(s.Runtime), string(s.State),
-					time.Since(s.Started).Round(time.Second).String(), cmdline.Printable(s.WorkDir))
+					time.Since(s.Started).Round(time.Second).String(), cmdline.Printable(s.Workdir))
 			}
 			return prog.Out.Report(list, table.String())
 		}),
@@ -98,7 +98,7 @@ func statusText(s *control.Status) string {
 		t.Field("tmux socket", s.TmuxSocket)
 	}
 	t.Field("record", s.RunID)
-	t.Field("directory", s.WorkDir)
+	t.Field("directory", s.Workdir)
 	t.Time("started", s.Started)
 	t.Time("ready", s.Ready)
 	t.Time("ended", s.Ended)

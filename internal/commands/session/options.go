@@ -86,7 +86,7 @@ func (o *startOptions) settle(ctx context.Context, prog *cmdline.Program, args [
 	if err != nil {
 		return opts, agent.Usagef("workdir %q: %w", prog.Env.Dir, err)
 	}
-	opts.WorkDir, opts.Runtime, opts.Model, opts.Args = workdir, req.Runtime, req.Model, args
+	opts.Workdir, opts.Runtime, opts.Model, opts.Args = workdir, req.Runtime, req.Model, args
 	opts.ReasoningEffort, opts.Verbosity = req.ReasoningEffort, req.Verbosity
 	opts.UserConfig = req.UserConfig
 	opts.Access, opts.AllowCommands, opts.AddDirs = req.Access, req.AllowCommands, req.AddDirs

@@ -11,18 +11,18 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// recordPrinter writes the records of a session as readable text.
-type recordPrinter struct {
+// logPrinter writes the log of a session as readable text.
+type logPrinter struct {
 	*cmdline.Conversation
 	handle   string // name of the session
 	messages bool   // write what was said to the agent, too
 }
 
-func newRecordPrinter(prog *cmdline.Program, to io.Writer, entry control.Entry) *recordPrinter {
-	return &recordPrinter{Conversation: prog.NewConversation(to, entry.Runtime), handle: entry.Label()}
+func newLogPrinter(prog *cmdline.Program, to io.Writer, entry control.Entry) *logPrinter {
+	return &logPrinter{Conversation: prog.NewConversation(to, entry.Runtime), handle: entry.Label()}
 }
 
-func (p *recordPrinter) print(r *control.Record) error {
+func (p *logPrinter) print(r *control.LogRecord) error {
 	switch {
 	case r.Event != nil:
 		if err := p.Event(r.Event); err != nil {
@@ -46,9 +46,9 @@ func (p *recordPrinter) print(r *control.Record) error {
 	return nil
 }
 
-// missed reports how many records are not shown.
-func (p *recordPrinter) missed(n int64) error {
-	return p.Line(fmt.Sprintf("[%d records are missing: they arrived faster than they were read]", n))
+// missed reports how many lines of the log are not shown.
+func (p *logPrinter) missed(n int64) error {
+	return p.Line(fmt.Sprintf("[%d lines of the log are missing: they arrived faster than they were read]", n))
 }
 
 // eventWatcher returns a watcher that prints events in JSON, a line each, and shows
@@ -56,7 +56,7 @@ func (p *recordPrinter) missed(n int64) error {
 func eventWatcher(prog *cmdline.Program) control.Watcher {
 	var buffer []byte
 	return control.Watcher{
-		Record: func(r *control.Record) error {
+		Record: func(r *control.LogRecord) error {
 			if r.Warning != "" {
 				prog.Screen.Warn(r.Warning)
 			}
@@ -71,10 +71,10 @@ func eventWatcher(prog *cmdline.Program) control.Watcher {
 	}
 }
 
-// recordWatcher returns a watcher that prints records in JSON, a line each.
-func recordWatcher(prog *cmdline.Program) control.Watcher {
+// logWatcher returns a watcher that prints the lines of the log.
+func logWatcher(prog *cmdline.Program) control.Watcher {
 	return control.Watcher{
-		Record: func(r *control.Record) error {
+		Record: func(r *control.LogRecord) error {
 			line, err := json.Marshal(r)
 			if err != nil {
 				return err
@@ -88,7 +88,7 @@ func recordWatcher(prog *cmdline.Program) control.Watcher {
 
 func warnMissed(prog *cmdline.Program) func(int64) error {
 	return func(n int64) error {
-		prog.Screen.Warn(fmt.Sprintf("%d records are missing: they arrived faster than they were read", n))
+		prog.Screen.Warn(fmt.Sprintf("%d lines of the log are missing: they arrived faster than they were read", n))
 		return nil
 	}
 }

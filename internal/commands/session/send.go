@@ -98,8 +98,8 @@ func ask(ctx context.Context, prog *cmdline.Program, t target, m control.Message
 		watcher = eventWatcher(prog)
 	case streamed:
 		progress := run.ShowProgress(prog, t.entry.Runtime)
-		p := newRecordPrinter(prog, run.Conversation(prog), t.entry)
-		show := func(r *control.Record) error {
+		p := newLogPrinter(prog, run.Conversation(prog), t.entry)
+		show := func(r *control.LogRecord) error {
 			if r.Event != nil {
 				progress.Event(r.Event)
 			}

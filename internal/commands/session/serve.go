@@ -41,7 +41,7 @@ func serve(ctx context.Context, prog *cmdline.Program) error {
 
 // newManager returns a manager for a session with the settings s.
 func newManager(ctx context.Context, prog *cmdline.Program, s control.Settings, warn func(string)) *control.Manager {
-	m := &control.Manager{Runner: runtimes.SessionRunner(prog, s.WorkDir, warn), Warn: warn}
+	m := &control.Manager{Runner: runtimes.SessionRunner(prog, s.Workdir, warn), Warn: warn}
 	var err error
 	if m.Sinks, err = control.StoredSinks(ctx, prog.Stored.Preferences); err != nil {
 		warn(cmdline.OneWord(err.Error()))

@@ -104,7 +104,7 @@ func completes(prog *cmdline.Program, wanted func(control.Entry) bool, then ...s
 		list, _, _ := store.List(control.Filter{}) // errors are not shown while a user types
 		for _, e := range list {
 			if wanted(e) {
-				labels = append(labels, e.Label()+"\t"+cmdline.Printable(e.Runtime+" in "+e.WorkDir))
+				labels = append(labels, e.Label()+"\t"+cmdline.Printable(e.Runtime+" in "+e.Workdir))
 			}
 		}
 		return labels

@@ -87,7 +87,7 @@ bus-agent session resume review`,
 			if len(opts.Hooks) > 0 {
 				opts.Hooks = slices.Concat(t.entry.Hooks, opts.Hooks)
 			}
-			defer runtimes.RemoveStale(context.WithoutCancel(ctx), prog, t.entry.WorkDir, t.entry.OwnerPID)
+			defer runtimes.RemoveStale(context.WithoutCancel(ctx), prog, t.entry.Workdir, t.entry.OwnerPID)
 			entry, err := t.Resume(ctx, t.entry, opts)
 			if err != nil {
 				return err

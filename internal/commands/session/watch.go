@@ -23,11 +23,11 @@ until the session ends. With --until ready, it continues until the session is re
 a message and none is queued; with --until waiting also until it waits for an answer to
 an approval request. Sessions that have ended can be watched too.
 
---output-format events prints events, as "run" does. --format json prints every record on
-a line, with messages, answers and results.`,
+--output-format events prints events, as "run" does. --format json prints every line
+of the log as JSON, with messages, answers and results.`,
 		Flags: []urfave.Flag{
 			cmdline.Switch("follow", "continue until the session ends", &follow),
-			cmdline.Number("last", "start with the last `N` records; 0 for none (default: all stored records)", 0, &last),
+			cmdline.Number("last", "start with the last `N` lines of the log; 0 for none (default: all)", 0, &last),
 			cmdline.OneOf("until", "continue until the session is in `STATE`: ready, or waiting (or ready)", &until, session.StateReady, session.StateWaiting),
 			cmdline.OneOf("output-format", "print `OUTPUT`: text or events (default: text)", &output, formatText, formatEvents),
 		},
@@ -35,19 +35,19 @@ a line, with messages, answers and results.`,
 bus-agent session watch review --last 0 --until waiting
 # the conversation so far
 bus-agent session watch review`,
-			"the records were shown", "the session could not be watched to the end"),
+			"the log was shown", "the session could not be watched to the end"),
 		BashComplete: completes(prog, always),
 		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) error {
 			format, err := outputFormat(prog, output)
 			if err != nil {
 				return err
 			}
-			p := newRecordPrinter(prog, prog.Out, t.entry)
+			p := newLogPrinter(prog, prog.Out, t.entry)
 			p.messages = true
 			watcher := control.Watcher{Record: p.print, Missed: p.missed}
 			switch format {
 			case formatJSON:
-				watcher = recordWatcher(prog)
+				watcher = logWatcher(prog)
 			case formatEvents:
 				watcher = eventWatcher(prog)
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// plan is a session that is about to start.
-type plan struct {
+// starting is a session that is about to start.
+type starting struct {
 	manager  *Manager
 	runner   *runner.Runner
 	runtime  registry.Runtime
@@ -34,8 +34,8 @@ type plan struct {
 	native    string // the runtime's own variable for the ID
 }
 
-// plan settles what opts asks for. Nothing is started or written.
-func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
+// prepare settles what opts asks for. Nothing is started or written.
+func (m *Manager) prepare(ctx context.Context, opts StartOptions) (*starting, error) {
 	settings := opts.Settings
 	mode, err := session.ParseMode(string(settings.Mode))
 	if err != nil {
@@ -45,15 +45,15 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 		return nil, err
 	}
 	r := *m.runner()
-	inherited, _ := agent.LookupEnv(m.environ(), EnvWorkDir)
-	r.Workdir, r.TrustWorkspace = cmp.Or(settings.WorkDir, inherited), settings.TrustWorkspace
+	inherited, _ := agent.LookupEnv(m.environ(), EnvWorkdir)
+	r.Workdir, r.TrustWorkspace = cmp.Or(settings.Workdir, inherited), settings.TrustWorkspace
 	r.RequireConfigured = r.RequireConfigured || settings.RequireConfigured
 	r.Recorder = agent.Recorders(settings.Record.Recorder(), r.Recorder)
 	selection, err := r.Resolve(ctx, settings.Runtime)
 	if err != nil && !errors.Is(err, agent.ErrNotInstalled) { // which the runner returns and records
 		return nil, err
 	}
-	p := &plan{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: opts.Session, prompt: opts.InitialPrompt}
+	p := &starting{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: opts.Session, prompt: opts.InitialPrompt}
 	p.warnings = selection.Warnings
 	if err := p.setMode(mode); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings.Runtime, settings.WorkDir, settings.Mode, settings.AccountDir = selection.Token, id.WorkDir, mode, account
-	p.request.Runtime, p.request.Workdir = selection.Token, id.WorkDir
+	settings.Runtime, settings.Workdir, settings.Mode, settings.AccountDir = selection.Token, id.Workdir, mode, account
+	p.request.Runtime, p.request.Workdir = selection.Token, id.Workdir
 	p.options.Mode = mode
 	settings.TurnTimeout = cmp.Or(settings.TurnTimeout, p.options.TurnTimeout)
 	settings.ApprovalTimeout = cmp.Or(settings.ApprovalTimeout, p.options.ApprovalTimeout)
@@ -90,12 +90,12 @@ func (m *Manager) plan(ctx context.Context, opts StartOptions) (*plan, error) {
 
 // openHooks opens the hooks of the session. One of its settings that cannot be
 // opened is an error; one of the manager's is a warning.
-func (p *plan) openHooks(ctx context.Context, warn func(string)) (*Hooks, error) {
-	environ := runner.CleanPath(p.manager.environ(), p.entry.WorkDir, p.entry.TrustWorkspace)
+func (p *starting) openHooks(ctx context.Context, warn func(string)) (*Hooks, error) {
+	environ := runner.CleanPath(p.manager.environ(), p.entry.Workdir, p.entry.TrustWorkspace)
 	return openHooks(ctx, environ, p.manager.Sinks, p.entry.Hooks, warn)
 }
 
-func (p *plan) setMode(mode session.Mode) error {
+func (p *starting) setMode(mode session.Mode) error {
 	held := p.runtime.Session
 	switch {
 	case mode == session.ModeTmux && p.runner.OpenTerminal == nil && engine.RegisteredTerminals() == nil:
@@ -117,7 +117,7 @@ func (p *plan) setMode(mode session.Mode) error {
 
 // setAccount lets the agent be logged in as the account of a folder. It is the
 // environment that the agent inherits: a private home then links that login.
-func (p *plan) setAccount(dir string, environ []string) (string, error) {
+func (p *starting) setAccount(dir string, environ []string) (string, error) {
 	if dir == "" {
 		return "", nil
 	}
@@ -139,31 +139,31 @@ func (p *plan) setAccount(dir string, environ []string) (string, error) {
 }
 
 // identify settles who the agent is, and where.
-func (p *plan) identify(opts StartOptions, environ []string) (Identity, error) {
+func (p *starting) identify(opts StartOptions, environ []string) (Identity, error) {
 	var asked []string
 	for name, value := range opts.Env {
 		asked = append(asked, name+"="+value)
 	}
 	own := or(opts.Identity, IdentityOf(asked, ""))
-	own.WorkDir = cmp.Or(opts.WorkDir, own.WorkDir)
+	own.Workdir = cmp.Or(opts.Workdir, own.Workdir)
 	p.inherited = own.SessionID == ""
 	id := or(own, IdentityOf(environ, p.native))
 	if id.SessionID == "" {
 		id.SessionID = newID()
 	}
-	dir, err := filepath.Abs(id.WorkDir)
+	dir, err := filepath.Abs(id.Workdir)
 	if err == nil {
 		err = isDirectory(dir)
 	}
 	if err != nil {
-		return Identity{}, agent.Usagef("workdir %q: %w", id.WorkDir, err)
+		return Identity{}, agent.Usagef("workdir %q: %w", id.Workdir, err)
 	}
-	id.WorkDir = dir
+	id.Workdir = dir
 	return id, nil
 }
 
 // setEnv sets the variables of the agent.
-func (p *plan) setEnv(env map[string]string) error {
+func (p *starting) setEnv(env map[string]string) error {
 	list := slices.Clone(p.request.Env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
@@ -175,15 +175,15 @@ func (p *plan) setEnv(env map[string]string) error {
 	return nil
 }
 
-func (p *plan) identity() Identity {
+func (p *starting) identity() Identity {
 	e := p.entry
-	return Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor, WorkDir: e.WorkDir}
+	return Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor, Workdir: e.Workdir}
 }
 
 // claim writes the entry of a session that starts, in place of the one that claimed, an
 // owner, has written for it. An ID that was not asked for is taken only where no
 // session has it: an agent that starts a session passes its ID on.
-func (p *plan) claim(ctx context.Context, store *Store, claimed string) error {
+func (p *starting) claim(ctx context.Context, store *Store, claimed string) error {
 	environ := p.identity().Environ(p.native)
 	if err := store.claim(ctx, &p.entry, !p.inherited, claimed); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (p *plan) claim(ctx context.Context, store *Store, claimed string) error {
 }
 
 // check refuses a message that the session cannot take.
-func (p *plan) check(m Message) error {
+func (p *starting) check(m Message) error {
 	if m.Delivery != "" && m.Delivery != p.delivery {
 		return agent.Usagef("the session takes messages by %s, not by %s; the message was not sent", p.delivery, m.Delivery)
 	}
