@@ -62,6 +62,7 @@ const (
 type Check struct {
 	Command string      `json:"command"`
 	Result  CheckResult `json:"result,omitempty"`
+	Reason  string      `json:"reason,omitempty"` // why it was skipped
 }
 
 // CheckResult is the result of a check. The empty result counts as passed.
@@ -117,10 +118,12 @@ func (c *Check) UnmarshalJSON(data []byte) error {
 		Result   string `json:"result"`
 		Status   string `json:"status"`
 		ExitCode *int   `json:"exit_code"`
+		Reason   string `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &object); err != nil {
 		return err
 	}
+	c.Reason = strings.TrimSpace(object.Reason)
 	switch strings.ToLower(strings.TrimSpace(cmp.Or(object.Result, object.Status))) {
 	case "":
 		if object.ExitCode != nil && *object.ExitCode != 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 const whole = `{"task_complete":true,"status":"done","summary":"fixed","changed_files":["a.go"],"plan_closed":false,` +
-	`"no_matching_plan_item":true,"no_matching_plan_reason":"none","required_checks":[{"command":"make check","result":"pass"}],"remaining_blockers":[]}`
+	`"no_matching_plan_item":true,"no_matching_plan_reason":"none","required_checks":[{"command":"make check","result":"pass","reason":""}],"remaining_blockers":[]}`
 
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -40,12 +40,12 @@ func TestParse(t *testing.T) {
 		"status in capitals": {`{"task_complete":false,"status":" BLOCKED "}`,
 			closeout.Closeout{Status: closeout.StatusBlocked}},
 		"strings and objects": {
-			`{"task_complete":true,"required_checks":["go test",{"name":"lint","status":"Passed"},{"command":"x","exit_code":1},{"check":"y","result":"skipped"},{"z":1},{"command":"w","result":"flaky"}],` +
+			`{"task_complete":true,"required_checks":["go test",{"name":"lint","status":"Passed"},{"command":"x","exit_code":1},{"check":"y","result":"skipped","reason":" slow "},{"z":1},{"command":"w","result":"flaky"}],` +
 				`"remaining_blockers":["a",{"reason":"b"},{"kind":"c"},""," "]}`,
 			closeout.Closeout{TaskComplete: true,
 				RequiredChecks: []closeout.Check{
 					{Command: "go test"}, {Command: "lint", Result: closeout.CheckPassed}, {Command: "x", Result: closeout.CheckFailed},
-					{Command: "y", Result: closeout.CheckSkipped}, {Command: `{"z":1}`}, {Command: "w", Result: closeout.CheckFailed},
+					{Command: "y", Result: closeout.CheckSkipped, Reason: "slow"}, {Command: `{"z":1}`}, {Command: "w", Result: closeout.CheckFailed},
 				},
 				RemainingBlockers: closeout.Texts{"a", "b", `{"kind":"c"}`}}},
 		"one blocker":     {`{"task_complete":true,"remaining_blockers":"no access"}`, closeout.Closeout{TaskComplete: true, RemainingBlockers: closeout.Texts{"no access"}}},

@@ -3,6 +3,7 @@ package closeout
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 )
@@ -13,6 +14,8 @@ type Command struct {
 	Passed bool   `json:"passed"`
 	// ExitCode is nil if the runtime does not report it.
 	ExitCode *int `json:"exit_code,omitempty"`
+	// Ended is when the end was reported; zero if that is not known.
+	Ended time.Time `json:"ended,omitzero"`
 }
 
 // Bounds of a [CommandLog].
@@ -25,6 +28,9 @@ const (
 // ready to use. It is used by one goroutine at a time, such as that of
 // session.Options.Events, and keeps no memory of the events.
 type CommandLog struct {
+	// Mask, if set, takes the secrets out of a line before it is cut.
+	Mask func(string) string
+
 	running  map[string]string // lines by ID of the tool call
 	commands []Command
 }
@@ -36,7 +42,7 @@ func (l *CommandLog) Add(e *agent.Event) {
 	}
 	switch e.Kind {
 	case agent.KindToolCall:
-		if text := commandOf(e.Tool.Input); text != "" && len(l.running) < MaxCommands {
+		if text := l.masked(commandOf(e.Tool.Input)); text != "" && len(l.running) < MaxCommands {
 			if l.running == nil {
 				l.running = map[string]string{}
 			}
@@ -48,7 +54,7 @@ func (l *CommandLog) Add(e *agent.Event) {
 			return
 		}
 		delete(l.running, e.Tool.ID)
-		c := Command{Line: shortened(text, MaxCommand), Passed: !e.Failed && len(text) <= MaxCommand}
+		c := Command{Line: shortened(text, MaxCommand), Passed: !e.Failed && len(text) <= MaxCommand, Ended: time.Now()}
 		if code := e.Tool.ExitCode; code != nil {
 			c.ExitCode = new(*code)
 			c.Passed = c.Passed && *code == 0
@@ -58,6 +64,13 @@ func (l *CommandLog) Add(e *agent.Event) {
 		}
 		l.commands = append(l.commands, c)
 	}
+}
+
+func (l *CommandLog) masked(text string) string {
+	if l.Mask == nil {
+		return text
+	}
+	return l.Mask(text)
 }
 
 // Commands returns the commands in the order in which they ended.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,66 @@ func TestTestsAreSeen(t *testing.T) {
 		"bash -c 'go test \"'":             none,
 		"make":                             none,
 		"":                                 none,
+
+		"./gradlew -p app :lib:test":                   passes,
+		"mvn -q -pl core verify":                       passes,
+		"npm --prefix web run test:unit":               passes,
+		"npm t":                                        passes,
+		"pnpm -w --filter web lint":                    passes,
+		"yarn workspace build test":                    passes,
+		"npx --yes @biomejs/biome check .":             passes,
+		"bundle exec rspec":                            passes,
+		"uv run --with x python -m pytest -x -k build": passes,
+		"coverage run -m pytest":                       passes,
+		"python3 -m unittest discover":                 passes,
+		"python manage.py test app":                    passes,
+		"node --test":                                  passes,
+		"go run gotest.tools/gotestsum@v1 ./...":       passes,
+		"go -C sub vet ./...":                          passes,
+		"go tool staticcheck ./...":                    passes,
+		"cargo +nightly clippy -- -D warnings":         passes,
+		"docker compose run --rm app make -C sub test": passes,
+		"prettier --check .":                           passes,
+		"cmake --build out --target test":              passes,
+		"tests/run.sh":                                 passes,
+		"./x check":                                    passes,
+		"nice -n 10 env A=b golangci-lint run":         passes,
+		"pre-commit run --all-files":                   passes,
+
+		"pip install pytest":                       none,
+		"python -m pip install pytest":             none,
+		"npm install --save-dev jest":              none,
+		"npm pkg get scripts.test":                 none,
+		"npx playwright install":                   none,
+		"apt-get install -y shellcheck":            none,
+		"cargo install cargo-nextest":              none,
+		"go build ./test/...":                      none,
+		"go list ./test":                           none,
+		"go help test":                             none,
+		"go mod edit -require=example.com/test@v1": none,
+		"go test -run XXX ./...":                   none,
+		"go test -run='^$' ./...":                  none,
+		"go test -list . ./...":                    none,
+		"go test -c ./...":                         none,
+		"docker build -t test .":                   none,
+		"docker run test-image":                    passes,
+		"pytest --version":                         none,
+		"pytest --collect-only":                    none,
+		"golangci-lint --version":                  none,
+		"golangci-lint linters":                    none,
+		"make -n test":                             none,
+		"make -kn check":                           none,
+		"make -C test":                             none,
+		"make CHECK=test":                          none,
+		"mvn -DskipTests=true verify":              none,
+		"gradle -x test build":                     none,
+		"cargo test --no-run":                      none,
+		"python3 -c 'print(\"test\")'":             none,
+		"python3 gen.py":                           none,
+		"gofmt -l test":                            none,
+		"dd if=/dev/null of=test":                  none,
+		"wait test":                                none,
+		"nice":                                     none,
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +208,7 @@ func TestCommandLog(t *testing.T) {
 	} {
 		log.Add(e)
 	}
+	got := log.Commands()
 	want := []closeout.Command{
 		{Line: `bash -lc "echo 'a b'"`, Passed: true, ExitCode: new(0)},
 		{Line: "go test ./...", ExitCode: new(1)},
@@ -154,27 +216,33 @@ func TestCommandLog(t *testing.T) {
 		{Line: "ls", Passed: true},
 		{Line: strings.Repeat("x", closeout.MaxCommand-len("…")) + "…", ExitCode: new(0)},
 	}
-	if diff := cmp.Diff(want, log.Commands()); diff != "" {
+	for i, c := range got {
+		if c.Ended.IsZero() {
+			t.Errorf("the end of %q is not known", c.Line)
+		}
+		got[i].Ended = time.Time{}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for i := range closeout.MaxCommands {
 		log.Add(call("x", fmt.Sprintf(`{"command":"%d"}`, i)))
 		log.Add(result("x", false, nil))
 	}
-	got := log.Commands()
+	got = log.Commands()
 	if len(got) != closeout.MaxCommands || got[0].Line != "0" {
 		t.Errorf("%d commands, the first is %q", len(got), got[0].Line)
 	}
 }
 
-func TestOpenItems(t *testing.T) {
+func TestPlanItems(t *testing.T) {
 	t.Parallel()
-	text := "# Plan\n\n- [ ] one\n  * [ ]  two   words\n- [x] done\n1. [ ] three\nsee [ ] here\n- [ ]four\n12) [ ] five\na. [ ] no\n- plain\n"
-	want := []string{"one", "two words", "three", "four", "five"}
-	if diff := cmp.Diff(want, closeout.OpenItems(text)); diff != "" {
+	text := "# Plan\n\n- [ ] one\n  * [ ]  two   words\n- [x] done\n1. [X] this  too\nsee [x] here\n1. [ ] three\nsee [ ] here\n- [ ]four\n12) [ ] five\na. [ ] no\n- plain\n"
+	want := closeout.Items{Exists: true, Open: []string{"one", "two words", "three", "four", "five"}, Checked: []string{"done", "this too"}}
+	if diff := cmp.Diff(want, closeout.PlanItems(text)); diff != "" {
 		t.Error(diff)
 	}
-	if got := len(closeout.OpenItems(strings.Repeat("- [ ] x\n", 20_000))); got != 10_000 {
+	if got := len(closeout.PlanItems(strings.Repeat("- [ ] x\n", 20_000)).Open); got != 10_000 {
 		t.Errorf("%d items", got)
 	}
 }

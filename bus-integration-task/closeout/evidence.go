@@ -93,6 +93,7 @@ func validation(c *Closeout, w Work) []Check {
 	for _, check := range f.RequiredChecks {
 		if _, seen := at[check.Command]; check.Result == CheckSkipped && !seen {
 			add(check.Command, CheckSkipped)
+			checks[at[check.Command]].Reason = check.Reason
 		}
 	}
 	return checks

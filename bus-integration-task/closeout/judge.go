@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/busdk/bus-agent/runner"
 )
@@ -28,9 +29,14 @@ type Work struct {
 	Root string
 	// Files are all paths that differ from the base commit, slash-separated and relative
 	// to the repository, untracked and deleted ones included.
-	Files     []string
+	Files []string
+	// Written is when the content of Files was written, for those that exist.
+	Written   map[string]time.Time
 	DiffBytes int64
 	HeadMoved bool // the agent committed, or checked out something else
+	// Unmeasured is why Files and DiffBytes are not known; "" if they are. Without them a
+	// read-only closeout is not believed.
+	Unmeasured string
 
 	Commands []Command // in the order in which they ended; see CommandLog
 	Plan     *Plan     // nil if the repository has no PLAN.md
@@ -126,6 +132,7 @@ type ranStep struct {
 	step
 	passed bool
 	failed bool // the step, or another one of its line
+	ended  time.Time
 }
 
 func newFacts(c *Closeout, w Work) *facts {
@@ -135,10 +142,10 @@ func newFacts(c *Closeout, w Work) *facts {
 	}
 	explicit := f.TaskComplete && f.ChangedFiles != nil && len(f.ChangedFiles) == 0 &&
 		f.NoMatchingPlanItem && strings.TrimSpace(f.NoMatchingPlanReason) != ""
-	f.readOnly = explicit && len(w.Files) == 0 && w.DiffBytes == 0 && !w.HeadMoved
+	f.readOnly = explicit && len(w.Files) == 0 && w.DiffBytes == 0 && !w.HeadMoved && w.Unmeasured == ""
 	for _, command := range w.Commands {
 		for _, s := range stepsOf(command.Line) {
-			f.ran = append(f.ran, ranStep{s, command.Passed && s.proven, !command.Passed})
+			f.ran = append(f.ran, ranStep{s, command.Passed && s.proven, !command.Passed, command.Ended})
 		}
 	}
 	return f

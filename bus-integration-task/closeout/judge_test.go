@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-integration-task/closeout"
 )
@@ -23,7 +24,7 @@ func honest() (*closeout.Closeout, *closeout.Work) {
 			Files:     []string{"PLAN.md", "a.go"},
 			DiffBytes: 100,
 			Commands:  []closeout.Command{ran("/bin/bash -lc 'go test ./...'")},
-			Plan:      &closeout.Plan{Before: []string{"one", "two"}, After: []string{"two"}},
+			Plan:      &closeout.Plan{Before: open("one", "two"), After: closeout.Items{Exists: true, Open: []string{"two"}, Checked: []string{"one"}}},
 			Policy:    closeout.Policy{RequireStructuredCloseout: true},
 		}
 }
@@ -34,10 +35,12 @@ func readOnly() (*closeout.Closeout, *closeout.Work) {
 			TaskComplete: true, ChangedFiles: []string{}, NoMatchingPlanItem: true, NoMatchingPlanReason: "read-only smoke",
 		}, &closeout.Work{
 			Turn:   closeout.TurnCompleted,
-			Plan:   &closeout.Plan{Before: []string{"one"}, After: []string{"one"}},
+			Plan:   &closeout.Plan{Before: open("one"), After: open("one")},
 			Policy: closeout.Policy{RequireStructuredCloseout: true},
 		}
 }
+
+func open(items ...string) closeout.Items { return closeout.Items{Exists: true, Open: items} }
 
 func ran(text string) closeout.Command  { return closeout.Command{Line: text, Passed: true} }
 func fell(text string) closeout.Command { return closeout.Command{Line: text} }
@@ -125,7 +128,26 @@ func TestJudge(t *testing.T) {
 		"a check failed": {honest, func(c *closeout.Closeout, _ *closeout.Work) { c.RequiredChecks[0].Result = closeout.CheckFailed },
 			false, closeout.Blocked, "a required check failed: go test ./..."},
 		"a check skipped": {honest, func(c *closeout.Closeout, _ *closeout.Work) {
+			c.RequiredChecks = append(c.RequiredChecks, closeout.Check{Command: "make e2e", Result: closeout.CheckSkipped, Reason: "no network"})
+		}, false, closeout.Done, ""},
+		"a check skipped without a reason": {honest, func(c *closeout.Closeout, _ *closeout.Work) {
 			c.RequiredChecks = append(c.RequiredChecks, closeout.Check{Command: "make e2e", Result: closeout.CheckSkipped})
+		}, false, closeout.Blocked, "skipped without a reason: make e2e"},
+		"every check skipped": {honest, func(c *closeout.Closeout, _ *closeout.Work) {
+			c.RequiredChecks = []closeout.Check{{Command: "make e2e", Result: closeout.CheckSkipped, Reason: "no network"}}
+		}, false, closeout.Blocked, "every required check was skipped"},
+		"read-only, check skipped": {readOnly, func(c *closeout.Closeout, _ *closeout.Work) {
+			c.RequiredChecks = []closeout.Check{{Command: "make e2e", Result: closeout.CheckSkipped, Reason: "nothing changed"}}
+		}, false, closeout.Done, ""},
+		"read-only, not measured": {readOnly, func(_ *closeout.Closeout, w *closeout.Work) { w.Unmeasured = "not a repository" },
+			false, closeout.Blocked, "not a repository"},
+		"code changed after the tests": {honest, func(_ *closeout.Closeout, w *closeout.Work) {
+			w.Commands[0].Ended = time.Unix(100, 0)
+			w.Written = map[string]time.Time{"a.go": time.Unix(101, 0), "PLAN.md": time.Unix(102, 0)}
+		}, false, closeout.Blocked, "no tests run after the last change: a.go"},
+		"only documents changed after the tests": {honest, func(_ *closeout.Closeout, w *closeout.Work) {
+			w.Commands[0].Ended = time.Unix(100, 0)
+			w.Written = map[string]time.Time{"a.go": time.Unix(100, 0), "PLAN.md": time.Unix(102, 0)}
 		}, false, closeout.Done, ""},
 		"a check that is prose": {honest, func(c *closeout.Closeout, _ *closeout.Work) { c.RequiredChecks[0].Command = "all tests pass" },
 			false, closeout.Blocked, "not seen to pass: all tests pass"},
@@ -145,7 +167,15 @@ func TestJudge(t *testing.T) {
 		}, false, closeout.Blocked, "but an item was closed"},
 		"both claims about the plan": {honest, func(c *closeout.Closeout, _ *closeout.Work) { c.NoMatchingPlanItem = true },
 			false, closeout.Blocked, "claims both plan_closed and no_matching_plan_item"},
-		"follow-ups added": {honest, func(_ *closeout.Closeout, w *closeout.Work) { w.Plan.After = append(w.Plan.After, "three") }, false, closeout.Done, ""},
+		"follow-ups added": {honest, func(_ *closeout.Closeout, w *closeout.Work) { w.Plan.After.Open = append(w.Plan.After.Open, "three") }, false, closeout.Done, ""},
+		"item removed":     {honest, func(_ *closeout.Closeout, w *closeout.Work) { w.Plan.After.Checked = nil }, false, closeout.Done, ""},
+		"item reworded": {honest, func(_ *closeout.Closeout, w *closeout.Work) { w.Plan.After = open("one thing", "two") },
+			false, closeout.Blocked, "unclosed PLAN item"},
+		"item checked before already": {honest, func(_ *closeout.Closeout, w *closeout.Work) {
+			w.Plan.Before.Checked, w.Plan.After = []string{"one"}, closeout.Items{Exists: true, Open: []string{"one more", "two"}, Checked: []string{"one"}}
+		}, false, closeout.Blocked, "unclosed PLAN item"},
+		"plan removed": {honest, func(_ *closeout.Closeout, w *closeout.Work) { w.Plan.After = closeout.Items{} },
+			false, closeout.Blocked, "unclosed PLAN item"},
 
 		"notes missing": {honest, func(_ *closeout.Closeout, w *closeout.Work) { w.Policy.RequireBusNotes = true },
 			false, closeout.Blocked, "no Bus Notes were published"},

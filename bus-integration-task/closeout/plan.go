@@ -2,37 +2,72 @@ package closeout
 
 import "strings"
 
-// A Plan is what a repository's PLAN.md had open before and after the work, as
-// [OpenItems] returns it.
+// A Plan is the PLAN.md of a repository before and after the work.
 type Plan struct {
-	Before, After []string
+	Before, After Items
 }
 
-// closed returns the items that are not open any more.
+// Items are the items of a PLAN.md, as [PlanItems] returns them. The zero value is that
+// of a repository without one.
+type Items struct {
+	Exists  bool // as a regular file
+	Open    []string
+	Checked []string
+}
+
+// closed returns the items that were open and are not any more: they are checked, or they
+// are gone from a file that has no new open item, which could be the same one in other
+// words.
 func (p *Plan) closed() []string {
-	left := map[string]int{}
-	for _, item := range p.After {
-		left[item]++
+	open, checked := count(p.After.Open), count(p.After.Checked)
+	for _, item := range p.Before.Checked {
+		checked[item]--
 	}
-	var closed []string
-	for _, item := range p.Before {
-		if left[item]--; left[item] < 0 {
+	var gone, closed []string
+	for _, item := range p.Before.Open {
+		switch {
+		case open[item] > 0:
+			open[item]--
+		case checked[item] > 0:
+			checked[item]--
 			closed = append(closed, item)
+		default:
+			gone = append(gone, item)
 		}
+	}
+	added := 0
+	for _, n := range open {
+		added += n
+	}
+	if p.After.Exists && added == 0 {
+		closed = append(closed, gone...)
 	}
 	return closed
 }
 
-// OpenItems returns the unchecked items of a PLAN.md, "- [ ] text", without their marks.
-// At most 10,000 are returned.
-func OpenItems(text string) []string {
+func count(items []string) map[string]int {
+	n := map[string]int{}
+	for _, item := range items {
+		n[item]++
+	}
+	return n
+}
+
+// PlanItems returns the items of a PLAN.md, "- [ ] text" and "- [x] text", without their
+// marks. At most 10,000 of each are returned.
+func PlanItems(text string) Items {
 	const most = 10_000
-	var items []string
+	items := Items{Exists: true}
 	for row := range strings.Lines(text) {
 		row = strings.TrimSpace(row)
-		mark, item, ok := strings.Cut(row, "[ ]")
-		if mark = strings.TrimSpace(mark); ok && isBullet(mark) && len(items) < most {
-			items = append(items, strings.Join(strings.Fields(item), " "))
+		for _, kind := range []struct {
+			box  string
+			list *[]string
+		}{{"[ ]", &items.Open}, {"[x]", &items.Checked}, {"[X]", &items.Checked}} {
+			mark, item, ok := strings.Cut(row, kind.box)
+			if mark = strings.TrimSpace(mark); ok && isBullet(mark) && len(*kind.list) < most {
+				*kind.list = append(*kind.list, strings.Join(strings.Fields(item), " "))
+			}
 		}
 	}
 	return items

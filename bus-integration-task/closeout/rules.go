@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 func turnFailed(f *facts) string {
@@ -78,7 +79,7 @@ func nothingChanged(f *facts) string {
 	if len(f.Files) > 0 || f.readOnly {
 		return ""
 	}
-	return "produced no worktree changes"
+	return cmp.Or(f.Unmeasured, "produced no worktree changes")
 }
 
 func filesDiffer(f *facts) string {
@@ -139,19 +140,45 @@ func testsMissing(f *facts) string {
 	case known.failed:
 		return "the last test run failed: " + known.text()
 	}
+	if later := f.changedAfter(known.ended); len(later) > 0 {
+		return "no tests run after the last change: " + some(later)
+	}
 	return ""
 }
 
+// changedAfter returns the files that were written after a time, without documentation,
+// whose changes need no test.
+func (f *facts) changedAfter(t time.Time) (later []string) {
+	if t.IsZero() {
+		return nil
+	}
+	for _, name := range f.Files {
+		if written := f.Written[name]; written.After(t) && !slices.Contains(documents, strings.ToLower(path.Ext(name))) {
+			later = append(later, name)
+		}
+	}
+	return later
+}
+
+var documents = []string{".md", ".markdown", ".txt", ".rst", ".adoc"}
+
 func checksUnconfirmed(f *facts) string {
 	var reasons []string
+	skipped := 0
 	for _, check := range f.RequiredChecks {
 		switch {
 		case check.Result == CheckSkipped:
+			if skipped++; check.Reason == "" {
+				reasons = append(reasons, "a required check was skipped without a reason: "+check.Command)
+			}
 		case check.Result == CheckFailed:
 			reasons = append(reasons, "a required check failed: "+check.Command)
 		case !f.confirmed(check.Command):
 			reasons = append(reasons, "a required check was not seen to pass: "+check.Command)
 		}
+	}
+	if skipped > 0 && skipped == len(f.RequiredChecks) && !f.readOnly {
+		reasons = append(reasons, "every required check was skipped")
 	}
 	return some(reasons)
 }
@@ -180,7 +207,7 @@ func (f *facts) confirmed(claim string) bool {
 func planUnclosed(f *facts) string {
 	var open, closed int
 	if f.Plan != nil {
-		open, closed = len(f.Plan.Before), len(f.Plan.closed())
+		open, closed = len(f.Plan.Before.Open), len(f.Plan.closed())
 	}
 	switch {
 	case !f.reported && open > 0 && closed == 0:

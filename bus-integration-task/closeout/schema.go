@@ -21,9 +21,10 @@ const Schema = `{
         "type": "object",
         "properties": {
           "command": {"type": "string", "description": "the command as you ran it"},
-          "result": {"type": "string", "enum": ["pass", "fail", "skip"]}
+          "result": {"type": "string", "enum": ["pass", "fail", "skip"]},
+          "reason": {"type": "string", "description": "why it was skipped, or empty"}
         },
-        "required": ["command", "result"],
+        "required": ["command", "result", "reason"],
         "additionalProperties": false
       }
     },
@@ -36,7 +37,9 @@ const Schema = `{
 // Instruction asks an agent for its closeout. It belongs at the end of a task's prompt.
 const Instruction = `Before you finish, run the tests or checks that cover your change. Run each as a
 separate command, or join commands with "&&", so that its exit code is visible; a check
-behind "|", ";" or "||" does not count. If PLAN.md has an item for this task, close it.
+behind "|", ";" or "||" does not count, nor does one that ran before your last change to
+anything but documentation. If PLAN.md has an item for this task, close it: check its box
+and keep its words.
 
 Then end your last message with one JSON object that follows this JSON Schema, and write
 nothing after it. The worker compares it with the repository and with the commands that

@@ -151,7 +151,7 @@ func scriptOf(words []string) (script string, pipefail, ok bool) {
 
 var (
 	shells     = []string{"sh", "bash", "dash", "zsh", "ksh"}
-	wrappers   = []string{"env", "nice", "ionice", "timeout", "nohup", "stdbuf", "sudo", "xvfb-run", "time"}
+	wrappers   = []string{"env", "nice", "ionice", "timeout", "nohup", "stdbuf", "sudo", "xvfb-run", "time", "command"}
 	shellFlags = regexp.MustCompile(`^-[a-z]*c$`)
 )
 
@@ -175,36 +175,6 @@ func parts(b *strings.Builder, list []syntax.WordPart) {
 			_ = syntax.NewPrinter().Print(b, p) // a Builder takes every write
 		}
 	}
-}
-
-// Words of a command that runs tests or checks, and programs that only mention them.
-var (
-	testWords = strings.Fields(`test tests check checks vet lint verify validate spec specs unittest e2e
-		pytest ctest gotestsum phpunit rspec jest vitest mocha tox nox ava karma cypress playwright
-		bats shellcheck golangci staticcheck eslint flake ruff mypy tsc clippy`)
-	readers = strings.Fields(`test [ [[ echo printf cat ls grep egrep rg ag find fd sed awk head tail less more wc
-		cd pushd mkdir rm cp mv touch ln chmod tee true : which type command man git diff export set unset source .
-		xargs read sleep vi vim nano ed code open cut sort tree stat file jq`)
-	notLetters = regexp.MustCompile(`[^\pL\pN]+`)
-)
-
-// onlyReads reports whether a step reads, prints or moves about, so that its success
-// proves nothing of the work.
-func (s step) onlyReads() bool { return slices.Contains(readers, path.Base(s.words[0])) }
-
-// isTest reports whether a step looks like one that runs tests or checks.
-func (s step) isTest() bool {
-	if s.onlyReads() {
-		return false
-	}
-	for _, word := range s.words {
-		for _, part := range notLetters.Split(strings.ToLower(word), -1) {
-			if slices.Contains(testWords, part) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // quoted returns words as a command line.

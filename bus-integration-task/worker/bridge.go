@@ -73,8 +73,9 @@ type attempt struct {
 	tree       *worktree.Worktree
 	workdir    string
 	outcome    backend.Outcome
-	openBefore []string // items of PLAN.md
-	hasPlan    bool
+	plan       closeout.Items // before the work
+	primary    string         // state of the checkout before the work, without worktrees
+	primaryErr error
 	notes      []string // IDs
 	hours      int      // with an hourly note
 	approvals  int      // highest number of an approval request of the task
@@ -130,7 +131,9 @@ func (a *attempt) try(ctx context.Context, request string, replace bool) (end En
 		return a.failed("cannot make a worktree", err), false
 	}
 	defer a.cleanUp(ctx)
-	a.openBefore, a.hasPlan = readPlan(a.workdir)
+	if err := a.before(ctx); err != nil {
+		return a.failed("cannot read the state before the work", err), false
+	}
 	err := a.step(ctx, "turn", func(ctx context.Context) error { return a.converse(ctx, request) })
 	switch {
 	case err != nil:
@@ -138,7 +141,7 @@ func (a *attempt) try(ctx context.Context, request string, replace bool) (end En
 	case ctx.Err() != nil:
 		return End{}, false
 	case a.outcome.Retryable && replace && a.tree != nil && !a.reused:
-		a.report(ctx, task.Message, task.Payload{Text: "the agent crashed and is started again in a new worktree: " + oneLine(a.outcome.Err.Error()), RunID: a.outcome.RunID})
+		a.report(ctx, task.Message, task.Payload{Text: a.line("the agent crashed and is started again in a new worktree: " + a.outcome.Err.Error()), RunID: a.outcome.RunID})
 		a.previous = cmp.Or(a.outcome.RunID, a.previous)
 		return End{}, true
 	}
@@ -367,12 +370,16 @@ func (a *attempt) warn(line string) {
 
 func (a *attempt) failed(what string, err error) End {
 	return End{Name: task.Failed, Payload: task.Payload{
-		Text: runner.Mask(a.hidden, oneLine(what+": "+err.Error())), Status: string(task.StatusFailed),
+		Text: a.line(what + ": " + err.Error()), Status: string(task.StatusFailed),
 		ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
 	}}
 }
 
-// oneLine returns a text for a line of an event.
+// line returns a text for a line of an event, without secrets. A text that was cut first
+// could have part of one.
+func (a *attempt) line(text string) string { return oneLine(runner.Mask(a.hidden, text)) }
+
+// oneLine returns a text as a bounded line.
 func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
 	if len(text) > maxLine {

@@ -38,6 +38,7 @@ type site struct {
 	limit     time.Duration // of await; 0 is two minutes
 	ask       string        // answer of the agent after the attempt; "" is none that is a report
 	said      chan string   // by users to the agent
+	tested    time.Time     // when the agent's tests ended
 	answered  chan session.Decision
 
 	mu       sync.Mutex
@@ -119,7 +120,7 @@ func (b fakeBackend) Start(ctx context.Context, a backend.Attempt, l backend.Lis
 		answer := b.agent(ctx, a, l)
 		r.outcome = backend.Outcome{
 			Result: backend.Completed, Text: answer, Conversation: backend.Conversation{Runtime: "stub", ThreadID: "thread-1", Model: "model-1", RunID: "run-1"},
-			Commands: []closeout.Command{{Line: "go test ./...", Passed: true, ExitCode: new(int)}},
+			Commands: []closeout.Command{{Line: "go test ./...", Passed: true, ExitCode: new(int), Ended: b.site.tested}},
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -221,7 +222,7 @@ func (s *site) leftTrees() []string {
 }
 
 func report(complete bool, files ...string) string {
-	return fmt.Sprintf(`All done. {"task_complete":%v,"status":"done","summary":"add a file","changed_files":["%s"],"plan_closed":false,"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"go test ./...","result":"pass"}],"remaining_blockers":[]}`,
+	return fmt.Sprintf(`All done. {"task_complete":%v,"status":"done","summary":"add a file","changed_files":["%s"],"plan_closed":false,"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"go test ./...","result":"pass","reason":""}],"remaining_blockers":[]}`,
 		complete, strings.Join(files, `","`))
 }
 

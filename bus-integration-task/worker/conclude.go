@@ -16,7 +16,7 @@ import (
 // conclude judges what the attempt has done, and promotes it.
 func (a *attempt) conclude(ctx context.Context) End {
 	for _, text := range a.outcome.Undelivered {
-		a.report(ctx, task.Message, task.Payload{Text: oneLine("this message did not reach the agent: " + text)})
+		a.report(ctx, task.Message, task.Payload{Text: a.line("this message did not reach the agent: " + text)})
 	}
 	measured, diff, err := a.measure(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *attempt) conclude(ctx context.Context) End {
 	case errors.Is(err, ErrLost) || ctx.Err() != nil:
 		return End{}
 	}
-	verdict = closeout.Verdict{Outcome: closeout.Blocked, Reason: oneLine("the work is on branch " + a.tree.Branch() + ", but cannot be promoted: " + err.Error())}
+	verdict = closeout.Verdict{Outcome: closeout.Blocked, Reason: a.line("the work is on branch " + a.tree.Branch() + ", but cannot be promoted: " + err.Error())}
 	end.Name, end.Payload.Text, end.Payload.Status = task.Blocked, verdict.Reason, string(task.StatusBlocked)
 	end.Payload.Evidence = a.evidence(report, measured, verdict, "")
 	return end
@@ -53,7 +53,7 @@ func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (strin
 	values := a.values(a.state.Title, "")
 	values["summary"] = a.state.Title
 	if report != nil && report.Summary != "" {
-		values["summary"] = oneLine(report.Summary)
+		values["summary"] = a.line(report.Summary)
 	}
 	message, err := settings.ExpandMessage(a.Settings.CommitMessage, values)
 	if err != nil {

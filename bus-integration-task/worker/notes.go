@@ -27,7 +27,7 @@ func (a *attempt) note(ctx context.Context, text string) {
 	notes := closeout.Notes{Environ: a.hidden, Workspaces: []string{a.Settings.WorkspaceRoot, a.worktreeRoot()}}
 	ids, err := notes.Add(ctx, closeout.Note{
 		Module: a.state.Recipient, WorkRef: a.state.Ref, Session: cmp.Or(a.outcome.RunID, a.claim.Attempt()),
-		Text: oneLine(a.state.Title + ": " + text),
+		Text: a.line(a.state.Title + ": " + text),
 	})
 	switch {
 	case errors.Is(err, closeout.ErrNotesUnavailable):

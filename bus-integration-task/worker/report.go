@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/runner"
@@ -16,6 +16,7 @@ import (
 	"github.com/busdk/bus-integration-task/task"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worker/settings"
+	"github.com/busdk/bus-integration-task/worktree"
 )
 
 // judge decides how the attempt ends.
@@ -49,10 +50,11 @@ func (a *attempt) measure(ctx context.Context) (w closeout.Work, diff string, er
 	if a.outcome.Err != nil {
 		w.TurnError = a.outcome.Err.Error()
 	}
-	if after, ok := readPlan(a.workdir); ok || a.hasPlan {
-		w.Plan = &closeout.Plan{Before: a.openBefore, After: after}
+	if after := readPlan(a.workdir); after.Exists || a.plan.Exists {
+		w.Plan = &closeout.Plan{Before: a.plan, After: after}
 	}
 	if a.tree == nil {
+		w.Unmeasured = a.unmeasured(ctx)
 		return w, "", nil
 	}
 	changes, err := a.tree.Changes(ctx)
@@ -65,10 +67,23 @@ func (a *attempt) measure(ctx context.Context) (w closeout.Work, diff string, er
 	for _, f := range changes.Files {
 		w.Files = append(w.Files, f.Path)
 	}
+	w.Written = writtenAt(a.workdir, w.Files)
 	w.HeadMoved = changes.HeadMoved
 	d, err := a.tree.Diff(ctx, maxDiff)
 	w.DiffBytes = d.Size
-	return w, runner.Mask(a.hidden, d.Text), err
+	return w, maskedHead(a.hidden, d), err
+}
+
+// maskedHead returns the beginning of a diff without secrets, and without the beginning of
+// one that it was cut in.
+func maskedHead(environ []string, d worktree.Diff) string {
+	var text strings.Builder
+	out := runner.NewMaskWriter(&text, environ)
+	_, _ = out.Write([]byte(d.Text)) // into memory
+	if d.Size == int64(len(d.Text)) {
+		_ = out.Flush()
+	}
+	return text.String()
 }
 
 func turnOf(o backend.Outcome) closeout.Turn {
@@ -96,7 +111,7 @@ func (a *attempt) end(report *closeout.Closeout, w closeout.Work, v closeout.Ver
 			p.Text = report.Summary
 		}
 	}
-	p.Text = runner.Mask(a.hidden, oneLine(p.Text))
+	p.Text = a.line(p.Text)
 	return End{Name: name, Payload: p}
 }
 
@@ -200,28 +215,6 @@ func (a *attempt) keepTree() bool {
 		return true
 	}
 	return a.Settings.BlockedWorktrees == "retain"
-}
-
-const maxPlan = 1 << 20
-
-// readPlan returns the open items of PLAN.md, and whether there is one. A link is none.
-func readPlan(dir string) (open []string, ok bool) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, false
-	}
-	defer root.Close()
-	info, err := root.Lstat("PLAN.md")
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPlan {
-		return nil, false
-	}
-	f, err := root.Open("PLAN.md")
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxPlan))
-	return closeout.OpenItems(string(text)), err == nil
 }
 
 func agentsMD(dir string) string {

@@ -63,7 +63,7 @@ func TestNoSecretLeavesTheWorker(t *testing.T) {
 		"say it is " + all, "env OPENAI_API_KEY", "env MY_TOKEN", "env BUS_API_TOKEN", "run 0 curl -H " + all, "run 0 go test ./...",
 		"write new.txt " + all, "ask curl " + all,
 		`say {"task_complete":true,"status":"done","summary":` + string(quoted) + `,"changed_files":["new.txt"],"plan_closed":false,"no_matching_plan_item":true,"no_matching_plan_reason":` +
-			string(quoted) + `,"required_checks":[{"command":"go test ./...","result":"pass"}],"remaining_blockers":[]}`,
+			string(quoted) + `,"required_checks":[{"command":"go test ./...","result":"pass","reason":""}],"remaining_blockers":[]}`,
 	}
 	s.log.post(task.Created, task.Payload{WorkRef: "bus#1.1", Recipient: "dev", Text: "stub: " + strings.Join(steps, "\nstub: ")})
 	exporter := tracetest.NewInMemoryExporter()

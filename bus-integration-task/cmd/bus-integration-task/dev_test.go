@@ -178,7 +178,7 @@ func (s *site) steps() string {
 	return "Add a greeting.\n\nstub: touch " + s.path("running") + "\nstub: await " + s.path("go") +
 		"\nstub: write greeting.txt Hello\nstub: run 0 make test\n" +
 		`stub: say {"task_complete":true,"status":"done","summary":"add a greeting","changed_files":["greeting.txt"],"plan_closed":false,` +
-		`"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"make test","result":"pass"}],"remaining_blockers":[]}` + "\n"
+		`"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"make test","result":"pass","reason":""}],"remaining_blockers":[]}` + "\n"
 }
 
 func (s *site) awaitRunning() {

@@ -112,7 +112,7 @@ func run(ctx context.Context, program, codex string) (err error) {
 
 const closing = `The greeting is there, and the test passes.
 
-{"task_complete":true,"status":"done","summary":"add a greeting","changed_files":["greeting.txt"],"plan_closed":false,"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"make test","result":"pass"}],"remaining_blockers":[]}`
+{"task_complete":true,"status":"done","summary":"add a greeting","changed_files":["greeting.txt"],"plan_closed":false,"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"make test","result":"pass","reason":""}],"remaining_blockers":[]}`
 
 func command(line string) modeltest.ToolCall {
 	arguments, err := json.Marshal(map[string]string{"cmd": line})

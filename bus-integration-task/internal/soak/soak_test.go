@@ -115,7 +115,7 @@ func (s *soak) create(ctx context.Context) {
 	file := FileOf(ref)
 	body := fmt.Sprintf("stub: say I add %[1]s.\nstub: write %[1]s of %[2]s\nstub: run 0 go test ./...\n"+
 		`stub: say {"task_complete":true,"status":"done","summary":"add a file","changed_files":[%[1]q],"plan_closed":false,`+
-		`"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"go test ./...","result":"pass"}],"remaining_blockers":[]}`,
+		`"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"go test ./...","result":"pass","reason":""}],"remaining_blockers":[]}`,
 		file, ref)
 	s.created = append(s.created, ref)
 	if _, err := s.post(ctx, "bus.task.created", "", map[string]any{

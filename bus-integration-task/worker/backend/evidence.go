@@ -26,7 +26,7 @@ type evidence struct {
 }
 
 func newEvidence(r *reporter, reading []string) evidence {
-	return evidence{reporter: r, reading: reading, mu: new(sync.Mutex), running: map[string]string{}}
+	return evidence{reporter: r, reading: reading, mu: new(sync.Mutex), running: map[string]string{}, commands: closeout.CommandLog{Mask: r.mask.Text}}
 }
 
 // started notes the ID of the run record.
@@ -66,9 +66,6 @@ func (v *evidence) describe(o *Outcome) {
 	defer v.mu.Unlock()
 	o.Conversation, o.Usage = v.info, v.usage
 	o.Plan, o.Commands = v.plan, v.commands.Commands()
-	for i := range o.Commands {
-		o.Commands[i].Line = v.reporter.mask.Text(o.Commands[i].Line)
-	}
 }
 
 // event notes and reports an event of the agent.
