@@ -97,7 +97,7 @@ type Request struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 
 	// Labels are for a Recorder.
-	Labels Labels `json:"place,omitzero"`
+	Labels Labels `json:"labels,omitzero"`
 }
 
 // CheckUnused returns an [ErrUsage] error if one of the named fields of r is set,

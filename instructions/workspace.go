@@ -14,17 +14,18 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
 var (
 	// ErrTooLarge: a file has more bytes than the limit.
-	ErrTooLarge = errors.New("file is too large")
+	ErrTooLarge = statefile.ErrTooLarge
 	// ErrUnparsable: a settings file does not parse. It was not changed.
 	ErrUnparsable = errors.New("file does not parse")
 	// ErrNotRegular: the file to change is not regular, for example a symlink. It
 	// was not changed.
-	ErrNotRegular = errors.New("not a regular file")
+	ErrNotRegular = statefile.ErrNotRegular
 	// ErrEdited: an addition was changed since and cannot be removed. It was not
 	// changed.
 	ErrEdited = errors.New("changed since it was added")

@@ -2,45 +2,20 @@ package registry
 
 import (
 	"encoding/json"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
-	"syscall"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/statefile"
 )
 
 // ReadFile reads a regular file of at most limit bytes, following links, without
 // waiting for a pipe or device. The error matches instructions.ErrNotRegular or
-// instructions.ErrTooLarge where the file is not such a one. It is for files of the
-// user's; those of a repository are read through a Workspace.
-func ReadFile(name string, limit int64) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	notRegular := &fs.PathError{Op: "open", Path: name, Err: instructions.ErrNotRegular}
-	if !info.Mode().IsRegular() {
-		return nil, notRegular
-	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, notRegular // it was replaced
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = &fs.PathError{Op: "read", Path: name, Err: instructions.ErrTooLarge}
-	}
-	return data, err
-}
+// instructions.ErrTooLarge for other files. It is for files of the user; use a Workspace
+// for those of a repository.
+func ReadFile(name string, limit int64) ([]byte, error) { return statefile.ReadLinked(name, limit) }
 
 // ParseObject returns the members of a JSON object, which can have comments and
 // trailing commas. The error matches instructions.ErrUnparsable.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/internal/tree"
 	"golang.org/x/sys/unix"
 )
@@ -158,7 +158,7 @@ func (f *finder) gitFile(name string) error {
 	}
 	text, err := readFile(name)
 	if err != nil {
-		return refusal(name, "%v", err)
+		return refusal(name, "%v", cause(err))
 	}
 	target, ok := bytes.CutPrefix(text, []byte("gitdir: "))
 	if !ok {
@@ -312,27 +312,8 @@ func (f *finder) included(file, path string) (string, error) {
 	return join(real, path), err
 }
 
-// readFile reads a regular file of a bounded size. It follows links, as git does,
-// and does not wait for a FIFO.
-func readFile(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("it is larger than %d bytes", maxFile)
-	}
-	return text, err
-}
+// readFile reads a configuration file. It follows links, as git does.
+func readFile(name string) ([]byte, error) { return statefile.ReadLinked(name, maxFile) }
 
 // cause returns err without the name of the file.
 func cause(err error) error {

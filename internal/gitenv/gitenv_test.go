@@ -209,16 +209,16 @@ func TestRefusals(t *testing.T) {
 		"a NUL":                  {config("[core]\n\tx = a\x00b\n"), ".git/config: it is not valid"},
 		"an unknown expansion":   {config("[include]\n\tpath = ~other/x\n"), ".git/config: include.path"},
 		"a prefix":               {config("[include]\n\tpath = %(prefix)/x\n"), ".git/config: include.path"},
-		"an include of a device": {config("[include]\n\tpath = /dev/zero\n"), "/dev/zero: it is not a regular file"},
+		"an include of a device": {config("[include]\n\tpath = /dev/zero\n"), "/dev/zero: not a regular file"},
 		"endless includes":       {config("[include]\n\tpath = ./../.git/./../.git/config\n[include]\n\tpath=a/../a/../config\n"), ""},
-		"too large":              {config("#" + strings.Repeat("x", maxFile)), ".git/config: it is larger"},
+		"too large":              {config("#" + strings.Repeat("x", maxFile)), ".git/config: file is too large"},
 		"too many keys":          {config("[alias]\n" + strings.Join(names(6000), "")), "bytes are needed"},
 		"a FIFO": {func(t *testing.T, repo string) {
 			os.Remove(repo + "/.git/config")
 			if err := syscall.Mkfifo(repo+"/.git/config", 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, ".git/config: it is not a regular file"},
+		}, ".git/config: not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -208,7 +208,7 @@ func (d *Dir) lstat(name string) (stat unix.Stat_t, err error) {
 
 // ErrNotRegular says that the place of a file or folder of state is taken by
 // something of another kind.
-var ErrNotRegular = errors.New("not of the expected type")
+var ErrNotRegular = errors.New("not a regular file")
 
 // explain returns the error that an entry is of another kind where that is why it
 // could not be opened, and err otherwise.

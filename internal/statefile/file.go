@@ -91,6 +91,36 @@ func checkSingle(stat *unix.Stat_t) error {
 	return nil
 }
 
+// ReadLinked returns the content of the regular file of at most limit bytes at path. It
+// follows links, which users have among their configuration files, and does not wait
+// for a pipe or device. The error is [ErrNotRegular] or [ErrTooLarge] for other files.
+func ReadLinked(path string, limit int64) ([]byte, error) {
+	notRegular := &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular // opening it can have an effect
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, notRegular // it was replaced
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = &fs.PathError{Op: "read", Path: path, Err: ErrTooLarge}
+	}
+	return text, err
+}
+
+// ErrTooLarge: a file has more bytes than the limit.
+var ErrTooLarge = errors.New("file is too large")
+
 // ErrSparse says that a file is large, and nearly all of it holes: a program that
 // reads it reads zeros for hours.
 var ErrSparse = errors.New("a sparse file")

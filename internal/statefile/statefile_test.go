@@ -3,6 +3,7 @@ package statefile
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func newDir(t *testing.T) *Dir {
@@ -137,5 +140,26 @@ func TestLockIsWaitedForWithinABound(t *testing.T) {
 	})
 	if _, err := TryLockPath(filepath.Join(d.Path(), "lock")); !errors.Is(err, ErrLocked) || !Locked(filepath.Join(d.Path(), "lock")) {
 		t.Errorf("try: %v", err)
+	}
+}
+
+func TestReadLinked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, link, fifo := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
+	if err := errors.Join(os.WriteFile(file, []byte("text"), 0o600), os.Symlink(file, link), unix.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path  string
+		limit int64
+		want  error
+	}{
+		{file, 4, nil}, {link, 4, nil}, {link, 3, ErrTooLarge}, {fifo, 4, ErrNotRegular}, {dir, 4, ErrNotRegular},
+		{"/dev/zero", 4, ErrNotRegular}, {filepath.Join(dir, "missing"), 4, fs.ErrNotExist},
+	} {
+		if text, err := ReadLinked(c.path, c.limit); !errors.Is(err, c.want) || err == nil && string(text) != "text" {
+			t.Errorf("%s up to %d bytes: %q, %v; want %v", c.path, c.limit, text, err, c.want)
+		}
 	}
 }

@@ -133,28 +133,3 @@ func (i *invocation) output(r *recording, text, kind string) {
 	}
 	i.span.SetAttributes(semconv.GenAIOutputMessagesKey.String(textMessage("assistant", r.mask.text(text), finish)))
 }
-
-// An answer is the last message of the agent, truncated.
-type answer struct {
-	id   string
-	text strings.Builder
-}
-
-// add adds a text event, or the text of a result.
-func (a *answer) add(e *agent.Event) {
-	if e.MessageID != a.id || !e.Delta {
-		a.clear()
-		a.id = e.MessageID
-	}
-	// Keep one byte more than is recorded, so that masking knows of the truncation.
-	if room := maxContent + 1 - a.text.Len(); room > 0 {
-		a.text.WriteString(e.Text[:min(room, len(e.Text))])
-	}
-}
-
-func (a *answer) clear() {
-	a.text.Reset()
-	a.id = ""
-}
-
-func (a *answer) String() string { return a.text.String() }

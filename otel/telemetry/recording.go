@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/capture"
 )
 
 // A recording is one run or session.
@@ -38,7 +39,7 @@ type recording struct {
 	model        string // as the agent reported it
 	conversation string
 	tools        toolCalls
-	answer       answer
+	answer       capture.Answer
 	usage        agent.Usage // of the session
 	before       agent.Usage // of the session, before the current turn
 	version      *version    // of the agent's CLI
@@ -132,6 +133,9 @@ func (r *recording) event(e *agent.Event) error {
 	if r.session && r.turn == nil && e.Subagent == "" && beginsTurn(e) {
 		r.beginTurn()
 	}
+	if r.session && r.content {
+		r.answer.Note(e)
+	}
 	switch e.Kind {
 	case agent.KindSessionStarted:
 		if e.Subagent == "" {
@@ -148,10 +152,6 @@ func (r *recording) event(e *agent.Event) error {
 	case agent.KindApproval:
 		if e.Failed {
 			r.denied(e)
-		}
-	case agent.KindText:
-		if r.content && e.Subagent == "" {
-			r.answer.add(e)
 		}
 	case agent.KindUsage:
 		if e.Usage != nil && e.Subagent == "" {
@@ -174,7 +174,7 @@ func (r *recording) end(_ context.Context, result agent.Result, err error) error
 		if err == nil {
 			r.turn.span.SetAttributes(keyInterrupted.Bool(true))
 		}
-		r.endTurn(errorType(err), "the agent ended during the turn")
+		r.endTurn(nil, errorType(err), "the agent ended during the turn")
 	}
 	r.endTools()
 	w := r.whole

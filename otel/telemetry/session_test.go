@@ -171,6 +171,32 @@ func TestLateMessage(t *testing.T) {
 	})
 }
 
+// A turn has the same answer as in the result of a session: the last text after the last
+// action, or else the text of the result.
+func TestAnswerOfATurn(t *testing.T) {
+	t.Parallel()
+	b := newRecorder(t, telemetry.WithContent(true))
+	run := recordable()
+	run.Session = true
+	r := b.record(t.Context(), run)
+	text := func(id, s string) agent.Event { return agent.Event{Kind: agent.KindText, MessageID: id, Text: s} }
+	over := agent.Event{Kind: agent.KindResult, Text: "from the result"}
+
+	b.send(r, text("1", "begun"), text("1", " and ended"), over)
+	b.send(r, text("2", "before"), agent.Event{Kind: agent.KindFileChange}, over)
+	b.end(r, agent.Result{}, nil)
+
+	var got []string
+	for _, s := range b.spans("invoke_agent parrot") {
+		got = append(got, attributesOf(s.Attributes)["gen_ai.output.messages"])
+	}
+	for i, want := range []string{"begun and ended", "from the result"} {
+		if len(got) != 2 || !strings.Contains(got[i], want) {
+			t.Fatalf("the answers are %q, want %q in span %d", got, want, i)
+		}
+	}
+}
+
 func TestConcurrentMessagesAndEvents(t *testing.T) {
 	t.Parallel()
 	b := newRecorder(t, telemetry.WithContent(true))

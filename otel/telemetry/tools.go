@@ -45,9 +45,6 @@ func (r *recording) toolCall(e *agent.Event) {
 	if e.Tool == nil {
 		return
 	}
-	if e.Subagent == "" {
-		r.answer.clear()
-	}
 	id := clip(e.Tool.ID, maxName)
 	if _, again := r.tools.open[id]; again {
 		return

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/capture"
 )
 
 // lateMessage is how long after the end of a turn its message may arrive. Messages
@@ -38,7 +39,7 @@ func (r *recording) message(text string) error {
 
 func (r *recording) beginTurn() {
 	r.turn = &turn{invocation: r.invokeAgent(r.whole.ctx)}
-	r.answer.clear()
+	r.answer = capture.Answer{}
 }
 
 // beginsTurn reports whether e is an activity of the agent.
@@ -58,10 +59,6 @@ func (r *recording) turnResult(e *agent.Event) {
 		r.missed = time.Now()
 		return
 	}
-	if r.content && e.Text != "" && !e.Failed {
-		r.answer.clear()
-		r.answer.add(e)
-	}
 	kind, description := "", ""
 	switch {
 	case e.Interrupted:
@@ -74,17 +71,19 @@ func (r *recording) turnResult(e *agent.Event) {
 	if kind != "" && r.content {
 		description = r.mask.text(e.Text)
 	}
-	r.endTurn(kind, description)
+	r.endTurn(e, kind, description)
 }
 
-func (r *recording) endTurn(kind, description string) {
+// endTurn ends the turn; result is nil if the agent reported none.
+func (r *recording) endTurn(result *agent.Event, kind, description string) {
 	t := r.turn
 	t.span.SetAttributes(r.reported()...)
 	usage := r.usageOfTurn()
 	if usage != nil {
 		t.span.SetAttributes(usageAttributes(usage)...)
 	}
-	t.output(r, r.answer.String(), kind)
+	text, _ := r.answer.Text(result)
+	t.output(r, text, kind)
 	r.count(t.ctx, t.finish(kind, description), kind, usage)
 	r.turn, r.before, r.missed = nil, r.usage, time.Time{}
 	if !t.hasMessage {

@@ -8,6 +8,9 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
+// completionScripts are our own because those of urfave/cli for bash and zsh are files of
+// its repository, not part of the library, and its script for fish lists only the names
+// of commands and flags. None of them completes values or arguments.
 var completionScripts = map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 
 func completionCommand(prog *Program) *urfave.Command {

@@ -53,6 +53,8 @@ func (prog *Program) help(path []*urfave.Command) string {
 const maxColumns = 100
 
 // wrap breaks long lines of the help below the column in which their description begins.
+// The wrap function of urfave/cli's templates needs that column as an argument, but
+// only the tabwriter that aligns the finished text determines it.
 func wrap(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -93,6 +95,8 @@ func UsageText(examples, success string, failures ...string) string {
 	return b.String()
 }
 
+// helpCommand replaces the help command of urfave/cli, which takes the name of one
+// command, not the path to a subcommand, and exits for an unknown one.
 func helpCommand(prog *Program) *urfave.Command {
 	return &urfave.Command{
 		Name:      "help",
