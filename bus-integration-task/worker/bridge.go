@@ -83,6 +83,7 @@ type attempt struct {
 	said       []string // by users to this attempt
 	reused     bool     // the worktree has work of earlier attempts
 	changed    bool     // files of the worktree differ from its base
+	judged     string   // the files of the worktree that were compared with the report
 	promoted   bool
 	rebased    string // the commit that was tested, if another one was promoted
 	ended      string // name of the event that ends the attempt

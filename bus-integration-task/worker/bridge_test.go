@@ -383,7 +383,7 @@ func (s *site) promoteAnother(ctx context.Context) {
 		return
 	}
 	s.write(w.Path(), "another", "1\n")
-	if _, err := w.Commit(ctx, "another", worktree.Identity{}); err != nil {
+	if _, err := w.Commit(ctx, "", "another", worktree.Identity{}); err != nil {
 		s.t.Error(err)
 	}
 	if _, err := w.Promote(ctx, false, nil); err != nil {

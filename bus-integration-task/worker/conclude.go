@@ -61,9 +61,12 @@ func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (strin
 	}
 	var commit string
 	err = a.step(ctx, "commit", func(ctx context.Context) (err error) {
-		commit, err = a.tree.Commit(ctx, message, worktree.Identity{})
+		commit, err = a.tree.Commit(ctx, a.judged, message, worktree.Identity{})
 		return err
 	})
+	if errors.Is(err, worktree.ErrNoChange) && a.tree.Head() != a.tree.Base() { // an earlier attempt has committed them
+		commit, err = a.tree.Head(), nil
+	}
 	if err != nil {
 		return "", err
 	}

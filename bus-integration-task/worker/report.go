@@ -57,7 +57,7 @@ func (a *attempt) measure(ctx context.Context) (w closeout.Work, diff string, er
 		w.Unmeasured = a.unmeasured(ctx)
 		return w, "", nil
 	}
-	changes, err := a.tree.Changes(ctx)
+	changes, err := a.tree.Changes(ctx, maxDiff)
 	if err != nil {
 		return w, "", err
 	}
@@ -68,10 +68,8 @@ func (a *attempt) measure(ctx context.Context) (w closeout.Work, diff string, er
 		w.Files = append(w.Files, f.Path)
 	}
 	w.Written = writtenAt(a.workdir, w.Files)
-	w.HeadMoved = changes.HeadMoved
-	d, err := a.tree.Diff(ctx, maxDiff)
-	w.DiffBytes = d.Size
-	return w, maskedHead(a.hidden, d), err
+	w.HeadMoved, w.DiffBytes, a.judged = changes.HeadMoved, changes.Diff.Size, changes.Tree
+	return w, maskedHead(a.hidden, changes.Diff), nil
 }
 
 // maskedHead returns the beginning of a diff without secrets, and without the beginning of

@@ -15,7 +15,8 @@ type Options struct {
 	// Root is the folder of worktrees: absolute, outside the primary checkout, of the
 	// worker alone. It is created.
 	Root string
-	// Ref names the task. It only makes the ID readable.
+	// Ref names the task. It makes the ID readable, and lets another attempt at the task
+	// continue the branch that it has created.
 	Ref string
 	// Branch is the branch of the task's metadata. With CreateBranch it is the new branch
 	// of the worktree. Otherwise it must exist: the worktree continues it, unless it is
@@ -27,7 +28,8 @@ type Options struct {
 	// branch of the primary by default.
 	BaseBranch string
 	// WorktreeID is the ID of an earlier worktree, which Reuse continues if it still
-	// exists. A Branch that exists already is continued then too.
+	// exists. A Branch that exists already is continued then too. One that an earlier
+	// attempt at the same task has created is continued without Reuse.
 	WorktreeID string
 	Reuse      bool
 	// Superproject is a folder of the workspace whose .gitmodules names the modules that
@@ -49,13 +51,14 @@ type Worktree struct {
 type record struct {
 	ID         string            `json:"id"`
 	Ref        string            `json:"ref"`
-	Root       string            `json:"root"`             // folder of worktrees
-	Path       string            `json:"path"`             // the checkout
-	Branch     string            `json:"branch"`           // its branch
-	BaseBranch string            `json:"base_branch"`      // what it is promoted to
-	Base       string            `json:"base"`             // commit that changes are relative to
-	Head       string            `json:"head"`             // last commit of the bridge, or Base
-	Landed     string            `json:"landed,omitempty"` // Head, once it was promoted as another commit
+	Root       string            `json:"root"`              // folder of worktrees
+	Path       string            `json:"path"`              // the checkout
+	Branch     string            `json:"branch"`            // its branch
+	Created    bool              `json:"created,omitempty"` // Branch was created for it
+	BaseBranch string            `json:"base_branch"`       // what it is promoted to
+	Base       string            `json:"base"`              // commit that changes are relative to
+	Head       string            `json:"head"`              // last commit of the bridge, or Base
+	Landed     string            `json:"landed,omitempty"`  // Head, once it was promoted as another commit
 	Links      map[string]string `json:"links,omitempty"`
 	Retained   bool              `json:"retained,omitempty"`
 }
@@ -120,6 +123,9 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 			return w, err
 		}
 	}
+	if w, err := r.left(o); w != nil || err != nil {
+		return w, err
+	}
 	p, err := r.private()
 	if err != nil {
 		return nil, err
@@ -131,8 +137,7 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 	if err != nil {
 		return nil, err
 	}
-	create, err := w.choose(ctx, p, o)
-	if err != nil {
+	if err := w.choose(ctx, p, o); err != nil {
 		unlock(guard)
 		return nil, err
 	}
@@ -144,8 +149,8 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 	}
 	if err != nil {
 		w.discard()
-		if create {
-			p.git(context.WithoutCancel(ctx), call{}, "update-ref", "-d", "refs/heads/"+w.record.Branch, w.record.Base)
+		if w.record.Created {
+			p.deleteBranch(context.WithoutCancel(ctx), w.record.Branch, w.record.Base)
 		}
 		return nil, err
 	}
@@ -189,16 +194,16 @@ func (r *Repository) checkRoot(o *Options) error {
 	return nil
 }
 
-// choose decides the branches and the base, and reports whether the branch is new.
-func (w *Worktree) choose(ctx context.Context, p *private, o Options) (create bool, err error) {
+// choose decides the branches and the base, and creates a new branch.
+func (w *Worktree) choose(ctx context.Context, p *private, o Options) error {
 	r := w.repo
 	current, err := r.Branch()
 	if err != nil {
-		return false, err
+		return err
 	}
 	used, err := r.usedBranches()
 	if err != nil {
-		return false, err
+		return err
 	}
 	base, branch := o.BaseBranch, o.Branch
 	if base == "" {
@@ -211,44 +216,57 @@ func (w *Worktree) choose(ctx context.Context, p *private, o Options) (create bo
 		branch = ""
 	}
 	if base == "" {
-		return false, problem(ErrBranch, "primary checkout %s: its HEAD is detached; check out a branch or name a base branch", r.primary)
+		return problem(ErrBranch, "primary checkout %s: its HEAD is detached; check out a branch or name a base branch", r.primary)
 	}
-	tip, err := p.resolve(ctx, "refs/heads/"+base)
+	tip, err := p.tip(ctx, base)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if tip == "" {
-		return false, problem(ErrBranch, "base branch %q: it does not exist or has no commit; create it", base)
+		return problem(ErrBranch, "base branch %q: it does not exist or has no commit; create it", base)
 	}
 	w.record.BaseBranch, w.record.Base, w.record.Branch = base, tip, branch
 	if branch == "" {
 		w.record.Branch = "task/" + w.record.ID
-		create = true
 	} else {
-		existing, err := p.resolve(ctx, "refs/heads/"+branch)
+		existing, err := p.tip(ctx, branch)
 		switch {
 		case err != nil:
-			return false, err
+			return err
 		case existing == "" && !o.CreateBranch:
-			return false, problem(ErrBranch, "branch %q: it does not exist; create it or set create_branch", branch)
+			return problem(ErrBranch, "branch %q: it does not exist; create it or set create_branch", branch)
 		case existing == "":
-			create = true
-		case o.CreateBranch && !o.Reuse:
-			return false, problem(ErrBranch, "branch %q: it exists already; choose another name or reuse it", branch)
+		case o.CreateBranch && !o.Reuse && !r.begun(branch, o.Ref):
+			return problem(ErrBranch, "branch %q: it exists already; choose another name or reuse it", branch)
 		case used[branch]:
-			return false, problem(ErrBranch, "branch %q: it is checked out in another worktree; remove that or choose another branch", branch)
+			return problem(ErrBranch, "branch %q: it is checked out in another worktree; remove that or choose another branch", branch)
 		default:
-			w.record.Base = existing
+			return w.resume(ctx, p, o, existing, tip)
 		}
 	}
-	w.record.Head = w.record.Base
-	if create {
-		zero := strings.Repeat("0", len(tip))
-		if _, err := p.git(ctx, call{}, "update-ref", "-m", "bus-integration-task: begin", "refs/heads/"+w.record.Branch, w.record.Base, zero); err != nil {
-			return false, problem(ErrBranch, "branch %q: %w", w.record.Branch, err)
-		}
+	w.record.Head, w.record.Created = tip, true
+	zero := strings.Repeat("0", len(tip))
+	if err := p.setBranch(ctx, call{}, strings.TrimSpace("begin "+w.record.Ref), w.record.Branch, tip, zero); err != nil {
+		return problem(ErrBranch, "branch %q: %w", w.record.Branch, err)
 	}
-	return create, nil
+	return nil
+}
+
+// resume makes the existing branch of the worktree its head, and its base, if others may have
+// committed to it. Where the task itself has created the branch, its commits are work of
+// the task, and the base is where they begin.
+func (w *Worktree) resume(ctx context.Context, p *private, o Options, existing, tip string) error {
+	w.record.Base, w.record.Head = existing, existing
+	if !o.CreateBranch || !w.repo.begun(o.Branch, o.Ref) {
+		return nil
+	}
+	w.record.Created = true
+	out := &headWriter{limit: maxText}
+	code, err := p.git(ctx, call{stdout: out, ok: []int{1}}, "merge-base", existing, tip)
+	if base := strings.TrimSpace(string(out.head)); err == nil && code == 0 && isHash(base) {
+		w.record.Base = base
+	}
+	return err
 }
 
 // usedBranches returns the branches that are checked out in any worktree.
@@ -299,6 +317,13 @@ func (w *Worktree) register() (err error) {
 			return err
 		}
 	}
+	// Git writes to a log that exists, whatever the configuration of the repository says.
+	if err := os.Mkdir(filepath.Join(admin, "logs"), 0o777); err != nil {
+		return err
+	}
+	if err := writeData(filepath.Join(admin, "logs", "HEAD"), nil); err != nil {
+		return err
+	}
 	return errors.Join(w.restoreHead(), w.save())
 }
 
@@ -340,7 +365,7 @@ func (w *Worktree) checkOut(ctx context.Context, p *private, o Options) error {
 	}
 	c := in(w.record.Path)
 	c.hold = w.lock
-	if _, err := p.git(ctx, c, "read-tree", "--reset", "-u", "--no-recurse-submodules", w.record.Base); err != nil {
+	if _, err := p.git(ctx, c, "read-tree", "--reset", "-u", "--no-recurse-submodules", w.record.Head); err != nil {
 		return err
 	}
 	if err := w.install(p); err != nil {
@@ -432,6 +457,37 @@ func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// left deals with the worktree that an earlier attempt of the same task has left, so that
+// another one can have its new branch: one that was retained is continued, any other is
+// removed as [Repository.Prune] does it.
+func (r *Repository) left(o Options) (*Worktree, error) {
+	if !o.CreateBranch || o.Ref == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, problem(ErrGit, "%w", err)
+	}
+	for _, e := range entries {
+		stored, err := r.readRecord(e.Name())
+		if err != nil || stored.Branch != o.Branch || stored.Ref != oneLine(o.Ref, 200) {
+			continue
+		}
+		w, err := r.take(stored.ID)
+		if errors.Is(err, ErrGone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if w.record.Retained && w.record.Root == o.Root && w.checkFolder() == nil {
+			return w, nil
+		}
+		return nil, w.discard()
+	}
+	return nil, nil
 }
 
 // take locks an existing worktree.

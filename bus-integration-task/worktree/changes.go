@@ -8,11 +8,12 @@ import (
 // Changes are the differences between the base of a worktree and its files.
 type Changes struct {
 	Base      string // commit that they are relative to
-	Tree      string // the files as a tree; it is stored only by Commit
+	Tree      string // the files as a tree; it is stored only by Commit, which checks it
 	TaskHead  string // commit of the HEAD of the worktree, "" if a task broke it
 	HeadMoved bool   // the task has committed, or checked out another branch
 	Files     []File // the first files by name, at most maxListed
 	Total     int    // number of changed files
+	Diff      Diff   // between Base and Tree
 }
 
 // A File is a changed file. Ignored files are not changes.
@@ -26,10 +27,11 @@ type File struct {
 const maxListed = 10_000
 
 // Changes compares the files of the worktree, also untracked ones, with its base. Every
-// file is read. Nothing is stored in the repository.
+// file is read once. Nothing is stored in the repository. At most limit bytes of the diff
+// are returned; there is none for 0.
 //
 // Errors match ErrContent, ErrTooLarge, ErrGone or ErrGit.
-func (w *Worktree) Changes(ctx context.Context) (Changes, error) {
+func (w *Worktree) Changes(ctx context.Context, limit int) (Changes, error) {
 	changes := Changes{Base: w.record.Base}
 	p, err := w.repo.private()
 	if err != nil {
@@ -52,6 +54,9 @@ func (w *Worktree) Changes(ctx context.Context) (Changes, error) {
 		}
 		return nil
 	})
+	if err == nil && limit > 0 {
+		changes.Diff, err = p.diff(ctx, w.record.Base, changes.Tree, limit)
+	}
 	return changes, err
 }
 
@@ -94,33 +99,15 @@ func (p *private) compare(ctx context.Context, old, new string, each func(File) 
 	}, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", old, new, "--")
 }
 
-// Diff is a unified diff, cut at a limit.
+// Diff is a unified diff, cut at a limit. Binary files, and files of more than 32 MiB, are
+// named without their content.
 type Diff struct {
 	Text string // the beginning; bytes as in the files, not always UTF-8
 	Size int64  // bytes of the whole diff; more than len(Text) if it was cut
 }
 
-// Diff returns at most limit bytes of the unified diff between the base of the worktree
-// and its files, and the size of all of it. Binary files, and files of more than 32 MiB,
-// are named without their content. Memory is bounded by the limit here, and by the size
-// of one file in git.
-//
-// Errors are those of [Worktree.Changes].
-func (w *Worktree) Diff(ctx context.Context, limit int) (Diff, error) {
-	p, err := w.repo.private()
-	if err != nil {
-		return Diff{}, err
-	}
-	defer p.close()
-	tree, err := w.snapshot(ctx, p)
-	if err != nil {
-		return Diff{}, err
-	}
-	return p.diff(ctx, w.record.Base, tree, limit)
-}
-
-// DiffCommits is [Worktree.Diff] between two commits of the repository, for work that was
-// promoted.
+// DiffCommits returns at most limit bytes of the diff between two commits of the
+// repository. Memory is bounded by the limit here, and by the size of one file in git.
 func (r *Repository) DiffCommits(ctx context.Context, old, new string, limit int) (Diff, error) {
 	if !isHash(old) || !isHash(new) {
 		return Diff{}, problem(ErrName, "commits %q and %q: give all of their digits", oneLine(old, 70), oneLine(new, 70))

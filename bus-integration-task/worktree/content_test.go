@@ -85,7 +85,7 @@ func TestContent(t *testing.T) {
 			}
 			w := b.add(r, Options{})
 			test.change(b, w.Path())
-			commit, err := w.Commit(t.Context(), "work", Identity{})
+			commit, err := w.Commit(t.Context(), "", "work", Identity{})
 			if !errors.Is(err, test.kind) || err != nil && strings.Contains(err.Error(), "\n") {
 				t.Fatalf("%v, want %v", err, test.kind)
 			}
@@ -148,7 +148,7 @@ func TestManyTasksOfOneModule(t *testing.T) {
 				return
 			}
 			b.write(w.Path(), fmt.Sprintf("file%d", i), "x\n")
-			commit, err := w.Commit(t.Context(), "work", Identity{})
+			commit, err := w.Commit(t.Context(), "", "work", Identity{})
 			if err != nil {
 				t.Error(err)
 				return

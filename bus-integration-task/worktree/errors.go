@@ -12,6 +12,7 @@ var (
 	ErrUnsupported = errors.New("unsupported repository")      // a kind of repository that the package does not handle
 	ErrBranch      = errors.New("branch not usable")           // missing, checked out elsewhere, or not the one the primary is on
 	ErrNoChange    = errors.New("no change")                   // there is nothing to commit
+	ErrChanged     = errors.New("files have changed")          // a worktree was written to after its files were examined
 	ErrContent     = errors.New("content cannot be committed") // named pipes, nested repositories, changed submodules
 	ErrTooLarge    = errors.New("too large")                   // a limit on files or bytes
 	ErrDirty       = errors.New("primary checkout is dirty")   // changes, files in the way, or an operation in progress

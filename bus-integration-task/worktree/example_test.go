@@ -48,14 +48,14 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	changes, err := w.Changes(ctx)
+	changes, err := w.Changes(ctx, 0)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, file := range changes.Files {
 		fmt.Printf("%c %s\n", file.Status, file.Path)
 	}
-	commit, err := w.Commit(ctx, "Add a README", worktree.Identity{Name: "bus-dev", Email: "bus-dev@localhost"})
+	commit, err := w.Commit(ctx, changes.Tree, "Add a README", worktree.Identity{Name: "bus-dev", Email: "bus-dev@localhost"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func testFullDisk(t *testing.T) {
 			return err
 		}},
 		{"Commit", func() (err error) {
-			commit, err = w.Commit(t.Context(), "work", Identity{})
+			commit, err = w.Commit(t.Context(), "", "work", Identity{})
 			return err
 		}},
 		{"Promote", func() error {

@@ -153,14 +153,10 @@ func TestNothingPlantedRuns(t *testing.T) {
 			}
 			b.write(w.Path(), "README", "two\n")
 			b.write(w.Path(), "new", "new\n")
-			if _, err := w.Changes(t.Context()); err != nil {
+			if _, err := w.Changes(t.Context(), 1<<20); err != nil {
 				t.Error(err)
 			}
 			check("Changes")
-			if _, err := w.Diff(t.Context(), 1<<20); err != nil {
-				t.Error(err)
-			}
-			check("Diff")
 			commit := b.commit(w)
 			check("Commit")
 			if moved, err := r.Promote(t.Context(), "main", commit, nil); err != nil || !moved {
@@ -318,7 +314,7 @@ func TestBorrowedObjectsAreRefused(t *testing.T) {
 					t.Fatal("plain git stores it")
 				}
 			}
-			if commit, err := w.Commit(t.Context(), "work", Identity{}); !errors.Is(err, ErrUnsupported) {
+			if commit, err := w.Commit(t.Context(), "", "work", Identity{}); !errors.Is(err, ErrUnsupported) {
 				t.Error(commit, err)
 			}
 			if b.git(b.primary, "rev-parse", w.Branch()) != w.Base() {

@@ -128,7 +128,7 @@ func TestDependencyLinks(t *testing.T) {
 	if target, err := os.Readlink(filepath.Join(w.Path(), "libs/bus-x")); err != nil || target != filepath.Join(b.workspace, "libs/bus-x") {
 		t.Error(target, err)
 	}
-	if changes, err := w.Changes(t.Context()); err != nil || changes.Total != 0 {
+	if changes, err := w.Changes(t.Context(), 0); err != nil || changes.Total != 0 {
 		t.Error(changes, err)
 	}
 	b.write(w.Path(), "README", "two\n")
@@ -142,7 +142,7 @@ func TestDependencyLinks(t *testing.T) {
 	// What a task puts in the place of a submodule would be lost.
 	os.Remove(filepath.Join(w.Path(), "bus-y"))
 	b.write(w.Path(), "bus-y/file", "lost\n")
-	if _, err := w.Changes(t.Context()); !errors.Is(err, ErrContent) {
+	if _, err := w.Changes(t.Context(), 0); !errors.Is(err, ErrContent) {
 		t.Error(err)
 	}
 	if err := w.Remove(t.Context(), true); err != nil {

@@ -133,7 +133,7 @@ func (r *Repository) promote(ctx context.Context, branch, commit string, replace
 			return false, problem(ErrGit, "state folder: %w", err)
 		}
 	}
-	if _, err := p.git(ctx, call{hold: p.held}, "update-ref", "-m", "bus-integration-task: fast-forward", "refs/heads/"+branch, commit, old); err != nil {
+	if err := p.setBranch(ctx, call{hold: p.held}, "fast-forward", branch, commit, old); err != nil {
 		tip, e := p.resolve(ctx, "refs/heads/"+branch)
 		if e == nil && tip != commit {
 			r.removeJournal()
@@ -195,7 +195,7 @@ func (r *Repository) checkPromotion(ctx context.Context, p *private, branch, com
 			return "", problem(ErrDirty, "primary checkout %s: an operation is in progress (%s); finish or abort it", r.primary, name)
 		}
 	}
-	if old, err = p.resolve(ctx, "refs/heads/"+branch); err != nil {
+	if old, err = p.tip(ctx, branch); err != nil {
 		return "", err
 	}
 	known, err := p.resolve(ctx, commit)

@@ -153,7 +153,7 @@ func TestRebaseMakesOneCommit(t *testing.T) {
 	first := b.work(r, func(dir string) { b.write(dir, "README", "1\n") })
 	second := b.work(r, func(dir string) { b.write(dir, "two", "2\n") })
 	b.write(second.Path(), "two", "3\n")
-	if _, err := second.Commit(t.Context(), "again", Identity{}); err != nil {
+	if _, err := second.Commit(t.Context(), "", "again", Identity{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.Promote(t.Context(), true, nil); err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // Remove removes the checkout, its links and its git directory, and closes the worktree.
-// With branch it also removes the branch, unless its tip is not on the base branch: then
-// the branch is kept, and the error matches ErrDiverged.
+// With branch it also removes a branch that was created for the worktree, unless its tip is
+// not on the base branch: then the branch is kept, and the error matches ErrDiverged.
 //
 // A worker removes what was promoted, with its branch, and what changed nothing. It keeps
 // what is blocked or failed, see [Worktree.Close].
@@ -23,15 +23,21 @@ func (w *Worktree) Remove(ctx context.Context, branch bool) error {
 	return w.discard()
 }
 
-// removeBranch removes the branch if nothing is lost with it.
+// removeBranch removes the branch if nothing is lost with it. A branch that was not created
+// for the worktree has commits of others, which the base does not tell apart.
 func (w *Worktree) removeBranch(ctx context.Context) error {
+	if !w.record.Created {
+		return nil
+	}
 	p, err := w.repo.private()
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	ref := "refs/heads/" + w.record.Branch
-	tip, err := p.resolve(ctx, ref)
+	tip, err := p.tip(ctx, w.record.Branch)
+	if errors.Is(err, ErrBranch) {
+		return problem(ErrDiverged, "%w", err)
+	}
 	if err != nil || tip == "" {
 		return err
 	}
@@ -48,8 +54,7 @@ func (w *Worktree) removeBranch(ctx context.Context) error {
 	if !contained {
 		return problem(ErrDiverged, "branch %s: its commit %s is not on %s; promote it, or remove the worktree and keep the branch", w.record.Branch, tip, w.record.BaseBranch)
 	}
-	_, err = p.git(ctx, call{}, "update-ref", "-d", ref, tip)
-	return err
+	return p.deleteBranch(ctx, w.record.Branch, tip)
 }
 
 // discard removes the files of a worktree.
@@ -128,8 +133,8 @@ type Stale struct {
 	Retained   bool   // by [Worktree.Retain]
 }
 
-// Prune removes the worktrees that no process holds and that remove selects, but keeps
-// their branches unless these have no commit besides the base. It returns the IDs of what
+// Prune removes the worktrees that no process holds and that remove selects, and their
+// branches as [Worktree.Remove] does. It returns the IDs of what
 // it has removed. It also removes private folders of processes that were killed.
 //
 // Retained worktrees are not held either. Content that was not committed is lost.

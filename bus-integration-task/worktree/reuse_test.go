@@ -17,11 +17,11 @@ func TestReuse(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "")
 	r := b.open()
-	first := b.add(r, Options{Branch: "work/x", CreateBranch: true})
+	first := b.add(r, Options{Ref: "bus#1.1", Branch: "work/x", CreateBranch: true})
 	b.write(first.Path(), "one", "1\n")
 	one := b.commit(first)
 	b.write(first.Path(), "two", "2\n")
-	again := Options{Root: b.root, Branch: "work/x", CreateBranch: true, BaseBranch: "main", WorktreeID: first.ID(), Reuse: true}
+	again := Options{Root: b.root, Ref: "bus#1.1", Branch: "work/x", CreateBranch: true, BaseBranch: "main", WorktreeID: first.ID(), Reuse: true}
 	if _, err := r.Add(t.Context(), again); !errors.Is(err, ErrLocked) {
 		t.Errorf("a worktree in use: %v", err)
 	}
@@ -36,7 +36,7 @@ func TestReuse(t *testing.T) {
 	if second.Path() != first.Path() || second.Head() != one {
 		t.Errorf("%s at %s", second.Path(), second.Head())
 	}
-	if changes, err := second.Changes(t.Context()); err != nil || changes.Total != 2 || changes.HeadMoved {
+	if changes, err := second.Changes(t.Context(), 0); err != nil || changes.Total != 2 || changes.HeadMoved {
 		t.Errorf("%+v, %v", changes, err)
 	}
 	two := b.commit(second)
@@ -74,7 +74,8 @@ func TestLargeDiffIsBounded(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	diff, err := w.Diff(t.Context(), 1000)
+	changes, err := w.Changes(t.Context(), 1000)
+	diff := changes.Diff
 	runtime.ReadMemStats(&after)
 	if err != nil || len(diff.Text) != 1000 || diff.Size < 100_000_000 {
 		t.Errorf("%d of %d bytes, %v", len(diff.Text), diff.Size, err)

@@ -113,7 +113,7 @@ func (b *bench) add(r *Repository, o Options) *Worktree {
 
 func (b *bench) commit(w *Worktree) string {
 	b.t.Helper()
-	commit, err := w.Commit(b.t.Context(), "work", Identity{"agent", "agent@example.invalid"})
+	commit, err := w.Commit(b.t.Context(), "", "work", Identity{"agent", "agent@example.invalid"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -23,17 +23,14 @@ func TestCommitAndPromote(t *testing.T) {
 			}
 			b.write(w.Path(), "README", "two\n")
 			b.write(w.Path(), "new/file", "new\n")
-			changes, err := w.Changes(t.Context())
+			changes, err := w.Changes(t.Context(), 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if changes.HeadMoved || changes.Total != 2 || fmt.Sprint(changes.Files) != "[{README 77 100644} {new/file 65 100644}]" {
 				t.Errorf("changes: %+v", changes)
 			}
-			diff, err := w.Diff(t.Context(), 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
+			diff := changes.Diff
 			if !strings.Contains(diff.Text, "-one\n+two\n") || !strings.Contains(diff.Text, "+new\n") || diff.Size != int64(len(diff.Text)) {
 				t.Errorf("diff of %d: %q", diff.Size, diff.Text)
 			}
@@ -87,10 +84,10 @@ func TestNoChangeIsNotCommitted(t *testing.T) {
 	b := newBench(t, "")
 	r := b.open()
 	w := b.add(r, Options{})
-	if changes, err := w.Changes(t.Context()); err != nil || changes.Total != 0 {
+	if changes, err := w.Changes(t.Context(), 0); err != nil || changes.Total != 0 {
 		t.Error(changes, err)
 	}
-	if _, err := w.Commit(t.Context(), "work", Identity{}); !errors.Is(err, ErrNoChange) {
+	if _, err := w.Commit(t.Context(), "", "work", Identity{}); !errors.Is(err, ErrNoChange) {
 		t.Error(err)
 	}
 	if err := w.Remove(t.Context(), true); err != nil {
