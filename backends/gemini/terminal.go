@@ -20,8 +20,10 @@ func interactive() *registry.Terminal {
 			Prompt: ">   Type your message",
 			// It ignores an Enter during its start.
 			Placeholder: true,
-			Busy:        []string{"(esc to cancel"},
-			WarmUp:      5 * time.Second,
+			// Before an answer. It loads a session after it shows the prompt.
+			Restored: []string{"✦ "},
+			Busy:     []string{"(esc to cancel"},
+			WarmUp:   5 * time.Second,
 			// "Do not enable".
 			Dialogs:   []engine.Dialog{{Contains: "New Agents Discovered", Keys: []string{"Down", "Enter"}}},
 			Approvals: []engine.ApprovalDialog{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},

@@ -20,6 +20,10 @@ type Terminal struct {
 	// started. It is for CLIs that show the prompt earlier than that; empty for all
 	// others.
 	Ready []string
+	// Restored lists texts. The CLI shows one of them once it has loaded the session
+	// that it resumes. It is for CLIs that take messages earlier than that, which the
+	// model would get without the session; empty for all others.
+	Restored []string
 	// Busy are texts that the CLI shows near the prompt while it works.
 	Busy []string
 	// Finished lists texts that the CLI shows at the end of a turn. If it is

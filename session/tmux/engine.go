@@ -65,7 +65,7 @@ func (e *paneEngine) Open(ctx context.Context, _ engine.Transport, start engine.
 		close(e.ended)
 	}()
 	go e.watch()
-	if err := e.ready(ctx); err != nil {
+	if err := e.ready(ctx, start.Resume != ""); err != nil {
 		return engine.Info{}, e.explain(err)
 	}
 	return engine.Info{SessionID: e.known, Steers: e.terminal.TypesWhileBusy}, nil

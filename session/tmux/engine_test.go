@@ -121,6 +121,40 @@ func TestPromptThatShowsForAMomentIsNotReady(t *testing.T) {
 	})
 }
 
+// A message must not be typed before the CLI has loaded the session that it resumes.
+func TestResumedSessionIsLoadedBeforeItIsReady(t *testing.T) {
+	t.Parallel()
+	loading := marked
+	loading.Restored = []string{"✦ "}
+	for name, c := range map[string]struct {
+		resume, shows string
+		least, most   time.Duration
+	}{
+		"resumed":               {"one", "✦ the sky is blue", 25 * time.Second, 28 * time.Second},
+		"resumed without turns": {"one", "", 30 * time.Second, 34 * time.Second},
+		"new":                   {"", "", 2 * time.Second, 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeCLI{prompt: "❯ ", resume: c.resume}
+				f.later(25*time.Second, func() { f.lines = append(f.lines, c.shows) })
+				began := time.Now()
+				s, err := f.open(t.Context(), loading)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took < c.least || took > c.most {
+					t.Errorf("ready after %v", took)
+				}
+				s.Stop(t.Context(), "over")
+				synctest.Wait()
+				time.Sleep(time.Minute) // what was to come later
+			})
+		})
+	}
+}
+
 func TestDialogs(t *testing.T) {
 	t.Parallel()
 	trust := engine.Dialog{Contains: "trust this folder", Keys: []string{"Down", "Enter"}}

@@ -19,16 +19,22 @@ const (
 	// session. After impatience looks at the prompt the agent is ready in any case.
 	still      = 2 * time.Second
 	impatience = 50
+	// unrestoredLooks is the number of looks at the prompt after which a session is
+	// considered loaded although the screen shows none of Terminal.Restored: it may have
+	// no turn that the CLI shows.
+	unrestoredLooks = 150
 	// dialogWait is how long a dialog may take to react to its answer.
 	dialogWait = 2 * time.Second
 )
 
-// ready waits until a message can be typed, and answers the dialogs.
-func (e *paneEngine) ready(ctx context.Context) error {
+// ready waits until a message can be typed and a resumed session is loaded, and answers
+// the dialogs.
+func (e *paneEngine) ready(ctx context.Context, resumed bool) error {
 	began := time.Now()
 	var last screen
 	var changed time.Time
 	dialogs := make([]dialogState, len(e.terminal.Dialogs))
+	unrestored := 0
 	for idle := 0; ; {
 		s, err := e.pane.look(ctx)
 		if err != nil {
@@ -43,6 +49,8 @@ func (e *paneEngine) ready(ctx context.Context) error {
 			return err
 		case asked || !e.terminal.idle(s) || !e.terminal.started(s):
 			idle = 0
+		case resumed && !e.terminal.restored(s) && unrestored < unrestoredLooks:
+			unrestored++
 		default:
 			idle++
 		}

@@ -71,6 +71,11 @@ func (t *terminal) started(s screen) bool {
 	return len(t.Ready) == 0 || slices.ContainsFunc(t.Ready, t.end(s).contains)
 }
 
+// restored reports whether s shows that the agent has loaded the session it resumes.
+func (t *terminal) restored(s screen) bool {
+	return len(t.Restored) == 0 || slices.ContainsFunc(t.Restored, s.contains)
+}
+
 // finished reports whether the text of a turn says that the turn is over.
 func (t *terminal) finished(text string) bool {
 	text = plainSpaces(text)
