@@ -43,8 +43,29 @@ type event struct {
 	Params json.RawMessage
 }
 
-// startBrowser starts one, which ends with the test, and opens an empty page.
+// startBrowser starts one, which ends with the test, and opens an empty page. Chromium 156
+// rarely crashes at its start ("Segmentation fault"); it is then started again.
 func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	b := launchBrowser(t)
+	for range 2 {
+		if b.runs() {
+			break
+		}
+		b = launchBrowser(t)
+	}
+	var target struct{ TargetID string }
+	b.call("Target.createTarget", `{"url":"about:blank"}`, &target)
+	var attached struct{ SessionID string }
+	b.call("Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, target.TargetID), &attached)
+	b.session = attached.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		b.call(domain+".enable", `{}`, nil)
+	}
+	return b
+}
+
+func launchBrowser(t *testing.T) *browser {
 	t.Helper()
 	program := os.Getenv("BUS_AGENT_CHROMIUM")
 	if program == "" {
@@ -67,16 +88,22 @@ func startBrowser(t *testing.T) *browser {
 	b := &browser{t: t, to: inWrite, waiting: map[int]chan reply{}, changed: make(chan struct{}), gone: make(chan struct{})}
 	go b.read(outRead)
 	t.Cleanup(func() { b.end(cmd, inWrite, stderr) })
-
-	var target struct{ TargetID string }
-	b.call("Target.createTarget", `{"url":"about:blank"}`, &target)
-	var attached struct{ SessionID string }
-	b.call("Target.attachToTarget", fmt.Sprintf(`{"targetId":%q,"flatten":true}`, target.TargetID), &attached)
-	b.session = attached.SessionID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
-		b.call(domain+".enable", `{}`, nil)
-	}
 	return b
+}
+
+// runs reports whether the browser has started.
+func (b *browser) runs() bool {
+	b.t.Helper()
+	answer, err := b.send("Browser.getVersion", `{}`)
+	if err != nil {
+		return false
+	}
+	select {
+	case <-answer:
+		return true
+	case <-b.gone:
+		return false
+	}
 }
 
 // quietBrowser starts a browser with a wide, light screen. The test fails if a page makes
@@ -156,16 +183,7 @@ func (b *browser) read(from io.Reader) {
 // call calls a method of the protocol and reads its result into result.
 func (b *browser) call(method, params string, result any) {
 	b.t.Helper()
-	b.mu.Lock()
-	b.next++
-	wait := make(chan reply, 1)
-	b.waiting[b.next] = wait
-	session := ""
-	if b.session != "" {
-		session = fmt.Sprintf(`,"sessionId":%q`, b.session)
-	}
-	_, err := fmt.Fprintf(b.to, `{"id":%d,"method":%q,"params":%s%s}`+"\x00", b.next, method, params, session)
-	b.mu.Unlock()
+	wait, err := b.send(method, params)
 	if err != nil {
 		b.t.Fatalf("%s: %v", method, err)
 	}
@@ -184,6 +202,21 @@ func (b *browser) call(method, params string, result any) {
 	case <-time.After(patience):
 		b.t.Fatalf("%s: no answer", method)
 	}
+}
+
+// send calls a method and returns the channel of its reply.
+func (b *browser) send(method, params string) (<-chan reply, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next++
+	wait := make(chan reply, 1)
+	b.waiting[b.next] = wait
+	session := ""
+	if b.session != "" {
+		session = fmt.Sprintf(`,"sessionId":%q`, b.session)
+	}
+	_, err := fmt.Fprintf(b.to, `{"id":%d,"method":%q,"params":%s%s}`+"\x00", b.next, method, params, session)
+	return wait, err
 }
 
 // await returns the first event that wanted accepts, of those from the from-th on.

@@ -9,12 +9,14 @@ function shape(name, attributes, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
+// fill appends the children before it sets attributes: with dir="auto", Chromium searches
+// all children for the direction each time one is added.
 function fill(node, attributes, children) {
+  node.append(...children.filter((child) => child !== undefined && child !== null && child !== ""));
   for (const [key, value] of Object.entries(attributes || {})) {
     if (value === true) node.setAttribute(key, "");
     else if (value !== false && value !== undefined && value !== "") node.setAttribute(key, value);
   }
-  node.append(...children.filter((child) => child !== undefined && child !== null && child !== ""));
   return node;
 }
 

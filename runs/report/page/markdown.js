@@ -16,9 +16,7 @@ const spanStart = /\\[!-/:-@[-`{-~]|`+|!?\[|\*+|_+|~~/g;
 const linkHere = /!?\[([^[\]]{0,500})\]\([ \t]*<?([^\s<>()]{0,2000}(?:\([^\s<>()]{0,200}\)[^\s<>()]{0,200})?)>?(?:[ \t]+"([^"]{0,500})")?[ \t]*\)/y;
 
 function markdown(text) {
-  const box = element("div", { class: "prose", dir: "auto" });
-  box.append(...blocksOf(text.split("\n"), { depth: 0, level: 2 }));
-  return box;
+  return element("div", { class: "prose", dir: "auto" }, ...blocksOf(text.split("\n"), { depth: 0, level: 2 }));
 }
 
 // blocksOf returns the blocks of some lines. Its context has the depth of blocks in blocks
