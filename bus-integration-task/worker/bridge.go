@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,10 @@ type Bridge struct {
 
 	// Environ is the environment of the worker. Its secrets are masked in events.
 	Environ []string
+	// Hidden, if set, returns further secrets to be masked, as in an environment, for a task
+	// whose runtime keeps its state in a folder, "" for none. It is called for each attempt,
+	// since tokens are renewed.
+	Hidden func(stateDir string) []string
 	// Logger gets what went wrong and does not change how a task ends. Nil drops it.
 	Logger *slog.Logger
 }
@@ -50,6 +55,7 @@ const (
 // Work implements [Handler].
 func (b *Bridge) Work(ctx context.Context, c *Claim) End {
 	a := &attempt{Bridge: b, claim: c, state: c.Task(), begun: time.Now(), hidden: b.Environ}
+	a.hide()
 	a.previous = a.state.RunID
 	end := a.work(ctx)
 	if ctx.Err() != nil && (end.Name == "" || end.Name == task.Failed) { // it failed because it was told to stop
@@ -60,6 +66,18 @@ func (b *Bridge) Work(ctx context.Context, c *Claim) End {
 	return end
 }
 
+// hide adds the secrets of the moment to those that are masked.
+func (a *attempt) hide() {
+	if a.Hidden == nil {
+		return
+	}
+	for _, entry := range a.Hidden(a.Settings.StateDir(a.state.Ref)) {
+		if !slices.Contains(a.hidden, entry) {
+			a.hidden = append(slices.Clip(a.hidden), entry)
+		}
+	}
+}
+
 // attempt is one call of Work.
 type attempt struct {
 	*Bridge
@@ -67,7 +85,7 @@ type attempt struct {
 	state task.State
 	begun time.Time
 
-	hidden []string // environment whose secrets are masked
+	hidden []string // whose secrets are masked: Environ and what follows it
 
 	repository *worktree.Repository // nil without worktrees
 	tree       *worktree.Worktree
@@ -264,7 +282,7 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 		Workdir: a.workdir, Surroundings: a.surroundings(), Prompt: prompt, ThreadID: a.state.ThreadID,
 		Model: a.model(), Effort: a.effort(), Sandbox: a.Settings.Sandbox,
 		ApprovalPolicy: a.Settings.ApprovalPolicy, ApprovalTimeout: a.Settings.ApprovalTimeout,
-		Timeout: a.Settings.Timeout, StateDir: a.Settings.StateDir(a.state.Ref), Env: env, Commands: commands,
+		Timeout: a.Settings.Timeout, StateDir: a.Settings.StateDir(a.state.Ref), Env: env, Hidden: a.hidden[len(a.Environ):], Commands: commands,
 		Labels: backend.RecordLabels(a.state.Recipient, a.state.Ref, a.previous), Tags: a.tags(), ApprovalsBefore: a.approvals,
 	}, backend.Listener{
 		Opened: func(o backend.Conversation) {

@@ -180,25 +180,27 @@ func TestLinksToOtherModules(t *testing.T) {
 	}
 }
 
-// The labels of a task and of its worker are in the request, in the events and in the
-// evidence; those of the worker are no request to the next one.
+// What the worker has used is in the request, in the events and in the evidence: of the
+// labels of a task, the model and the effort. It is no request to the next worker.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.settings.WorkerProfile, s.settings.Model, s.settings.ReasoningEffort = "small", "model-0", "high"
 	s.settings.AuthMode, s.settings.CredentialKind = "chatgpt-subscription", "token-file"
 	s.settings.RemoteID, s.settings.RemoteKind = "host-9", "vm"
-	s.log.post(task.Created, task.Payload{WorkRef: "bus#1.1", Recipient: "dev", Text: "fix", Labels: task.Labels{WorkerProfile: "large"}})
+	asked := task.Labels{WorkerProfile: "large", RequestedEffort: "low", AuthMode: "openai-api-key", CredentialSourceKind: "deployment-secret"}
+	s.log.post(task.Created, task.Payload{WorkRef: "bus#1.1", Recipient: "dev", Text: "fix", Labels: asked})
 	state := s.run(add(t, "two\n"), ended)
 	want := task.Labels{
-		WorkerProfile: "large", RequestedModel: "model-0", ObservedModel: "model-1", RequestedEffort: "high",
+		WorkerProfile: "small", RequestedModel: "model-0", ObservedModel: "model-1", RequestedEffort: "low",
 		AuthMode: "chatgpt-subscription", CredentialSourceKind: "token-file",
 	}
-	if state.Used != want || state.Labels != (task.Labels{WorkerProfile: "large", ObservedModel: "model-1"}) {
+	asked.ObservedModel = "model-1"
+	if state.Used != want || state.Labels != asked {
 		t.Errorf("used %+v, requested %+v", state.Used, state.Labels)
 	}
 	a := s.given[0]
-	if a.Model != "model-0" || a.Effort != "high" || a.Tags["worker_profile"] != "large" || a.Tags["auth_mode"] != "chatgpt-subscription" || a.Tags["attempt_id"] != "w-1" {
+	if a.Model != "model-0" || a.Effort != "low" || a.Tags["worker_profile"] != "small" || a.Tags["auth_mode"] != "chatgpt-subscription" || a.Tags["attempt_id"] != "w-1" {
 		t.Errorf("the request is %+v", a)
 	}
 	end := s.last(task.Done)

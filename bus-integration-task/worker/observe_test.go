@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,8 @@ import (
 func TestSpansOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.settings.WorkerProfile = "large"
+	s.settings.WorkerProfile, s.settings.Model, s.settings.ReasoningEffort = "large", "model-0", "high"
+	s.settings.AuthMode, s.settings.CredentialKind = "chatgpt-subscription", "token-file"
 	create(s.log, "bus#1.1")
 	exporter, reader := tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
 	var turn trace.SpanContext
@@ -49,10 +51,14 @@ func TestSpansOfAnAttempt(t *testing.T) {
 		t.Fatalf("spans %v", spans)
 	}
 	commit := s.git("rev-parse", "HEAD")
-	for key, want := range map[attribute.Key]string{
-		"bus_task.status": task.Done, "bus_task.commit": commit, "bus_agent.run.id": "run-1",
-		"bus_task.worker_profile": "large", "bus_task.observed_model": "model-1", "bus_task.recipient": "dev",
-	} {
+	labels := map[attribute.Key]string{
+		"bus_task.status": task.Done, "bus_task.recipient": "dev", "bus_task.worker_profile": "large",
+		"bus_task.requested_model": "model-0", "bus_task.observed_model": "model-1", "bus_task.requested_reasoning_effort": "high",
+		"bus_task.auth_mode": "chatgpt-subscription", "bus_task.credential_source_kind": "token-file",
+	}
+	ofSpan := maps.Clone(labels)
+	ofSpan["bus_task.commit"], ofSpan["bus_agent.run.id"] = commit, "run-1"
+	for key, want := range ofSpan {
 		if got := attributeOf(root, key); got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
@@ -72,8 +78,11 @@ func TestSpansOfAnAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	points := all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Histogram[float64]).DataPoints
-	profile, _ := points[0].Attributes.Value("bus_task.worker_profile")
-	if _, ref := points[0].Attributes.Value("bus_task.ref"); len(points) != 1 || points[0].Count != 1 || profile.AsString() != "large" || ref {
+	got := map[attribute.Key]string{}
+	for _, label := range points[0].Attributes.ToSlice() {
+		got[label.Key] = label.Value.AsString()
+	}
+	if len(points) != 1 || points[0].Count != 1 || !maps.Equal(got, labels) {
 		t.Errorf("%+v", points)
 	}
 }

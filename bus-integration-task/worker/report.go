@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,7 @@ func (a *attempt) judge(ctx context.Context, w *closeout.Work) (*closeout.Closeo
 
 // measure finds out what the attempt has done, and returns the diff, which may be cut.
 func (a *attempt) measure(ctx context.Context) (w closeout.Work, diff string, err error) {
+	a.hide() // a runtime renews its tokens
 	w = closeout.Work{
 		Turn: turnOf(a.outcome), Root: a.workdir, Commands: a.outcome.Commands, Environ: a.hidden,
 		Policy: a.Settings.Evidence(),
@@ -130,23 +132,18 @@ func (a *attempt) evidence(report *closeout.Closeout, w closeout.Work, v closeou
 	return encode(e.JSON(a.hidden))
 }
 
-// labels returns the labels of the task, with what the worker has used.
+// labels returns what the worker has used. A task chooses the model and the effort, but
+// not the login.
 func (a *attempt) labels(observed string) task.Labels {
-	l := a.state.Labels
-	l.ObservedModel = observed
-	for _, s := range []struct {
-		label *string
-		value string
-	}{
-		{&l.WorkerProfile, a.Settings.WorkerProfile}, {&l.RequestedModel, a.Settings.Model},
-		{&l.RequestedEffort, string(a.Settings.ReasoningEffort)},
-		{&l.AuthMode, a.Settings.AuthMode}, {&l.CredentialSourceKind, a.Settings.CredentialKind},
-	} {
-		if *s.label == "" {
-			*s.label = s.value
-		}
+	asked, s := a.state.Labels, &a.Settings
+	return task.Labels{
+		ObservedModel:        observed,
+		RequestedModel:       cmp.Or(asked.RequestedModel, s.Model),
+		RequestedEffort:      cmp.Or(asked.RequestedEffort, string(s.ReasoningEffort)),
+		WorkerProfile:        cmp.Or(s.WorkerProfile, asked.WorkerProfile),
+		AuthMode:             s.AuthMode,
+		CredentialSourceKind: s.CredentialKind,
 	}
-	return l
 }
 
 func (a *attempt) model() string { return a.labels("").RequestedModel }
@@ -176,7 +173,7 @@ func (a *attempt) secrets() (env []string, err error) {
 		return nil, err
 	}
 	env = []string{"OPENAI_API_KEY=" + key}
-	a.hidden = append(slices.Clone(a.Environ), env...)
+	a.hidden = slices.Concat(a.hidden, env)
 	return env, nil
 }
 

@@ -31,7 +31,10 @@ func TestNoSecretLeavesTheWorker(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	notes := s.withBus()
-	secrets := []string{"sk-deployed-0123456789", `tok-"quoted"\0123456789`, "tok-of-the-bus", "key-of-another-0123456789"}
+	secrets := []string{
+		"sk-deployed-0123456789", `tok-"quoted"\0123456789`, "tok-of-the-bus", "key-of-another-0123456789",
+		"tok-of-a-file-0123456789", "access-0123456789", "refresh-0123456789", "renewed-0123456789",
+	}
 	folder := t.TempDir()
 	s.write(folder, "team", secrets[0]+"\n")
 	s.settings.AuthMode, s.settings.CredentialRef, s.settings.DeploymentSecrets = settings.AuthOpenAIKey, "team", folder
@@ -51,9 +54,23 @@ func TestNoSecretLeavesTheWorker(t *testing.T) {
 	s.settings.ApprovalPolicy = backend.ApprovalNever
 	b := s.bridge(nil)
 	b.Logger = slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	b.Backend = &backend.Session{Runtime: "codex", Args: []string{"-c", "x=" + secrets[3]}, Runner: runner.Runner{
+	home := t.TempDir()
+	s.write(home, "auth.json", `{"OPENAI_API_KEY":null,"tokens":[{"access_token":"`+secrets[5]+`","refresh_token":"`+secrets[6]+`","account_id":"an-account"}]}`)
+	environ = append(environ, "CODEX_HOME="+home)
+	s.settings.CodexStateRoot = t.TempDir()
+	state := filepath.Join(s.settings.StateDir("bus#1.1"), "codex")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write(state, "auth.json", `{"tokens":{"access_token":"`+secrets[7]+`"}}`)
+	b.Settings = s.settings
+	session := &backend.Session{Runtime: "codex", Args: []string{"-c", "x=" + secrets[3]}, Runner: runner.Runner{
 		Registry: reg, Environ: append(environ, "PATH="+bin), Recorder: &runs.Records{Root: records, Required: true},
 	}}
+	b.Backend = session
+	b.Hidden = func(stateDir string) []string {
+		return append(session.LoginSecrets(stateDir), "BUS_EVENTS_TOKEN="+secrets[4])
+	}
 	all := strings.Join(secrets, " ")
 	quoted, err := json.Marshal(all)
 	if err != nil {
@@ -72,9 +89,9 @@ func TestNoSecretLeavesTheWorker(t *testing.T) {
 	if err := w.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	state := s.log.state("bus#1.1")
-	if state.Status != task.StatusDone || state.End.RunID == "" || len(notes()) != 1 {
-		t.Fatalf("%+v; notes %q; log %q", state.End, notes(), s.warnings)
+	ended := s.log.state("bus#1.1")
+	if ended.Status != task.StatusDone || ended.End.RunID == "" || len(notes()) != 1 {
+		t.Fatalf("%+v; notes %q; log %q", ended.End, notes(), s.warnings)
 	}
 	outputs := map[string]string{
 		"log": strings.Join(s.warnings, ""), "note": strings.Join(notes(), "\n"), "commit": s.git("log", "--format=%an %ae %B %D"),

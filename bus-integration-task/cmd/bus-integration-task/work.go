@@ -120,8 +120,9 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 		host, _ := os.Hostname()
 		id = strings.ToLower(strings.Trim(host, "-.") + "-" + rand.Text()[:8])
 	}
-	logger := newLogger(c.App.ErrWriter, s, os.Environ())
-	w := &taskWorker{bridge: &worker.Bridge{Settings: s, Backend: b, Environ: os.Environ(), Logger: logger}}
+	hidden := hiddenSecrets(b, log)
+	logger := newLogger(c.App.ErrWriter, s, append(os.Environ(), hidden("")...))
+	w := &taskWorker{bridge: &worker.Bridge{Settings: s, Backend: b, Environ: os.Environ(), Hidden: hidden, Logger: logger}}
 	w.Worker = &worker.Worker{
 		Worker: task.Worker{ID: id, Recipient: s.Recipient, WorkRef: s.WorkRef, SafeRetries: s.SafeCrashRetries},
 		Log:    log, Handler: w.bridge,
@@ -131,6 +132,22 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 		w.locks = filepath.Join(filepath.Dir(root), "task-workers")
 	}
 	return w, nil
+}
+
+// hiddenSecrets returns a function that returns the secrets that are not in the environment:
+// the token of the log, and the logins of the agent.
+func hiddenSecrets(b backend.Backend, log *tasklog.Log) func(stateDir string) []string {
+	return func(stateDir string) (secrets []string) {
+		if source := log.Client.Token; source != nil { // dev has none yet at its start
+			if token, err := source(context.Background(), ""); err == nil { // a request reports the error
+				secrets = append(secrets, "BUS_EVENTS_TOKEN="+token)
+			}
+		}
+		if session, ok := b.(*backend.Session); ok {
+			secrets = append(secrets, session.LoginSecrets(stateDir)...)
+		}
+		return secrets
+	}
 }
 
 // handBack returns the setting as the worker takes it, where 0 is the default.

@@ -68,6 +68,10 @@ type Attempt struct {
 	// never reported.
 	Env []string
 
+	// Hidden are further secrets, as in an environment: they are masked in what is
+	// reported and recorded, and the agent does not get them.
+	Hidden []string
+
 	// Labels are for the run record. See RecordLabels.
 	Labels agent.Labels
 

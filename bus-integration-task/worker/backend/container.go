@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,7 +90,7 @@ func (b *Container) Start(ctx context.Context, a Attempt, l Listener) (Running, 
 	}
 	r := &containerAttempt{
 		backend: b, given: a, begun: time.Now(), done: make(chan struct{}),
-		environ: append(inherited(nil), a.Env...),
+		environ: slices.Concat(inherited(nil), a.Env, a.Hidden),
 	}
 	r.report = newReporter(l, runner.NewMasker(r.environ))
 	r.ctx, r.cancel = context.WithCancelCause(ctx)

@@ -82,7 +82,7 @@ func (c *conversation) open(ctx context.Context, req agent.Request) error {
 	run := r.backend.Runner
 	run.Environ = r.environ
 	if run.Recorder != nil {
-		run.Recorder = maskingRecorder{run.Recorder, inherited(r.backend.Runner.Environ)}
+		run.Recorder = maskingRecorder{run.Recorder, r.given.Hidden}
 	}
 	warn := run.Warn
 	run.Warn = func(line string) {

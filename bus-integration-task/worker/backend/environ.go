@@ -17,10 +17,17 @@ func inherited(environ []string) []string {
 	return slices.Clone(environ)
 }
 
-// withoutCredentials returns environ without the worker's own credentials, which an
-// agent could use to publish events in the worker's name.
-func withoutCredentials(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), isCredential)
+// credentials returns the worker's own credentials in environ, and the rest. An agent
+// could use them to publish events in the worker's name.
+func credentials(environ []string) (own, rest []string) {
+	for _, entry := range environ {
+		if isCredential(entry) {
+			own = append(own, entry)
+		} else {
+			rest = append(rest, entry)
+		}
+	}
+	return own, rest
 }
 
 func isCredential(entry string) bool {
@@ -34,14 +41,10 @@ func isCredential(entry string) bool {
 // or a file may have told it.
 type maskingRecorder struct {
 	agent.Recorder
-	environ []string
+	secrets []string // as in an environment
 }
 
 func (r maskingRecorder) Record(ctx context.Context, run agent.Recordable) (agent.Recording, error) {
-	for _, entry := range r.environ {
-		if isCredential(entry) {
-			run.Environ = append(slices.Clip(run.Environ), entry)
-		}
-	}
+	run.Environ = slices.Concat(run.Environ, r.secrets)
 	return r.Recorder.Record(ctx, run)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,11 +98,13 @@ func (b *Session) Start(ctx context.Context, a Attempt, l Listener) (Running, er
 		return nil, err
 	}
 	environ := inherited(b.Runner.Environ)
+	own, rest := credentials(environ)
+	a.Hidden = append(own, a.Hidden...)
 	run := &attempt{
 		backend: b,
 		given:   a,
-		environ: withoutCredentials(environ),
-		report:  newReporter(l, runner.NewMasker(append(environ, a.Env...))),
+		environ: rest,
+		report:  newReporter(l, runner.NewMasker(slices.Concat(environ, a.Env, a.Hidden))),
 		begun:   time.Now(),
 		asked:   a.ApprovalsBefore,
 		pending: map[string]pendingApproval{},

@@ -142,7 +142,7 @@ var table = slices.Concat(
 		setting("codex-inherit-env", oneOf("", "all", "core", "none"), func(s *Settings) *string { return &s.CodexInheritEnv }, "", "variables that the agent's commands inherit; empty leaves it to Codex").by("BUS_TASK_CODEX_INHERIT_ENV").onlyFor(backend.NameAppServer),
 		setting("codex-state-root", paths, func(s *Settings) *string { return &s.CodexStateRoot }, "", "keep the state of runtimes in a folder for each task below this one").task("CODEX_STATE_ROOT").onlyFor(anySession),
 		setting("codex-source-home", paths, func(s *Settings) *string { return &s.CodexSourceHome }, "", "copy the login and config.toml of Codex from here").task("CODEX_SOURCE_HOME").onlyFor(anySession),
-		setting("worker-profile", texts, func(s *Settings) *string { return &s.WorkerProfile }, "", "label of tasks that request none").by("BUS_TASK_WORKER_PROFILE"),
+		setting("worker-profile", texts, func(s *Settings) *string { return &s.WorkerProfile }, "", "label of this worker; without it, the one that a task requests is reported").by("BUS_TASK_WORKER_PROFILE"),
 		setting("auth-mode", oneOf("", "chatgpt-subscription", AuthOpenAIKey), func(s *Settings) *string { return &s.AuthMode }, "", "how the runtime authenticates").by("BUS_TASK_AUTH_MODE"),
 		setting("credential-source-kind", oneOf("", "token-file", "deployment-secret", "user-config key", "os-credential-label", "ssh-issued-token"), func(s *Settings) *string { return &s.CredentialKind }, "", "label of the credential's source").by("BUS_TASK_CREDENTIAL_SOURCE_KIND"),
 		setting("credential-ref", secretRef, func(s *Settings) *string { return &s.CredentialRef }, "", "name of the deployment secret with the API key").by("BUS_TASK_CREDENTIAL_REF"),

@@ -17,7 +17,8 @@
 //	workdir  the folder in the container in which the command starts
 //	mounts   folders of the host in the container: source, target, read_only
 //	env      names of variables that the integration passes on from its own
-//	         environment, which keeps their values out of the log of events
+//	         environment, which keeps their values out of the log of events; it
+//	         masks secrets among them in the output
 //	labels   for the list of the containers
 //	state    in a response: completed, failed, timeout or deleted
 //

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/busdk/bus-agent/runner"
 
 	"github.com/busdk/bus-integration-task/worker/backend/internal/excerpt"
 )
@@ -66,7 +69,7 @@ func (c *CLI) Name() string { return c.Command }
 // Run runs a container.
 func (c *CLI) Run(ctx context.Context, r RunRequest) (Exit, error) {
 	cmd := exec.Command(c.Command, c.arguments(&r)...)
-	exit, err := run(ctx, cmd, func() {
+	exit, err := run(ctx, cmd, r.passed(), func() {
 		// The client does not pass SIGKILL on, so the container is removed by name.
 		kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace/2)
 		defer cancel()
@@ -102,10 +105,25 @@ func (c *CLI) arguments(r *RunRequest) []string {
 	return append(append(args, r.Image), r.command()...)
 }
 
-// run runs cmd until it ends or ctx does. Then it calls stop and kills cmd.
-func run(ctx context.Context, cmd *exec.Cmd, stop func()) (Exit, error) {
+// passed returns the variables that the integration passes on to a run.
+func (r *RunRequest) passed() (environ []string) {
+	for _, name := range r.Env {
+		if value, ok := os.LookupEnv(name); ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+// run runs cmd until it ends or ctx does. Then it calls stop and kills cmd. The secrets of
+// passed are masked in its output.
+func run(ctx context.Context, cmd *exec.Cmd, passed []string, stop func()) (Exit, error) {
 	stdout, stderr := &excerpt.Text{Limit: MaxOutput}, &excerpt.Text{Limit: MaxOutput}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	// The values that the integration passes on are in no other environment, so only it
+	// can mask them. An excerpt could cut one.
+	masker := runner.NewMasker(passed)
+	maskedOut, maskedErr := masker.Writer(stdout), masker.Writer(stderr)
+	cmd.Stdout, cmd.Stderr = maskedOut, maskedErr
 	ownGroup(cmd)
 	// Wait returns this long after the command has ended, though a process that it
 	// left has the output open.
@@ -127,7 +145,8 @@ func run(ctx context.Context, cmd *exec.Cmd, stop func()) (Exit, error) {
 	err := cmd.Wait()
 	close(ended)
 	<-stopped
-	killGroup(cmd) // what the command has left
+	killGroup(cmd)                              // what the command has left
+	_, _ = maskedOut.Flush(), maskedErr.Flush() // into memory
 	exit := Exit{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.Take(), Stderr: stderr.Take()}
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited && !errors.Is(err, exec.ErrWaitDelay) {
 		return Exit{}, err

@@ -289,3 +289,22 @@ func TestDetectIsBounded(t *testing.T) {
 		t.Errorf("without a search the engine is %s", e.Name())
 	}
 }
+
+// A value that the integration passes on is masked in the output of the run, also where
+// the output is cut.
+func TestPassedSecretIsMasked(t *testing.T) {
+	const secret = "sk-0123456789abcdef"
+	t.Setenv("BUS_TEST_KEY", secret)
+	for _, pad := range []string{"", "1234", "12345678", "123456789012"} {
+		exit, err := (&containers.Process{}).Run(t.Context(), containers.RunRequest{
+			RunID: "r1", Env: []string{"BUS_TEST_KEY"},
+			Command: []string{"sh", "-c", `printf %s "$1"; i=0; while [ $i -lt 3000 ]; do echo "$BUS_TEST_KEY$BUS_TEST_KEY"; i=$((i+1)); done; echo "$BUS_TEST_KEY" >&2`, "sh", pad},
+		})
+		if err != nil || exit.Code != 0 || !strings.Contains(exit.Stdout, "***") || !strings.Contains(exit.Stderr, "***") {
+			t.Errorf("%+v, %v", exit, err)
+		}
+		if strings.Contains(exit.Stdout+exit.Stderr, secret[:4]) || strings.Contains(exit.Stdout, secret[12:]) {
+			t.Errorf("part of a secret: %q", exit.Stdout)
+		}
+	}
+}

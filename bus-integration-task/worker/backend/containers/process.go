@@ -51,12 +51,8 @@ func (p *Process) Run(ctx context.Context, r RunRequest) (Exit, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + path, "HOME=" + temp, "TMPDIR=" + temp, "LANG=C.UTF-8"}
-	for _, name := range r.Env {
-		if value, ok := os.LookupEnv(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
-	return run(ctx, cmd, func() {})
+	cmd.Env = append(cmd.Env, r.passed()...)
+	return run(ctx, cmd, r.passed(), func() {})
 }
 
 // checkPlaces returns what a process cannot have of a container.
