@@ -12,6 +12,7 @@ import (
 // sent as JSON. Callbacks and writers are in an [Output]. The zero value of every
 // field is a usable default; a run needs Prompt or Template. An operation that does
 // not support a field returns an [ErrUsage] error that names it if the field is set.
+// Only Labels are ignored where nothing is recorded.
 //
 // Env can hold secrets.
 type Request struct {
@@ -24,7 +25,8 @@ type Request struct {
 	// take the prompt for a command.
 	Prompt string `json:"prompt,omitempty"`
 
-	// Template is rendered with Vars when Prompt is empty; see package render.
+	// Template, rendered with Vars, is the prompt in place of Prompt; see package
+	// render. Vars without a Template is an error.
 	Template string            `json:"template,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 
@@ -111,12 +113,6 @@ func (r *Request) CheckUnused(operation string, fields ...string) error {
 		}
 	}
 	return nil
-}
-
-// CheckSession returns an [ErrUsage] error if a field of r is set that only a run
-// supports.
-func (r *Request) CheckSession() error {
-	return r.CheckUnused("a session", "Continue", "MaxTurns", "IdleTimeout", "CaptureLimit", "Schema")
 }
 
 // An Output receives what a run reports. Every field may be nil. Its functions and

@@ -76,7 +76,7 @@ func sampleCommand(inv registry.Invocation) (agent.Command, error) {
 
 func samplePrepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	setup := registry.Setup{}
-	home, err := w.NewHome(sampleHome)
+	home, _, err := w.RunHome(sampleHome, "", false)
 	if err != nil {
 		return setup, err
 	}

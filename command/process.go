@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // stream returns f, which has descriptor fd, under another one. Writing to a
@@ -59,7 +59,7 @@ const softMemory = 72 << 20
 func (w *watchdog) beginWork(parent context.Context) (context.Context, func()) {
 	// Orphans of an agent become ours, so that none escapes. Where that is not
 	// possible the sweep after a run still finds all but the most evasive.
-	_ = process.BecomeSubreaper(true)
+	_ = runner.AdoptOrphans(true)
 
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(softMemory)

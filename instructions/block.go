@@ -52,16 +52,16 @@ func (w *Workspace) AddBlock(b Block) error {
 		w.note(b.Path, "block %s, %d bytes", b.Name, len(b.Text))
 	}
 	if changed && !had {
-		w.added(func() error { return w.RemoveBlock(b) })
+		w.added(func() error { return w.removeBlock(b) })
 	}
 	return nil
 }
 
-// RemoveBlock removes exactly what AddBlock added; Text does not matter. A file that
+// removeBlock removes exactly what AddBlock added; Text does not matter. A file that
 // AddBlock created and that has nothing else is removed, with the directories that
 // were made for it. Without such a block it does nothing. A block that was edited is
 // [ErrEdited] and stays.
-func (w *Workspace) RemoveBlock(b Block) error {
+func (w *Workspace) removeBlock(b Block) error {
 	if err := b.check(); err != nil {
 		return err
 	}

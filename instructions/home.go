@@ -55,13 +55,8 @@ type Home struct {
 	open   bool // made and not yet removed
 }
 
-// NewHome makes a private home below parent, a path relative to the workdir such as
-// ".codex/bus", and a .gitignore in parent that hides everything there from git,
-// unless there is one.
-//
-// After an error, for example because a symlink leads out of the workdir or the disk
-// is read-only, nothing is left behind.
-func (w *Workspace) NewHome(parent string) (*Home, error) {
+// newHome makes a private home below parent.
+func (w *Workspace) newHome(parent string) (*Home, error) {
 	if err := checkName(parent); err != nil {
 		return nil, err
 	}
@@ -69,13 +64,17 @@ func (w *Workspace) NewHome(parent string) (*Home, error) {
 	return h.create(func() (*os.Root, error) { return w.root.OpenRoot(".") })
 }
 
-// RunHome makes the private home of a run: below parent as NewHome does or, if nothing
-// can be written there, next to tempDir, the folder of the run's temporary files. It
-// is not in tempDir, because the agent's tools may write there. The warning then says
-// that nothing can be kept from such a home. A run that resumes a session, or has no
-// tempDir, gets the error of NewHome instead.
+// RunHome makes the private home of a run below parent, a path relative to the workdir
+// such as ".codex/bus", and a .gitignore in parent that hides everything there from git,
+// unless there is one. If nothing can be written there, it makes the home next to
+// tempDir, the folder of the run's temporary files: the agent's tools may write in
+// tempDir itself. The warning then says that nothing can be kept from such a home. A run
+// that resumes a session, or has no tempDir, gets the error instead.
+//
+// After an error, for example because a symlink leads out of the workdir or the disk
+// is read-only, nothing is left behind.
 func (w *Workspace) RunHome(parent, tempDir string, resumes bool) (home *Home, warning string, err error) {
-	if home, err = w.NewHome(parent); err == nil {
+	if home, err = w.newHome(parent); err == nil {
 		return home, "", nil
 	}
 	if tempDir == "" || resumes {

@@ -16,7 +16,7 @@ import (
 
 // Remove removes the home with its content, except the files or directories named;
 // symlinks are removed, never followed. If no other home and no kept file is left, it
-// also removes what [Workspace.NewHome] made above it. A home with exceptions stays
+// also removes what [Workspace.RunHome] made above it. A home with exceptions stays
 // until [Clean].
 //
 // The Home cannot be used afterwards, also after an error, which names what is left.
@@ -125,7 +125,7 @@ func ignoreDir(root *os.Root, dir string) error {
 }
 
 // removeBase removes the parent of homes, and the directories that were made for it,
-// if only files of NewHome are left. The workdir is locked.
+// if only files of a home are left. The workdir is locked.
 func removeBase(top, base *os.Root, parent string) {
 	if !holdsOnly(base, ignoreName, keptDir) {
 		return

@@ -44,16 +44,16 @@ func (w *Workspace) AddToJSON(j JSONList) error {
 	}
 	if changed {
 		w.note(j.Path, "%q added to %s", j.Value, strings.Join(j.Keys, "."))
-		w.added(func() error { return w.RemoveFromJSON(j) })
+		w.added(func() error { return w.removeFromJSON(j) })
 	}
 	return nil
 }
 
-// RemoveFromJSON removes exactly what AddToJSON added: the file is as it was before,
+// removeFromJSON removes exactly what AddToJSON added: the file is as it was before,
 // byte for byte, and a file that AddToJSON created is removed with the directories
 // that were made for it. Later changes of the file stay. Without our addition it does
 // nothing.
-func (w *Workspace) RemoveFromJSON(j JSONList) error {
+func (w *Workspace) removeFromJSON(j JSONList) error {
 	if err := j.check(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,7 +111,8 @@ func walk(r *jsonline.Reader) any {
 	case jsonline.Bool:
 		return r.Bool()
 	case jsonline.Number:
-		return r.Float()
+		f, _ := strconv.ParseFloat(string(r.Raw()), 64)
+		return f
 	case jsonline.String:
 		return r.String()
 	case jsonline.Array:
@@ -137,7 +139,6 @@ func TestReaderRefusesOtherTypes(t *testing.T) {
 		"text":   func(r *jsonline.Reader) { r.Text() },
 		"bool":   func(r *jsonline.Reader) { r.Bool() },
 		"int":    func(r *jsonline.Reader) { r.Int() },
-		"float":  func(r *jsonline.Reader) { r.Float() },
 		"object": func(r *jsonline.Reader) {
 			for m := r.Object(); m.Next(); {
 			}
@@ -148,8 +149,8 @@ func TestReaderRefusesOtherTypes(t *testing.T) {
 		},
 	}
 	fits := map[string]string{
-		`"a"`: "string text", `true`: "bool", `7`: "int float", `7.5`: "float", `1e2`: "float", `{"a":1}`: "object", `[1]`: "array",
-		`null`: "string text bool int float object array", `9223372036854775808`: "float",
+		`"a"`: "string text", `true`: "bool", `7`: "int", `7.5`: "", `1e2`: "", `{"a":1}`: "object", `[1]`: "array",
+		`null`: "string text bool int object array", `9223372036854775808`: "",
 	}
 	for value, types := range fits {
 		for name, take := range takes {

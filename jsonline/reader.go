@@ -1,7 +1,6 @@
 package jsonline
 
 import (
-	"math"
 	"strconv"
 )
 
@@ -211,20 +210,6 @@ func (r *Reader) Int() int64 {
 		return 0
 	}
 	return n
-}
-
-// Float takes a number.
-func (r *Reader) Float() float64 {
-	number, ok := r.number()
-	if !ok {
-		return 0
-	}
-	f, err := strconv.ParseFloat(string(number), 64)
-	if err != nil || math.IsInf(f, 0) {
-		r.fail()
-		return 0
-	}
-	return f
 }
 
 // number takes a number; it reports false for null and where there is none.

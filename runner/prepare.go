@@ -130,7 +130,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 		r.warn(line)
 	}
 	if p.purpose.talks() {
-		if err := p.req.CheckSession(); err != nil {
+		if err := p.req.CheckUnused("a session", runOnly...); err != nil {
 			return p, err
 		}
 	}
@@ -270,6 +270,8 @@ func (p *prepared) settleText() error {
 	switch {
 	case req.Prompt != "" && req.Template != "":
 		return agent.Usagef("both a prompt and a template are given; give one")
+	case req.Template == "" && len(req.Vars) > 0:
+		return agent.Usagef("Request.Vars has no use without a template; nothing was started")
 	case req.Template != "":
 		text, err := render.Render(req.Template, req.Vars)
 		if err != nil {

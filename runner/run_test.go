@@ -328,6 +328,7 @@ func TestRunRefusesBeforeStart(t *testing.T) {
 	}{
 		"no prompt":           {func(r *agent.Request) { r.Prompt = " \n" }, "prompt is empty"},
 		"prompt and template": {func(r *agent.Request) { r.Template = "x" }, "both"},
+		"values, no template": {func(r *agent.Request) { r.Vars = map[string]string{"X": "1"} }, "Request.Vars"},
 		"unresolved template": {func(r *agent.Request) { r.Prompt, r.Template = "", "{{X}}" }, "X"},
 		"prompt not UTF-8":    {func(r *agent.Request) { r.Prompt = "\xff" }, "UTF-8"},
 		"prompt too long":     {func(r *agent.Request) { r.Prompt = strings.Repeat("x", 100_001) }, "100000"},

@@ -16,13 +16,16 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
+// runOnly are the fields of a request that only a run supports.
+var runOnly = []string{"Continue", "MaxTurns", "IdleTimeout", "CaptureLimit", "Schema"}
+
 // StartSession starts an agent and opens a session with it. The request is like
 // that of a run: its Prompt, which may be empty, is the first message, Resume the
 // session to continue, and Timeout bounds the opening. Continue, MaxTurns,
 // IdleTimeout, CaptureLimit and Schema must not be set.
 //
 // In session.ModeTmux the runtime's interactive CLI runs in a terminal that
-// Runner.OpenTerminal opens.
+// Runner.OpenTerminal opens. Options.Stderr must not be set then.
 //
 // The agent runs until [session.Session.Stop] or its own end; ctx bounds only the
 // opening. The errors are those of [Runner.Run].

@@ -15,6 +15,9 @@ import (
 // startTerminal starts an interactive CLI in a terminal and opens a session with
 // it.
 func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options session.Options) (*session.Session, error) {
+	if options.Stderr != nil {
+		return nil, agent.Usagef("an agent in mode tmux has no standard error, so Options.Stderr has no use; nothing was started")
+	}
 	open := r.OpenTerminal
 	if open == nil {
 		open = engine.RegisteredTerminals()

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,6 +108,15 @@ func TestTerminalSession(t *testing.T) {
 	s.Stop(t.Context(), "done")
 	if left := b.leftBehind(t); !slices.Equal(taken, []string{"closed"}) || len(left) != 0 {
 		t.Errorf("taken back %q, left %q", taken, left)
+	}
+}
+
+func TestTerminalSessionRefusesStderr(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	_, err := b.StartSession(t.Context(), b.request("x"), session.Options{Mode: session.ModeTmux, Stderr: io.Discard})
+	if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "Options.Stderr") {
+		t.Errorf("%v, want a usage error that names Stderr", err)
 	}
 }
 

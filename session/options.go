@@ -29,7 +29,7 @@ type Options struct {
 	Started func(agent.Start)
 
 	// Stderr receives the agent's standard error, on one goroutine. A write error
-	// stops the agent. A terminal has none.
+	// stops the agent. In ModeTmux it must be nil, because a terminal has none.
 	Stderr io.Writer
 
 	// Events receives every event in order, on one goroutine. An event is valid only

@@ -19,7 +19,7 @@ func newHome(t *testing.T) *instructions.Home {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	home, err := w.NewHome(homeParent)
+	home, _, err := w.RunHome(homeParent, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

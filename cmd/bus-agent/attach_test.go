@@ -25,7 +25,6 @@ func TestAttach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := control.NewStore(s.path("home/.local/state/bus-agent/sessions"))
 	for name, mode := range map[string]session.Mode{"look": session.ModeTmux, "plain": session.ModeMinimal} {
 		e := control.Entry{
 			SessionID: name, Name: name, State: session.StateReady, Folder: name, Owner: identity, OwnerPID: owner.Process.Pid,
@@ -34,9 +33,7 @@ func TestAttach(t *testing.T) {
 		if mode == session.ModeTmux {
 			e.TmuxSocket, e.RunID = s.path("socket"), "20260101-0000000000-1-1"
 		}
-		if err := store.Save(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		writeEntry(t, s.path("home"), e)
 	}
 	for _, c := range []struct{ args, want string }{
 		{"look", "-u\n-N\n-S\n" + s.path("socket") + "\nattach-session\n-r\n"},

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -152,8 +155,27 @@ func ended(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func sessionsOf(home string) *control.Store {
-	return control.NewStore(filepath.Join(home, ".local", "state", "bus-agent", "sessions"))
+func sessionsOf(home string) *control.Store { return control.NewStore(sessionsDir(home)) }
+
+func sessionsDir(home string) string {
+	return filepath.Join(home, ".local", "state", "bus-agent", "sessions")
+}
+
+// writeEntry writes the file of a session's entry.
+func writeEntry(t *testing.T, home string, e control.Entry) {
+	t.Helper()
+	text, err := json.Marshal(struct {
+		Version int `json:"version"`
+		control.Entry
+	}{2, e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(e.SessionID))
+	file := filepath.Join(sessionsDir(home), hex.EncodeToString(sum[:12])+".json")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // endSessions ends what a test that failed has left running in the sessions of a

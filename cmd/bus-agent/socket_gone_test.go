@@ -18,7 +18,7 @@ import (
 func TestStopWithoutASocket(t *testing.T) {
 	t.Parallel()
 	s := startSupervised(t)
-	socket := filepath.Join(sessionsOf(s.path("home")).Dir(), s.entry.Folder, "socket")
+	socket := filepath.Join(sessionsDir(s.path("home")), s.entry.Folder, "socket")
 	if len(socket) > 103 {
 		testneed.Lacking(t, "the folder for temporary files has so long a name that the socket is elsewhere")
 	}

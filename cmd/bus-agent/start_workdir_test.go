@@ -58,9 +58,7 @@ func TestResumeWithRelativeWorkdir(t *testing.T) {
 		t.Fatalf("the workdir is %s", entry.Workdir)
 	}
 	entry.Workdir = "."
-	if err := all.Save(t.Context(), entry); err != nil {
-		t.Fatal(err)
-	}
+	writeEntry(t, s.path("home"), entry)
 	out, err := s.command("session", "resume", "one").CombinedOutput()
 	if code := exitCode(t, err); code != 2 || string(out) != "bus-agent: workdir \".\" is not absolute\n" {
 		t.Errorf("exit code %d, %q", code, out)

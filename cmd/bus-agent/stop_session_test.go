@@ -20,7 +20,7 @@ func TestStopAwaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startSupervised(t)
-			socket := filepath.Join(sessionsOf(s.path("home")).Dir(), s.entry.Folder, "socket")
+			socket := filepath.Join(sessionsDir(s.path("home")), s.entry.Folder, "socket")
 			if len(socket) > 103 {
 				testneed.Lacking(t, "the folder for temporary files has so long a name that the socket is elsewhere")
 			}

@@ -2,6 +2,8 @@ package commands
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,7 +101,7 @@ var stateFiles = map[string]stateFile{
 		block := instructions.Block{Path: "RULES.md", Name: "mine", Comment: instructions.CommentHash, Text: "x\n"}
 		err = w.AddBlock(block)
 		_, cleanErr := instructions.Clean(context.Background(), dir, []instructions.Owned{{Block: &block}})
-		return errors.Join(err, cleanErr, w.RemoveBlock(block))
+		return errors.Join(err, cleanErr, w.Undo())
 	}},
 }
 
@@ -149,16 +151,8 @@ const aSession = "s1"
 
 // sessionFile is where the entry of aSession is.
 var sessionFile = func() string {
-	dir, err := os.MkdirTemp("", "bus-agent-test-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := control.NewStore(dir).Save(context.Background(), control.Entry{SessionID: aSession}); err != nil {
-		panic(err)
-	}
-	found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
-	return filepath.Base(found[0])
+	sum := sha256.Sum256([]byte(aSession))
+	return hex.EncodeToString(sum[:12]) + ".json"
 }()
 
 func useSessions(ctx context.Context, dir string) error {
@@ -169,7 +163,14 @@ func useSessions(ctx context.Context, dir string) error {
 	}
 	_, _, err := s.List(control.Filter{})
 	_, pruneErr := s.Prune(ctx, time.Now())
-	return errors.Join(getErr, err, s.Save(ctx, control.Entry{SessionID: aSession}), pruneErr)
+	client := &control.Client{Store: s, Host: control.Program{Path: "/bin/true", Args: []string{"true"}}}
+	_, startErr := client.Start(ctx, control.StartOptions{
+		Identity: control.Identity{SessionID: aSession}, Settings: control.Settings{Workdir: "/"},
+	})
+	if errors.Is(startErr, agent.ErrAgent) { // the program is none
+		startErr = nil
+	}
+	return errors.Join(getErr, err, startErr, pruneErr)
 }
 
 func useServed(ctx context.Context, dir string) error {
@@ -181,10 +182,10 @@ func useServed(ctx context.Context, dir string) error {
 	}
 	client := &control.Client{Store: store, Host: control.Program{Path: "/bin/true", Args: []string{"true"}}}
 	e := control.Entry{SessionID: "0123abcd", NativeID: "native", Folder: "0123abcd", State: session.StateStopped}
-	errs = append(errs, client.Watch(ctx, e, 10, false, "", control.Watcher{
+	errs = append(errs, client.Watch(ctx, e, control.WatchOptions{Last: 10}, control.Watcher{
 		Record: func(*control.LogRecord) error { return nil }, Missed: func(int64) error { return nil },
 	}))
-	if _, err := client.Resume(ctx, e, control.StartOptions{}); !errors.Is(err, agent.ErrAgent) { // the program is none
+	if _, err := client.Resume(ctx, e, control.ResumeOptions{}); !errors.Is(err, agent.ErrAgent) { // the program is none
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

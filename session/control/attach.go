@@ -9,7 +9,11 @@ import (
 // session in session.ModeTmux. With write, what the user types reaches the agent;
 // otherwise it only detaches.
 func (c *Client) AttachArgs(e Entry, write bool) ([]string, error) {
-	c.Store.settle(&e)
+	store, err := c.store()
+	if err != nil {
+		return nil, err
+	}
+	store.settle(&e)
 	switch {
 	case e.State.Ended() || e.State == session.StateElsewhere:
 		return nil, notServed(e)

@@ -102,8 +102,8 @@ func newResult(r agent.Result, err error) *Result {
 	return &Result{Result: r, DurationMS: r.Duration.Milliseconds(), Failure: failureOf(err)}
 }
 
-// Outcome returns what session.Turn.Wait returned.
-func (r *Result) Outcome() (agent.Result, error) {
+// outcome returns what session.Turn.Wait returned.
+func (r *Result) outcome() (agent.Result, error) {
 	result := r.Result
 	result.Duration = time.Duration(r.DurationMS) * time.Millisecond
 	return result, r.Failure.err()

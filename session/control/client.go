@@ -18,12 +18,13 @@ import (
 const dialTime = 5 * time.Second
 
 // A Client reaches the sessions of a state folder that are served, whichever process
-// holds them: see [Manager.Serve] and [Client.Start]. [Store.Find] and [Store.List]
-// return their entries. Its methods may be called concurrently.
+// holds them: see [Manager.Serve] and [Client.Start]. Its methods may be called
+// concurrently. The zero value reaches the sessions of the user.
 type Client struct {
-	// Store is where the sessions are kept. Required.
+	// Store is where the sessions are kept. Nil means the user's state folder.
 	Store *Store
-	// Host is the program that holds the sessions that the client starts.
+	// Host is the program that holds the sessions that the client starts. Only Start
+	// and Resume need it.
 	Host Program
 	// Report receives what a session that is being started reports, from one
 	// goroutine. It may be nil.
@@ -54,14 +55,43 @@ var errVersion = errors.New("another version of the protocol")
 // than the one that holds the session: an agent can replace the file.
 var errForeign = errors.New("another process listens at its socket")
 
+func (c *Client) store() (*Store, error) {
+	if c.Store != nil {
+		return c.Store, nil
+	}
+	return userStore(os.Environ())
+}
+
+// Find returns the session that label names: see [Store.Find].
+func (c *Client) Find(label string) (Entry, error) {
+	store, err := c.store()
+	if err != nil {
+		return Entry{}, err
+	}
+	return store.Find(label)
+}
+
+// List returns the sessions that filter selects: see [Store.List].
+func (c *Client) List(filter Filter) ([]Entry, []Problem, error) {
+	store, err := c.store()
+	if err != nil {
+		return nil, nil, err
+	}
+	return store.List(filter)
+}
+
 // call calls the process that holds a session and returns the last line of its
 // answer.
 func (c *Client) call(ctx context.Context, e Entry, what call, w Watcher) (last reply, err error) {
-	if c.Store.settle(&e); !e.Served() {
+	store, err := c.store()
+	if err != nil {
+		return reply{}, err
+	}
+	if store.settle(&e); !e.Served() {
 		return reply{}, notServed(e)
 	}
 	dialer := net.Dialer{Timeout: dialTime}
-	conn, err := dialer.DialContext(ctx, "unix", c.Store.socket(e))
+	conn, err := dialer.DialContext(ctx, "unix", store.socket(e))
 	if err != nil {
 		return reply{}, &unreachable{e, err}
 	}
@@ -175,7 +205,11 @@ func notServed(e Entry) error {
 // Show returns the status of a session. For a session that is not served, it is
 // made from the entry.
 func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
-	if c.Store.settle(&e); e.Served() {
+	store, err := c.store()
+	if err != nil {
+		return Status{}, err
+	}
+	if store.settle(&e); e.Served() {
 		ctx, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()
 		last, err := c.call(ctx, e, call{Operation: opShow}, Watcher{})
@@ -186,7 +220,7 @@ func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
 			return *last.Status, nil
 		}
 		// It may have ended in the meantime.
-		if now, err := c.Store.Get(e.SessionID); err == nil {
+		if now, err := store.Get(e.SessionID); err == nil {
 			e = now
 		}
 		if e.Served() && e.State != session.StateStarting && e.State != session.StateDamaged {
@@ -214,7 +248,7 @@ func (c *Client) Ask(ctx context.Context, e Entry, m Message, w Watcher) (agent.
 	if last.Result == nil {
 		return agent.Result{}, errors.New("the process that holds the session gave no result")
 	}
-	return last.Result.Outcome()
+	return last.Result.outcome()
 }
 
 func sendCall(m Message, wait string) call {
@@ -250,20 +284,34 @@ func (c *Client) Answer(ctx context.Context, e Entry, approvalID string, d sessi
 	return err
 }
 
-// Watch passes the newest records to w: last of them, or all if last is negative.
-// With follow it continues until the session ends or reaches the state until; ""
-// means no such state. A session that is ready, with no message queued, has also reached
-// session.StateWaiting: it will not get there by itself. The records of a session that has ended are read from its
-// folder.
-func (c *Client) Watch(ctx context.Context, e Entry, last int, follow bool, until session.State, w Watcher) error {
-	if c.Store.settle(&e); e.Served() {
-		_, err := c.call(ctx, e, call{Operation: opWatch, Last: last, Follow: follow, Until: until}, w)
+// WatchOptions say which records of a session's log to watch.
+type WatchOptions struct {
+	// Last is how many of the newest records to begin with. A negative number means
+	// all that are stored.
+	Last int
+	// Follow continues with later records until the session ends.
+	Follow bool
+	// Until is like Follow, but ends when the session is in this state. A session that
+	// is ready, with no message queued, has also reached session.StateWaiting: it will
+	// not get there by itself. Empty means no state.
+	Until session.State
+}
+
+// Watch passes the records of a session's log to w. It works for sessions that have
+// ended too.
+func (c *Client) Watch(ctx context.Context, e Entry, opts WatchOptions, w Watcher) error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	if store.settle(&e); e.Served() {
+		_, err := c.call(ctx, e, call{Operation: opWatch, Last: opts.Last, Follow: opts.Follow || opts.Until != "", Until: opts.Until}, w)
 		return err
 	}
 	if e.Folder == "" {
 		return notServed(e)
 	}
-	at, end, err := lastRecords(c.Store.folder(e), last)
+	at, end, err := lastRecords(store.folder(e), opts.Last)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,12 @@ import (
 // environ. The crash is in the entry of the session then. warn receives each problem as
 // one line; none of them is an error.
 func (c *Client) ReportCrashes(ctx context.Context, environ []string, sinks []SinkSpec, warn func(string)) {
-	c.Store.reportCrashes(ctx, environ, nil, sinks, warn)
+	store, err := c.store()
+	if err != nil {
+		warn(err.Error())
+		return
+	}
+	store.reportCrashes(ctx, environ, nil, sinks, warn)
 }
 
 // reportCrashes is [Client.ReportCrashes], which also notifies shared.
@@ -45,7 +50,7 @@ func (s *Store) reportCrashes(ctx context.Context, environ []string, shared *Hoo
 		if !e.Ready.IsZero() {
 			emit(SessionStop, map[string]string{"message": e.Reason})
 		}
-		closing, cancel := context.WithTimeout(ctx, DefaultCommandTimeout)
+		closing, cancel := context.WithTimeout(ctx, commandTimeout)
 		hooks.Close(closing)
 		cancel()
 	}

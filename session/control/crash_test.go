@@ -100,7 +100,7 @@ func TestCrashBeforeTheFirstTurn(t *testing.T) {
 			if _, err := c.Send(t.Context(), e, control.Message{Text: "hi"}); !errors.Is(err, control.ErrNotRunning) || !strings.Contains(err.Error(), want) {
 				t.Errorf("send: %v", err)
 			}
-			if _, err := c.Resume(t.Context(), e, control.StartOptions{}); !errors.Is(err, control.ErrNotResumable) || !strings.Contains(err.Error(), want) {
+			if _, err := c.Resume(t.Context(), e, control.ResumeOptions{}); !errors.Is(err, control.ErrNotResumable) || !strings.Contains(err.Error(), want) {
 				t.Errorf("resume: %v", err)
 			}
 			if err := b.Resume(t.Context(), e.Handle()); !errors.Is(err, control.ErrNotResumable) {
@@ -165,7 +165,7 @@ func TestWatchUntilWaitingEndsWhenReady(t *testing.T) {
 		}
 		return nil
 	}}
-	if err := c.Watch(t.Context(), e, -1, true, session.StateWaiting, w); err != nil || answers != 1 {
+	if err := c.Watch(t.Context(), e, control.WatchOptions{Last: -1, Until: session.StateWaiting}, w); err != nil || answers != 1 {
 		t.Errorf("%d answers, %v", answers, err)
 	}
 }

@@ -30,8 +30,12 @@ func (c *Client) Stop(ctx context.Context, e Entry, reason string) error {
 }
 
 func (c *Client) stop(ctx context.Context, e Entry, reason string) error {
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
 	for {
-		c.Store.settle(&e)
+		store.settle(&e)
 		switch {
 		case e.State == session.StateStopped:
 			return c.gone(ctx, e)
@@ -42,7 +46,7 @@ func (c *Client) stop(ctx context.Context, e Entry, reason string) error {
 			if err := endStale(ctx, e); err != nil {
 				return err
 			}
-			return c.settle(ctx, e)
+			return store.markStopped(ctx, e)
 		case !e.Served():
 			return notServed(e)
 		}
@@ -58,7 +62,7 @@ func (c *Client) stop(ctx context.Context, e Entry, reason string) error {
 		if errors.Is(err, errVersion) {
 			return &unreachable{e, err}
 		}
-		now, loadErr := c.Store.Get(e.SessionID)
+		now, loadErr := store.Get(e.SessionID)
 		if loadErr != nil || !now.State.Ended() {
 			return err
 		}
@@ -73,13 +77,17 @@ func (c *Client) Terminate(ctx context.Context, e Entry) error {
 	if !e.OwnerEnds {
 		return notServed(e)
 	}
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := c.bounded(ctx, e)
 	defer cancel()
 	process.Terminate(e.Owner) // one that has ended meanwhile is what is wanted
 	if err := c.gone(ctx, e); err != nil {
 		return err
 	}
-	now, err := c.Store.Get(e.SessionID)
+	now, err := store.Get(e.SessionID)
 	if err != nil {
 		return fmt.Errorf("see what became of session %s: %w", e.Label(), err)
 	}
@@ -129,9 +137,9 @@ func endStale(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// settle marks a session that crashed as stopped.
-func (c *Client) settle(ctx context.Context, e Entry) error {
-	return c.Store.update(ctx, e.SessionID, func(now *Entry) error {
+// markStopped marks a session that crashed as stopped.
+func (s *Store) markStopped(ctx context.Context, e Entry) error {
+	return s.update(ctx, e.SessionID, func(now *Entry) error {
 		if now.State == session.StateCrashed && now.Owner == e.Owner {
 			now.State = session.StateStopped
 			if now.Ended.IsZero() {

@@ -143,7 +143,7 @@ func TestEndOfTheHolderIsWaitedFor(t *testing.T) {
 			}
 			try := func() error {
 				if strings.HasPrefix(name, "resume") {
-					_, err := client.Resume(t.Context(), e, control.StartOptions{})
+					_, err := client.Resume(t.Context(), e, control.ResumeOptions{})
 					return err
 				}
 				return client.Stop(t.Context(), e, "")
@@ -209,7 +209,7 @@ func TestSessionElsewhere(t *testing.T) {
 	}
 	client := &control.Client{Store: b.Store}
 	_, sendErr := client.Send(t.Context(), e, control.Message{Text: "hi"})
-	_, resumeErr := client.Resume(t.Context(), e, control.StartOptions{})
+	_, resumeErr := client.Resume(t.Context(), e, control.ResumeOptions{})
 	for what, err := range map[string]error{"send": sendErr, "stop": client.Stop(t.Context(), e, ""), "resume": resumeErr} {
 		if err == nil || !strings.Contains(err.Error(), "elsewhere") {
 			t.Errorf("%s: %v", what, err)

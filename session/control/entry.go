@@ -50,8 +50,8 @@ type Entry struct {
 
 	PID int `json:"pid"` // of the agent, the last one; 0 before it has started
 	// Process and Owner identify the agent's process and the one that holds the
-	// session, with the PID OwnerPID; see process.Identify. Host is the name of
-	// their machine.
+	// session, with the PID OwnerPID, among all processes of any time. Host is the
+	// name of their machine.
 	Process  string `json:"process"`
 	Owner    string `json:"owner"`
 	OwnerPID int    `json:"owner_pid"`

@@ -28,20 +28,19 @@ type Identity struct {
 	Rig       string `json:"rig,omitempty"`        // GT_RIG
 	Polecat   string `json:"polecat,omitempty"`    // GT_POLECAT
 	Actor     string `json:"actor,omitempty"`      // BD_ACTOR
-	Workdir   string `json:"workdir,omitempty"`    // GT_WORKDIR
 }
 
-// IdentityOf reads an Identity from an environment. The ID is that of
+// identityOf reads an Identity from an environment. The ID is that of
 // GT_SESSION_ID, or else of the variable that GT_SESSION_ID_ENV names, or else of
 // native, the runtime's own variable, which may be empty.
-func IdentityOf(environ []string, native string) Identity {
+func identityOf(environ []string, native string) Identity {
 	get := func(name string) string {
 		value, _ := agent.LookupEnv(environ, name)
 		return value
 	}
 	id := Identity{
 		SessionID: get(EnvSessionID), Role: get(EnvRole), Rig: get(EnvRig),
-		Polecat: get(EnvPolecat), Actor: get(EnvActor), Workdir: get(EnvWorkdir),
+		Polecat: get(EnvPolecat), Actor: get(EnvActor),
 	}
 	for _, name := range []string{get(EnvSessionIDEnv), native} {
 		if id.SessionID == "" && name != "" {
@@ -51,14 +50,14 @@ func IdentityOf(environ []string, native string) Identity {
 	return id
 }
 
-// Environ returns the variables that give an agent the identity, "NAME=value".
-// The runtime's own variable gets the ID too, unless native is empty. Empty
-// fields set no variable.
-func (id Identity) Environ(native string) []string {
+// environ returns the variables that give an agent the identity and its workdir,
+// "NAME=value". The runtime's own variable gets the ID too, unless native is empty.
+// Empty values set no variable.
+func (id Identity) environ(native, workdir string) []string {
 	var environ []string
 	for _, v := range []struct{ name, value string }{
 		{EnvSessionID, id.SessionID}, {native, id.SessionID}, {EnvRole, id.Role}, {EnvRig, id.Rig},
-		{EnvPolecat, id.Polecat}, {EnvActor, id.Actor}, {EnvWorkdir, id.Workdir},
+		{EnvPolecat, id.Polecat}, {EnvActor, id.Actor}, {EnvWorkdir, workdir},
 	} {
 		if v.name != "" && v.value != "" {
 			environ = append(environ, v.name+"="+v.value)

@@ -82,7 +82,7 @@ func ExampleClient() {
 
 	// Another program, later.
 	client := &control.Client{Store: store}
-	e, err := store.Find("tour")
+	e, err := client.Find("tour")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -116,7 +116,7 @@ func ExampleClient_Answer() {
 	}
 	defer client.Stop(ctx, e, "done")
 
-	if err := client.Watch(ctx, e, 0, true, session.StateWaiting, control.Watcher{}); err != nil {
+	if err := client.Watch(ctx, e, control.WatchOptions{Until: session.StateWaiting}, control.Watcher{}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -139,12 +139,12 @@ func ExampleManager_approve() {
 	ctx := context.Background()
 	m := &control.Manager{Runner: r, Store: store}
 	defer m.Close(ctx, "done")
-	h, err := m.Start(ctx, control.StartOptions{
-		Settings: control.Settings{Runtime: "talker", Workdir: work},
-		Session: session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
+	opts := control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: work}}
+	h, err := m.StartWith(ctx, opts, session.Options{
+		Approve: func(_ context.Context, a session.Approval) session.Decision {
 			fmt.Println("approve", a.ID)
 			return session.Accept
-		}},
+		},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -213,7 +213,7 @@ func ExampleClient_Stop() {
 	_, err = client.Send(ctx, e, control.Message{Text: "Are you there?"})
 	fmt.Println(errors.Is(err, control.ErrNotRunning))
 
-	e, err = client.Resume(ctx, e, control.StartOptions{})
+	e, err = client.Resume(ctx, e, control.ResumeOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/busdk/bus-agent/agent"
 )
 
 // For tests of package control_test.
@@ -14,15 +16,25 @@ const (
 )
 
 var (
+	IdentityOf   = identityOf
 	IsName       = isName
 	Listen       = listen
 	RemoveSocket = removeSocket
 	SocketPath   = socketPath
 )
 
+func (s *Settings) Request() agent.Request { return s.request() }
+
+func (s SinkSpec) Open(environ []string) (Sink, error) { return s.open(environ) }
+
+func (id Identity) Environ(native, workdir string) []string { return id.environ(native, workdir) }
+
+func (s *Store) Dir() string             { return s.dir }
 func (s *Store) Socket(e Entry) string   { return s.socket(e) }
 func (s *Store) Folder(e Entry) string   { return s.folder(e) }
 func (s *Store) LockFile(e Entry) string { return s.lockFile(e) }
+
+func (s *Store) Save(ctx context.Context, e Entry) error { return s.save(ctx, e) }
 
 func (s *Store) Update(ctx context.Context, id string, change func(*Entry) error) error {
 	return s.update(ctx, id, change)

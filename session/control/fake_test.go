@@ -294,13 +294,18 @@ func newBench(t *testing.T, environ ...string) *bench {
 
 func (b *bench) start(opts control.StartOptions) control.SessionHandle {
 	b.t.Helper()
+	return b.startWith(opts, session.Options{})
+}
+
+func (b *bench) startWith(opts control.StartOptions, options session.Options) control.SessionHandle {
+	b.t.Helper()
 	if opts.Runtime == "" {
 		opts.Runtime = "talker"
 	}
 	if opts.Workdir == "" {
 		opts.Workdir = b.workdir
 	}
-	h, err := b.Start(b.t.Context(), opts)
+	h, err := b.StartWith(b.t.Context(), opts, options)
 	if err != nil {
 		b.t.Fatal(err)
 	}

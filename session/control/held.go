@@ -162,7 +162,7 @@ func (h *held) opened(ctx context.Context, s *session.Session, resumed bool) err
 	if err := h.served.listen(h); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)
 	}
-	if err := h.store.Save(ctx, *e); err != nil {
+	if err := h.store.save(ctx, *e); err != nil {
 		return err
 	}
 	data := map[string]string{"message": "started", "native_session_id": e.NativeID}
@@ -355,7 +355,7 @@ func (h *held) end() {
 
 // closeHooks waits until the hooks of the session have taken their events.
 func (h *held) closeHooks() {
-	ctx, cancel := context.WithTimeout(context.Background(), DefaultCommandTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
 	h.hooks.Close(ctx)
 }

@@ -132,7 +132,7 @@ func TestOpenedFileSink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name, target, moved := filepath.Join(dir, "events"), filepath.Join(dir, "target"), filepath.Join(dir, "moved")
-	sink, err := control.SinkSpec{File: name}.Open(nil)
+	sink, err := control.OpenFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

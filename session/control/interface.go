@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
 )
@@ -22,7 +23,8 @@ type AgentRuntime interface {
 
 var _ AgentRuntime = (*Manager)(nil)
 
-// StartOptions say what session to start. The zero value is usable.
+// StartOptions say what session to start: plain data that another process can start the
+// session from. The zero value is usable.
 type StartOptions struct {
 	Settings
 
@@ -35,7 +37,7 @@ type StartOptions struct {
 	// Identity is who the agent is. Empty fields are taken from Env and then from the
 	// environment of the runner. An ID from the environment alone may belong to
 	// another session: if it has an entry, or if there is no ID at all, the session
-	// gets a new one. Workdir is not used.
+	// gets a new one.
 	Identity Identity `json:"identity,omitzero"`
 
 	// Env holds additional variables for the agent. They may be secrets, so they are
@@ -44,10 +46,27 @@ type StartOptions struct {
 
 	// InitialPrompt is the first message. It may be empty.
 	InitialPrompt string `json:"initial_prompt,omitempty"`
+}
 
-	// Session holds the callbacks of the session, if this process holds it;
-	// [Settings] override its Mode, TurnTimeout and ApprovalTimeout.
-	Session session.Options `json:"-"`
+// ResumeOptions say how to resume a session. The zero value resumes it as it was
+// started.
+type ResumeOptions struct {
+	// Settings that are set replace those of the session from then on.
+	Settings
+
+	// Env is that of [StartOptions].
+	Env map[string]string
+
+	// Prompt is the next message. It may be empty.
+	Prompt string
+}
+
+// checkOptions refuses fields of a session's options that its settings have too.
+func checkOptions(o session.Options) error {
+	if o.Mode != "" || o.TurnTimeout != 0 || o.ApprovalTimeout != 0 || !o.Created.IsZero() {
+		return agent.Usagef("Mode, TurnTimeout, ApprovalTimeout or Created is set in session.Options; set the first three in Settings; nothing was started")
+	}
+	return nil
 }
 
 // A SessionHandle names a session.

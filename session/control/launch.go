@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
@@ -35,10 +34,13 @@ type Report struct {
 }
 
 // Start starts a session that a process of Host holds, which outlives this one, and
-// returns when the session takes messages. The callbacks of opts are not used, and
-// its Workdir must be absolute. If ctx ends first, or the session cannot be
-// started, nothing is left behind.
+// returns when the session takes messages. The Workdir of opts must be absolute. If
+// ctx ends first, or the session cannot be started, nothing is left behind.
 func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
+	store, err := c.store()
+	if err != nil {
+		return Entry{}, err
+	}
 	if err := checkName(opts.Name); err != nil {
 		return Entry{}, err
 	}
@@ -46,32 +48,34 @@ func (c *Client) Start(ctx context.Context, opts StartOptions) (Entry, error) {
 	for name, value := range opts.Env {
 		environ = append(environ, name+"="+value)
 	}
-	opts.Identity = or(opts.Identity, IdentityOf(environ, ""))
+	opts.Identity = or(opts.Identity, identityOf(environ, ""))
 	id := cmp.Or(opts.Identity.SessionID, newID())
 	e := Entry{
 		SessionID: id, Name: opts.Name, Settings: opts.Settings, Folder: folderName(id),
 		State: session.StateStarting, Fresh: true, Owner: process.Self(), OwnerPID: os.Getpid(), Host: hostName(), Started: now(),
 	}
-	if err := c.Store.claim(ctx, &e, opts.Identity.SessionID != "", ""); err != nil {
+	if err := store.claim(ctx, &e, opts.Identity.SessionID != "", ""); err != nil {
 		return Entry{}, err
 	}
 	opts.Identity.SessionID = e.SessionID
-	if err := c.launch(ctx, e, opts, false); err != nil {
-		_ = c.Store.discard(context.WithoutCancel(ctx), e) // what stays is shown as crashed
+	if err := c.launch(ctx, store, order{Entry: e, Options: opts}); err != nil {
+		_ = store.discard(context.WithoutCancel(ctx), e) // what stays is shown as crashed
 		return Entry{}, err
 	}
-	return c.Store.Get(e.SessionID)
+	return store.Get(e.SessionID)
 }
 
-// Resume resumes a session that has ended, as it was started, in a process of Host.
-// Fields set in opts replace the settings of the session from then on. Env and
-// InitialPrompt of opts are used, Name and Identity are not. Stale processes of a
+// Resume resumes a session that has ended in a process of Host. Stale processes of a
 // crashed session are ended first.
-func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry, error) {
-	if now, err := c.Store.Get(e.SessionID); err == nil {
+func (c *Client) Resume(ctx context.Context, e Entry, opts ResumeOptions) (Entry, error) {
+	store, err := c.store()
+	if err != nil {
+		return Entry{}, err
+	}
+	if now, err := store.Get(e.SessionID); err == nil {
 		e = now // what the caller has can be of before its end
 	}
-	c.Store.settle(&e)
+	store.settle(&e)
 	switch {
 	case !e.State.Ended() && e.State != session.StateElsewhere:
 		return Entry{}, usage(ErrRunning, "session %s has not ended", e.Label())
@@ -85,7 +89,7 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry,
 		}
 	}
 	ending, cancel := c.bounded(ctx, e)
-	err := c.gone(ending, e)
+	err = c.gone(ending, e)
 	cancel()
 	if err != nil {
 		return Entry{}, err
@@ -93,10 +97,11 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts StartOptions) (Entry,
 	if e.Folder == "" {
 		e.Folder = folderName(e.SessionID)
 	}
-	if err := c.launch(ctx, e, opts, true); err != nil {
+	start := StartOptions{Settings: opts.Settings, Env: opts.Env, InitialPrompt: opts.Prompt}
+	if err := c.launch(ctx, store, order{Entry: e, Options: start, Resume: true}); err != nil {
 		return Entry{}, err
 	}
-	return c.Store.Get(e.SessionID)
+	return store.Get(e.SessionID)
 }
 
 // An order is what a process that holds a session reads on standard input.
@@ -108,19 +113,21 @@ type order struct {
 	Resume  bool         `json:"resume,omitempty"`
 }
 
-// launch starts the process that holds e and returns when the session is ready.
-func (c *Client) launch(ctx context.Context, e Entry, opts StartOptions, resume bool) error {
+// launch starts the process that holds a session and returns when the session is ready.
+func (c *Client) launch(ctx context.Context, store *Store, what order) error {
+	what.Version, what.Dir = protocolVersion, store.dir
 	if c.Host.Path == "" {
 		return agent.Usagef("no program is known that could hold the session")
 	}
-	input, err := json.Marshal(order{protocolVersion, c.Store.dir, e, opts, resume})
+	input, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.Store.folder(e), 0o700); err != nil {
+	e := what.Entry
+	if err := os.MkdirAll(store.folder(e), 0o700); err != nil {
 		return err
 	}
-	log, err := statefile.Append(c.Store.logFile(e))
+	log, err := statefile.Append(store.logFile(e))
 	if err != nil {
 		return err
 	}
@@ -148,7 +155,7 @@ func (c *Client) launch(ctx context.Context, e Entry, opts StartOptions, resume 
 				return context.Cause(ctx)
 			}
 			return &agent.Error{Kind: agent.ErrAgent, Err: &because{"the process that holds the session has ended before the session was ready",
-				&agent.ExitError{Code: -1, Stderr: logTail(filepath.Join(c.Store.folder(e), "log"))}}}
+				&agent.ExitError{Code: -1, Stderr: logTail(store.logFile(e))}}}
 		}
 		var r Report
 		if err := json.Unmarshal(line, &r); err != nil {

@@ -75,10 +75,10 @@ func TestFolderOfVersion1(t *testing.T) {
 			t.Errorf("%s is shown as %+v, %v", name, st, err)
 		}
 		records := 0
-		if err := client.Watch(t.Context(), e, -1, false, "", control.Watcher{Record: func(*control.LogRecord) error { records++; return nil }}); err != nil || records == 0 {
+		if err := client.Watch(t.Context(), e, control.WatchOptions{Last: -1}, control.Watcher{Record: func(*control.LogRecord) error { records++; return nil }}); err != nil || records == 0 {
 			t.Errorf("%s has %d records, %v", name, records, err)
 		}
-		e, err = client.Resume(t.Context(), e, control.StartOptions{InitialPrompt: "env GT_ROLE"})
+		e, err = client.Resume(t.Context(), e, control.ResumeOptions{Prompt: "env GT_ROLE"})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -72,11 +72,7 @@ func (m *Manager) store() (*Store, error) {
 	if m.Store != nil {
 		return m.Store, nil
 	}
-	dir, err := DefaultDir(m.environ())
-	if err != nil {
-		return nil, err
-	}
-	return NewStore(dir), nil
+	return userStore(m.environ())
 }
 
 func (m *Manager) warn(line string) {
@@ -98,7 +94,13 @@ func (m *Manager) runnerWarn(line string) {
 // Start starts a session and returns when it can take messages. Its InitialPrompt
 // is the first of them; its outcome is reported to the hooks.
 func (m *Manager) Start(ctx context.Context, opts StartOptions) (SessionHandle, error) {
-	h, err := m.start(ctx, opts, "")
+	return m.StartWith(ctx, opts, session.Options{})
+}
+
+// StartWith is Start with the callbacks of options and its CloseGrace. The other fields
+// must not be set.
+func (m *Manager) StartWith(ctx context.Context, opts StartOptions, options session.Options) (SessionHandle, error) {
+	h, err := m.start(ctx, opts, options, "")
 	if err != nil {
 		return SessionHandle{}, err
 	}
@@ -107,8 +109,8 @@ func (m *Manager) Start(ctx context.Context, opts StartOptions) (SessionHandle, 
 
 // start starts a session. claimed is the owner of an entry that was made for it, ""
 // for none.
-func (m *Manager) start(ctx context.Context, opts StartOptions, claimed string) (*held, error) {
-	p, err := m.prepare(ctx, opts)
+func (m *Manager) start(ctx context.Context, opts StartOptions, options session.Options, claimed string) (*held, error) {
+	p, err := m.prepare(ctx, opts, options)
 	if err != nil {
 		return nil, err
 	}
@@ -131,24 +133,23 @@ func (m *Manager) start(ctx context.Context, opts StartOptions, claimed string) 
 // Resume resumes a session that has ended, as it was started, except for
 // its environment: see [Manager.ResumeWith].
 func (m *Manager) Resume(ctx context.Context, handle SessionHandle) error {
-	_, err := m.ResumeWith(ctx, handle, StartOptions{})
+	_, err := m.ResumeWith(ctx, handle, ResumeOptions{}, session.Options{})
 	return err
 }
 
-// ResumeWith resumes a session that has ended. Fields that are empty in opts keep
-// their previous values: the settings, which are in the entry, and the identity, but
-// not Env. A session without an entry is taken as one that the runtime created
-// itself; the handle or opts must then name its runtime and workdir. If the session
-// is running, the error is ErrRunning.
-func (m *Manager) ResumeWith(ctx context.Context, handle SessionHandle, opts StartOptions) (SessionHandle, error) {
-	h, err := m.resume(ctx, handle, opts)
+// ResumeWith resumes a session that has ended, with its name, identity and settings.
+// options is that of StartWith. A session without an entry is taken as one that the
+// runtime created itself; the handle or opts must then name its runtime and workdir. If
+// the session is running, the error is ErrRunning.
+func (m *Manager) ResumeWith(ctx context.Context, handle SessionHandle, opts ResumeOptions, options session.Options) (SessionHandle, error) {
+	h, err := m.resume(ctx, handle, opts, options)
 	if err != nil {
 		return SessionHandle{}, err
 	}
 	return h.current().Handle(), nil
 }
 
-func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts StartOptions) (*held, error) {
+func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts ResumeOptions, options session.Options) (*held, error) {
 	store, err := m.store()
 	if err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts StartOp
 	case !before.resumable():
 		return nil, notResumable(before)
 	}
-	p, err := m.prepare(ctx, before.options(opts))
+	p, err := m.prepare(ctx, before.options(opts), options)
 	if err != nil {
 		return nil, err
 	}
@@ -197,20 +198,20 @@ func (m *Manager) giveBack(ctx context.Context, store *Store, before, tried Entr
 	if before.SessionID == "" { // it had none
 		err = store.discard(ctx, tried)
 	} else {
-		err = store.Save(ctx, before)
+		err = store.save(ctx, before)
 	}
 	if err != nil {
 		m.warn(fmt.Sprintf("the entry of session %s is not restored: %v", tried.SessionID, err))
 	}
 }
 
-// options returns opts with what it leaves open as the session had it.
-func (e Entry) options(opts StartOptions) StartOptions {
-	opts.Settings = opts.Settings.over(e.Settings)
-	was := Identity{Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor}
-	opts.Identity = or(opts.Identity, was)
-	opts.Identity.SessionID, opts.Name = e.SessionID, e.Name
-	return opts
+// options returns the options of a start that resumes the session.
+func (e Entry) options(opts ResumeOptions) StartOptions {
+	return StartOptions{
+		Settings: opts.Settings.over(e.Settings), Name: e.Name,
+		Identity: Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor},
+		Env:      opts.Env, InitialPrompt: opts.Prompt,
+	}
 }
 
 // open starts the agent of a session whose entry shows that it starts.

@@ -83,7 +83,7 @@ func TestResume(t *testing.T) {
 	// By another manager, as by another process, and by its native ID.
 	other := newBench(t)
 	other.Store = b.Store
-	if _, err := other.ResumeWith(t.Context(), control.SessionHandle{SessionID: "native-new"}, control.StartOptions{Settings: control.Settings{Runtime: "other"}}); !errors.Is(err, agent.ErrUsage) {
+	if _, err := other.ResumeWith(t.Context(), control.SessionHandle{SessionID: "native-new"}, control.ResumeOptions{Settings: control.Settings{Runtime: "other"}}, session.Options{}); !errors.Is(err, agent.ErrUsage) {
 		t.Error(err)
 	}
 	if err := other.Resume(t.Context(), control.SessionHandle{SessionID: "native-new"}); err != nil {
@@ -112,7 +112,7 @@ func TestResume(t *testing.T) {
 func TestResumeByNativeID(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	h, err := b.ResumeWith(t.Context(), control.SessionHandle{Runtime: "talker", SessionID: "abc", Workdir: b.workdir}, control.StartOptions{})
+	h, err := b.ResumeWith(t.Context(), control.SessionHandle{Runtime: "talker", SessionID: "abc", Workdir: b.workdir}, control.ResumeOptions{}, session.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestFailuresLeaveNoEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := b.until(h, session.StateStopped)
-	if _, err := b.ResumeWith(t.Context(), h, control.StartOptions{Settings: control.Settings{AddDirs: []string{"/nowhere"}}}); !errors.Is(err, agent.ErrUsage) {
+	if _, err := b.ResumeWith(t.Context(), h, control.ResumeOptions{Settings: control.Settings{AddDirs: []string{"/nowhere"}}}, session.Options{}); !errors.Is(err, agent.ErrUsage) {
 		t.Error(err)
 	}
 	if after, err := b.Store.Get(h.SessionID); err != nil || !reflect.DeepEqual(after, before) {

@@ -48,13 +48,12 @@ func testLockOrder(t *testing.T, callback string) {
 			<-leave
 		}
 	}
-	opts, gate := control.StartOptions{}, filepath.Join(b.workdir, "gate")
-	if callback == "Over" {
-		opts.Session.Over = hold
-	} else {
-		opts.Session.Delivered = func(turn *session.Turn, _ session.Message) { hold(turn) }
+	gate := filepath.Join(b.workdir, "gate")
+	options := session.Options{Over: hold}
+	if callback != "Over" {
+		options = session.Options{Delivered: func(turn *session.Turn, _ session.Message) { hold(turn) }}
 	}
-	h := b.start(opts)
+	h := b.startWith(control.StartOptions{}, options)
 	e := b.until(h, session.StateReady)
 	c := &control.Client{Store: b.Store}
 	c.SetStopLimit(lockGuard)
@@ -81,7 +80,9 @@ func testLockOrder(t *testing.T, callback string) {
 		{[]string{"(*held).save", "(*Session).State"}, func() { b.Awake(h) }},
 		{[]string{"(*Manager).find", "(*Session).Info"}, func() { _, _ = b.Session(control.SessionHandle{SessionID: "native-new"}) }},
 		{[]string{"(*held).status", "(*Session)."}, func() { _, _ = c.Show(t.Context(), e) }},
-		{[]string{"(*held).reached", "(*Session)."}, func() { _ = c.Watch(t.Context(), e, -1, true, session.StateReady, control.Watcher{}) }},
+		{[]string{"(*held).reached", "(*Session)."}, func() {
+			_ = c.Watch(t.Context(), e, control.WatchOptions{Last: -1, Until: session.StateReady}, control.Watcher{})
+		}},
 		{[]string{"(*held).answer", "(*Session).Approvals"}, func() { _ = c.Answer(t.Context(), e, "", session.Accept) }},
 		{[]string{"(*held).steer", "(*Session)."}, func() { _, _, _ = c.Steer(t.Context(), e, control.Message{Text: "x"}) }},
 		{[]string{"(*held).send", "(*Session).add"}, func() { _, _ = c.Send(t.Context(), e, control.Message{Text: "x"}) }},

@@ -113,13 +113,17 @@ func TestIdentityOf(t *testing.T) {
 		}
 	}
 	id := control.IdentityOf([]string{"GT_ROLE=r", "GT_RIG=g", "GT_POLECAT=p", "BD_ACTOR=a", "GT_WORKDIR=/w", "GT_SESSION_ID=s"}, "")
-	if want := (control.Identity{SessionID: "s", Role: "r", Rig: "g", Polecat: "p", Actor: "a", Workdir: "/w"}); id != want {
+	if want := (control.Identity{SessionID: "s", Role: "r", Rig: "g", Polecat: "p", Actor: "a"}); id != want {
 		t.Errorf("%+v", id)
 	}
-	if back := control.IdentityOf(id.Environ("N"), ""); back != id {
+	environ := id.Environ("N", "/w")
+	if back := control.IdentityOf(environ, ""); back != id {
 		t.Errorf("%+v", back)
 	}
-	if got := (control.Identity{}).Environ("N"); len(got) > 0 {
+	if dir, _ := agent.LookupEnv(environ, control.EnvWorkdir); dir != "/w" {
+		t.Errorf("the workdir is %q", dir)
+	}
+	if got := (control.Identity{}).Environ("N", ""); len(got) > 0 {
 		t.Errorf("the zero Identity sets %q", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session"
 )
 
 // ErrNoOrder is the error of [Serve] in a process that no [Client] has started.
@@ -40,7 +41,6 @@ func Serve(ctx context.Context, input io.Reader, setup func(s Settings, warn fun
 	if err := json.NewDecoder(input).Decode(&what); err != nil || what.Version != protocolVersion {
 		return ErrNoOrder
 	}
-	opts := what.Options
 	report := newReporter()
 	m, err := setup(what.settings(), func(line string) { report.report(Report{Warning: line}) })
 	if err != nil {
@@ -49,19 +49,21 @@ func Serve(ctx context.Context, input io.Reader, setup func(s Settings, warn fun
 	}
 	m.Store, m.Serve, m.ends = NewStore(what.Dir), true, true
 	environ := m.environ()
-	for name, value := range opts.Env {
+	for name, value := range what.Options.Env {
 		environ = append(slices.Clip(environ), name+"="+value)
 	}
 	log := runner.NewMaskWriter(&boundedLog{file: os.Stderr}, environ)
 	defer log.Flush() // a log never fails
-	opts.Session.Stderr = log
-	opts.Session.Started = func(start agent.Start) {
+	options := session.Options{Started: func(start agent.Start) {
 		report.report(Report{Runtime: start.Runtime, Model: start.Model, RunID: start.RunID})
+	}}
+	if what.settings().Mode != session.ModeTmux { // a terminal has no standard error
+		options.Stderr = log
 	}
 	r := *m.runner()
 	r.Recorder = agent.Recorders(r.Recorder, report)
 	m.Runner = &r
-	h, err := m.hold(ctx, &what, opts)
+	h, err := m.hold(ctx, &what, options)
 	if err != nil {
 		report.fail(err)
 		return err
@@ -84,14 +86,15 @@ func (o *order) settings() Settings {
 }
 
 // hold starts the session of an order.
-func (m *Manager) hold(ctx context.Context, what *order, opts StartOptions) (*held, error) {
+func (m *Manager) hold(ctx context.Context, what *order, options session.Options) (*held, error) {
 	if dir := what.settings().Workdir; !filepath.IsAbs(dir) {
 		return nil, agent.Usagef("workdir %q is not absolute", dir)
 	}
+	opts := what.Options
 	if !what.Resume {
-		return m.start(ctx, opts, what.Entry.Owner)
+		return m.start(ctx, opts, options, what.Entry.Owner)
 	}
-	return m.resume(ctx, SessionHandle{SessionID: what.Entry.SessionID}, opts)
+	return m.resume(ctx, SessionHandle{SessionID: what.Entry.SessionID}, ResumeOptions{opts.Settings, opts.Env, opts.InitialPrompt}, options)
 }
 
 // A reporter writes reports to the client that has started this process. Its methods

@@ -95,7 +95,7 @@ func TestClient(t *testing.T) {
 	if turn, err := c.Send(ctx, e, control.Message{Text: "ask"}); turn != 2 || err != nil {
 		t.Errorf("turn %d, %v", turn, err)
 	}
-	if err := c.Watch(ctx, e, 0, true, session.StateWaiting, control.Watcher{}); err != nil {
+	if err := c.Watch(ctx, e, control.WatchOptions{Until: session.StateWaiting}, control.Watcher{}); err != nil {
 		t.Error(err)
 	}
 	st, err := c.Show(ctx, e)
@@ -105,7 +105,7 @@ func TestClient(t *testing.T) {
 	if err := c.Answer(ctx, e, "", session.Accept); err != nil {
 		t.Error(err)
 	}
-	if err := c.Watch(ctx, e, 0, true, session.StateReady, control.Watcher{}); err != nil {
+	if err := c.Watch(ctx, e, control.WatchOptions{Until: session.StateReady}, control.Watcher{}); err != nil {
 		t.Error(err)
 	}
 	if err := c.Answer(ctx, e, "", session.Accept); !errors.Is(err, session.ErrTooLate) || !strings.Contains(err.Error(), "no approval request is open") {
@@ -139,7 +139,7 @@ func TestClient(t *testing.T) {
 	}
 	// What happened is read from its folder, with the turn of each record.
 	var seen []string
-	if err := c.Watch(ctx, now, -1, true, "", control.Watcher{Record: func(r *control.LogRecord) error {
+	if err := c.Watch(ctx, now, control.WatchOptions{Last: -1, Follow: true}, control.Watcher{Record: func(r *control.LogRecord) error {
 		text := fmt.Sprint(r.Turn, " ", r.Message, r.Stopped)
 		if r.Event != nil {
 			text += string(r.Event.Kind)
@@ -212,7 +212,7 @@ func TestSettingsAreKept(t *testing.T) {
 	if got := b.until(h, session.StateStopped).Settings; fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", settings) {
 		t.Errorf("kept are %+v", got)
 	}
-	if _, err := b.ResumeWith(t.Context(), h, control.StartOptions{Settings: control.Settings{Idle: time.Minute}}); err != nil {
+	if _, err := b.ResumeWith(t.Context(), h, control.ResumeOptions{Settings: control.Settings{Idle: time.Minute}}, session.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	settings.Idle, settings.TrustWorkspace = time.Minute, false // which is not given again
@@ -369,7 +369,7 @@ func TestRefusedMessage(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	records := 0
-	if err := c.Watch(t.Context(), e, -1, true, session.StateReady, control.Watcher{Record: func(r *control.LogRecord) error {
+	if err := c.Watch(t.Context(), e, control.WatchOptions{Last: -1, Until: session.StateReady}, control.Watcher{Record: func(r *control.LogRecord) error {
 		records++
 		if strings.Contains(r.Message, "xxx") {
 			t.Error("it is logged")
@@ -413,7 +413,7 @@ func TestIDThatIsUsedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		messages := 0
-		if err := c.Watch(t.Context(), e, -1, false, "", control.Watcher{Record: func(r *control.LogRecord) error {
+		if err := c.Watch(t.Context(), e, control.WatchOptions{Last: -1}, control.Watcher{Record: func(r *control.LogRecord) error {
 			messages += len(r.Message)
 			return nil
 		}}); err != nil || messages != len("hello") {

@@ -24,8 +24,8 @@ type callback func(context.Context, Payload) error
 func (f callback) Deliver(ctx context.Context, p Payload) error { return f(ctx, p) }
 func (f callback) String() string                               { return "function" }
 
-// DefaultCommandTimeout is how long a command may take for one event.
-const DefaultCommandTimeout = 10 * time.Second
+// commandTimeout is how long a command may take for one event.
+const commandTimeout = 10 * time.Second
 
 // A Command runs a program for each event, with the JSON form on its standard
 // input. It is for programs that the user names; no shell is involved.
@@ -39,7 +39,7 @@ type Command struct {
 	// Dir is its working directory, absolute; empty means the root directory,
 	// which does not contain files of a repository.
 	Dir string
-	// Timeout is how long it may take; zero means DefaultCommandTimeout.
+	// Timeout is how long it may take; zero means 10 seconds.
 	Timeout time.Duration
 }
 
@@ -78,7 +78,7 @@ func (c Command) Deliver(ctx context.Context, p Payload) error {
 	if err != nil {
 		return err
 	}
-	timeout := cmp.Or(c.Timeout, DefaultCommandTimeout)
+	timeout := cmp.Or(c.Timeout, commandTimeout)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	said := &lastWords{}

@@ -24,9 +24,9 @@ type SinkSpec struct {
 	Command []string `json:"command,omitempty"`
 }
 
-// Open returns the sink. The file is opened and the program is found at once; a command
+// open returns the sink. The file is opened and the program is found at once; a command
 // has the environment environ.
-func (s SinkSpec) Open(environ []string) (Sink, error) {
+func (s SinkSpec) open(environ []string) (Sink, error) {
 	if s.File != "" {
 		sink, err := OpenFile(s.File)
 		if err != nil {
@@ -102,7 +102,7 @@ func StoredSinks(ctx context.Context, preferences runner.Preferences) ([]SinkSpe
 func openHooks(ctx context.Context, environ []string, shared, own []SinkSpec, warn func(string)) (*Hooks, error) {
 	var sinks []Sink
 	for i, spec := range slices.Concat(shared, own) {
-		sink, err := spec.Open(environ)
+		sink, err := spec.open(environ)
 		switch {
 		case err == nil:
 			sinks = append(sinks, sink)

@@ -35,7 +35,10 @@ type starting struct {
 }
 
 // prepare settles what opts asks for. Nothing is started or written.
-func (m *Manager) prepare(ctx context.Context, opts StartOptions) (*starting, error) {
+func (m *Manager) prepare(ctx context.Context, opts StartOptions, options session.Options) (*starting, error) {
+	if err := checkOptions(options); err != nil {
+		return nil, err
+	}
 	settings := opts.Settings
 	mode, err := session.ParseMode(string(settings.Mode))
 	if err != nil {
@@ -44,16 +47,20 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions) (*starting, er
 	if err := checkName(opts.Name); err != nil {
 		return nil, err
 	}
-	r := *m.runner()
 	inherited, _ := agent.LookupEnv(m.environ(), EnvWorkdir)
-	r.Workdir, r.TrustWorkspace = cmp.Or(settings.Workdir, inherited), settings.TrustWorkspace
+	workdir, err := directory(cmp.Or(settings.Workdir, opts.Env[EnvWorkdir], inherited))
+	if err != nil {
+		return nil, err
+	}
+	r := *m.runner()
+	r.Workdir, r.TrustWorkspace = workdir, settings.TrustWorkspace
 	r.RequireConfigured = r.RequireConfigured || settings.RequireConfigured
 	r.Recorder = agent.Recorders(settings.Record.Recorder(), r.Recorder)
 	selection, err := r.Resolve(ctx, settings.Runtime)
 	if err != nil && !errors.Is(err, agent.ErrNotInstalled) { // which the runner returns and records
 		return nil, err
 	}
-	p := &starting{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: opts.Session, prompt: opts.InitialPrompt}
+	p := &starting{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: options, prompt: opts.InitialPrompt}
 	p.warnings = selection.Warnings
 	if err := p.setMode(mode); err != nil {
 		return nil, err
@@ -67,16 +74,10 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions) (*starting, er
 	if err != nil {
 		return nil, err
 	}
-	id, err := p.identify(opts, m.environ())
-	if err != nil {
-		return nil, err
-	}
-	settings.Runtime, settings.Workdir, settings.Mode, settings.AccountDir = selection.Token, id.Workdir, mode, account
-	p.request.Runtime, p.request.Workdir = selection.Token, id.Workdir
-	p.options.Mode = mode
-	settings.TurnTimeout = cmp.Or(settings.TurnTimeout, p.options.TurnTimeout)
-	settings.ApprovalTimeout = cmp.Or(settings.ApprovalTimeout, p.options.ApprovalTimeout)
-	p.options.TurnTimeout, p.options.ApprovalTimeout = settings.TurnTimeout, settings.ApprovalTimeout
+	id := p.identify(opts, m.environ())
+	settings.Runtime, settings.Workdir, settings.Mode, settings.AccountDir = selection.Token, workdir, mode, account
+	p.request.Runtime, p.request.Workdir = selection.Token, workdir
+	p.options.Mode, p.options.TurnTimeout, p.options.ApprovalTimeout = mode, settings.TurnTimeout, settings.ApprovalTimeout
 	p.entry = Entry{
 		SessionID: id.SessionID, Name: opts.Name, Settings: settings,
 		Role: id.Role, Rig: id.Rig, Polecat: id.Polecat, Actor: id.Actor,
@@ -138,28 +139,31 @@ func (p *starting) setAccount(dir string, environ []string) (string, error) {
 	return abs, nil
 }
 
-// identify settles who the agent is, and where.
-func (p *starting) identify(opts StartOptions, environ []string) (Identity, error) {
-	var asked []string
-	for name, value := range opts.Env {
-		asked = append(asked, name+"="+value)
-	}
-	own := or(opts.Identity, IdentityOf(asked, ""))
-	own.Workdir = cmp.Or(opts.Workdir, own.Workdir)
-	p.inherited = own.SessionID == ""
-	id := or(own, IdentityOf(environ, p.native))
-	if id.SessionID == "" {
-		id.SessionID = newID()
-	}
-	dir, err := filepath.Abs(id.Workdir)
+// directory returns the absolute form of a workdir, which must exist.
+func directory(workdir string) (string, error) {
+	dir, err := filepath.Abs(workdir)
 	if err == nil {
 		err = isDirectory(dir)
 	}
 	if err != nil {
-		return Identity{}, agent.Usagef("workdir %q: %w", id.Workdir, err)
+		return "", agent.Usagef("workdir %q: %w", workdir, err)
 	}
-	id.Workdir = dir
-	return id, nil
+	return dir, nil
+}
+
+// identify settles who the agent is.
+func (p *starting) identify(opts StartOptions, environ []string) Identity {
+	var asked []string
+	for name, value := range opts.Env {
+		asked = append(asked, name+"="+value)
+	}
+	own := or(opts.Identity, identityOf(asked, ""))
+	p.inherited = own.SessionID == ""
+	id := or(own, identityOf(environ, p.native))
+	if id.SessionID == "" {
+		id.SessionID = newID()
+	}
+	return id
 }
 
 // setEnv sets the variables of the agent.
@@ -171,24 +175,25 @@ func (p *starting) setEnv(env map[string]string) error {
 		}
 		list = append(list, name+"="+env[name])
 	}
-	p.request.Env = append(list, p.identity().Environ(p.native)...)
+	p.request.Env = append(list, p.identity()...)
 	return nil
 }
 
-func (p *starting) identity() Identity {
+// identity returns the variables that give the agent its identity.
+func (p *starting) identity() []string {
 	e := p.entry
-	return Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor, Workdir: e.Workdir}
+	return Identity{e.SessionID, e.Role, e.Rig, e.Polecat, e.Actor}.environ(p.native, e.Workdir)
 }
 
 // claim writes the entry of a session that starts, in place of the one that claimed, an
 // owner, has written for it. An ID that was not asked for is taken only where no
 // session has it: an agent that starts a session passes its ID on.
 func (p *starting) claim(ctx context.Context, store *Store, claimed string) error {
-	environ := p.identity().Environ(p.native)
+	environ := p.identity()
 	if err := store.claim(ctx, &p.entry, !p.inherited, claimed); err != nil {
 		return err
 	}
-	p.request.Env = append(p.request.Env[:len(p.request.Env)-len(environ)], p.identity().Environ(p.native)...)
+	p.request.Env = append(p.request.Env[:len(p.request.Env)-len(environ)], p.identity()...)
 	return nil
 }
 

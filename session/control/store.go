@@ -38,12 +38,18 @@ func DefaultDir(environ []string) (string, error) {
 	return statefile.UserDir(environ, "sessions")
 }
 
+// userStore returns the Store of the user described by environ.
+func userStore(environ []string) (*Store, error) {
+	dir, err := DefaultDir(environ)
+	if err != nil {
+		return nil, err
+	}
+	return NewStore(dir), nil
+}
+
 // NewStore returns a Store over a directory, an absolute path. The first
 // write creates it.
 func NewStore(dir string) *Store { return &Store{dir} }
-
-// Dir returns the directory.
-func (s *Store) Dir() string { return s.dir }
 
 // A Filter selects sessions. An empty field selects all.
 type Filter struct {
@@ -214,8 +220,8 @@ func (s *Store) Find(label string) (Entry, error) {
 	return Entry{}, usage(ErrUnknown, "there is no session %q; \"session list --all\" lists all sessions", label)
 }
 
-// Save writes an entry and replaces an existing one with the same ID.
-func (s *Store) Save(ctx context.Context, e Entry) error {
+// save writes an entry and replaces an existing one with the same ID.
+func (s *Store) save(ctx context.Context, e Entry) error {
 	return s.update(ctx, e.SessionID, func(old *Entry) error {
 		*old = e
 		return nil
@@ -251,27 +257,6 @@ func (s *Store) update(ctx context.Context, id string, change func(*Entry) error
 
 // maxID is the longest ID of a session, in bytes.
 const maxID = 512
-
-// Remove removes the entry and the folder of a session that has ended. It returns
-// ErrRunning if the session is running, and ErrUnknown if it does not exist.
-func (s *Store) Remove(ctx context.Context, id string) error {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	e, err := s.readBefore(id)
-	if err != nil {
-		return err
-	}
-	if e.SessionID == "" {
-		return fmt.Errorf("%w: %s", ErrUnknown, id)
-	}
-	if err := e.inUse(); err != nil {
-		return err
-	}
-	return s.remove(e)
-}
 
 // remove removes the entry and the folder of a session. The store is locked.
 func (s *Store) remove(e Entry) error {

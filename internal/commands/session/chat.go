@@ -95,7 +95,7 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 	}
 	runtime := opts.Runtime
 	var printer *logPrinter
-	opts.Session = session.Options{
+	options := session.Options{
 		Started: func(start agent.Start) {
 			run.Announce(prog, start)
 			runtime = start.Runtime
@@ -115,9 +115,9 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 	c.manager = newManager(ctx, prog, opts.Settings, c.warn)
 	c.manager.Store = store
 	if resume == "" {
-		c.handle, err = c.manager.Start(ctx, opts)
+		c.handle, err = c.manager.StartWith(ctx, opts, options)
 	} else {
-		c.handle, err = c.manager.ResumeWith(ctx, control.SessionHandle{SessionID: resume, Runtime: opts.Runtime, Workdir: opts.Workdir}, opts)
+		c.handle, err = c.manager.ResumeWith(ctx, control.SessionHandle{SessionID: resume}, control.ResumeOptions{Settings: opts.Settings, Env: opts.Env}, options)
 	}
 	if err == nil {
 		c.session, err = c.manager.Session(c.handle)

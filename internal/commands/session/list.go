@@ -38,7 +38,7 @@ bus-agent session list`,
 				return err
 			}
 			reportCrashes(ctx, prog, client)
-			entries, problems, err := client.Store.List(control.Filter{})
+			entries, problems, err := client.List(control.Filter{})
 			if err != nil {
 				return &cmdline.Failure{Text: "cannot list sessions", Err: cmdline.Cause(err)}
 			}

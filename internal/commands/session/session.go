@@ -73,7 +73,7 @@ func action(prog *cmdline.Program, traits cmdline.Traits, do func(context.Contex
 			return err
 		}
 		reportCrashes(ctx, prog, client)
-		entry, err := client.Store.Find(call.Args[0])
+		entry, err := client.Find(call.Args[0])
 		if err != nil {
 			return err
 		}

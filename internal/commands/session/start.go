@@ -79,8 +79,8 @@ bus-agent session resume review`,
 			"the session is running again", "the agent cannot continue the session"),
 		BashComplete: completes(prog, ended),
 		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) (err error) {
-			opts := o.start
-			if opts.InitialPrompt, err = readMessage(ctx, prog, t.args, o.PromptFile); err != nil {
+			opts := control.ResumeOptions{Settings: o.start.Settings}
+			if opts.Prompt, err = readMessage(ctx, prog, t.args, o.PromptFile); err != nil {
 				return err
 			}
 			opts.Env, opts.TrustWorkspace = environMap(o.Env), o.TrustWorkspace

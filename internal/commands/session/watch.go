@@ -11,9 +11,7 @@ import (
 )
 
 func watchCommand(prog *cmdline.Program) *urfave.Command {
-	var until session.State
-	var follow bool
-	last, output := -1, formatText
+	opts, output := control.WatchOptions{Last: -1}, formatText
 	return &urfave.Command{
 		Name:      "watch",
 		Usage:     "show what happens in a session",
@@ -26,9 +24,9 @@ an approval request. Sessions that have ended can be watched too.
 --output-format events prints events, as "run" does. --format json prints every line
 of the log as JSON, with messages, answers and results.`,
 		Flags: []urfave.Flag{
-			cmdline.Switch("follow", "continue until the session ends", &follow),
-			cmdline.Number("last", "start with the last `N` lines of the log; 0 for none (default: all)", 0, &last),
-			cmdline.OneOf("until", "continue until the session is in `STATE`: ready, or waiting (or ready)", &until, session.StateReady, session.StateWaiting),
+			cmdline.Switch("follow", "continue until the session ends", &opts.Follow),
+			cmdline.Number("last", "start with the last `N` lines of the log; 0 for none (default: all)", 0, &opts.Last),
+			cmdline.OneOf("until", "continue until the session is in `STATE`: ready, or waiting (or ready)", &opts.Until, session.StateReady, session.StateWaiting),
 			cmdline.OneOf("output-format", "print `OUTPUT`: text or events (default: text)", &output, formatText, formatEvents),
 		},
 		UsageText: cmdline.UsageText(`# wait for an approval request
@@ -51,7 +49,7 @@ bus-agent session watch review`,
 			case formatEvents:
 				watcher = eventWatcher(prog)
 			}
-			err = t.Watch(ctx, t.entry, last, follow || until != "", until, watcher)
+			err = t.Watch(ctx, t.entry, opts, watcher)
 			if lineErr := p.EndLine(); err == nil {
 				err = lineErr
 			}
