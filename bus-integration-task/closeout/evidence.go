@@ -23,6 +23,9 @@ type Evidence struct {
 	AttemptID string `json:"attempt_id"`
 	WorkerID  string `json:"worker_id"`
 	RunID     string `json:"run_id,omitempty"` // run record of the attempt
+	// RunIDs are all of its run records in order, if it has several: of an agent that
+	// crashed, of runtimes that others replaced.
+	RunIDs []string `json:"run_ids,omitempty"`
 
 	AgentID string `json:"agent_id,omitempty"`
 	task.Labels
@@ -31,8 +34,10 @@ type Evidence struct {
 
 	Branch     string `json:"branch,omitempty"`
 	WorktreeID string `json:"worktree_id,omitempty"`
-	// Commit is what was promoted; otherwise NoChangeReason says why nothing was.
-	Commit string `json:"commit,omitempty"`
+	// Commit is what was promoted. Otherwise BranchCommit is what is on Branch alone, or
+	// NoChangeReason says why nothing was committed.
+	Commit       string `json:"commit,omitempty"`
+	BranchCommit string `json:"branch_commit,omitempty"`
 	// RebasedFrom is the commit that was tested in the worktree, if Commit is that one
 	// rebased: its files were never tested together.
 	RebasedFrom    string `json:"rebased_from,omitempty"`
@@ -118,6 +123,7 @@ func (e Evidence) JSON(environ []string) (json.RawMessage, error) {
 	e.ChangedFiles = first(e.ChangedFiles)
 	e.Validation = first(e.Validation)
 	e.NoteIDs = first(e.NoteIDs)
+	e.RunIDs = first(e.RunIDs)
 	e.Reason = line(e.Reason)
 	return encoded(&e, environ)
 }

@@ -98,6 +98,7 @@ type attempt struct {
 	hours      int      // with an hourly note
 	approvals  int      // highest number of an approval request of the task
 	previous   string   // run record of the attempt before
+	runs       []string // run records of this one
 	said       []string // by users to this attempt
 	reused     bool     // the worktree has work of earlier attempts
 	changed    bool     // files of the worktree differ from its base
@@ -118,16 +119,14 @@ func (a *attempt) work(ctx context.Context) End {
 		case err != nil:
 			return a.failed("cannot tell whether commit "+decision.Commit+" was promoted", err)
 		case promoted && decision.EndsRound:
-			return End{Name: task.Done, Payload: task.Payload{
-				Text: "promoted by attempt " + a.state.Announced.AttemptID, Commit: decision.Commit, RunID: a.state.Announced.RunID,
-			}}
+			return a.earlier(closeout.Verdict{Outcome: closeout.Done, Reason: "promoted by attempt " + a.state.Announced.AttemptID}, decision.Commit)
 		}
 		decision = a.claim.Decide(decision.Commit)
 	}
 	switch decision.Action {
 	case task.Run:
 	case task.GiveUp:
-		return End{Name: task.Failed, Payload: task.Payload{Text: decision.Reason}}
+		return a.earlier(closeout.Verdict{Outcome: closeout.Failed, Reason: decision.Reason}, "")
 	default:
 		return End{}
 	}
@@ -154,6 +153,10 @@ func (a *attempt) try(ctx context.Context, request string, replace bool) (end En
 		return a.failed("cannot read the state before the work", err), false
 	}
 	err := a.step(ctx, "turn", func(ctx context.Context) error { return a.converse(ctx, request) })
+	for _, tried := range a.outcome.Attempts {
+		a.ran(tried.RunID)
+	}
+	a.ran(a.outcome.RunID)
 	switch {
 	case err != nil:
 		return a.failed("cannot start the backend", err), false
@@ -167,6 +170,13 @@ func (a *attempt) try(ctx context.Context, request string, replace bool) (end En
 	end = a.conclude(ctx)
 	a.ended = end.Name
 	return end, false
+}
+
+// ran notes a run record of the attempt.
+func (a *attempt) ran(id string) {
+	if id != "" && !slices.Contains(a.runs, id) {
+		a.runs = append(a.runs, id)
+	}
 }
 
 // report appends an event; that it cannot is only logged.
@@ -388,9 +398,12 @@ func (a *attempt) warn(line string) {
 }
 
 func (a *attempt) failed(what string, err error) End {
+	v := closeout.Verdict{Outcome: closeout.Failed, Reason: a.line(what + ": " + err.Error())}
+	e := a.record(v)
+	e.NoChangeReason = v.Reason
 	return End{Name: task.Failed, Payload: task.Payload{
-		Text: a.line(what + ": " + err.Error()), Status: string(task.StatusFailed),
-		ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
+		Text: v.Reason, Status: string(v.Outcome),
+		ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: e.Labels, Evidence: encode(e.JSON(a.hidden)),
 	}}
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session"
 
 	"github.com/busdk/bus-integration-task/closeout"
@@ -39,6 +40,7 @@ type site struct {
 	ask       string        // answer of the agent after the attempt; "" is none that is a report
 	said      chan string   // by users to the agent
 	tested    time.Time     // when the agent's tests ended
+	replaced  string        // run record of a runtime before the agent's
 	answered  chan session.Decision
 
 	mu       sync.Mutex
@@ -111,16 +113,20 @@ type fakeBackend struct {
 func (b fakeBackend) Start(ctx context.Context, a backend.Attempt, l backend.Listener) (backend.Running, error) {
 	b.site.mu.Lock()
 	b.site.given = append(b.site.given, a)
+	run := fmt.Sprintf("run-%d", len(b.site.given))
 	b.site.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	r := &fakeRunning{site: b.site, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		l.Opened(backend.Conversation{Runtime: "stub", ThreadID: "thread-1", Model: "model-1", RunID: "run-1"})
+		l.Opened(backend.Conversation{Runtime: "stub", ThreadID: "thread-1", Model: "model-1", RunID: run})
 		answer := b.agent(ctx, a, l)
 		r.outcome = backend.Outcome{
-			Result: backend.Completed, Text: answer, Conversation: backend.Conversation{Runtime: "stub", ThreadID: "thread-1", Model: "model-1", RunID: "run-1"},
+			Result: backend.Completed, Text: answer, Conversation: backend.Conversation{Runtime: "stub", ThreadID: "thread-1", Model: "model-1", RunID: run},
 			Commands: []closeout.Command{{Line: "go test ./...", Passed: true, ExitCode: new(int), Ended: b.site.tested}},
+		}
+		if b.site.replaced != "" {
+			r.outcome.Attempts = []agent.Attempt{{RunID: b.site.replaced}}
 		}
 		switch {
 		case ctx.Err() != nil:

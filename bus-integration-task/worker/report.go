@@ -116,20 +116,51 @@ func (a *attempt) end(report *closeout.Closeout, w closeout.Work, v closeout.Ver
 }
 
 func (a *attempt) evidence(report *closeout.Closeout, w closeout.Work, v closeout.Verdict, commit string) []byte {
+	e := a.record(v)
+	e.Commit = commit
+	if commit != "" {
+		e.RebasedFrom = a.rebased
+	} else if a.tree != nil && a.tree.Head() != a.tree.Base() {
+		e.BranchCommit = a.tree.Head()
+	}
+	e.SetWork(report, w, v)
+	if v.Outcome != closeout.Done && e.BranchCommit == "" {
+		e.NoChangeReason = cmp.Or(e.NoChangeReason, v.Reason)
+	}
+	return encode(e.JSON(a.hidden))
+}
+
+// record returns the evidence of an attempt without that of work.
+func (a *attempt) record(v closeout.Verdict) closeout.Evidence {
 	e := closeout.Evidence{
 		WorkRef: a.state.Ref, AttemptID: a.claim.Attempt(), WorkerID: a.state.Attempt.WorkerID, RunID: a.outcome.RunID,
 		AgentID: a.state.Recipient, Labels: a.labels(a.outcome.Model),
 		RemoteID: a.Settings.RemoteID, RemoteKind: a.Settings.RemoteKind,
-		Commit: commit, Started: a.begun, Ended: time.Now(),
+		Started: a.begun, Ended: time.Now(), Outcome: v.Outcome, Reason: v.Reason,
+	}
+	if len(a.runs) > 1 {
+		e.RunIDs = a.runs
 	}
 	if a.tree != nil {
 		e.Branch, e.WorktreeID = a.tree.Branch(), a.tree.ID()
 	}
-	if commit != "" {
-		e.RebasedFrom = a.rebased
+	return e
+}
+
+// earlier returns the end of a task by what attempts before this one have done.
+func (a *attempt) earlier(v closeout.Verdict, commit string) End {
+	name, before := task.Done, a.state.Announced
+	if v.Outcome == closeout.Failed {
+		name = task.Failed
 	}
-	e.SetWork(report, w, v)
-	return encode(e.JSON(a.hidden))
+	e := a.record(v)
+	e.Labels, e.RunID, e.Commit = a.state.Used, cmp.Or(before.RunID, a.state.RunID), commit
+	if commit == "" {
+		e.NoChangeReason = v.Reason
+	}
+	return End{Name: name, Payload: task.Payload{
+		Text: v.Reason, Status: string(v.Outcome), Commit: commit, RunID: e.RunID, Labels: e.Labels, Evidence: encode(e.JSON(a.hidden)),
+	}}
 }
 
 // labels returns what the worker has used. A task chooses the model and the effort, but
