@@ -2,13 +2,11 @@ package eventserver
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -218,82 +216,4 @@ func setCondition(m *nats.Msg, lastID *string, workRef string) error {
 	}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
 	return nil
-}
-
-// store publishes a message and answers. While another message of the same task is being
-// replicated, a cluster refuses a condition without deciding it: such a refusal is tried
-// again for a short time, so that a conflict means what it says.
-func (s *Server) store(w http.ResponseWriter, ctx context.Context, m *nats.Msg) {
-	bounded, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	ack, err := s.broker.js.PublishMsg(bounded, m)
-	for wait := time.Millisecond; isUndecided(err) && wait < time.Second; wait *= 2 {
-		select {
-		case <-bounded.Done():
-		case <-time.After(wait):
-		}
-		ack, err = s.broker.js.PublishMsg(bounded, m)
-	}
-	if err == nil {
-		respond(w, http.StatusAccepted, struct {
-			Accepted bool   `json:"accepted"`
-			ID       string `json:"id"`
-			Name     string `json:"name"`
-		}{true, events.FormatID(ack.Sequence), m.Header.Get(nameHeader)})
-		return
-	}
-	var refused *jetstream.APIError
-	switch {
-	case isUndecided(err):
-		respondConflict(w, nil)
-	case errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
-		respondConflict(w, lastID(refused.Description))
-	case errors.As(err, &refused) && isFull(refused):
-		s.config.Log("store: " + refused.Description)
-		respondError(w, errFull)
-	default:
-		s.config.Log(fmt.Sprintf("store: %v", err))
-		respondError(w, errStore)
-	}
-}
-
-func isUndecided(err error) bool {
-	var refused *jetstream.APIError
-	return errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
-}
-
-var lastSequence = regexp.MustCompile(`: (\d+)$`)
-
-// lastID returns the latest event of a task from the description of a mismatch.
-func lastID(description string) *string {
-	m := lastSequence.FindStringSubmatch(description)
-	if m == nil {
-		return nil
-	}
-	position, err := strconv.ParseUint(m[1], 10, 64)
-	if err != nil {
-		return nil
-	}
-	id := ""
-	if position > 0 {
-		id = events.FormatID(position)
-	}
-	return &id
-}
-
-// Errors of JetStream that mean that it has no space (nats-server v2.15.2, errors.json).
-const (
-	insufficientResources = 10023
-	storageExceeded       = 10047
-	storeFailed           = 10077
-)
-
-func isFull(e *jetstream.APIError) bool {
-	switch e.ErrorCode {
-	case insufficientResources, storageExceeded:
-		return true
-	case storeFailed:
-		return strings.Contains(e.Description, "maximum bytes") || strings.Contains(e.Description, "no space left")
-	}
-	return false
 }
