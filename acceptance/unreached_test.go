@@ -26,8 +26,9 @@ func TestUnreachableModelIsReported(t *testing.T) {
 	}
 	refused := "http://" + closed.Addr().String()
 	closed.Close()
+	silent := "http://" + silentServer(t).String()
 	for name, setup := range map[string]setupFunc{"codex": newCodex, "claude": newClaude, "gemini": newGemini} {
-		for kind, url := range map[string]string{"connection refused": refused, "unknown host": "http://host.invalid"} {
+		for kind, url := range map[string]string{"connection refused": refused, "unknown host": "http://host.invalid", "no answer": silent} {
 			unreached := func(t *testing.T) (w *fixture, args []string) {
 				w = setup(t, modeltest.Replies(), nil)
 				w.env = append(w.env, "ANTHROPIC_BASE_URL="+url, "GOOGLE_GEMINI_BASE_URL="+url)
@@ -53,6 +54,36 @@ func TestUnreachableModelIsReported(t *testing.T) {
 	}
 }
 
+// silentServer returns the address of a server that accepts connections and never
+// answers.
+func silentServer(t *testing.T) net.Addr {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []net.Conn // an unreachable connection would be closed
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			held = append(held, c)
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-accepted
+		for _, c := range held {
+			c.Close()
+		}
+	})
+	return l.Addr()
+}
+
 // reportsUnreached runs a command until it reports that the model cannot be reached.
 func reportsUnreached(t *testing.T, w *fixture, args ...string) {
 	t.Helper()
@@ -72,12 +103,12 @@ func reportsUnreached(t *testing.T, w *fixture, args ...string) {
 	begun, said := time.Now(), ""
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		said += lines.Text() + "\n"
-		if strings.Contains(said, "gets no answer from its model (") {
+		if strings.Contains(said, "gets no answer from its model (") || strings.Contains(said, "has had no answer from its model") {
 			break
 		}
 	}
 	took := time.Since(begun)
-	reported := slices.ContainsFunc([]string{"gets no answer from its model (", "Connection refused", "ENOTFOUND", "EAI_AGAIN", "fetch failed"}, func(text string) bool {
+	reported := slices.ContainsFunc([]string{"gets no answer from its model (", "has had no answer from its model", "Connection refused", "ENOTFOUND", "EAI_AGAIN", "fetch failed"}, func(text string) bool {
 		return strings.Contains(said, text)
 	})
 	if !reported || took > 30*time.Second {

@@ -84,6 +84,7 @@ func fakeAgent(script string) int {
 					for {
 						time.Sleep(time.Hour)
 					}
+				case "silent":
 				case "retry":
 					fmt.Println("retry:")
 				case "stderr":

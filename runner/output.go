@@ -340,10 +340,13 @@ func (o *output) reason() string {
 // lastFailure returns the last problem, as the end of the error of a timeout; empty if
 // the agent worked after it.
 func (o *output) lastFailure() string {
-	if o.problem == "" {
-		return ""
+	switch {
+	case o.problem != "":
+		return "; last failure: " + o.problem
+	case o.retries.unanswered():
+		return "; no answer came from the model"
 	}
-	return "; last failure: " + o.problem
+	return ""
 }
 
 // quote returns the beginning of text for use in an error.

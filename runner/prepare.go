@@ -100,6 +100,7 @@ type prepared struct {
 	silence    time.Duration // see resultSilence
 	userConfig []agent.ConfigFile
 	unreached  time.Duration // see unreachedDelay
+	unanswered time.Duration // see unansweredDelay
 	entries    int           // see tree.SurveyEntries
 	tempClaim  *process.Claim
 	recording  agent.Recording
@@ -117,7 +118,13 @@ type prepared struct {
 // anything is written. With an error it returns what is resolved by then, which need
 // not be closed.
 func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Output, what purpose) (*prepared, error) {
-	p := &prepared{req: req, out: out, purpose: what, silence: cmp.Or(r.silence, resultSilence), unreached: cmp.Or(r.unreached, unreachedDelay), entries: cmp.Or(r.entries, tree.SurveyEntries)}
+	p := &prepared{
+		req: req, out: out, purpose: what,
+		silence:    cmp.Or(r.silence, resultSilence),
+		unreached:  cmp.Or(r.unreached, unreachedDelay),
+		unanswered: cmp.Or(r.unanswered, unansweredDelay),
+		entries:    cmp.Or(r.entries, tree.SurveyEntries),
+	}
 	for _, rt := range r.registry().All() {
 		p.protected = append(p.protected, rt.Protected...)
 	}

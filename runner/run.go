@@ -93,6 +93,7 @@ func (p *prepared) run(parent context.Context) (agent.Result, error) {
 	if p.selection.Runtime.Run.Options.IdleTimeout {
 		idle = 0 // the CLI watches it
 	}
+	o.retries.begin()
 	stopWatch := o.watch(limits{silence: p.silence, idle: idle})
 	exit, runErr := process.Run(ctx, process.Spec{
 		Path:   p.selection.Path,

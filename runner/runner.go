@@ -67,9 +67,10 @@ type Runner struct {
 	// goroutine of the method that warns and, while an agent runs, on others.
 	Warn func(string)
 
-	silence   time.Duration // set by tests; see resultSilence
-	unreached time.Duration // set by tests; see unreachedDelay
-	entries   int           // set by tests; see tree.SurveyEntries
+	silence    time.Duration // set by tests; see resultSilence
+	unreached  time.Duration // set by tests; see unreachedDelay
+	unanswered time.Duration // set by tests; see unansweredDelay
+	entries    int           // set by tests; see tree.SurveyEntries
 }
 
 func (r *Runner) registry() *registry.Registry {

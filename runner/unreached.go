@@ -17,13 +17,19 @@ import (
 // be reached is reported within 30 seconds. Some agents repeat for hours.
 const unreachedDelay = 12 * time.Second
 
+// unansweredDelay is how long the first request of a run or turn may stay without an
+// answer before the user is warned. A CLI whose packets are dropped, or whose server
+// accepts the connection and stays silent, reports no repetition for minutes.
+const unansweredDelay = 25 * time.Second
+
 // maxRetryText bounds the reason in that warning, in bytes.
 const maxRetryText = 300
 
 // maxRetryLine is how much of a line of standard error is searched, in bytes.
 const maxRetryLine = 64 << 10
 
-// retries warns, once in a turn, that an agent repeats model requests without an answer.
+// retries warns, once in a turn, that an agent repeats model requests without an answer,
+// or that its first request has none.
 // Its methods may be called by several goroutines at once.
 type retries struct {
 	of *prepared
@@ -34,9 +40,11 @@ type retries struct {
 
 	mu      sync.Mutex
 	timer   *time.Timer // of the first repetition; nil: no request is repeated
-	streak  int         // number of the timer
+	first   *time.Timer // of the first request; nil: it is answered
 	reason  string
 	warned  bool // in this turn
+	begun   bool // a turn
+	unheard bool // the model has not answered in it
 	closed  bool
 	warning sync.WaitGroup
 }
@@ -65,34 +73,52 @@ func (r *retries) repeated(reason string) {
 		r.reason = strings.Clone(strings.ToValidUTF8(reason[:min(len(reason), maxRetryText)], ""))
 	}
 	if r.timer == nil && !r.warned && !r.closed {
-		r.streak++
-		streak := r.streak
-		r.timer = time.AfterFunc(r.of.unreached, func() { r.due(streak) })
+		r.start(&r.timer, r.of.unreached)
 	}
 }
 
-// due warns, unless the model has answered since the first repetition of the streak.
-func (r *retries) due(streak int) {
+// begin records that the agent gets a prompt, which does not begin a turn if it already
+// has one.
+func (r *retries) begin() {
 	r.mu.Lock()
-	if r.timer == nil || r.streak != streak {
-		r.mu.Unlock()
-		return
+	defer r.mu.Unlock()
+	if r.begun || r.closed || !r.of.purpose.talks() && !r.of.selection.Runtime.ReportsResult {
+		return // the output of a runtime without results can be one text at its end
 	}
-	if r.busy() {
-		r.timer.Reset(busyCheck)
+	r.begun, r.unheard = true, true
+	r.start(&r.first, r.of.unanswered)
+}
+
+// start sets a timer that warns; r.mu is held.
+func (r *retries) start(timer **time.Timer, d time.Duration) {
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		r.mu.Lock()
+		if *timer != t { // the model has answered
+			r.mu.Unlock()
+			return
+		}
+		if r.busy() {
+			t.Reset(busyCheck)
+			r.mu.Unlock()
+			return
+		}
+		line := r.line()
+		r.stop()
+		r.warned = true
+		r.warning.Add(1)
 		r.mu.Unlock()
-		return
-	}
-	r.timer, r.warned = nil, true
-	line := r.line()
-	r.warning.Add(1)
-	r.mu.Unlock()
-	defer r.warning.Done()
-	r.of.warn(line) // which may take its time
+		defer r.warning.Done()
+		r.of.warn(line) // which may take its time
+	})
+	*timer = t
 }
 
 // line returns the warning.
 func (r *retries) line() string {
+	if r.timer == nil {
+		return fmt.Sprintf("%s has had no answer from its model for %v; check the network or the provider, or wait", r.of.req.Runtime, r.of.unanswered)
+	}
 	reason, until := "", "the turn is interrupted"
 	if r.reason != "" {
 		reason = " (" + r.reason + ")"
@@ -108,17 +134,28 @@ func (r *retries) answered(ended bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stop()
+	r.unheard = false
 	if ended {
-		r.warned = false
+		r.warned, r.begun = false, false
 	}
 }
 
-// stop stops the timer; r.mu is held.
+// unanswered reports whether the turn has no answer of the model yet.
+func (r *retries) unanswered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unheard
+}
+
+// stop stops the timers; r.mu is held.
 func (r *retries) stop() {
-	if r.timer != nil {
-		r.timer.Stop()
+	for _, timer := range []**time.Timer{&r.timer, &r.first} {
+		if *timer != nil {
+			(*timer).Stop()
+		}
+		*timer = nil
 	}
-	r.timer, r.reason = nil, ""
+	r.reason = ""
 }
 
 // close waits for the end of a warning, after which there is none.
@@ -149,7 +186,28 @@ func (r *retries) lines() *formatters.Lines {
 func (p *prepared) watchRetries(options *session.Options, active func() bool) *retries {
 	var busy atomic.Bool
 	r := &retries{of: p, busy: busy.Load, active: active}
-	events := options.Events
+	events, sending, delivered, over := options.Events, options.Sending, options.Delivered, options.Over
+	var turn atomic.Pointer[session.Turn] // the one that the agent has
+	options.Sending = func(m session.Message) {
+		r.begin()
+		if sending != nil {
+			sending(m)
+		}
+	}
+	options.Delivered = func(t *session.Turn, m session.Message) {
+		turn.Store(t)
+		if delivered != nil {
+			delivered(t, m)
+		}
+	}
+	options.Over = func(t *session.Turn) {
+		if turn.CompareAndSwap(t, nil) || turn.Load() == nil { // else it has waited for another
+			r.answered(true)
+		}
+		if over != nil {
+			over(t)
+		}
+	}
 	options.Events = func(e *agent.Event) error {
 		r.note(e)
 		if events == nil {

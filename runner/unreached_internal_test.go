@@ -12,7 +12,9 @@ import (
 
 func TestRetries(t *testing.T) {
 	t.Parallel()
-	const limit = unreachedDelay
+	const limit, first = unreachedDelay, unansweredDelay
+	begin := (*retries).begin
+	const silent = "alpha has had no answer from its model for 25s; check the network or the provider, or wait"
 	retry := func(reason string) func(*retries) {
 		return func(r *retries) { r.note(&agent.Event{Kind: agent.KindRetry, Text: reason}) }
 	}
@@ -40,6 +42,14 @@ func TestRetries(t *testing.T) {
 		"not while output is passed on":  {[]func(*retries){retry("a"), set(&busy, true), wait(2 * limit), event(agent.KindText), set(&busy, false), wait(limit)}, nil},
 		"when output was passed on":      {[]func(*retries){retry("a"), set(&busy, true), wait(2 * limit), set(&busy, false), wait(busyCheck)}, []string{"a"}},
 		"not without a turn":             {[]func(*retries){set(&idle, true), retry("a"), wait(limit)}, nil},
+		"a first request without answer": {[]func(*retries){begin, event(agent.KindSessionStarted), event(agent.KindHeartbeat), wait(first)}, []string{silent}},
+		"not before its limit":           {[]func(*retries){begin, wait(first - 1)}, nil},
+		"not for an answered request":    {[]func(*retries){begin, event(agent.KindText), wait(2 * first)}, nil},
+		"not for a message to a turn":    {[]func(*retries){begin, event(agent.KindToolCall), begin, wait(2 * first)}, nil},
+		"in each turn":                   {[]func(*retries){begin, wait(first), event(agent.KindResult), begin, wait(first)}, []string{silent, silent}},
+		"a repetition at the limit":      {[]func(*retries){begin, wait(first - 1), retry("a"), wait(limit)}, []string{"a"}},
+		"only once":                      {[]func(*retries){begin, retry("a"), wait(2 * first)}, []string{"a"}},
+		"no request after the end":       {[]func(*retries){begin, (*retries).close, begin, wait(first)}, nil},
 		"not after the end":              {[]func(*retries){retry("a"), (*retries).close, retry("b"), wait(limit)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +57,7 @@ func TestRetries(t *testing.T) {
 				busy.Store(false)
 				idle.Store(false)
 				var got []string
-				p := &prepared{unreached: limit, purpose: forSession, warn: func(line string) { got = append(got, line) }}
+				p := &prepared{unreached: limit, unanswered: first, purpose: forSession, warn: func(line string) { got = append(got, line) }}
 				p.req.Runtime = "alpha"
 				r := &retries{of: p, busy: busy.Load, active: func() bool { return !idle.Load() }}
 				for _, step := range c.steps {
@@ -56,6 +66,10 @@ func TestRetries(t *testing.T) {
 				r.close()
 				var want []string
 				for _, reason := range c.want {
+					if reason == silent {
+						want = append(want, silent)
+						continue
+					}
 					want = append(want, "alpha gets no answer from its model ("+reason+"); it keeps trying until the turn is interrupted")
 				}
 				if !slices.Equal(got, want) {

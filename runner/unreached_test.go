@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // An agent that repeats its model requests without an answer is reported once, while it
-// runs, whether it says so in an event or on standard error.
+// runs, whether it reports them in an event, on standard error or not at all.
 func TestUnreachedModelIsReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -23,12 +24,16 @@ func TestUnreachedModelIsReported(t *testing.T) {
 	}{
 		"events":          {[]string{"say session:1 m", "say retry:", "say beat:", "say retry:", "hang"}, "alpha gets no answer from its model (retrying); it keeps trying until the time limit of 1h0m0s"},
 		"standard error":  {[]string{"say session:1 m", "stderr noise", "stderr trying again: no route to sk-very-secret", "hang"}, "alpha gets no answer from its model (trying again: no route to ***); it keeps trying until the time limit of 1h0m0s"},
+		"no answer":       {[]string{"say session:1 m", "say beat:", "hang"}, "alpha has had no answer from its model for 50ms; check the network or the provider, or wait"},
 		"after an answer": {[]string{"say retry:", "say text:hi", "say retry:", "hang"}, "alpha gets no answer from its model (retrying); it keeps trying until the time limit of 1h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "alpha")
 			b.SetUnreached(50 * time.Millisecond)
+			if name == "no answer" {
+				b.SetUnanswered(50 * time.Millisecond)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			b.Warn = func(string) { cancel() }
@@ -37,6 +42,18 @@ func TestUnreachedModelIsReported(t *testing.T) {
 				t.Errorf("%v, warnings %q, want %q", err, result.Warnings, c.want)
 			}
 		})
+	}
+}
+
+// The error of a timeout says that the model has not answered.
+func TestTimeoutReportsAnUnansweredModel(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	req := b.request("say session:1 m", "say beat:", "hang")
+	req.Timeout = 100 * time.Millisecond
+	_, err := b.Run(t.Context(), req, agent.Output{})
+	if want := "no result within 100ms; the agent was ended; no answer came from the model"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
@@ -51,11 +68,15 @@ func TestUnreachedModelIsReportedInATurn(t *testing.T) {
 	for message, reason := range map[string]string{
 		"retry":  "retrying",
 		"stderr": "trying again: no route to ***",
+		"silent": "",
 	} {
 		t.Run(message, func(t *testing.T) {
 			t.Parallel()
 			b := conversing(t)
 			b.SetUnreached(time.Millisecond)
+			if message == "silent" {
+				b.SetUnanswered(time.Millisecond)
+			}
 			r := &recorder{}
 			b.Recorder = r
 			warned := make(chan string, 10)
@@ -77,6 +98,9 @@ func TestUnreachedModelIsReportedInATurn(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := "retrier gets no answer from its model (" + reason + "); it keeps trying until the turn is interrupted"
+			if message == "silent" {
+				want = "retrier has had no answer from its model for 1ms; check the network or the provider, or wait"
+			}
 			for range 2 {
 				turn := s.Send(session.Message{Text: message})
 				if got := <-warned; got != want {
