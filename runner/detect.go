@@ -136,11 +136,15 @@ func (r *Runner) known(l *lookup, what string, list Setting[[]string], variants 
 		case colon && !variants:
 			err = agent.Usagef("runtime %q is a variant; name %s alone", name, id)
 		case unknown != nil:
-			l.warn(fmt.Sprintf("%s list (%s): %v; ignoring it", what, list.Source, unknown))
+			warning := fmt.Sprintf("%s list (%s): %v; ignoring it", what, list.Source, unknown)
+			if list.Source != SourceCall {
+				warning += "; " + repair(list.Source)
+			}
+			l.warn(warning)
 			continue
 		}
 		if err != nil {
-			return Setting[[]string]{Source: list.Source, Err: fromSource(list.Source, err)}
+			return Setting[[]string]{Source: list.Source, Err: SourceError(list.Source, err)}
 		}
 		known = append(known, name)
 	}

@@ -30,7 +30,7 @@ func (r *Runner) Fallback(ctx context.Context, call []string) Setting[[]string] 
 	for i, token := range list.Value {
 		_, _, err := r.registry().ParseToken(token)
 		if err == nil && slices.Contains(list.Value[:i], token) {
-			err = fromSource(list.Source, agent.Usagef("runtime %q is listed twice", token))
+			err = SourceError(list.Source, agent.Usagef("runtime %q is listed twice", token))
 		}
 		if err != nil {
 			return Setting[[]string]{Source: list.Source, Err: err}

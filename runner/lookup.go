@@ -101,9 +101,9 @@ func (l *lookup) text(sources []Source, runtimeID, model string) (value string, 
 		case !ok:
 			continue
 		case json.Unmarshal(raw, &value) != nil:
-			err = fromSource(source, errors.New("it is not a string"))
+			err = SourceError(source, errors.New("it is not a string"))
 		case value == "":
-			err = fromSource(source, errors.New("it is empty"))
+			err = SourceError(source, errors.New("it is empty"))
 		}
 		return value, source, err
 	}
@@ -123,7 +123,7 @@ func (l *lookup) list(sources []Source) Setting[[]string] {
 		}
 		var values []string
 		if json.Unmarshal(raw, &values) != nil || values == nil { // null
-			return Setting[[]string]{Source: s.Key, Err: fromSource(s.Key, errors.New("it is not a list of strings"))}
+			return Setting[[]string]{Source: s.Key, Err: SourceError(s.Key, errors.New("it is not a list of strings"))}
 		}
 		return Setting[[]string]{Value: values, Source: s.Key}
 	}
@@ -158,19 +158,42 @@ func parsed[T ~string](call T, sources []Source, l *lookup, runtimeID, model str
 	}
 	word, err := parse(value)
 	if err != nil {
-		return Setting[T]{Source: source, Err: fromSource(source, err)}
+		return Setting[T]{Source: source, Err: SourceError(source, err)}
 	}
 	return Setting[T]{Value: word, Source: source}
 }
 
-// fromSource returns the error of a value with its source, unless the call named it. The
-// error of a preference of bus-agent says how to repair it.
-func fromSource(source string, err error) error {
-	switch {
-	case source == SourceCall:
+// SourceError returns the error of a value of a source, with the source and how to repair
+// it. Source is that of a [Setting]; the error of a value of the call is returned as it
+// is.
+func SourceError(source string, err error) error {
+	if source == SourceCall {
 		return err
-	case strings.HasPrefix(source, "bus-agent."):
-		return agent.Usagef("preference %s: %w; set it again, or remove it with \"bus-agent unset %s\"", source, err, source)
 	}
-	return agent.Usagef("%s: %w", source, err)
+	what := source
+	if strings.HasPrefix(source, "bus-agent.") {
+		what = "preference " + source
+	}
+	return agent.Usagef("%s: %w; %s", what, err, repair(source))
+}
+
+// repair says how to repair the value of a source.
+func repair(source string) string {
+	switch {
+	case strings.HasPrefix(source, "bus-agent."):
+		return fmt.Sprintf("set it again, or remove it with \"bus-agent unset %s\"", shellWord(source))
+	case strings.HasPrefix(source, "/"):
+		return "change or remove the file"
+	case strings.Contains(source, "."): // a preference of another program
+		return "set it again"
+	}
+	return "change or unset " + source
+}
+
+// shellWord returns a key, which can end in the name of a model, as one word of a shell.
+func shellWord(key string) string {
+	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" {
+		return key
+	}
+	return "'" + strings.ReplaceAll(key, "'", `'\''`) + "'"
 }

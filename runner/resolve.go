@@ -53,7 +53,7 @@ func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 		}
 		rt, variant, err := r.registry().ParseToken(name)
 		if err != nil {
-			return sel, fromSource(source, err)
+			return sel, SourceError(source, err)
 		}
 		d := pick(detected, rt.ID)
 		if d.Disabled != "" {
@@ -85,15 +85,25 @@ func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 }
 
 // NamedRuntimes returns the runtime of each source that names one, highest precedence
-// first, whether or not it can be used. Sources that [Runner.Resolve] could not read are
-// left out.
+// first, whether or not it can be used. A value that is not a runtime is an error; see
+// [Setting].
 func (r *Runner) NamedRuntimes(ctx context.Context) []Setting[string] {
 	l := r.lookup(ctx, func(string) {})
 	var named []Setting[string]
 	for _, s := range r.sources().Runtime {
-		if name, source, err := l.text([]Source{s}, "", ""); err == nil && name != "" {
-			named = append(named, Setting[string]{Value: name, Source: source})
+		name, source, err := l.text([]Source{s}, "", "")
+		if err == nil && name == "" {
+			continue
 		}
+		if err == nil {
+			if _, _, unknown := r.registry().ParseToken(name); unknown != nil {
+				err = SourceError(source, unknown)
+			}
+		}
+		if err != nil {
+			name = ""
+		}
+		named = append(named, Setting[string]{Value: name, Source: source, Err: err})
 	}
 	return named
 }

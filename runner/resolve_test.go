@@ -99,11 +99,12 @@ func TestListsIgnoreUnknownRuntimes(t *testing.T) {
 		set     func(*runner.Runner)
 		want    []string // available
 		warning string
+		repair  string
 	}{
-		"order":       {prefs: prefs{runner.KeyOrder: `["delta","gamma","alpha"]`}, want: []string{"gamma", "alpha"}, warning: `order list (bus-agent.order): unknown runtime "delta" (known: alpha, `},
-		"disable":     {env: "BUS_AGENT_DISABLE=delta,alpha", want: []string{"gamma"}, warning: `disable list (BUS_AGENT_DISABLE): unknown runtime "delta"`},
-		"enable":      {env: "BUS_AGENT_ENABLE=delta,alpha", want: []string{"alpha"}, warning: `enable list (BUS_AGENT_ENABLE): unknown runtime "delta"`},
-		"enable none": {env: "BUS_AGENT_ENABLE=delta", warning: `enable list (BUS_AGENT_ENABLE): unknown runtime "delta"`},
+		"order":       {repair: `; set it again, or remove it with "bus-agent unset bus-agent.order"`, prefs: prefs{runner.KeyOrder: `["delta","gamma","alpha"]`}, want: []string{"gamma", "alpha"}, warning: `order list (bus-agent.order): unknown runtime "delta" (known: alpha, `},
+		"disable":     {repair: "; change or unset BUS_AGENT_DISABLE", env: "BUS_AGENT_DISABLE=delta,alpha", want: []string{"gamma"}, warning: `disable list (BUS_AGENT_DISABLE): unknown runtime "delta"`},
+		"enable":      {repair: "; change or unset BUS_AGENT_ENABLE", env: "BUS_AGENT_ENABLE=delta,alpha", want: []string{"alpha"}, warning: `enable list (BUS_AGENT_ENABLE): unknown runtime "delta"`},
+		"enable none": {repair: "; change or unset BUS_AGENT_ENABLE", env: "BUS_AGENT_ENABLE=delta", warning: `enable list (BUS_AGENT_ENABLE): unknown runtime "delta"`},
 		"call":        {set: func(r *runner.Runner) { r.Disable = []string{"delta"} }, want: []string{"alpha", "gamma"}, warning: `disable list (call): unknown runtime "delta"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +113,7 @@ func TestListsIgnoreUnknownRuntimes(t *testing.T) {
 			b.Environ = append(b.Environ, c.env)
 			b.Preferences = c.prefs
 			checkDetected(t, b, c.set, c.want)
-			if len(b.warnings) != 1 || !strings.HasPrefix(b.warnings[0], c.warning) || !strings.HasSuffix(b.warnings[0], "; ignoring it") {
+			if len(b.warnings) != 1 || !strings.HasPrefix(b.warnings[0], c.warning) || !strings.HasSuffix(b.warnings[0], "; ignoring it"+c.repair) {
 				t.Errorf("warnings = %q, want %q", b.warnings, c.warning)
 			}
 		})

@@ -61,7 +61,7 @@ func timeout(call time.Duration, sources []Source, l *lookup, runtimeID string) 
 	}
 	d, err := ParseTimeout(text)
 	if err != nil {
-		return Setting[time.Duration]{Source: source, Err: fromSource(source, err)}
+		return Setting[time.Duration]{Source: source, Err: SourceError(source, err)}
 	}
 	return Setting[time.Duration]{Value: d, Source: source}
 }

@@ -66,6 +66,15 @@ func (prog *Program) Preference(ctx context.Context, key string) string {
 	return PlainJSON(raw)
 }
 
+// SourceText returns the value of a variable or preference as text, "" when it is not
+// set.
+func (prog *Program) SourceText(ctx context.Context, source runner.Source) string {
+	if source.Env != "" {
+		return prog.Env.Getenv(source.Env)
+	}
+	return prog.Preference(ctx, source.Key)
+}
+
 // PlainJSON returns a string without its quotes, a list of strings joined by
 // commas, and any other JSON as it is.
 func PlainJSON(raw json.RawMessage) string {

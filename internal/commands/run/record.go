@@ -64,17 +64,29 @@ func (o *RecordOptions) when(ctx context.Context, prog *cmdline.Program) (string
 	if o.mode != "" {
 		return o.mode, nil
 	}
-	mode, source := prog.Env.Getenv(envRecord), envRecord
-	if mode == "" {
-		mode, source = prog.Preference(ctx, runner.KeyRecord), runner.KeyRecord
+	mode := RecordSetting(ctx, prog)
+	return mode.Value, mode.Err
+}
+
+// RecordSources returns the sources of whether runs are recorded; the first that is set
+// wins.
+func RecordSources() []runner.Source {
+	return []runner.Source{{Env: envRecord}, {Key: runner.KeyRecord}}
+}
+
+// RecordSetting returns whether runs without --record are recorded.
+func RecordSetting(ctx context.Context, prog *cmdline.Program) runner.Setting[string] {
+	for _, source := range RecordSources() {
+		mode := prog.SourceText(ctx, source)
+		if mode == "" {
+			continue
+		}
+		if _, err := preferences.ParseRecord(mode); err != nil {
+			return runner.Setting[string]{Source: source.String(), Err: runner.SourceError(source.String(), err)}
+		}
+		return runner.Setting[string]{Value: mode, Source: source.String()}
 	}
-	if mode == "" {
-		return recordOff, nil
-	}
-	if _, err := preferences.ParseRecord(mode); err != nil {
-		return "", agent.Usagef("%s: %w", source, err)
-	}
-	return mode, nil
+	return runner.Setting[string]{Value: recordOff, Source: runner.SourceBuiltIn}
 }
 
 // Settings returns how to record a run or session, nil for not at all.

@@ -152,7 +152,7 @@ func listRuntimes(ctx context.Context, prog *cmdline.Program) error {
 			where += fmt.Sprintf(" (default as %s: %s)", item.Default, cmdline.Printable(item.DefaultSource))
 		}
 		for _, n := range named {
-			if baseID(n.Value) == d.Runtime.ID && n.Source != selection.Source {
+			if n.Err == nil && baseID(n.Value) == d.Runtime.ID && n.Source != selection.Source {
 				item.Overridden = append(item.Overridden, overriddenSource{n.Value, n.Source})
 				where += fmt.Sprintf(" (not the default as %s: %s is overridden)", cmdline.Printable(n.Value), cmdline.Printable(n.Source))
 			}

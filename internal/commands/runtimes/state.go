@@ -14,36 +14,23 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/internal/commands/settings"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/internal/statefile"
-	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// checkSettings checks the defaults of runs. A runtime that cannot be used is reported
+// checkSettings checks the settings of runs. A runtime that is not installed is reported
 // with the others.
 func checkSettings(ctx context.Context, prog *cmdline.Program) []check {
-	r := prog.Runner(func(string) {}) // Detect has warned
-	lists, s := r.Lists(ctx), r.Settings(ctx, "", agent.Request{}, "")
-	errs := []error{
-		lists.Order.Err, lists.Enable.Err, lists.Disable.Err, r.Fallback(ctx, nil).Err,
-		s.Model.Err, s.ReasoningEffort.Err, s.Verbosity.Err, s.OutputFormat.Err, s.Timeout.Err,
-	}
-	if _, err := r.Resolve(ctx, ""); agent.KindOf(err) == "usage" {
-		errs = append(errs, err)
-	}
-	if mode := prog.Preference(ctx, runner.KeyRecord); mode != "" {
-		if _, err := preferences.ParseRecord(mode); err != nil {
-			errs = append(errs, fmt.Errorf("preference %s: %w; set it again", runner.KeyRecord, err))
-		}
-	}
 	var checks []check
-	for _, err := range errs {
-		c := check{"settings", checkProblem, fmt.Sprint(err)}
-		if err != nil && !slices.Contains(checks, c) {
-			checks = append(checks, c)
-		}
+	c := settings.Read(ctx, prog)
+	for _, line := range c.Problems() {
+		checks = append(checks, check{"settings", checkProblem, line})
+	}
+	for _, line := range c.Ignored() {
+		checks = append(checks, check{"settings", checkNote, line})
 	}
 	if checks == nil {
 		checks = append(checks, check{"settings", checkOK, "all can be used; see \"" + cmdline.Name + " config show\""})

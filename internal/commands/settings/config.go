@@ -1,12 +1,13 @@
 package settings
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/internal/commands/run"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -47,20 +48,31 @@ bus-agent config show --format json`,
 	}
 }
 
-// configuration is what config show prints, in JSON.
-type configuration struct {
+// Configuration is what config show prints, in JSON.
+type Configuration struct {
 	Settings []configured `json:"settings"`
 	Skipped  []skipped    `json:"skipped"`
 	Warnings []string     `json:"warnings"`
+
+	problems, ignored []string
 }
 
+// Problems returns the warnings about values that cannot be used.
+func (c *Configuration) Problems() []string { return c.problems }
+
+// Ignored returns the warnings about values that are ignored in part.
+func (c *Configuration) Ignored() []string { return c.ignored }
+
 // configured is a setting in effect. Value is null if it has none. Problem says why a
-// value cannot be used.
+// value cannot be used. Ignored are the names in a list that this build does not have.
 type configured struct {
-	Name    string  `json:"name"`
-	Value   *string `json:"value"`
-	Source  string  `json:"source"`
-	Problem string  `json:"problem,omitempty"`
+	Name    string   `json:"name"`
+	Value   *string  `json:"value"`
+	Source  string   `json:"source"`
+	Problem string   `json:"problem,omitempty"`
+	Ignored []string `json:"ignored,omitempty"`
+
+	shown string // in the table, instead of Value
 }
 
 // skipped is a value that is set but has no effect.
@@ -72,46 +84,7 @@ type skipped struct {
 }
 
 func showConfig(ctx context.Context, prog *cmdline.Program) error {
-	c := configuration{Skipped: []skipped{}, Warnings: []string{}}
-	r := prog.Runner(c.warn)
-	sources := runner.BusAgent()
-	lists := r.Lists(ctx)
-	selection, err := r.Resolve(ctx, "")
-	switch {
-	case agent.KindOf(err) == "usage":
-		c.warn(err.Error())
-	case err != nil:
-		c.warn(cmdline.NoRuntime(err))
-	}
-	id := selection.Runtime.ID
-	s := r.Settings(ctx, id, agent.Request{}, "")
-	add := func(name string, list runner.Setting[string], from []runner.Source) {
-		entry := configured{Name: name, Source: list.Source}
-		if list.Source != "" {
-			entry.Value = &list.Value
-		}
-		skippedValues, winner := skippedOf(ctx, prog, name, list.Source, from, id, s.Model.Value)
-		if list.Err != nil {
-			entry.Value, entry.Problem = &winner, list.Err.Error()
-			c.warn(entry.Problem)
-		}
-		c.Settings = append(c.Settings, entry)
-		c.Skipped = append(c.Skipped, skippedValues...)
-	}
-	add("runtime", runner.Setting[string]{Value: selection.Token, Source: selection.Source}, sources.Runtime)
-	add("order", joined(lists.Order), sources.Order)
-	add("enable", joined(lists.Enable), sources.Enable)
-	add("disable", joined(lists.Disable), sources.Disable)
-	add("fallback", joined(r.Fallback(ctx, nil)), sources.Fallback)
-	add("model", s.Model, sources.Model)
-	add("model-reasoning-effort", text(s.ReasoningEffort), sources.ReasoningEffort)
-	add("model-verbosity", text(s.Verbosity), sources.Verbosity)
-	add("output-format", text(s.OutputFormat), sources.OutputFormat)
-	add("user-config", text(s.UserConfig), sources.UserConfig)
-	timeout := runner.Setting[string]{Value: cmdline.DurationText(s.Timeout.Value), Source: s.Timeout.Source, Err: s.Timeout.Err}
-	add("timeout", timeout, sources.Timeout)
-	addStored(ctx, prog, &c)
-
+	c := Read(ctx, prog)
 	if !prog.Global.JSON() {
 		for _, line := range c.Warnings {
 			prog.Screen.Warn(line)
@@ -120,15 +93,103 @@ func showConfig(ctx context.Context, prog *cmdline.Program) error {
 	return prog.Out.Report(c, c.text())
 }
 
-// warn adds a warning that is not there yet.
-func (c *configuration) warn(line string) {
-	if !slices.Contains(c.Warnings, line) {
-		c.Warnings = append(c.Warnings, line)
+// Read returns the settings that a run without flags would use, and what is wrong with
+// them.
+func Read(ctx context.Context, prog *cmdline.Program) *Configuration {
+	c := &Configuration{Skipped: []skipped{}, Warnings: []string{}}
+	for _, line := range prog.Stored.Warnings {
+		c.problem(line)
+	}
+	r := prog.Runner(c.warn)
+	lists := *r
+	lists.Warn = func(line string) {
+		c.warn(line)
+		c.ignored = appendNew(c.ignored, line)
+	}
+	sources := runner.BusAgent()
+	selection, err := r.Resolve(ctx, "")
+	id := selection.Runtime.ID
+	s := r.Settings(ctx, id, agent.Request{}, "")
+	add := func(name string, setting runner.Setting[string], from []runner.Source) *configured {
+		entry := configured{Name: name, Source: setting.Source}
+		if setting.Source != "" {
+			entry.Value = &setting.Value
+		}
+		skippedValues, winner := skippedOf(ctx, prog, name, setting.Source, from, id, s.Model.Value)
+		if setting.Err != nil {
+			entry.Value, entry.Problem = &winner, setting.Err.Error()
+			c.problem(entry.Problem)
+		}
+		c.Settings = append(c.Settings, entry)
+		c.Skipped = append(c.Skipped, skippedValues...)
+		return &c.Settings[len(c.Settings)-1]
+	}
+	addList := func(name string, list runner.Setting[[]string], from []runner.Source) {
+		value := runner.Setting[string]{Value: strings.Join(list.Value, ","), Source: list.Source, Err: list.Err}
+		entry := add(name, value, from)
+		if _, stored := skippedOf(ctx, prog, name, list.Source, from, id, ""); list.Err == nil && stored != "" {
+			entry.ignore(stored, list.Value)
+		}
+	}
+	add("runtime", runtimeSetting(ctx, r, selection), sources.Runtime)
+	switch {
+	case agent.KindOf(err) == "usage":
+		c.problem(err.Error())
+	case err != nil:
+		c.warn(cmdline.NoRuntime(err))
+	}
+	effective := lists.Lists(ctx)
+	addList("order", effective.Order, sources.Order)
+	addList("enable", effective.Enable, sources.Enable)
+	addList("disable", effective.Disable, sources.Disable)
+	addList("fallback", lists.Fallback(ctx, nil), sources.Fallback)
+	add("model", s.Model, sources.Model)
+	add("model-reasoning-effort", text(s.ReasoningEffort), sources.ReasoningEffort)
+	add("model-verbosity", text(s.Verbosity), sources.Verbosity)
+	add("output-format", text(s.OutputFormat), sources.OutputFormat)
+	add("user-config", text(s.UserConfig), sources.UserConfig)
+	timeout := runner.Setting[string]{Value: cmdline.DurationText(s.Timeout.Value), Source: s.Timeout.Source, Err: s.Timeout.Err}
+	add("timeout", timeout, sources.Timeout)
+	add("record", run.RecordSetting(ctx, prog), run.RecordSources())
+	addStored(ctx, prog, c)
+	return c
+}
+
+// runtimeSetting returns the source of the selection, or the first source whose value
+// cannot be used.
+func runtimeSetting(ctx context.Context, r *runner.Runner, selection runner.Selection) runner.Setting[string] {
+	for _, named := range r.NamedRuntimes(ctx) {
+		if named.Err != nil && selection.Token == "" {
+			return named
+		}
+	}
+	return runner.Setting[string]{Value: selection.Token, Source: selection.Source}
+}
+
+// ignore records which names of the stored list are not used.
+func (s *configured) ignore(stored string, used []string) {
+	s.shown = stored
+	for name := range strings.SplitSeq(stored, ",") {
+		if name = strings.TrimSpace(name); name != "" && name != runner.NoFallback && !slices.Contains(used, name) {
+			s.Ignored = append(s.Ignored, name)
+		}
 	}
 }
 
-func joined(s runner.Setting[[]string]) runner.Setting[string] {
-	return runner.Setting[string]{Value: strings.Join(s.Value, ","), Source: s.Source, Err: s.Err}
+// warn adds a warning that is not there yet.
+func (c *Configuration) warn(line string) { c.Warnings = appendNew(c.Warnings, line) }
+
+// problem adds the warning about a value that cannot be used.
+func (c *Configuration) problem(line string) {
+	c.warn(line)
+	c.problems = appendNew(c.problems, line)
+}
+
+func appendNew(list []string, line string) []string {
+	if slices.Contains(list, line) {
+		return list
+	}
+	return append(list, line)
 }
 
 func text[T ~string](s runner.Setting[T]) runner.Setting[string] {
@@ -176,7 +237,7 @@ func skippedOf(ctx context.Context, prog *cmdline.Program, name, winner string, 
 
 // addStored adds the preferences that have no other source, those of single models and
 // runtimes, and unknown ones.
-func addStored(ctx context.Context, prog *cmdline.Program, c *configuration) {
+func addStored(ctx context.Context, prog *cmdline.Program, c *Configuration) {
 	if prog.Stored.Preferences == nil {
 		return
 	}
@@ -206,21 +267,24 @@ func addStored(ctx context.Context, prog *cmdline.Program, c *configuration) {
 		case s.check != nil:
 			entry := configured{Name: name, Value: &value, Source: key}
 			if err := s.check(value); err != nil {
-				entry.Problem = fmt.Sprintf("preference %s: %v; set it again, or remove it with \"%s unset %s\"", key, err, cmdline.Name, key)
-				c.warn(entry.Problem)
+				entry.Problem = runner.SourceError(key, err).Error()
+				c.problem(entry.Problem)
 			}
 			c.Settings = append(c.Settings, entry)
 		}
 	}
 }
 
-func (c *configuration) text() string {
+func (c *Configuration) text() string {
 	var t cmdline.Table
 	t.Row("SETTING", "VALUE", "SOURCE")
 	for _, s := range c.Settings {
 		value, source := "-", "not set"
 		if s.Value != nil {
-			value, source = cmdline.Printable(*s.Value), cmdline.Printable(s.Source)
+			value, source = cmdline.Printable(cmp.Or(s.shown, *s.Value)), cmdline.Printable(s.Source)
+		}
+		if s.Ignored != nil {
+			source += " (ignoring " + cmdline.Printable(strings.Join(s.Ignored, ", ")) + ")"
 		}
 		if s.Problem != "" {
 			source += " (cannot be used; see the warnings)"

@@ -134,7 +134,6 @@ func settings() []setting {
 		{
 			name: "record", key: runner.KeyRecord, purpose: "whether runs are recorded",
 			arguments: "off|on|required", example: "on", values: words(run.RecordModes()), store: onlyArgument(preferences.SetDefaultRecord),
-			check: parses(preferences.ParseRecord),
 		},
 		{
 			name: "fallback", key: runner.KeyFallback, purpose: "the runtimes that run tries when the first is unavailable",
