@@ -61,6 +61,7 @@ type record struct {
 	Landed     string            `json:"landed,omitempty"`  // Head, once it was promoted as another commit
 	Links      map[string]string `json:"links,omitempty"`
 	Retained   bool              `json:"retained,omitempty"`
+	Unfinished bool              `json:"unfinished,omitempty"` // files may be missing
 }
 
 const (
@@ -99,10 +100,15 @@ func (r *Repository) admin(id string) string { return filepath.Join(r.common, "w
 func (w *Worktree) Close() error { return unlock(w.lock) }
 
 // Retain is Close for a worktree with work that is nowhere else: [Stale.Retained] is set in
-// what Prune reports of it, now and after it was reused.
+// what Prune reports of it, now and after it was reused. A .git that the task has put there
+// is moved out of the checkout, as an operator's git would read its configuration.
 func (w *Worktree) Retain() error {
 	w.record.Retained = true
-	return errors.Join(w.save(), w.Close())
+	err := w.save()
+	if w.checkFolder() == nil { // what is in its place otherwise is not the worktree
+		err = errors.Join(err, w.restoreLink())
+	}
+	return errors.Join(err, w.Close())
 }
 
 // Add makes an isolated worktree with a unique ID, on a new branch or on one of the task's
@@ -131,7 +137,7 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 		return nil, err
 	}
 	defer p.close()
-	w := &Worktree{repo: r, record: record{ID: newLeaf(o.Ref), Ref: oneLine(o.Ref, 200), Root: o.Root}}
+	w := &Worktree{repo: r, record: record{ID: newLeaf(o.Ref), Ref: oneLine(o.Ref, 200), Root: o.Root, Unfinished: true}}
 	// Two attempts for one branch are decided here, as git itself does not lock it.
 	guard, err := waitLock(ctx, filepath.Join(r.common, addLockName), r.config.LockWait)
 	if err != nil {
@@ -179,6 +185,9 @@ func (r *Repository) checkRoot(o *Options) error {
 	}
 	if within(r.primary, real) || within(r.common, real) || within(real, r.primary) {
 		return problem(ErrName, "folder of worktrees %s: it overlaps the primary checkout; choose a folder outside it", real)
+	}
+	if program, err := filepath.EvalSymlinks(r.program); err != nil || within(real, program) || within(real, r.program) {
+		return problem(ErrName, "folder of worktrees %s: git (%s) is in it; correct PATH", real, r.program)
 	}
 	o.Root = real
 	for _, branch := range []string{o.Branch, o.BaseBranch} {
@@ -376,6 +385,7 @@ func (w *Worktree) checkOut(ctx context.Context, p *private, o Options) error {
 			return err
 		}
 	}
+	w.record.Unfinished = false
 	return w.save()
 }
 
@@ -452,7 +462,11 @@ func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
 		w.Close()
 		return nil, problem(ErrGone, "worktree %q: it is in another folder than %s", o.WorktreeID, o.Root)
 	}
-	if err := w.checkFolder(); err != nil {
+	err = w.checkFolder()
+	if err == nil && w.record.Unfinished {
+		err = problem(ErrGone, "worktree %q: the process that made it was killed", o.WorktreeID)
+	}
+	if err != nil {
 		w.Close()
 		return nil, err
 	}

@@ -82,19 +82,36 @@ func (w *Worktree) taskHead(ctx context.Context, p *private) (string, error) {
 
 // compare calls each for every difference between two trees, in the order of names.
 func (p *private) compare(ctx context.Context, old, new string, each func(File) error) error {
-	var file File
+	return p.differences(ctx, old, new, func(d difference) error { return each(d.File) })
+}
+
+// A difference is a File with its mode before the change, and its objects.
+type difference struct {
+	File
+	oldMode, old, new string
+}
+
+// Modes of a [File] that does not exist, and of a submodule.
+const (
+	modeNone   = "000000"
+	modeModule = "160000"
+)
+
+// differences is compare with objects.
+func (p *private) differences(ctx context.Context, old, new string, each func(difference) error) error {
+	var d difference
 	name := false
 	return p.each(ctx, call{}, func(record string) error {
 		if name = !name; !name {
-			file.Path = record
-			return each(file)
+			d.Path = record
+			return each(d)
 		}
 		// :100644 100755 0123… 4567… M
 		fields := strings.Fields(record)
 		if len(fields) != 5 {
 			return problem(ErrGit, "git diff-tree: unexpected entry %q", oneLine(record, 100))
 		}
-		file = File{Mode: fields[1], Status: fields[4][0]}
+		d = difference{File{Mode: fields[1], Status: fields[4][0]}, strings.TrimPrefix(fields[0], ":"), fields[2], fields[3]}
 		return nil
 	}, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", old, new, "--")
 }

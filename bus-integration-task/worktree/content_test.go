@@ -38,6 +38,24 @@ func TestContent(t *testing.T) {
 		"fifo of patterns": {func(b *bench, dir string) { syscall.Mkfifo(dir+"/.gitignore", 0o600) }, "", ErrContent},
 		"fifo attributes":  {func(b *bench, dir string) { syscall.Mkfifo(dir+"/d/.gitattributes", 0o600) }, "", ErrContent},
 		"nested":           {func(b *bench, dir string) { b.git(dir, "init", "-q", "nested"); b.write(dir, "nested/x", "x") }, "", ErrContent},
+		"nested fifo": {func(b *bench, dir string) {
+			os.MkdirAll(dir+"/nested/.git/objects", 0o755)
+			os.MkdirAll(dir+"/nested/.git/refs", 0o755)
+			syscall.Mkfifo(dir+"/nested/.git/HEAD", 0o600)
+		}, "", ErrContent},
+		"nested link": {func(b *bench, dir string) {
+			os.MkdirAll(dir+"/fake/objects", 0o755)
+			os.MkdirAll(dir+"/fake/refs", 0o755)
+			syscall.Mkfifo(dir+"/fake/HEAD", 0o600)
+			b.write(dir, "d/.git", "gitdir: ../fake\n")
+		}, "", ErrContent},
+		"nested ignored": {func(b *bench, dir string) {
+			b.write(dir, ".gitignore", "/build/\n:(top)*\n")
+			b.git(dir, "init", "-q", ":(top)*")
+			os.MkdirAll(dir+"/build/x/.git/objects", 0o755)
+			os.MkdirAll(dir+"/build/x/.git/refs", 0o755)
+			syscall.Mkfifo(dir+"/build/x/.git/HEAD", 0o600)
+		}, "A .gitignore", nil},
 		"too many": {func(b *bench, dir string) {
 			for i := range 40 {
 				b.write(dir, fmt.Sprint(i), "x")

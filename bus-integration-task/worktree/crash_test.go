@@ -82,33 +82,3 @@ func TestKilledPromotion(t *testing.T) {
 		})
 	}
 }
-
-// What a user changes after a promotion was killed is not overwritten.
-func TestRecoveryKeepsChanges(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, "")
-	r := b.open()
-	w := b.add(r, Options{})
-	b.write(w.Path(), "README", "two\n")
-	b.write(w.Path(), "new", "new\n")
-	commit := b.commit(w)
-	for _, name := range []string{"README", "new"} {
-		before := b.git(b.primary, "rev-parse", "main")
-		b.git(b.primary, "update-ref", "refs/heads/main", commit)
-		if err := r.writeJournal(journal{Branch: "main", Old: before, New: commit}); err != nil {
-			t.Fatal(err)
-		}
-		b.write(b.primary, name, "mine\n")
-		if _, err := r.Contains(t.Context(), "main", commit); !errors.Is(err, ErrDirty) || b.read(b.primary, name) != "mine\n" {
-			t.Errorf("%s: %v, %q", name, err, b.read(b.primary, name))
-		}
-		if name == "README" {
-			b.write(b.primary, name, "one\n")
-		} else {
-			os.Remove(filepath.Join(b.primary, name))
-		}
-		r.removeJournal()
-		r.removeIndexLock()
-		b.git(b.primary, "update-ref", "refs/heads/main", before)
-	}
-}

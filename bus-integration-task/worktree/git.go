@@ -43,7 +43,7 @@ func findGit(path string, outside ...string) (string, error) {
 			return filepath.Join(dir, "git"), nil
 		}
 	}
-	return "", problem(ErrGit, "git: no executable on an absolute PATH entry outside the workspace; install git or correct PATH")
+	return "", problem(ErrGit, "git: no executable on an absolute PATH entry outside the workspace and the state folder; install git or correct PATH")
 }
 
 // A call is one run of git.

@@ -159,16 +159,25 @@ func TestNothingPlantedRuns(t *testing.T) {
 			check("Changes")
 			commit := b.commit(w)
 			check("Commit")
-			if moved, err := r.Promote(t.Context(), "main", commit, nil); err != nil || !moved {
-				t.Error(moved, err)
+			b.undo(r, w, map[string]string{"README": "tw", "new": "n"})
+			check("undo")
+			j := b.killed(r, w)
+			b.put(map[string]string{"README": "tw", "new": "n"})
+			if ok, err := r.Contains(t.Context(), "main", commit); err != nil || !ok || b.read(b.primary, "README") != "two\n" {
+				t.Error(ok, err)
 			}
-			check("Promote")
+			check("Contains of a killed promotion")
+			if diff, err := r.DiffCommits(t.Context(), j.Old, j.New, 1<<20); err != nil || !strings.Contains(diff.Text, "+two") {
+				t.Error(diff, err)
+			}
+			check("DiffCommits")
 			second := b.work(r, func(dir string) { b.write(dir, "README", "three\n") })
 			behind := b.work(r, func(dir string) { b.write(dir, "behind", "") })
 			conflicting := b.work(r, func(dir string) { b.write(dir, "README", "four\n") })
-			if _, err := second.Promote(t.Context(), true, nil); err != nil {
-				t.Error(err)
+			if done, err := second.Promote(t.Context(), true, nil); err != nil || !done.Moved || done.RebasedFrom != "" {
+				t.Error(done, err)
 			}
+			check("Promote")
 			if done, err := behind.Promote(t.Context(), true, nil); err != nil || done.RebasedFrom == "" {
 				t.Error(done, err)
 			}

@@ -53,7 +53,10 @@ func (w *Worktree) link(ctx context.Context, p *private, superproject string) er
 			continue
 		}
 		if own == "." {
-			links[filepath.Join(w.record.Path, module)] = target
+			name := filepath.Join(w.record.Path, module)
+			if !exists(name) || isEmptyFolder(name) { // else the entry is stale
+				links[name] = target
+			}
 			continue
 		}
 		if within(target, r.primary) || within(r.primary, target) {

@@ -51,6 +51,13 @@ func TestHostileOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "")
 	r := b.open()
+	planted := *r
+	planted.program = filepath.Join(b.root, "bin", "git")
+	b.write(b.root, "bin/git", "#!/bin/sh\n")
+	if w, err := planted.Add(t.Context(), Options{Root: b.root}); !errors.Is(err, ErrName) {
+		t.Errorf("git in the folder of worktrees: %v, %v", w, err)
+	}
+	os.RemoveAll(b.root)
 	for name, o := range map[string]Options{
 		"branch":          {Root: b.root, Branch: "--force", CreateBranch: true},
 		"base branch":     {Root: b.root, BaseBranch: "a..b"},
@@ -99,10 +106,30 @@ func TestHostilePrimariesAreRefused(t *testing.T) {
 	bin := filepath.Join(b.workspace, "bin")
 	b.write(bin, "git", "#!/bin/sh\n")
 	os.Chmod(filepath.Join(bin, "git"), 0o755)
-	for _, path := range []string{"", ".", bin, "bin:" + bin} {
+	state := filepath.Join(b.state, "bin")
+	b.write(state, "git", "#!/bin/sh\n")
+	os.Chmod(filepath.Join(state, "git"), 0o755)
+	for _, path := range []string{"", ".", bin, "bin:" + bin, state} {
 		if _, err := Open(t.Context(), b.primary, Config{Workspace: b.workspace, State: b.state, Path: path + ":/nonexistent"}); !errors.Is(err, ErrGit) {
 			t.Errorf("PATH %q: %v", path, err)
 		}
+	}
+}
+
+// A .gitmodules can name a folder that is not a submodule any more.
+func TestStaleModuleIsNotLinked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	b.write(b.workspace, "docs/x", "x\n")
+	b.write(b.workspace, ".gitmodules", "[submodule \"docs\"]\n\tpath = docs\n\turl = ./\n")
+	b.git(b.workspace, "add", ".")
+	b.git(b.workspace, "commit", "-qm", "stale")
+	w := b.add(b.open(), Options{})
+	if b.read(w.Path(), "docs/x") != "x\n" || len(w.Links()) > 0 {
+		t.Error(w.Links())
+	}
+	if changes, err := w.Changes(t.Context(), 0); err != nil || changes.Total > 0 {
+		t.Error(changes, err)
 	}
 }
 

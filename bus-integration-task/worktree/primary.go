@@ -39,11 +39,10 @@ func (r *Repository) lockIndex() error {
 }
 
 // removeIndexLock removes an index.lock of a promotion that was killed.
-func (r *Repository) removeIndexLock() error {
+func (r *Repository) removeIndexLock() {
 	if r.ownsIndexLock() {
 		os.Remove(r.indexLock())
 	}
-	return nil
 }
 
 func (r *Repository) ownsIndexLock() bool {
@@ -108,17 +107,21 @@ func (r *Repository) checkWay(changed map[string]byte) error {
 	inWay := func(name string) error {
 		return problem(ErrDirty, "primary checkout %s: %s is in the way of a new file; move it", r.primary, oneLine(name, 200))
 	}
-	folders := map[string]bool{".": true} // known not to be in the way
+	clear := map[string]bool{".": true} // folders known not to be in the way
+	real := foldersOf(r.primary)
 	for name, status := range changed {
 		if status != 'A' {
 			continue
 		}
-		for dir := path.Dir(name); !folders[dir]; dir = path.Dir(dir) {
-			folders[dir] = true
+		for dir := path.Dir(name); !clear[dir]; dir = path.Dir(dir) {
+			clear[dir] = true
 			info, err := os.Lstat(filepath.Join(r.primary, dir))
 			if err == nil && !info.IsDir() && changed[dir] != 'D' {
 				return inWay(dir)
 			}
+		}
+		if !real.real(path.Dir(name)) {
+			continue // a link that leads to such a file is removed
 		}
 		info, err := os.Lstat(filepath.Join(r.primary, name))
 		if err != nil {

@@ -114,6 +114,17 @@ func (r *Repository) promote(ctx context.Context, branch, commit string, replace
 		if err := announce(ctx, commit); err != nil {
 			return false, err
 		}
+		// It may have taken a while, in which a user has worked.
+		tip, err := r.checkPromotion(ctx, p, branch, commit)
+		if err == nil && tip != old {
+			err = problem(ErrDiverged, "branch %s: it has moved to %s meanwhile; promote again", branch, tip)
+		}
+		if err == nil {
+			err = r.checkPrimary(ctx, p, old, commit)
+		}
+		if err != nil {
+			return false, err
+		}
 	}
 	if err := context.Cause(ctx); err != nil {
 		return false, err
@@ -143,12 +154,16 @@ func (r *Repository) promote(ctx context.Context, branch, commit string, replace
 		}
 	}
 	step("branch")
-	if err = r.finish(ctx, p, "-m", old, commit); err == nil {
+	if err = r.finish(ctx, p, old, commit); err == nil {
 		return true, nil
 	}
-	if e := r.undo(ctx, p, j); e != nil {
+	users, e := r.undo(ctx, p, j)
+	if e != nil {
 		finished = false
 		return true, problem(ErrGit, "primary checkout %s: the branch has moved to %s, but its files have not all followed (%w); repair the cause, the next promotion completes it", r.primary, commit, err)
+	}
+	if users.total > 0 {
+		return false, problem(ErrDirty, "primary checkout %s: %d files have changed while they were promoted (%s); commit, stash or discard them", r.primary, users.total, users)
 	}
 	return false, problem(ErrGit, "primary checkout %s: its files could not be written, so it was left as it was (%w); repair the cause and promote again", r.primary, err)
 }
@@ -215,15 +230,19 @@ func (r *Repository) checkPromotion(ctx context.Context, p *private, branch, com
 	return old, err
 }
 
-// finish makes index and files of the primary those of commit, and removes journal and
-// lock. How is -m with the old and the new commit, or --reset with the new one.
-func (r *Repository) finish(ctx context.Context, p *private, how string, commits ...string) error {
+// finish makes index and files of the primary, which are those of old, those of commit, and
+// removes journal and lock.
+func (r *Repository) finish(ctx context.Context, p *private, old, commit string) error {
 	c := in(r.primary)
 	c.hold = p.held
-	args := []string{"read-tree", how, "-u", "--no-recurse-submodules"}
-	if _, err := p.git(ctx, c, append(args, commits...)...); err != nil {
+	if _, err := p.git(ctx, c, "read-tree", "-m", "-u", "--no-recurse-submodules", old, commit); err != nil {
 		return err
 	}
+	return r.installIndex(p)
+}
+
+// installIndex makes the index of p that of the primary, and removes journal and lock.
+func (r *Repository) installIndex(p *private) error {
 	step("files")
 	temporary := filepath.Join(r.gitDir, "bus-task-index")
 	err := copyFile(filepath.Join(p.dir, "index"), temporary)
@@ -242,39 +261,19 @@ func (r *Repository) finish(ctx context.Context, p *private, how string, commits
 }
 
 // undo makes the files and the branch of the primary, whose index has not changed, those
-// of before a promotion. Branch and journal stay if the files cannot be restored.
-func (r *Repository) undo(ctx context.Context, p *private, j journal) error {
+// of before a promotion, and returns the files that it left to the user. Branch and journal
+// stay if the others cannot be restored.
+func (r *Repository) undo(ctx context.Context, p *private, j journal) (*names, error) {
 	r.release(p)
-	err := p.compare(ctx, j.Old, j.New, func(f File) error {
-		if f.Status != 'A' {
-			return nil
-		}
-		// checkPrimary has found nothing there, so it is of this promotion.
-		err := os.Remove(filepath.Join(r.primary, f.Path))
-		for dir := filepath.Dir(f.Path); err == nil && dir != "."; dir = filepath.Dir(dir) {
-			err = os.Remove(filepath.Join(r.primary, dir)) // not one that has other files
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	if err := r.copyIndex(ctx, p); err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := p.git(ctx, in(r.primary), "read-tree", "--reset", "-u", "--no-recurse-submodules", j.Old); err != nil {
-		return err
+	users, err := r.settle(ctx, p, j, false)
+	if err == nil {
+		err = p.setBranch(ctx, call{hold: p.held}, "undo", j.Branch, j.Old, j.New)
 	}
-	changed := &names{}
-	if err := p.each(ctx, in(r.primary), changed.add, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "--"); err != nil {
-		return err
+	if err == nil {
+		r.removeJournal()
 	}
-	if changed.total > 0 {
-		return problem(ErrDirty, "%s", changed)
-	}
-	if _, err := p.git(ctx, call{hold: p.held}, "update-ref", "-m", "bus-integration-task: undo", "refs/heads/"+j.Branch, j.Old, j.New); err != nil {
-		return err
-	}
-	r.removeJournal()
-	return nil
+	return users, err
 }

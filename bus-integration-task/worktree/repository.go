@@ -105,7 +105,7 @@ func Open(ctx context.Context, primary string, config Config) (*Repository, erro
 		return nil, problem(ErrGit, "state folder: %w", err)
 	}
 	c.State = state
-	if r.program, err = findGit(c.Path, c.Workspace); err != nil {
+	if r.program, err = findGit(c.Path, c.Workspace, c.State); err != nil {
 		return nil, err
 	}
 	return r, r.readSettings(ctx)

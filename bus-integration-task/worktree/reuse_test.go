@@ -62,6 +62,38 @@ func TestReuse(t *testing.T) {
 	b.clean()
 }
 
+// A worktree whose process was killed while it wrote the files is not continued: the missing
+// ones would be removed by its commit.
+func TestUnfinishedWorktreeIsNotContinued(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	first := b.add(r, Options{})
+	first.record.Unfinished = true
+	if err := first.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	if second := b.add(r, Options{WorktreeID: first.ID(), Reuse: true}); second.ID() == first.ID() {
+		t.Error("it was continued")
+	}
+}
+
+// The repository that a task has put in the place of .git is not in a retained worktree.
+func TestRetainedWorktreeHasItsGit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	w := b.add(r, Options{})
+	os.Remove(filepath.Join(w.Path(), ".git"))
+	b.git(w.Path(), "init", "-q")
+	if err := w.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	if dir := b.git(w.Path(), "rev-parse", "--absolute-git-dir"); dir != w.admin() {
+		t.Errorf("its git directory is %s", dir)
+	}
+}
+
 // A diff of 100 MB is counted, and only its beginning is in memory.
 func TestLargeDiffIsBounded(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -19,10 +20,14 @@ func (w *Worktree) snapshot(ctx context.Context, p *private) (tree string, err e
 	if err := w.checkFolder(); err != nil {
 		return "", err
 	}
-	if err := w.checkSpecial(ctx); err != nil {
+	nested, err := w.checkSpecial(ctx)
+	if err != nil {
 		return "", err
 	}
 	if _, err := p.git(ctx, call{}, "read-tree", w.record.Head); err != nil {
+		return "", err
+	}
+	if err := w.checkNested(ctx, p, nested); err != nil {
 		return "", err
 	}
 	c := in(w.record.Path)
@@ -33,7 +38,7 @@ func (w *Worktree) snapshot(ctx context.Context, p *private) (tree string, err e
 	if err != nil {
 		return "", err
 	}
-	s := &selection{worktree: w, modules: modules, folders: make(map[string]bool), seen: make(map[string]bool)}
+	s := &selection{worktree: w, modules: modules, folders: foldersOf(w.record.Path), seen: make(map[string]bool)}
 	err = p.each(ctx, in(w.record.Path), func(entry string) error {
 		return s.add(entry[min(2, len(entry)):]) // after "C "
 	}, "ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
@@ -52,9 +57,9 @@ func (w *Worktree) snapshot(ctx context.Context, p *private) (tree string, err e
 }
 
 // checkSpecial refuses what git would wait for without end when it reads the attributes
-// and the patterns of ignored files.
-func (w *Worktree) checkSpecial(ctx context.Context) error {
-	return filepath.WalkDir(w.record.Path, func(name string, e fs.DirEntry, err error) error {
+// and the patterns of ignored files, and returns the folders that have a .git.
+func (w *Worktree) checkSpecial(ctx context.Context) (nested []string, err error) {
+	return nested, filepath.WalkDir(w.record.Path, func(name string, e fs.DirEntry, err error) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
@@ -65,6 +70,9 @@ func (w *Worktree) checkSpecial(ctx context.Context) error {
 			return problem(ErrContent, "worktree: %w", err)
 		}
 		if e.Name() == ".git" {
+			if dir := filepath.Dir(name); dir != w.record.Path {
+				nested = append(nested, w.relative(dir))
+			}
 			if e.IsDir() {
 				return fs.SkipDir
 			}
@@ -75,6 +83,27 @@ func (w *Worktree) checkSpecial(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// checkNested refuses folders that have a .git and are not ignored. Git would read the files
+// in that, which can be of any kind, and not commit those around it.
+func (w *Worktree) checkNested(ctx context.Context, p *private, folders []string) error {
+	if len(folders) == 0 {
+		return nil
+	}
+	ignored := make(map[string]bool)
+	c := in(w.record.Path, "GIT_LITERAL_PATHSPECS=0") // check-ignore does not support it; "./" does it too
+	c.stdin, c.ok = strings.NewReader("./"+strings.Join(folders, "\x00./")+"\x00"), []int{1}
+	err := p.each(ctx, c, func(name string) error {
+		ignored[strings.TrimPrefix(name, "./")] = true
+		return nil
+	}, "check-ignore", "-z", "--stdin")
+	for _, name := range folders {
+		if err == nil && !ignored[name] {
+			err = problem(ErrContent, "%s: it is a repository in the worktree; remove it or its .git", oneLine(name, 200))
+		}
+	}
+	return err
 }
 
 func (w *Worktree) relative(name string) string {
@@ -127,7 +156,7 @@ func isEmptyFolder(name string) bool {
 type selection struct {
 	worktree       *Worktree
 	modules        map[string]bool
-	folders        map[string]bool // known folders, true for real ones
+	folders        *folders
 	seen           map[string]bool
 	removed, added strings.Builder
 	bytes          int64
@@ -152,7 +181,7 @@ func (s *selection) add(name string) error {
 		s.removed.WriteString("0 " + strings.Repeat("0", len(w.record.Head)) + "\t" + name + "\x00")
 		return nil
 	}
-	if !s.isFolder(filepath.Dir(name)) {
+	if !s.folders.real(path.Dir(name)) {
 		return remove()
 	}
 	info, err := os.Lstat(full)
@@ -173,20 +202,4 @@ func (s *selection) add(name string) error {
 		return nil
 	}
 	return problem(ErrContent, "%s: it is neither a file, a folder nor a link; remove it", oneLine(name, 200))
-}
-
-// isFolder reports whether a folder of the worktree is one without links in its path.
-func (s *selection) isFolder(name string) bool {
-	if name == "." {
-		return true
-	}
-	known, ok := s.folders[name]
-	if !ok {
-		if known = s.isFolder(filepath.Dir(name)); known {
-			info, err := os.Lstat(filepath.Join(s.worktree.record.Path, name))
-			known = err == nil && info.IsDir()
-		}
-		s.folders[name] = known
-	}
-	return known
 }
