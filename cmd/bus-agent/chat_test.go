@@ -25,6 +25,7 @@ type typist struct {
 	shown string // not yet looked for
 	all   strings.Builder
 	home  string
+	box   *sandbox
 }
 
 // startChat starts a conversation with the fake agent in a terminal.
@@ -41,7 +42,7 @@ func startChatWith(t *testing.T, attr *syscall.SysProcAttr, args ...string) *typ
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = term.tty, term.tty, term.tty, attr
 	s.start(cmd)
 	term.tty.Close()
-	return &typist{t: t, pty: term, cmd: cmd, home: s.path("home")}
+	return &typist{t: t, pty: term, cmd: cmd, home: s.path("home"), box: s}
 }
 
 func (p *typist) types(text string) {
@@ -102,6 +103,27 @@ func TestChat(t *testing.T) {
 	p.types("\x04")
 	p.sees("bus-agent chat --agent claude --resume 5e551011-0000-4000-8000-000000000001 continues it\r\n")
 	p.ends(0)
+}
+
+// The commands of another terminal can use the session of a chat.
+func TestChatIsASession(t *testing.T) {
+	t.Parallel()
+	p := startChat(t)
+	p.sees("> ")
+	list, _, err := sessionsOf(p.home).List(control.Filter{State: session.StateReady})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	id := list[0].SessionID
+	p.box.exits(0, "session", "send", id, "--no-wait", "may I")
+	p.sees(`[approval request] Bash {"command":"make test"}; answer it with "session approve"`)
+	p.box.exits(0, "session", "approve", id, "accept")
+	p.sees("allow\r\n")
+	p.types("hello\r")
+	p.sees("you said hello\r\n")
+	p.box.exits(0, "session", "stop", id)
+	p.sees("bus-agent: the agent has ended\r\n")
+	p.ends(1)
 }
 
 // Hooks are told of a conversation, and the store knows it.

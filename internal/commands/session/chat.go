@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
@@ -36,7 +37,10 @@ n to decline or c to end the turn, then Enter. Text typed before the request was
 does not answer it.
 
 Ctrl-C ends the running turn. Ctrl-C twice, or Ctrl-D, ends the conversation. Ctrl-Z
-suspends bus-agent, as in a shell; the agent continues.`,
+suspends bus-agent, as in a shell; the agent continues.
+
+The conversation is a session, which "session list" shows and the commands of "session"
+can use from another terminal.`,
 		Flags: slices.Concat(o.flags(prog),
 			cmdline.Category("Session", cmdline.String("resume", "continue session `ID`, an ID of the runtime, not of bus-agent", &o.Resume))),
 		UsageText: cmdline.UsageText(`# talk with an agent
@@ -76,6 +80,7 @@ type chat struct {
 	screen   *cmdline.Screen
 	terminal rawTerminal
 	requests chan chatRequest
+	inTurn   atomic.Bool // reads requests
 }
 
 // chatRequest is an approval request and how to answer it.
@@ -113,7 +118,7 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 		},
 	}
 	c.manager = newManager(ctx, prog, opts.Settings, c.warn)
-	c.manager.Store = store
+	c.manager.Store, c.manager.Serve = store, true
 	if resume == "" {
 		c.handle, err = c.manager.StartWith(ctx, opts, options)
 	} else {
@@ -184,6 +189,8 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 // turn sends a message and shows its turn. It reports whether the conversation
 // continues.
 func (c *chat) turn(ctx context.Context, text string) (bool, error) {
+	c.inTurn.Store(true)
+	defer c.inTurn.Store(false)
 	turn, err := c.manager.Send(c.handle, control.Message{Text: text})
 	if err != nil {
 		c.screen.Line(c.prog.Describe(err))
@@ -330,6 +337,10 @@ func decisionFor(line string) session.Decision {
 // approve is the callback of the session.
 func (c *chat) approve(ctx context.Context, a session.Approval) session.Decision {
 	defer c.terminal.restoreInPanic()
+	if !c.inTurn.Load() { // another process has sent the message
+		c.screen.Line("[approval request] " + cmdline.OneWord(requestText(a)) + "; answer it with \"session approve\"")
+		return ""
+	}
 	answer := make(chan session.Decision, 1)
 	select {
 	case c.requests <- chatRequest{a, ctx.Done(), answer}:
