@@ -38,6 +38,12 @@ type Query struct {
 	// AfterID begins after the event with this ID. It implies Replay, and is only for
 	// Broadcast.
 	AfterID string
+	// Settled leaves out tasks that need nothing more: those whose latest event has one of
+	// these names and was appended on a condition. It is only for Broadcast with Replay,
+	// and narrows what the log has when the stream begins, of which the order is then only
+	// that of each task. After a connection that was lost before CaughtUp, events come
+	// again. Servers that do not know it send everything.
+	Settled []string
 	// Once ends the stream after the events that are in the log, instead of following it.
 	Once bool
 	// CaughtUp, if set, is called when all events that were in the log have been
@@ -96,6 +102,9 @@ func (q Query) check() error {
 			return invalid("event name %q: not words of a-z, 0-9, - and _ joined by dots; wildcards are not allowed", oneLine(name))
 		}
 	}
+	if len(q.Settled) > 0 && (q.Delivery == Unicast || !q.Replay || q.AfterID != "") {
+		return invalid("events query: settled is only for broadcast with replay and without after_id")
+	}
 	if q.Delivery == Unicast && q.AfterID != "" {
 		return invalid("events query: after_id is only for broadcast; a unicast group keeps its own position")
 	}
@@ -111,12 +120,13 @@ type subscription struct {
 	backoff *backoff
 	silence time.Duration // longest time that the server is silent; 0 if unknown
 	expired bool          // the last connection ended since its token expired
+	partial bool          // the server sends the log without settled tasks, in no order
 }
 
 // follow reads one connection to its end. It reports done when the stream must not be
 // continued, with nil for a complete one.
 func (s *subscription) follow(ctx context.Context) (done bool, err error) {
-	s.expired = false
+	s.expired, s.partial = false, false
 	connection, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := newWatch(s.client.timeout(), cancel)
@@ -161,7 +171,8 @@ func (s *subscription) control(c *Control, watch *watch) (done bool, err error) 
 	switch c.Kind {
 	case ControlOpened:
 		s.backoff.reset()
-		if s.query.Delivery != Unicast && s.after == "" {
+		s.partial = len(s.query.Settled) > 0 && s.after == ""
+		if s.query.Delivery != Unicast && s.after == "" && !s.partial {
 			s.after = c.AfterID
 		}
 		if c.HeartbeatSeconds > 0 && c.HeartbeatSeconds < 3600 {
@@ -169,6 +180,9 @@ func (s *subscription) control(c *Control, watch *watch) (done bool, err error) 
 			watch.set(s.silence)
 		}
 	case ControlCaughtUp:
+		if s.partial {
+			s.partial, s.after = false, c.AfterID
+		}
 		if s.query.CaughtUp != nil {
 			watch.pause()
 			s.query.CaughtUp()
@@ -200,7 +214,7 @@ func unavailableUnless(complete bool) error {
 
 // deliver calls the function of the caller, and remembers the position.
 func (s *subscription) deliver(e Event) error {
-	if s.query.Delivery == Unicast {
+	if s.query.Delivery == Unicast || s.partial {
 		return s.handle(e)
 	}
 	if got, ok := ParseID(e.ID); ok {
@@ -231,6 +245,9 @@ func (s *subscription) values() url.Values {
 	set("work_ref", q.WorkRef)
 	if q.Delivery != Unicast {
 		set("after_id", s.after)
+	}
+	if s.after == "" {
+		v["settled"] = q.Settled
 	}
 	if q.Replay || s.after != "" {
 		v.Set("replay", "true")

@@ -19,9 +19,11 @@ import (
 )
 
 const (
-	nameHeader     = "Bus-Name" // of a message: the name of its event
-	identityLabel  = "identity_id"
-	maxLabelsBytes = 60 << 10 // all of an event but its payload
+	nameHeader = "Bus-Name" // of a message: the name of its event
+	// conditionalHeader marks an event whose writer knew the state of its task.
+	conditionalHeader = "Bus-Conditional"
+	identityLabel     = "identity_id"
+	maxLabelsBytes    = 60 << 10 // all of an event but its payload
 )
 
 // record is an event as it is stored: without its ID, which is its place in the log.
@@ -106,6 +108,7 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request, who identity) (
 		if err := setCondition(message, d.LastID, workRef); err != nil {
 			return nil, err
 		}
+		message.Header.Set(conditionalHeader, "1")
 	} else if d.LastID != nil {
 		return nil, badRequest("last_id is a condition", "use POST "+events.Path+"/append")
 	}

@@ -42,7 +42,7 @@ func (s *Server) broadcast(ctx context.Context, out *lines, who identity, q quer
 	}
 	c := &cursor{server: s, log: log, subjects: filterOf(s.config.Prefix, who.name, q.names, q.workRef), at: after}
 	defer c.close()
-	if q.follow || after < last {
+	if len(q.settled) == 0 && (q.follow || after < last) {
 		if err := c.open(ctx); err != nil {
 			return err
 		}
@@ -51,6 +51,11 @@ func (s *Server) broadcast(ctx context.Context, out *lines, who identity, q quer
 		return err
 	}
 	f := follower{cursor: c, out: out, query: q, last: last, alive: time.Now()}
+	if len(q.settled) > 0 && last > 0 {
+		if err := f.begin(ctx); err != nil {
+			return err
+		}
+	}
 	return f.run(ctx)
 }
 
@@ -176,12 +181,13 @@ func (c *cursor) take(m jetstream.Msg) (about *jetstream.MsgMetadata, next bool,
 
 // follower sends the messages of a cursor.
 type follower struct {
-	cursor   *cursor
-	out      *lines
-	query    query
-	last     uint64 // position of the log when the stream began
-	caughtUp bool
-	complete bool // nothing more must be sent
+	cursor    *cursor
+	out       *lines
+	query     query
+	last      uint64          // position of the log when the stream began
+	unsettled map[string]bool // subjects to send up to last; nil is all
+	caughtUp  bool
+	complete  bool // nothing more must be sent
 
 	tick    *time.Ticker
 	alive   time.Time // when the store last served the stream
@@ -280,7 +286,8 @@ func (f *follower) send(ctx context.Context, m jetstream.Msg) error {
 	if f.cursor.at > f.last && !f.query.follow {
 		return f.catchUp(ctx, false)
 	}
-	if slices.Contains(f.query.names, m.Headers().Get(nameHeader)) {
+	left := f.unsettled != nil && f.cursor.at <= f.last && !f.unsettled[m.Subject()]
+	if !left && slices.Contains(f.query.names, m.Headers().Get(nameHeader)) {
 		if err := f.out.event(f.cursor.at, m.Data()); err != nil {
 			return err
 		}
@@ -332,7 +339,11 @@ func (f *follower) catchUp(ctx context.Context, exhausted bool) error {
 	}
 	f.caughtUp = true
 	f.tick.Reset(f.cursor.server.config.Heartbeat)
-	if err := f.out.send(events.Control{Kind: events.ControlCaughtUp}); err != nil {
+	caughtUp := events.Control{Kind: events.ControlCaughtUp}
+	if len(f.query.settled) > 0 {
+		caughtUp.AfterID = events.FormatID(f.cursor.at)
+	}
+	if err := f.out.send(caughtUp); err != nil {
 		return err
 	}
 	if f.query.follow {

@@ -25,11 +25,12 @@ type query struct {
 	replay, follow  bool
 	after           uint64 // position after which it begins
 	control         bool
+	settled         []string // see Server.broadcastOpen
 }
 
 // parseQuery reads the parameters of a stream.
 func parseQuery(v url.Values) (query, error) {
-	q := query{names: v["name"], workRef: v.Get("work_ref"), group: v.Get("group"), consumer: v.Get("consumer")}
+	q := query{names: v["name"], settled: v["settled"], workRef: v.Get("work_ref"), group: v.Get("group"), consumer: v.Get("consumer")}
 	set(&q.group, "default")
 	set(&q.consumer, "default")
 	slices.Sort(q.names)
@@ -82,6 +83,9 @@ func (q query) check() error {
 	}
 	if !validLabel(q.group) || !validLabel(q.consumer) {
 		return badRequest("group or consumer: not 1 to 128 letters, digits or . _ - @ # : /", "")
+	}
+	if len(q.settled) > 0 && (q.unicast || !q.replay || q.after > 0 || len(q.settled) > maxNames) {
+		return badRequest("settled: only for broadcast with replay and without after_id", "")
 	}
 	if q.unicast && (q.after > 0 || q.workRef != "") {
 		return badRequest("after_id or work_ref: only for broadcast; a unicast group has one position in all events of a name", "")

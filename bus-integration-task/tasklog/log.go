@@ -22,10 +22,17 @@ var ErrConflict = events.ErrConflict
 // are therefore left out everywhere.
 var names = slices.DeleteFunc(task.Names(), func(name string) bool { return !strings.HasPrefix(name, "bus.task.") })
 
+// ends are the events after which a task needs nothing more.
+var ends = []string{task.Done, task.Blocked, task.Failed, task.Canceled, task.Closed}
+
 // A Log is the log of all tasks that the token of its client may read. Its methods can be
 // called concurrently.
 type Log struct {
 	Client *events.Client
+	// Open leaves out of Follow and All the tasks that had ended before, if their end was
+	// appended on a condition. The order of earlier events is then only that of each task,
+	// and some can come twice.
+	Open bool
 	// Skipped, if set, is called with the reason for each event that is not one of a
 	// task, though its name is. Such events are otherwise ignored.
 	Skipped func(error)
@@ -59,6 +66,9 @@ func (l *Log) Watch(ctx context.Context, ref, after string, each func(task.Event
 
 func (l *Log) stream(ctx context.Context, q events.Query, each func(task.Event) error) error {
 	q.Names = names
+	if l.Open && q.WorkRef == "" {
+		q.Settled = ends
+	}
 	client := *l.Client
 	client.Retry.Disabled = client.Retry.Disabled || q.Once // the caller waits for a result
 	lost, caughtUp := false, q.CaughtUp

@@ -217,6 +217,7 @@ func taskList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	log.Open = status != "" && !status.Ended()
 	states := map[string]*task.State{}
 	err = log.All(c.Context, func(e task.Event) error {
 		s := states[e.WorkRef]

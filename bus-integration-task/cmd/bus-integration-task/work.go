@@ -122,10 +122,12 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 	}
 	hidden := hiddenSecrets(b, log)
 	logger := newLogger(c.App.ErrWriter, s, append(os.Environ(), hidden("")...))
+	open := *log
+	open.Open = true // what has ended is not to be claimed
 	w := &taskWorker{bridge: &worker.Bridge{Settings: s, Backend: b, Environ: os.Environ(), Hidden: hidden, Logger: logger}}
 	w.Worker = &worker.Worker{
 		Worker: task.Worker{ID: id, Recipient: s.Recipient, WorkRef: s.WorkRef, SafeRetries: s.SafeCrashRetries},
-		Log:    log, Handler: w.bridge,
+		Log:    &open, Handler: w.bridge,
 		Lease: s.Lease, Parallel: s.MaxParallel, Once: s.Once, IdleTimeout: s.IdleTimeout, HandBack: handBack(s), Logger: logger,
 	}
 	if s.OnePerRecipient {

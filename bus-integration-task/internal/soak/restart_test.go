@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +21,8 @@ import (
 var logged = flag.Int("logged", 1000, "tasks in the log of BenchmarkRestart")
 
 // BenchmarkRestart starts a server and a worker when the log has -logged tasks that have
-// ended, of three events each, and one that is open. It reports
+// ended, of 18 events each, one in a hundred with a diff of 100 KiB, and one that is open.
+// It reports
 //
 //	s/server     from the start of the server to its first answer
 //	s/claim      from the start of the worker to its claim
@@ -36,7 +38,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 	f.fill(*logged, f.path("store-0"))
 	server.start()
-	f.awaitServer(address, fmt.Sprintf("evt_%019d", 3**logged))
+	f.awaitServer(address, fmt.Sprintf("evt_%019d", len(filled)**logged))
 	var ready, claimed, serverMemory, workerMemory float64
 	b.ResetTimer()
 	for n := range b.N {
@@ -74,6 +76,9 @@ func BenchmarkRestart(b *testing.B) {
 	b.ReportMetric(workerMemory, "MB-worker")
 }
 
+// filled are the events of a task that fill writes.
+var filled = slices.Concat([]string{"created", "claimed"}, slices.Repeat([]string{"progress"}, 15), []string{"done"})
+
 // fill writes tasks that have ended to the store of a server that is not running, as the
 // server stores them; over HTTP it would take many times as long.
 func (f *fleet) fill(tasks int, store string) {
@@ -99,13 +104,19 @@ func (f *fleet) fill(tasks int, store string) {
 	word := base64.RawURLEncoding.EncodeToString
 	for n := range tasks {
 		ref := fmt.Sprintf("filled#%d.1", n)
-		for _, name := range []string{"created", "claimed", "done"} {
+		for _, name := range filled {
 			holder := ""
 			if name != "created" {
 				holder = fmt.Sprintf(`,"worker_id":"filler","attempt_id":"attempt-of-%s"`, ref)
 			}
+			if name == "done" && n%100 == 0 {
+				holder += fmt.Sprintf(`,"diff":%q`, strings.Repeat("+ a line\n", 100<<10/9))
+			}
 			m := nats.NewMsg("bus.events." + word([]byte("local")) + ".task." + word([]byte(ref)))
 			m.Header.Set("Bus-Name", "bus.task."+name)
+			if name != "created" {
+				m.Header.Set("Bus-Conditional", "1")
+			}
 			m.Data = fmt.Appendf(nil, `{"version":"v1","name":"bus.task.%s","source":"fill","timestamp":%q,"metadata":{"identity_id":"local"},"payload":{"work_ref":%q,"recipient":"module-0","text":"Add a file to the module."%s}}`,
 				name, time.Now().UTC().Format(time.RFC3339Nano), ref, holder)
 			if _, err := js.PublishMsgAsync(m, jetstream.WithStallWait(time.Minute)); err != nil {
