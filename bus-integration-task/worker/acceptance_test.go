@@ -133,7 +133,7 @@ func TestRealSessionWorksOnATask(t *testing.T) {
 			s.git("commit", "-qm", "test")
 			create(s.log, "bus#1.1")
 			stop := start(t, newWorker(s.log, "w", &worker.Bridge{
-				Settings: s.settings, Backend: cli.backend(t, s, model), Environ: []string{"SECRET_KEY=sk-acceptance"}, Logger: slog.New(slog.NewTextHandler(s, nil)),
+				Settings: s.settings, Backend: cli.backend(t, s, model), State: s.state, Environ: []string{"SECRET_KEY=sk-acceptance"}, Logger: slog.New(slog.NewTextHandler(s, nil)),
 			}))
 			s.await(func(state task.State) bool {
 				if state.Status.Ended() {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/runs"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/structured"
 
@@ -35,6 +35,9 @@ type Bridge struct {
 	Settings settings.Settings
 	Backend  backend.Backend
 
+	// State is a folder for private git directories, which tasks cannot write to; see
+	// worktree.Config. "" is one in the user's state.
+	State string
 	// Environ is the environment of the worker. Its secrets are masked in events.
 	Environ []string
 	// Hidden, if set, returns further secrets to be masked, as in an environment, for a task
@@ -208,16 +211,26 @@ func (b *Bridge) repositoryOf(ctx context.Context, recipient string) (*worktree.
 	if err != nil {
 		return nil, err
 	}
-	return worktree.Open(ctx, primary, worktree.Config{
-		Workspace: b.Settings.WorkspaceRoot, State: filepath.Join(b.worktreeRoot(), ".state"),
-	})
+	_, state, err := b.folders()
+	if err != nil {
+		return nil, err
+	}
+	return worktree.Open(ctx, primary, worktree.Config{Workspace: b.Settings.WorkspaceRoot, State: state})
 }
 
-func (b *Bridge) worktreeRoot() string {
-	if b.Settings.WorktreeRoot != "" {
-		return b.Settings.WorktreeRoot
+// folders returns the folder of worktrees and that of private git directories. By default
+// they are in the user's state, where other users cannot make them first.
+func (b *Bridge) folders() (trees, state string, err error) {
+	trees, state = b.Settings.WorktreeRoot, b.State
+	if trees != "" && state != "" {
+		return trees, state, nil
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("bus-task-worktrees-%d", os.Getuid()))
+	records, err := runs.DefaultRoot(b.Environ)
+	if err != nil {
+		return "", "", err
+	}
+	folder := filepath.Dir(records)
+	return cmp.Or(trees, filepath.Join(folder, "task-worktrees")), cmp.Or(state, filepath.Join(folder, "task-git")), nil
 }
 
 func (a *attempt) contains(ctx context.Context, commit string) (bool, error) {
@@ -258,8 +271,12 @@ func (a *attempt) checkOut(ctx context.Context) (err error) {
 	if a.repository == nil {
 		return nil
 	}
+	trees, _, err := a.folders()
+	if err != nil {
+		return err
+	}
 	a.tree, err = a.repository.Add(ctx, worktree.Options{
-		Root: a.worktreeRoot(), Ref: a.state.Ref,
+		Root: trees, Ref: a.state.Ref,
 		Branch: a.state.Branch.Name, CreateBranch: a.state.Branch.Create, BaseBranch: a.state.Branch.Base,
 		WorktreeID: a.state.Branch.WorktreeID, Reuse: a.state.Branch.ReuseWorktree, NoLinks: !a.Settings.ReadOnlyDeps,
 	})

@@ -34,6 +34,7 @@ type site struct {
 	workspace string
 	primary   string
 	trees     string
+	state     string
 	settings  settings.Settings
 	environ   []string
 	limit     time.Duration // of await; 0 is two minutes
@@ -55,7 +56,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s := &site{
-		t: t, log: newLog(), workspace: filepath.Join(dir, "workspace"), trees: filepath.Join(dir, "trees"),
+		t: t, log: newLog(), workspace: filepath.Join(dir, "workspace"), trees: filepath.Join(dir, "trees"), state: filepath.Join(dir, "state"),
 		said: make(chan string, 10), answered: make(chan session.Decision, 10),
 	}
 	s.primary = filepath.Join(s.workspace, "dev")
@@ -179,7 +180,7 @@ func (s *site) run(f agentFunc, wanted func(task.State) bool) task.State {
 
 func (s *site) bridge(f agentFunc) *worker.Bridge {
 	return &worker.Bridge{
-		Settings: s.settings, Backend: s.backend(f), Environ: s.environ, Logger: slog.New(slog.NewTextHandler(s, nil)),
+		Settings: s.settings, Backend: s.backend(f), State: s.state, Environ: s.environ, Logger: slog.New(slog.NewTextHandler(s, nil)),
 	}
 }
 
@@ -378,7 +379,7 @@ func TestTaskAfterAnotherOne(t *testing.T) {
 
 // promoteAnother promotes the work of another task.
 func (s *site) promoteAnother(ctx context.Context) {
-	r, err := worktree.Open(ctx, s.primary, worktree.Config{Workspace: s.workspace, State: filepath.Join(s.trees, ".state")})
+	r, err := worktree.Open(ctx, s.primary, worktree.Config{Workspace: s.workspace, State: s.state})
 	if err != nil {
 		s.t.Error(err)
 		return
@@ -516,7 +517,7 @@ func TestStoppedAttemptIsHandedBack(t *testing.T) {
 	s := newSite(t)
 	create(s.log, "bus#1.1")
 	agent := slowStart{make(chan struct{})}
-	w := newWorker(s.log, "w", &worker.Bridge{Settings: s.settings, Backend: agent})
+	w := newWorker(s.log, "w", &worker.Bridge{Settings: s.settings, Backend: agent, State: s.state})
 	w.HandBack = -1
 	stop := start(t, w)
 	<-agent.starting

@@ -128,7 +128,7 @@ func TestReusedWorktreeSurvives(t *testing.T) {
 func TestPruneRemovesStaleWorktreesAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	r, err := worktree.Open(t.Context(), s.primary, worktree.Config{Workspace: s.workspace, State: filepath.Join(s.trees, ".state")})
+	r, err := worktree.Open(t.Context(), s.primary, worktree.Config{Workspace: s.workspace, State: s.state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,5 +342,32 @@ func TestAlone(t *testing.T) {
 	release()
 	if _, err := worker.Alone(folder, "../x"); !errors.Is(err, task.ErrInvalid) {
 		t.Errorf("a hostile name: %v", err)
+	}
+}
+
+// Without a setting, worktrees and private git directories are in the user's state.
+func TestDefaultFolders(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	home := filepath.Join(filepath.Dir(s.workspace), "home")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.environ = []string{"HOME=" + home}
+	s.settings.WorktreeRoot, s.state = "", ""
+	create(s.log, "bus#1.1")
+	state := s.run(add(t, "two\n"), ended)
+	folder := filepath.Join(home, ".local", "state", "bus-agent")
+	if state.Status != task.StatusDone || !strings.HasPrefix(s.given[0].Workdir, filepath.Join(folder, "task-worktrees")+"/") {
+		t.Errorf("%+v; the worktree was %s", state.End, s.given[0].Workdir)
+	}
+	if info, err := os.Stat(filepath.Join(folder, "task-git")); err != nil || !info.IsDir() {
+		t.Errorf("%v", err)
+	}
+	s = newSite(t)
+	s.state = ""
+	create(s.log, "bus#1.1")
+	if state := s.run(nil, ended); state.Status != task.StatusFailed || !strings.Contains(state.End.Text, "HOME") {
+		t.Errorf("without HOME: %+v", state.End)
 	}
 }

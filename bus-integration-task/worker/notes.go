@@ -24,7 +24,10 @@ func (a *attempt) hourly(ctx context.Context) time.Duration {
 // note publishes an engineering note if the command bus can be used. The policy decides
 // what follows if it cannot.
 func (a *attempt) note(ctx context.Context, text string) {
-	notes := closeout.Notes{Environ: a.hidden, Workspaces: []string{a.Settings.WorkspaceRoot, a.worktreeRoot()}}
+	notes := closeout.Notes{Environ: a.hidden, Workspaces: []string{a.Settings.WorkspaceRoot}}
+	if trees, _, err := a.folders(); err == nil {
+		notes.Workspaces = append(notes.Workspaces, trees)
+	}
 	ids, err := notes.Add(ctx, closeout.Note{
 		Module: a.state.Recipient, WorkRef: a.state.Ref, Session: cmp.Or(a.outcome.RunID, a.claim.Attempt()),
 		Text: a.line(a.state.Title + ": " + text),

@@ -176,7 +176,7 @@ func (r *Repository) checkRoot(o *Options) error {
 	if !filepath.IsAbs(o.Root) || filepath.Clean(o.Root) != o.Root || strings.ContainsAny(o.Root, "\n\x00") {
 		return problem(ErrName, "folder of worktrees %q: it is not absolute and clean; give an absolute path", oneLine(o.Root, 200))
 	}
-	if err := os.MkdirAll(o.Root, 0o755); err != nil {
+	if err := os.MkdirAll(o.Root, 0o700); err != nil {
 		return problem(ErrGit, "folder of worktrees: %w", err)
 	}
 	real, err := filepath.EvalSymlinks(o.Root)
@@ -188,6 +188,12 @@ func (r *Repository) checkRoot(o *Options) error {
 	}
 	if program, err := filepath.EvalSymlinks(r.program); err != nil || within(real, program) || within(real, r.program) {
 		return problem(ErrName, "folder of worktrees %s: git (%s) is in it; correct PATH", real, r.program)
+	}
+	if within(real, r.config.State) {
+		return problem(ErrName, "folder of worktrees %s: the state folder is in it, where tasks may write; choose another one", real)
+	}
+	if err := checkOwn("folder of worktrees", real); err != nil {
+		return err
 	}
 	o.Root = real
 	for _, branch := range []string{o.Branch, o.BaseBranch} {

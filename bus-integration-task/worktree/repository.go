@@ -17,7 +17,8 @@ type Config struct {
 	// in. Absolute.
 	Workspace string
 	// State is a folder for private files that exist during an operation. Tasks must not
-	// be able to write to it while an operation runs. Absolute; it is created.
+	// be able to write to it while an operation runs, nor other users. Absolute; it is
+	// created.
 	State string
 	// Path is the value of PATH in which git is found, that of the process by default.
 	Path string
@@ -105,6 +106,9 @@ func Open(ctx context.Context, primary string, config Config) (*Repository, erro
 		return nil, problem(ErrGit, "state folder: %w", err)
 	}
 	c.State = state
+	if err := checkOwn("state folder", state); err != nil {
+		return nil, err
+	}
 	if r.program, err = findGit(c.Path, c.Workspace, c.State); err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ var table = slices.Concat(
 		setting("workspace-host-root", paths, func(s *Settings) *string { return &s.WorkspaceHostRoot }, "", "the workspace root as the container host knows it").task("WORKSPACE_HOST_ROOT").onlyFor(backend.NameContainer),
 		setting("workspace-recipient", recipient, func(s *Settings) *string { return &s.WorkspaceRecipient }, "", "recipient whose repository is the workspace root itself").task("WORKSPACE_RECIPIENT"),
 		setting("worktree", switches, func(s *Settings) *bool { return &s.Worktree }, "true", "run each task in an isolated worktree").task("WORKTREE").field("isolated_worktree"),
-		setting("worktree-root", paths, func(s *Settings) *string { return &s.WorktreeRoot }, "", "make worktrees below this folder").task("WORKTREE_ROOT").with("worktree"),
+		setting("worktree-root", paths, func(s *Settings) *string { return &s.WorktreeRoot }, "", "make worktrees below this folder, by default one in the user's state").task("WORKTREE_ROOT").with("worktree"),
 		setting("read-only-dependency-worktrees", switches, func(s *Settings) *bool { return &s.ReadOnlyDeps }, "true", "link the other modules of a superproject into the worktree; the sandbox keeps them read-only").by("BUS_TASK_READ_ONLY_DEPENDENCY_WORKTREES").with("worktree").field("read_only_dependency_worktrees"),
 		setting("commit", switches, func(s *Settings) *bool { return &s.Commit }, "true", "commit the changes of a task and promote them").task("COMMIT").with("worktree"),
 		setting("commit-message", messages, func(s *Settings) *string { return &s.CommitMessage }, "chore: dev task {work_ref}", "commit message with placeholders").task("COMMIT_MESSAGE").with("commit"),
