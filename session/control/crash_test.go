@@ -150,6 +150,30 @@ func TestDamagedEntryOfARunningSession(t *testing.T) {
 	}
 }
 
+// The same holds while the process that holds the session does not answer. The client
+// names it.
+func TestDamagedEntryOfASilentSession(t *testing.T) {
+	t.Parallel()
+	b, _, c, e := serve(t)
+	files, err := filepath.Glob(filepath.Join(b.Store.Dir(), "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if err := errors.Join(os.WriteFile(files[0], nil, 0o600), os.Remove(b.Store.Socket(e))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Start(t.Context(), control.StartOptions{Name: "one", Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}}); !errors.Is(err, control.ErrNameTaken) {
+		t.Errorf("the name was given away: %v", err)
+	}
+	found, err := b.Store.Find("one")
+	if err != nil || found.SessionID != e.SessionID || found.State != session.StateDamaged || found.Started.IsZero() || found.OwnerPID != os.Getpid() {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if err := c.Stop(t.Context(), found, "done"); !errors.Is(err, control.ErrUnreachable) {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
 // A client that waits for an approval request does not wait for ever: a session that is
 // ready and has no message queued will not make one.
 func TestWatchUntilWaitingEndsWhenReady(t *testing.T) {

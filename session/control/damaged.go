@@ -2,8 +2,10 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,9 +17,13 @@ import (
 // damagedTime bounds the question for the entry of a session whose file is damaged.
 const damagedTime = time.Second
 
+// begunFile is the name of the file with the entry of a session as it was when the session
+// started, in the folder of the session.
+const begunFile = "begun.json"
+
 // damaged returns the entry of a session that is running although its file, with the
-// given name, is damaged. The process that holds it knows the entry; where it does not
-// answer, the entry has no more than an ID.
+// given name, is damaged. The process that holds it knows the entry; if it does not
+// answer, the entry is that of its start.
 func (s *Store) damaged(names []fs.DirEntry, file string, problem error) (Entry, bool) {
 	if errors.Is(problem, errNewer) {
 		return Entry{}, false
@@ -27,7 +33,8 @@ func (s *Store) damaged(names []fs.DirEntry, file string, problem error) (Entry,
 		if !name.IsDir() || fileName(folder) != file && folder != strings.TrimSuffix(file, entrySuffix) {
 			continue
 		}
-		e := Entry{SessionID: folder, Folder: folder, State: session.StateDamaged, version: entryVersion}
+		e := s.begun(folder, file)
+		e.State, e.version = session.StateDamaged, entryVersion
 		if !statefile.Locked(s.lockFile(e)) {
 			return Entry{}, false // its process has ended
 		}
@@ -46,6 +53,28 @@ func (s *Store) damaged(names []fs.DirEntry, file string, problem error) (Entry,
 		return e, true
 	}
 	return Entry{}, false
+}
+
+// begun returns the entry of a session in a folder as it was when the session started.
+// It is what [Store.keepBegun] kept, or no more than an ID.
+func (s *Store) begun(folder, file string) Entry {
+	e, err := readEntry(filepath.Join(s.dir, folder, begunFile))
+	if err != nil || e.Folder != folder || fileName(e.SessionID) != file {
+		return Entry{SessionID: folder, Folder: folder}
+	}
+	if process.LifeOf(e.Owner) != process.Alive { // another process has started it since
+		e.Owner, e.OwnerPID, e.OwnerEnds = "", 0, false
+	}
+	return e
+}
+
+// keepBegun keeps the entry of a session that starts in its folder.
+func (s *Store) keepBegun(e Entry) error {
+	text, err := json.Marshal(entryFile{entryVersion, e})
+	if err != nil {
+		return err
+	}
+	return statefile.Replace(filepath.Join(s.folder(e), begunFile), text)
 }
 
 // put writes the entry of a session that this process holds, also in place of a damaged

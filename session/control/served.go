@@ -71,7 +71,10 @@ func (m *Manager) serve(store *Store, e Entry) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.log, err = openLog(store.folder(e), size); err != nil {
+	if err = store.keepBegun(e); err == nil {
+		s.log, err = openLog(store.folder(e), size)
+	}
+	if err != nil {
 		s.lock.Release()
 		return nil, err
 	}

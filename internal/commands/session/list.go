@@ -55,12 +55,19 @@ bus-agent session list`,
 			asking.Wait()
 			table := prog.Table("ID", "NAME", "RUNTIME", "STATE", "AGE", "DIRECTORY")
 			for _, s := range list {
-				table.Row(s.SessionID, cmp.Or(s.Name, "-"), cmdline.OneWord(s.Runtime), string(s.State),
-					time.Since(s.Started).Round(time.Second).String(), cmdline.Printable(s.Workdir))
+				table.Row(s.SessionID, cmp.Or(s.Name, "-"), cmdline.OneWord(cmp.Or(s.Runtime, "-")), string(s.State), age(s.Started), cmdline.Printable(s.Workdir))
 			}
 			return prog.Out.Report(list, table.String())
 		}),
 	}
+}
+
+// age returns how long ago a session was started; "-" if that is not known.
+func age(started time.Time) string {
+	if started.IsZero() {
+		return "-"
+	}
+	return time.Since(started).Round(time.Second).String()
 }
 
 func showCommand(prog *cmdline.Program) *urfave.Command {
