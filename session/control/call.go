@@ -112,7 +112,6 @@ func (r *Result) outcome() (agent.Result, error) {
 // A Status describes the current state of a session.
 type Status struct {
 	Entry
-	Turns   int  `json:"turns"`
 	Waiting int  `json:"waiting"` // messages that wait for their turn
 	Steers  bool `json:"steers"`
 	// Running reports that the agent's process is known to be alive.

@@ -171,6 +171,40 @@ func TestEndOfTheHolderIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A session that is ending is resumed after its end.
+func TestResumeWaitsForTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*control.Entry){
+		"it is stopping":      func(e *control.Entry) {},
+		"its agent has ended": func(e *control.Entry) { e.Process, _ = deadProcess(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			e, _ := heldBy(t, b, session.StateReady)
+			change(&e)
+			save(t, b.Store, e)
+			state := session.StateReady
+			if e.Process == "" {
+				state = session.StateStopping
+			}
+			calls := 0
+			answering(t, b, e, func() string {
+				if calls++; calls == 3 { // it has ended, and nothing of it can be resumed
+					now := e
+					now.State, now.NativeID, now.OwnerEnds = session.StateCrashed, "", false
+					save(t, b.Store, now)
+				}
+				return fmt.Sprintf(`{"v":%d,"last":true,"status":{"session_id":%q,"folder":%q,"state":%q,"process":%q}}`+"\n",
+					control.ProtocolVersion, e.SessionID, e.Folder, state, e.Process)
+			})
+			if _, err := clientForAnswers(b).Resume(t.Context(), e, control.ResumeOptions{}); !errors.Is(err, control.ErrNotResumable) {
+				t.Errorf("after %d calls: %v", calls, err)
+			}
+		})
+	}
+}
+
 // A process that crashes while it ends its session leaves one that has stopped.
 func TestCrashDuringStop(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,9 @@ type Entry struct {
 	// session can reach it.
 	Folder string `json:"folder,omitempty"`
 
+	// Turns is the number of the last turn since the last start.
+	Turns int `json:"turns"`
+
 	PID int `json:"pid"` // of the agent, the last one; 0 before it has started
 	// Process and Owner identify the agent's process and the one that holds the
 	// session, with the PID OwnerPID, among all processes of any time. Host is the

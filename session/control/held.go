@@ -292,7 +292,9 @@ func (h *held) save() {
 	state := h.s.State()
 	h.waiting.Store(state == session.StateWaiting)
 	info := h.s.Info()
+	turns, _ := h.s.Turns()
 	h.mu.Lock()
+	h.entry.Turns = turns
 	h.entry.learn(info)
 	if !state.Ended() { // end does that
 		h.entry.State = state
@@ -323,9 +325,11 @@ func (h *held) end() {
 	h.sending.Wait() // messages that came too late end too
 	h.tell(h.happens.take())
 	info := h.s.Info()
+	turns, _ := h.s.Turns()
 	h.mu.Lock()
 	h.entry.learn(info)
 	e := &h.entry
+	e.Turns = turns
 	e.State, e.Reason, e.Ended = session.StateStopped, h.reason, now()
 	switch {
 	case h.stopped:

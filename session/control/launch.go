@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
@@ -76,6 +77,7 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts ResumeOptions) (Entry
 		e = now // what the caller has can be of before its end
 	}
 	store.settle(&e)
+	e = c.awaitEnd(ctx, store, e)
 	switch {
 	case !e.State.Ended() && e.State != session.StateElsewhere:
 		return Entry{}, usage(ErrRunning, "session %s has not ended", e.Label())
@@ -102,6 +104,29 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts ResumeOptions) (Entry
 		return Entry{}, err
 	}
 	return store.Get(e.SessionID)
+}
+
+// endingLimit bounds the wait for the end of a session that is ending.
+const endingLimit = 8 * time.Second
+
+// awaitEnd returns the entry of a session after its end if it is ending: its agent has
+// ended, or is being stopped, and the process that holds it has not yet written so.
+func (c *Client) awaitEnd(ctx context.Context, store *Store, e Entry) Entry {
+	ctx, cancel := context.WithTimeout(ctx, endingLimit)
+	defer cancel()
+	for e.Served() && ctx.Err() == nil {
+		status, err := c.Show(ctx, e)
+		if err != nil || status.State != session.StateStopping && !e.dead(e.Process) {
+			break
+		}
+		time.Sleep(endPoll)
+		now, err := store.Get(e.SessionID)
+		if err != nil {
+			break
+		}
+		e = now
+	}
+	return e
 }
 
 // An order is what a process that holds a session reads on standard input.

@@ -174,7 +174,7 @@ func TestAgentThatDies(t *testing.T) {
 	for e.Ended.IsZero() { // it was seen dead before its entry said so
 		e = b.until(h, session.StateCrashed)
 	}
-	if !strings.Contains(e.Reason, "exit code 3") {
+	if !strings.Contains(e.Reason, "exit code 3") || e.Turns != 1 {
 		t.Errorf("%+v", e)
 	}
 	if got := b.told(); !strings.Contains(got, "OnMessage die "+gate+"\nOnError talker: during the turn: ") || !strings.Contains(got, "SessionStop exit code 3") {
