@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/busdk/bus-agent/agent"
@@ -52,13 +53,20 @@ func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: append(args, inv.Args...), Env: env}, nil
 }
 
-// engine makes the engine of one session. The CLI's mode for edits accepts them without
+// nextMinute is how long to wait before a session is loaded. The CLI names the file of a
+// session after the minute of its creation, and destroys a file that it loads within that
+// minute.
+func nextMinute(created, now time.Time) time.Duration {
+	return max(0, created.Truncate(time.Minute).Add(time.Minute).Sub(now))
+}
+
+// newEngine makes the engine of one session. The CLI's mode for edits accepts them without
 // a request, so write access uses the mode that requests approval, and the engine
 // answers. In an untrusted folder the CLI has no mode that allows more.
 func newEngine(inv registry.Invocation) engine.Engine {
 	e := &acp.Engine{
 		Notices:      []string{"[MODE_UPDATE] "},
-		LoadDelay:    acp.NextMinute,
+		LoadDelay:    nextMinute,
 		Guard:        pieces,
 		SilenceFails: true,
 		Modes:        map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"},

@@ -207,3 +207,15 @@ func TestSessionInAHomeOfTheCaller(t *testing.T) {
 		t.Errorf("resumed with %+v", setup)
 	}
 }
+
+func TestNextMinute(t *testing.T) {
+	t.Parallel()
+	created := time.Date(2026, 1, 2, 3, 4, 50, 0, time.FixedZone("", 3600))
+	for now, want := range map[time.Duration]time.Duration{
+		0: 10 * time.Second, 9 * time.Second: time.Second, 10*time.Second - 1: 1, 10 * time.Second: 0, time.Hour: 0, -time.Minute: 70 * time.Second,
+	} {
+		if got := nextMinute(created, created.Add(now)); got != want {
+			t.Errorf("after %v it waits for %v", now, got)
+		}
+	}
+}

@@ -111,9 +111,8 @@ func checkImport(t *testing.T, pkg string, row int, imported string) {
 	}
 }
 
-// named lists the packages outside backends that may name a runtime in a string, and
-// the strings, nil for all: they are about one protocol, about the servers that
-// models are behind, or test what is there.
+// named lists the packages outside backends that may name a runtime in their code, and
+// the strings that do, nil for all.
 var named = map[string][]string{
 	"appserver":    nil,                                                                                    // the protocol of one
 	"modeltest":    nil,                                                                                    // the servers of their models
@@ -121,10 +120,12 @@ var named = map[string][]string{
 	"session/tmux": {"#{history_size},#{cursor_x}:#{cursor_y},#{pane_dead},#{pane_dead_status},#{pane_dead_signal}"},
 }
 
-// All runtimes are served alike: what is true of one alone is in its package.
+// All runtimes are served alike: what is true of one alone is in its package. Packages
+// from internal/bench/corpus on test and show the runtimes.
 func TestNothingElseNamesARuntime(t *testing.T) {
 	t.Parallel()
 	root := moduleRoot(t)
+	names := runtimeNames(t, root)
 	for pkg := range productImports(t) {
 		if strings.HasPrefix(pkg, "backends/") || rowOf(pkg) >= rowOf("internal/bench/corpus") {
 			continue
@@ -134,15 +135,30 @@ func TestNothingElseNamesARuntime(t *testing.T) {
 			continue
 		}
 		for _, file := range productFiles(t, root, pkg) {
-			for _, literal := range stringLiterals(t, file) {
-				for _, name := range []string{"codex", "claude", "gemini", "cursor"} {
-					if strings.Contains(strings.ToLower(literal), name) && !slices.Contains(allowed, literal) {
-						t.Errorf("%s/%s names a runtime in %q", pkg, filepath.Base(file), literal)
+			for _, text := range stringsAndNames(t, file) {
+				for _, name := range names {
+					if strings.Contains(strings.ToLower(text), name) && !slices.Contains(allowed, text) {
+						t.Errorf("%s/%s names a runtime in %q", pkg, filepath.Base(file), text)
 					}
 				}
 			}
 		}
 	}
+}
+
+// runtimeNames returns the IDs of the runtimes, which are the names of their folders.
+func runtimeNames(t *testing.T, root string) (names []string) {
+	t.Helper()
+	folders, err := os.ReadDir(filepath.Join(root, "backends"))
+	if err != nil || len(folders) < 7 {
+		t.Fatalf("%d backends, %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		if name := folder.Name(); name != "all" && name != "rest" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // productFiles returns the Go files of a package outside its tests.
@@ -156,7 +172,8 @@ func productFiles(t *testing.T, root, pkg string) []string {
 	return files
 }
 
-func stringLiterals(t *testing.T, file string) []string {
+// stringsAndNames returns the strings and the identifiers of a file.
+func stringsAndNames(t *testing.T, file string) []string {
 	t.Helper()
 	fset := token.NewFileSet()
 	parsed, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
@@ -167,6 +184,9 @@ func stringLiterals(t *testing.T, file string) []string {
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if _, ok := n.(*ast.ImportSpec); ok {
 			return false
+		}
+		if name, ok := n.(*ast.Ident); ok && name.Name != "cursor" { // which is a position
+			found = append(found, name.Name)
 		}
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			if text, err := strconv.Unquote(lit.Value); err == nil {

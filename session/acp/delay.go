@@ -5,13 +5,6 @@ import (
 	"time"
 )
 
-// NextMinute is a [Engine.LoadDelay] for agents that name a session file after
-// the minute of its creation and destroy the file when it is loaded within that
-// minute. It waits for the next minute.
-func NextMinute(created, now time.Time) time.Duration {
-	return max(0, created.Truncate(time.Minute).Add(time.Minute).Sub(now))
-}
-
 // waitToLoad waits until a session may be loaded.
 func (e *Engine) waitToLoad(ctx context.Context, created time.Time) error {
 	if e.LoadDelay == nil {

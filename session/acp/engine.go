@@ -51,7 +51,7 @@ type Engine struct {
 
 	// LoadDelay returns how long to wait before loading a session created at
 	// the given time. A session of unknown age counts as created now. Nil
-	// means no delay. [NextMinute] is an example.
+	// means no delay.
 	LoadDelay func(created, now time.Time) time.Duration
 
 	maxLine    int // in tests

@@ -11,16 +11,9 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-func TestNextMinute(t *testing.T) {
-	t.Parallel()
-	created := time.Date(2026, 1, 2, 3, 4, 50, 0, time.FixedZone("", 3600))
-	for now, want := range map[time.Duration]time.Duration{
-		0: 10 * time.Second, 9 * time.Second: time.Second, 10*time.Second - 1: 1, 10 * time.Second: 0, time.Hour: 0, -time.Minute: 70 * time.Second,
-	} {
-		if got := acp.NextMinute(created, created.Add(now)); got != want {
-			t.Errorf("after %v it waits for %v", now, got)
-		}
-	}
+// nextMinute is a rule for a delay.
+func nextMinute(created, now time.Time) time.Duration {
+	return max(0, created.Truncate(time.Minute).Add(time.Minute).Sub(now))
 }
 
 func TestResumeWaits(t *testing.T) {
@@ -31,9 +24,9 @@ func TestResumeWaits(t *testing.T) {
 		delay   func(created, now time.Time) time.Duration
 		want    time.Duration
 	}{
-		"this minute":     {10 * time.Second, false, acp.NextMinute, 20 * time.Second},
-		"a minute before": {41 * time.Second, false, acp.NextMinute, 0},
-		"who knows":       {0, true, acp.NextMinute, 20 * time.Second},
+		"this minute":     {10 * time.Second, false, nextMinute, 20 * time.Second},
+		"a minute before": {41 * time.Second, false, nextMinute, 0},
+		"who knows":       {0, true, nextMinute, 20 * time.Second},
 		"no rule":         {0, false, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +68,7 @@ func TestResumeThatIsGivenUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		go func() { p.answer(p.expect("initialize"), greeting) }()
-		_, err := (&acp.Engine{LoadDelay: acp.NextMinute}).Open(ctx, transport, engine.Start{Resume: "s"}, r)
+		_, err := (&acp.Engine{LoadDelay: nextMinute}).Open(ctx, transport, engine.Start{Resume: "s"}, r)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
