@@ -139,9 +139,9 @@ func TestDescribedRuntimeAddsFileNamedInPrompt(t *testing.T) {
 	if !strings.Contains(strings.Join(request.Texts("user"), "\n"), "look at @fact.txt please") || request.Count("the sky is blue") != 1 {
 		t.Errorf("the model got %q", request.Texts("user"))
 	}
-	r, o = w.run("ask @nobody-here and a@b.example about it")
+	r, o = w.run("ask @missing-here and a@b.example about it")
 	w.wantAnswer("ok", r, o)
-	if got, want := strings.TrimRight(lastPrompt(w.wantRequests(2)[1]), "\n"), "ask @nobody-here and a @b.example about it"; got != want {
+	if got, want := strings.TrimRight(lastPrompt(w.wantRequests(2)[1]), "\n"), "ask @missing-here and a @b.example about it"; got != want {
 		t.Errorf("the model got %q, want %q: the page says so", got, want)
 	}
 }

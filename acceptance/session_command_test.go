@@ -23,8 +23,8 @@ func TestSessionCommands(t *testing.T) {
 	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
 		reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
 		w := cli.setup(t, modeltest.Replies(reply("noted"), reply("it was 42")), nil)
-		told := filepath.Join(t.TempDir(), "told")
-		w.mustExec("", append([]string{"session", "start", "--agent", w.agent, "--model", w.modelID, "--name", "one", "--hook-file", told}, w.codexArgs()...)...)
+		hooked := filepath.Join(t.TempDir(), "hooked")
+		w.mustExec("", append([]string{"session", "start", "--agent", w.agent, "--model", w.modelID, "--name", "one", "--hook-file", hooked}, w.codexArgs()...)...)
 		t.Cleanup(func() {
 			cmd, _, _ := w.start(context.Background(), "", "session", "stop", "one") // if the test failed
 			_ = cmd.Wait()
@@ -49,7 +49,7 @@ func TestSessionCommands(t *testing.T) {
 		if got := strings.Join(conversation(w.wantRequests(2)[1]), "\n"); !strings.HasSuffix(got, "user: remember 42\nassistant: noted\nuser: what was it?") {
 			t.Errorf("conversation:\n%s", got)
 		}
-		text, err := os.ReadFile(told)
+		text, err := os.ReadFile(hooked)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func prompts() map[string]string {
 		"leading slash":       "/compact the prose",
 		"leading exclamation": "!touch pwned",
 		"leading hash":        "# remember this",
-		"an @ without a file": "ask @nobody-here and a@b.example about it",
+		"an @ without a file": "ask @missing-here and a@b.example about it",
 	}
 }
 

@@ -91,8 +91,8 @@ func TestUninitialized(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone are errors, not waited for.
-func TestAnswersThatAreNone(t *testing.T) {
+// TestInvalidAnswers are errors, not waited for.
+func TestInvalidAnswers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ line, want string }{
 		"nothing":             {`{"id":1}`, "thread/start: the answer is not understood: unexpected end of JSON input"},

@@ -62,7 +62,7 @@ func TestOlderServers(t *testing.T) {
 	})
 }
 
-func TestServerThatSaysItInBothWays(t *testing.T) {
+func TestServerReportsAFailureTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &sessiontest.Log{}

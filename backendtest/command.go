@@ -143,7 +143,7 @@ func dryRun(w *world) {
 			if err != nil {
 				w.failf("Plan of %s fails with %v", token, err)
 			} else if plan.Start.Runtime != token || plan.Start.Path != a.Path || plan.Start.Workdir != w.work {
-				w.failf("Plan of %s tells of %s, %s in %s", token, plan.Start.Runtime, plan.Start.Path, plan.Start.Workdir)
+				w.failf("Plan of %s has %s, %s in %s", token, plan.Start.Runtime, plan.Start.Path, plan.Start.Workdir)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func descriptor(w *world) {
 	}
 }
 
-// words checks that each of list is known, where that can be told, and there
+// words checks that each of list is known, if that can be tested, and there
 // once.
 func words[T ~string](w *world, field string, list, known []T) {
 	for i, word := range list {

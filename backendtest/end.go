@@ -101,7 +101,7 @@ func idleTimeout(w *world) {
 		req := w.request()
 		req.IdleTimeout = time.Minute
 		if w.difference(req) == w.difference(w.request()) {
-			w.failf("nothing tells the CLI of the idle timeout")
+			w.failf("the CLI does not get the idle timeout")
 		}
 		return
 	}

@@ -35,20 +35,20 @@ func options(w *world) {
 	req := w.full()
 	w.must(w.fullAccess(&req))
 	seen := w.started(req).seen
-	told := func(what, value string) {
-		if value != "" && !w.told(seen, value) {
-			w.failf("nothing tells the CLI of %s %q; it was started with %s", what, value, quoted(seen.Args))
+	expect := func(what, value string) {
+		if value != "" && !w.passed(seen, value) {
+			w.failf("the CLI does not get %s %q; it was started with %s", what, value, quoted(seen.Args))
 		}
 	}
-	told("the model", req.Model)
+	expect("the model", req.Model)
 	for _, dir := range req.AddDirs {
-		told("the added directory", dir)
+		expect("the added directory", dir)
 	}
 	for _, pattern := range req.AllowCommands {
-		told("the allowed command", pattern)
+		expect("the allowed command", pattern)
 	}
 	if req.MaxTurns > 0 {
-		told("the limit of turns", strconv.Itoa(req.MaxTurns))
+		expect("the limit of turns", strconv.Itoa(req.MaxTurns))
 	}
 	if slices.Contains(w.Runtime.Run.Options.Access, agent.AccessRead) && len(req.AddDirs) > 0 {
 		req.Access = agent.AccessRead
@@ -59,9 +59,9 @@ func options(w *world) {
 	}
 }
 
-// told reports whether value is anywhere where the CLI reads settings: in its
+// passed reports whether value is anywhere where the CLI reads settings: in its
 // arguments, variables, inherited files or in new files.
-func (w *world) told(seen *Invocation, value string) bool {
+func (w *world) passed(seen *Invocation, value string) bool {
 	for _, text := range settings(seen) {
 		if strings.Contains(text, value) {
 			return true
@@ -165,8 +165,8 @@ func optionsSchema(w *world) {
 			req.Runtime, req.Schema = token, json.RawMessage(schema)
 			seen := w.started(req).seen
 			prompt, err := w.received(seen)
-			if err == nil && !strings.Contains(prompt, schemaProperty) && !w.told(seen, schemaProperty) {
-				w.failf("nothing tells %s of the schema %s; it was started with %s", token, schema, quoted(seen.Args))
+			if err == nil && !strings.Contains(prompt, schemaProperty) && !w.passed(seen, schemaProperty) {
+				w.failf("%s does not get the schema %s; it was started with %s", token, schema, quoted(seen.Args))
 			}
 		}
 	}

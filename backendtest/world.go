@@ -85,7 +85,7 @@ func (w *world) failf(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// fatalf is failf where nothing further can be told.
+// fatalf is failf for errors after which nothing more can be tested.
 func (w *world) fatalf(format string, args ...any) {
 	w.failf(format, args...)
 	panic(errGiveUp)
@@ -205,7 +205,7 @@ func (w *world) runWith(ctx context.Context, req agent.Request, out agent.Output
 	return o
 }
 
-// started is run for what only the start tells: whether the run succeeds does
+// started is run for what only the start shows: whether the run succeeds does
 // not matter if the CLI was started.
 func (w *world) started(req agent.Request) *outcome {
 	o := w.run(req, w.answer("fine")...)

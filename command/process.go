@@ -37,7 +37,7 @@ func stream(f *os.File, fd int) *os.File {
 // directories held while trees are removed.
 const minFiles = 128
 
-// enoughFiles reports whether the process may open minFiles files, and tells the
+// enoughFiles reports whether the process may open minFiles files, and warns the
 // user if not. With fewer a run would leave what it cannot open to remove, and with
 // very few the Go runtime ends the program with a stack trace.
 func enoughFiles() bool {

@@ -63,7 +63,7 @@ func TestWhichErrorsFallBack(t *testing.T) {
 	}
 }
 
-// What the result tells of the attempts before it, and what is passed on.
+// What the result reports about the attempts before it, and what is passed on.
 func TestFallsBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta", "gamma")
@@ -256,7 +256,7 @@ func TestToolsOfTheNextRuntime(t *testing.T) {
 }
 
 // The caller gets every event of every attempt, and its error stops all.
-func TestEventsGoOn(t *testing.T) {
+func TestEventsContinueAfterAFallback(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta")
 	w.Runtimes = []string{"beta"}

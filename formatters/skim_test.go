@@ -69,7 +69,7 @@ func TestSkimmingEndsWithTheResult(t *testing.T) {
 	}
 }
 
-func TestSkimmedLineOverTheMaximumIsTold(t *testing.T) {
+func TestSkimmedLineOverTheMaximumIsReported(t *testing.T) {
 	t.Parallel()
 	piece := "skip" + strings.Repeat("x", 1<<20)
 	pieces := strings.Split(strings.Repeat(piece+",", 17)+"}\nother\n", ",")

@@ -16,7 +16,7 @@ import (
 // A Block is a marked block in a text file.
 type Block struct {
 	Path    string // relative to the workdir, slash-separated
-	Name    string // tells blocks of one file apart, for example "agents-md"
+	Name    string // distinguishes the blocks of a file, for example "agents-md"
 	Comment Comment
 	Text    string // whole lines; a line break is added where the last lacks one
 }

@@ -156,7 +156,7 @@ func TestEditedBlockStays(t *testing.T) {
 	}
 }
 
-func TestBlocksOfOneFileAreTold(t *testing.T) {
+func TestBlocksOfOneFileAreDistinct(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	write(t, dir, map[string]string{block.Path: "user"})

@@ -47,7 +47,7 @@ func TestTouches(t *testing.T) {
 		}
 	}
 	if !instructions.Touches(filepath.Join(g.Workdir, "new"), g.Outside) {
-		t.Error("what cannot be told is not touched")
+		t.Error("an unreadable file is not touched")
 	}
 }
 
@@ -61,7 +61,7 @@ func TestContainsNeedsADirectory(t *testing.T) {
 	}
 }
 
-func TestContainsNotWhatMayNotBeLookedAt(t *testing.T) {
+func TestContainsFailsWithoutPermission(t *testing.T) {
 	t.Parallel()
 	if !testuser.Ordinary(t) {
 		return

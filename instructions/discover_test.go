@@ -146,7 +146,7 @@ func TestDiscoverResolvesTheWorkdir(t *testing.T) {
 	}
 }
 
-func TestDiscoverLeavesOutWhatIsNoRegularFile(t *testing.T) {
+func TestDiscoverSkipsOtherThanRegularFiles(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		make func(file string) error

@@ -308,7 +308,7 @@ func TestRemoveExcept(t *testing.T) {
 	}
 }
 
-func TestRemoveWithExceptionsThatAreNotThereLeavesNothing(t *testing.T) {
+func TestRemoveWithMissingExceptionsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	h := newHome(t, open(t, dir, false))
@@ -496,7 +496,7 @@ func TestManyHomesAtOnce(t *testing.T) {
 	}
 }
 
-func TestHomeIsHiddenFromGitWhateverTheRepositorySays(t *testing.T) {
+func TestHomeIsAlwaysHiddenFromGit(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(t *testing.T, file string){
 		"other content":  func(t *testing.T, file string) { must(t, os.WriteFile(file, []byte("!*\n"), 0o644)) },

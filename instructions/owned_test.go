@@ -185,7 +185,7 @@ func TestCleanLeavesWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestCleanTellsWhatItLeaves(t *testing.T) {
+func TestCleanReportsWhatItLeaves(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	w := open(t, dir, false)

@@ -13,7 +13,7 @@ const (
 // special returns a word with the highest bit of the first byte set that is a
 // quote, a backslash or a control character. Bits of later bytes mean nothing.
 func special(w uint64) uint64 {
-	// The bit that tells a quote from a space is flipped, so that what is below
+	// The bit that distinguishes a quote from a space is flipped, so that what is below
 	// 0x21 are the control characters and the quote.
 	low := w ^ ones*('"'^' ')
 	slash := w ^ ones*'\\'

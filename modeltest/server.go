@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// defaultModels is what a server lists when it is not told.
+// defaultModels is what a server lists by default.
 var defaultModels = []string{"gpt-5.5", "gpt-oss:20b"}
 
 // A Server is a scripted model server. Start makes one; its methods may be

@@ -233,7 +233,7 @@ func TestWrongStoredValuesNameTheirKey(t *testing.T) {
 	}
 }
 
-func TestListIsOfBusAgentAlone(t *testing.T) {
+func TestListContainsOnlyBusAgent(t *testing.T) {
 	path := useFile(t)
 	writeFile(t, path, `{"bus-agent.new_thing":{"b": 1},"bus-agents.model":"x","bus-dev.agent":"codex","bus-agent.model":"m"}`)
 	want := map[string]string{"bus-agent.new_thing": `{"b":1}`, "bus-agent.model": `"m"`}
@@ -247,7 +247,7 @@ func TestListIsOfBusAgentAlone(t *testing.T) {
 	}
 }
 
-func TestTimeoutsAreStoredAsPeopleWriteThem(t *testing.T) {
+func TestTimeoutsAreStoredInShortForm(t *testing.T) {
 	useFile(t)
 	for d, want := range map[time.Duration]string{
 		time.Hour:                        `"60m"`,

@@ -30,7 +30,7 @@ func TestRender(t *testing.T) {
 		{"no placeholders pass through", "plain\ttext\r\n\x00\xff ünï\n", "plain\ttext\r\n\x00\xff ünï\n"},
 		{"no newline is added", "{{A}}", "1"},
 		{"repeated placeholder", "{{A}}-{{A}}{{A}}", "1-11"},
-		{"case tells names apart", "{{A}}{{a}}", "1small"},
+		{"names are case-sensitive", "{{A}}{{a}}", "1small"},
 		{"digits and underscores", "{{B_2}}{{_}}", "twounder"},
 		{"empty value is a value", "[{{EMPTY}}]", "[]"},
 		{"values are opaque", "{{CODE}}", "{{x}} }} {{"},

@@ -69,7 +69,7 @@ func TestRunWarnsOnceOfPreferences(t *testing.T) {
 	}
 }
 
-func TestRunTellsWhatItKnowsBesideAnError(t *testing.T) {
+func TestFailedRunHasAResult(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	b.Disable = []string{"alpha"}
@@ -103,7 +103,7 @@ func TestRunWithoutAUsableTempDir(t *testing.T) {
 	}
 }
 
-func TestRunTellsTheAgentItsDirectory(t *testing.T) {
+func TestAgentGetsItsDirectory(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	b.Environ = append(b.Environ, "PWD=/somewhere/else")
@@ -112,7 +112,7 @@ func TestRunTellsTheAgentItsDirectory(t *testing.T) {
 	}
 }
 
-func TestRunTellsNothingThatIsNotSafeToPrint(t *testing.T) {
+func TestErrorsAreSafeToPrint(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	b.dir = filepath.Join(b.dir, "a\x1b[2J\nb")
@@ -134,7 +134,7 @@ func TestRunTellsNothingThatIsNotSafeToPrint(t *testing.T) {
 	}
 }
 
-func TestListThatIsNoList(t *testing.T) {
+func TestInvalidList(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{`null`, `"alpha"`, `[1]`, `{}`} {
 		b := newBench(t, "alpha")

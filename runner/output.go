@@ -283,7 +283,7 @@ func (o *output) note(e *agent.Event) {
 	}
 }
 
-// finished tells the watch whether the agent has reported its result and has
+// finished reports to the watch whether the agent has reported its result and has
 // no background task open.
 func (o *output) finished() {
 	o.done.Store(o.reported && o.open == 0)

@@ -14,21 +14,21 @@ func (f recorderFunc) Record(ctx context.Context, run agent.Recordable) (agent.R
 }
 
 // A variant of a runtime can use the model of another provider.
-func TestRecorderIsToldTheProvider(t *testing.T) {
+func TestRecorderGetsTheProvider(t *testing.T) {
 	t.Parallel()
 	for token, want := range map[string]string{"beta": "acme", "beta:local": ""} {
 		t.Run(token, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "beta")
-			told := "nothing"
+			got := "nothing"
 			b.Recorder = recorderFunc(func(_ context.Context, run agent.Recordable) (agent.Recording, error) {
-				told = run.Provider
+				got = run.Provider
 				return agent.Recording{}, nil
 			})
 			req := b.request("say ok:")
 			req.Runtime = token
-			if _, err := b.Run(t.Context(), req, agent.Output{}); err != nil || told != want {
-				t.Errorf("the recorder was told %q, %v; want %q", told, err, want)
+			if _, err := b.Run(t.Context(), req, agent.Output{}); err != nil || got != want {
+				t.Errorf("the recorder got %q, %v; want %q", got, err, want)
 			}
 		})
 	}

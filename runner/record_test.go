@@ -65,13 +65,13 @@ func (r *recorder) note(line string) {
 	r.said = append(r.said, line)
 }
 
-func (r *recorder) told() bool {
+func (r *recorder) notified() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.said) > 0
 }
 
-func TestRecorderIsToldOfARun(t *testing.T) {
+func TestRecorderGetsARun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	r := &recorder{add: agent.Recording{Env: []string{"ADDED=yes", "FAKE_SET=no", "MY_API_KEY"}, Prompt: "another prompt"}}
@@ -89,12 +89,12 @@ func TestRecorderIsToldOfARun(t *testing.T) {
 		r.process.PID <= 0 || r.process.Identity == "",
 		r.stderr.String() != "hush\n" || !strings.HasPrefix(r.stdout.String(), "session:s1 m1\n"),
 		r.run.Session || r.run.Start.Runtime != "alpha" || r.run.Request.Prompt != "do it" || !slices.Contains(r.run.Environ, "MY_API_KEY=sk-very-secret"):
-		t.Errorf("it was told\n%+v\n%+v", r.result, r.run)
+		t.Errorf("it got\n%+v\n%+v", r.result, r.run)
 	}
 }
 
 // A record has the verdict of the caller's check, and what that made of the answer.
-func TestRecorderIsToldOfTheCheck(t *testing.T) {
+func TestRecorderGetsTheCheck(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("not what was asked for")
 	for _, want := range []error{nil, refused} {
@@ -198,7 +198,7 @@ func TestSeveralRecorders(t *testing.T) {
 	}
 	for _, r := range []*recorder{first, second} {
 		if !slices.Equal(r.said, []string{"text changed", "text A=1 true", "text B=2 true", "result "}) || r.ends != 1 || r.process.PID == 0 || r.stdout.Len() == 0 {
-			t.Errorf("one was told %q", r.said)
+			t.Errorf("one got %q", r.said)
 		}
 	}
 	// If one recorder fails, the recordings of the others are ended.
@@ -212,7 +212,7 @@ func TestSeveralRecorders(t *testing.T) {
 	}
 }
 
-func TestRecorderIsToldOfASession(t *testing.T) {
+func TestRecorderGetsASession(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)
 	r := &recorder{}
@@ -357,7 +357,7 @@ func TestRecordOfASessionThatFails(t *testing.T) {
 	}
 }
 
-func TestRecorderIsToldOfATerminal(t *testing.T) {
+func TestRecorderGetsATerminal(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the terminal is gone")
 	for name, c := range map[string]struct {
@@ -387,7 +387,7 @@ func TestRecorderIsToldOfATerminal(t *testing.T) {
 			req.Runtime, req.Prompt = "shown", "hello"
 			s, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux, CloseGrace: time.Millisecond})
 			if err == nil {
-				for <-h.got; s.State() != session.StateRunning || !r.told(); {
+				for <-h.got; s.State() != session.StateRunning || !r.notified(); {
 					time.Sleep(time.Millisecond) // until the message is delivered
 				}
 				s.Stop(t.Context(), "done")
@@ -397,7 +397,7 @@ func TestRecorderIsToldOfATerminal(t *testing.T) {
 				t.Errorf("%v; ended %d times: %+v, %v", err, r.ends, r.result, r.err)
 			}
 			if want := []string{"message hello"}; c.open == nil && !slices.Equal(r.said, want) {
-				t.Errorf("it was told %q", r.said)
+				t.Errorf("it got %q", r.said)
 			}
 		})
 	}

@@ -106,7 +106,7 @@ func TestRunDoesNotWaitForAnAgentToReadItsPrompt(t *testing.T) {
 }
 
 // Where one of timeout and idle timeout is to end the run, the other is long.
-func TestRunEndsAnAgentThatGetsNowhere(t *testing.T) {
+func TestRunEndsAnAgentThatHangs(t *testing.T) {
 	t.Parallel()
 	const soon = 300 * time.Millisecond
 	for name, c := range map[string]struct {

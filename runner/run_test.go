@@ -108,7 +108,7 @@ func TestRunStartsTheAgentAsSettled(t *testing.T) {
 	}
 }
 
-func TestRunReportsWhatTheAgentTells(t *testing.T) {
+func TestRunReportsEvents(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	req := b.request("say session:s-1 model-9", "say usage:7", "say text:hi", "stderr noise", "stderr note", "say ok:")

@@ -88,7 +88,7 @@ func TestSchemaCountsForThePromptLimit(t *testing.T) {
 	}
 }
 
-func TestSchemaThatIsNone(t *testing.T) {
+func TestInvalidSchema(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	for _, schema := range []string{" ", "{", "true", "[]", `"x"`, `{} {}`} {

@@ -78,7 +78,7 @@ type eventFile struct {
 	timer   *time.Timer
 	pending bool
 	err     error // of a write
-	told    bool  // the recorder's caller knows it
+	given   bool  // the recorder's caller has it
 	calls   int   // of tools
 	pieces  pieces
 }
@@ -130,10 +130,10 @@ func (f *eventFile) add(e *Event, r *record) error {
 			f.timer.Reset(flushTime)
 		}
 	}
-	if f.err == nil || f.told {
+	if f.err == nil || f.given {
 		return nil
 	}
-	f.told = true
+	f.given = true
 	return r.note(f.err)
 }
 

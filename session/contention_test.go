@@ -149,7 +149,7 @@ func TestCancelEndsTheTurn(t *testing.T) {
 	})
 }
 
-// TestStopAfterTheOutputHasEnded tells the agent that it is over, too.
+// TestStopAfterTheOutputHasEnded tests that the agent's input is closed then, too.
 func TestStopAfterTheOutputHasEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

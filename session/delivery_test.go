@@ -37,10 +37,10 @@ func TestDelivered(t *testing.T) {
 	s.Stop(t.Context(), "")
 }
 
-// What becomes of messages is told in the order in which it happens, also where
+// The deliveries of messages are reported in the order in which they happen, also where
 // the result of a turn is faster than the word that its message has arrived, and
 // where the agent ends before there is any.
-func TestMessagesAreToldInOrder(t *testing.T) {
+func TestDeliveriesAreReportedInOrder(t *testing.T) {
 	t.Parallel()
 	p := &peer{steer: func(text string) error {
 		if text == "too late" {
@@ -62,19 +62,19 @@ func TestMessagesAreToldInOrder(t *testing.T) {
 		}
 		return nil
 	}
-	var told []string // under the lock of the session
+	var reported []string // under the lock of the session
 	turns := map[*session.Turn]string{}
 	s := open(t, p, session.Options{
 		Delivered: func(turn *session.Turn, m session.Message) {
 			if turns[turn] == "" {
 				turns[turn] = m.Text
 			}
-			told = append(told, turns[turn]+" gets "+m.Text)
+			reported = append(reported, turns[turn]+" gets "+m.Text)
 		},
 		Over: func(turn *session.Turn) {
 			<-turn.Done()
 			_, err := turn.Wait(t.Context())
-			told = append(told, fmt.Sprintf("%s is over, %t", turns[turn], errors.Is(err, session.ErrNotDelivered)))
+			reported = append(reported, fmt.Sprintf("%s is over, %t", turns[turn], errors.Is(err, session.ErrNotDelivered)))
 		},
 	})
 	s.Send(session.Message{Text: "one"})
@@ -98,7 +98,7 @@ func TestMessagesAreToldInOrder(t *testing.T) {
 	s.Stop(t.Context(), "")
 	want := "one gets one, one gets more, one is over, false, too late gets too late, too late is over, false, " +
 		"quick gets quick, quick is over, false,  is over, true,  is over, false"
-	if got := strings.Join(told, ", "); got != want {
-		t.Errorf("told\n%s, want\n%s", got, want)
+	if got := strings.Join(reported, ", "); got != want {
+		t.Errorf("reported\n%s, want\n%s", got, want)
 	}
 }

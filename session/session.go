@@ -180,7 +180,7 @@ func (s *Session) add(list *[]*Turn, t *Turn) {
 	if t.message.Timeout > 0 {
 		time.AfterFunc(t.message.Timeout, func() { s.expire(t) })
 	}
-	s.awake()
+	s.signal()
 }
 
 func (s *Session) undelivered(kind, why error) error {
@@ -192,8 +192,8 @@ func (s *Session) expired(t *Turn) error {
 	return s.undelivered(agent.ErrTimeout, fmt.Errorf("it waited for %v", t.message.Timeout))
 }
 
-// awake wakes the pump, which may have something to do.
-func (s *Session) awake() {
+// signal lets the pump check whether it has something to do.
+func (s *Session) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -341,7 +341,7 @@ func (s *Session) interrupt(ctx context.Context, t *Turn) error {
 		t.interrupts--
 	}
 	s.interrupts--
-	s.awake()
+	s.signal()
 	return err
 }
 

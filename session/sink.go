@@ -79,7 +79,7 @@ func (s *Session) finish(t *Turn, e *agent.Event) {
 	result := agent.Result{SessionID: s.info.SessionID, Model: s.info.Model, Usage: t.usage(s.usage)}
 	result.Text, result.TextTruncated = t.answer.Text(e)
 	s.end(t, result, s.verdict(t, e))
-	s.awake()
+	s.signal()
 }
 
 // verdict returns the error of a turn that ended with e.

@@ -78,7 +78,7 @@ func TestRunTakesTheValueAlone(t *testing.T) {
 
 func TestRunRepairsInTheSession(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var warned []string
 	schema, err := Compile([]byte(weather))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestRunRepairsInTheSession(t *testing.T) {
 			r.Usage = &agent.Usage{Input: 20, Cached: 2, Output: 6, Reasoning: 3, CostUSD: &more}
 		}),
 	}}
-	r := Enforcer{Next: next, Schema: schema, Warn: func(line string) { told = append(told, line) }}
+	r := Enforcer{Next: next, Schema: schema, Warn: func(line string) { warned = append(warned, line) }}
 	result, err := r.Run(t.Context(), agent.Request{
 		Runtime: "", Template: "How is {{IT}}?", Vars: map[string]string{"IT": "it"}, Model: "m", Continue: true,
 		Labels: agent.Labels{Task: "t", Previous: "before"}, Args: []string{"-x"},
@@ -110,8 +110,8 @@ func TestRunRepairsInTheSession(t *testing.T) {
 		t.Errorf("asked again with %+v", second)
 	}
 	warning := "the answer does not follow the schema: " + words + "; asking once more"
-	if !slices.Equal(told, []string{warning}) {
-		t.Errorf("told of %q", told)
+	if !slices.Equal(warned, []string{warning}) {
+		t.Errorf("warnings: %q", warned)
 	}
 	sum := 0.75
 	want := &agent.Usage{Input: 30, Cached: 3, Output: 11, Reasoning: 5, CostUSD: &sum}

@@ -49,7 +49,7 @@ func TestEventsFollowTheSchema(t *testing.T) {
 	}
 }
 
-func TestSchemaRefusesWhatIsNoEvent(t *testing.T) {
+func TestSchemaRefusesOtherThanEvents(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t)
 	for _, line := range []string{

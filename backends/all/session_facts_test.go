@@ -10,7 +10,7 @@ import (
 
 // A login is looked for in the folder of the account, and in the user's home
 // where there is none.
-func TestLoginFilesAreOfTheAccount(t *testing.T) {
+func TestLoginFilesBelongToTheAccount(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for _, rt := range registry.Default().All() {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestVerdictsThatCannotBeRead ends a turn as failed where the line does not tell
-// how it has ended, and as told where only the rest is in another form.
+// how it has ended, and as reported if only the rest is in another form.
 func TestVerdictsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for line, failed := range map[string]bool{

@@ -120,7 +120,7 @@ func TestHomeWhereTheWorkdirCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestOverriddenInstructionsAreTold(t *testing.T) {
+func TestOverriddenInstructionsAreReported(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{".git/HEAD": "ref: x", "AGENTS.md": "a", "sub/AGENTS.md": "b", "sub/AGENTS.override.md": "c"})
 	for _, env := range [][]string{nil, {"CODEX_HOME=" + t.TempDir()}} {

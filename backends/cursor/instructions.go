@@ -23,7 +23,7 @@ func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspa
 		return registry.Setup{}, err
 	}
 	if file := executed(inv, chain); file != "" && !inv.TrustWorkspace {
-		return registry.Setup{}, agent.Usagef("cursor would run what %s names and cannot be told not to; "+
+		return registry.Setup{}, agent.Usagef("cursor would run what %s names, and has no option against it; "+
 			"nothing was started; use --trust-workspace to let it, or remove the file", file)
 	}
 	var setup registry.Setup

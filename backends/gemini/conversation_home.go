@@ -38,9 +38,9 @@ func deliverInMessage(inv registry.Invocation, chain instructions.Chain, setup *
 		if err != nil {
 			return 0, err
 		}
-		told := wasTold(io.LimitReader(f, maxSession), setup.Prefix)
+		sent := wasSent(io.LimitReader(f, maxSession), setup.Prefix)
 		f.Close()
-		if told {
+		if sent {
 			setup.Prefix = ""
 			break
 		}
@@ -56,8 +56,8 @@ type record struct {
 	} `json:"content"`
 }
 
-// wasTold reports whether a message of the user in a session file begins with text.
-func wasTold(session io.Reader, text string) bool {
+// wasSent reports whether a message of the user in a session file begins with text.
+func wasSent(session io.Reader, text string) bool {
 	for lines := json.NewDecoder(session); ; {
 		var line json.RawMessage
 		if lines.Decode(&line) != nil {

@@ -23,7 +23,7 @@ const settingsPath = ".gemini/settings.json"
 var contextKeys = []string{"context", "fileName"}
 
 // privatePrefix begins the name of the context file that bus-agent delivers through the
-// home. The model is told the name, so it does not change from run to run; reads has
+// home. The model gets the name, so it does not change from run to run; reads has
 // the files of the repository that it could find by it.
 const privatePrefix = "AGENTS-"
 

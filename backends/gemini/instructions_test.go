@@ -176,7 +176,7 @@ func TestPrivateHome(t *testing.T) {
 	}
 }
 
-func TestKeyIsSelectedBesideABaseURL(t *testing.T) {
+func TestKeyIsSelectedWithABaseURL(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, nil)
 	p.req.Environ = append(p.req.Environ, "GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1")

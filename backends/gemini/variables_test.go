@@ -76,7 +76,7 @@ func TestSettingsThatLetVariablesInAreRefused(t *testing.T) {
 }
 
 // A session is never trusted, so no setting lets a .env in.
-func TestSettingsThatLetVariablesInAreNoMatterToASession(t *testing.T) {
+func TestSettingsThatLetVariablesInAreFineInASession(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{settingsPath: `{"advanced":{"ignoreLocalEnv":false}}`})
 	if err := refuseVariables(p.req, p.root, true); err != nil {

@@ -48,7 +48,7 @@ func TestCommand(t *testing.T) {
 }
 
 // A service of one's own is a runtime, and importing this package registers none.
-func TestServiceOfOnesOwn(t *testing.T) {
+func TestCustomService(t *testing.T) {
 	t.Parallel()
 	if list := registry.Default().All(); len(list) > 0 {
 		t.Errorf("%d are registered", len(list))

@@ -249,7 +249,7 @@ func race(t *testing.T, clients []*events.Client, writers, steps int) {
 	}
 }
 
-func TestStoreIsOfOneServer(t *testing.T) {
+func TestStoreBelongsToOneServer(t *testing.T) {
 	t.Parallel()
 	c := fast(t)
 	first := open(t, c)

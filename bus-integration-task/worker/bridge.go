@@ -61,7 +61,7 @@ func (b *Bridge) Work(ctx context.Context, c *Claim) End {
 	a.hide()
 	a.previous = a.state.RunID
 	end := a.work(ctx)
-	if ctx.Err() != nil && (end.Name == "" || end.Name == task.Failed) { // it failed because it was told to stop
+	if ctx.Err() != nil && (end.Name == "" || end.Name == task.Failed) { // it failed because it had to stop
 		return End{Name: task.Released, Payload: task.Payload{
 			Text: "handed back: " + context.Cause(ctx).Error(), ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
 		}}

@@ -408,7 +408,7 @@ func TestTaskIsSteered(t *testing.T) {
 	create(s.log, "bus#1.1")
 	agent := func(ctx context.Context, a backend.Attempt, l backend.Listener) string {
 		l.ApprovalRequested(backend.Approval{ID: "7", Kind: "command", Summary: "make test"})
-		l.Message("told: " + <-s.said + ", " + string(<-s.answered))
+		l.Message("got: " + <-s.said + ", " + string(<-s.answered))
 		<-ctx.Done()
 		return ""
 	}
@@ -416,7 +416,7 @@ func TestTaskIsSteered(t *testing.T) {
 		s.await(func(state task.State) bool { return len(state.Approvals) == 1 })
 		s.log.post(task.Message, task.Payload{WorkRef: "bus#1.1", Text: "faster"})
 		s.log.post(task.ApprovalAnswered, task.Payload{WorkRef: "bus#1.1", ApprovalID: "7", Decision: "accept_for_session"})
-		s.await(func(task.State) bool { return s.last(task.Message).Text == "told: faster, accept_for_session" })
+		s.await(func(task.State) bool { return s.last(task.Message).Text == "got: faster, accept_for_session" })
 		s.log.post(task.Canceled, task.Payload{WorkRef: "bus#1.1"})
 	}()
 	state := s.run(agent, ended)

@@ -25,7 +25,7 @@ import (
 	"github.com/busdk/bus-integration-task/worker/settings"
 )
 
-// An agent that tells every secret it knows gets none of them into an event, a record, a
+// An agent that prints every secret it knows gets none of them into an event, a record, a
 // log, a span, a note, an argument or a commit message.
 func TestNoSecretLeavesTheWorker(t *testing.T) {
 	t.Parallel()

@@ -214,7 +214,7 @@ func (r *run) forget(ref string) {
 	r.drop(ref, e)
 }
 
-// endAll waits for the running attempts, and after a time tells them to stop.
+// endAll waits for the running attempts, and stops them after a time.
 func (r *run) endAll(after time.Duration) {
 	timer := time.NewTimer(after)
 	defer timer.Stop()

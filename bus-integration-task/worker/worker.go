@@ -62,7 +62,7 @@ type Worker struct {
 	// IdleTimeout ends Run when there was nothing to do for so long; 0 is never.
 	IdleTimeout time.Duration
 	// HandBack bounds how long a running attempt may still take when the context of
-	// Run ends, before it is told to stop; 0 is DefaultHandBack, negative is at once.
+	// Run ends, before it has to stop; 0 is DefaultHandBack, negative is at once.
 	HandBack time.Duration
 
 	// NewID returns an ID for an attempt, unique among all workers. Nil makes random ones.

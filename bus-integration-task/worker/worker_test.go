@@ -409,7 +409,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// A turn that ends in time is finished when the worker is told to stop.
+// A turn that ends in time is finished when the worker stops.
 func TestStopLetsATurnFinish(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

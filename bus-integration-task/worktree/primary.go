@@ -151,7 +151,7 @@ func (r *Repository) copyIndex(ctx context.Context, p *private) error {
 	if err := copyFile(filepath.Join(r.gitDir, "index"), index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return problem(ErrGit, "index of the primary checkout: %w", err)
 	}
-	// Also files that the user has told git to take for unchanged.
+	// Also files that git treats as unchanged because the user has said so.
 	if _, err := p.git(ctx, in(r.primary), "update-index", "-q", "--really-refresh", "--ignore-submodules"); err != nil {
 		return problem(ErrUnsupported, "index of %s: %w", r.primary, err)
 	}

@@ -73,7 +73,7 @@ func (w *Worktree) discard() error {
 }
 
 // removeAdmin removes the git directory of a worktree, its lock last: where this is killed,
-// the lock tells that the rest is not of a user.
+// the lock shows that no user made the rest.
 func (r *Repository) removeAdmin(id string) error {
 	admin := r.admin(id)
 	entries, err := os.ReadDir(admin)

@@ -161,7 +161,7 @@ func TestCancelKillsGit(t *testing.T) {
 
 // What a process left that was killed while it made or removed a worktree is removed, and
 // nothing of a user or of a process that is running.
-func TestPruneRemovesRestsOfKilledProcesses(t *testing.T) {
+func TestPruneRemovesStaleFilesOfKilledProcesses(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "dev")
 	r := b.open()

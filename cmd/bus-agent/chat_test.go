@@ -126,11 +126,11 @@ func TestChatIsASession(t *testing.T) {
 	p.ends(1)
 }
 
-// Hooks are told of a conversation, and the store knows it.
-func TestChatTellsHooks(t *testing.T) {
+// Hooks are notified of a conversation, and the store knows it.
+func TestChatNotifiesHooks(t *testing.T) {
 	t.Parallel()
-	told := t.TempDir() + "/told"
-	p := startChat(t, "--hook-file", told, "--hook-command", "/bin/false")
+	hooked := t.TempDir() + "/hooked"
+	p := startChat(t, "--hook-file", hooked, "--hook-command", "/bin/false")
 	p.sees("> ")
 	p.types("hello\r")
 	p.sees("you said hello\r\n")
@@ -147,24 +147,24 @@ func TestChatTellsHooks(t *testing.T) {
 	if !strings.Contains(shown, "bus-agent: hook command false failed (further failures not shown): exit code 1\r\n") {
 		t.Errorf("the terminal shows %q", shown)
 	}
-	text, err := os.ReadFile(told)
+	text, err := os.ReadFile(hooked)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var events []string
 	for line := range strings.Lines(string(text)) {
-		var told control.Payload
-		if err := json.Unmarshal([]byte(line), &told); err != nil {
+		var payload control.Payload
+		if err := json.Unmarshal([]byte(line), &payload); err != nil {
 			t.Fatal(err)
 		}
-		events = append(events, string(told.Event)+" "+told.Data["message"])
-		if e, err := sessionsOf(p.home).Get(told.SessionID); err != nil || e.State != session.StateStopped || e.NativeID != "5e551011-0000-4000-8000-000000000001" {
+		events = append(events, string(payload.Event)+" "+payload.Data["message"])
+		if e, err := sessionsOf(p.home).Get(payload.SessionID); err != nil || e.State != session.StateStopped || e.NativeID != "5e551011-0000-4000-8000-000000000001" {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
 	want := "SessionStart started,OnMessage hello,OnMessage fail no luck,OnError claude: no luck,SessionStop the conversation has ended"
 	if got := strings.Join(events, ","); got != want {
-		t.Errorf("told %s", got)
+		t.Errorf("hooks got %s", got)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestChatNeedsATerminal(t *testing.T) {
 
 // What was typed before a question was shown does not answer it, nor does the end of
 // a line that was begun before.
-func TestTypingAheadAnswersNoQuestion(t *testing.T) {
+func TestTypingAheadAnswersNoApprovalRequest(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ ahead, rest, next string }{
 		{"y\r", "", "you said y\r\n"},

@@ -14,7 +14,7 @@ import (
 
 // What is done next with the session of a killed supervisor removes the folders of
 // that, from wherever it is done, and keeps what a private home says is to be kept.
-func TestKilledSupervisorsFolders(t *testing.T) {
+func TestFoldersOfAKilledOwner(t *testing.T) {
 	t.Parallel()
 	for _, next := range []string{"stop", "resume"} {
 		t.Run(next, func(t *testing.T) {

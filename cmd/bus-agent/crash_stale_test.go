@@ -17,7 +17,7 @@ import (
 
 // What the agent of a killed supervisor has left is found and ended by whatever is
 // done next, and the store says all the time what there is of the session.
-func TestStaleProcessesOfAKilledSupervisor(t *testing.T) {
+func TestStaleProcessesOfAKilledOwner(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *supervised, tool *life){
 		"stop": func(s *supervised, _ *life) { s.does("session", "stop", "one") },

@@ -94,7 +94,7 @@ func childrenOf(t *testing.T, pid int) []int {
 
 // A supervisor that is killed takes the agent along, shows as crashed, and can be
 // gone on with.
-func TestCrashedSupervisor(t *testing.T) {
+func TestCrashedOwner(t *testing.T) {
 	t.Parallel()
 	s := startSupervised(t)
 	if err := syscall.Kill(s.entry.OwnerPID, syscall.SIGKILL); err != nil {
@@ -124,7 +124,7 @@ func TestCrashedSupervisor(t *testing.T) {
 
 // A supervisor that is asked to end stops its session in order, and so does stop:
 // nothing is left of either when the commands return.
-func TestSupervisorLeavesNothing(t *testing.T) {
+func TestOwnerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *supervised){
 		"stop": func(s *supervised) { s.does("session", "stop", "one") },

@@ -24,8 +24,8 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// TestMain makes the test binary the program and every fake agent, told apart
-// by the name they are called by.
+// TestMain makes the test binary the program and every fake agent, depending
+// on the name they are called by.
 func TestMain(m *testing.M) {
 	// "mine" is not a runtime until a script describes it.
 	commands := map[string]func(){"bus-agent": program, "mine": fakeAgent, "tmux": fakeAgent, panicsName: panics, panicsInRunName: panicsInRun}

@@ -17,7 +17,7 @@ import (
 )
 
 // What is compared in memory and processor time is done in a process of its
-// own, which starts as small as any and tells what it cost.
+// own, which starts as small as any and reports what it cost.
 
 // childArgument makes this program such a process.
 const childArgument = "child"
@@ -120,7 +120,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakMemory reads the most memory this process has had. What getrusage tells
+// peakMemory reads the most memory this process has had. What getrusage reports
 // includes the process that started this one.
 func peakMemory() int64 {
 	status, err := os.ReadFile("/proc/self/status")

@@ -175,7 +175,7 @@ func (b *bench) corpusFile(name string, shape corpus.Shape, lines int) (path str
 	return path, size, err
 }
 
-// load tells how much else the machine has to do, where that can be told.
+// load returns how much else the machine has to do, if that is known.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -185,8 +185,8 @@ func load() string {
 	return ", load before " + minute
 }
 
-// otherProcesses tells how busy the machine is: starting a process is dearer
-// where there are many. It is negative where that cannot be told.
+// otherProcesses returns how busy the machine is: starting a process is dearer
+// where there are many. It is negative if that is not known.
 func otherProcesses() int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

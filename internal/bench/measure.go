@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A work is done once a round and tells what it cost.
+// A work is done once a round and returns what it cost.
 type work[T any] func() (T, error)
 
 // inTurn does each work once a round, in turn, so that a machine whose speed

@@ -67,7 +67,7 @@ func TestWaitForAWriterCanBeStopped(t *testing.T) {
 }
 
 // A named pipe is not a directory; this is known without opening it.
-func TestPipeIsNoDirectory(t *testing.T) {
+func TestPipeIsNotADirectory(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		args []string

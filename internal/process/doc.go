@@ -69,7 +69,7 @@
 // inner one started.
 //
 // The mark exists on Linux: a number of 50 bits as the soft limit of
-// RLIMIT_LOCKS, which the kernel inherits and otherwise ignores. It tells the PID
+// RLIMIT_LOCKS, which the kernel inherits and otherwise ignores. It has the PID
 // and PID namespace of the program that runs the agent and a number of the run. It stays on a
 // process that becomes a daemon and clears its environment, and on a zombie. It
 // is set right after exec, together with what the process has started by then; a

@@ -15,7 +15,7 @@ type emptyDirs struct {
 	yard  *yard // nil when there is nothing to do
 }
 
-// A place tells a directory from all others, whatever its path.
+// A place identifies a directory, whatever its path.
 type place struct {
 	device, inode uint64
 }

@@ -174,7 +174,7 @@ func executable() string {
 	return path
 }
 
-// An id tells a process from all others.
+// An id identifies a process.
 type id struct {
 	PID  int
 	Born uint64

@@ -188,7 +188,7 @@ func TestMarksOfNestedRuns(t *testing.T) {
 
 // The number of a process that has ended can become that of a thread. What the
 // process was is dead all the same, and what it has left is stale.
-func TestThreadIsNoProcess(t *testing.T) {
+func TestThreadIsNotAProcess(t *testing.T) {
 	t.Parallel()
 	threads := make(chan int)
 	for range 2 { // one of them may be the first thread

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A run is a started process, its leader, and what tells its descendants from
+// A run is a started process, its leader, and what distinguishes its descendants from
 // all other processes. See "What belongs to a run" in the package comment.
 type run struct {
 	pid   int     // of the leader; its group and its session have the same number
@@ -20,7 +20,7 @@ type run struct {
 	tables *sharedTable
 
 	// known are descendants seen by earlier looks, PID to start time: they
-	// stay ours when nothing but these numbers tells so any more.
+	// stay ours when only these numbers show it.
 	known  map[int]uint64
 	owners map[int]uint64 // dead owners of runs within this one, PID to start time
 

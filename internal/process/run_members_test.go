@@ -75,7 +75,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestLeadersOfOtherRunsAreNoMembers(t *testing.T) {
+func TestLeadersOfOtherRunsAreNotMembers(t *testing.T) {
 	t.Parallel()
 	other := run{pid: 1<<22 + 100}
 	runs.begin()

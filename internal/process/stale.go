@@ -81,7 +81,7 @@ type staleSearch struct {
 }
 
 // known is stale that was seen to be one: it stays that when nothing but
-// these numbers tells so any more.
+// these numbers shows it any more.
 type known struct {
 	born  uint64
 	owner ownerID
@@ -184,7 +184,7 @@ func (l *staleSearch) add(p process, o ownerID) {
 	}
 }
 
-// kinship returns what tells the stale processes in a table.
+// kinship returns what identifies the stale processes in a table.
 func (l *staleSearch) kinship(table []process, line map[int]bool) *kinship {
 	k := newKinship(table)
 	k.claim = l.claimed

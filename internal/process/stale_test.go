@@ -127,14 +127,14 @@ func TestStaleProcessesExcludeTheCaller(t *testing.T) {
 		{Do: "sweep", Text: ended},
 		{Do: "hang"},
 	}}}, step{Do: "hang"})
-	beside := reported(t, id)
+	other := reported(t, id)
 	kill(owner)
 	check(os.Mkdir(filepath.Join(dir, "killed"), 0o700))
 	await(ended)
-	if text, err := os.ReadFile(ended); string(text) != "[]" || err != nil || !beside.alive() {
-		t.Errorf("ended %s, %v; what is beside it lives: %v", text, err, beside.alive())
+	if text, err := os.ReadFile(ended); string(text) != "[]" || err != nil || !other.alive() {
+		t.Errorf("ended %s, %v; the other process is alive: %v", text, err, other.alive())
 	}
-	if _, survived, err := EndStaleProcesses(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil || beside.alive() {
+	if _, survived, err := EndStaleProcesses(t.Context(), owner.Process.Pid); len(survived) > 0 || err != nil || other.alive() {
 		t.Errorf("survived: %v, %v", survived, err)
 	}
 }
@@ -222,7 +222,7 @@ func TestStaleProcessesInATable(t *testing.T) {
 	}
 }
 
-// A process that is known to be left stays that when what told so is gone.
+// A process that was found to be stale stays stale when the evidence is gone.
 func TestStaleProcessesAreRemembered(t *testing.T) {
 	t.Parallel()
 	own, _ := parseOwner(owner())

@@ -115,7 +115,7 @@ func adopt(s step) {
 	stranger.kill()
 }
 
-// adoptAll has an orphan that nothing but its parent tells to be of a run.
+// adoptAll has an orphan that belongs to a run only by its parent.
 func adoptAll(s step) {
 	check(BecomeSubreaper(true))
 	id, between := s.Text+"/id", s.Text+"/between"
@@ -262,7 +262,7 @@ func (i id) expectParent(pid int) {
 }
 
 // A program that had children before it was this one may adopt what is theirs.
-func TestSubreaperWithChildrenOfItsOwnNeedsMarks(t *testing.T) {
+func TestSubreaperWithOtherChildrenNeedsMarks(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/id"
 	inOwnProcess(t,

@@ -67,7 +67,7 @@ func (r restless) skip(t *testing.T) {
 	}
 }
 
-// A witness tells whether anything of a restless agent's descendant lives.
+// A witness shows whether anything of a restless agent's descendant lives.
 type witness struct {
 	dir  string
 	held int // the reading end of the file alive

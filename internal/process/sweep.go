@@ -10,7 +10,7 @@ import (
 // terminate asks the process to end, and makes its group end if it does not
 // within the grace. Then its descendants may end by themselves for a while.
 func (p *Process) terminate() {
-	p.run.look() // once it has exited, less tells who its descendants are
+	p.run.look() // once it has exited, less shows who its descendants are
 	p.run.signalGroup(unix.SIGTERM)
 	if !p.waitExit(nil, max(p.grace, 1)) {
 		p.run.signalGroup(unix.SIGKILL)

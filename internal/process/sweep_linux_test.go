@@ -38,7 +38,7 @@ func TestForkingDescendantsAreCaught(t *testing.T) {
 	}
 }
 
-func TestHuntGoesOnWhileThereAreNewProcesses(t *testing.T) {
+func TestHuntContinuesWhileThereAreNewProcesses(t *testing.T) {
 	t.Parallel()
 	past := time.Now().Add(-time.Second)
 	h := newHunt(time.Hour, time.Hour)

@@ -175,7 +175,7 @@ func TestWithoutProcessTableTheGroupIsEnded(t *testing.T) {
 	}
 }
 
-// What only its parent tells to be of the run is recorded while it has one.
+// A process that belongs to the run only by its parent is recorded while it has one.
 func TestDescendantsAreRecordedBeforeTheStop(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "id")

@@ -118,7 +118,7 @@ func TestLargeEnvironmentIsReadWhole(t *testing.T) {
 	}
 }
 
-func TestMarkIsToldFromALimit(t *testing.T) {
+func TestMarkDiffersFromALimit(t *testing.T) {
 	t.Parallel()
 	r := newRun(nil)
 	if !isMark(r.mark) {
@@ -146,7 +146,7 @@ func TestMarkIsToldFromALimit(t *testing.T) {
 	}
 }
 
-func TestLookCatchesUpWithWhatIsBornDuringIt(t *testing.T) {
+func TestScanFindsProcessesBornDuringIt(t *testing.T) {
 	t.Parallel()
 	last, ok := lastPID()
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestRunsThatEndTogetherShareALook(t *testing.T) {
+func TestRunsThatEndTogetherShareAScan(t *testing.T) {
 	t.Parallel()
 	const together = 20
 	begun := make(chan horizon, together)

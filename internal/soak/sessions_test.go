@@ -73,7 +73,7 @@ func TestSessionsOneByOne(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(box.path("events")); err != nil || strings.Count(string(text), "\n") != 3*count+3 {
-		t.Errorf("hooks were told %d times, want %d; %v", strings.Count(string(text), "\n"), 3*count+3, err)
+		t.Errorf("hooks were notified %d times, want %d; %v", strings.Count(string(text), "\n"), 3*count+3, err)
 	}
 	if ended, err := m.Store.Prune(t.Context(), time.Now()); err != nil || len(ended) != count+1 {
 		t.Errorf("%d entries, %v", len(ended), err)
@@ -101,7 +101,7 @@ func brief(t *testing.T, m *control.Manager, workdir, text string) error {
 }
 
 // Sessions of the program leave no process, no socket and a bounded folder.
-func TestSupervisorsOneByOne(t *testing.T) {
+func TestOwnersOneByOne(t *testing.T) {
 	atOnce(t)
 	box := newSandbox(t)
 	install(t, box)

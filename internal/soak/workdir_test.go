@@ -20,7 +20,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// sessionFiles are where CLIs with a private home write sessions; %d tells those
+// sessionFiles are where CLIs with a private home write sessions; %d separates those
 // of two runs apart.
 var sessionFiles = map[string]string{
 	"codex":  "$CODEX_HOME/sessions/2026/01/02/rollout-2026-01-02T03-04-05-01a1fb7b-3d6d-7b52-8c0c-03818000000%d.jsonl",

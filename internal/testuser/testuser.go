@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// nobody is a user without rights, by number.
-const nobody = 65534
+// unprivileged is the number of a user without rights.
+const unprivileged = 65534
 
 // Ordinary reports whether the test can run in this process. The superuser may read
 // and write everything, so for that user it runs the test, which is not a subtest,
@@ -35,11 +35,11 @@ func Ordinary(t *testing.T, env ...string) bool {
 	if err := run(dir, nil, nil, "/bin/cp", self, program); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, unprivileged, unprivileged)); err != nil {
 		t.Fatal(err)
 	}
 	env = append([]string{"TMPDIR=" + dir, "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}, env...)
-	user := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	user := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	if err := run(dir, env, user, program, "-test.run=^"+t.Name()+"$", "-test.v"); err != nil {
 		t.Error(err)
 	}

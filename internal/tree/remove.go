@@ -43,7 +43,7 @@ func Remove(b *Budget, parent *os.Root, name, last string, except ...string) err
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case isNoDir(err):
+	case notDir(err):
 		return wrap("remove", name, unix.Unlinkat(fd, name, 0))
 	case err != nil:
 		return wrap("open", name, err)
@@ -208,7 +208,7 @@ func (r *remover) enter(at *folder, name, rel string) {
 	switch {
 	case err == nil:
 		r.held = append(r.held, &folder{file: file, name: name, rel: rel})
-	case isNoDir(err): // it was replaced
+	case notDir(err): // it was replaced
 		r.unlink(at, name, rel)
 	case !errors.Is(err, fs.ErrNotExist):
 		r.fail(rel, err)
@@ -281,7 +281,7 @@ func openAt(at int, name string, flags int) (fd int, err error) {
 	}
 }
 
-func isNoDir(err error) bool { return err == unix.ENOTDIR || err == unix.ELOOP }
+func notDir(err error) bool { return err == unix.ENOTDIR || err == unix.ELOOP }
 
 func wrap(op, name string, err error) error {
 	if err == nil {

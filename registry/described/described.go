@@ -336,7 +336,7 @@ func (d *Definition) prepare(_ context.Context, inv registry.Invocation, w *inst
 	chain := w.Chain()
 	if !inv.TrustWorkspace {
 		if file := d.executed(inv, chain); file != "" {
-			return setup, agent.Usagef("%s would run what %s names and cannot be told not to; "+
+			return setup, agent.Usagef("%s would run what %s names, and has no option against it; "+
 				"nothing was started; use --trust-workspace to let it, or remove the file", d.Name, file)
 		}
 	}

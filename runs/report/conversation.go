@@ -229,7 +229,7 @@ func (c *conversation) addCall(i *item, tool *agent.Tool) {
 		return
 	}
 	if call := c.calls[tool.ID]; call != nil && tool.ID != "" {
-		return // told again
+		return // shown before
 	}
 	i.Tool, i.Input = line(tool.Name, 200), shown(string(tool.Input))
 	c.put(i)

@@ -100,7 +100,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-func TestDamagedRecordShowsWhatThereIs(t *testing.T) {
+func TestDamagedRecordIsShown(t *testing.T) {
 	t.Parallel()
 	c := readConversation(func(yield func(runs.Event, error) bool) {
 		_ = yield(runs.Event{Event: agent.Event{Kind: agent.KindText, Text: "half"}}, nil) &&

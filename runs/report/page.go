@@ -265,7 +265,7 @@ func (p *page) addFigures() {
 		p.addOutcomes(by, add)
 	}
 	add("Time of agents", span(took), plural(calls, "tool call", "tool calls"))
-	if p.All.told > 0 {
+	if p.All.known > 0 {
 		add("Tokens", brief(p.All.input+p.All.output), brief(p.All.input)+" in, "+brief(p.All.output)+" out")
 	} else {
 		add("Tokens", "unknown", "no run reports them")

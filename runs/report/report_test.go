@@ -390,7 +390,7 @@ func TestNewestRunIsFirst(t *testing.T) {
 	}
 }
 
-func TestRunsOfOneIDAreToldApart(t *testing.T) {
+func TestRunsWithTheSameIDAreDistinct(t *testing.T) {
 	t.Parallel()
 	_, markup := takeApart(t, write(t, []runs.Info{{RunID: "same", ProjectID: "a"}, {RunID: "same", ProjectID: "b"}}, Options{}))
 	if !strings.Contains(markup, `id="run-same"`) || !strings.Contains(markup, `href="#run-same~2"`) {

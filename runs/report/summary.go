@@ -43,7 +43,7 @@ func durationOf(run *runs.Run, now time.Time) (time.Duration, bool) {
 type tokens struct {
 	Runs                             int
 	input, cached, output, reasoning int64
-	told                             int // runs with numbers
+	known                            int // runs with numbers
 	cost                             float64
 	CostRuns                         int // runs with a cost
 	Cumulative                       bool
@@ -77,7 +77,7 @@ func (t *tokens) add(run *runs.Run, counts bool) {
 	if u == nil {
 		return
 	}
-	t.told++
+	t.known++
 	t.Cumulative = t.Cumulative || u.Cumulative
 	if u.CostUSD != nil {
 		t.CostRuns++
@@ -101,7 +101,7 @@ func (t *tokens) Output() string    { return t.cell(t.output) }
 func (t *tokens) Reasoning() string { return t.cell(t.reasoning) }
 
 func (t *tokens) cell(n int64) string {
-	if t.told == 0 {
+	if t.known == 0 {
 		return ""
 	}
 	return count(n)

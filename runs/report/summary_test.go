@@ -30,11 +30,11 @@ func TestCumulativeUsageCountsOnce(t *testing.T) {
 	}
 }
 
-func TestUnknownCostIsSaidToBeUnknown(t *testing.T) {
+func TestUnknownCostIsShownAsUnknown(t *testing.T) {
 	t.Parallel()
 	list := []runs.Info{
-		{Agent: "told", Usage: &runs.Usage{CostUSD: usd(1.5)}},
-		{Agent: "told", Usage: &runs.Usage{CostUSD: usd(0)}},
+		{Agent: "known", Usage: &runs.Usage{CostUSD: usd(1.5)}},
+		{Agent: "known", Usage: &runs.Usage{CostUSD: usd(0)}},
 		{Agent: "silent", Usage: &runs.Usage{Input: 3}},
 		{Agent: "silent"},
 	}
@@ -42,12 +42,12 @@ func TestUnknownCostIsSaidToBeUnknown(t *testing.T) {
 	if all.Cost() != "$1.50" || all.UnknownRuns() != "2 runs" {
 		t.Errorf("all: %q, unknown for %q", all.Cost(), all.UnknownRuns())
 	}
-	silent, told := groups[0], groups[1]
+	silent, known := groups[0], groups[1]
 	if silent.Runtime != "silent" || silent.All.Cost() != "" || silent.All.UnknownRuns() != "all runs" {
 		t.Errorf("%+v", silent.All)
 	}
-	if told.All.Unknown() != 0 {
-		t.Errorf("%+v", told.All)
+	if known.All.Unknown() != 0 {
+		t.Errorf("%+v", known.All)
 	}
 	page := write(t, list, Options{})
 	for _, want := range []string{"Known cost", "unknown for 2 runs", "<i>unknown</i>"} {
@@ -60,7 +60,7 @@ func TestUnknownCostIsSaidToBeUnknown(t *testing.T) {
 	}
 }
 
-func TestCostThatIsNoNumberIsUnknown(t *testing.T) {
+func TestInvalidCostIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, x := range []float64{math.NaN(), math.Inf(1)} {
 		list := []runs.Info{{Agent: "a", Usage: &runs.Usage{Input: 4, CostUSD: &x}}}

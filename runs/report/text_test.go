@@ -71,7 +71,7 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-func TestNumbersForPeople(t *testing.T) {
+func TestNumbersAreReadable(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
 		count(0): "0", count(999): "999", count(1000): "1,000", count(-1234567): "-1,234,567",

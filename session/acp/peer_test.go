@@ -109,7 +109,7 @@ func (p *peer) end() {
 	p.out.Close()
 }
 
-// record is a sink that writes down what it is told.
+// record is a sink that keeps what it gets.
 type record struct {
 	busy      sync.Mutex // one goroutine at a time
 	mu        sync.Mutex

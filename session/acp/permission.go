@@ -40,7 +40,7 @@ func (e *Engine) permission(requestID json.RawMessage, p permission) {
 	}
 }
 
-// edit tells the edits of different files apart. It is empty for what is not an
+// edit identifies the edit of a file. It is empty for what is not an
 // edit, or of no known file.
 func edit(kind string, files []string) string {
 	if !isEdit(kind) || len(files) == 0 || slices.Contains(files, "") {

@@ -172,7 +172,7 @@ func TestRequestsThatAreNotUnderstood(t *testing.T) {
 			}
 		}
 		p.say(`{"jsonrpc":"2.0","method":"session/request_permission","params":{"options":[],"toolCall":{}}}`) // that wants no answer
-		p.say(`{"jsonrpc":"2.0","method":"vendor/tells"}`)
+		p.say(`{"jsonrpc":"2.0","method":"vendor/reports"}`)
 		p.end()
 		<-r.closed
 		if got := strings.Count(r.String(), "\nraw {"); got != 6 {

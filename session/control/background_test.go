@@ -84,7 +84,7 @@ func TestBackgroundThatFails(t *testing.T) {
 		settings control.Settings
 		want     error
 	}{
-		"an unknown runtime":  {"host", control.Settings{Runtime: "nobody", Workdir: b.workdir}, agent.ErrUsage},
+		"an unknown runtime":  {"host", control.Settings{Runtime: "stranger", Workdir: b.workdir}, agent.ErrUsage},
 		"a relative workdir":  {"host", control.Settings{Runtime: "talker", Workdir: "."}, agent.ErrUsage},
 		"a host that is none": {"hook", control.Settings{Runtime: "talker", Workdir: b.workdir}, agent.ErrAgent},
 	} {

@@ -32,7 +32,7 @@ func crashed(t *testing.T, b *bench, change func(*control.Entry)) control.Entry 
 func TestCrashIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	file := filepath.Join(t.TempDir(), "told")
+	file := filepath.Join(t.TempDir(), "hooked")
 	crashed(t, b, func(e *control.Entry) { e.Hooks = []control.SinkSpec{{File: file}} })
 	c := &control.Client{Store: b.Store}
 	for range 2 {

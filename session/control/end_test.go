@@ -137,7 +137,7 @@ func TestEndOfTheHolderIsWaitedFor(t *testing.T) {
 			b := newBench(t)
 			e, end := heldBy(t, b, c.state)
 			client := clientForAnswers(b)
-			client.SetStopLimit(50 * time.Millisecond) // the holder ends when it is told, not before
+			client.SetStopLimit(50 * time.Millisecond) // the holder ends on request, not before
 			if c.reply != nil {
 				answering(t, b, e, c.reply)
 			}

@@ -46,8 +46,8 @@ func (m *Manager) Locks(handle SessionHandle) map[string]sync.Locker {
 	return map[string]sync.Locker{"entry": &m.find(handle).mu, "manager": &m.mu}
 }
 
-// Awake lets the goroutine that keeps the entry of a session look for changes.
-func (m *Manager) Awake(handle SessionHandle) { m.find(handle).awake() }
+// Signal lets the goroutine that keeps the entry of a session look for changes.
+func (m *Manager) Signal(handle SessionHandle) { m.find(handle).signal() }
 
 func (m *Manager) SetLogSize(n int64)            { m.logSize = n }
 func (m *Manager) SetPeer(f func(net.Conn) bool) { m.peer = f }

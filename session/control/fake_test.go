@@ -26,7 +26,7 @@ import (
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
-// The test binary is every program of these tests, told apart by its name.
+// The test binary is every program of these tests, depending on its name.
 func TestMain(m *testing.M) {
 	switch name := filepath.Base(os.Args[0]); name {
 	case "talker":
@@ -178,7 +178,7 @@ func (e *talkEngine) Open(ctx context.Context, t engine.Transport, start engine.
 	}
 }
 
-// createdWord tells the tests what the engine was told.
+// createdWord reports to the tests what the engine got.
 func createdWord(start engine.Start) string {
 	if start.Resume != "" && start.Created.IsZero() {
 		return "-of-unknown-age"
@@ -233,7 +233,7 @@ func talker(id string) registry.Runtime {
 	}
 }
 
-// bench is a Manager with a talker, and what it was told.
+// bench is a Manager with a talker, and the events of its hooks.
 type bench struct {
 	*control.Manager
 	t       *testing.T
@@ -326,8 +326,8 @@ func (b *bench) ask(h control.SessionHandle, text string) string {
 	return result.Text
 }
 
-// told returns the events the hooks were told, a line each.
-func (b *bench) told() string {
+// hooked returns the events that the hooks got, a line each.
+func (b *bench) hooked() string {
 	b.t.Helper()
 	if err := b.Hooks.Flush(b.t.Context()); err != nil {
 		b.t.Fatal(err)

@@ -32,7 +32,7 @@ type held struct {
 	waiting  atomic.Bool   // the entry shows that it waits for an answer
 	warned   bool          // of the entry, by record
 	happens  happenings
-	told     atomic.Int64   // turns whose end is written
+	ends     atomic.Int64   // turns whose end is written
 	turn     atomic.Int64   // that is running, as far as it is reported; 0 for none
 	sending  sync.WaitGroup // messages that are on their way to the session
 
@@ -111,7 +111,7 @@ func (h *held) listen(o session.Options) session.Options {
 			h.served.record(LogRecord{Turn: e.Turn, Event: e})
 		}
 		if e.Kind == agent.KindApproval || e.Kind == agent.KindSessionStarted || h.waiting.Load() {
-			h.awake()
+			h.signal()
 		}
 		return err
 	}
@@ -122,7 +122,7 @@ func (h *held) listen(o session.Options) session.Options {
 		h.mu.Lock()
 		h.entry.Fresh = false
 		h.mu.Unlock()
-		h.awake()
+		h.signal()
 	}
 	o.Delivered = func(t *session.Turn, m session.Message) {
 		if delivered != nil {
@@ -130,7 +130,7 @@ func (h *held) listen(o session.Options) session.Options {
 		}
 		h.turn.Store(int64(t.Number()))
 		h.happens.add(happening{text: m.Text})
-		h.awake()
+		h.signal()
 	}
 	o.Over = func(t *session.Turn) {
 		if over != nil {
@@ -138,12 +138,12 @@ func (h *held) listen(o session.Options) session.Options {
 		}
 		h.turn.CompareAndSwap(int64(t.Number()), 0)
 		h.happens.add(happening{over: t})
-		h.awake()
+		h.signal()
 	}
 	return o
 }
 
-func (h *held) awake() {
+func (h *held) signal() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
@@ -208,7 +208,7 @@ func (h *held) send(m Message) (*session.Turn, error) {
 		return nil, err
 	}
 	defer h.sending.Done()
-	defer h.awake()
+	defer h.signal()
 	return h.served.send(h.s, m.message()), nil
 }
 
@@ -221,7 +221,7 @@ func (h *held) steer(ctx context.Context, m Message) (turn *session.Turn, steere
 		return nil, false, err
 	}
 	defer h.sending.Done()
-	defer h.awake()
+	defer h.signal()
 	last, _ := h.s.Turns()
 	turn = h.s.Steer(ctx, m.message())
 	h.served.record(LogRecord{Turn: turn.Number(), Message: m.Text})
@@ -264,7 +264,7 @@ func (h *held) tell(happened []happening) {
 			continue
 		}
 		result, err := what.over.Wait(context.Background()) // is over
-		h.served.recordOver(&h.told, LogRecord{Turn: what.over.Number(), Ended: newResult(result, err)})
+		h.served.recordOver(&h.ends, LogRecord{Turn: what.over.Number(), Ended: newResult(result, err)})
 		if err != nil && !errors.Is(err, agent.ErrCanceled) {
 			h.emit(OnError, errorData(err))
 		}
@@ -278,7 +278,7 @@ func (h *held) reached(state session.State) bool {
 	last, _ := h.s.Turns()
 	now := h.s.State()
 	if now == session.StateReady {
-		return int64(last) <= h.told.Load() && (state == session.StateReady || state == session.StateWaiting)
+		return int64(last) <= h.ends.Load() && (state == session.StateReady || state == session.StateWaiting)
 	}
 	return now == state
 }

@@ -57,7 +57,7 @@ var payload = control.Payload{
 const specified = `{"event":"SessionStart","runtime":"claude","session_id":"gt-abc123","workdir":"/path/to/worktree","rig":"greenplace","role":"polecat",` +
 	`"bead":"gp-123","actor":"greenplace/polecats/ivy","timestamp":"2025-01-01T12:34:56Z","data":{"message":"optional runtime-specific fields"}}`
 
-func TestPayloadIsThatOfTheSpecification(t *testing.T) {
+func TestPayloadFollowsTheSpecification(t *testing.T) {
 	t.Parallel()
 	if got, err := payload.JSON(); err != nil || string(got) != specified {
 		t.Errorf("%s, %v", got, err)
@@ -205,7 +205,7 @@ func TestCommandSink(t *testing.T) {
 		"by its path": {control.Command{Argv: []string{program, "keep", kept}}, ""},
 		"by its name": {control.Command{Argv: []string{"hook", "keep", kept + "2"}}, ""},
 		"that fails":  {control.Command{Argv: []string{"hook", "fail"}}, "hook command hook failed (further failures not shown): exit code 7: no room"},
-		"that tells secrets": {control.Command{Argv: []string{"hook", "tell"}, Environ: append([]string{"MY_API_KEY=supersecretvalue2"}, environ...)},
+		"that prints secrets": {control.Command{Argv: []string{"hook", "tell"}, Environ: append([]string{"MY_API_KEY=supersecretvalue2"}, environ...)},
 			"exit code 7: " + strings.Repeat("x", 490) + "***yyyyyyy"},
 		"that hangs":                  {control.Command{Argv: []string{"hook", "hang"}, Timeout: 50 * time.Millisecond}, "it took longer than 50ms"},
 		"not installed":               {control.Command{Argv: []string{"no-such-hook"}}, "no executable"},

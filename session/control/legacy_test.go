@@ -35,7 +35,7 @@ func TestFolderOfVersion1(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fitted := strings.NewReplacer("/src/app", b.workdir, `"runtime": "claude"`, `"runtime": "talker"`, "/src/told", filepath.Join(t.TempDir(), "told")).Replace(string(text))
+		fitted := strings.NewReplacer("/src/app", b.workdir, `"runtime": "claude"`, `"runtime": "talker"`, "/src/told", filepath.Join(t.TempDir(), "hooked")).Replace(string(text))
 		if err := os.WriteFile(name, []byte(fitted), 0o600); err != nil {
 			t.Fatal(err)
 		}

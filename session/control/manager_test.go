@@ -57,7 +57,7 @@ func TestLifeOfASession(t *testing.T) {
 	if err := b.Stop(t.Context(), h, "again"); err != nil {
 		t.Error(err)
 	}
-	if got := b.told(); got != "SessionStart started\nOnMessage good morning\nOnMessage hello\nSessionStop enough" {
+	if got := b.hooked(); got != "SessionStart started\nOnMessage good morning\nOnMessage hello\nSessionStop enough" {
 		t.Error(got)
 	}
 	p := b.events[0]
@@ -96,7 +96,7 @@ func TestResume(t *testing.T) {
 	if got := other.ask(h, "env GT_ROLE"); got != "GT_ROLE=witness" {
 		t.Error(got)
 	}
-	if got := other.told(); !strings.HasPrefix(got, "SessionStart resumed") {
+	if got := other.hooked(); !strings.HasPrefix(got, "SessionStart resumed") {
 		t.Error(got)
 	}
 	if err := b.SendMessage(t.Context(), h, control.Message{Text: "x"}); !errors.Is(err, control.ErrElsewhere) {
@@ -127,7 +127,7 @@ func TestFailuresLeaveNoEntry(t *testing.T) {
 	b := newBench(t)
 	for name, opts := range map[string]control.StartOptions{
 		"a runtime without sessions": {Settings: control.Settings{Runtime: "mute"}},
-		"an unknown runtime":         {Settings: control.Settings{Runtime: "nobody"}},
+		"an unknown runtime":         {Settings: control.Settings{Runtime: "stranger"}},
 		"an unknown mode":            {Settings: control.Settings{Runtime: "talker", Mode: "x"}},
 		"tmux that is not there":     {Settings: control.Settings{Runtime: "talker", Mode: session.ModeTmux}},
 		"no workdir":                 {Settings: control.Settings{Runtime: "talker", Workdir: "/nowhere"}},
@@ -177,7 +177,7 @@ func TestAgentThatDies(t *testing.T) {
 	if !strings.Contains(e.Reason, "exit code 3") || e.Turns != 1 {
 		t.Errorf("%+v", e)
 	}
-	if got := b.told(); !strings.Contains(got, "OnMessage die "+gate+"\nOnError talker: during the turn: ") || !strings.Contains(got, "SessionStop exit code 3") {
+	if got := b.hooked(); !strings.Contains(got, "OnMessage die "+gate+"\nOnError talker: during the turn: ") || !strings.Contains(got, "SessionStop exit code 3") {
 		t.Error(got)
 	}
 	if err := b.Resume(t.Context(), h); err != nil {
@@ -185,7 +185,7 @@ func TestAgentThatDies(t *testing.T) {
 	}
 }
 
-func TestTurnThatFailsIsToldOnce(t *testing.T) {
+func TestFailedTurnIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.start(control.StartOptions{InitialPrompt: "fail out of luck"})
@@ -195,7 +195,7 @@ func TestTurnThatFailsIsToldOnce(t *testing.T) {
 	if err := b.Stop(t.Context(), h, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.told(); got != "SessionStart started\nOnMessage fail out of luck\nOnError talker: out of luck\nOnMessage hello\nSessionStop " {
+	if got := b.hooked(); got != "SessionStart started\nOnMessage fail out of luck\nOnError talker: out of luck\nOnMessage hello\nSessionStop " {
 		t.Error(got)
 	}
 }
@@ -237,14 +237,14 @@ func TestStateFollowsTheSession(t *testing.T) {
 	if err := b.Stop(t.Context(), h, ""); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.told(); got != "SessionStart started\nOnMessage hold "+gate+"\nOnError talker: the message was not delivered: it waited for 1ms\nOnMessage later\nOnMessage ask\nSessionStop " {
+	if got := b.hooked(); got != "SessionStart started\nOnMessage hold "+gate+"\nOnError talker: the message was not delivered: it waited for 1ms\nOnMessage later\nOnMessage ask\nSessionStop " {
 		t.Error(got)
 	}
 }
 
-// Hooks are told in the order in which the agent gets messages and turns end,
+// Hooks are notified in the order in which the agent gets messages and turns end,
 // however fast that is and whatever the order was in which messages were sent.
-func TestHooksAreToldInOrder(t *testing.T) {
+func TestHooksAreNotifiedInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.start(control.StartOptions{})
@@ -278,15 +278,15 @@ func TestHooksAreToldInOrder(t *testing.T) {
 	if err := b.Stop(t.Context(), h, "done"); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.told(); got != want+"\nOnMessage the last\nSessionStop done" {
-		t.Errorf("told\n%s\nwant\n%s", got, want)
+	if got := b.hooked(); got != want+"\nOnMessage the last\nSessionStop done" {
+		t.Errorf("hooks got\n%s\nwant\n%s", got, want)
 	}
 	if _, err := b.Steer(t.Context(), h, control.Message{Text: "late"}); !errors.Is(err, control.ErrNotRunning) {
 		t.Error(err)
 	}
 }
 
-func TestDeliveryIsThatOfTheSession(t *testing.T) {
+func TestMessageHasTheDeliveryOfTheSession(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.start(control.StartOptions{})

@@ -77,7 +77,7 @@ func testLockOrder(t *testing.T, callback string) {
 		frames []string // where it waits
 		do     func()
 	}{
-		{[]string{"(*held).save", "(*Session).State"}, func() { b.Awake(h) }},
+		{[]string{"(*held).save", "(*Session).State"}, func() { b.Signal(h) }},
 		{[]string{"(*Manager).find", "(*Session).Info"}, func() { _, _ = b.Session(control.SessionHandle{SessionID: "native-new"}) }},
 		{[]string{"(*held).status", "(*Session)."}, func() { _, _ = c.Show(t.Context(), e) }},
 		{[]string{"(*held).reached", "(*Session)."}, func() {

@@ -53,7 +53,7 @@ func TestRuntimeOverrides(t *testing.T) {
 		"a preference beats the user's":  {user: `{"default":"other"}`, stored: `"talker"`, token: "talker", source: "bus-agent.runtime"},
 		"another way to become ready":    {user: entry("talker", `"ready":"prompt"`), token: "mute", source: "first available", warning: `ignoring ready "prompt" of "talker"`},
 		"another delivery":               {user: entry("talker", `"delivery":"tmux"`), token: "mute", source: "first available", warning: `ignoring delivery "tmux" of "talker"`},
-		"settings of an unknown runtime": {user: entry("nobody", `"bin":"x","ready":"y","delivery":"z"`), token: "mute", source: "first available", warning: `ignoring bin "x", ready "y", delivery "z" of "nobody"`},
+		"settings of an unknown runtime": {user: entry("stranger", `"bin":"x","ready":"y","delivery":"z"`), token: "mute", source: "first available", warning: `ignoring bin "x", ready "y", delivery "z" of "stranger"`},
 		"a variable wins":                {rig: `{"runtime":"other"}`, environ: "BUS_AGENT=talker", token: "talker", source: "BUS_AGENT"},
 		"the call wins":                  {rig: `{"runtime":"other"}`, call: "talker", token: "talker", source: "call"},
 		"an unknown runtime":             {rig: `{"runtime":"evil"}`, err: agent.ErrUsage},

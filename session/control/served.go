@@ -91,15 +91,15 @@ func (s *served) record(r LogRecord) {
 	s.log.append(r)
 }
 
-// recordOver logs the end of a turn and counts it in told.
-func (s *served) recordOver(told *atomic.Int64, r LogRecord) {
+// recordOver logs the end of a turn and counts it in ends.
+func (s *served) recordOver(ends *atomic.Int64, r LogRecord) {
 	if s == nil {
-		told.Add(1)
+		ends.Add(1)
 		return
 	}
 	s.order.Lock()
 	defer s.order.Unlock()
-	told.Add(1)
+	ends.Add(1)
 	s.log.append(r)
 }
 
@@ -109,7 +109,7 @@ func (s *served) awaitLogged(h *held, c *client) {
 	for {
 		_, changed, finished := s.log.state()
 		last, open := h.s.Turns()
-		if finished || h.told.Load() >= int64(last-open) {
+		if finished || h.ends.Load() >= int64(last-open) {
 			break
 		}
 		select {

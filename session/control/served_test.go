@@ -199,7 +199,7 @@ func TestIdle(t *testing.T) {
 func TestSettingsAreKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	hook := filepath.Join(t.TempDir(), "told")
+	hook := filepath.Join(t.TempDir(), "hooked")
 	settings := control.Settings{
 		Runtime: "talker:local", Workdir: b.workdir, Mode: session.ModeMinimal, Model: "m", Access: agent.AccessRead,
 		StartTimeout: time.Minute, Idle: time.Hour, TurnTimeout: 2 * time.Minute, ApprovalTimeout: 3 * time.Minute,

@@ -103,7 +103,7 @@ func TestStoreKeepsEntriesPrivate(t *testing.T) {
 	if _, err := s.Get("n0"); !errors.Is(err, agent.ErrUsage) {
 		t.Errorf("a native ID of two: %v", err)
 	}
-	if _, err := s.Get("nobody"); !errors.Is(err, control.ErrUnknown) {
+	if _, err := s.Get("stranger"); !errors.Is(err, control.ErrUnknown) {
 		t.Error(err)
 	}
 }
@@ -157,11 +157,11 @@ func TestFilesThatCannotBeUsedAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	texts := map[string]string{
-		"newer":   `{"version":3,"session_id":"newer","everything":"new"}`,
-		"broken":  `{"version":1,`,
-		"nobody":  `{"version":1}`,
-		"another": `{"version":1,"session_id":"not this"}`,
-		"long":    `{"version":1,"session_id":"long","reason":"` + strings.Repeat("x", 70<<10) + `"}`,
+		"newer":    `{"version":3,"session_id":"newer","everything":"new"}`,
+		"broken":   `{"version":1,`,
+		"stranger": `{"version":1}`,
+		"another":  `{"version":1,"session_id":"not this"}`,
+		"long":     `{"version":1,"session_id":"long","reason":"` + strings.Repeat("x", 70<<10) + `"}`,
 	}
 	paths := map[string]string{}
 	for id, text := range texts {

@@ -14,7 +14,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-func TestModeTmuxIsThatOfTheTerminal(t *testing.T) {
+func TestTmuxHasTheModeOfTheTerminal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	var resumed []string

@@ -141,7 +141,7 @@ func TestFaultsLeaveTheScriptAlone(t *testing.T) {
 	}
 }
 
-func TestTranscriptThatIsNone(t *testing.T) {
+func TestInvalidTranscript(t *testing.T) {
 	t.Parallel()
 	if steps, err := sessiontest.Transcript(strings.NewReader("{\"dir\":\"<\",\"line\":\"x\"}\nnot JSON\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("%v, %v", steps, err)

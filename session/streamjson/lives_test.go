@@ -14,7 +14,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// livesAgent is an agent that tells what becomes of its messages.
+// livesAgent is an agent that reports the states of its messages.
 type livesAgent struct {
 	out  *io.PipeWriter
 	ids  chan string // of the messages that it gets
@@ -30,8 +30,8 @@ func (a *livesAgent) say(line string) {
 	}
 }
 
-// tells says what becomes of a message.
-func (a *livesAgent) tells(id, state string) {
+// reports sends the state of a message.
+func (a *livesAgent) reports(id, state string) {
 	a.say(fmt.Sprintf(`{"type":"command_lifecycle","command_uuid":%q,"state":%q}`, id, state))
 }
 
@@ -61,9 +61,9 @@ func (a *livesAgent) listen(in io.Reader) {
 func TestTurnsOfTheAgentItself(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(a *livesAgent, id string){
-		"a message is queued":              func(a *livesAgent, id string) { a.tells(id, "queued") },
+		"a message is queued":              func(a *livesAgent, id string) { a.reports(id, "queued") },
 		"a message is not yet seen":        func(*livesAgent, string) {},
-		"another one was begun by mistake": func(a *livesAgent, _ string) { a.tells("other", "started") },
+		"another one was begun by mistake": func(a *livesAgent, _ string) { a.reports("other", "started") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,11 +80,11 @@ func TestTurnsOfTheAgentItself(t *testing.T) {
 
 				first := s.Send(session.Message{Text: "first"})
 				id := <-a.ids
-				a.tells(id, "queued")
-				a.tells(id, "started")
+				a.reports(id, "queued")
+				a.reports(id, "started")
 				a.say(one)
 				a.say(result)
-				a.tells(id, "completed")
+				a.reports(id, "completed")
 				if r, err := first.Wait(t.Context()); err != nil || r.Text != "one" {
 					t.Errorf("%q, %v", r.Text, err)
 				}
@@ -100,7 +100,7 @@ func TestTurnsOfTheAgentItself(t *testing.T) {
 					t.Error("the message has got another turn's result")
 				default:
 				}
-				a.tells(id, "started")
+				a.reports(id, "started")
 				a.say(two)
 				a.say(result)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

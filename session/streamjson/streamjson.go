@@ -68,7 +68,7 @@ type Engine struct {
 // about. Agents begin turns by themselves, too, as when a command in the background
 // has ended.
 type messageLives struct {
-	told    bool
+	ended   bool
 	current string        // the message that waits for its result
 	begun   string        // the one that was begun last
 	changed chan struct{} // closed when either changes; nil while nothing waits for it
@@ -219,7 +219,7 @@ func (e *Engine) event(event *agent.Event) {
 		}
 		unwanted := e.unwanted > 0
 		switch {
-		case e.lives.told:
+		case e.lives.ended:
 			unwanted = !e.lives.mine()
 		case unwanted:
 			e.unwanted--
@@ -259,7 +259,7 @@ func (e *Engine) control(line []byte) bool {
 		e.asked(&c)
 	case "command_lifecycle":
 		e.mu.Lock()
-		e.lives.told = true
+		e.lives.ended = true
 		if c.State == "started" {
 			e.lives.begun = c.MessageID
 			e.lives.change()

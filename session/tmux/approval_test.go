@@ -20,7 +20,7 @@ var asking = engine.Terminal{
 	Approvals: []engine.ApprovalDialog{{Contains: "Allow this?", Accept: []string{"Enter"}, Decline: []string{"Escape"}}},
 }
 
-func TestQuestionsAreOfTheSession(t *testing.T) {
+func TestApprovalRequestsBelongToTheSession(t *testing.T) {
 	for d, keys := range map[engine.Decision][]string{
 		engine.Accept: {"Enter"}, engine.AcceptForSession: {"Enter"}, engine.Decline: {"Escape"}, engine.Cancel: {"Escape"},
 	} {
@@ -55,7 +55,7 @@ func TestQuestionsAreOfTheSession(t *testing.T) {
 
 // A question that a person at the terminal answers needs no answer any more, and
 // one that comes again is another.
-func TestQuestionThatIsAnsweredElsewhere(t *testing.T) {
+func TestApprovalRequestAnsweredInTheTerminal(t *testing.T) {
 	f := &fakeCLI{prompt: "❯ ", work: 5 * time.Minute, lag: time.Second}
 	inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
 		turn := s.Send(session.Message{Text: "one"})
@@ -197,7 +197,7 @@ func TestSteadyPartOfALine(t *testing.T) {
 
 // No message is typed into a question, and no Enter that was meant for one answers
 // it.
-func TestNoMessageAnswersAQuestion(t *testing.T) {
+func TestMessageDoesNotAnswerAnApprovalRequest(t *testing.T) {
 	f := &fakeCLI{prompt: "❯ "}
 	inBubble(t, f, asking, func(t *testing.T, s *session.Session) {
 		f.later(0, func() { f.dialog = "Allow this?" })
@@ -217,7 +217,7 @@ func TestNoMessageAnswersAQuestion(t *testing.T) {
 	})
 }
 
-func TestTextThatLooksLikeAQuestionIsNone(t *testing.T) {
+func TestTextIsNotAnApprovalRequest(t *testing.T) {
 	t.Parallel()
 	terminal := withDefaults(asking)
 	for shown, want := range map[string]bool{
@@ -233,7 +233,7 @@ func TestTextThatLooksLikeAQuestionIsNone(t *testing.T) {
 }
 
 // What ends a turn that shows no sign of work all the time is what it says.
-func TestTurnGoesOnUntilItSaysSo(t *testing.T) {
+func TestTurnEndsWithItsEndMark(t *testing.T) {
 	terminal := asking
 	terminal.Finished, terminal.Quiet = []string{"Worked for"}, 30*time.Second
 	f := &fakeCLI{prompt: "❯ ", lag: time.Second, work: time.Second}
@@ -251,7 +251,7 @@ func TestTurnGoesOnUntilItSaysSo(t *testing.T) {
 	})
 }
 
-// The ID of a session is told as soon as it is known.
+// The ID of a session is reported as soon as it is known.
 func TestSessionIDThatIsKnownLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestPromptThatComesTooEarly(t *testing.T) {
 }
 
 // An Enter that is lost while something else changes is pressed again, where an
-// empty input can be told from one that holds a message.
+// empty input can be distinguished from one that holds a message.
 func TestEnterThatSeemsToHaveAnEffect(t *testing.T) {
 	terminal := engine.Terminal{Prompt: "> Type here", Placeholder: true, Busy: []string{"esc to interrupt"}}
 	f := &fakeCLI{prompt: "> Type here", placeholder: true, swallows: 1}

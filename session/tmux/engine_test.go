@@ -384,7 +384,7 @@ func TestExitKeysEndTheAgent(t *testing.T) {
 	})
 }
 
-func TestQuestionsCannotBeAnswered(t *testing.T) {
+func TestApprovalRequestsCannotBeAnswered(t *testing.T) {
 	t.Parallel()
 	if err := newEngine("test", marked, nil, nil).Answer(context.Background(), "1", engine.Accept); !errors.Is(err, engine.ErrTooLate) {
 		t.Error(err)

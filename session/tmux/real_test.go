@@ -253,7 +253,7 @@ func TestScrolledPane(t *testing.T) {
 	}
 }
 
-// The terminal tells whether the agent has read what was typed.
+// The terminal shows whether the agent has read what was typed.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	busy := filepath.Join(t.TempDir(), "busy")

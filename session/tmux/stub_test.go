@@ -269,7 +269,7 @@ func (s *stub) await(file string) {
 	fmt.Printf("\r\x1b[2K%s%s %q\r\n", strings.Repeat("\r\n", nearEnd), ending, steered)
 }
 
-// fingerprint tells texts apart.
+// fingerprint identifies a text.
 func fingerprint(text string) string {
 	return fmt.Sprintf("%d bytes %x", len(text), sha256.Sum256([]byte(text)))
 }

@@ -136,7 +136,7 @@ func (r *running) end(with syscall.Signal) {
 		r.t.Fatal(err)
 	}
 	timer := time.AfterFunc(limit, func() { _ = r.cmd.Process.Kill() })
-	_ = r.cmd.Wait() // the exit code tells
+	_ = r.cmd.Wait() // the exit code is checked
 	if !timer.Stop() {
 		r.t.Fatalf("%v has not ended dev within %v", with, limit)
 	}

@@ -73,7 +73,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"events", "serve", "--nats", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0", "--cluster-route", "b:1"}, "--store"},
 		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1", "--cluster-route", "b:1"}, "--cluster-listen"},
 		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0", "--cluster-route", "b:1"}, clusterVariable},
-		{[]string{"events", "token", "--for", "nobody"}, "nobody"},
+		{[]string{"events", "token", "--for", "stranger"}, "stranger"},
 		{[]string{"events", "token", "more"}, "more"},
 		{[]string{"task", "nope"}, "nope"},
 		{[]string{"events", "token", "--subject", ""}, "--subject is empty"},

@@ -205,7 +205,7 @@ func (r *attempt) settle(c *conversation, err error) {
 	r.change()
 }
 
-// change tells those who wait; r.mu is held.
+// change notifies those who wait; r.mu is held.
 func (r *attempt) change() {
 	close(r.changed)
 	r.changed = make(chan struct{})

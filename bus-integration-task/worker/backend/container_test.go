@@ -124,7 +124,7 @@ func TestContainerHasDependencies(t *testing.T) {
 	b.Mounts = []containers.Mount{{Source: workspace, Target: workspace, ReadOnly: true}}
 	b.HostPath = filepath.Clean
 	a := backend.Attempt{Workdir: checkout, Surroundings: tree, Commands: backend.Commands{
-		Main: shell("cat ../other/text > made; echo x 2>/dev/null > ../other/text; echo x 2>/dev/null > ../beside; cat made"),
+		Main: shell("cat ../other/text > made; echo x 2>/dev/null > ../other/text; echo x 2>/dev/null > ../outside; cat made"),
 	}}
 	if o := start(t, b, a).finish(backend.Completed); o.Text != "shared" {
 		t.Errorf("%+v", o)
@@ -148,8 +148,8 @@ func TestContainerHasDependencies(t *testing.T) {
 	if text, err := os.ReadFile(file); string(text) != "shared\n" || err != nil {
 		t.Errorf("a dependency was changed: %q, %v", text, err)
 	}
-	if _, err := os.Stat(filepath.Join(tree, "beside")); err == nil {
-		t.Error("a file was made beside the checkout")
+	if _, err := os.Stat(filepath.Join(tree, "outside")); err == nil {
+		t.Error("a file was made outside the checkout")
 	}
 }
 
@@ -256,15 +256,15 @@ func TestContainerWithoutABus(t *testing.T) {
 func TestContainerRefuses(t *testing.T) {
 	t.Parallel()
 	good := backend.Attempt{Workdir: t.TempDir(), Commands: backend.Commands{Main: shell("true")}}
-	relative, empty, open, beside := good, good, good, good
-	relative.Workdir, empty.Commands, open.Sandbox, beside.Surroundings = "x", backend.Commands{}, "none", "/elsewhere"
+	relative, empty, open, outside := good, good, good, good
+	relative.Workdir, empty.Commands, open.Sandbox, outside.Surroundings = "x", backend.Commands{}, "none", "/elsewhere"
 	for want, c := range map[string]struct {
 		b backend.Container
 		a backend.Attempt
 	}{
 		"either a profile or an image": {backend.Container{}, good},
 		`workdir "x" is not absolute`:  {backend.Container{Image: "i"}, relative},
-		"is not in its surroundings":   {backend.Container{Image: "i"}, beside},
+		"is not in its surroundings":   {backend.Container{Image: "i"}, outside},
 		"command of the container is":  {backend.Container{Image: "i"}, empty},
 		`sandbox "none" is unknown`:    {backend.Container{Image: "i"}, open},
 	} {

@@ -38,7 +38,7 @@ func isCredential(entry string) bool {
 }
 
 // A maskingRecorder masks secrets that the agent does not have in its environment: a user
-// or a file may have told it.
+// or a file may have given it.
 type maskingRecorder struct {
 	agent.Recorder
 	secrets []string // as in an environment

@@ -63,8 +63,8 @@ func TestFileSizeLimit(t *testing.T) {
 // readOnlyDirectory drops the rights of the superuser, who may write anywhere.
 func readOnlyDirectory(s store) error {
 	if os.Geteuid() == 0 {
-		const nobody = 65534
-		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
+		const unprivileged = 65534
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(unprivileged), syscall.Setuid(unprivileged)); err != nil {
 			return err
 		}
 	}

@@ -144,7 +144,7 @@ func (c *claude) result() {
 	from := len(c.line)
 	c.output(c.random.outputSize() * 11 / 10)
 	output := string(c.line[from:])
-	if c.random.percent(25) { // an edit, whose result tells the file
+	if c.random.percent(25) { // an edit, whose result names the file
 		c.add(`"}]},"parent_tool_use_id":`, c.parent, `,"session_id":"`, c.session, `","tool_use_result":{"filePath":"`)
 		c.fileName()
 		c.add(`","originalFile":"`, output, `","structuredPatch":[{"oldStart":38,"oldLines":9,"newStart":38,"newLines":12,"lines":["`)

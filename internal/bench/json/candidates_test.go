@@ -42,7 +42,7 @@ var candidates = []struct {
 	{"bus-agent/jsonline", newJSONLine},
 }
 
-// runnable tells why a candidate cannot run here, if so.
+// runnable returns why a candidate cannot run here, or "".
 func runnable(name string) error {
 	if name == "minio/simdjson-go" && !simdjson.SupportedCPU() {
 		return errors.New("it needs AVX2 and CLMUL")

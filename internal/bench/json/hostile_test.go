@@ -27,8 +27,8 @@ func inText(value string) string {
 	return `{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":` + value + `}}`
 }
 
-// beside returns a line with a value that is not needed.
-func beside(value string) string {
+// withMember returns a line with a value that is not needed.
+func withMember(value string) string {
 	return `{"type":"item.completed","more":` + value + `,"item":{"id":"item_0","type":"agent_message","text":"x"}}`
 }
 
@@ -56,29 +56,29 @@ func hostiles() []hostile {
 		{"string: \\u with no digit", inText(`"\u00zz"`)},
 		{"string: 1 MB", inText(`"` + mega + `"`)},
 		{"string: 1 MB of escapes", inText(`"` + strings.Repeat(`\n`, 1<<19) + `"`)},
-		{"beside: a control character", beside("\"a\x01b\"")},
-		{"beside: not UTF-8", beside("\"a\xffb\"")},
-		{"beside: an unknown escape", beside(`"a\xb"`)},
-		{"beside: 1e400000", beside("1e400000")},
-		{"beside: 1000 digits", beside(strings.Repeat("7", 1000))},
-		{"beside: 01", beside("01")},
-		{"beside: 1.", beside("1.")},
-		{"beside: .5", beside(".5")},
-		{"beside: +1", beside("+1")},
-		{"beside: -", beside("-")},
-		{"beside: NaN", beside("NaN")},
-		{"beside: nul", beside("nul")},
-		{"beside: nothing", beside("")},
-		{"beside: [1,]", beside("[1,]")},
-		{"beside: {,}", beside("{,}")},
-		{"beside: {\"a\" 1}", beside(`{"a" 1}`)},
-		{"beside: [}", beside("[}")},
-		{"beside: {a:1}", beside("{a:1}")},
-		{"beside: a comment", beside("/**/1")},
-		{"beside: depth 1,000", beside(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))},
-		{"beside: depth 100,000, arrays", beside(strings.Repeat("[", depth) + strings.Repeat("]", depth))},
-		{"beside: depth 100,000, objects", beside(strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth))},
-		{"beside: depth 100,000, never closed", beside(strings.Repeat("[", depth))},
+		{"member: a control character", withMember("\"a\x01b\"")},
+		{"member: not UTF-8", withMember("\"a\xffb\"")},
+		{"member: an unknown escape", withMember(`"a\xb"`)},
+		{"member: 1e400000", withMember("1e400000")},
+		{"member: 1000 digits", withMember(strings.Repeat("7", 1000))},
+		{"member: 01", withMember("01")},
+		{"member: 1.", withMember("1.")},
+		{"member: .5", withMember(".5")},
+		{"member: +1", withMember("+1")},
+		{"member: -", withMember("-")},
+		{"member: NaN", withMember("NaN")},
+		{"member: nul", withMember("nul")},
+		{"member: nothing", withMember("")},
+		{"member: [1,]", withMember("[1,]")},
+		{"member: {,}", withMember("{,}")},
+		{"member: {\"a\" 1}", withMember(`{"a" 1}`)},
+		{"member: [}", withMember("[}")},
+		{"member: {a:1}", withMember("{a:1}")},
+		{"member: a comment", withMember("/**/1")},
+		{"member: depth 1,000", withMember(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))},
+		{"member: depth 100,000, arrays", withMember(strings.Repeat("[", depth) + strings.Repeat("]", depth))},
+		{"member: depth 100,000, objects", withMember(strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth))},
+		{"member: depth 100,000, never closed", withMember(strings.Repeat("[", depth))},
 		{"text is null", inText("null")},
 		{"item is null", `{"type":"item.completed","item":null}`},
 		{"name twice", `{"type":"a","type":"b"}`},

@@ -37,7 +37,7 @@ type Env struct {
 	// runner.Snapshotter.
 	Preferences runner.Preferences
 
-	// Recorder is told of every run and session; nil for none.
+	// Recorder records every run and session; nil for none.
 	Recorder agent.Recorder
 
 	// Begin, when not nil, is called once before an agent is started or standard

@@ -29,8 +29,8 @@ const (
 // partialTries bounds how often the name of a new file may be taken.
 const partialTries = 100
 
-// maxBeside is how many entries of a directory are searched for stale files.
-const maxBeside = 100_000
+// maxSiblings is how many entries of a directory are searched for stale files.
+const maxSiblings = 100_000
 
 // outputFile is the file of --output. It is replaced when the command succeeds; until
 // then, the results are in a file next to it, which this process has locked. What cannot
@@ -169,7 +169,7 @@ func removeStalePartials(path string) {
 		return
 	}
 	defer d.Close()
-	entries, _, _ := d.Entries(maxBeside)
+	entries, _, _ := d.Entries(maxSiblings)
 	for _, entry := range entries {
 		if !isPartial(entry.Name(), filepath.Base(path)) {
 			continue

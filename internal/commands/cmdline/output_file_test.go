@@ -181,9 +181,9 @@ func TestStaleOutputIsRemoved(t *testing.T) {
 	wantFiles(t, path, want)
 }
 
-// TestOutputIsNotTakenForStale: commands that begin and end at the same time keep their
+// TestOutputIsNotStale: commands that begin and end at the same time keep their
 // results.
-func TestOutputIsNotTakenForStale(t *testing.T) {
+func TestOutputIsNotStale(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "answer")
 	var all sync.WaitGroup

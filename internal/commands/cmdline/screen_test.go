@@ -148,7 +148,7 @@ func TestSpinnerShowsWhatTheAgentDoes(t *testing.T) {
 	})
 }
 
-func TestMessagesStandOnLinesOfTheirOwn(t *testing.T) {
+func TestMessagesAreOnSeparateLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	s := NewScreen(&out)

@@ -28,7 +28,7 @@ type dryRunReport struct {
 	// UserConfig lists the files of the user's configuration of the CLI.
 	UserConfig []agent.ConfigFile `json:"user_config,omitempty"`
 	Warnings   []string           `json:"warnings"`
-	// Schema says how the agent is told of the schema of its answer.
+	// Schema says how the agent gets the schema of its answer.
 	Schema string `json:"schema,omitempty"`
 	// Candidates are the runtimes that the run may try, this one among them.
 	Candidates []fallback.Candidate `json:"candidates,omitempty"`

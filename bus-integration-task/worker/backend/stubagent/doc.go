@@ -4,7 +4,7 @@
 // [Install] puts it under the name of the CLI into a folder. The executable is the
 // running program itself, so main or TestMain must call [Play] first.
 //
-// A prompt tells it what to do, in lines that begin with "stub: "; it ignores all others.
+// A prompt says what it does, in lines that begin with "stub: "; it ignores all others.
 // The steps of a turn are done in order:
 //
 //	say TEXT            answers with TEXT

@@ -120,7 +120,7 @@ func leave(t *testing.T, workdir, temp string, plants ...func(*testing.T, string
 
 // Whatever an agent leaves, and however it ends, its run ends soon, and nothing stays
 // but files of sessions, or a warning names what does.
-func TestHostileLeavings(t *testing.T) {
+func TestHostileFilesAfterARun(t *testing.T) {
 	t.Parallel()
 	for _, rt := range registry.Default().All() {
 		for name, plant := range leavings {
