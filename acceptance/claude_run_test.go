@@ -99,7 +99,7 @@ func TestClaudeFailures(t *testing.T) {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message}}
 	}
 	testFailures(t, newClaude, map[string]failure{
-		"401":                  {reply: status(http.StatusUnauthorized, "the key is no good"), kind: "authentication", says: "401", asked: 2, took: 15},
+		"401":                  {reply: status(http.StatusUnauthorized, "the key is refused"), kind: "authentication", says: "401", asked: 2, took: 15},
 		"403":                  {reply: status(http.StatusForbidden, "not for you"), kind: "authentication", says: "not for you", asked: 2, took: 15},
 		"400":                  {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "what is this?", asked: 10, took: 30},
 		"404":                  {reply: status(http.StatusNotFound, "no such model"), kind: "agent", says: "model", asked: 2, took: 15},

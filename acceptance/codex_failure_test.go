@@ -13,7 +13,7 @@ func TestCodexFailures(t *testing.T) {
 	t.Parallel()
 	testFailures(t, newCodex, map[string]failure{
 		"401": {
-			reply: modeltest.Reply{modeltest.HTTPError{Status: http.StatusUnauthorized, Message: "the key is no good"}},
+			reply: modeltest.Reply{modeltest.HTTPError{Status: http.StatusUnauthorized, Message: "the key is refused"}},
 			kind:  "authentication", says: "401 Unauthorized", asked: 4, took: 110, // Codex sends six without bus-agent
 		},
 		"400": {

@@ -139,7 +139,7 @@ func TestCodexGetsEachAgentsMDOnce(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}, []string{deepMark}},
-		"a .codex of one's own": {"services", func(w *fixture) { writeFiles(w.t, w.repo, map[string]string{".codex/notes.txt": "mine"}) }, []string{rootMark, midMark}},
+		"a custom .codex": {"services", func(w *fixture) { writeFiles(w.t, w.repo, map[string]string{".codex/notes.txt": "mine"}) }, []string{rootMark, midMark}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -111,7 +111,7 @@ func TestGeminiFailures(t *testing.T) {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message}}
 	}
 	testFailures(t, newGemini, map[string]failure{
-		"401":               {reply: status(http.StatusUnauthorized, "the key is no good"), kind: "authentication", says: "the key is no good", asked: 1, took: 20},
+		"401":               {reply: status(http.StatusUnauthorized, "the key is refused"), kind: "authentication", says: "the key is refused", asked: 1, took: 20},
 		"403":               {reply: status(http.StatusForbidden, "not for you"), kind: "authentication", says: "not for you", asked: 1, took: 20},
 		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "what is this?", asked: 1, took: 20},
 		"404":               {reply: status(http.StatusNotFound, "no such model"), kind: "agent", says: "no such model", asked: 1, took: 20},

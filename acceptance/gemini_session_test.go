@@ -118,7 +118,7 @@ func TestGeminiSessionIsResumed(t *testing.T) {
 	}
 	d.stop()
 
-	d = w.startSession(session.Options{}, resume) // and nothing is said
+	d = w.startSession(session.Options{}, resume) // without a message
 	d.stop()
 
 	d = w.startSession(session.Options{}, resume)

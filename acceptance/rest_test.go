@@ -109,7 +109,7 @@ func TestRESTFailures(t *testing.T) {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message, Header: http.Header{"Retry-After": {"0"}}}}
 	}
 	testFailures(t, newREST, map[string]failure{
-		"401":               {reply: status(http.StatusUnauthorized, "the key sk-acceptance is no good"), kind: "authentication", says: "the key *** is no good", asked: 1, took: 20},
+		"401":               {reply: status(http.StatusUnauthorized, "the key sk-acceptance is refused"), kind: "authentication", says: "the key *** is refused", asked: 1, took: 20},
 		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "400 Bad Request: what is this?", asked: 1, took: 20},
 		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down (6 attempts)", asked: 6, took: 20},
 		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "boom (6 attempts)", asked: 6, took: 20},

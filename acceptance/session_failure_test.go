@@ -76,7 +76,7 @@ func TestSessionEndsWithItsAgent(t *testing.T) {
 				w := cli.setup(t, modeltest.Replies(answer("ok"), modeltest.Reply{modeltest.Text{"half an"}, modeltest.Silence{}}), nil)
 				d := w.startSession(session.Options{}, nil)
 				first := d.sendWant("hello", "ok")
-				turn := d.session.Send(session.Message{Text: "go on"})
+				turn := d.session.Send(session.Message{Text: "continue"})
 				queued := d.session.Send(session.Message{Text: "and then"})
 				ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 				defer cancel()

@@ -175,7 +175,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 			t.Parallel()
 			w := tt.setup(t, modeltest.Replies(
 				modeltest.Reply{tt.command(tt.sleepers)},
-				modeltest.Reply{tt.command("touch going-on")}, answer("on we go"),
+				modeltest.Reply{tt.command("touch continued")}, answer("on we go"),
 				modeltest.Reply{modeltest.Silence{}},
 				answer("again")), map[string]string{".gitignore": "running\ngoing-on\n"})
 			d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access, r.Model = tt.access, tt.model })
@@ -190,8 +190,8 @@ func TestSessionIsInterrupted(t *testing.T) {
 			_, err := d.wait(turn)
 			wantErrorIs(t, err, agent.ErrCanceled)
 			w.awaitNone("1000")
-			d.sendWant("go on", "on we go")
-			w.awaitFile(ctx, "going-on")
+			d.sendWant("continue", "on we go")
+			w.awaitFile(ctx, "continued")
 
 			turn = d.session.Send(session.Message{Text: "say nothing"})
 			if _, err := w.model.Await(ctx, 4); err != nil {

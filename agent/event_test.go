@@ -17,7 +17,7 @@ func TestSetDiffKeepsWholeLines(t *testing.T) {
 	}{
 		"empty":                   {"", "", false},
 		"without line break":      {"+a", "+a", false},
-		"as long as allowed":      {full, full, false},
+		"the longest allowed":     {full, full, false},
 		"a line more":             {full + "-\n", full, true},
 		"a line that is too long": {"+a\n+" + full[:agent.MaxDiff-4] + "secret", "+a\n+" + full[:agent.MaxDiff-4], true},
 		"one long line":           {"+" + strings.Repeat("x", agent.MaxDiff), "", true},

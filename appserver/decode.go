@@ -104,7 +104,7 @@ type item struct {
 	Query string `json:"query"` // webSearch
 }
 
-// quiet lists what says nothing to anybody but the server's own user interface.
+// quiet lists the notifications that only the server's user interface needs.
 var quiet = map[string]bool{
 	"thread/started": true, "thread/status/changed": true, "thread/goal/cleared": true, "thread/name/updated": true,
 	"turn/diff/updated": true, "account/rateLimits/updated": true, "account/updated": true, "remoteControl/status/changed": true,
@@ -303,7 +303,7 @@ func object(name, value string) json.RawMessage {
 	return encoded(map[string]json.RawMessage{name: encoded(value)})
 }
 
-// encoded returns value as JSON, nil for one that is none.
+// encoded returns value as JSON, or nil for an empty value.
 func encoded[V string | []agent.FileChange | map[string]json.RawMessage](value V) json.RawMessage {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -353,7 +353,7 @@ func TestDecisions(t *testing.T) {
 		{"accept for the session", "7", engine.AcceptForSession, `{"id":7,"result":{"decision":"acceptForSession"}}`},
 		{"decline", `"text"`, engine.Decline, `{"id":"text","result":{"decision":"decline"}}`},
 		{"cancel", "0", engine.Cancel, `{"id":0,"result":{"decision":"cancel"}}`},
-		{"a word that is none", "0", `x"}`, `{"id":0,"result":{"decision":"decline"}}`},
+		{"an unknown decision", "0", `x"}`, `{"id":0,"result":{"decision":"decline"}}`},
 		{"no answer", "0", "", `{"id":0,"result":{"decision":"decline"}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

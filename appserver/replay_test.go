@@ -91,7 +91,7 @@ func want(t *testing.T, s *session.Session, line string) (turn *session.Turn) {
 	return nil
 }
 
-// replay plays a transcript in a bubble and returns what came of it.
+// replay plays a transcript in a bubble and returns the result.
 func replay(t *testing.T, steps []sessiontest.Step, start engine.Start) string {
 	t.Helper()
 	peer := sessiontest.Start(steps)

@@ -33,7 +33,7 @@ type beginning struct {
 	gaveUp bool   // the turn is not wanted any more
 }
 
-// begin takes note of a turn/start. What runs by then is not its turn.
+// begin records a turn/start. A turn that runs by then is not its turn.
 func (t *turns) begin(known func()) *beginning {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *turns) answered(b *beginning, id string) (unwanted bool) {
 	return false
 }
 
-// started takes note of a turn that has begun.
+// started records that a turn has begun.
 func (t *turns) started(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +97,7 @@ func (t *turns) started(id string) {
 	}
 }
 
-// completed takes note of a turn that is over and reports whether it is the one
+// completed records that a turn is over and reports whether it is the one
 // that was begun here. Without an ID it is.
 func (t *turns) completed(id string) bool {
 	t.mu.Lock()
@@ -155,7 +155,7 @@ func (t *turns) waitBegun(ctx context.Context, closed <-chan struct{}, id string
 	}
 }
 
-// change wakes what waits for a change; t.mu is held.
+// change notifies those who wait for a change; t.mu is held.
 func (t *turns) change() {
 	if t.changed != nil {
 		close(t.changed)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What an agent notes is there whole or not at all, whenever it is ended.
+// A note of an agent exists whole or not at all, whenever the agent is ended.
 func TestNotesAreWrittenInOneStep(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "agent"+seenSuffix)
@@ -32,7 +32,7 @@ func TestNotesAreWrittenInOneStep(t *testing.T) {
 		t.Errorf("it holds %q, %v", text, err)
 	}
 	if all, err := os.ReadDir(filepath.Dir(name)); err != nil || len(all) != 1 {
-		t.Errorf("%d files are there, %v", len(all), err)
+		t.Errorf("%d files exist, %v", len(all), err)
 	}
 }
 

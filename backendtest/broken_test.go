@@ -133,7 +133,7 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 		"leaves what it does not own":         {"workdir-trust", func(h *Harness) { h.Runtime.Instructions.Owned = h.Runtime.Instructions.Owned[:1] }},
 		"adds at every run":                   {"workdir-trust", prepared(addAlways)},
 		"has one home for all":                {"workdir-shared", sharedHome},
-		"uses a home that is there":           {"planted-homes", sharedHome},
+		"uses an existing home":               {"planted-homes", sharedHome},
 		"does not know its empty directories": {"empty-dirs", func(h *Harness) { h.Runtime.EmptyDirs = []string{".other", "../outside"} }},
 		"does not tell the session":           {"session", without(agent.KindSessionStarted)},
 		"starts anew in place of resuming":    {"resume", changed(func(_ registry.Invocation, c *agent.Command) { c.Args = slices.DeleteFunc(c.Args, isResume) })},

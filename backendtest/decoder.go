@@ -60,7 +60,7 @@ func decoderMemory(w *world) {
 	}
 	one := []agent.Event{{Kind: agent.KindHeartbeat}}
 	if all := w.Runtime.NewDecoder().Decode([]byte(lines[0]), one); len(all) == 0 || all[0].Kind != agent.KindHeartbeat {
-		w.failf("events that were there before are lost")
+		w.failf("earlier events are lost")
 	}
 }
 

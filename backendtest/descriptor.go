@@ -24,7 +24,7 @@ var descriptorRules = []rule{
 		text: "Without an executable a run fails as not installed, or as none available where no runtime was named, and says where to get it."},
 	{name: "recognize", test: recognize, spoken: true,
 		applies: func(h *Harness) bool { return h.Runtime.Recognize != nil },
-		text:    "A runtime recognizes the line its output begins with, and no text that anybody could have written."},
+		text:    "A runtime recognizes the line its output begins with, and no text that a user could have written."},
 }
 
 func descriptor(w *world) {

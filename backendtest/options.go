@@ -145,7 +145,7 @@ func optionWords(w *world) {
 		}
 		may[got] = access
 		if access == agent.AccessWrite && w.access() == "" && got != plain {
-			w.failf("access write is not what a request without a word of access gets")
+			w.failf("access write is not what a request without an access gets")
 		}
 	}
 }

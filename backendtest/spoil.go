@@ -44,7 +44,7 @@ var spoilers = []struct {
 			defer f.Close()
 			size := int64(8) << 40
 			for size > 1<<30 && f.Truncate(size) != nil {
-				size /= 2 // file systems have limits of their own
+				size /= 2 // file systems have limits, too
 			}
 			return nil
 		})

@@ -76,13 +76,13 @@ func workdirClean(w *world) {
 			w.failf("%s: %s", what, strings.Join(list, ", "))
 		}
 	}
-	litter := []Step{WriteFile("$TMPDIR/empty-dirs/file", "x")}
+	stray := []Step{WriteFile("$TMPDIR/empty-dirs/file", "x")}
 	for _, token := range w.tokens() {
 		req := w.request()
 		req.Runtime = token
 		steps := w.answer("fine")
 		if w.Runtime.PrivateTemp {
-			steps = append(litter, steps...)
+			steps = append(stray, steps...)
 		}
 		check("a run of "+token, w.run(req, steps...))
 		check("a failed run of "+token, w.run(req, PrintErr("broken\n"), Exit(3)))
@@ -226,7 +226,7 @@ func plantedHomes(w *world) {
 	}
 	for _, dir := range w.homes(o.seen) {
 		if _, was := before[dir]; was {
-			w.failf("the home %s was there before the run", w.rel(dir))
+			w.failf("the home %s existed before the run", w.rel(dir))
 		}
 	}
 	for name, text := range o.seen.Files {

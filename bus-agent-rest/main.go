@@ -12,8 +12,8 @@
 //	--base-url URL       the endpoint, its parent path or its host
 //	--model NAME         the model
 //	--token-env NAME     the variable that holds the token; empty sends none
-//	--idle-timeout TIME  how long the server may send nothing during a request; 0 is no limit
-//	--timeout TIME       how long the whole run may take; 0 is no limit
+//	--idle-timeout TIME  how long the server may send nothing during a request; 0 means no limit
+//	--timeout TIME       how long the whole run may take; 0 means no limit
 //	--retries N          how often to repeat a failed request, 0 to 100 (default 5)
 //	--access ACCESS      read or write (default); reported in the output only
 //	--version, --help

@@ -44,8 +44,8 @@ func (f *flags) set() *flag.FlagSet {
 	s.StringVar(&f.model, "model", "", "`NAME` of the model")
 	s.StringVar(&f.tokenEnv, "token-env", "", "`NAME` of the variable that holds the token; empty sends none")
 	s.StringVar(&f.access, "access", "write", "`ACCESS` of the caller, read or write; reported in the output only")
-	s.DurationVar(&f.idle, "idle-timeout", 0, "how long the server may send nothing during a request, a `TIME` such as 60s; 0 is no limit")
-	s.DurationVar(&f.total, "timeout", 0, "`TIME` the whole run may take; 0 is no limit")
+	s.DurationVar(&f.idle, "idle-timeout", 0, "how long the server may send nothing during a request, a `TIME` such as 60s; 0 means no limit")
+	s.DurationVar(&f.total, "timeout", 0, "`TIME` the whole run may take; 0 means no limit")
 	s.IntVar(&f.retries, "retries", 5, "repeat a failed request up to `N` times")
 	s.BoolVar(&f.version, "version", false, "print the version")
 	return s

@@ -16,7 +16,7 @@ require (
 )
 
 require (
-	github.com/google/go-cmp v0.7.0 // tests: differences people can read
+	github.com/google/go-cmp v0.7.0 // tests: readable differences
 	go.yaml.in/yaml/v4 v4.0.0 // tests: reads compose.yaml
 )
 

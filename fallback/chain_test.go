@@ -241,7 +241,7 @@ func TestNothingIsTriedAfterAChange(t *testing.T) {
 	}
 }
 
-// Each runtime is judged by its own tools, and what two say alike is said once.
+// Each runtime is judged by its own tools, and equal warnings are shown once.
 func TestToolsOfTheNextRuntime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "alpha", "beta", "gamma")

@@ -38,7 +38,7 @@ type step struct {
 	events []agent.Event
 	during func(agent.Request)
 
-	warnings []string // instead of one of its own
+	warnings []string // instead of the default
 }
 
 // world is a Chain over fake runtimes, none of which is started.

@@ -45,7 +45,7 @@ func FuzzStream(f *testing.F) {
 }
 
 // FuzzTextDeltas checks that a message reads the same however it is cut into
-// deltas, and whatever was said before.
+// deltas, and whatever came before.
 func FuzzTextDeltas(f *testing.F) {
 	f.Add("before", "one\ntwo", uint8(2), uint8(3), false)
 	f.Add("", "a\x1b[31mb", uint8(2), uint8(1), false)

@@ -40,7 +40,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// FuzzMend cuts lines everywhere. What is left is JSON and says nothing that the
+// FuzzMend cuts lines everywhere. The rest is JSON and contains nothing that the
 // whole line does not.
 func FuzzMend(f *testing.F) {
 	f.Add(`{"type":"result","is_error":false,"usage":{"input":1.5e3,"list":[1,"two",{"3":null}]},"text":"€ \"\\ \u00e4 \ud83d\ude00\n𝄞","last":[true,[],{}]}`)
@@ -118,7 +118,7 @@ func unique(line string) bool {
 	}
 }
 
-// within reports whether part says nothing that whole does not.
+// within reports whether part contains nothing that whole does not.
 func within(part, whole any) bool {
 	switch p := part.(type) {
 	case map[string]any:

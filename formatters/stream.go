@@ -97,8 +97,8 @@ func wholeRunes(text string) string {
 	return text
 }
 
-// headType returns the JSON member "type" of an object of which only the head
-// is there, or "". It is a hint for the reader: a member of that name inside
+// headType returns the JSON member "type" of a truncated object,
+// or "". It is a hint for the reader: a member of that name inside
 // another object can be taken for it.
 func headType(head string) string {
 	_, rest, ok := strings.Cut(head, `"type":`)

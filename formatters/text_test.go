@@ -49,7 +49,7 @@ func TestText(t *testing.T) {
 		{"a result ends the line only", []agent.Event{delta("1", "a"), {Kind: agent.KindResult, Text: "a"}}, "a\n"},
 		{"an answer that was not said", []agent.Event{say("I look"), {Kind: agent.KindResult, Text: "the answer"}}, "I look\nthe answer\n"},
 		{"an answer alone, and again", []agent.Event{{Kind: agent.KindResult, Text: "a\x1b[2Jb"}, {Kind: agent.KindResult, Text: "a\x1b[2Jb"}}, "ab\n"},
-		{"an answer that was said in pieces", []agent.Event{say("first"), delta("1", "the an"), delta("1", "swer\n\n"), {Kind: agent.KindResult, Text: "first\nthe answer"}}, "first\nthe answer\n\n"},
+		{"an answer in pieces", []agent.Event{say("first"), delta("1", "the an"), delta("1", "swer\n\n"), {Kind: agent.KindResult, Text: "first\nthe answer"}}, "first\nthe answer\n\n"},
 		{"an answer of each turn", []agent.Event{{Kind: agent.KindResult, Turn: 1, Text: "yes"}, {Kind: agent.KindResult, Turn: 2, Text: "yes"}}, "yes\nyes\n"},
 		{"what a subagent said is not the answer", []agent.Event{{Kind: agent.KindText, Text: "yes", Subagent: "s"}, {Kind: agent.KindResult, Text: "yes"}}, "[subagent] yes\nyes\n"},
 		{"silent kinds", []agent.Event{{Kind: agent.KindSessionStarted, SessionID: "x"}, {Kind: agent.KindUsage, Usage: &agent.Usage{}}, {Kind: agent.KindHeartbeat}, {Kind: "new"}, {Kind: agent.KindResult}}, ""},

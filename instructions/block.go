@@ -154,7 +154,7 @@ func (b Block) remove(old []byte) (data []byte, dirs int, err error) {
 type placed struct {
 	start, end int // of begin line to end line
 	text       string
-	made       int  // 1 for the file and 1 for each directory made; 0 if the file was there
+	made       int  // 1 for the file and 1 for each directory made; 0 if the file existed
 	join       bool // a line break was added before the block
 }
 

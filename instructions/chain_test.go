@@ -97,7 +97,7 @@ func TestTextServesTheClosestFirst(t *testing.T) {
 			}
 			cut++
 			if i > 0 && strings.Contains(got, []string{"root", "sub"}[i-1]+" line ") {
-				t.Fatalf("limit %d: %s is cut, but a part of one farther away is there", limit, name)
+				t.Fatalf("limit %d: %s is cut, but it contains a part of one farther away", limit, name)
 			}
 			rel := []string{"AGENTS.md", "sub/AGENTS.md", "sub/deep/AGENTS.md"}[i]
 			mark := fmt.Sprintf("[%s cut here: %d of %d bytes delivered]\n", rel, len(lines(name, have)), len(file))

@@ -68,7 +68,7 @@ func TestFindRoot(t *testing.T) {
 		"repository":               {map[string]string{".git/HEAD": "ref"}, "."},
 		"worktree":                 {map[string]string{".git": "gitdir: /elsewhere"}, "."},
 		"nearest wins":             {map[string]string{".git/HEAD": "ref", "sub/.git": "gitdir: x"}, "sub"},
-		"empty .git is litter":     {map[string]string{".git/HEAD": "ref", "sub/deep/.git/": ""}, "."},
+		"empty .git is stale":      {map[string]string{".git/HEAD": "ref", "sub/deep/.git/": ""}, "."},
 		"other .git file":          {map[string]string{".git": "something", "sub/.git": "gitdi"}, "sub/deep"},
 		"no repository":            {nil, "sub/deep"},
 		"the workdir is the root":  {map[string]string{"sub/deep/.git/HEAD": "ref"}, "sub/deep"},

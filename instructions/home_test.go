@@ -194,7 +194,7 @@ func TestTemporaryHomesHaveStableNames(t *testing.T) {
 	}
 	must(t, os.Mkdir(filepath.Dir(first), 0o777))
 	if at := path(); filepath.Dir(at) == filepath.Dir(first) {
-		t.Error("a home in a folder that was there before")
+		t.Error("a home in an existing folder")
 	}
 	if tree := snapshot(t, temp); len(tree) != 1 {
 		t.Errorf("left: %v", tree)
@@ -318,7 +318,7 @@ func TestRemoveWithMissingExceptionsLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestRemoveKeepsDirectoriesThatWereThere(t *testing.T) {
+func TestRemoveKeepsExistingDirectories(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
 		"empty directory":    {".codex/": ""},

@@ -95,11 +95,11 @@ func ignoreAll(base *os.Root, made []string) (hidden bool, all []string, err err
 	case errors.Is(err, fs.ErrNotExist) && !isLink(base, ignoreName):
 		err = writeNew(base, ignoreName, []byte(ignoreText(made)), 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			return false, nil, nil // something else is there now
+			return false, nil, nil // it was replaced
 		}
 		return err == nil, made, err
 	case err != nil:
-		return false, nil, nil // something else is there
+		return false, nil, nil // something else has its name
 	default:
 		before, ours := parseIgnore(string(old))
 		if !ours {

@@ -126,7 +126,7 @@ func TestStaleFoldersAreFoundAndRemoved(t *testing.T) {
 		dir + "/" + parent + "/0123456789abcdef/x": true, temp + "/bus-agent-1/x": true, temp + "/other/x": true,
 	} {
 		if exists(name) != want {
-			t.Errorf("%s is there: %v", name, !want)
+			t.Errorf("%s exists: %v", name, !want)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestSessionsOfAStaleHomeAreKept(t *testing.T) {
 				newHome(t, open(t, dir, false))
 			}
 			if exists(filepath.Join(owner.home, "state")) || !exists(filepath.Join(outside, "x.jsonl")) {
-				t.Error("the home is there, or what is outside is not")
+				t.Error("the home still exists, or what is outside does not")
 			}
 			kept := filepath.Join(dir, parent, "sessions")
 			tree := snapshot(t, kept)
@@ -241,7 +241,7 @@ func TestNextHomeRemovesAStaleOne(t *testing.T) {
 	h := newHome(t, open(t, dir, false))
 	for name, want := range map[string]bool{dead.home + "/snapshots": false, live.home + "/snapshots": true, planted: true, h.Path(): true} {
 		if exists(name) != want {
-			t.Errorf("%s is there: %v", name, !want)
+			t.Errorf("%s exists: %v", name, !want)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func nextSpecial(b []byte, i int) int {
 	return i
 }
 
-// hex4 returns the value of the four hexadecimal digits at i, -1 if they are none.
+// hex4 returns the value of the four hexadecimal digits at i, -1 if they are something else.
 func hex4(b []byte, i int) rune {
 	if i+4 > len(b) {
 		return -1
@@ -123,7 +123,7 @@ func hex4(b []byte, i int) rune {
 	return r
 }
 
-// scanNumber returns the index after the number at i, -1 if it is none.
+// scanNumber returns the index after the number at i, -1 if there is none.
 func scanNumber(b []byte, i int) int {
 	if i < len(b) && b[i] == '-' {
 		i++

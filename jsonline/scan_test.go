@@ -90,7 +90,7 @@ func TestPrintableAndTheRestAreTheString(t *testing.T) {
 	t.Parallel()
 	for _, literal := range []string{
 		`""`, `"plain"`, `"plain, and longer than a word\n\ttwo\"\\\/"`, `"a\u0041\u001b[31mred\u001b[0m\r\n\b\f\\"`,
-		`"é is no ASCII, 😀 neither"`, `"\ud83d\ude00\ud83d"`, "\"\x7fdelete\"", "\"\xff\xfe no UTF-8 \xc3\"", `"` + strings.Repeat("0123456\\n", 9) + `"`,
+		`"é is not ASCII, 😀 neither"`, `"\ud83d\ude00\ud83d"`, "\"\x7fdelete\"", "\"\xff\xfe no UTF-8 \xc3\"", `"` + strings.Repeat("0123456\\n", 9) + `"`,
 	} {
 		var want string
 		if err := json.Unmarshal([]byte(literal), &want); err != nil {

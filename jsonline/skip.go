@@ -31,7 +31,7 @@ func (s *nesting) pop() {
 func (s *nesting) object() bool { return s.top&1 != 0 }
 
 // skipValue returns the index after the value at i, which is nested depth deep,
-// -1 if it is none.
+// -1 if there is none.
 func skipValue(b []byte, i, depth int) int {
 	var open nesting
 	for {

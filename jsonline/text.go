@@ -171,7 +171,7 @@ func appendHexEscape(dst, raw []byte) ([]byte, int) {
 }
 
 // AppendPrintable appends the beginning of the string, unescaped, as far as it is
-// printable ASCII, tabs and line feeds, which are there as they are or in an
+// printable ASCII, tabs and line feeds, which occur as they are or in an
 // escape of two characters. It returns the extended slice and the rest of the
 // string.
 func (t Text) AppendPrintable(dst []byte) ([]byte, Text) {

@@ -362,7 +362,7 @@ func TestGenerateStream(t *testing.T) {
 	}
 }
 
-// An error in the stream is no event, as the service sends it.
+// An error in the stream is not an event, as the service sends it.
 func TestGenerateFailInTheStream(t *testing.T) {
 	t.Parallel()
 	srv := start(t, modeltest.Always(modeltest.Reply{modeltest.Text{"x"}, modeltest.Fail{Code: "RESOURCE_EXHAUSTED", Message: "slow down"}}))

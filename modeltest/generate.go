@@ -108,7 +108,7 @@ func (generate) parse(r *Request) (content, error) {
 	return c, nil
 }
 
-// texts returns what was said, without thoughts.
+// texts returns the texts, without thoughts.
 func (c generateContent) texts() []string {
 	var texts []string
 	for _, part := range c.Parts {

@@ -29,7 +29,7 @@ func start(t *testing.T, script modeltest.Script, models ...string) *modeltest.S
 	return srv
 }
 
-// do sends a request on a connection of its own, so that no client state
+// do sends a request on a separate connection, so that no client state
 // outlives a test.
 func do(t *testing.T, ctx context.Context, method, url, body string, header http.Header) (*http.Response, error) {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// useTemp makes the examples keep their preferences in a file of their own.
+// useTemp makes the examples keep their preferences in a temporary file.
 func useTemp() (remove func()) {
 	dir, err := os.MkdirTemp("", "preferences")
 	if err != nil {
@@ -109,7 +109,7 @@ func ExampleRegistry() {
 	if err := preferences.SetRuntimeDefinition(ctx, "mine", definition); err != nil {
 		log.Fatal(err)
 	}
-	// A program of one's own takes registry.Default() or a registry it has filled.
+	// A program usually passes registry.Default() or a registry it has filled.
 	all, warnings, err := preferences.Registry(ctx, new(registry.Registry))
 	if err != nil {
 		log.Fatal(err)

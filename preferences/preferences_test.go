@@ -193,7 +193,7 @@ func TestWrongValuesAreUsageErrorsAndNotWritten(t *testing.T) {
 		{"definition with a repeated key", func(ctx context.Context) error { return preferences.SetRuntimeDefinition(ctx, "a", deep) }, `"k" appears twice`},
 		{"key of another module", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-dev.agent") }, "bus-dev.agent"},
 		{"key that only begins alike", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-agents.model") }, "bus-agents.model"},
-		{"key that is none", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-agent.a..b") }, "a..b"},
+		{"invalid key", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-agent.a..b") }, "a..b"},
 		{"key with an upper-case letter", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-agent.Model") }, "Model"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -54,8 +54,8 @@ func fakeAgent(script string) int {
 		case "dir":
 			dir, _ := os.Getwd()
 			fmt.Printf("text:%s\n", dir)
-		case "litter":
-			os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "litter"), nil, 0o400)
+		case "stray":
+			os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "stray"), nil, 0o400)
 		case "state":
 			os.WriteFile(filepath.Join(os.Getenv("FAKE_HOME"), "state"), nil, 0o600)
 		case "many":

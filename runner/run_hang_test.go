@@ -195,7 +195,7 @@ func TestRunOfAnEndedContextStartsNothing(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "alpha")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			req := b.request("litter", "say text:started", "say ok:")
+			req := b.request("stray", "say text:started", "say ok:")
 			var out agent.Output
 			out.Started = func(agent.Start) {
 				if !c.late {

@@ -398,7 +398,7 @@ func TestRunLeavesNoTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")
 	var tmp string
-	req := b.request("env TMPDIR", "litter", "say ok:")
+	req := b.request("env TMPDIR", "stray", "say ok:")
 	result, err := b.Run(t.Context(), req, agent.Output{})
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func TestSessionCreated(t *testing.T) {
 }
 
 // TestEverySessionProtectsWhatRuntimesRun checks that a session protects the files of
-// all runtimes, not only of its own.
+// all runtimes, not only of its runtime.
 func TestEverySessionProtectsWhatRuntimesRun(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)

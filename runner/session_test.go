@@ -116,7 +116,7 @@ func TestSessionTakesTurnsAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)
 	var events []agent.Kind
-	req := b.sessionRequest("argv", "env TMPDIR", "litter", "converse")
+	req := b.sessionRequest("argv", "env TMPDIR", "stray", "converse")
 	req.Prompt, req.Model, req.Resume = "first", "grey", "7"
 	var started agent.Start
 	answers := make(chan string, 10)
@@ -199,7 +199,7 @@ func TestSessionThatCannotBeOpened(t *testing.T) {
 		text    string
 	}{
 		"the agent ends at once":        {script: []string{"stderr no login", "exit 4"}, kind: agent.ErrAgent, text: "cannot be opened: no greeting: exit code 4"},
-		"the agent says nothing":        {script: []string{"hang"}, timeout: 100 * time.Millisecond, kind: agent.ErrTimeout, text: "cannot be opened"},
+		"the agent is silent":           {script: []string{"hang"}, timeout: 100 * time.Millisecond, kind: agent.ErrTimeout, text: "cannot be opened"},
 		"a runtime without sessions":    {change: func(r *agent.Request) { r.Runtime = "beta" }, kind: agent.ErrUsage, text: "Fake beta cannot hold a session; nothing was started"},
 		"a setting sessions lack":       {change: func(r *agent.Request) { r.MaxTurns = 1 }, kind: agent.ErrUsage, text: "a session has no use for Request.MaxTurns"},
 		"the latest session":            {change: func(r *agent.Request) { r.Continue = true }, kind: agent.ErrUsage, text: "a session has no use for Request.Continue"},

@@ -85,7 +85,7 @@ func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, o
 	return s, nil
 }
 
-// terminalInfo returns what is known of a CLI in a terminal, which reports nothing.
+// terminalInfo returns the info of a CLI in a terminal, which reports none itself.
 func (p *prepared) terminalInfo() engine.Info {
 	if id := p.setup.SessionID; id != nil {
 		return engine.Info{SessionID: id()}

@@ -19,7 +19,7 @@ import (
 // shownRuntime is a runtime with a terminal. It reports undone preparations to note.
 func shownRuntime(note func(string)) registry.Runtime {
 	rt := fakeRuntime("shown")
-	rt.Executables, rt.PrivateTemp, rt.EmptyDirs = []string{"alpha"}, true, []string{".litter"}
+	rt.Executables, rt.PrivateTemp, rt.EmptyDirs = []string{"alpha"}, true, []string{".empty"}
 	rt.Run.Prepare = func(context.Context, registry.Invocation, *instructions.Workspace) (registry.Setup, error) {
 		return registry.Setup{}, errors.New("that of a run")
 	}
@@ -99,7 +99,7 @@ func TestTerminalSession(t *testing.T) {
 	dir, _ := agent.LookupEnv(program.Env, "TMPDIR")
 	shown, _ := agent.LookupEnv(program.Env, "SHOWN")
 	if !slices.Equal(program.Args, []string{"--model=m", "prepared"}) || filepath.Base(program.Path) != "alpha" || shown != "1" || dir == "" ||
-		program.Terminal.Prompt != "? " || program.SessionID() != "s-1" || !slices.Equal(program.EmptyDirs, []string{".litter"}) {
+		program.Terminal.Prompt != "? " || program.SessionID() != "s-1" || !slices.Equal(program.EmptyDirs, []string{".empty"}) {
 		t.Errorf("%+v", program)
 	}
 	if len(taken) != 0 {

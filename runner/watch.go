@@ -57,7 +57,7 @@ func (o *output) limit(cause error) {
 	o.stop(cause)
 }
 
-// nextCheck returns the time until the next check; a result wakes the watch earlier.
+// nextCheck returns the time until the next check; a result ends the wait earlier.
 func (o *output) nextCheck(l limits) time.Duration {
 	now := time.Since(o.clock)
 	next := time.Hour

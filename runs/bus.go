@@ -111,7 +111,7 @@ func postIn(ctx context.Context, folder *statefile.Dir, name string, m Message) 
 		text = append([]byte("\n"), text...)
 	}
 	if _, err := f.Write(text); err != nil {
-		_ = f.Truncate(size) // no half message; the first error says more
+		_ = f.Truncate(size) // no half message; err has the cause
 		return err
 	}
 	return nil

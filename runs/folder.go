@@ -115,7 +115,7 @@ func (r *record) moved() error {
 		path string
 	}{{r.taskFolder, r.task}, {r.folder, r.dir}} {
 		if !f.held.Held(f.path) {
-			return fmt.Errorf("its folder %s was moved or replaced during the run; nothing was written to what is there now", f.path)
+			return fmt.Errorf("its folder %s was moved or replaced during the run; nothing was written to the new one", f.path)
 		}
 	}
 	return nil

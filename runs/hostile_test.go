@@ -62,7 +62,7 @@ func TestAnswerFileIsMasked(t *testing.T) {
 func TestSecretInPiecesIsMasked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
-	_, dir, err := b.run(t, b.request("say delta:the key is sk-xai", "say delta:-sec", "say delta:ret, and sk-x", "say delta: is none. sk-xai-sec", "say tool:look", "say delta:sk-xai-sec", "say ok:"))
+	_, dir, err := b.run(t, b.request("say delta:the key is sk-xai", "say delta:-sec", "say delta:ret, and sk-x", "say delta: is not one. sk-xai-sec", "say tool:look", "say delta:sk-xai-sec", "say ok:"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestSecretInPiecesIsMasked(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "the key is ***, and sk-x is none. sk-xai-sec|sk-xai-sec"; strings.Join(said, "|") != want {
+	if want := "the key is ***, and sk-x is not one. sk-xai-sec|sk-xai-sec"; strings.Join(said, "|") != want {
 		t.Errorf("the pieces are %q, want %q", said, want)
 	}
 }

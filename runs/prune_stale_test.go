@@ -121,7 +121,7 @@ func TestInterruptedRemovalKeepsTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := removeRecord(t.Context(), root, filepath.Base(stale), 1); !errors.Is(err, tree.ErrOver) || !exists(filepath.Join(stale, infoName)) {
-		t.Errorf("%v, the record is there: %v", err, exists(filepath.Join(stale, infoName)))
+		t.Errorf("%v, the record exists: %v", err, exists(filepath.Join(stale, infoName)))
 	}
 	if err := store.RemoveStale(t.Context(), Filter{}, false); err != nil || exists(stale) {
 		t.Error(err)

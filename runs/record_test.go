@@ -221,7 +221,7 @@ func TestAgentEnvironmentNamesItsRun(t *testing.T) {
 	}
 	for _, line := range said {
 		if name, _, _ := strings.Cut(strings.TrimPrefix(line, "env:"), "="); slices.Contains([]string{"OPENAI_API_KEY", "OPENAI_ORG_ID", "NESTED"}, name) {
-			t.Errorf("%s is there", name)
+			t.Errorf("%s exists", name)
 		}
 	}
 	if root, place, ok := runs.Outer(strings.Split(strings.ReplaceAll(strings.Join(said, "\n"), "env:", ""), "\n")); !ok || root != b.root ||

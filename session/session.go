@@ -455,7 +455,7 @@ func (s *Session) Err() error {
 func (s *Session) Done() <-chan struct{} { return s.process.Done() }
 
 // Stop ends the session. The reason is text for users. Queued messages are not
-// delivered, a running turn is abandoned, and the agent ends: by itself, or by
+// delivered, a running turn ends with an error, and the agent ends: by itself, or by
 // force after Options.CloseGrace or when ctx ends. Stop returns when all processes
 // of the agent have ended. Stopping again does nothing.
 func (s *Session) Stop(ctx context.Context, reason string) {
@@ -500,7 +500,7 @@ func (s *Session) overrun(t *Turn, limit time.Duration) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), TurnGrace)
 	defer cancel()
-	go func() { _ = s.interrupt(ctx, t) }() // the turn shows what comes of it
+	go func() { _ = s.interrupt(ctx, t) }() // the turn shows the result
 	select {
 	case <-t.done:
 	case <-ctx.Done():

@@ -12,7 +12,7 @@ import (
 // sink is the side of a session that its engine sees.
 type sink Session
 
-// Event takes note of an event, passes it on, and ends the turn that it ends.
+// Event records an event, passes it on, and ends the turn that it ends.
 func (k *sink) Event(e *agent.Event) {
 	s := (*Session)(k)
 	plausible(e.Usage)

@@ -54,7 +54,7 @@ func TestContextEndsTheCheck(t *testing.T) {
 	}
 }
 
-// A check ends with the time of the run, and has a bound of its own.
+// A check ends with the time of the run, and has a separate bound.
 func TestTimeEndsTheCheck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

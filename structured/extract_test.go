@@ -25,7 +25,7 @@ func TestExtract(t *testing.T) {
 		"fenced before words":    {"See [1].\n```\n{\"a\":[2]}\n```", `{"a":[2]}`, ""},
 		"an open fence":          {"```json\n{\"a\":1}", `{"a":1}`, ""},
 		"among words":            {`The answer is {"a":[1,{}]}.`, `{"a":[1,{}]}`, ""},
-		"brackets that are none": {`Use [brackets] {like this}: [1]`, `[1]`, ""},
+		"brackets in words":      {`Use [brackets] {like this}: [1]`, `[1]`, ""},
 		"two among words":        {`{"a":1} or {"a":2}`, "", "holds more than one JSON value"},
 		"two lines of it":        {"{\"a\":1}\n{\"a\":2}", "", "holds more than one JSON value"},
 		"trailing text":          {`{"a":1} is it`, `{"a":1}`, ""},

@@ -211,7 +211,7 @@ func uniqueItems(t *trial, v any, at *place) {
 	}
 }
 
-// contains is the rule of contains, minContains and maxContains; most < 0 is no limit.
+// contains is the rule of contains, minContains and maxContains; most < 0 means no limit.
 func contains(wanted *part, least, most int) rule {
 	return func(t *trial, v any, at *place) {
 		list, ok := v.([]any)

@@ -93,8 +93,8 @@ func prepareIn(t *testing.T, rt registry.Runtime, inv registry.Invocation) (regi
 	return rt.Run.Prepare(t.Context(), inv, w)
 }
 
-// hasLogin reports whether a CLI finds a login of the user's: in the private home,
-// or in the user's.
+// hasLogin reports whether a CLI finds a login of the user: in the private home,
+// or in that of the user.
 func hasLogin(rt registry.Runtime, setup registry.Setup) bool {
 	private, ok := agent.LookupEnv(setup.Env, rt.Home.Env)
 	return !ok || slices.ContainsFunc(rt.Home.Logins, func(login string) bool {

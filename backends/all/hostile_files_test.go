@@ -24,9 +24,9 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// leavings are what an agent can leave at a path where a session or a temporary file
+// hostileFiles are what an agent can leave at a path where a session or a temporary file
 // is looked for.
-var leavings = map[string]func(t *testing.T, file string) error{
+var hostileFiles = map[string]func(t *testing.T, file string) error{
 	"a FIFO":   func(_ *testing.T, file string) error { return syscall.Mkfifo(file, 0o600) },
 	"a device": func(_ *testing.T, file string) error { return makeDevice(file) },
 	"a socket": func(t *testing.T, file string) error {
@@ -80,8 +80,8 @@ func sessionNames(n int) []string {
 	}
 }
 
-// leave plants something wherever the run looks after the end of its agent: in its
-// private home, where its sessions are said to be there, and in its temporary files.
+// leave plants something at each path that the run reads after the end of its agent: in its
+// private home, which names the folder of its sessions, and in its temporary files.
 func leave(t *testing.T, workdir, temp string, plants ...func(*testing.T, string) error) {
 	homes, _ := filepath.Glob(filepath.Join(workdir, "*/bus/*/.bus-agent-owner"))
 	temps, _ := filepath.Glob(filepath.Join(temp, "bus-agent-*"))
@@ -123,22 +123,22 @@ func leave(t *testing.T, workdir, temp string, plants ...func(*testing.T, string
 func TestHostileFilesAfterARun(t *testing.T) {
 	t.Parallel()
 	for _, rt := range registry.Default().All() {
-		for name, plant := range leavings {
+		for name, plant := range hostileFiles {
 			t.Run(rt.ID+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				testLeavings(t, rt, "end", plant)
+				testHostileFiles(t, rt, "end", plant)
 			})
 		}
 		for _, ending := range []string{"timeout", "cancel"} {
 			t.Run(rt.ID+"/all of it/"+ending, func(t *testing.T) {
 				t.Parallel()
-				testLeavings(t, rt, ending, slices.Collect(maps.Values(leavings))...)
+				testHostileFiles(t, rt, ending, slices.Collect(maps.Values(hostileFiles))...)
 			})
 		}
 	}
 }
 
-func testLeavings(t *testing.T, rt registry.Runtime, ending string, plants ...func(*testing.T, string) error) {
+func testHostileFiles(t *testing.T, rt registry.Runtime, ending string, plants ...func(*testing.T, string) error) {
 	repo, r := newHostileRun(t, rt)
 	path, _ := agent.LookupEnv(r.Environ, "PATH")
 	temp, _ := agent.LookupEnv(r.Environ, "TMPDIR")

@@ -23,7 +23,7 @@ import (
 
 const gigabyte = 1 << 30
 
-// hostileInstructions make something at the path of an AGENTS.md that is none,
+// hostileInstructions put something other than a regular file at the path of an AGENTS.md,
 // or more than any agent is given.
 var hostileInstructions = map[string]func(t *testing.T, file string) error{
 	"a gigabyte": func(t *testing.T, file string) error {

@@ -43,9 +43,9 @@ var geminiVerdicts = []verdict{
 
 	geminiHTTP(400, agent.ErrAgent), geminiHTTP(403, agent.ErrAuthentication), geminiHTTP(404, agent.ErrAgent), geminiHTTP(429, agent.ErrQuota),
 	geminiHTTP(500, agent.ErrAgent), geminiHTTP(503, agent.ErrAgent),
-	{name: "exit 145 without a word", source: "seen", exit: 145, kind: agent.ErrAuthentication},
-	{name: "exit 173 without a word", source: "seen", exit: 173, kind: agent.ErrQuota},
-	{name: "exit 147 without a word", source: "seen", exit: 147, kind: agent.ErrAuthentication},
+	{name: "exit 145 without output", source: "seen", exit: 145, kind: agent.ErrAuthentication},
+	{name: "exit 173 without output", source: "seen", exit: 173, kind: agent.ErrQuota},
+	{name: "exit 147 without output", source: "seen", exit: 147, kind: agent.ErrAuthentication},
 	{name: "empty answer", source: "seen", exit: 0, kind: agent.ErrAgent, reason: "Model stream ended with empty response text.",
 		stdout: geminiInit + `{"type":"error","timestamp":"t","severity":"error","message":"Model stream ended with empty response text."}` + "\n" +
 			`{"type":"result","timestamp":"t","status":"error","stats":{}}` + "\n"},

@@ -111,7 +111,7 @@ func (v verdict) output(t *testing.T) string {
 		return v.stdout
 	}
 	if v.stdout != "" {
-		t.Fatalf("%s has a recording and an output of its own", v.name)
+		t.Fatalf("%s has both a recording and a separate output", v.name)
 	}
 	output, err := os.ReadFile(filepath.Join("..", v.runtime, "testdata", v.source))
 	if err != nil {

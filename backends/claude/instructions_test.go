@@ -127,7 +127,7 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 			at := -1
 			for _, marker := range test.want {
 				if n := strings.Count(text, marker); n != 1 {
-					t.Errorf("%s is there %d times:\n%s", marker, n, text)
+					t.Errorf("%s occurs %d times:\n%s", marker, n, text)
 				}
 				if i := strings.Index(text, marker); i <= at {
 					t.Errorf("%s is out of order:\n%s", marker, text)
@@ -137,7 +137,7 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 			}
 			for _, marker := range []string{"OTHER", "MARK", "root:"} {
 				if strings.Contains(text, marker) {
-					t.Errorf("%s is there:\n%s", marker, text)
+					t.Errorf("%s occurs:\n%s", marker, text)
 				}
 			}
 		})

@@ -19,7 +19,7 @@ import (
 
 const thread = "01a1fb6f-7d8b-73f3-89e8-34d0a0b2c9d0"
 
-// project is a workdir with a user's home beside it.
+// project is a workdir and a user's home next to it.
 type project struct {
 	t    *testing.T
 	dir  string

@@ -43,8 +43,8 @@ func FuzzRoutes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { routes(text) }) // it ends
 }
 
-// With the user's configuration on, the home has it, and the flags override what it says
-// of trust and of folders that can be written.
+// With the user's configuration on, the home has it, and the flags override its settings
+// for trust and for folders that can be written.
 func TestUserConfigInHome(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{".git/HEAD": "ref: refs/heads/main", "AGENTS.md": "of the project\n", "a/b/x": ""})

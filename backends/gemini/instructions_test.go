@@ -18,7 +18,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// A place is a repository and a user's home beside it.
+// A place is a repository and a user's home next to it.
 type place struct {
 	root, home string
 	req        registry.Invocation
@@ -164,7 +164,7 @@ func TestPrivateHome(t *testing.T) {
 	}
 	for _, name := range []string{"google_accounts.json", "extensions"} {
 		if _, err := os.Lstat(filepath.Join(home, ".gemini", name)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is there: %v", name, err)
+			t.Errorf("%s exists: %v", name, err)
 		}
 	}
 	closeSetup(t, setup)
@@ -221,7 +221,7 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 					want = 1
 				}
 				if n := strings.Count(setup.Prefix, marker+"\n"); n != want {
-					t.Errorf("%s is there %d times before the prompt, want %d", marker, n, want)
+					t.Errorf("%s occurs %d times before the prompt, want %d", marker, n, want)
 				}
 			}
 			switch {
@@ -245,7 +245,7 @@ func TestInstructionsReachTheModelOnce(t *testing.T) {
 			}
 			for _, marker := range test.want {
 				if n := strings.Count(string(text), marker+"\n"); n != 1 {
-					t.Errorf("%s is there %d times", marker, n)
+					t.Errorf("%s occurs %d times", marker, n)
 				}
 			}
 			if test.name != "too long" && strings.Contains(string(text), "ROOT") != slices.Contains(test.want, "ROOT") {
@@ -433,7 +433,7 @@ func TestAHomeWhereTheWorkdirCannotBeWritten(t *testing.T) {
 	setup := p.mustPrepare(t, "")
 	home := homeIn(t, setup)
 	if !strings.HasPrefix(home, temp) || strings.HasPrefix(home, p.req.TempDir) || len(setup.Warnings) != 1 {
-		t.Errorf("home %s, warnings %q, want a temporary one beside the run's files and a warning", home, setup.Warnings)
+		t.Errorf("home %s, warnings %q, want a temporary one next to the run's files and a warning", home, setup.Warnings)
 	}
 	closeSetup(t, setup)
 	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
@@ -465,7 +465,7 @@ func TestAccessIsHeldByTheSettings(t *testing.T) {
 	setup := p.mustPrepare(t, "")
 	defer closeSetup(t, setup)
 	if s := settingsOf(t, setup); s.General.MaxAttempts != 3 || len(s.Tools.Exclude) != 2 {
-		t.Errorf("settings without any of the user's: %+v", s)
+		t.Errorf("settings without any of the user: %+v", s)
 	}
 	p.req.Env = []string{homeEnv + "=" + p.home}
 	if err := os.MkdirAll(p.home, 0o755); err != nil {

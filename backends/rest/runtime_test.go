@@ -47,7 +47,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A service of one's own is a runtime, and importing this package registers none.
+// A custom service is a runtime. Importing this package registers no runtime.
 func TestCustomService(t *testing.T) {
 	t.Parallel()
 	if list := registry.Default().All(); len(list) > 0 {

@@ -123,7 +123,7 @@ func TestSchema(t *testing.T) {
 	if !strings.Contains(closeout.Instruction, closeout.Schema) {
 		t.Error("the instruction lacks the schema")
 	}
-	// Runtimes with structured output of their own take it as it is.
+	// Runtimes with native structured output take the schema unchanged.
 	for _, rt := range []registry.Runtime{codex.Runtime(), claude.Runtime()} {
 		if !rt.Run.Options.Schema(registry.Invocation{Schema: json.RawMessage(closeout.Schema)}) {
 			t.Errorf("%s does not take the schema", rt.ID)

@@ -51,4 +51,4 @@ true, an empty changed_files, no_matching_plan_item true and the reason.
 // Again asks for the closeout alone, for an agent whose last message has none that is
 // valid. The caller adds [Schema], as backend.AskJSON does.
 const Again = `Your last message has no valid report of the task. Change nothing and run nothing. Report
-how the work stands, with the commands that you ran.`
+the state of the work, with the commands that you ran.`

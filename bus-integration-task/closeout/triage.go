@@ -1,6 +1,6 @@
 package closeout
 
-// Action is what a supervisor does with a task that has ended.
+// Action is what to do with a task that has ended.
 type Action string
 
 // The actions that Triage returns.

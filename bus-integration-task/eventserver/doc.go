@@ -19,7 +19,7 @@
 //	  consumer   name of the client in the group, for its own use
 //	  replay     true: begin with the oldest event; false (default): with the next one
 //	  after_id   begin after this event
-//	  follow     false: end after the events that are in the log; true (default): go on
+//	  follow     false: end after the events that are in the log; true (default): continue
 //	  work_ref   only events of this task
 //	  control    true: send control lines too; see events.Control
 //

@@ -212,7 +212,7 @@ func (s *source) next(ctx context.Context, deliveries chan<- delivery) (done boo
 }
 
 // request asks for an event: for one that comes in the next seconds, or with once for one
-// that is there.
+// that exists.
 func (s *source) request(ctx context.Context) (jetstream.MessageBatch, error) {
 	if s.once {
 		return s.consumer.FetchNoWait(1)

@@ -298,7 +298,7 @@ func (s *State) deliver(id string) {
 	}
 }
 
-// cancel is open to anybody. A worker names its attempt, so that it cannot cancel a task
+// cancel is open to every sender. A worker names its attempt, so that it cannot cancel a task
 // that it has lost.
 func (s *State) cancel(e *Event) Change {
 	switch {
@@ -345,7 +345,7 @@ func (s *State) keep(e *Event) {
 		s.Branch.WorktreeID, s.Branch.ReuseWorktree = e.WorktreeID, e.ReuseWorktree
 	}
 	s.Labels.ObservedModel = cmp.Or(e.Labels.ObservedModel, s.Labels.ObservedModel)
-	if e.AttemptID != "" { // what a worker has used is no request to the next one
+	if e.AttemptID != "" { // what a worker has used does not bind the next one
 		s.RunID = cmp.Or(e.RunID, s.RunID)
 		if e.Labels != (Labels{}) {
 			s.Used = e.Labels

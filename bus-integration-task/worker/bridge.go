@@ -240,8 +240,8 @@ func (a *attempt) contains(ctx context.Context, commit string) (bool, error) {
 	return a.repository.Contains(ctx, "", commit)
 }
 
-// request returns what the task asks for in full: the text that created it, and what was
-// said when it was opened last. It also counts the approval requests.
+// request returns what the task asks for in full: the text that created it, and the text
+// that last opened it again. It also counts the approval requests.
 func (a *attempt) request(ctx context.Context) (string, error) {
 	var parts []string
 	size := 0

@@ -38,7 +38,7 @@ type site struct {
 	settings  settings.Settings
 	environ   []string
 	limit     time.Duration // of await; 0 is two minutes
-	ask       string        // answer of the agent after the attempt; "" is none that is a report
+	ask       string        // answer of the agent after the attempt; "" is not a report
 	said      chan string   // by users to the agent
 	tested    time.Time     // when the agent's tests ended
 	replaced  string        // run record of a runtime before the agent's

@@ -114,7 +114,7 @@ func TestReusedWorktreeSurvives(t *testing.T) {
 		return report(false, "new.txt")
 	}, ended)
 	id := s.leftTrees()[0]
-	s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "go on", WorktreeID: id, ReuseWorktree: true})
+	s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "continue", WorktreeID: id, ReuseWorktree: true})
 	s.run(func(ctx context.Context, a backend.Attempt, _ backend.Listener) string {
 		<-ctx.Done()
 		return ""
@@ -181,7 +181,7 @@ func TestLinksToOtherModules(t *testing.T) {
 }
 
 // What the worker has used is in the request, in the events and in the evidence: of the
-// labels of a task, the model and the effort. It is no request to the next worker.
+// labels of a task, the model and the effort. It does not bind the next worker.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

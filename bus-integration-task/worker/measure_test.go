@@ -76,7 +76,7 @@ func TestPlanItemOfAnEarlierAttempt(t *testing.T) {
 	if state.Status != task.StatusBlocked {
 		t.Fatalf("%+v", state.End)
 	}
-	s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "go on", WorktreeID: s.leftTrees()[0], ReuseWorktree: true})
+	s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "continue", WorktreeID: s.leftTrees()[0], ReuseWorktree: true})
 	state = s.run(closing(t, func(string) error { return nil }), func(s task.State) bool { return s.Round == 2 && s.Status.Ended() })
 	if state.Status != task.StatusDone {
 		t.Errorf("%+v", state.End)

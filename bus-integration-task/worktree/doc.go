@@ -1,5 +1,5 @@
-// Package worktree keeps the work of a task in an isolated Git worktree, and moves what
-// came of it to the primary checkout. It never executes repository content.
+// Package worktree keeps the work of a task in an isolated Git worktree, and moves the
+// result to the primary checkout. It never executes repository content.
 //
 // [Repository.Add] checks out a worktree on a branch. A task changes files in it, whatever
 // else it does. [Worktree.Changes] and [Worktree.Diff] report these changes,

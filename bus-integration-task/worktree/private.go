@@ -307,7 +307,7 @@ func readData(name string) ([]byte, error) {
 	return data, err
 }
 
-// writeData replaces a file in one step. What is there before is not followed.
+// writeData replaces a file in one step. It does not follow a link.
 func writeData(name string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".bus-task-")
 	if err != nil {

@@ -21,7 +21,7 @@ type Promotion struct {
 // [Repository.Promote] does. It must not run before the worktree has one.
 //
 // With rebase, a base branch that has moved since the worktree was added, and only by
-// other commits of the bridge, is no refusal: the commits of the worktree become one new
+// other commits of the bridge, is accepted: the commits of the worktree become one new
 // commit on top of it, if git merges their files without conflict. The lock is held
 // meanwhile. Git's own merge of lines is used, without merge drivers and attributes. The
 // message of the new commit ends with a line that names the commit of the worktree, which

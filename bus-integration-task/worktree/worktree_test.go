@@ -61,7 +61,7 @@ func TestCommitAndPromote(t *testing.T) {
 				t.Errorf("log of HEAD: %q", log)
 			}
 			if moved, err := r.Promote(t.Context(), "main", commit, func(context.Context, string) error {
-				t.Error("a commit that is there is announced")
+				t.Error("an existing commit is announced")
 				return nil
 			}); err != nil || moved {
 				t.Error(moved, err)

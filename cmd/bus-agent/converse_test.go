@@ -86,12 +86,12 @@ func converse(in io.Reader, out io.Writer) error {
 
 // answer answers a message: it echoes all but these.
 //
-//	may I            asks for permission and says what came of it
+//	may I            asks for permission and prints the answer
 //	work             runs until it is interrupted
 //	fail TEXT        fails
 //	die              exits
 //	many N           says N things
-//	file FILE        makes FILE when it is said, then runs until it is interrupted
+//	file FILE        makes FILE, then runs until it is interrupted
 //	tests            asks for permission; from the pages
 func (c *conversation) answer(text string) {
 	c.turns++

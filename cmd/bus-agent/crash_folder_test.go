@@ -12,8 +12,8 @@ import (
 	"github.com/busdk/bus-agent/runner"
 )
 
-// What is done next with the session of a killed supervisor removes the folders of
-// that, from wherever it is done, and keeps what a private home says is to be kept.
+// The next command on the session of a killed owner removes the folders of the session
+// and keeps what its private home lists.
 func TestFoldersOfAKilledOwner(t *testing.T) {
 	t.Parallel()
 	for _, next := range []string{"stop", "resume"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// What the agent of a killed supervisor has left is found and ended by whatever is
-// done next, and the store says all the time what there is of the session.
+// The next command finds and ends the processes that the agent of a killed owner has
+// left, and the store always has the state of the session.
 func TestStaleProcessesOfAKilledOwner(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *supervised, tool *life){
@@ -30,7 +30,7 @@ func TestStaleProcessesOfAKilledOwner(t *testing.T) {
 		},
 		"resume": func(s *supervised, tool *life) {
 			s.does("session", "resume", "one")
-			tool.await(s.t) // that of the agent that is there now
+			tool.await(s.t) // that of the current agent
 			s.does("session", "stop", "one")
 		},
 	} {

@@ -48,7 +48,7 @@ func startSupervised(t *testing.T) *supervised {
 		s.children = append(s.children, id)
 	}
 	if len(s.children) == 0 {
-		t.Fatal("the supervisor has no agent")
+		t.Fatal("the owner has no agent")
 	}
 	return s
 }
@@ -92,8 +92,8 @@ func childrenOf(t *testing.T, pid int) []int {
 	return list
 }
 
-// A supervisor that is killed takes the agent along, shows as crashed, and can be
-// gone on with.
+// An owner that is killed takes the agent along. The session shows as crashed and can be
+// resumed.
 func TestCrashedOwner(t *testing.T) {
 	t.Parallel()
 	s := startSupervised(t)
@@ -122,7 +122,7 @@ func TestCrashedOwner(t *testing.T) {
 	s.does("session", "stop", "one")
 }
 
-// A supervisor that is asked to end stops its session in order, and so does stop:
+// An owner that is asked to end stops its session in order, and so does stop:
 // nothing is left of either when the commands return.
 func TestOwnerLeavesNothing(t *testing.T) {
 	t.Parallel()

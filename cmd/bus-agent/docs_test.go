@@ -36,7 +36,7 @@ var purposes = []struct {
 const referenceTitle = `# The command line of bus-agent
 
 Each section shows the help of a command without what holds for several commands. That is
-said once: for all commands in the section [bus-agent](#bus-agent), for a group of
+shown once: for all commands in the section [bus-agent](#bus-agent), for a group of
 commands in the section of the group. ` + "`bus-agent help COMMAND`" + ` prints all of it.
 ` + "`go test ./cmd/bus-agent -run TestReferenceIsUpToDate -update`" + ` writes this page.
 

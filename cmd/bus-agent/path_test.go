@@ -17,14 +17,14 @@ var inRepository = map[string]struct {
 	links map[string]string // name and target, made before
 	path  string            // the entry of PATH
 }{
-	"a folder of the repository":          {dir: "repo/node_modules/.bin", path: "repo/node_modules/.bin"},
-	"the workdir":                         {dir: "repo/work", path: "repo/work"},
-	"a folder of the workdir":             {dir: "repo/work/bin", path: "repo/work/bin"},
-	"spelled with dots":                   {dir: "repo/bin", path: "outside/../repo/bin"},
-	"an entry that is a link inside":      {dir: "repo/bin", links: map[string]string{"outside/bin": "repo/bin"}, path: "outside/bin"},
-	"an entry below a link inside":        {dir: "repo/tools/bin", links: map[string]string{"outside/tools": "repo/tools"}, path: "outside/tools/bin"},
-	"a committed link to a folder beside": {dir: "outside/real", links: map[string]string{"repo/bin": "outside/real"}, path: "repo/bin"},
-	"a link through the repository":       {dir: "outside/real", links: map[string]string{"repo/bin": "outside/real", "outside/bin": "repo/bin"}, path: "outside/bin"},
+	"a folder of the repository":           {dir: "repo/node_modules/.bin", path: "repo/node_modules/.bin"},
+	"the workdir":                          {dir: "repo/work", path: "repo/work"},
+	"a folder of the workdir":              {dir: "repo/work/bin", path: "repo/work/bin"},
+	"spelled with dots":                    {dir: "repo/bin", path: "outside/../repo/bin"},
+	"an entry that is a link inside":       {dir: "repo/bin", links: map[string]string{"outside/bin": "repo/bin"}, path: "outside/bin"},
+	"an entry below a link inside":         {dir: "repo/tools/bin", links: map[string]string{"outside/tools": "repo/tools"}, path: "outside/tools/bin"},
+	"a committed link to a folder outside": {dir: "outside/real", links: map[string]string{"repo/bin": "outside/real"}, path: "repo/bin"},
+	"a link through the repository":        {dir: "outside/real", links: map[string]string{"repo/bin": "outside/real", "outside/bin": "repo/bin"}, path: "outside/bin"},
 }
 
 // hostilePath is a sandbox with a repository, and an entry of PATH through which

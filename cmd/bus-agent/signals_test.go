@@ -29,7 +29,7 @@ const signalLimit = 16 * time.Second
 
 // A fairClock shows the time that a program gets on this machine: it goes as other
 // clocks do while a processor is free, and more slowly while others want them all.
-// A look at it says how long a program that hangs has hung, and how long one that
+// It shows how long a program that hangs has hung, and how long one that
 // waits for a processor would have taken.
 type fairClock struct{ ticks atomic.Int64 }
 
@@ -267,7 +267,7 @@ func (b busyState) end(t *testing.T, sig syscall.Signal) {
 			t.Errorf("doctor: %v\n%s", err, out)
 		}
 	}
-	if b.args[0] != "session" { // of which the supervisor is another program
+	if b.args[0] != "session" { // whose owner is another process
 		if !b.kept {
 			expectNothingIn(t, s.path("work"))
 			expectNothingIn(t, s.path("tmp"))

@@ -9,8 +9,8 @@ import (
 	"github.com/busdk/bus-agent/session/control"
 )
 
-// A directory that has been removed is none to start an agent in, nor one to let
-// it work in; which directory is meant is never left to the supervisor.
+// No agent starts or works in a directory that has been removed, and the background
+// process never chooses the directory.
 func TestSessionInRemovedDirectory(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -115,7 +115,7 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	}
 }
 
-// A reader that goes away ends the run without a word.
+// A reader that goes away ends the run silently.
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	const started = `out {"type":"thread.started","thread_id":"t"}` + "\n"

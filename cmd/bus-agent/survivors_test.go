@@ -66,7 +66,7 @@ func (p panicking) Write([]byte) (int, error) {
 }
 
 // descendants are scripts of what an agent leaves: each holds descriptor 9 open
-// and says that it is up on it. GO is there when the run is about to end.
+// and says that it is up on it. GO exists when the run is about to end.
 var descendants = map[string]string{
 	"fork":            `echo up >&9; exec sleep 600`,
 	"session":         `exec setsid sh -c 'echo up >&9; exec sleep 600'`,

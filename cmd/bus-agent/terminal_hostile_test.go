@@ -15,8 +15,8 @@ import (
 	"github.com/busdk/bus-agent/jsonline"
 )
 
-// drives is what a terminal acts on: C0, DEL, C1 as UTF-8 and as bytes that are no
-// text, and what reorders text. A colour and the sequences of our spinner are among
+// drives is what a terminal acts on: C0, DEL, C1 as UTF-8 and as invalid
+// UTF-8, and what reorders text. A colour and the sequences of our spinner are among
 // them, which pass only where they are ours.
 const drives = "<\x1b[2J\x1b]0;title\x07\x1b[31m\x1b[K\x1b[?7l\r\b\x0b\x7f\u0085\u009b31m\u009d0;t\u009c\u202e\u2066\x9b31m\x9d\xc2>"
 
@@ -127,7 +127,7 @@ func TestNothingDrivesATerminal(t *testing.T) {
 			}
 		}
 	}
-	// The text around what was escaped or removed is there, so the commands did
+	// The text around what was escaped or removed is shown, so the commands did
 	// show it.
 	if shows < len(commands) {
 		t.Errorf("only %d of %d calls show the text", shows, 2*len(commands))

@@ -16,8 +16,8 @@ import (
 	"github.com/busdk/bus-agent/internal/bench/corpus"
 )
 
-// What is compared in memory and processor time is done in a process of its
-// own, which starts as small as any and reports what it cost.
+// What is compared in memory and processor time is done in a separate
+// process, which starts as small as any and reports what it cost.
 
 // childArgument makes this program such a process.
 const childArgument = "child"

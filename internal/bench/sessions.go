@@ -138,7 +138,7 @@ func (j job) atOnce(begin func() (end func() error, err error)) (got cost, err e
 
 // messages compares the time from a message to the first event of its answer with
 // that of writing the same bytes to the agent and reading its line. Both agents
-// are there all the time.
+// run all the time.
 func (b *bench) messages(p protocol) error {
 	var first time.Time
 	s, err := p.open(b, session.Options{Events: func(e *agent.Event) error {

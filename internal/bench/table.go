@@ -58,7 +58,7 @@ const (
 	pageEnd   = "<!-- end of figures -->\n"
 )
 
-// writePage puts the table into a page in place of the one that is there.
+// writePage puts the table into a page, in place of the previous one.
 func (t *table) writePage(path string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {

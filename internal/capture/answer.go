@@ -53,8 +53,8 @@ func (a *Answer) add(e *agent.Event) {
 // Empty reports whether there is no text.
 func (a *Answer) Empty() bool { return a.text.Size() == 0 }
 
-// Text returns the answer, or when there is none what a result says that is no
-// failure, which may be nil, and whether something of it is missing.
+// Text returns the answer and whether it is truncated. Without an answer it returns the
+// text of the result, unless result is nil or failed.
 func (a *Answer) Text(result *agent.Event) (text string, truncated bool) {
 	if a.Empty() && result != nil && !result.Failed {
 		a.add(result)

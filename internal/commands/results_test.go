@@ -95,7 +95,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		"none/file":  "its directory: no such file or directory",
 		"file/below": "its directory: not a directory",
 	} {
-		// The prompt would be an error of its own if anything was looked at.
+		// The prompt would be an error too if it was checked.
 		code, out, errs := call(t, "-o", dir+"/"+name, "run", "--agent", "none-such", "--prompt", dir+"/missing")
 		if code != 2 || out != "" || !strings.HasPrefix(errs, "bus-agent: --output "+dir+"/"+name+": "+want) {
 			t.Errorf("%s: %d, %q, %q", name, code, out, errs)

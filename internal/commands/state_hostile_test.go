@@ -167,7 +167,7 @@ func useSessions(ctx context.Context, dir string) error {
 	_, startErr := client.Start(ctx, control.StartOptions{
 		Identity: control.Identity{SessionID: aSession}, Settings: control.Settings{Workdir: "/"},
 	})
-	if errors.Is(startErr, agent.ErrAgent) { // the program is none
+	if errors.Is(startErr, agent.ErrAgent) { // it is not a program
 		startErr = nil
 	}
 	return errors.Join(getErr, err, startErr, pruneErr)
@@ -185,7 +185,7 @@ func useServed(ctx context.Context, dir string) error {
 	errs = append(errs, client.Watch(ctx, e, control.WatchOptions{Last: 10}, control.Watcher{
 		Record: func(*control.LogRecord) error { return nil }, Missed: func(int64) error { return nil },
 	}))
-	if _, err := client.Resume(ctx, e, control.ResumeOptions{}); !errors.Is(err, agent.ErrAgent) { // the program is none
+	if _, err := client.Resume(ctx, e, control.ResumeOptions{}); !errors.Is(err, agent.ErrAgent) { // it is not a program
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

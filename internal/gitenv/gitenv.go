@@ -161,7 +161,7 @@ func (o *overrides) users(key string) (value string, ok bool) {
 	return "", false
 }
 
-// namesRepository reports whether e, of the user's, names hooks or a monitor by a
+// namesRepository reports whether e, a setting of the user, names hooks or a monitor by a
 // path that is relative to the repository.
 func namesRepository(e entry) bool {
 	isPath := e.key == "core.hookspath" || e.key == "core.fsmonitor" && strings.Contains(e.value, "/")

@@ -35,7 +35,7 @@ func neutralize(t *testing.T, repo string, environ []string) Result {
 	return r
 }
 
-// Wherever a repository below, above or beside keeps its configuration and hooks,
+// Wherever a repository below, above or next to it keeps its configuration and hooks,
 // git run in it runs nothing.
 func TestEveryPlaceIsFound(t *testing.T) {
 	t.Parallel()
@@ -153,7 +153,7 @@ func TestUsersConfigurationStays(t *testing.T) {
 	}{
 		"a name":                     {"[core]\n\tfsmonitor=/x", "[user]\n\tname=me", nil, "git config user.name", "me"},
 		"the same driver":            {"[filter \"lfs\"]\n\tclean=evil\n\tprocess=evil\n\trequired=true", "[filter \"lfs\"]\n\tclean=good\n\tprocess=fine\n\trequired=true", nil, "git config filter.lfs.clean; git config filter.lfs.process; git config filter.lfs.required", "good\nfine\ntrue"},
-		"a required one of its own":  {"[filter \"x\"]\n\tclean=evil\n\trequired=true", "", nil, "git config filter.x.clean; git config filter.x.required", "\nfalse"},
+		"a required setting too":     {"[filter \"x\"]\n\tclean=evil\n\trequired=true", "", nil, "git config filter.x.clean; git config filter.x.required", "\nfalse"},
 		"helpers in their order":     {"[credential]\n\thelper=evil", "[credential]\n\thelper=\"!echo username=one;:\"\n\thelper=\"!echo password=two;:\"", nil, "printf 'protocol=https\nhost=h\n\n' | git credential fill", "protocol=https\nhost=h\nusername=one\npassword=two"},
 		"a helper of one host":       {"[credential]\n\thelper=evil", "[credential \"https://h\"]\n\thelper=\"!echo username=one; echo password=two;:\"", nil, "printf 'protocol=https\nhost=h\n\n' | git credential fill", "protocol=https\nhost=h\nusername=one\npassword=two"},
 		"by an include":              {"[core]\n\teditor=evil", "[include]\n\tpath=more", nil, "git config core.editor", "included"},

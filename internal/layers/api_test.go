@@ -84,7 +84,7 @@ var (
 )
 
 // exported returns the exported declarations in files, sorted by name, methods behind
-// their type. Each is said once, also where several systems have their own file.
+// their type. Each is listed once, also where several systems have their own file.
 func exported(t *testing.T, files []string) []string {
 	t.Helper()
 	found := map[string][]string{} // declarations by name

@@ -64,7 +64,7 @@ func TestConsumer(t *testing.T) {
 // filled from the proxy and from the real cache; only what this module's own tests
 // would have to download is downloaded here. Without paths in them (-trimpath)
 // packages that were built before, by another consumer or an earlier test, are
-// there already.
+// in the cache already.
 func buildConsumer(t *testing.T, proxy, cache, program, mod string) (built, out string, err error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -98,8 +98,8 @@ func MakeTempDir(dir, key string) (name string, claim *Claim, err error) {
 const numbered = 100
 
 // MakeFolder makes a folder, readable by the user alone, and opens it. Its name is the
-// first of name(1), name(2) and so on that does not exist: a folder that was there
-// before is never used. If all are in use, the number is random.
+// first of name(1), name(2) and so on that does not exist: an existing folder
+// is never used. If all are in use, the number is random.
 func MakeFolder(parent *os.Root, name func(n uint64) string) (string, *os.Root, error) {
 	for n := uint64(1); ; n++ {
 		if n > numbered {

@@ -167,8 +167,8 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// The folders for temporary files of equal runs have equal names, and none is one that
-// was there before.
+// The folders for temporary files of equal runs have equal names, and none existed
+// before.
 func TestTempDirNames(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
@@ -203,7 +203,7 @@ func TestTempDirNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if name := folder("a"); name == first || name == second {
-		t.Errorf("%s was there before", name)
+		t.Errorf("%s existed before", name)
 	}
 	if random := folder(""); random == folder("") {
 		t.Error("names without a key are equal")

@@ -83,7 +83,7 @@
 // of the member.
 // Zombies do not count as alive.
 //
-// Runs that end at the same time share a look. A run of less than 50 ms looks
+// Runs that end at the same time share a scan. A run of less than 50 ms looks
 // only at PIDs given out since its start, which takes microseconds; a longer one
 // reads the start time of every process, about 8 µs each.
 //
@@ -146,7 +146,7 @@
 // A claim of an orphan cannot be checked further. A daemon of this user without a
 // tag, an orphan like those of the run and born after its start, counts as a member
 // once an agent has put the mark of its run on it. A subreaper is not misled: what
-// it adopts is of its own runs.
+// it adopts belongs to its runs.
 //
 // macOS has no mark, no subreaper and no signal at the end of the parent: agents
 // outlive an owner that is killed, until [EndStaleProcesses] is called. A daemon

@@ -41,10 +41,10 @@ type step struct {
 }
 
 type child struct {
-	Session bool   // in a session of its own
+	Session bool   // in a separate session
 	Cleared bool   // without environment
 	Output  string // file for its standard output, that of its parent by default
-	Daemon  bool   // in a session of its own, at the root, with no streams
+	Daemon  bool   // in a separate session, at the root, with no streams
 	Steps   []step
 }
 

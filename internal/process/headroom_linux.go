@@ -27,7 +27,7 @@ var agentLimit = sync.OnceValues(func() (limit unix.Rlimit, ok bool) {
 	room, total := systemRoom()
 	used := uint64(0)
 	if room < limit.Cur || limit.Cur-min(total, limit.Cur) < 4*reserve {
-		used = ownTasks() // which costs a look at every process
+		used = ownTasks() // which reads every process
 	}
 	limit.Cur, ok = lessReserve(limit.Cur, used, room)
 	limit.Max = limit.Cur // it could raise it otherwise

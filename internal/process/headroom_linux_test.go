@@ -93,7 +93,7 @@ func crowded(step) {
 	}
 }
 
-// crowd forks until that fails, every other child in a session of its own, and then
+// crowd forks until that fails, every other child in a separate session, and then
 // makes a directory. All wait for a minute. It makes only raw system calls meanwhile,
 // because the Go runtime may start a thread during others, and ends when it is refused one.
 //
@@ -150,6 +150,6 @@ func TestLimitOfAgents(t *testing.T) {
 		t.Errorf("this user has %d processes and threads", n)
 	}
 	if room, total := systemRoom(); room == 0 || total < 2 {
-		t.Errorf("room for %d, %d are there", room, total)
+		t.Errorf("room for %d, %d exist", room, total)
 	}
 }

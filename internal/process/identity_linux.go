@@ -34,7 +34,7 @@ func ownSession() int {
 
 // A mark is the soft limit of RLIMIT_LOCKS. The kernel has not looked at that
 // limit since version 2.4, but it still hands it down at every fork, keeps it
-// over exec and setsid, and shows it without a look at the environment, also of
+// over exec and setsid, and shows it without reading the environment, also of
 // a zombie. The hard limit is left alone, so that a program may still set it.
 const markResource = unix.RLIMIT_LOCKS
 
@@ -85,8 +85,8 @@ var here = sync.OnceValue(func() int {
 	return int(h.Sum32() % markHeres)
 })
 
-// markOwner returns the PID that a mark names as its owner; false when that says
-// nothing here: it is of another PID namespace or of a run within another run,
+// markOwner returns the PID that a mark names as its owner; false when that is
+// meaningless here: it belongs to another PID namespace or of a run within another run,
 // which may be alive.
 func markOwner(mark uint64) (pid int, ok bool) {
 	if mark&markNested != 0 {

@@ -48,7 +48,7 @@ func (g *registry) kill() (alive bool) {
 	return alive
 }
 
-// all returns the runs, for a look at each that shares nothing with its own.
+// all returns the runs, for a scan of each that shares nothing with its own.
 func (g *registry) all() (copies []*run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,7 +18,7 @@ type kinship struct {
 	// parent.
 	adopts func(parent process, owner ownerID) bool
 
-	table    map[int]process // what a look showed, by PID
+	table    map[int]process // what a scan showed, by PID
 	parents  map[int]known   // members, by PID
 	sessions map[int]known   // sessions of members
 }

@@ -12,7 +12,7 @@ type leader struct {
 	pid int
 }
 
-// forkLeader starts a child in a session, and so in a group, of its own. This
+// forkLeader starts a child in a new session, and so in a new group. This
 // system has no signal for the end of a parent.
 func forkLeader(path string, argv []string, attr *syscall.ProcAttr) (leader, error) {
 	attr.Sys = &syscall.SysProcAttr{Setsid: true}

@@ -13,7 +13,7 @@ type leader struct {
 	pidfd *os.File // nil when the kernel has none; becomes readable at the exit
 }
 
-// forkLeader starts a child in a session, and so in a group, of its own. It is
+// forkLeader starts a child in a new session, and so in a new group. It is
 // asked to end when the calling thread ends.
 func forkLeader(path string, argv []string, attr *syscall.ProcAttr) (leader, error) {
 	pidfd := -1

@@ -90,8 +90,8 @@ func TestLeadersOfOtherRunsAreNotMembers(t *testing.T) {
 // ownSessionID is the session of this process in the tables of tests.
 const ownSessionID = -1
 
-// inTable completes a process of a test's table. What names no session has one of
-// its own: the session of this process is 0 too where its leader is in another PID
+// inTable completes a process of a test's table. A process without a session gets a new
+// one: the session of this process is 0 too where its leader is in another PID
 // namespace.
 func inTable(pid int, born uint64, p process) process {
 	p.pid = pid

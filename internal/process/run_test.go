@@ -304,7 +304,7 @@ func TestStartErrorSaysWhatIsWrong(t *testing.T) {
 		"NUL argument":   {func(s *Spec) { s.Args = []string{"a", "secret\x00"} }, "argument 2 holds a NUL byte", nil},
 		"NUL variable":   {func(s *Spec) { s.Env = []string{"KEY=secret\x00"} }, `"KEY" holds a NUL byte`, nil},
 		"long argument":  {func(s *Spec) { s.Args = []string{strings.Repeat("x", 8<<20)} }, "too long", syscall.E2BIG},
-		"litter path":    {func(s *Spec) { s.EmptyDirs = []string{"../x"} }, "not the name of a directory", nil},
+		"empty dir":      {func(s *Spec) { s.EmptyDirs = []string{"../x"} }, "not the name of a directory", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

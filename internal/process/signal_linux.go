@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 // with that number is not a process, though kill would find it.
 func isGone(pid int) bool { return unix.Tgkill(pid, pid, 0) == unix.ESRCH }
 
-// signalProcess signals a process and reports whether it was there. A descriptor
+// signalProcess signals a process and reports whether it existed. A descriptor
 // holds on to the process that has the PID while its start time is compared.
 func signalProcess(p process, sig unix.Signal) bool {
 	return signalIf(p.pid, sig, func() bool {
@@ -37,7 +37,7 @@ func signalIf(pid int, sig unix.Signal, right func() bool) bool {
 }
 
 // chase kills the members among the PIDs given out last, for a few milliseconds
-// at most. A look at the whole table takes longer than a process needs to fork
+// at most. A scan of the whole table takes longer than a process needs to fork
 // and exit; this takes a tenth of it.
 func chase(marked func(mark uint64) bool, proves func(process) bool) {
 	const newest = 4

@@ -92,7 +92,7 @@ func newStaleSearch(owner int) *staleSearch {
 }
 
 // until looks until nothing is left or the time is over, and returns what is left
-// then. Unless it is nil, each is called with what a look found, leastLooks times
+// then. Unless it is nil, each is called with what a scan found, leastLooks times
 // in any case.
 func (l *staleSearch) until(ctx context.Context, limit time.Duration, each func([]StaleProcess)) ([]StaleProcess, error) {
 	deadline := time.Now().Add(limit)

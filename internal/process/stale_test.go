@@ -237,7 +237,7 @@ func TestStaleProcessesAreRemembered(t *testing.T) {
 	}
 }
 
-// Whatever a look takes, what it shows is killed.
+// The processes that a scan shows are killed, however long the scan takes.
 func TestStaleProcessesAreKilledHoweverLongASearchTakes(t *testing.T) {
 	t.Parallel()
 	see := newWitness(t)

@@ -175,7 +175,7 @@ func TestNoSurvivors(t *testing.T) {
 	for ending, e := range endings {
 		for kind, r := range restlessAgents {
 			all.Go(func() {
-				// Subtests of their own would not run at once.
+				// Separate subtests would not run at once.
 				t.Run(fmt.Sprintf("%s/%s", ending, kind), func(t *testing.T) {
 					defer innocent.check(t)
 					r.skip(t)

@@ -143,7 +143,7 @@ func surviving(killed map[int]uint64, alive []process) int {
 	return n
 }
 
-// signalGroup signals the leader's group. As long as the leader is not reaped,
+// signalGroup signals the leader's group. While the leader is not reaped,
 // no other group can have its number.
 func (r *run) signalGroup(sig unix.Signal) {
 	unix.Kill(-r.pid, sig)

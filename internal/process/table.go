@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A horizon is a moment; a look at the process table that is bound by it shows
+// A horizon is a moment; a scan of the process table that is bound by it shows
 // all processes born since, and need not show older ones.
 type horizon struct {
 	born uint64    // in the system's unit and clock of start times
-	pid  int       // a PID given out after the moment, to a leader; a look need not show it
+	pid  int       // a PID given out after the moment, to a leader; a scan need not show it
 	at   time.Time // by our clock
 }
 
@@ -25,13 +25,13 @@ var tables = sharedTable{read: readTable}
 
 type sharedTable struct {
 	read    func(horizon, marks) ([]process, error)
-	looking sync.Mutex // held during a look
+	looking sync.Mutex // held during a scan
 
 	mu   sync.Mutex
 	next *look // one that has not begun
 }
 
-// marks are the runs that a look is for. What bears the mark of another run of ours
+// marks are the runs that a scan is for. What bears the mark of another run of ours
 // need not be shown. Nil is for all.
 type marks map[uint64]bool
 
@@ -45,8 +45,8 @@ type look struct {
 }
 
 // since returns the processes born since h that can be of the run with this mark,
-// as a look shows them that begins after this call. The caller must not change the
-// table, which is there with errUnsettled too.
+// as a scan shows them that begins after this call. The caller must not change the
+// table, which is valid with errUnsettled too.
 func (t *sharedTable) since(h horizon, mark uint64) ([]process, error) {
 	t.mu.Lock()
 	l := t.next

@@ -26,7 +26,7 @@ func now() horizon {
 
 var errNoTable = errors.New("/proc does not show the processes of this PID namespace")
 
-// procUsable says whether /proc is there and of our PID namespace.
+// procUsable reports whether /proc exists and belongs to our PID namespace.
 var procUsable = sync.OnceValue(func() bool {
 	pid, err := os.Readlink("/proc/self")
 	return err == nil && pid == strconv.Itoa(os.Getpid())
@@ -139,7 +139,7 @@ func (r *reader) addRange(first, last int) {
 }
 
 // catchUp adds the processes with PIDs from first on, until no PID is given out
-// meanwhile. A process born during a look may be the child of one that has ended before
+// meanwhile. A process born during a scan may be the child of one that has ended before
 // the look reached it: without catchUp, a chain of processes that each fork and exit is
 // seen only by chance. A PID is given out well before its process can be seen, so PIDs
 // without a process are tried again: their parents cannot end before they exist.

@@ -62,7 +62,7 @@ func TestTableShowsWhatWasBornSince(t *testing.T) {
 				t.Errorf("%s: %d is older", name, found.pid)
 			}
 			if slices.Contains(pids, found.pid) {
-				t.Errorf("%s: %d is there twice", name, found.pid)
+				t.Errorf("%s: %d occurs twice", name, found.pid)
 			}
 			pids = append(pids, found.pid)
 		}
@@ -188,7 +188,7 @@ func TestEarlyDescendantsAreMarked(t *testing.T) {
 	cmd.Process.Kill()
 }
 
-// A look for runs leaves out what was started itself, which is never a descendant;
+// A scan for runs leaves out what was started itself, which is never a descendant;
 // one for all shows it.
 func TestLookForRunsLeavesOutLeaders(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ func tagged(tag, entry string) bool {
 }
 
 // findTag returns the tag in an environment of NUL-terminated entries. When the
-// variable is there twice, both count.
+// variable occurs twice, both count.
 func findTag(environ []byte) string {
 	var tag string
 	name := []byte(TagVariable + "=")

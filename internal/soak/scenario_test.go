@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A saying is a line of an agent and what becomes of it: an event, a line of the
+// A saying is a line of an agent and its result: an event, a line of the
 // conversation. Nil is nothing.
 type saying struct{ raw, event, text *Line }
 
@@ -16,7 +16,7 @@ type passage struct {
 	sayings []saying
 }
 
-// A scenario is one run of bus-agent and what is known of it.
+// A scenario is one run of bus-agent and its expected result.
 type scenario struct {
 	name    string
 	runtime string // ID in the preferences of a sandbox

@@ -47,7 +47,7 @@ func TestSessionsOneByOne(t *testing.T) {
 	begun := time.Now()
 	left := sessiontest.Leaks(func() {
 		for i := range count {
-			if i == count/10 { // what is made once is there
+			if i == count/10 { // what is made once exists now
 				before = measure()
 			}
 			if err := brief(t, m, box.path("work"), fmt.Sprintf("message %d", i)); err != nil {
@@ -108,23 +108,23 @@ func TestOwnersOneByOne(t *testing.T) {
 	state := box.path("home/.local/state/bus-agent/sessions")
 	count := size(150, 2) // more than are remembered
 	begun := time.Now()
-	var supervisors []string
+	var owners []string
 	for i := range count {
 		name := fmt.Sprintf("s%d", i)
 		bus(t, box, "session", "start", "--agent", speaker, "--name", name)
 		if out := bus(t, box, "session", "send", name, "hello"); out != "hello\n" {
 			t.Fatalf("the answer is %q", out)
 		}
-		supervisors = append(supervisors, owner(t, state))
+		owners = append(owners, owner(t, state))
 		bus(t, box, "session", "stop", name)
 	}
 	if large {
 		took := time.Since(begun)
-		fmt.Fprintf(os.Stdout, "%-36s %d sessions %8.2f s %8.2f ms each\n", "supervisors", count, took.Seconds(), took.Seconds()*1000/float64(count))
+		fmt.Fprintf(os.Stdout, "%-36s %d sessions %8.2f s %8.2f ms each\n", "owners", count, took.Seconds(), took.Seconds()*1000/float64(count))
 	}
-	for _, identity := range supervisors {
+	for _, identity := range owners {
 		if process.LifeOf(identity) == process.Alive && !endsSoon(identity) {
-			t.Errorf("supervisor %s is alive", identity)
+			t.Errorf("owner %s is alive", identity)
 		}
 	}
 	if out := bus(t, box, "session", "list"); out != "" {
@@ -142,7 +142,7 @@ func TestOwnersOneByOne(t *testing.T) {
 	}
 }
 
-// owner returns the identity of the supervisor of the only running session.
+// owner returns the identity of the owner of the only running session.
 func owner(t *testing.T, state string) string {
 	t.Helper()
 	list, _, err := control.NewStore(state).List(control.Filter{})

@@ -275,7 +275,7 @@ func (w *workdir) given(seen *backendtest.Invocation) []string {
 	return all
 }
 
-// homes returns the directories of its own that variables of the agent name.
+// homes returns the directories of the workdir that variables of the agent name.
 func (w *workdir) homes(seen *backendtest.Invocation) (dirs []string) {
 	for _, entry := range seen.Env {
 		_, value, _ := strings.Cut(entry, "=")
@@ -297,7 +297,7 @@ func (w *workdir) expectGiven(t *testing.T, who string, want, have []string) {
 	}
 }
 
-// expectKept checks that the files of a run's own are there, as it found them.
+// expectKept checks that the files of a run still exist, as the run found them.
 func (w *workdir) expectKept(t *testing.T, who string, seen *backendtest.Invocation) {
 	t.Helper()
 	for _, home := range w.homes(seen) {

@@ -113,7 +113,7 @@ func TestFirstTurnOfResumedSession(t *testing.T) {
 	run.Session, run.Request.Resume = true, "s-0"
 	r := b.record(t.Context(), run)
 	for _, total := range []int64{1000, 1010} {
-		say(t, r, "go on")
+		say(t, r, "continue")
 		b.send(r, agent.Event{Kind: agent.KindUsage, Usage: &agent.Usage{Input: total, Cumulative: true}}, agent.Event{Kind: agent.KindResult})
 	}
 	b.end(r, agent.Result{}, nil)

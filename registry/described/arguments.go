@@ -134,7 +134,7 @@ func (d *Definition) checkCounts(counts map[string]int) error {
 	} {
 		switch n := counts[rule.hold]; {
 		case n > 1:
-			return fmt.Errorf("args: %s is there %d times", rule.hold, n)
+			return fmt.Errorf("args: %s occurs %d times", rule.hold, n)
 		case n == 0 && rule.needed:
 			return fmt.Errorf("args: %s needs %s", rule.member, rule.hold)
 		case n == 1 && !rule.needed:

@@ -52,7 +52,7 @@ const runVariable = "BUS_AGENT_RUN"
 
 // Runtime returns the runtime with this ID that a [Definition] in JSON describes.
 // known holds the runtimes whose output format the definition may name, and whose
-// IDs are taken; nil is none. The runtime is not registered, but can be.
+// IDs are taken; nil means none. The runtime is not registered, but can be.
 //
 // The error is of kind agent.ErrUsage. It says what is wrong with the ID or where in
 // the definition, and shows no value of a variable.
@@ -150,7 +150,7 @@ func (d *Definition) checkWords() error {
 	return nil
 }
 
-// checkNames checks what people are shown and what is looked for.
+// checkNames checks the names that users see and those of executables.
 func (d *Definition) checkNames() error {
 	if !printable(d.Name) || len(d.Name) > maxName {
 		return fmt.Errorf("name: %q has a character that is not printable, or more than %d bytes", d.Name, maxName)

@@ -163,7 +163,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"args":["--","-p{prompt}"],"prompt":"argument"`), `args[1]: {prompt} must be`},
 		{minimal(`"args":[["--","{prompt}"]],"prompt":"argument"`), `args[0]: "--" must be a separate argument`},
 		{minimal(`"args":["--","{prompt}"]`), `args: {prompt} needs "prompt": "argument"`},
-		{minimal(`"args":["--","{prompt}","{prompt}"],"prompt":"argument"`), "{prompt} is there 2 times"},
+		{minimal(`"args":["--","{prompt}","{prompt}"],"prompt":"argument"`), "{prompt} occurs 2 times"},
 		{minimal(`"prompt":"argument"`), `"prompt": "argument" needs {prompt}`},
 		{minimal(`"prompt":"file"`), "needs {prompt-file}"},
 		{minimal(`"args":["{prompt-file}.md"],"prompt":"file"`), "must be the end"},
@@ -272,8 +272,8 @@ func TestDescribedInstructions(t *testing.T) {
 		"in the argument":    {members: argument, prefix: true},
 		"no room":            {members: argument, prompt: strings.Repeat("x", maxArgument-10), warnings: 1},
 		"in the file":        {members: file, prefix: true, file: "do it"},
-		"native beside file": {members: file + `,"instructions":"native"`, file: "do it"},
-		"none beside file":   {members: file + `,"instructions":"none"`, file: "do it"},
+		"native with a file": {members: file + `,"instructions":"native"`, file: "do it"},
+		"none with a file":   {members: file + `,"instructions":"none"`, file: "do it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

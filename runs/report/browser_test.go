@@ -323,7 +323,7 @@ func TestPageWithoutScript(t *testing.T) {
 	b.expect("without a script", `!document.querySelector("#filter").getClientRects().length && document.querySelector("noscript").getClientRects().length`)
 }
 
-// A page as large as it gets is there in reasonable time.
+// The largest page is loaded in reasonable time.
 func TestLargestPageInBrowser(t *testing.T) {
 	t.Parallel()
 	b := quietBrowser(t)

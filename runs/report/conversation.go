@@ -72,7 +72,7 @@ func (i *item) size() int {
 	return n
 }
 
-// A conversation is what was said and done in a run. One that is longer than the limit
+// A conversation has the messages and actions of a run. One that is longer than the limit
 // keeps its beginning and its end.
 type conversation struct {
 	Items []*item `json:"items"`

@@ -149,7 +149,7 @@ func TestLongConversationKeepsBothEnds(t *testing.T) {
 		t.Errorf("%d items, %d left out after %d", len(c.Items), c.Left, c.From)
 	}
 	if before, after := c.Items[c.From-1].Input, c.Items[c.From].Input; after != fmt.Sprintf(`{"n":%d}`, c.From+c.Left) {
-		t.Errorf("the gap is said to be between %s and %s", before, after)
+		t.Errorf("the gap is shown between %s and %s", before, after)
 	}
 }
 

@@ -242,20 +242,20 @@ func (b *browser) await(from int, what string, wanted func(event) bool) {
 	}
 }
 
-// open loads a file and waits until it is there and drawn.
+// open loads a file and waits until it is loaded and drawn.
 func (b *browser) open(path string) {
 	b.t.Helper()
 	b.openPlain(path)
 	b.settle()
 }
 
-// openPlain loads a file and waits until it is there.
+// openPlain loads a file and waits until it is loaded.
 func (b *browser) openPlain(path string) {
 	b.t.Helper()
 	b.load("Page.navigate", fmt.Sprintf(`{"url":%q}`, "file://"+path))
 }
 
-// reload loads the page again at its address and waits until it is there and drawn.
+// reload loads the page again at its address and waits until it is loaded and drawn.
 func (b *browser) reload() {
 	b.t.Helper()
 	b.load("Page.reload", `{}`)
@@ -329,8 +329,8 @@ func (b *browser) click(selector string) {
 	b.settle()
 }
 
-// screenshot keeps a picture where BUS_AGENT_SCREENSHOTS says, for people. It is of
-// the whole page up to a height.
+// screenshot keeps a picture of the whole page, up to a height, in the folder
+// BUS_AGENT_SCREENSHOTS, for developers.
 func (b *browser) screenshot(name string, whole bool) {
 	b.t.Helper()
 	dir := os.Getenv("BUS_AGENT_SCREENSHOTS")

@@ -3,7 +3,7 @@
 // adds filters, the timeline and the conversations.
 //
 // Everything on the page may come from agents and is treated as text: it cannot become
-// code or a link, Markdown becomes elements without attributes of its own, and characters
+// code or a link, Markdown becomes elements without its attributes, and characters
 // that would change the look of the text around them are made visible.
 package report
 
@@ -95,7 +95,7 @@ func finite(u *runs.Usage) *runs.Usage {
 
 // stored is a conversation in the form of the page.
 type stored struct {
-	json  []byte // none where nothing was said, or it is too large
+	json  []byte // empty without messages, or if it is too large
 	tools map[string]*toolUse
 	large bool // it takes more than its part, even cut
 }

@@ -109,7 +109,7 @@ func TestNothingOfAgentsBecomesMarkup(t *testing.T) {
 	}
 	for id, text := range data {
 		if !json.Valid([]byte(text)) {
-			t.Errorf("%s is no JSON", id)
+			t.Errorf("%s is not JSON", id)
 		}
 		if i := strings.IndexAny(text, "<>&"); i >= 0 {
 			t.Errorf("%s has %q", id, text[i:min(len(text), i+20)])
@@ -158,7 +158,7 @@ func TestHostileMetadataIsBounded(t *testing.T) {
 		}
 		var c conversation
 		if json.Unmarshal([]byte(data["runs-data"]), &known) != nil || json.Unmarshal([]byte(data["conversation-0"]), &c) != nil {
-			t.Fatal("the data are no JSON")
+			t.Fatal("the data are not JSON")
 		}
 		texts := map[string]string{"the problem": c.Problem}
 		for name, value := range known.Runs[0] {

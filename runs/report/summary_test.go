@@ -33,8 +33,8 @@ func TestCumulativeUsageCountsOnce(t *testing.T) {
 func TestUnknownCostIsShownAsUnknown(t *testing.T) {
 	t.Parallel()
 	list := []runs.Info{
-		{Agent: "known", Usage: &runs.Usage{CostUSD: usd(1.5)}},
-		{Agent: "known", Usage: &runs.Usage{CostUSD: usd(0)}},
+		{Agent: "stated", Usage: &runs.Usage{CostUSD: usd(1.5)}},
+		{Agent: "stated", Usage: &runs.Usage{CostUSD: usd(0)}},
 		{Agent: "silent", Usage: &runs.Usage{Input: 3}},
 		{Agent: "silent"},
 	}
@@ -42,12 +42,12 @@ func TestUnknownCostIsShownAsUnknown(t *testing.T) {
 	if all.Cost() != "$1.50" || all.UnknownRuns() != "2 runs" {
 		t.Errorf("all: %q, unknown for %q", all.Cost(), all.UnknownRuns())
 	}
-	silent, known := groups[0], groups[1]
+	silent, stated := groups[0], groups[1]
 	if silent.Runtime != "silent" || silent.All.Cost() != "" || silent.All.UnknownRuns() != "all runs" {
 		t.Errorf("%+v", silent.All)
 	}
-	if known.All.Unknown() != 0 {
-		t.Errorf("%+v", known.All)
+	if stated.All.Unknown() != 0 {
+		t.Errorf("%+v", stated.All)
 	}
 	page := write(t, list, Options{})
 	for _, want := range []string{"Known cost", "unknown for 2 runs", "<i>unknown</i>"} {

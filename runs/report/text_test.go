@@ -96,6 +96,6 @@ func TestLongTextKeepsBothEnds(t *testing.T) {
 		t.Errorf("%q", kept)
 	}
 	if left < 1900 || left > 1920 {
-		t.Errorf("%d bytes are said to be left out", left)
+		t.Errorf("%d bytes are shown as left out", left)
 	}
 }

@@ -138,7 +138,7 @@ func TestSearchCoversPromptsConversationsAndStderr(t *testing.T) {
 		b.expect(words, fmt.Sprintf(`[...document.querySelectorAll("#table tbody tr")].map((r) => r.id).join() === "run-%s"`, list[at].RunID))
 	}
 	b.choose("filter-text", "true")
-	b.expect("what is no text", `document.querySelector("#table tbody").textContent.includes("No run matches")`)
+	b.expect("text without a match", `document.querySelector("#table tbody").textContent.includes("No run matches")`)
 	b.choose("filter-text", "needle")
 	b.reload()
 	b.expect("loaded with words", fmt.Sprintf(`[...document.querySelectorAll("#table tbody tr")].map((r) => r.id).join() === "run-%s"`, list[2].RunID))

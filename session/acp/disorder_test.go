@@ -67,7 +67,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 }
 
 // TestLastAnswer proves that a turn that the agent has ended is not lost when the
-// agent ends too, and is reported before what is said after it.
+// agent ends too, and is reported before what follows it.
 func TestLastAnswer(t *testing.T) {
 	t.Parallel()
 	for range 30 {

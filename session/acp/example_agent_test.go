@@ -21,7 +21,7 @@ import (
 const exampleAgent = "github.com/coder/acp-go-sdk/example/agent"
 
 // buildExampleAgent builds the example agent as it is, but for its pauses, which
-// are for people who watch, and for its arguments, which it would take for a
+// are for viewers, and for its arguments, which it would take for a
 // client to start.
 func buildExampleAgent(t *testing.T) string {
 	t.Helper()
@@ -132,7 +132,7 @@ func TestExampleAgent(t *testing.T) {
 		if _, err := turn.Wait(t.Context()); err != nil && !errors.Is(err, agent.ErrCanceled) {
 			t.Error(err)
 		}
-		turn = s.Send(session.Message{Text: "go on"})
+		turn = s.Send(session.Message{Text: "continue"})
 		answer(t, s, turn, engine.Accept)
 		if result, err := turn.Wait(t.Context()); err != nil || result.Text != accepted {
 			t.Errorf("%+v, %v", result, err)
@@ -156,7 +156,7 @@ func TestExampleAgent(t *testing.T) {
 		if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrCanceled) {
 			t.Error(err)
 		}
-		turn = s.Send(session.Message{Text: "go on"})
+		turn = s.Send(session.Message{Text: "continue"})
 		answer(t, s, turn, engine.Decline)
 		if result, err := turn.Wait(t.Context()); err != nil || result.Text != declined {
 			t.Errorf("%+v, %v", result, err)

@@ -34,7 +34,7 @@ func newEditor(t *testing.T, g *sessiontest.Ground) *editor {
 }
 
 // accepts reports whether the engine accepts a call unasked. members are those of
-// the call beside its ID.
+// the call besides its ID.
 func (e *editor) accepts(members string) bool {
 	e.t.Helper()
 	e.asked++

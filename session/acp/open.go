@@ -151,7 +151,7 @@ func (e *Engine) quiet(ctx context.Context) (bool, error) {
 	}
 }
 
-// begun makes got the session, before the agent says more about it.
+// begun makes got the session, before the agent reports more about it.
 func (e *Engine) begun(got opened) {
 	e.mu.Lock()
 	e.sessionID, e.models = got.SessionID, got.Models != nil

@@ -41,7 +41,7 @@ func newPeer(t *testing.T) (*peer, engine.Transport) {
 	return &peer{t, lines, fromEngine, toEngine}, engine.Transport{Input: input, Output: output}
 }
 
-// next returns what the engine says next, false when it says nothing more.
+// next returns the next message of the engine, false after the last one.
 func (p *peer) next() (message, bool) {
 	var m message
 	if !p.input.Scan() {

@@ -181,7 +181,7 @@ func TestRequestsThatAreNotUnderstood(t *testing.T) {
 	})
 }
 
-// TestApprovalRequestsThatAnAccessIncludes are answered without asking anybody.
+// TestApprovalRequestsThatAnAccessIncludes are answered without asking the user.
 func TestApprovalRequestsThatAnAccessIncludes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -148,7 +148,7 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 			continue
 		}
 		if s.Direction == "<" {
-			synctest.Wait() // or what is said would be of the next turn
+			synctest.Wait() // or the message would belong to the next turn
 			p.say("%s", renumbered(s.Line, m, ids))
 			continue
 		}

@@ -84,9 +84,9 @@ func TestBackgroundThatFails(t *testing.T) {
 		settings control.Settings
 		want     error
 	}{
-		"an unknown runtime":  {"host", control.Settings{Runtime: "stranger", Workdir: b.workdir}, agent.ErrUsage},
-		"a relative workdir":  {"host", control.Settings{Runtime: "talker", Workdir: "."}, agent.ErrUsage},
-		"a host that is none": {"hook", control.Settings{Runtime: "talker", Workdir: b.workdir}, agent.ErrAgent},
+		"an unknown runtime": {"host", control.Settings{Runtime: "stranger", Workdir: b.workdir}, agent.ErrUsage},
+		"a relative workdir": {"host", control.Settings{Runtime: "talker", Workdir: "."}, agent.ErrUsage},
+		"an unusable host":   {"hook", control.Settings{Runtime: "talker", Workdir: b.workdir}, agent.ErrAgent},
 	} {
 		client := background(b)
 		client.Host.Args = []string{c.host}

@@ -28,7 +28,7 @@ func crashed(t *testing.T, b *bench, change func(*control.Entry)) control.Entry 
 	return e
 }
 
-// Whoever finds a crash first notifies the hooks, once.
+// The first caller that finds a crash notifies the hooks, once.
 func TestCrashIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -16,7 +16,7 @@
 // # Hooks
 //
 // A [Hooks] passes events on to any number of sinks: functions, a file of lines of
-// JSON, commands of the user's. Sinks are given by the user, never by a
+// JSON, commands of the user. Sinks are given by the user, never by a
 // repository. None of them can block or fail a session.
 //
 // # Runtime overrides

@@ -269,7 +269,7 @@ func TestSessionElsewhere(t *testing.T) {
 	}
 }
 
-// What ends a session whose socket is gone is said, and only of such a one.
+// A session whose socket is gone is reported as ended, and no other session.
 func TestSocketThatIsGone(t *testing.T) {
 	t.Parallel()
 	b, _, client, e := serve(t)

@@ -112,7 +112,7 @@ var reasons = map[string]error{
 	"running": ErrRunning, "not_running": ErrNotRunning, "name_taken": ErrNameTaken, "not_resumable": ErrNotResumable,
 }
 
-// because is an error with a text of its own. The cause may be nil.
+// because is an error with a separate text. The cause may be nil.
 type because struct {
 	text  string
 	cause error

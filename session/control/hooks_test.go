@@ -23,7 +23,7 @@ import (
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
-// hook is a command of the user's.
+// hook is a command of the user.
 func hook() int {
 	switch os.Args[1] {
 	case "keep":

@@ -118,6 +118,6 @@ func (o *oldEntry) mergeInto(e *Entry) {
 // removeOld removes the second file of a session whose entry is whole now.
 func (s *Store) removeOld(e Entry) {
 	if e.Folder != "" {
-		_ = os.Remove(filepath.Join(s.folder(e), oldName)) // one that stays says nothing new
+		_ = os.Remove(filepath.Join(s.folder(e), oldName)) // one that stays adds nothing
 	}
 }

@@ -59,7 +59,7 @@ func TestRuntimeOverrides(t *testing.T) {
 		"an unknown runtime":             {rig: `{"runtime":"evil"}`, err: agent.ErrUsage},
 		"no JSON":                        {rig: `{"runtime"`, token: "mute", source: "first available", warning: "rig/.gastown/runtime.json is not used: "},
 		"of another shape":               {user: `{"default":1}`, token: "mute", source: "first available", warning: "home/.gastown/runtimes.json is not used: "},
-		"says nothing":                   {user: `{}`, rig: `{"bin":"evil"}`, token: "mute", source: "first available"},
+		"is empty":                       {user: `{}`, rig: `{"bin":"evil"}`, token: "mute", source: "first available"},
 		"too long to be a setting":       {rig: `{"runtime":"` + strings.Repeat("x", 70<<10) + `"}`, token: "mute", source: "first available", warning: "more than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,8 +46,8 @@ type served struct {
 	conns map[net.Conn]struct{}
 }
 
-// serve prepares the folder of a session that is about to start, whose entry is
-// there.
+// serve prepares the folder of a session that is about to start, whose entry
+// exists.
 func (m *Manager) serve(store *Store, e Entry) (*served, error) {
 	if !m.Serve {
 		return nil, nil
@@ -320,7 +320,7 @@ func (s *served) answerSend(h *held, c *client, what *call) {
 	}
 }
 
-// show shows a turn until it is over, and reports whether the client is there.
+// show shows a turn until it is over, and reports whether the client is connected.
 func (s *served) show(c *client, at *cursor, t *session.Turn) bool {
 	for over := false; ; {
 		select {
@@ -373,7 +373,7 @@ func (s *served) watch(h *held, c *client, what *call) {
 }
 
 // pass shows the records up to last that wanted selects, and reports whether the
-// client is there.
+// client is connected.
 func (c *client) pass(at *cursor, last int64, wanted func(head) bool) bool {
 	for {
 		line, h, missed, err := at.read(last)
@@ -393,7 +393,7 @@ func (c *client) pass(at *cursor, last int64, wanted func(head) bool) bool {
 	}
 }
 
-// say writes a reply and reports whether the client is there.
+// say writes a reply and reports whether the client is connected.
 func (c *client) say(r reply) bool {
 	r.Version = protocolVersion
 	line, err := json.Marshal(r)

@@ -23,7 +23,7 @@ type Settings struct {
 	Workdir string `json:"workdir"`
 
 	// AccountDir is a folder with the account and the settings of the runtime's
-	// CLI, used in place of the user's.
+	// CLI, used in place of the user's default.
 	AccountDir string `json:"account_dir"`
 
 	// Mode is how the agent is run. Empty means session.ModeMinimal.

@@ -32,7 +32,7 @@ func socketPath(folder string) string {
 // socket is about to be in.
 const listenTries = 100
 
-// listen listens on the socket path, and replaces what is there, in a folder that only
+// listen listens on the socket path, and replaces what exists, in a folder that only
 // the user can open.
 func listen(path string) (l net.Listener, err error) {
 	for range listenTries {

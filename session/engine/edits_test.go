@@ -18,7 +18,7 @@ func TestMayEdit(t *testing.T) {
 	g.Check(t, func(path string) bool {
 		got := start.MayEdit(agent.AccessWrite, []string{path})
 		if both := start.MayEdit(agent.AccessWrite, []string{file, path}); both != got {
-			t.Errorf("%q beside another file: %v", path, both)
+			t.Errorf("%q with another file: %v", path, both)
 		}
 		if !start.MayEdit(agent.AccessFull, []string{path}) || start.MayEdit(agent.AccessRead, []string{path}) || start.MayEdit("", []string{path}) {
 			t.Errorf("%q: full access does not include it, or less than write access does", path)

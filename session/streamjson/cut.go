@@ -7,7 +7,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// cutLine is a line of which only the head is there.
+// cutLine is a truncated line.
 type cutLine struct {
 	engine.Head
 	mended []byte

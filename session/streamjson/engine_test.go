@@ -60,7 +60,7 @@ func TestDecisions(t *testing.T) {
 		{"accept for the session", engine.AcceptForSession, begin + `{"behavior":"allow","updatedInput":{"command":"ls"},"updatedPermissions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"session"}]}}}`},
 		{"decline", engine.Decline, begin + `{"behavior":"deny","message":"The user declines."}}}`},
 		{"cancel", engine.Cancel, begin + `{"behavior":"deny","message":"The user wants the turn to end.","interrupt":true}}}`},
-		{"a word that is none", "yes", begin + `{"behavior":"deny","message":"The user declines."}}}`},
+		{"an unknown decision", "yes", begin + `{"behavior":"deny","message":"The user declines."}}}`},
 		{"no answer", "", begin + `{"behavior":"deny","message":"The user declines."}}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

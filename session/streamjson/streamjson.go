@@ -74,7 +74,7 @@ type messageLives struct {
 	changed chan struct{} // closed when either changes; nil while nothing waits for it
 }
 
-// change wakes what waits for a change.
+// change notifies those who wait for a change.
 func (l *messageLives) change() {
 	if l.changed != nil {
 		close(l.changed)

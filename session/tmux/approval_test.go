@@ -246,7 +246,7 @@ func TestTurnEndsWithItsEndMark(t *testing.T) {
 		}
 		began = time.Now()
 		if _, err := s.Send(session.Message{Text: "two"}).Wait(t.Context()); err != nil || time.Since(began) < terminal.Quiet {
-			t.Errorf("without a word it ends after %v, %v", time.Since(began), err)
+			t.Errorf("without the mark it ends after %v, %v", time.Since(began), err)
 		}
 	})
 }

@@ -62,7 +62,7 @@ func (e *paneEngine) deliver(ctx context.Context, text string) (d delivered, err
 		if err != nil && !errors.Is(err, errAsks) { // a key could answer the request
 			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 			defer cancel()
-			_ = e.pane.press(undo, e.terminal.Clear) // err says more
+			_ = e.pane.press(undo, e.terminal.Clear) // err has the cause
 		}
 	}()
 	if d.typed, err = e.typeIn(ctx, text, d.before); err != nil {

@@ -292,7 +292,7 @@ func TestSteer(t *testing.T) {
 		turn := s.Send(session.Message{Text: "one"})
 		time.Sleep(20 * time.Second)
 		if steered := s.Steer(t.Context(), session.Message{Text: "two"}); steered != turn {
-			t.Error("it is a turn of its own")
+			t.Error("it is a separate turn")
 		}
 		if r, err := turn.Wait(t.Context()); err != nil || !strings.HasSuffix(r.Text, "answer to one and two") {
 			t.Errorf("%q, %v", r.Text, err)

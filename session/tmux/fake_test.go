@@ -11,7 +11,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// fakeCLI is a pane with a CLI of a simple kind in it: what was said, a mark of
+// fakeCLI is a pane with a CLI of a simple kind in it: the messages, a mark of
 // work while it works, and a prompt with the input, or a dialog.
 type fakeCLI struct {
 	mu      sync.Mutex

@@ -132,8 +132,8 @@ func (p *tmuxPane) press(ctx context.Context, key string) error {
 	return err
 }
 
-// unread asks the terminal, whose queue holds what no program has read. The terminal is
-// open for a moment only, since it lasts as long as somebody has it open.
+// unread asks the terminal, whose queue holds what no program has read. It opens the
+// terminal for a moment only, because an open terminal outlives its program.
 func (p *tmuxPane) unread() bool {
 	fd, err := unix.Open(p.path, unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {

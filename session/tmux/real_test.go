@@ -305,7 +305,7 @@ func TestSteerReachesTheTurn(t *testing.T) {
 	until(t, "work", func() bool { return strings.Contains(r.tmux("capture-pane", "-p"), "esc to interrupt") })
 	// The turn is known to run once Send is over, which Interrupt and Steer wait for.
 	if steered := r.Steer(t.Context(), session.Message{Text: "also this 👋"}); steered != turn {
-		t.Error("it is a turn of its own")
+		t.Error("it is a separate turn")
 	}
 	if err := os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -484,6 +484,6 @@ func TestProgramThatIsKilledIsSweptUp(t *testing.T) {
 	}
 	release()
 	if out, err := exec.Command("tmux", "-N", "-S", string(socket), "list-sessions").CombinedOutput(); err == nil {
-		t.Errorf("the server is there: %s", out)
+		t.Errorf("the server still runs: %s", out)
 	}
 }

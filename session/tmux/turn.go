@@ -10,7 +10,7 @@ import (
 // A turn is the running turn.
 type turn struct {
 	delivered
-	worked      bool // a look has found the agent busy
+	worked      bool // a check has found the agent busy
 	interrupted bool
 	last        screen
 	still       int       // number of looks in a row without a change

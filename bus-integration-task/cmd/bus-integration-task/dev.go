@@ -73,13 +73,13 @@ func devCommand() *cli.Command {
 		Usage: "run a server, a worker and the board in one process, for one machine",
 		Description: "The events and the key of tokens are kept in --store. The token for task commands is in its\n" +
 			"file client-token, which is new at each start. An interrupt ends all three: a running turn may\n" +
-			"take as long as --hand-back says, and is then handed back.",
+			"take the time of --hand-back, and is then handed back.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "store", Usage: "keep everything in this `FOLDER`, outside any repository"},
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8081", Usage: "loopback `ADDRESS` of the Bus Events API"},
 			&cli.StringFlag{Name: "board", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of the board"},
 		}, slices.DeleteFunc(workerFlags(), func(f cli.Flag) bool {
-			return hasFlag(connectionFlags(), f.Names()[0]) // dev has one server of its own
+			return hasFlag(connectionFlags(), f.Names()[0]) // dev has its server
 		})...),
 		Action: runDev,
 	}

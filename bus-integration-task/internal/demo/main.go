@@ -110,7 +110,7 @@ func run(ctx context.Context, program, codex string) (err error) {
 	return d.show(ctx, d.module, "git", "log", "--stat", "--format=%h %s", "-1")
 }
 
-const closing = `The greeting is there, and the test passes.
+const closing = `The greeting exists, and the test passes.
 
 {"task_complete":true,"status":"done","summary":"add a greeting","changed_files":["greeting.txt"],"plan_closed":false,"no_matching_plan_item":true,"no_matching_plan_reason":"there is no PLAN.md","required_checks":[{"command":"make test","result":"pass","reason":""}],"remaining_blockers":[]}`
 

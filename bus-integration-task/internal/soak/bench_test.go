@@ -59,7 +59,7 @@ func BenchmarkClaims(b *testing.B) {
 			b.ResetTimer()
 			for i := range workers {
 				running.Go(func() {
-					own := *log.Client // with connections of its own, like a process
+					own := *log.Client // with separate connections, like a process
 					own.HTTP = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 					defer own.HTTP.CloseIdleConnections()
 					w := worker.Worker{
@@ -94,7 +94,7 @@ func (pause) Work(context.Context, *worker.Claim) worker.End {
 	return worker.End{Name: task.Done}
 }
 
-// serveLog returns the log of a server of its own.
+// serveLog returns the log of a new server.
 func serveLog(b *testing.B) *tasklog.Log {
 	b.Helper()
 	secret := []byte(strings.Repeat("s", eventserver.MinSecretBytes))

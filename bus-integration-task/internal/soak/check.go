@@ -9,7 +9,7 @@ import (
 	"github.com/busdk/bus-integration-task/task"
 )
 
-// An Expectation is what is known of a log from elsewhere.
+// An Expectation is what a log must contain.
 type Expectation struct {
 	Created  []string          // tasks
 	Accepted map[string]string // names of the events that a server has accepted, by ID

@@ -88,9 +88,9 @@ func CheckCommits(log []Entry, mine func(ref string) bool, commits []Commit) (fo
 	return found
 }
 
-// Leftovers lists what should not be in a repository after its tasks have ended: worktrees,
+// Stale lists what should not be in a repository after its tasks have ended: worktrees,
 // locks and journals of the worker, and changes.
-func Leftovers(ctx context.Context, dir string) (found []string) {
+func Stale(ctx context.Context, dir string) (found []string) {
 	files, err := Files(filepath.Join(dir, ".git"), func(name string) bool {
 		first, _, _ := strings.Cut(name, "/")
 		return first == "worktrees" || strings.HasSuffix(name, ".lock") && !strings.HasPrefix(name, "bus-task") || strings.HasSuffix(name, ".json") ||

@@ -310,7 +310,7 @@ func (s *soak) checkFiles(log []Entry) {
 			s.t.Fatal(err)
 		}
 		s.report(CheckCommits(log, func(ref string) bool { return of[ref] == recipient }, commits))
-		s.report(Leftovers(s.t.Context(), dir))
+		s.report(Stale(s.t.Context(), dir))
 	}
 	for _, name := range []string{"trees", "tmp"} {
 		left, err := Files(s.path(name), func(string) bool { return true })

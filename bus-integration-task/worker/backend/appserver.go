@@ -22,7 +22,7 @@ type AppServer struct {
 	Args []string
 
 	// NetworkAccess lets commands in the workspace-write sandbox use the network; nil
-	// leaves the default of Codex, which is no.
+	// leaves the default of Codex, which is false.
 	NetworkAccess *bool
 
 	// InheritEnv is which variables the commands of the agent inherit: all, core or

@@ -76,7 +76,7 @@ type Attempt struct {
 	Labels agent.Labels
 
 	// Surroundings is the folder around Workdir that containers have besides it,
-	// read-only: relative links to dependencies are there. Empty is none.
+	// read-only: it has relative links to dependencies. Empty means none.
 	Surroundings string
 
 	// Tags are further labels of the requests of Container. They are public.
@@ -204,7 +204,7 @@ const (
 	Unauthenticated Result = "authentication"
 )
 
-// An Outcome is how an attempt ended and what is known of it.
+// An Outcome is how an attempt ended, with its evidence.
 type Outcome struct {
 	Result Result
 	Err    error // nil if Completed; its text has no secrets

@@ -11,7 +11,7 @@ import (
 	"github.com/busdk/bus-integration-task/closeout"
 )
 
-// evidence is what is known of a conversation by its events.
+// evidence is what the events of a conversation show.
 type evidence struct {
 	reporter *reporter
 	reading  []string // tools that change nothing

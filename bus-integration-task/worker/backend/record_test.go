@@ -37,7 +37,7 @@ func TestEachAttemptHasARecord(t *testing.T) {
 	}
 }
 
-// A runtime that takes over has a record of its own, which names the one before.
+// A runtime that takes over has a separate record, which names the one before.
 func TestFallbackContinuesTheRecord(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -85,7 +85,7 @@ func (g given) resolve(t *testing.T) (Settings, error) {
 	flags := map[string]string{}
 	maps.Copy(flags, g.flags)
 	if _, ok := flags["recipient"]; !ok && !strings.Contains(strings.Join(g.environ, "\n"), "TASK_RECIPIENT=") {
-		g.environ = append(g.environ, "BUS_DEV_TASK_RECIPIENT=anybody") // it is required
+		g.environ = append(g.environ, "BUS_DEV_TASK_RECIPIENT=one") // it is required
 	}
 	if g.backend != "" {
 		flags["agent-backend"] = g.backend

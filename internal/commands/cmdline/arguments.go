@@ -311,12 +311,12 @@ func (prog *Program) Group(c *urfave.Context) error {
 	return misuse(c.Command, "%s needs one of: %s", called(c.Command), strings.Join(names, ", "))
 }
 
-// misuse is a usage error for which the help of c says more.
+// misuse returns a usage error that refers to the help of c.
 func misuse(c *urfave.Command, format string, args ...any) error {
 	return agent.Usagef("%s; see '%s --help'", fmt.Sprintf(format, args...), c.HelpName)
 }
 
-// Misusef returns a usage error for which the help of the called command says more.
+// Misusef returns a usage error that refers to the help of the called command.
 func Misusef(format string, args ...any) error { return &misused{fmt.Sprintf(format, args...)} }
 
 // misused is what Program.Action makes a misuse of the command.

@@ -59,7 +59,7 @@ type Terminal struct {
 	// Stdout and Stderr: standard output, standard error is a terminal.
 	Stdout, Stderr bool
 	// SameFile: both are the same file, pipe or terminal, so that what is written to both
-	// is there twice.
+	// appears twice.
 	SameFile bool
 }
 

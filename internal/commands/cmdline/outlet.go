@@ -143,7 +143,7 @@ type outlet struct {
 	stuck  bool // the goroutine was left behind
 }
 
-// written is what came of a write.
+// written is the result of a write.
 type written struct {
 	n   int
 	err error

@@ -9,7 +9,7 @@ import (
 )
 
 // What is written arrives in order until readers are given up; then a reader that
-// does not read holds up nothing, and one that reads still gets what there is.
+// does not read holds up nothing, and one that reads still gets the rest.
 func TestOutlet(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer

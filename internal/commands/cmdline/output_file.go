@@ -58,8 +58,8 @@ func isDescriptor(path string) bool {
 	return in || filepath.Dir(path) == "/dev/fd"
 }
 
-// checkOutput fails where the file of --output cannot be written because of what is
-// there now, before anything has started.
+// checkOutput fails where the file of --output cannot be written because of what
+// exists now, before anything has started.
 func checkOutput(path string) error {
 	if isDescriptor(path) {
 		return nil

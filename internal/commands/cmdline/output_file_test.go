@@ -94,7 +94,7 @@ func TestOutputKeepsPermissions(t *testing.T) {
 	}
 }
 
-// TestOutputOfTwoCommands: each has a file of its own, and the last one wins.
+// TestOutputOfTwoCommands: each has a separate file, and the last one wins.
 func TestOutputOfTwoCommands(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "answer")

@@ -45,7 +45,7 @@ func ShellLine(args []string) string {
 }
 
 // ShellWord returns s as one word of a shell: bare where it needs no quotes, in
-// single quotes otherwise, as $'…' when it has control characters or is no
+// single quotes otherwise, as $'…' when it has control characters or is not
 // text.
 func ShellWord(s string) string {
 	plain := s != ""

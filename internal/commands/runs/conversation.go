@@ -17,7 +17,7 @@ import (
 
 // printConversation passes the events of a run to a printer, or those in the agent's output
 // if the record has no events. With follow it continues until the run ends. end is
-// released when everything that was there at first is read; it may be nil.
+// released when everything that existed at first is read; it may be nil.
 func printConversation(ctx context.Context, prog *cmdline.Program, run *runs.Run, follow bool, end *lastLines, printer conversationPrinter) error {
 	name := runs.FileEvents
 	if _, err := os.Lstat(filepath.Join(run.Dir, name)); errors.Is(err, fs.ErrNotExist) && run.EventsPath == "" {

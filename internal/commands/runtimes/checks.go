@@ -138,7 +138,7 @@ func checkLogin(prog *cmdline.Program, rt registry.Runtime, h *runtimeHealth) {
 	}
 }
 
-// What is known of a login when no sign of one is found.
+// The state of a login when no sign of one is found.
 const (
 	loginUnknown = "unknown"
 	loginNone    = "none"

@@ -72,7 +72,7 @@ is the first of these:
 
 It also marks the runtimes that the others of these name. "run" does not read the two
 files.`,
-		UsageText: cmdline.UsageText(`# which runtimes are there?
+		UsageText: cmdline.UsageText(`# list the runtimes
 bus-agent runtime list
 # the same for a script
 bus-agent runtime list --format json`,

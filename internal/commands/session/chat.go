@@ -180,7 +180,7 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 		case strings.TrimSpace(line) == "":
 			continue
 		}
-		if goOn, err := c.turn(ctx, line); !goOn {
+		if next, err := c.turn(ctx, line); !next {
 			return err
 		}
 	}

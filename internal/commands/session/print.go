@@ -15,7 +15,7 @@ import (
 type logPrinter struct {
 	*cmdline.Conversation
 	handle   string // name of the session
-	messages bool   // write what was said to the agent, too
+	messages bool   // write the messages to the agent, too
 }
 
 func newLogPrinter(prog *cmdline.Program, to io.Writer, entry control.Entry) *logPrinter {

@@ -400,7 +400,7 @@ func TestSessionIsExported(t *testing.T) {
 	}
 	t.Cleanup(func() { p.run("session", "stop", id) })
 	for _, answer := range []string{"Answer 1.", "Answer 2."} {
-		if got := p.run("session", "send", id, "go on"); got.code != 0 || got.stdout != answer+"\n" {
+		if got := p.run("session", "send", id, "continue"); got.code != 0 || got.stdout != answer+"\n" {
 			t.Errorf("session send: %+v, want %q", got, answer)
 		}
 	}

@@ -205,7 +205,7 @@ func (s *serving) end(id string) {
 	s.knownRun(id).cancel = nil
 }
 
-// knownRun returns what is known of a run; s.mu is held.
+// knownRun returns the record of a run; s.mu is held.
 func (s *serving) knownRun(id string) *known {
 	k := s.known[id]
 	if k == nil {

@@ -103,7 +103,7 @@ func isolation(ctx context.Context) string {
 	return unshare
 }
 
-// isolate mounts, in namespaces of its own, the folders named after "ro" read-only, and
+// isolate mounts, in new namespaces, the folders named after "ro" read-only, and
 // those after "rw" over them, and then runs the command after "--". A remount must keep
 // what the system has restricted, so it tries the usual restrictions.
 const isolate = `set -e
@@ -121,8 +121,8 @@ cd "$dir"
 exec "$@"
 `
 
-// isolated returns the command that runs args in dir with mounts in namespaces of its
-// own.
+// isolated returns the command that runs args in dir with mounts in new
+// namespaces.
 func isolated(unshare, dir string, mounts []Mount, args []string) []string {
 	all := []string{unshare, "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "/bin/sh", "-c", isolate, "isolate", dir}
 	for _, word := range []string{"ro", "rw"} { // what is writable can be inside what is not
