@@ -59,7 +59,7 @@ func TestSettledTasksAreLeftOut(t *testing.T) {
 				t.Errorf("got %d events, want %d: %.300q", len(got), len(want), got)
 			}
 
-			// The order of a task is kept, and the stream goes on after what it has sent.
+			// The order of a task is kept, and the stream continues after what it has sent.
 			cuts.Store(3)
 			var followed []events.Event
 			caughtUp := 0
