@@ -104,7 +104,7 @@ soak: build
 	$(MAKE) soak-task DURATION=10m TASKS=2000
 
 # Tasks of many workers while workers, servers and the network between them fail at random,
-# for DURATION. TASKS ends it earlier. SEED repeats the order of the faults.
+# for DURATION and until TASKS have ended. SEED repeats the order of the faults.
 DURATION ?= 1m
 TASKS ?= 0
 soak-task:

@@ -70,6 +70,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"events", "serve", "--store", "x"}, secretVariable},
 		{[]string{"events", "serve", "--store", "x", "--server-name", "a"}, "--cluster"},
 		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0"}, "--cluster-route"},
+		{[]string{"events", "serve", "--store", "x", "--cluster-advertise", "b:1"}, "--cluster NAME"},
+		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0", "--cluster-advertise", "b", "--cluster-route", "b:1"}, "--cluster-advertise"},
 		{[]string{"events", "serve", "--nats", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0", "--cluster-route", "b:1"}, "--store"},
 		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1", "--cluster-route", "b:1"}, "--cluster-listen"},
 		{[]string{"events", "serve", "--store", "x", "--cluster", "c", "--server-name", "a", "--cluster-listen", "127.0.0.1:0", "--cluster-route", "b:1"}, clusterVariable},

@@ -39,6 +39,7 @@ func eventsCommand() *cli.Command {
 					&cli.StringFlag{Name: "cluster", Usage: "`NAME` of the cluster to join; the password between its servers is in " + clusterVariable},
 					&cli.StringFlag{Name: "server-name", Usage: "`NAME` of this server in the cluster, the same after a restart"},
 					&cli.StringFlag{Name: "cluster-listen", Usage: "private `ADDRESS` for the other servers"},
+					&cli.StringFlag{Name: "cluster-advertise", Usage: "`ADDRESS` at which the other servers reach this one, if it is not --cluster-listen"},
 					&cli.StringSliceFlag{Name: "cluster-route", Usage: "`ADDRESS` of another server; repeat it for each"},
 				},
 				Action: serveEvents,
@@ -118,7 +119,7 @@ func serveEvents(c *cli.Context) error {
 // clusterOf returns the cluster that the flags describe, nil for none.
 func clusterOf(c *cli.Context) (*eventserver.Cluster, error) {
 	if c.String("cluster") == "" {
-		for _, name := range []string{"server-name", "cluster-listen", "cluster-route"} {
+		for _, name := range []string{"server-name", "cluster-listen", "cluster-advertise", "cluster-route"} {
 			if c.IsSet(name) {
 				return nil, agent.Usagef("--%s is only for a cluster; add --cluster NAME", name)
 			}
@@ -130,9 +131,13 @@ func clusterOf(c *cli.Context) (*eventserver.Cluster, error) {
 			return nil, agent.Usagef("--cluster needs --%s too", name)
 		}
 	}
-	for _, address := range append(c.StringSlice("cluster-route"), c.String("cluster-listen")) {
+	addresses := append(c.StringSlice("cluster-route"), c.String("cluster-listen"))
+	if c.IsSet("cluster-advertise") {
+		addresses = append(addresses, c.String("cluster-advertise"))
+	}
+	for _, address := range addresses {
 		if _, _, err := net.SplitHostPort(address); err != nil {
-			return nil, agent.Usagef("--cluster-listen and --cluster-route: %v", err)
+			return nil, agent.Usagef("--cluster-listen, --cluster-advertise and --cluster-route: %v", err)
 		}
 	}
 	secret := os.Getenv(clusterVariable)
@@ -140,7 +145,7 @@ func clusterOf(c *cli.Context) (*eventserver.Cluster, error) {
 		return nil, agent.Usagef("%s is not set; set it to the same random secret on all servers, such as the output of: openssl rand -hex 32", clusterVariable)
 	}
 	return &eventserver.Cluster{
-		Name: c.String("cluster"), Server: c.String("server-name"), Listen: c.String("cluster-listen"), Routes: c.StringSlice("cluster-route"), Secret: secret,
+		Name: c.String("cluster"), Server: c.String("server-name"), Listen: c.String("cluster-listen"), Advertise: c.String("cluster-advertise"), Routes: c.StringSlice("cluster-route"), Secret: secret,
 	}, nil
 }
 

@@ -36,7 +36,8 @@ type fleet struct {
 	addresses []string // of the servers
 	servers   []*process
 	workers   []*process
-	proxies   []*proxy // one for each worker
+	proxies   []*proxy   // one for each worker
+	routes    [][]*proxy // of each server: to and from the others
 
 	mu       sync.Mutex
 	accepted map[string]string // names of accepted events, by ID
@@ -107,14 +108,18 @@ func (f *fleet) startServers(n int, more ...string) {
 	f.t.Helper()
 	f.addresses = unusedAddresses(f.t, n)
 	routes := unusedAddresses(f.t, n)
+	f.routes = make([][]*proxy, n)
 	for i := range n {
 		args := []string{"events", "serve", "--listen", f.addresses[i], "--store", f.path(fmt.Sprint("store-", i))}
 		args = append(args, more...)
 		if n > 1 {
-			args = append(args, "--cluster", "soak", "--server-name", fmt.Sprint("server-", i), "--cluster-listen", routes[i])
+			args = append(args, "--cluster", "soak", "--server-name", fmt.Sprint("server-", i), "--cluster-listen", routes[i],
+				"--cluster-advertise", "127.0.0.1:1") // so that servers use only their routes
 			for j, route := range routes {
 				if i != j {
-					args = append(args, "--cluster-route", route)
+					p := newProxy(f.t, []string{route}, func(string, string) {})
+					f.routes[i], f.routes[j] = append(f.routes[i], p), append(f.routes[j], p)
+					args = append(args, "--cluster-route", p.listener.Addr().String())
 				}
 			}
 		}

@@ -19,11 +19,11 @@ import (
 )
 
 var (
-	duration   = flag.Duration("duration", time.Minute, "how long faults happen")
+	duration   = flag.Duration("duration", time.Minute, "how long faults happen at least")
 	serverN    = flag.Int("servers", 3, "servers of the cluster")
 	workerN    = flag.Int("workers", 20, "workers")
 	recipientN = flag.Int("recipients", 10, "recipients, each with a repository")
-	taskN      = flag.Int("tasks", 0, "number of tasks; 0 for as many as can be done in the time")
+	taskN      = flag.Int("tasks", 0, "least number of tasks that must end while faults happen, however long that takes")
 	lease      = flag.Duration("lease", 5*time.Second, "of a claim")
 	seed       = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the faults")
 	calm       = flag.Bool("calm", false, "no faults")
@@ -78,7 +78,8 @@ type soak struct {
 	reopened int
 }
 
-// run creates tasks and faults for the duration, and then waits until all tasks have ended.
+// run creates tasks and faults for the duration, and until enough tasks have ended. Then it
+// waits until all have.
 func (s *soak) run() {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var followers sync.WaitGroup
@@ -86,24 +87,26 @@ func (s *soak) run() {
 		followers.Go(func() { s.follow(ctx, fmt.Sprint("server-", i), address) })
 	}
 	begun := time.Now()
-	faults := make(chan struct{})
+	enough := func() bool { return time.Since(begun) >= *duration && len(s.created)-s.open() >= *taskN }
+	over, faults := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(faults)
 		if !*calm {
-			s.disturb(begun.Add(*duration))
+			s.disturb(over)
 		}
 	}()
-	for time.Since(begun) < *duration && (*taskN == 0 || len(s.created) < *taskN || s.open() > 0) {
-		if (*taskN == 0 || len(s.created) < *taskN) && s.open() < 2**workerN {
+	for !enough() && !s.t.Failed() {
+		if s.open() < 2**workerN {
 			s.create(ctx)
 			continue
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	inTime := len(s.created) - s.open()
+	inTime, took := len(s.created)-s.open(), time.Since(begun).Round(time.Second)
+	close(over)
 	<-faults
 	s.await("the end of all tasks", 5*time.Minute, func() bool { return s.open() == 0 })
-	fmt.Printf("soak: %d tasks, %d of them ended within %s; faults %v; %d rounds reopened\n", len(s.created), inTime, *duration, s.faults, s.reopened)
+	fmt.Printf("soak: %d tasks, %d of them ended within %s; faults %v; %d rounds reopened\n", len(s.created), inTime, took, s.faults, s.reopened)
 	cancel()
 	followers.Wait()
 }
@@ -170,8 +173,9 @@ func (s *soak) read(ctx context.Context, reader string, e Entry) {
 	}
 }
 
-// disturb makes faults until end, and undoes the last ones.
-func (s *soak) disturb(end time.Time) {
+// disturb makes faults until over is closed, and undoes the last ones. With a longer lease
+// they take longer and are as much rarer.
+func (s *soak) disturb(over <-chan struct{}) {
 	s.faults = map[string]int{}
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -180,8 +184,12 @@ func (s *soak) disturb(end time.Time) {
 	between := func(least, most time.Duration) time.Duration {
 		return least + time.Duration(s.random.Int64N(int64(most-least)))
 	}
-	for time.Now().Before(end) {
-		time.Sleep(between(200*time.Millisecond, 1500*time.Millisecond))
+	for {
+		select {
+		case <-over:
+			return
+		case <-time.After(between(*lease/25, 3**lease/10)):
+		}
 		if s.random.IntN(8) == 0 && isDone(servers) {
 			servers = make(chan struct{})
 			name, fault := s.serverFault(between)
@@ -237,9 +245,16 @@ func (s *soak) serverFault(between func(least, most time.Duration) time.Duration
 	order := s.random.Perm(len(s.servers))
 	one := s.servers[order[0]]
 	pause := between(*lease/5, 2**lease)
+	routes := func(l link) {
+		for _, p := range s.routes[order[0]] {
+			p.set(l)
+		}
+	}
 	switch n := s.random.IntN(8); {
-	case n < 4:
+	case n < 3:
 		return "server killed", func() { one.signal(syscall.SIGKILL); one.wait(); time.Sleep(pause / 2); one.start() }
+	case n < 5 && len(order) > 1:
+		return "server cut off", func() { routes(refusing); time.Sleep(pause); routes(passing) }
 	case n < 7 || len(order) == 1:
 		return "server paused", func() { one.signal(syscall.SIGSTOP); time.Sleep(pause); one.signal(syscall.SIGCONT) }
 	}
