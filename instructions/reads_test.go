@@ -3,6 +3,7 @@ package instructions_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +34,25 @@ func makeTree(t *testing.T, dir string, files map[string]string) {
 			must(t, os.WriteFile(file, []byte(content), 0o644))
 		}
 	}
+}
+
+// Refuse a repository in which a file that the CLI reads by itself leads elsewhere.
+func ExampleChain_CheckReads() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "RULES.md")); err != nil {
+		panic(err)
+	}
+	chain, err := instructions.Discover(dir)
+	if err != nil {
+		panic(err)
+	}
+	_, err = chain.CheckReads(context.Background(), instructions.Reads(instructions.Upward, "RULES.md"), false)
+	fmt.Println(errors.Is(err, agent.ErrUsage))
+	// Output: true
 }
 
 func TestCheckReads(t *testing.T) {

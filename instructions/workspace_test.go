@@ -45,7 +45,8 @@ func TestOpenNeedsAWorkdir(t *testing.T) {
 	}
 }
 
-func ExampleWorkspace_NewHome() {
+// Make a private home for a run, here in a dry run.
+func ExampleWorkspace_RunHome() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		panic(err)
@@ -60,7 +61,7 @@ func ExampleWorkspace_NewHome() {
 		panic(err)
 	}
 	defer w.Close()
-	home, err := w.NewHome(".codex/bus")
+	home, _, err := w.RunHome(".codex/bus", "", false)
 	if err != nil {
 		panic(err)
 	}
