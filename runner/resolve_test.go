@@ -279,6 +279,10 @@ func TestUnusableExecutableNamesWhereToGetIt(t *testing.T) {
 		if !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "interpreter") || !strings.HasSuffix(err.Error(), url) {
 			t.Errorf("Run = %v, want the URL", err)
 		}
+		rt, _ := b.Registry.Lookup("alpha")
+		if _, err = runner.Version(t.Context(), rt, filepath.Join(b.path, "alpha"), []string{"TMPDIR=" + t.TempDir()}); err == nil || !strings.HasSuffix(err.Error(), url) {
+			t.Errorf("Version = %v, want the URL", err)
+		}
 	})
 }
 

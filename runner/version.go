@@ -50,6 +50,9 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 		Env: mergeEnv(environ, own),
 	})
 	version := versionNumber().Find(said.text)
+	if start, ok := errors.AsType[*process.StartError](err); ok {
+		return "", cannotStart(Selection{Runtime: rt, Path: path}, start.Err)
+	}
 	switch {
 	case err != nil:
 		return "", err

@@ -40,6 +40,10 @@ shown once: for all commands in the section [bus-agent](#bus-agent), for a group
 commands in the section of the group. ` + "`bus-agent help COMMAND`" + ` prints all of it.
 ` + "`go test ./cmd/bus-agent -run TestReferenceIsUpToDate -update`" + ` writes this page.
 
+With --format json, every command that reports something prints JSON. These have no JSON
+form: render, format, completion and help print text, runs export and runs report write a
+file, chat and session attach use the terminal, and the rest print nothing.
+
 `
 
 func TestReferenceIsUpToDate(t *testing.T) {

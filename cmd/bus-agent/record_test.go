@@ -225,6 +225,8 @@ func TestRecordsOfOtherWritersAreShown(t *testing.T) {
 	}
 	const info = "run_id: ID\nproject_id: p\ntask_id: task-001\nagent: codex\nstart_time: 2026-02-05T15:04:05Z\nend_time: 2026-02-05T15:05:05Z\n"
 	put("older", info+"status: success\n", map[string]string{"stdout": secretAnswer[len("out "):], "output.md": ""})
+	put("plain", info+"status: completed\n", map[string]string{"stdout": secretAnswer[len("out "):]})
+	put("silent", info+"status: completed\n", map[string]string{"stdout": "", "output.md": ""})
 	put("late", info+"status: failed\nerror_summary: timed out\n", map[string]string{"agent-stdout.txt": ""})
 	put("odd", info+"status: queued\n", map[string]string{})
 	put("empty", "", map[string]string{})
@@ -234,18 +236,21 @@ func TestRecordsOfOtherWritersAreShown(t *testing.T) {
 		code int
 		text string
 	}{
-		"show older":          {0, "status"},
-		"events --text older": {0, "hello\n"},
-		"output older":        {1, "bus-agent: the run older has no answer: output.md is empty\n"},
-		"show late":           {0, "error kind"},
-		"events late":         {0, ""},
-		"output late":         {1, "bus-agent: the run late has no answer: it is failed\n"},
-		"show odd":            {0, `unknown (recorded as "queued")`},
-		"events odd":          {1, "bus-agent: cannot show the run odd: the record has neither events nor output\n"},
-		"show empty":          {1, "bus-agent: " + root + "/p/task-001/runs/empty/run-info.yaml: empty\n"},
-		"show cut":            {1, "bus-agent: " + root + "/p/task-001/runs/cut/run-info.yaml: not a record of a run"},
-		"events events":       {1, "bus-agent: not all events of the run events were shown: lines are damaged: 1 of 1, line 1 first\n"},
-		"events --text cut":   {1, "bus-agent: " + root + "/p/task-001/runs/cut/run-info.yaml: not a record of a run"},
+		"show older":                 {0, "status"},
+		"events --text older":        {0, "hello\n"},
+		"output older":               {0, "hello\n"},
+		"output plain":               {0, "hello\n"},
+		"output --format json plain": {0, `"text": "hello"`},
+		"output silent":              {1, "bus-agent: the run silent has no answer: output.md is empty\n"},
+		"show late":                  {0, "error kind"},
+		"events late":                {0, ""},
+		"output late":                {1, "bus-agent: the run late has no answer: it is failed\n"},
+		"show odd":                   {0, `unknown (recorded as "queued")`},
+		"events odd":                 {1, "bus-agent: cannot show the run odd: the record has neither events nor output\n"},
+		"show empty":                 {1, "bus-agent: " + root + "/p/task-001/runs/empty/run-info.yaml: empty\n"},
+		"show cut":                   {1, "bus-agent: " + root + "/p/task-001/runs/cut/run-info.yaml: not a record of a run"},
+		"events events":              {1, "bus-agent: not all events of the run events were shown: lines are damaged: 1 of 1, line 1 first\n"},
+		"events --text cut":          {1, "bus-agent: " + root + "/p/task-001/runs/cut/run-info.yaml: not a record of a run"},
 	} {
 		out := s.exits(want.code, append([]string{"runs"}, append(strings.Fields(args), "--runs-root", root)...)...)
 		lines := strings.Count(out, "\n")

@@ -234,7 +234,7 @@ func handsOn(c *urfave.Command) bool { return strings.HasSuffix(c.ArgsUsage, "[-
 
 // checkArguments compares the number of arguments with the usage of the command, in which
 // brackets stand for what can be left out and "..." for any number.
-func checkArguments(c *urfave.Context) error {
+func (prog *Program) checkArguments(c *urfave.Context) error {
 	usage, handsOn := strings.CutSuffix(c.Command.ArgsUsage, "[-- ARGS]")
 	least, most := 0, 0
 	for _, word := range strings.Fields(usage) {
@@ -250,6 +250,8 @@ func checkArguments(c *urfave.Context) error {
 		return misuse(c.Command, "%s needs %s", called(c.Command), c.Command.ArgsUsage)
 	case c.NArg() > most && handsOn:
 		return misuse(c.Command, "unexpected argument %q; arguments for the runtime go after --", c.Args().Get(most))
+	case c.NArg() > most && most == 0 && len(prog.below(c.Command)) > 0:
+		return prog.Group(c)
 	case c.NArg() > most:
 		return misuse(c.Command, "unexpected argument %q", c.Args().Get(most))
 	}

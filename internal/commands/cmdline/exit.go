@@ -120,6 +120,19 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Text + ": " + f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
+// Failures are several failures of a command, each reported on a separate line.
+type Failures []error
+
+func (f Failures) Error() string {
+	texts := make([]string, len(f))
+	for i, err := range f {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "\n"+Name+": ")
+}
+
+func (f Failures) Unwrap() []error { return f }
+
 // StderrOf returns the tail of the agent's standard error that err holds.
 func StderrOf(err error) string {
 	if exit, ok := errors.AsType[*agent.ExitError](err); ok {

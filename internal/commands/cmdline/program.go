@@ -194,7 +194,7 @@ func (prog *Program) Action(traits Traits, run func(context.Context, Call) error
 		if prog.Global.JSON() && traits&JSON == 0 {
 			return misuse(c.Command, "%s has no JSON form; leave out --format json", called(c.Command))
 		}
-		if err := checkArguments(c); err != nil {
+		if err := prog.checkArguments(c); err != nil {
 			return err
 		}
 		ctx, end := prog.begin(c.Context, traits&Slow != 0)

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"io"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/commands/run"
@@ -41,7 +42,7 @@ bus-agent runs events latest > events.ndjson`,
 			case text:
 				return printConversation(ctx, prog, t.Run, follow, nil, readable(prog, t.Run, prog.Out))
 			}
-			return printConversation(ctx, prog, t.Run, follow, nil, &eventLines{prog: prog}) // also with --format json
+			return printConversation(ctx, prog, t.Run, follow, nil, &eventLines{to: prog.Out}) // also with --format json
 		}),
 	}
 }
@@ -55,11 +56,11 @@ func tailCommand(prog *cmdline.Program) *urfave.Command {
 		Usage:     "show the end of the conversation of a run",
 		ArgsUsage: "RUN",
 		Description: `Prints the last lines of the conversation as readable text. With --follow, it continues
-until the run ends, and shows on standard error how it ended. Here -f means --follow;
-the output is always text.`,
+until the run ends, and shows on standard error how it ended. Here -f means --follow.
+With --format json, it prints the last events as "runs events" does.`,
 		Flags: []urfave.Flag{
 			cmdline.Switch("follow,f", "continue until the run ends", &follow),
-			cmdline.Number("lines,n", "start with the last `N` lines; 0 for none (default: 20)", 0, &lines),
+			cmdline.Number("lines,n", "start with the last `N` lines, or events with --format json; 0 for none (default: 20)", 0, &lines),
 			run.RootFlag(&root),
 		},
 		UsageText: cmdline.UsageText(`# follow the latest run
@@ -68,9 +69,13 @@ bus-agent runs tail -f latest
 bus-agent runs tail -n 5 latest`,
 			"the conversation was shown, whether or not the run succeeded", "the conversation could not be shown to the end"),
 		BashComplete: completes(prog, &root, false),
-		Action: action(prog, cmdline.Slow, &root, func(ctx context.Context, t target) error {
+		Action: action(prog, cmdline.JSON|cmdline.Slow, &root, func(ctx context.Context, t target) error {
 			end := &lastLines{to: prog.Out, most: lines}
-			if err := printConversation(ctx, prog, t.Run, follow, end, readable(prog, t.Run, end)); err != nil || !follow {
+			var printer conversationPrinter = readable(prog, t.Run, end)
+			if prog.Global.JSON() {
+				printer = &eventLines{to: end}
+			}
+			if err := printConversation(ctx, prog, t.Run, follow, end, printer); err != nil || !follow {
 				return err
 			}
 			return showEnd(prog, t.Run)
@@ -104,7 +109,7 @@ type conversationPrinter interface {
 
 // eventLines prints events in JSON, a line each.
 type eventLines struct {
-	prog   *cmdline.Program
+	to     io.Writer
 	buffer []byte
 }
 
@@ -119,7 +124,7 @@ func (p *eventLines) Event(e *agent.Event) error {
 }
 
 func (p *eventLines) write() error {
-	_, err := p.prog.Out.Write(p.buffer)
+	_, err := p.to.Write(p.buffer)
 	return err
 }
 

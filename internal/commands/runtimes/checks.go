@@ -84,7 +84,7 @@ func examine(ctx context.Context, prog *cmdline.Program, r *runner.Runner, d run
 	rt := d.Runtime
 	switch {
 	case d.Problem != nil:
-		h.add("executable", checkProblem, "%v", d.Problem)
+		h.add("executable", checkProblem, "%v; or get it at %s", d.Problem, rt.InstallURL)
 		return
 	case d.Path == "":
 		h.Status = healthMissing

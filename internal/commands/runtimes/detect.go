@@ -176,7 +176,7 @@ func whereOrWhy(d runner.Detected) string {
 	case d.Path != "":
 		return cmdline.Printable(d.Path)
 	case d.Problem != nil:
-		return cmdline.Printable(d.Problem.Error())
+		return fmt.Sprintf("%s; or get it at %s", cmdline.Printable(d.Problem.Error()), d.Runtime.InstallURL)
 	}
 	return fmt.Sprintf("no %s in PATH; get it at %s", strings.Join(d.Runtime.Executables, " or "), d.Runtime.InstallURL)
 }

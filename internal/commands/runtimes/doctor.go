@@ -88,7 +88,7 @@ func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names 
 		o.workdir = prog.Env.Dir
 	}
 	report := doctorReport{Swept: o.sweep}
-	var failures []error
+	var failures cmdline.Failures
 	if !onlyStale {
 		if report.Runtimes, err = checkRuntimes(ctx, prog, names, o.workdir); err != nil {
 			return err
@@ -96,20 +96,25 @@ func doctor(ctx context.Context, prog *cmdline.Program, o *doctorOptions, names 
 		report.State = slices.Concat(checkSettings(ctx, prog), checkDefault(ctx, prog, o.workdir),
 			checkState(prog, o.workdir), []check{checkTmux(ctx, prog, o.workdir)})
 		report.Cooldowns = findCooldowns(prog, names)
-		failures = append(failures, report.broken(len(names) > 0))
+		failures = report.broken(len(names) > 0)
 	}
 	if len(names) == 0 {
-		failures = append(failures, findStale(ctx, prog, &report, o.workdir, o.owner))
+		if err := findStale(ctx, prog, &report, o.workdir, o.owner); err != nil {
+			failures = append(failures, err)
+		}
 	}
 	if err := prog.Out.Report(report, report.text()); err != nil {
 		return err
 	}
-	return errors.Join(failures...)
+	if failures == nil {
+		return nil
+	}
+	return failures
 }
 
 // broken returns what does not work: of the runtimes, if they were named, and of the
 // state.
-func (r *doctorReport) broken(named bool) error {
+func (r *doctorReport) broken(named bool) cmdline.Failures {
 	var errs []error
 	usable := false
 	for _, h := range r.Runtimes {
@@ -126,7 +131,7 @@ func (r *doctorReport) broken(named bool) error {
 			errs = append(errs, fmt.Errorf("%s: %s", c.Name, cmdline.OneWord(c.Text)))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func (r *doctorReport) text() string {
