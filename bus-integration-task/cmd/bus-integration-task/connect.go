@@ -13,7 +13,11 @@ import (
 	"github.com/busdk/bus-integration-task/tasklog"
 )
 
-const source = "bus-integration-task"
+// The sources of events: of workers, and of users.
+const (
+	source     = "bus-integration-task"
+	userSource = "bus-task"
+)
 
 // connectionFlags are the flags with which every client finds the log.
 func connectionFlags() []cli.Flag {
@@ -39,7 +43,11 @@ const insecureVariable = "BUS_TASK_ALLOW_INSECURE"
 
 // openLog returns the log that the flags of a command or of one above it select.
 func openLog(c *cli.Context) (*tasklog.Log, error) {
-	return connect(c, c.String("events-url"), c.String("events-token-file"), c.Bool("allow-insecure"))
+	log, err := connect(c, c.String("events-url"), c.String("events-token-file"), c.Bool("allow-insecure"))
+	if err == nil {
+		log.Client.Source = userSource
+	}
+	return log, err
 }
 
 // connect checks the URL and the token, and connects to nothing.

@@ -99,6 +99,9 @@ func runDev(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkStore(c.String("store"), s.WorkspaceRoot); err != nil {
+		return err
+	}
 	if err := boardOptions(c, &tasklog.Log{}, c.String("board")).Check(); err != nil {
 		return fmt.Errorf("--board: %w", err)
 	}
@@ -130,10 +133,46 @@ func runDev(c *cli.Context) error {
 	err = together(c.Context, served,
 		func(ctx context.Context) error { return w.Run(ctx) },
 		func(ctx context.Context) error {
-			return board.Serve(ctx, boardOptions(c, newLog(c, client), c.String("board")))
+			user := *client
+			user.Source = userSource
+			return board.Serve(ctx, boardOptions(c, newLog(c, &user), c.String("board")))
 		})
 	stopServer()
 	return errors.Join(err, <-served)
+}
+
+// checkStore refuses a folder for secrets that agents or commits could reach.
+func checkStore(store, workspace string) error {
+	store, err := filepath.Abs(store)
+	if err != nil {
+		return err
+	}
+	existing := store
+	for existing != filepath.Dir(existing) {
+		if _, err := os.Stat(existing); err == nil {
+			break
+		}
+		existing = filepath.Dir(existing)
+	}
+	if existing, err = filepath.EvalSymlinks(existing); err != nil {
+		return agent.Usagef("--store: %v", err)
+	}
+	for dir := existing; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return agent.Usagef("--store %s is in the Git repository %s; it has secrets, so name a folder outside", store, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	root, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return nil // reported with the setting
+	}
+	if inside, err := filepath.Rel(root, existing); workspace != "" && err == nil && filepath.IsLocal(inside) {
+		return agent.Usagef("--store %s is in --workspace-root; it has secrets, so name a folder outside", store)
+	}
+	return nil
 }
 
 // together runs functions until all have ended. When one ends, or what they use, the

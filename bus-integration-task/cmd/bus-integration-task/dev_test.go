@@ -218,3 +218,25 @@ func TestDev(t *testing.T) {
 		t.Errorf("worktrees are left: %q", trees)
 	}
 }
+
+// The store has secrets, which neither an agent nor a commit may reach.
+func TestStoreIsOutsideOfRepositories(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := os.Symlink(s.path("workspace/dev"), s.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	for store, want := range map[string]string{
+		"workspace/dev/store": "is in the Git repository", "link/a/b": "is in the Git repository", "workspace/store": "is in --workspace-root",
+	} {
+		cmd := s.command()
+		cmd.Args[3] = s.path(store)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: %s", store, err, out)
+		}
+		if _, err := os.Stat(s.path(store)); err == nil {
+			t.Errorf("%s was made", store)
+		}
+	}
+}

@@ -58,13 +58,13 @@ func taskCommand() *cli.Command {
 				&cli.DurationFlag{Name: "timeout", Usage: "give up after this time"},
 				formatFlag,
 			}, Action: taskWatch},
-			{Name: "say", Usage: "send a message to the running turn", ArgsUsage: "REF MESSAGE", Action: taskSay},
+			{Name: "say", Usage: "send a message to the running turn", ArgsUsage: "REF MESSAGE", Flags: []cli.Flag{formatFlag}, Action: taskSay},
 			{
 				Name: "approve", Usage: "answer an approval request, or let a pending task begin",
-				ArgsUsage: "REF [APPROVAL-ID accept|accept_for_session|decline|cancel]", Action: taskApprove,
+				ArgsUsage: "REF [APPROVAL-ID accept|accept_for_session|decline|cancel]", Flags: []cli.Flag{formatFlag}, Action: taskApprove,
 			},
-			{Name: "reopen", Usage: "continue a task that has ended", ArgsUsage: "REF MESSAGE", Action: taskReopen},
-			{Name: "cancel", Usage: "end a task", ArgsUsage: "REF [REASON]", Action: taskCancel},
+			{Name: "reopen", Usage: "continue a task that has ended", ArgsUsage: "REF MESSAGE", Flags: []cli.Flag{formatFlag}, Action: taskReopen},
+			{Name: "cancel", Usage: "end a task", ArgsUsage: "REF [REASON]", Flags: []cli.Flag{formatFlag}, Action: taskCancel},
 			boardCommand(),
 		},
 	}
@@ -206,7 +206,11 @@ func taskList(c *cli.Context) error {
 	}
 	status, recipient := task.Status(c.String("status")), c.String("recipient")
 	if status != "" && !slices.Contains(statuses, status) {
-		return agent.Usagef("--status %q: use one of %q", status, statuses)
+		var words []string
+		for _, s := range statuses {
+			words = append(words, string(s))
+		}
+		return agent.Usagef("--status %q: use %s", status, strings.Join(words, ", "))
 	}
 	if recipient != "" {
 		if recipient, err = task.ParseRecipient(recipient); err != nil {
@@ -264,7 +268,10 @@ func taskShow(c *cli.Context) error {
 	found := false
 	err = log.Read(c.Context, ref, "", func(e task.Event) error {
 		found = true
-		return printer.event(e)
+		if err := printer.event(e); err != nil {
+			return err
+		}
+		return printer.body(e)
 	})
 	if err == nil && !found {
 		err = unknown(ref)

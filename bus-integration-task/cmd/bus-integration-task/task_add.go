@@ -55,6 +55,7 @@ func taskApprove(c *cli.Context) error {
 			if s.Status != task.StatusPending {
 				return fmt.Errorf("task %s is %s, not pending; to answer an approval request add its ID and a decision", p.WorkRef, s.Status)
 			}
+			p.Status = string(task.StatusOpen)
 			return nil
 		})
 	case 2:
@@ -91,6 +92,10 @@ func addTo(c *cli.Context, name, ref, text string, fill func(*task.Payload, *tas
 	if err := checkRef(ref); err != nil {
 		return err
 	}
+	printer, err := newPrinter(c)
+	if err != nil {
+		return err
+	}
 	log, err := openLog(c)
 	if err != nil {
 		return err
@@ -111,7 +116,11 @@ func addTo(c *cli.Context, name, ref, text string, fill func(*task.Payload, *tas
 		if err := fill(&p, &state); err != nil {
 			return err
 		}
-		if _, err := log.Append(c.Context, name, p, state.LastID); !errors.Is(err, tasklog.ErrConflict) {
+		id, err := log.Append(c.Context, name, p, state.LastID)
+		if err == nil {
+			return printer.added(id, name, ref)
+		}
+		if !errors.Is(err, tasklog.ErrConflict) {
 			return err
 		}
 	}

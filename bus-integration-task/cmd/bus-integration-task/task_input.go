@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,13 +19,17 @@ import (
 // maxText is the size of the largest text of a task, in bytes. Workers refuse larger ones.
 const maxText = 1 << 20
 
-// arguments returns the arguments of a command, of which there are least to most.
+// arguments returns the arguments of a command, of which there are least to most. After
+// an argument "--", which is left out, they may look like options.
 func arguments(c *cli.Context, least, most int) ([]string, error) {
 	args := c.Args().Slice()
-	for _, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if strings.HasPrefix(arg, "-") && hasFlag(c.Command.Flags, name) {
-			return nil, agent.Usagef("%s comes after %q; write options before it, or the text with its spaces in quotes", arg, args[0])
+	for i, arg := range args {
+		if arg == "--" {
+			args = slices.Delete(args, i, i+1)
+			break
+		}
+		if optionForm.MatchString(arg) {
+			return nil, agent.Usagef("%.80s comes after %.80q; write options before it, and -- before a text that begins with a dash", arg, args[0])
 		}
 	}
 	if len(args) < least || len(args) > most {
@@ -31,6 +37,9 @@ func arguments(c *cli.Context, least, most int) ([]string, error) {
 	}
 	return args, nil
 }
+
+// optionForm matches what looks like an option, not like a text or a number.
+var optionForm = regexp.MustCompile(`^--?[A-Za-z][^\s]*$`)
 
 func hasFlag(flags []cli.Flag, name string) bool {
 	for _, f := range flags {

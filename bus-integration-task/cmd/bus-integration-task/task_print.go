@@ -83,6 +83,31 @@ func (p printer) event(e task.Event) error {
 	return p.columns(columns...)
 }
 
+// body prints the further text of an event, each line after a tab.
+func (p printer) body(e task.Event) error {
+	if p.json || e.Body == "" {
+		return nil
+	}
+	for line := range strings.Lines(shortened(e.Body)) {
+		if _, err := fmt.Fprintln(p.to, "\t"+oneLine(strings.TrimRight(line, "\r\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// added prints an event that was appended, in JSON alone.
+func (p printer) added(id, name, ref string) error {
+	if !p.json {
+		return nil
+	}
+	return p.encode(struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+		Ref  string `json:"work_ref"`
+	}{id, name, ref})
+}
+
 // state prints a task.
 func (p printer) state(s *task.State) error {
 	if p.json {

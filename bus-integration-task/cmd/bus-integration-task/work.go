@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/otel/telemetry"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
 	"github.com/urfave/cli/v2"
@@ -115,6 +118,9 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 	if err != nil {
 		return nil, err
 	}
+	if err := installed(b); err != nil {
+		return nil, err
+	}
 	id := s.WorkerID
 	if id == "" {
 		host, _ := os.Hostname()
@@ -134,6 +140,28 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 		w.locks = filepath.Join(filepath.Dir(root), "task-workers")
 	}
 	return w, nil
+}
+
+// installed fails if no runtime of the backend is in PATH. Each task would end as failed.
+func installed(b backend.Backend) error {
+	session, ok := b.(*backend.Session)
+	if !ok {
+		return nil
+	}
+	var missing error
+	for _, token := range append([]string{session.Runtime}, session.Fallback...) {
+		rt, _, err := registry.Default().ParseToken(token)
+		if err != nil {
+			return err
+		}
+		for _, name := range rt.Executables {
+			if _, err := exec.LookPath(name); err == nil {
+				return nil
+			}
+		}
+		missing = cmp.Or(missing, fmt.Errorf("%s is not installed: no %s in PATH; get it at %s", rt.Name, strings.Join(rt.Executables, " or "), rt.InstallURL))
+	}
+	return missing
 }
 
 // hiddenSecrets returns a function that returns the secrets that are not in the environment:

@@ -20,6 +20,7 @@ import (
 	"github.com/busdk/bus-integration-task/worker"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worker/backend/containers"
+	"github.com/busdk/bus-integration-task/worker/backend/stubagent"
 	"github.com/busdk/bus-integration-task/worker/settings"
 )
 
@@ -34,6 +35,10 @@ func workerOf(t *testing.T, args map[string]string) *taskWorker {
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", home)
+	t.Setenv("PATH", filepath.Join(home, "bin"))
+	if err := stubagent.Install(filepath.Join(home, "bin"), "codex"); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("XDG_STATE_HOME", "")
 	flags := map[string]string{"recipient": "dev", "workspace-root": filepath.Join(home, "src")}
 	for name, text := range args {
@@ -120,5 +125,19 @@ func TestLoggerMasksSecretsAtItsLevel(t *testing.T) {
 	}
 	if l := newLogger(io.Discard, settings.Settings{LogLevel: "error", Trace: true}, nil); !l.Enabled(t.Context(), worker.LevelTrace) || l.Enabled(t.Context(), slog.Level(-100)) {
 		t.Error("--trace does not log events")
+	}
+}
+
+func TestWorkerNeedsItsCLI(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", home)
+	t.Setenv("BUS_API_TOKEN", "t")
+	if err := os.Mkdir(filepath.Join(home, "dev"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := call(t, "--recipient", "dev", "--workspace-root", home)
+	if code != 1 || !strings.Contains(stderr, "Codex CLI is not installed: no codex in PATH; get it at https://") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
