@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -51,10 +52,15 @@ var given = map[string]string{
 	secretVariable: strings.Repeat("s", 64), "BUS_TASK_RECIPIENT": "bus-dev", "BUS_TASK_WORKSPACE": "/src", "BUS_TASK_UID": "1000",
 }
 
-var variableForm = regexp.MustCompile(`\$\{([A-Z_]+)(:[-?])([^{}$]+)\}`)
+var variableForm = regexp.MustCompile(`\$\{([A-Z_]+)(:[-?])([^{}$]*)\}`)
 
 // readCompose reads compose.yaml as docker compose does, with the variables of given.
 func readCompose(t *testing.T) (text string, file composeFile) {
+	t.Helper()
+	return readComposeWith(t, given)
+}
+
+func readComposeWith(t *testing.T, given map[string]string) (text string, file composeFile) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(module, "compose.yaml"))
 	if err != nil {
@@ -62,11 +68,14 @@ func readCompose(t *testing.T) (text string, file composeFile) {
 	}
 	text = string(raw)
 	filled := variableForm.ReplaceAllStringFunc(text, func(r string) string {
-		name := variableForm.FindStringSubmatch(r)[1]
-		if given[name] == "" {
+		form := variableForm.FindStringSubmatch(r)
+		if given[form[1]] == "" && form[2] == ":?" {
 			t.Errorf("%s: unknown variable", r)
 		}
-		return given[name]
+		if given[form[1]] == "" && form[2] == ":-" {
+			return form[3]
+		}
+		return given[form[1]]
 	})
 	if err := yaml.Load([]byte(filled), &file, yaml.WithKnownFields()); err != nil {
 		t.Fatal(err)
@@ -162,6 +171,43 @@ func (s service) mounts(path string) bool {
 		rel, err := filepath.Rel(parts[1], path)
 		return err == nil && filepath.IsLocal(rel)
 	})
+}
+
+// A check without a model needs three variables, as in the specification.
+func TestComposeOverrides(t *testing.T) {
+	with := maps.Clone(given)
+	maps.Copy(with, map[string]string{"BUS_TASK_AGENT_BACKEND": "container", "BUS_TASK_COMMAND_JSON": `'["codex","--version"]'`, "BUS_TASK_COMMIT": `"false"`})
+	_, file := readComposeWith(t, with)
+	worker := file.Services["worker"]
+	flags := parse(t, worker.Command)
+	got, err := settings.Resolve(func(name string) (string, bool) {
+		if name == "policy-file" {
+			return filepath.Join(module, "config", "lifecycle-policy.json"), true
+		}
+		return settings.FromContext(flags)(name)
+	}, environ(worker.Environment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.AgentBackend != "container" || !slices.Equal(got.Command, []string{"codex", "--version"}) || got.Commit {
+		t.Errorf("%+v", got)
+	}
+}
+
+// docker compose accepts compose.yaml, where it is installed.
+func TestDockerComposeConfig(t *testing.T) {
+	if err := exec.Command("docker", "compose", "version").Run(); err != nil {
+		t.Logf("docker compose is not installed (%v); TestComposeFile reads the file", err)
+		return
+	}
+	cmd := exec.Command("docker", "compose", "-f", filepath.Join(module, "compose.yaml"), "config", "--quiet")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	for name, value := range given {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // compose.yaml refers only to what exists, opens no port to other machines, and has no
