@@ -48,6 +48,13 @@ func (r *run) serve(ctx, attempts context.Context, following <-chan error) error
 			r.endAll(0)
 			return err
 		case <-ctx.Done():
+			if r.running > 0 {
+				text := "stopping; running attempts that do not end in time are handed back"
+				if r.Hurry != nil {
+					text += "; repeat the signal to hand them back now"
+				}
+				r.logger().Info(text, "attempts", r.running, "time", r.handBack().String())
+			}
 			r.endAll(r.handBack())
 			return nil
 		}
@@ -218,21 +225,30 @@ func (r *run) forget(ref string) {
 func (r *run) endAll(after time.Duration) {
 	timer := time.NewTimer(after)
 	defer timer.Stop()
+	hurry := r.Hurry
 	for r.running > 0 {
 		select {
 		case ref := <-r.over:
 			r.forget(ref)
 		case <-timer.C:
-			r.mu.Lock()
-			for _, e := range r.entries {
-				e.mu.Lock()
-				if e.claim != nil {
-					e.claim.cancel(ErrStopping)
-				}
-				e.mu.Unlock()
-			}
-			r.mu.Unlock()
+			r.stopAll()
+		case <-hurry:
+			hurry = nil
+			r.stopAll()
 		}
+	}
+}
+
+// stopAll tells the running attempts to stop.
+func (r *run) stopAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		e.mu.Lock()
+		if e.claim != nil {
+			e.claim.cancel(ErrStopping)
+		}
+		e.mu.Unlock()
 	}
 }
 

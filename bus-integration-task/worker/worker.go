@@ -64,6 +64,8 @@ type Worker struct {
 	// HandBack bounds how long a running attempt may still take when the context of
 	// Run ends, before it has to stop; 0 is DefaultHandBack, negative is at once.
 	HandBack time.Duration
+	// Hurry, if not nil, ends the time of HandBack when it is closed.
+	Hurry <-chan struct{}
 
 	// NewID returns an ID for an attempt, unique among all workers. Nil makes random ones.
 	NewID func() string

@@ -431,6 +431,30 @@ func TestStopLetsATurnFinish(t *testing.T) {
 	})
 }
 
+func TestHurryHandsBackAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		w := newWorker(log, "w", handler(func(ctx context.Context, _ *worker.Claim) worker.End {
+			<-ctx.Done()
+			return worker.End{Name: task.Released}
+		}))
+		hurry := make(chan struct{})
+		w.HandBack, w.Hurry = time.Hour, hurry
+		stop := start(t, w)
+		synctest.Wait()
+		begun := time.Now()
+		time.AfterFunc(time.Second, func() { close(hurry) })
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > 2*time.Second || log.state("bus#1.1").Status != task.StatusOpen {
+			t.Errorf("%s after %v", log.state("bus#1.1").Status, took)
+		}
+	})
+}
+
 func TestOnceAndIdleTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

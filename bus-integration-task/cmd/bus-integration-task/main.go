@@ -27,9 +27,32 @@ var version = "devel"
 
 func main() {
 	// SIGQUIT would end the program alone, without the agents that it has started.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer stop()
-	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	os.Exit(run(interrupted(signals), os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+type againKey struct{}
+
+// interrupted returns a context that ends at the first signal. The channel that [again]
+// returns of it is closed at the second.
+func interrupted(signals <-chan os.Signal) context.Context {
+	second := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), againKey{}, second))
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		close(second)
+	}()
+	return ctx
+}
+
+// again returns the channel that is closed when the user repeats an interrupt. It is nil
+// where there is none.
+func again(ctx context.Context) <-chan struct{} {
+	second, _ := ctx.Value(againKey{}).(chan struct{})
+	return second
 }
 
 // run runs the program and returns its exit code: 2 for a usage error, 1 for another.

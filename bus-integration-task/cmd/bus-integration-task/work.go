@@ -134,7 +134,7 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 	w.Worker = &worker.Worker{
 		Worker: task.Worker{ID: id, Recipient: s.Recipient, WorkRef: s.WorkRef, SafeRetries: s.SafeCrashRetries},
 		Log:    &open, Handler: w.bridge,
-		Lease: s.Lease, Parallel: s.MaxParallel, Once: s.Once, IdleTimeout: s.IdleTimeout, HandBack: handBack(s), Logger: logger,
+		Lease: s.Lease, Parallel: s.MaxParallel, Once: s.Once, IdleTimeout: s.IdleTimeout, HandBack: handBack(s), Hurry: again(c.Context), Logger: logger,
 	}
 	if s.OnePerRecipient {
 		w.locks = filepath.Join(filepath.Dir(root), "task-workers")

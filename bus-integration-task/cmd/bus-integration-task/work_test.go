@@ -128,6 +128,24 @@ func TestLoggerMasksSecretsAtItsLevel(t *testing.T) {
 	}
 }
 
+func TestSecondSignalHurries(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal)
+	ctx := interrupted(signals)
+	if ctx.Err() != nil || again(t.Context()) != nil {
+		t.Error("before a signal:", ctx.Err())
+	}
+	signals <- os.Interrupt
+	<-ctx.Done()
+	select {
+	case <-again(ctx):
+		t.Error("the first signal is a second one")
+	default:
+	}
+	signals <- os.Interrupt
+	<-again(ctx)
+}
+
 func TestWorkerNeedsItsCLI(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
