@@ -36,7 +36,7 @@ const maxRuntimeOverride = 64 << 10
 // home of the user, {"default": "NAME"}. They set nothing else: the program of a
 // runtime, how its sessions become ready and how they get messages come from its
 // description. A file that cannot be used causes a warning, as does every other value
-// for these in runtimes.json.
+// for these.
 func FindRuntimeOverrides(environ []string, workdir string, known *registry.Registry) (overrides []RuntimeOverride, warnings []string) {
 	warn := func(path string, err error) {
 		warnings = append(warnings, fmt.Sprintf("%s is not used: %v", path, err))
@@ -44,11 +44,18 @@ func FindRuntimeOverrides(environ []string, workdir string, known *registry.Regi
 	if path := findAbove(workdir, filepath.Join(".gastown", "runtime.json")); path != "" {
 		var file struct {
 			Runtime string `json:"runtime"`
+			runtimeSettings
 		}
 		if err := readRuntimeOverride(path, &file); err != nil {
 			warn(path, err)
-		} else if file.Runtime != "" {
-			overrides = append(overrides, RuntimeOverride{path, file.Runtime, true})
+		} else {
+			rt, _, _ := known.ParseToken(file.Runtime)
+			if ignored := file.ignored(rt); len(ignored) > 0 {
+				warnings = append(warnings, fmt.Sprintf("%s: ignoring %s; only \"runtime\" has an effect", path, strings.Join(ignored, ", ")))
+			}
+			if file.Runtime != "" {
+				overrides = append(overrides, RuntimeOverride{path, file.Runtime, true})
+			}
 		}
 	}
 	home, _ := agent.LookupEnv(environ, "HOME")
@@ -79,7 +86,7 @@ func FindRuntimeOverrides(environ []string, workdir string, known *registry.Regi
 	return overrides, warnings
 }
 
-// runtimeSettings is what runtimes.json says about one runtime.
+// runtimeSettings is what a file says about one runtime besides its name.
 type runtimeSettings struct {
 	Bin      string `json:"bin"`
 	Ready    string `json:"ready"`

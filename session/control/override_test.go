@@ -59,7 +59,10 @@ func TestRuntimeOverrides(t *testing.T) {
 		"an unknown runtime":             {rig: `{"runtime":"evil"}`, err: agent.ErrUsage},
 		"no JSON":                        {rig: `{"runtime"`, token: "mute", source: "first available", warning: "rig/.gastown/runtime.json is not used: "},
 		"of another shape":               {user: `{"default":1}`, token: "mute", source: "first available", warning: "home/.gastown/runtimes.json is not used: "},
-		"is empty":                       {user: `{}`, rig: `{"bin":"evil"}`, token: "mute", source: "first available"},
+		"is empty":                       {user: `{}`, rig: `{}`, token: "mute", source: "first available"},
+		"settings of a rig":              {rig: `{"runtime":"talker","bin":"evil","ready":"prompt"}`, token: "talker", source: "runtime.json", warning: `runtime.json: ignoring bin "evil", ready "prompt"; only "runtime" has an effect`},
+		"settings of a rig, the same":    {rig: `{"runtime":"talker:local","bin":"talker"}`, token: "talker:local", source: "runtime.json"},
+		"only settings of a rig":         {rig: `{"bin":"evil"}`, token: "mute", source: "first available", warning: `runtime.json: ignoring bin "evil"; only`},
 		"too long to be a setting":       {rig: `{"runtime":"` + strings.Repeat("x", 70<<10) + `"}`, token: "mute", source: "first available", warning: "more than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
