@@ -142,7 +142,11 @@ func parse(template string) (pieces []piece, wrong []string) {
 	}
 	pieces = append(pieces, piece{text: template[start:]})
 	rest.WriteString(template[start:])
-	return pieces, atMost(10, unresolved(template, rest.String()))
+	wrong, misnamed := unresolved(template, rest.String())
+	if wrong = atMost(10, wrong); misnamed {
+		wrong = append(wrong, "write "+opening+"NAME"+closing+" with letters, digits and underscores")
+	}
+	return pieces, wrong
 }
 
 // nameAt returns the name of the placeholder whose opening braces are right before s.
@@ -164,27 +168,29 @@ func isNameByte(c byte, first bool) bool {
 }
 
 // unresolved describes each pair of braces that would remain after every placeholder got
-// its value. rest is template with its placeholders blanked out.
-func unresolved(template, rest string) (wrong []string) {
+// its value. rest is template with its placeholders blanked out. misnamed reports that
+// one has something else than a name inside.
+func unresolved(template, rest string) (wrong []string, misnamed bool) {
 	for at := 0; ; {
 		open := strings.Index(rest[at:], opening)
 		if open < 0 {
-			return wrong
+			return wrong, misnamed
 		}
 		length := strings.Index(rest[at+open+len(opening):], closing)
 		if length < 0 {
-			return wrong
+			return wrong, misnamed
 		}
 		end := at + open + len(opening) + length
 		// The nearest opening braces make the error name the smallest token.
 		open = at + strings.LastIndex(rest[at:end], opening)
-		instead := opening + "NAME" + closing + " with letters, digits and underscores"
+		problem := fmt.Sprintf("line %d: %q is not a placeholder", 1+strings.Count(template[:open], "\n"), shorten(template[open:end+len(closing)]))
 		inside := strings.TrimSpace(template[open+len(opening) : end])
 		if name, ok := nameAt(inside + closing); ok && name == inside {
-			instead = shorten(opening + name + closing)
+			problem += "; write " + shorten(opening+name+closing)
+		} else {
+			misnamed = true
 		}
-		wrong = append(wrong, fmt.Sprintf("line %d: %q is not a placeholder; write %s",
-			1+strings.Count(template[:open], "\n"), shorten(template[open:end+len(closing)]), instead))
+		wrong = append(wrong, problem)
 		at = end + len(closing)
 	}
 }

@@ -81,6 +81,7 @@ func TestRenderErrorsNameTheToken(t *testing.T) {
 		{"the smallest token", "{{ {{A-B}}", []string{`"{{A-B}}"`}},
 		{"half closed before a placeholder and closing braces", "{{A} {{A}} }}", []string{`"{{A} {{A}} }}"`}},
 		{"long tokens are cut between characters", long, []string{"{{ ää", "…", " }}"}},
+		{"the advice once", "{{a-b}} {{}}", []string{`"{{a-b}}" is not a placeholder; line 1: "{{}}" is not a placeholder; write {{NAME}} with letters, digits and underscores`}},
 		{"everything at once", "{{B}} {{ A }}\n{{a-b}} {{C}}", []string{
 			`template line 1: "{{ A }}" is not a placeholder; write {{A}}; line 2: "{{a-b}}" is not a placeholder; write {{NAME}} with`,
 			"; has no value for {{B}}, {{C}}",

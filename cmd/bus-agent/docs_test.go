@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/internal/commands"
 )
@@ -90,6 +91,22 @@ func TestReferenceBeginsWithAScreenOfContents(t *testing.T) {
 	for a := range linked {
 		if !anchors[a] {
 			t.Errorf("there is no section #%s", a)
+		}
+	}
+}
+
+// The help of every command fits a terminal of 100 columns.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	for _, s := range sections(t) {
+		lines := []string{s.summary}
+		for _, b := range s.blocks {
+			lines = append(lines, strings.Split(b.text, "\n")...)
+		}
+		for _, line := range lines {
+			if n := utf8.RuneCountInString(line); n > 100 {
+				t.Errorf("%s has a line of %d columns: %s", s.name(), n, line)
+			}
 		}
 	}
 }

@@ -126,6 +126,9 @@ func filesOf(dir string) []runFile {
 	entries, _, _ := folder.Entries(maxShownFiles)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, entry := range entries {
+		if statefile.IsTemp(entry.Name()) { // it is of the run that is being recorded
+			continue
+		}
 		if stat, err := entry.Info(); err == nil && stat.Mode().IsRegular() {
 			files = append(files, runFile{entry.Name(), stat.Size()})
 		}

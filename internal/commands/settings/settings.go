@@ -166,7 +166,7 @@ func settings() []setting {
 		},
 		{
 			name: "runtime-definition", key: runner.KeyRuntimes, purpose: "a runtime described in JSON",
-			arguments: "ID JSON", subject: true, example: `mine '{"executables":["mine"],"install_url":"https://example.com"}'`,
+			arguments: "ID JSON", subject: true, example: `mine '{"executables":["mine"],"install_url":"https://m.example"}'`,
 			details:  definitionDetails,
 			subjects: func(prog *cmdline.Program) []string { return prog.Stored.DescribedIDs() },
 			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
