@@ -22,7 +22,7 @@ import (
 // Every command that a page shows works as it is shown, in order, with the real CLIs.
 func TestShownCommands(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"README.md", "docs/cli.md", "docs/runs.md", "docs/selection.md", "docs/sessions.md", "docs/structured-output.md", "docs/adding-a-runtime.md"} {
+	for _, page := range testpages.Pages() {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			commands, err := testpages.Commands(filepath.Join("..", filepath.FromSlash(page)))

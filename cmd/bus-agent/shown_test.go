@@ -20,7 +20,10 @@ func TestShownCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal("bash is needed to run what the pages show: ", err)
 	}
-	for _, page := range []string{"README.md", "docs/cli.md", "docs/runs.md", "docs/selection.md", "docs/sessions.md", "docs/adding-a-runtime.md"} {
+	for _, page := range testpages.Pages() {
+		if page == "docs/structured-output.md" {
+			continue // a fake agent knows no answer to its schema; package acceptance runs it
+		}
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			commands := shownCommands(t, filepath.Join("..", "..", filepath.FromSlash(page)))

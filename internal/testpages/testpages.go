@@ -4,11 +4,25 @@ package testpages
 
 import (
 	"os"
+	"regexp"
 	"strings"
 )
 
-// Commands returns the commands of a page: the lines of a block that begin with bus-agent,
-// and those that follow a comment in the examples of a help.
+// Pages returns the pages whose commands the tests run, as paths in the project. Another
+// page with commands is docs/runtimes/rest.md, which needs programs that are not built
+// here and a model server on a fixed port.
+func Pages() []string {
+	return []string{
+		"README.md", "docs/cli.md", "docs/runs.md", "docs/selection.md", "docs/sessions.md",
+		"docs/structured-output.md", "docs/adding-a-runtime.md",
+	}
+}
+
+// command matches a line of a block that is a command, also after variables or a pipe.
+var command = regexp.MustCompile(`^    (?:(?:[A-Z_]+=\S* )+|[^|]*\| )?bus-agent `)
+
+// Commands returns the commands of a page: the lines of a block that call bus-agent, and
+// those that follow a comment in the examples of a help.
 func Commands(page string) (commands []string, err error) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -27,7 +41,7 @@ func Commands(page string) (commands []string, err error) {
 				trimmed = strings.TrimSuffix(strings.TrimPrefix(trimmed, "source <("), ")")
 			}
 			commands = append(commands, trimmed)
-		case strings.HasPrefix(line, "    bus-agent "):
+		case command.MatchString(line):
 			commands = append(commands, trimmed)
 		}
 		comment = ""
