@@ -55,8 +55,9 @@ type Config struct {
 	// are refused; none is ever removed.
 	MaxBytes int64
 
-	// MaxStreams limits the streams of an identity that are open at the same time; 0 for
-	// 256.
+	// MaxStreams limits the streams of an identity that are open at the same time, and
+	// separately those with follow=false, which a client uses to read the log once; 0 for
+	// 2048. A worker has one stream, and another one for each container that it waits for.
 	MaxStreams int
 	// Heartbeat is the longest time without a line on a stream; 0 for 15 seconds.
 	Heartbeat time.Duration
@@ -124,6 +125,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("replicas: %d is not a number from 0 to 5", c.Replicas)
 	case c.MaxBytes < 0:
 		return c, fmt.Errorf("max bytes: %d is below 0", c.MaxBytes)
+	case c.MaxStreams < 0:
+		return c, fmt.Errorf("max streams: %d is below 0", c.MaxStreams)
 	}
 	if c.NATSCredentials != "" {
 		if _, err := readCredentials(c.NATSCredentials); err != nil {
@@ -133,7 +136,7 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.Audience, DefaultAudience)
 	set(&c.Stream, DefaultStream)
 	set(&c.Prefix, DefaultPrefix)
-	set(&c.MaxStreams, 256)
+	set(&c.MaxStreams, 2048)
 	set(&c.MaxGroups, 1000)
 	set(&c.Heartbeat, 15*time.Second)
 	set(&c.ReadTimeout, 30*time.Second)

@@ -23,6 +23,8 @@ type message struct {
 
 func (m message) Headers() nats.Header { return nats.Header{nameHeader: {"a.b"}} }
 
+func (m message) InProgress() error { return nil }
+
 func (m message) Data() []byte { return []byte(`{"name":"a.b"}`) }
 
 func (m message) Metadata() (*jetstream.MsgMetadata, error) {
@@ -224,3 +226,77 @@ type acknowledged struct {
 }
 
 func (m *acknowledged) Ack() error { m.times++; return nil }
+
+// waiting is a message that counts how often its time for redelivery was extended.
+type waiting struct {
+	message
+	extended chan struct{}
+}
+
+func (w waiting) InProgress() error {
+	w.extended <- struct{}{}
+	return nil
+}
+
+func (w waiting) Ack() error { return nil }
+
+// An event that waits while others are written is not delivered to another stream
+// meanwhile, and its time begins again with its write.
+func TestWaitingEventIsNotRedelivered(t *testing.T) {
+	t.Parallel()
+	s := source{server: &Server{config: Config{RedeliverAfter: 3 * time.Millisecond}}, name: "a.b"}
+	m := waiting{extended: make(chan struct{})}
+	deliveries, passed := make(chan delivery), make(chan error, 1)
+	go func() { passed <- s.pass(t.Context(), m, deliveries) }()
+	for range 3 {
+		<-m.extended
+	}
+	var d delivery
+	for taken := false; !taken; {
+		select {
+		case d = <-deliveries:
+			taken = true
+		case <-m.extended:
+		}
+	}
+	written := make(chan error)
+	go func() { written <- d.write(t.Context(), newLines(httptest.NewRecorder(), time.Second, false)) }()
+	<-m.extended
+	d.written <- <-written
+	if err := <-passed; err != nil {
+		t.Error(err)
+	}
+}
+
+// An identity that publishes slowly leaves slots to the others.
+func TestIdentityCannotTakeAllSlots(t *testing.T) {
+	t.Parallel()
+	s := newSlots()
+	over, cancel := context.WithCancel(t.Context())
+	var releases []func()
+	take := func(ctx context.Context, identity string) bool {
+		release, free := s.take(ctx, identity)
+		if free {
+			releases = append(releases, release)
+		}
+		return free
+	}
+	for range maxBodiesOfIdentity {
+		if !take(t.Context(), "slow") {
+			t.Fatal("a slot is missing")
+		}
+	}
+	if !take(t.Context(), "other") {
+		t.Error("another identity has no slot")
+	}
+	cancel()
+	if take(over, "slow") {
+		t.Error("an identity has a slot too many")
+	}
+	for _, release := range releases {
+		release()
+	}
+	if len(s.own) != 0 || len(s.all) != 0 {
+		t.Errorf("%d identities and %d slots are left", len(s.own), len(s.all))
+	}
+}

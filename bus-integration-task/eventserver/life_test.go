@@ -118,6 +118,8 @@ func TestTokenExpiryEndsStream(t *testing.T) {
 	}
 }
 
+// Streams and single reads of the log have separate limits: a worker that can follow the
+// log can also read a task.
 func TestStreamsOfIdentityAreLimited(t *testing.T) {
 	t.Parallel()
 	config := fast(t)
@@ -135,19 +137,33 @@ func TestStreamsOfIdentityAreLimited(t *testing.T) {
 	}
 	<-opened
 	<-opened
-	q := events.Query{Names: []string{"a.b"}, Once: true}
 	var e *events.Error
-	if err := c.Stream(t.Context(), q, nil); !errors.Is(err, events.ErrUnavailable) || !errors.As(err, &e) || e.Status != http.StatusTooManyRequests {
+	if err := opens(t, c); !errors.Is(err, events.ErrUnavailable) || !errors.As(err, &e) || e.Status != http.StatusTooManyRequests {
 		t.Error(err)
 	}
-	if err := client(t, h.URL, "bob").Stream(t.Context(), q, nil); err != nil {
+	if err := c.Stream(t.Context(), events.Query{Names: []string{"a.b"}, Once: true}, nil); err != nil {
+		t.Error("a single read:", err)
+	}
+	if err := opens(t, client(t, h.URL, "bob")); err != nil {
 		t.Error("another identity:", err)
 	}
 	cancel()
 	running.Wait()
-	if _, err := retry(t, func() (int, error) { return 0, c.Stream(t.Context(), q, nil) }); err != nil {
+	if _, err := retry(t, func() (int, error) { return 0, opens(t, c) }); err != nil {
 		t.Error("after the others ended:", err)
 	}
+}
+
+// opens opens a stream and closes it again.
+func opens(t *testing.T, c *events.Client) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := c.Stream(ctx, events.Query{Names: []string{"a.b"}, CaughtUp: cancel}, func(events.Event) error { return nil })
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // A client that does not read is left after the write timeout.
@@ -178,7 +194,7 @@ func TestClientThatDoesNotReadIsLeft(t *testing.T) {
 	}
 	c.Retry.Disabled = true
 	if _, err := retry(t, func() (int, error) {
-		return 0, c.Stream(t.Context(), events.Query{Names: []string{"other"}, Once: true}, nil)
+		return 0, opens(t, c)
 	}); err != nil {
 		t.Error("the only stream is still taken:", err)
 	}

@@ -2,6 +2,7 @@ package eventserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,15 +56,14 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request) {
 		respondError(w, forbidden(fmt.Errorf("the token lacks the scope %s", ScopeSend)))
 		return
 	}
-	timeout := time.NewTimer(10 * time.Second)
-	defer timeout.Stop()
-	select {
-	case s.bodies <- struct{}{}:
-		defer func() { <-s.bodies }()
-	case <-timeout.C:
+	waiting, cancel := context.WithTimeout(r.Context(), slotWait)
+	release, free := s.bodies.take(waiting, who.name)
+	cancel()
+	if !free {
 		respondError(w, errBusy)
 		return
 	}
+	defer release()
 	message, err := s.message(w, r, who)
 	if err != nil {
 		var p problem

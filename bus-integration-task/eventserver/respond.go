@@ -43,7 +43,7 @@ var (
 	errSlow      = problem{http.StatusRequestTimeout, "timeout", "the event was sent too slowly; it was not stored", "try again"}
 	errGroups    = badRequest("group: this identity has too many unicast groups", "use one that exists")
 	errTooLarge  = problem{http.StatusRequestEntityTooLarge, "too_large", "the event is larger than 4 MiB of payload and 60 KiB of everything else", "publish a smaller event"}
-	errManyOpen  = problem{http.StatusTooManyRequests, "too_many_streams", "this identity has too many open streams", "close one"}
+	errManyOpen  = problem{http.StatusTooManyRequests, "too_many_streams", "this identity has too many open streams", "close one, or raise the limit of the server"}
 	errExpired   = unauthorized(errors.New("the token has expired"))
 	errConflict  = problem{http.StatusConflict, "conflict", "the task has another latest event than last_id; nothing was stored", "read the task and decide again"}
 	errConverted = badRequest("the body is not an event in JSON, in UTF-8", "")

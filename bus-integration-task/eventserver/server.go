@@ -21,17 +21,20 @@ type Server struct {
 
 	stopping context.Context // done when streams must end
 	stop     context.CancelFunc
-	bodies   chan struct{} // one element for each event that is being published
+	bodies   *slots // of the events that are being published
 
 	grouping sync.Mutex // held while a group is created
 
 	mu      sync.Mutex
-	streams map[string]int // open streams of an identity
-	open    sync.WaitGroup // requests
+	streams map[streamKind]int // how many are open
+	open    sync.WaitGroup     // requests
 }
 
-// maxBodies limits the events that are in memory while they are published.
-const maxBodies = 64
+// streamKind is what the number of open streams is limited for.
+type streamKind struct {
+	identity string
+	follow   bool
+}
 
 // Open starts or connects to JetStream, and creates the stream of events or checks that it
 // is as it must be. In a cluster it waits until a majority of the servers has a leader; the
@@ -47,7 +50,7 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: c, broker: b, disk: &disk{folder: c.Store, minimum: c.MinFreeBytes}, mux: http.NewServeMux(),
-		bodies: make(chan struct{}, maxBodies), streams: map[string]int{}}
+		bodies: newSlots(), streams: map[streamKind]int{}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.mux.HandleFunc("POST "+events.Path, s.publish)
 	s.mux.HandleFunc("POST "+events.Path+"/append", s.publish)
@@ -114,21 +117,21 @@ func (s *Server) Close() {
 	s.broker.close()
 }
 
-// enter counts a stream of an identity. It reports false if there are too many.
-func (s *Server) enter(identity string) bool {
+// enter counts a stream. It reports false if there are too many.
+func (s *Server) enter(k streamKind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.streams[identity] >= s.config.MaxStreams {
+	if s.streams[k] >= s.config.MaxStreams {
 		return false
 	}
-	s.streams[identity]++
+	s.streams[k]++
 	return true
 }
 
-func (s *Server) leave(identity string) {
+func (s *Server) leave(k streamKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.streams[identity]--; s.streams[identity] == 0 {
-		delete(s.streams, identity)
+	if s.streams[k]--; s.streams[k] == 0 {
+		delete(s.streams, k)
 	}
 }

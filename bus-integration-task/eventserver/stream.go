@@ -111,11 +111,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if !s.enter(who.name) {
+	kind := streamKind{who.name, q.follow}
+	if !s.enter(kind) {
 		respondError(w, errManyOpen)
 		return
 	}
-	defer s.leave(who.name)
+	defer s.leave(kind)
 
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)

@@ -145,9 +145,13 @@ type delivery struct {
 	written  chan<- error // receives the result, once
 }
 
-// write sends an event and acknowledges it once the connection has taken it.
+// write sends an event and acknowledges it once the connection has taken it. The time for
+// redelivery begins with the write.
 func (d delivery) write(ctx context.Context, out *lines) error {
-	err := out.event(d.position, d.message.Data())
+	err := d.message.InProgress()
+	if err == nil {
+		err = out.event(d.position, d.message.Data())
+	}
 	if err == nil {
 		err = out.flush()
 	}
@@ -240,7 +244,8 @@ func (s *source) isExhausted(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// pass hands an event to the writer and waits for it, or skips one with another name.
+// pass hands an event to the writer and waits for it, or skips one with another name. The
+// writer can be busy with the events of other names for longer than the time for redelivery.
 func (s *source) pass(ctx context.Context, message jetstream.Msg, deliveries chan<- delivery) error {
 	about, err := message.Metadata()
 	if err != nil {
@@ -250,10 +255,18 @@ func (s *source) pass(ctx context.Context, message jetstream.Msg, deliveries cha
 		return message.Ack()
 	}
 	written := make(chan error, 1)
-	select {
-	case deliveries <- delivery{message, about.Sequence.Stream, written}:
-		return <-written
-	case <-ctx.Done():
-		return ctx.Err()
+	keep := time.NewTicker(s.server.config.RedeliverAfter / 3)
+	defer keep.Stop()
+	for {
+		select {
+		case deliveries <- delivery{message, about.Sequence.Stream, written}:
+			return <-written
+		case <-keep.C:
+			if err := message.InProgress(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

@@ -36,6 +36,7 @@ func eventsCommand() *cli.Command {
 					&cli.IntFlag{Name: "replicas", Usage: "number of copies of each event in a cluster"},
 					&cli.DurationFlag{Name: "sync-every", Usage: "force events to the disk so often, instead of before each is accepted"},
 					&cli.Int64Flag{Name: "max-bytes", Usage: "refuse events when the log has this size"},
+					&cli.IntFlag{Name: "max-streams", Value: 2048, Usage: "maximum number of open streams of an identity; a worker has one"},
 					&cli.StringFlag{Name: "cluster", Usage: "`NAME` of the cluster to join; the password between its servers is in " + clusterVariable},
 					&cli.StringFlag{Name: "server-name", Usage: "`NAME` of this server in the cluster, the same after a restart"},
 					&cli.StringFlag{Name: "cluster-listen", Usage: "private `ADDRESS` for the other servers"},
@@ -95,7 +96,7 @@ func serveEvents(c *cli.Context) error {
 	config := eventserver.Config{
 		Cluster: cluster,
 		Secret:  secret, Store: c.String("store"), NATS: c.String("nats"), NATSCredentials: c.String("nats-credentials"),
-		Replicas: c.Int("replicas"), SyncEvery: c.Duration("sync-every"), MaxBytes: c.Int64("max-bytes"), Log: warnTo(c),
+		Replicas: c.Int("replicas"), SyncEvery: c.Duration("sync-every"), MaxBytes: c.Int64("max-bytes"), MaxStreams: c.Int("max-streams"), Log: warnTo(c),
 	}
 	if err := config.Check(); err != nil {
 		return agent.Usagef("%v", err)
