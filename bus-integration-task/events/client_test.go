@@ -172,7 +172,7 @@ func TestUnsafeTokenFileIsRefused(t *testing.T) {
 		{link, "Git repository"},
 		{write(t, filepath.Join(dir, "open"), "secret-token", 0o644), "chmod 600"},
 		{write(t, filepath.Join(dir, "group"), "secret-token", 0o640), "chmod 600"},
-		{write(t, filepath.Join(dir, "empty"), "\n", 0o600), "not a token"},
+		{write(t, filepath.Join(dir, "empty"), "\n", 0o600), "it is empty"},
 		{write(t, filepath.Join(dir, "two"), "secret-token\nsecret-token", 0o600), "not a token"},
 		{write(t, filepath.Join(dir, "long"), strings.Repeat("x", 17<<10), 0o600), "not a token"},
 		{dir, "not a regular file"},

@@ -233,3 +233,28 @@ func TestQueryIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// A client that loses a scope fails without the wait for a reconnect, also in the middle of
+// a stream.
+func TestForbiddenFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		lines(line(1), `{"control":"ended","status":403,"error":{"type":"forbidden","message":"the token lacks a scope"}}`+"\n")(w, r)
+	})
+	c.Retry = events.Retry{Min: time.Hour}
+	if got, err := follow(t, c, events.Query{}); !errors.Is(err, events.ErrForbidden) || !slices.Equal(got, idsUpTo(1)) {
+		t.Error(got, err)
+	}
+	if _, err := c.Append(t.Context(), events.Draft{Name: "a.b"}, ""); !errors.Is(err, events.ErrForbidden) {
+		t.Error(err)
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}

@@ -3,10 +3,14 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // TokenSource returns a token. rejected is "" on the first call of a request; after a 401
@@ -20,10 +24,34 @@ func StaticToken(token string) TokenSource {
 }
 
 // TokenFile reads the token from a file, for each request anew, since tokens are
-// rotated. The file must be a regular file that only its owner can read, and must not be
-// in a Git repository: what is in a repository comes from others.
-func TokenFile(path string) TokenSource {
-	return func(context.Context, string) (string, error) { return readToken(path) }
+// rotated. The file must be a regular file that only its owner can read, unless it is on a
+// read-only mount, as the secrets of containers are. It must not be in a Git repository:
+// what is in a repository comes from others.
+//
+// A file that is missing, empty or unreadable may be one that is being replaced, so the
+// source waits up to five seconds for it. Then it fails with [ErrUnauthorized] if the file
+// is missing, empty or not for this user, and with [ErrUnavailable] otherwise.
+func TokenFile(path string) TokenSource { return tokenFile(path, 5*time.Second) }
+
+func tokenFile(path string, patience time.Duration) TokenSource {
+	const pause = 20 * time.Millisecond
+	return func(ctx context.Context, _ string) (string, error) {
+		for began := time.Now(); ; {
+			token, err := readToken(path)
+			if err == nil || errors.Is(err, errUnsafe) {
+				return token, err
+			}
+			if time.Since(began) >= patience {
+				if errors.Is(err, errEmpty) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+					return "", err
+				}
+				return "", unavailable("token", err)
+			}
+			if err := sleep(ctx, pause); err != nil {
+				return "", unavailable("token", err)
+			}
+		}
+	}
 }
 
 // TokenOptions are where ResolveToken looks.
@@ -90,6 +118,20 @@ func exists(path string) bool {
 
 const maxTokenBytes = 16 << 10
 
+// Errors of readToken. All others are those of the system.
+var (
+	errUnsafe = errors.New("refused") // the file must not be used, whatever it has later
+	errEmpty  = errors.New("not a token: it is empty")
+)
+
+// refusal is an errUnsafe error.
+type refusal string
+
+func refuse(path, why string) error { return refusal(path + ": " + why) }
+
+func (r refusal) Error() string        { return string(r) }
+func (r refusal) Is(target error) bool { return target == errUnsafe }
+
 func readToken(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -99,24 +141,20 @@ func readToken(path string) (string, error) {
 		return "", err
 	}
 	if repository := repositoryOf(real); repository != "" {
-		return "", errors.New(path + ": it is in the Git repository " + repository + "; move it out")
+		return "", refuse(path, "it is in the Git repository "+repository+"; move it out")
 	}
 	// A pipe or device is refused before it is opened, since opening it could wait.
 	if info, err := os.Stat(real); err != nil {
 		return "", err
-	} else if err := checkTokenFile(path, info); err != nil {
-		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", refuse(path, "not a regular file")
 	}
-	file, err := os.Open(real)
+	file, err := os.OpenFile(real, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return "", err
-	}
-	if err := checkTokenFile(path, info); err != nil {
+	if err := checkTokenFile(path, file); err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxTokenBytes+1))
@@ -124,20 +162,37 @@ func readToken(path string) (string, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(text))
-	if len(text) > maxTokenBytes || !validToken(token) {
-		return "", errors.New(path + ": not a token: it must be one line of printable characters")
+	switch {
+	case token == "":
+		return "", fmt.Errorf("%s: %w", path, errEmpty)
+	case len(text) > maxTokenBytes || !validToken(token):
+		return "", refuse(path, "not a token: it must be one line of printable characters")
 	}
 	return token, nil
 }
 
-func checkTokenFile(path string, info os.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return errors.New(path + ": not a regular file")
+// checkTokenFile refuses a file that other users can read or write. A read-only mount is
+// made by an administrator for a container, and often gives everyone in it the right to
+// read.
+func checkTokenFile(path string, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return errors.New(path + ": other users can read or write it; run chmod 600 on it")
+	switch {
+	case !info.Mode().IsRegular():
+		return refuse(path, "not a regular file")
+	case info.Mode().Perm()&0o077 != 0 && !isReadOnly(file):
+		return refuse(path, "other users can read or write it; run chmod 600 on it")
 	}
 	return nil
+}
+
+// isReadOnly reports whether a file is on a read-only mount.
+func isReadOnly(file *os.File) bool {
+	const readOnly = 1 // ST_RDONLY of Linux and MNT_RDONLY of other systems
+	var mount syscall.Statfs_t
+	return syscall.Fstatfs(int(file.Fd()), &mount) == nil && mount.Flags&readOnly != 0
 }
 
 // repositoryOf returns the Git repository that a file is in. The home folder is not
@@ -162,5 +217,8 @@ func validToken(token string) bool {
 }
 
 func tokenError(err error) error {
+	if errors.Is(err, ErrUnavailable) {
+		return err
+	}
 	return &Error{Kind: ErrUnauthorized, Message: "token", cause: err}
 }
