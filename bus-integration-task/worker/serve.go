@@ -239,7 +239,7 @@ func (r *run) endAll(after time.Duration) {
 	}
 }
 
-// stopAll tells the running attempts to stop.
+// stopAll stops the running attempts.
 func (r *run) stopAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
