@@ -2,6 +2,8 @@ package runner
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -34,7 +36,8 @@ func (p *prepared) settleGit(ctx context.Context, below []string) (partial bool,
 	return result.Partial, nil
 }
 
-// gitFolders returns the folders in which repositories are searched for.
+// gitFolders returns the folders in which repositories are searched for, those that are
+// most likely to be used first.
 func (p *prepared) gitFolders() (below []string) {
 	if p.req.TrustWorkspace {
 		return nil
@@ -43,12 +46,25 @@ func (p *prepared) gitFolders() (below []string) {
 	if isHomeOrRoot(top, p.inv.Environ) {
 		top = p.req.Workdir
 	}
-	for _, dir := range append([]string{top}, p.req.AddDirs...) {
-		if !isHomeOrRoot(dir, p.inv.Environ) {
+	folders := append([]string{top}, p.req.AddDirs...)
+	for _, dir := range folders {
+		folders = append(folders, outermost(dir, p.inv.Environ))
+	}
+	for _, dir := range folders {
+		if !isHomeOrRoot(dir, p.inv.Environ) && !slices.Contains(below, dir) {
 			below = append(below, dir)
 		}
 	}
 	return below
+}
+
+// outermost returns the topmost folder around dir that git could take for a repository.
+// The user's home and the root of the file system do not count.
+func outermost(dir string, environ []string) string {
+	if physical, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = physical
+	}
+	return gitenv.Outermost(dir, func(dir string) bool { return isHomeOrRoot(dir, environ) })
 }
 
 // isHomeOrRoot reports whether dir is the user's home or the root of the file system,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/gitenv"
 	"github.com/busdk/bus-agent/internal/process"
 )
 
@@ -27,20 +28,22 @@ type pathRule struct {
 	untrusted []string // folders whose content must not decide what runs
 }
 
-// newPathRule returns the rule for runs in workdir. The user's home and the root of
-// the file system do not count as repositories.
-func newPathRule(workdir string, environ []string, trusted bool) pathRule {
+// newPathRule returns the rule for runs in the folders: the workdir and the added ones.
+// The user's home and the root of the file system do not count as repositories.
+func newPathRule(environ []string, trusted bool, folders ...string) pathRule {
 	var rule pathRule
 	if trusted {
 		return rule
 	}
-	abs, err := filepath.Abs(workdir)
-	if err != nil {
-		return rule
-	}
-	for _, dir := range []string{instructions.FindRoot(abs), abs} {
-		if !isHomeOrRoot(dir, environ) && !slices.Contains(rule.untrusted, dir) && isDir(dir) {
-			rule.untrusted = append(rule.untrusted, dir)
+	for _, folder := range folders {
+		abs, err := filepath.Abs(folder)
+		if err != nil {
+			continue
+		}
+		for _, dir := range []string{outermost(abs, environ), gitenv.MainWorktree(abs), abs} {
+			if dir != "" && !isHomeOrRoot(dir, environ) && !slices.Contains(rule.untrusted, dir) && isDir(dir) {
+				rule.untrusted = append(rule.untrusted, dir)
+			}
 		}
 	}
 	return rule
@@ -52,7 +55,7 @@ func newPathRule(workdir string, environ []string, trusted bool) pathRule {
 // repository, /dev/fd/63 included, and names that do not exist. Both paths are absolute
 // and need not be clean.
 func CheckInput(workdir, name string, environ []string) error {
-	repository := newPathRule(workdir, environ, false)
+	repository := newPathRule(environ, false, workdir)
 	clean := filepath.Clean(name)
 	if dir := filepath.Dir(clean); dir == "/dev" || dir == "/dev/fd" || strings.HasPrefix(clean, "/proc/") {
 		return nil
@@ -208,6 +211,6 @@ func (r pathRule) cleanLibraries(value, name string) (kept string, relative, unt
 // gets: without relative entries and, unless trusted, without those inside the
 // repository of workdir. It is for hooks and other programs that run next to an agent.
 func CleanPath(environ []string, workdir string, trusted bool) []string {
-	clean, _, _ := newPathRule(workdir, environ, trusted).environ(environ)
+	clean, _, _ := newPathRule(environ, trusted, workdir).environ(environ)
 	return clean
 }

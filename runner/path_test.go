@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +54,50 @@ func TestCleanPath(t *testing.T) {
 				t.Errorf("got %q, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// The repository around another one decides nothing either: git uses it where it refuses
+// the inner one. A linked worktree has the content of its main one.
+func TestCleanPathOfNestedRepositories(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"outer/.git/HEAD": "ref: refs/heads/main\n", "outer/pkg/.git/HEAD": "nonsense", "outer/bin/x": "", "outer/pkg/bin/x": "", "other/bin/x": "",
+		"main/.git/HEAD": "ref: refs/heads/main\n", "main/.git/refs/x": "", "main/.git/objects/x": "", "main/.git/worktrees/w/commondir": "../..\n", "main/bin/x": "",
+		"linked/.git": "gitdir: " + dir + "/main/.git/worktrees/w\n", "linked/sub/x": "",
+		"empty/.git/x": "", "empty/bin/x": "", "empty/sub/x": "",
+		"bare/HEAD": "ref: refs/heads/main\n", "bare/refs/x": "", "bare/objects/x": "", "bare/bin/x": "", "bare/sub/x": "",
+	} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		workdir, home, in string
+		left              bool
+	}{
+		"around a nested one":      {workdir: "outer/pkg", in: "outer/bin", left: true},
+		"the nested one":           {workdir: "outer/pkg", in: "outer/pkg/bin", left: true},
+		"another one":              {workdir: "outer/pkg", in: "other/bin"},
+		"of the user's home":       {workdir: "outer/pkg", home: "outer", in: "outer/bin"},
+		"around a linked worktree": {workdir: "linked/sub", in: "main/bin", left: true},
+		"main worktree":            {workdir: "main", in: "main/bin", left: true},
+		"an empty .git":            {workdir: "empty/sub", in: "empty/bin"},
+		"around a bare one":        {workdir: "bare/sub", in: "bare/bin", left: true},
+	} {
+		environ := []string{"PATH=" + filepath.Join(dir, c.in) + ":/usr/bin", "HOME=" + filepath.Join(dir, c.home, "")}
+		if c.home == "" {
+			environ[1] = "HOME=/nonexistent"
+		}
+		got := runner.CleanPath(environ, filepath.Join(dir, c.workdir), false)
+		if left := strings.HasPrefix(got[0], "PATH=/usr/bin"); left != c.left {
+			t.Errorf("%s: %q", name, got[0])
+		}
 	}
 }
 

@@ -376,7 +376,7 @@ func (p *prepared) settleEnv(environ []string) error {
 	}
 	merged := mergeEnv(environ, p.req.Env)
 	p.secrets = NewMasker(merged)
-	p.path = newPathRule(p.req.Workdir, merged, p.req.TrustWorkspace)
+	p.path = newPathRule(merged, p.req.TrustWorkspace, append([]string{p.req.Workdir}, p.req.AddDirs...)...)
 	var warnings []string
 	p.inv.Environ, p.enforced, warnings = p.path.environ(merged)
 	for _, line := range warnings {

@@ -74,6 +74,57 @@ func TestGitConfigurationOfTheRepository(t *testing.T) {
 	}
 }
 
+// Around the workdir or an added directory there can be a repository that git uses, since
+// it refuses a nearer one. What that has next to the workdir is found too, and nothing in
+// it is started by its name.
+func TestRepositoryAroundARefusedOne(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"the workdir":        {"--workdir", "work/outer/pkg"},
+		"an added directory": {"--workdir", "work", "--add-dir", "work/outer/pkg"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t, "codex", "env environ\n")
+			replace(t, s.path("bin/codex.play"), "env "+s.path("environ")+"\n", 0o644)
+			for _, git := range []string{"work/outer/.git", "work/outer/other/.git"} {
+				for _, dir := range []string{"objects", "refs"} {
+					if err := os.MkdirAll(s.path(git+"/"+dir), 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+				replace(t, s.path(git+"/HEAD"), "ref: refs/heads/main\n", 0o644)
+			}
+			replace(t, s.path("work/outer/other/.git/config"), "[core]\n\tfsmonitor = evil\n", 0o644)
+			for _, dir := range []string{"work/outer/pkg/.git", "work/outer/bin"} {
+				if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			replace(t, s.path("work/outer/pkg/.git/HEAD"), "nonsense\n", 0o644)
+			for i, arg := range args {
+				if strings.HasPrefix(arg, "work") {
+					args[i] = s.path(arg)
+				}
+			}
+			cmd := s.command(append([]string{"run", "--agent", "codex", "--access", "read", "--text", "x"}, args...)...)
+			for i, entry := range cmd.Env {
+				if path, ok := strings.CutPrefix(entry, "PATH="); ok {
+					cmd.Env[i] = "PATH=" + path + ":" + s.path("work/outer/bin")
+				}
+			}
+			out, _ := cmd.CombinedOutput()
+			if want := filepath.Join("work/outer/other/.git/config") + ": core.fsmonitor; use --trust-workspace"; !strings.Contains(string(out), want) {
+				t.Errorf("no %q:\n%s", want, out)
+			}
+			environ, err := os.ReadFile(s.path("environ"))
+			if err != nil || strings.Contains(string(environ), s.path("work/outer/bin")) || !strings.Contains(string(environ), "core.fsmonitor") {
+				t.Errorf("%v: %s", err, environ)
+			}
+		})
+	}
+}
+
 // The warning says how git-lfs stays in effect.
 func TestLFSOfTheRepository(t *testing.T) {
 	t.Parallel()

@@ -145,6 +145,59 @@ func looksBare(dir string) bool {
 	return err == nil && (exists("commondir") || exists("refs") && exists("objects"))
 }
 
+// Outermost returns the topmost folder at or above dir that git could take for a
+// repository or its worktree, or dir if there is none. A repository further down may be
+// one that git refuses, and then it searches further up. end reports the folders at which
+// the search ends, which do not count.
+func Outermost(dir string, end func(dir string) bool) string {
+	outermost := dir
+	for ; !end(dir); dir = filepath.Dir(dir) {
+		if looksLikeWorktree(dir) || looksBare(dir) {
+			outermost = dir
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return outermost
+}
+
+// looksLikeWorktree reports whether a folder has a .git that git could use. Agents leave
+// empty ones behind, which it cannot.
+func looksLikeWorktree(dir string) bool {
+	git := filepath.Join(dir, ".git")
+	info, err := os.Stat(git)
+	if err != nil || !info.IsDir() {
+		return err == nil && info.Mode().IsRegular()
+	}
+	_, err = os.Lstat(filepath.Join(git, "HEAD"))
+	return err == nil
+}
+
+// MainWorktree returns the main worktree of the repository of which dir is in a linked
+// one, or "". Both have the same content.
+func MainWorktree(dir string) string {
+	for {
+		text, err := readFile(filepath.Join(dir, ".git"))
+		if target, ok := bytes.CutPrefix(text, []byte("gitdir: ")); err == nil && ok {
+			git := join(dir, strings.TrimRight(string(target), "\r\n"))
+			common, err := readFile(filepath.Join(git, "commondir"))
+			if err != nil {
+				return ""
+			}
+			git, err = filepath.EvalSymlinks(join(git, strings.TrimRight(string(common), "\r\n")))
+			if err != nil || filepath.Base(git) != ".git" || !looksBare(git) {
+				return ""
+			}
+			return filepath.Dir(git)
+		}
+		if looksLikeWorktree(dir) || dir == filepath.Dir(dir) {
+			return ""
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
 // gitFile searches a .git: a folder, or a file that names one.
 func (f *finder) gitFile(name string) error {
 	info, err := os.Stat(name)
