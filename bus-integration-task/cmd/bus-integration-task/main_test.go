@@ -348,3 +348,21 @@ func TestLongTextIsShortened(t *testing.T) {
 		t.Errorf("%d bytes, and %d in JSON", len(text), len(whole))
 	}
 }
+
+// A token on the command line would be visible to every user of the machine.
+func TestTokenFlagIsRefused(t *testing.T) {
+	t.Parallel()
+	const secret = "tok-0123456789"
+	for _, args := range [][]string{
+		{"--token", secret}, {"--token=" + secret}, {"task", "--token", secret, "list"}, {"task", "list", "--token=" + secret},
+		{"task", "board", "--token", secret}, {"dev", "--token", secret},
+	} {
+		code, stdout, stderr := call(t, args...)
+		if code != 2 || strings.Contains(stdout+stderr, secret) {
+			t.Errorf("%q: %d, %s%s", args, code, stdout, stderr)
+		}
+		if !strings.Contains(stderr, "no option --token") {
+			t.Errorf("%q: %s", args, stderr)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,14 +203,21 @@ func newBackend(s settings.Settings, log *tasklog.Log, records string) (backend.
 	if s.CodexSourceHome != "" {
 		environ = append(environ, "CODEX_HOME="+s.CodexSourceHome)
 	}
+	if s.AuthMode == settings.AuthSubscription {
+		environ = slices.DeleteFunc(environ, func(entry string) bool {
+			name, _, _ := strings.Cut(entry, "=")
+			return name == "OPENAI_API_KEY" || name == "CODEX_API_KEY"
+		})
+	}
 	r := runner.Runner{Environ: environ, Recorder: recorder}
-	session := &backend.Session{Runner: r, Runtime: runtime, Args: s.Args}
-	if s.AgentBackend == backend.NameAppServer {
+	session := &backend.Session{Runner: r, Args: s.Args}
+	if backend.IsCodex(s.AgentBackend) {
 		var err error
 		if session, err = s.AppServer().Session(r); err != nil {
 			return nil, err
 		}
 	}
+	session.Runtime = runtime
 	session.Fallback = s.Fallback
 	if len(s.Fallback) > 0 {
 		dir, err := fallback.DefaultDir(environ)

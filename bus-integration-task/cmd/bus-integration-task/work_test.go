@@ -25,7 +25,7 @@ import (
 )
 
 // workerOf returns the worker of a command line. It has the recipient dev.
-func workerOf(t *testing.T, args map[string]string) *taskWorker {
+func workerOf(t *testing.T, args map[string]string, environ ...map[string]string) *taskWorker {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err == nil {
@@ -36,15 +36,23 @@ func workerOf(t *testing.T, args map[string]string) *taskWorker {
 	}
 	t.Setenv("HOME", home)
 	t.Setenv("PATH", filepath.Join(home, "bin"))
-	if err := stubagent.Install(filepath.Join(home, "bin"), "codex"); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"codex", "claude"} {
+		if err := stubagent.Install(filepath.Join(home, "bin"), name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Setenv("XDG_STATE_HOME", "")
 	flags := map[string]string{"recipient": "dev", "workspace-root": filepath.Join(home, "src")}
 	for name, text := range args {
 		flags[name] = text
 	}
-	s, err := settings.Resolve(func(name string) (string, bool) { text, ok := flags[name]; return text, ok }, nil)
+	var variables []string
+	for _, more := range environ {
+		for name, text := range more {
+			variables = append(variables, name+"="+text)
+		}
+	}
+	s, err := settings.Resolve(func(name string) (string, bool) { text, ok := flags[name]; return text, ok }, variables)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +83,48 @@ func TestWorkerHasItsSettings(t *testing.T) {
 	}
 	if w := workerOf(t, nil); w.locks != "" || w.HandBack != 20*time.Second || w.Once || w.ID == "" {
 		t.Errorf("%+v", w.Worker)
+	}
+}
+
+// An agent has the arguments, the network and the environment that the operator set, and
+// none that are for another runtime.
+func TestAgentHasItsArguments(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-of-the-worker")
+	const defaults = `["app-server","--listen","stdio://","-c","x=1"]`
+	for name, c := range map[string]struct {
+		args, environ map[string]string
+		want          []string
+		model         string
+	}{
+		"codex-appserver": {
+			args:    map[string]string{"agent-backend": "codex-appserver", "codex-network-access": "true", "codex-inherit-env": "core"},
+			environ: map[string]string{"BUS_TASK_CODEX_ARGS": defaults, "BUS_DEV_TASK_CODEX_MODEL": "m"},
+			want:    []string{"-c", "x=1", "-c", "sandbox_workspace_write.network_access=true", "-c", `shell_environment_policy.inherit="core"`}, model: "m",
+		},
+		"session:codex": {
+			args:    map[string]string{"agent-backend": "session:codex"},
+			environ: map[string]string{"BUS_TASK_CODEX_ARGS": defaults, "BUS_TASK_CODEX_MODEL": "m", "BUS_TASK_CODEX_INHERIT_ENV": "none"},
+			want:    []string{"-c", "x=1"}, model: "m",
+		},
+		"session:claude": {
+			args:    map[string]string{"agent-backend": "session:claude"},
+			environ: map[string]string{"BUS_TASK_CODEX_ARGS": defaults, "BUS_DEV_TASK_CODEX_ARGS": defaults, "BUS_TASK_CODEX_MODEL": "m"},
+		},
+		"session:claude with others": {
+			args:    map[string]string{"agent-backend": "session:claude", "auth-mode": "chatgpt-subscription"},
+			environ: map[string]string{"BUS_TASK_CODEX_ARGS": defaults, "BUS_TASK_ARGS_JSON": `["-v"]`, "BUS_TASK_MODEL": "n"},
+			want:    []string{"-v"}, model: "n",
+		},
+	} {
+		w := workerOf(t, c.args, c.environ)
+		session := w.bridge.Backend.(*backend.Session)
+		if !slices.Equal(session.Args, c.want) || w.bridge.Settings.Model != c.model {
+			t.Errorf("%s: arguments %q, model %q", name, session.Args, w.bridge.Settings.Model)
+		}
+		hidden := !slices.Contains(session.Runner.Environ, "OPENAI_API_KEY=sk-of-the-worker")
+		if want := c.args["auth-mode"] != ""; hidden != want {
+			t.Errorf("%s: the key is hidden: %t", name, hidden)
+		}
 	}
 }
 

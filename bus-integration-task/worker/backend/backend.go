@@ -53,7 +53,7 @@ type Attempt struct {
 	ApprovalsBefore int
 
 	// Timeout bounds the attempt up to its outcome, including the time that approval
-	// requests wait. Zero means no limit.
+	// requests wait. Zero means no limit, or containers.MaxTimeout for a container.
 	Timeout time.Duration
 
 	// StateDir is a folder for the private state of the runtime, absolute and outside

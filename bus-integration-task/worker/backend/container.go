@@ -123,7 +123,7 @@ type containerAttempt struct {
 func (r *containerAttempt) run() {
 	defer close(r.done)
 	r.report.notice("starting container task backend")
-	timeout := cmp.Or(r.given.Timeout, containers.DefaultTimeout)
+	timeout := min(cmp.Or(r.given.Timeout, containers.MaxTimeout), containers.MaxTimeout)
 	ctx, cancel := context.WithTimeoutCause(r.ctx, timeout, &agent.Error{
 		Kind: agent.ErrTimeout, Err: fmt.Errorf("the attempt took longer than %v", timeout),
 	})

@@ -63,7 +63,7 @@ func TestContainerRunsItsCommands(t *testing.T) {
 	if err := json.Unmarshal(requests[1].Payload, &request); err != nil {
 		t.Fatal(err)
 	}
-	if len(requests) != 3 || request.Labels["task"] != "t" || request.Labels["worker_profile"] != "large" || request.TimeoutSeconds != 1800 || request.Workdir != dir || requests[1].Source != "test" {
+	if len(requests) != 3 || request.Labels["task"] != "t" || request.Labels["worker_profile"] != "large" || request.TimeoutSeconds != 24*3600 || request.Workdir != dir || requests[1].Source != "test" {
 		t.Errorf("%d requests, %+v", len(requests), request)
 	}
 	for _, e := range requests {
@@ -103,6 +103,27 @@ func TestContainerReadOnly(t *testing.T) {
 	start(t, b, backend.Attempt{Workdir: t.TempDir(), Sandbox: backend.ReadOnly, Commands: backend.Commands{Main: shell("true")}}).finish(backend.Completed)
 	if payload := string(bus.Events(containers.NameRunRequest)[0].Payload); !strings.Contains(payload, `"read_only":true`) {
 		t.Errorf("the request is %s", payload)
+	}
+}
+
+// The machine of the integration can have the folders at other places.
+func TestContainerHasFoldersOfTheHost(t *testing.T) {
+	t.Parallel()
+	b, bus := newContainer(t)
+	tree := t.TempDir()
+	checkout := filepath.Join(tree, "module")
+	b.Mounts = []containers.Mount{{Source: "/workspace", Target: "/workspace", ReadOnly: true}}
+	b.HostPath = func(path string) string { return "/host" + path }
+	start(t, b, backend.Attempt{Workdir: checkout, Surroundings: tree, Commands: backend.Commands{Main: shell("true")}}).finish(backend.Failed) // the engine has no other places
+	var request containers.RunRequest
+	if err := json.Unmarshal(bus.Events(containers.NameRunRequest)[0].Payload, &request); err != nil {
+		t.Fatal(err)
+	}
+	want := []containers.Mount{
+		{Source: "/host/workspace", Target: "/workspace", ReadOnly: true}, {Source: "/host" + tree, Target: tree, ReadOnly: true}, {Source: "/host" + checkout, Target: checkout},
+	}
+	if !slices.Equal(request.Mounts, want) || request.Workdir != checkout {
+		t.Errorf("%+v", request)
 	}
 }
 

@@ -37,6 +37,13 @@ func SessionRuntime(name string) (token string, ok bool) {
 	return token, true
 }
 
+// IsCodex reports whether the runtime that a backend's name selects is Codex.
+func IsCodex(name string) bool {
+	token, _ := SessionRuntime(name)
+	runtime, _, _ := strings.Cut(token, ":")
+	return runtime == runtimeAppServer
+}
+
 // Session is the backend that holds a session with an agent of a runtime. Its fields
 // must not change once it is used. The runtimes are those that the program registers,
 // for example by importing package backends/all of bus-agent.

@@ -80,8 +80,12 @@ type Settings struct {
 	sources map[string]string
 }
 
-// AppServer returns the settings of the backend codex-appserver.
+// AppServer returns the settings of a backend that runs Codex. All but the arguments are for
+// codex-appserver alone.
 func (s *Settings) AppServer() backend.AppServer {
+	if s.AgentBackend != backend.NameAppServer {
+		return backend.AppServer{Args: s.Args}
+	}
 	return backend.AppServer{Command: s.CodexCommand, Args: s.Args, NetworkAccess: s.CodexNetworkAccess, InheritEnv: s.CodexInheritEnv}
 }
 
@@ -130,7 +134,7 @@ type resolver struct {
 
 func (r *resolver) resolve(s *Settings, rows []row) error {
 	for _, row := range rows {
-		text, source := r.find(row)
+		text, source := r.find(row, backend.IsCodex(s.AgentBackend)) // the backend is found before what depends on it
 		if err := row.assign(s, text); err != nil {
 			return agent.Usagef("%s: %w", source, err)
 		}
@@ -140,11 +144,14 @@ func (r *resolver) resolve(s *Settings, rows []row) error {
 }
 
 // find returns the text of a setting and its source.
-func (r *resolver) find(row row) (text, source string) {
+func (r *resolver) find(row row, codex bool) (text, source string) {
 	if text, ok := r.flags(row.flag); ok {
 		return text, "--" + row.flag
 	}
 	for _, name := range row.env {
+		if row.codex != "" && !codex && strings.HasSuffix(name, "_TASK_"+row.codex) {
+			continue
+		}
 		if text, _ := agent.LookupEnv(r.environ, name); strings.TrimSpace(text) != "" {
 			return strings.TrimSpace(text), name
 		}

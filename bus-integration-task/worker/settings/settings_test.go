@@ -145,7 +145,10 @@ func places(r row) []place {
 
 // userOf returns a backend that uses a setting; "" if all do.
 func userOf(r row) string {
-	if r.backend == anySession {
+	switch {
+	case r.codex != "":
+		return "session:codex"
+	case r.backend == anySession:
 		return "session:claude"
 	}
 	return r.backend

@@ -27,6 +27,7 @@ type row struct {
 	assign  func(s *Settings, text string) error
 	refused bool // a feature that this program does not have
 
+	codex   string // last word of variables that count only for a backend that runs Codex
 	backend string // the only one that uses the setting; empty: all of them
 	needs   string // switch without which the setting has no effect
 }
@@ -80,6 +81,9 @@ func (r row) task(names ...string) row {
 	return r
 }
 
+// forCodex adds the variables of a name that have no effect on other runtimes.
+func (r row) forCodex(name string) row { r.codex = name; return r.task(name) }
+
 // field sets the policy field.
 func (r row) field(path string) row { r.policy = path; return r }
 
@@ -96,8 +100,12 @@ func (r row) with(flag string) row { r.needs = flag; return r }
 // text makes the policy field of a refused setting a string.
 func (r row) text() row { r.json = jsonString; return r }
 
-// AuthOpenAIKey is the auth mode in which the agent gets an API key of OpenAI.
-const AuthOpenAIKey = "openai-api-key"
+// Auth modes. With a key the agent gets an API key of OpenAI. With a subscription it gets
+// none, so that Codex uses its login.
+const (
+	AuthOpenAIKey    = "openai-api-key"
+	AuthSubscription = "chatgpt-subscription"
+)
 
 // table has every setting. The policy file is the first.
 var table = slices.Concat(
@@ -120,7 +128,7 @@ var table = slices.Concat(
 		setting("worker-mode", oneOf("persistent", "disposable"), func(s *Settings) *string { return &s.WorkerMode }, "persistent", "keep claiming tasks, or end after one as --once does").by("BUS_TASK_WORKER_MODE").field("worker_mode"),
 		setting("once", switches, func(s *Settings) *bool { return &s.Once }, "false", "end after one task").task("ONCE"),
 		setting("idle-timeout", durations, func(s *Settings) *time.Duration { return &s.IdleTimeout }, "0s", "end when there was nothing to do for so long; 0 never ends").task("IDLE_TIMEOUT").field("idle_timeout"),
-		setting("timeout", durations, func(s *Settings) *time.Duration { return &s.Timeout }, "30m", "bound an attempt; 0 means no bound").task("TIMEOUT"),
+		setting("timeout", durations, func(s *Settings) *time.Duration { return &s.Timeout }, "30m", "bound an attempt; 0 means no bound, or a day for a container").task("TIMEOUT"),
 		setting("lease", positive, func(s *Settings) *time.Duration { return &s.Lease }, "1m", "how long a claim is valid without renewal").by("BUS_TASK_LEASE"),
 		setting("hand-back", durations, func(s *Settings) *time.Duration { return &s.HandBack }, "20s", "how long a running turn may take after SIGTERM before its task is handed back").by("BUS_TASK_HAND_BACK"),
 		setting("safe-crash-retry-count", integer(0, 10), func(s *Settings) *int { return &s.SafeCrashRetries }, "1", "maximum number of times that a crashed agent, or a lost worker, is replaced in a task").by("BUS_TASK_SAFE_CRASH_RETRY_COUNT").field("safe_crash_retry_count"),
@@ -130,9 +138,9 @@ var table = slices.Concat(
 	group("Agent",
 		setting("agent-backend", backends, func(s *Settings) *string { return &s.AgentBackend }, backend.NameAppServer, "run tasks with codex-appserver, container or session:RUNTIME").task("AGENT_BACKEND").field("agent_backend"),
 		setting("fallback", lists, func(s *Settings) *[]string { return &s.Fallback }, "", "runtimes to try when one is out of quota, not logged in or not installed").by("BUS_TASK_FALLBACK").onlyFor(anySession),
-		setting("model", models, func(s *Settings) *string { return &s.Model }, "", "request this model").task("MODEL", "CODEX_MODEL").named("codex-model").onlyFor(anySession),
+		setting("model", models, func(s *Settings) *string { return &s.Model }, "", "request this model").task("MODEL").forCodex("CODEX_MODEL").named("codex-model").onlyFor(anySession),
 		setting("reasoning-effort", efforts, func(s *Settings) *agent.ReasoningEffort { return &s.ReasoningEffort }, "", "request this reasoning effort").by("BUS_TASK_REASONING_EFFORT").onlyFor(anySession),
-		setting("args-json", arguments, func(s *Settings) *[]string { return &s.Args }, "", "further arguments for the runtime, a JSON array").task("ARGS_JSON", "CODEX_ARGS").named("codex-args-json").onlyFor(anySession),
+		setting("args-json", arguments, func(s *Settings) *[]string { return &s.Args }, "", "further arguments for the runtime, a JSON array").task("ARGS_JSON").forCodex("CODEX_ARGS").named("codex-args-json").onlyFor(anySession),
 		setting("sandbox", sandboxes, func(s *Settings) *backend.Sandbox { return &s.Sandbox }, string(backend.WorkspaceWrite), "what the agent may do: read-only, workspace-write or danger-full-access").task("SANDBOX", "CODEX_SANDBOX").field("codex_sandbox").named("codex-sandbox"),
 		setting("trusted-dedicated-container", switches, func(s *Settings) *bool { return &s.TrustedContainer }, "false", "the worker has a dedicated container; danger-full-access becomes the default sandbox").by("BUS_TASK_TRUSTED_DEDICATED_CONTAINER").field("trusted_dedicated_container"),
 		setting("approval-policy", approvals, func(s *Settings) *backend.ApprovalPolicy { return &s.ApprovalPolicy }, string(backend.ApprovalOnRequest), "publish approval requests (on-request) or decline them (never)").task("APPROVAL_POLICY", "CODEX_APPROVAL_POLICY").named("codex-approval-policy").onlyFor(anySession),
@@ -143,7 +151,7 @@ var table = slices.Concat(
 		setting("codex-state-root", paths, func(s *Settings) *string { return &s.CodexStateRoot }, "", "keep the state of runtimes in a folder for each task below this one").task("CODEX_STATE_ROOT").onlyFor(anySession),
 		setting("codex-source-home", paths, func(s *Settings) *string { return &s.CodexSourceHome }, "", "copy the login and config.toml of Codex from here").task("CODEX_SOURCE_HOME").onlyFor(anySession),
 		setting("worker-profile", texts, func(s *Settings) *string { return &s.WorkerProfile }, "", "label of this worker; without it, the one that a task requests is reported").by("BUS_TASK_WORKER_PROFILE"),
-		setting("auth-mode", oneOf("", "chatgpt-subscription", AuthOpenAIKey), func(s *Settings) *string { return &s.AuthMode }, "", "how the runtime authenticates").by("BUS_TASK_AUTH_MODE"),
+		setting("auth-mode", oneOf("", AuthSubscription, AuthOpenAIKey), func(s *Settings) *string { return &s.AuthMode }, "", "give the agent an API key of OpenAI, or hide those in the environment so that Codex uses its login").by("BUS_TASK_AUTH_MODE"),
 		setting("credential-source-kind", oneOf("", "token-file", "deployment-secret", "user-config key", "os-credential-label", "ssh-issued-token"), func(s *Settings) *string { return &s.CredentialKind }, "", "label of the credential's source").by("BUS_TASK_CREDENTIAL_SOURCE_KIND"),
 		setting("credential-ref", secretRef, func(s *Settings) *string { return &s.CredentialRef }, "", "name of the deployment secret with the API key").by("BUS_TASK_CREDENTIAL_REF"),
 		setting("deployment-secrets-dir", paths, func(s *Settings) *string { return &s.DeploymentSecrets }, "", "search secrets here before /run/secrets").by("BUS_TASK_DEPLOYMENT_SECRETS_DIR"),
