@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -144,7 +145,7 @@ func (t *entry) take(e task.Event, at int64) {
 	set(&t.Run, e.RunID, maxName)
 	set(&t.Thread, e.ThreadID, maxName)
 	if e.Labels != (task.Labels{}) {
-		t.Labels = labelsOf(t.state.Labels)
+		t.Labels = labelsOf(cmp.Or(t.state.Used, t.state.Labels)) // requested, until a worker reports what it uses
 	}
 }
 

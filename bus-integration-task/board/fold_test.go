@@ -250,3 +250,19 @@ func TestDetailIsBounded(t *testing.T) {
 	expect(t, "other encoding", d.Result.Files[3].Why, "its encoding is zstd")
 	expect(t, "closeout", d.Result.Closeout, "{\n  \"a\": 1\n}")
 }
+
+// The labels are those that a task requests until a worker reports what it uses.
+func TestLabelsOfATask(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	m.add(task.Created, task.Payload{WorkRef: "a", Recipient: "r", Text: "work", Labels: task.Labels{WorkerProfile: "large", RequestedEffort: "low", AuthMode: "openai-api-key"}})
+	expect(t, "requested", fmt.Sprint(folded(m, 1, 0).kept["a"].Labels), "[{worker profile large} {effort low} {auth mode openai-api-key}]")
+	p := m.claim("a", "w")
+	p.Labels = task.Labels{
+		WorkerProfile: "small", RequestedModel: "m", ObservedModel: "m-1", RequestedEffort: "high",
+		AuthMode: "chatgpt-subscription", CredentialSourceKind: "token-file",
+	}
+	m.add(task.Progress, p)
+	expect(t, "used", fmt.Sprint(folded(m, 1, 0).kept["a"].Labels),
+		"[{worker profile small} {requested model m} {observed model m-1} {effort high} {auth mode chatgpt-subscription} {credential source token-file}]")
+}

@@ -37,11 +37,12 @@ type site struct {
 	state     string
 	settings  settings.Settings
 	environ   []string
-	limit     time.Duration // of await; 0 is two minutes
-	ask       string        // answer of the agent after the attempt; "" is not a report
-	said      chan string   // by users to the agent
-	tested    time.Time     // when the agent's tests ended
-	replaced  string        // run record of a runtime before the agent's
+	limit     time.Duration  // of await; 0 is two minutes
+	ask       string         // answer of the agent after the attempt; "" is not a report
+	said      chan string    // by users to the agent
+	tested    time.Time      // when the agent's tests ended
+	replaced  string         // run record of a runtime before the agent's
+	result    backend.Result // of the turn; "" is that of the agent
 	answered  chan session.Decision
 
 	mu       sync.Mutex
@@ -128,6 +129,9 @@ func (b fakeBackend) Start(ctx context.Context, a backend.Attempt, l backend.Lis
 		}
 		if b.site.replaced != "" {
 			r.outcome.Attempts = []agent.Attempt{{RunID: b.site.replaced}}
+		}
+		if b.site.result != "" {
+			r.outcome.Result, r.outcome.Err = b.site.result, errors.New("the turn ended so")
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -78,24 +78,33 @@ func TestWorktreesAreKeptAsThePolicySays(t *testing.T) {
 	for name, c := range map[string]struct {
 		terminal, blocked string
 		complete          bool
+		result            backend.Result
+		want              task.Status
 		kept              int
 	}{
-		"done, remove":    {"remove-promoted", "retain", true, 0},
-		"done, retain":    {"retain", "remove", true, 1},
-		"blocked, retain": {"remove-promoted", "retain", false, 1},
-		"blocked, remove": {"retain", "remove", false, 0},
+		"done, remove":      {"remove-promoted", "retain", true, "", task.StatusDone, 0},
+		"done, retain":      {"retain", "remove", true, "", task.StatusDone, 1},
+		"blocked, retain":   {"remove-promoted", "retain", false, "", task.StatusBlocked, 1},
+		"blocked, remove":   {"retain", "remove", false, "", task.StatusBlocked, 0},
+		"failed, retain":    {"remove-promoted", "retain", true, backend.Failed, task.StatusFailed, 1},
+		"failed, remove":    {"retain", "remove", true, backend.Failed, task.StatusFailed, 0},
+		"timed out, retain": {"remove-promoted", "retain", true, backend.TimedOut, task.StatusFailed, 1},
+		"timed out, remove": {"retain", "remove", true, backend.TimedOut, task.StatusFailed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
-			s.settings.TerminalWorktrees, s.settings.BlockedWorktrees = c.terminal, c.blocked
+			s.settings.TerminalWorktrees, s.settings.BlockedWorktrees, s.result = c.terminal, c.blocked, c.result
 			create(s.log, "bus#1.1")
 			state := s.run(func(ctx context.Context, a backend.Attempt, l backend.Listener) string {
 				add(t, "x")(ctx, a, l)
 				return report(c.complete, "new.txt")
 			}, ended)
-			if left := s.leftTrees(); len(left) != c.kept || (state.Status == task.StatusDone) != c.complete {
+			if left := s.leftTrees(); len(left) != c.kept || state.Status != c.want {
 				t.Fatalf("%s: worktrees %q", state.Status, left)
+			}
+			if branches := strings.Fields(s.git("branch", "--format=%(refname:short)")); c.kept == 0 && len(branches) != 1 {
+				t.Errorf("branches %q", branches)
 			}
 			if err := s.bridge(nil).Prune(t.Context()); err != nil || len(s.leftTrees()) != c.kept {
 				t.Errorf("after Prune: %q, %v", s.leftTrees(), err)

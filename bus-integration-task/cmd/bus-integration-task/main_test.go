@@ -366,3 +366,16 @@ func TestTokenFlagIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// show has the labels of an event.
+func TestLabelsAreShown(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	err := printer{to: &out}.event(task.Event{Name: task.Done, Payload: task.Payload{WorkRef: "bus#1.1", Labels: task.Labels{
+		WorkerProfile: "small", RequestedModel: "m", ObservedModel: "m-1", RequestedEffort: "high", AuthMode: "chatgpt-subscription", CredentialSourceKind: "token-file",
+	}}})
+	want := "profile=small\trequested_model=m\tmodel=m-1\teffort=high\tauth=chatgpt-subscription\tcredential=token-file\n"
+	if err != nil || !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

@@ -75,6 +75,8 @@ func (p printer) event(e task.Event) error {
 	for _, c := range []struct{ name, value string }{
 		{"status", e.Status}, {"source", e.Source}, {"worker", e.WorkerID}, {"approval", e.ApprovalID},
 		{"decision", e.Decision}, {"commit", e.Commit}, {"run", e.RunID},
+		{"profile", e.Labels.WorkerProfile}, {"requested_model", e.Labels.RequestedModel}, {"model", e.Labels.ObservedModel},
+		{"effort", e.Labels.RequestedEffort}, {"auth", e.Labels.AuthMode}, {"credential", e.Labels.CredentialSourceKind},
 	} {
 		if c.value != "" {
 			columns = append(columns, c.name+"="+c.value)
