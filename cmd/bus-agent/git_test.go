@@ -81,7 +81,7 @@ func TestRepositoryAroundARefusedOne(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"the workdir":        {"--workdir", "work/outer/pkg"},
-		"an added directory": {"--workdir", "work", "--add-dir", "work/outer/pkg"},
+		"an added directory": {"--workdir", "work/inner", "--add-dir", "work/outer/pkg"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +96,7 @@ func TestRepositoryAroundARefusedOne(t *testing.T) {
 				replace(t, s.path(git+"/HEAD"), "ref: refs/heads/main\n", 0o644)
 			}
 			replace(t, s.path("work/outer/other/.git/config"), "[core]\n\tfsmonitor = evil\n", 0o644)
-			for _, dir := range []string{"work/outer/pkg/.git", "work/outer/bin"} {
+			for _, dir := range []string{"work/outer/pkg/.git", "work/outer/bin", "work/inner"} {
 				if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
 					t.Fatal(err)
 				}
