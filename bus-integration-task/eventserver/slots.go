@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Limits of the events that are in memory while they are published. A body can take as
-// long as Config.ReadTimeout to arrive, so no identity gets all slots.
+// Limits of the events that are in memory while they are published. A body can take up to
+// Config.ReadTimeout to arrive, so no identity gets all slots.
 const (
 	maxBodies           = 64
 	maxBodiesOfIdentity = 16
