@@ -73,14 +73,15 @@ func devCommand() *cli.Command {
 		Usage: "run a server, a worker and the board in one process, for one machine",
 		Description: "The events and the key of tokens are kept in --store. The token for task commands is in its\n" +
 			"file client-token, which is new at each start. An interrupt ends all three: a running turn may\n" +
-			"take the time of --hand-back, and is then handed back.",
+			"take the time of --hand-back, and is then handed back. With --agent-backend container it also\n" +
+			"runs the containers, with docker or podman.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "store", Usage: "keep everything in this `FOLDER`, outside any repository"},
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:8081", Usage: "loopback `ADDRESS` of the Bus Events API"},
 			&cli.StringFlag{Name: "board", Value: "127.0.0.1:0", Usage: "loopback `ADDRESS` of the board"},
-		}, slices.DeleteFunc(workerFlags(), func(f cli.Flag) bool {
+		}, append(integrationFlags(), slices.DeleteFunc(workerFlags(), func(f cli.Flag) bool {
 			return hasFlag(connectionFlags(), f.Names()[0]) // dev has its server
-		})...),
+		})...)...),
 		Action: runDev,
 	}
 }
@@ -105,6 +106,10 @@ func runDev(c *cli.Context) error {
 	if err := boardOptions(c, &tasklog.Log{}, c.String("board")).Check(); err != nil {
 		return fmt.Errorf("--board: %w", err)
 	}
+	integration, err := devIntegration(c, s)
+	if err != nil {
+		return err
+	}
 	client := &events.Client{Source: source}
 	w, err := newWorker(c, s, newLog(c, client))
 	if err != nil {
@@ -124,6 +129,9 @@ func runDev(c *cli.Context) error {
 	}
 	defer d.server.Close()
 	client.Token = events.StaticToken(d.workerToken)
+	if integration != nil {
+		integration.Bus = client
+	}
 	// The server ends after what uses it.
 	serving, stopServer := context.WithCancel(context.WithoutCancel(c.Context))
 	defer stopServer()
@@ -131,7 +139,7 @@ func runDev(c *cli.Context) error {
 	go func() { served <- d.server.Serve(serving, l) }()
 	fmt.Fprintf(c.App.Writer, "events %s\ntoken %s\n", client.URL, d.tokenFile)
 	err = together(c.Context, served,
-		func(ctx context.Context) error { return w.Run(ctx) },
+		func(ctx context.Context) error { return withContainers(ctx, integration, w.Run) },
 		func(ctx context.Context) error {
 			user := *client
 			user.Source = userSource

@@ -66,10 +66,10 @@ func (s *site) git(args ...string) string {
 }
 
 // command returns the command dev, which uses the store of the site.
-func (s *site) command() *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "dev", "--store", s.path("store"), "--listen", "127.0.0.1:0",
+func (s *site) command(more ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], append([]string{"dev", "--store", s.path("store"), "--listen", "127.0.0.1:0",
 		"--recipient", "dev", "--workspace-root", s.path("workspace"), "--worktree-root", s.path("trees"),
-		"--lease", "3s", "--hand-back", "1ms", "--require-bus-notes=false")
+		"--lease", "3s", "--hand-back", "1ms", "--require-bus-notes=false"}, more...)...)
 	cmd.Dir, cmd.Env = s.dir, s.environ
 	return cmd
 }
@@ -83,9 +83,9 @@ type running struct {
 	task      []string // arguments of task commands
 }
 
-func (s *site) start() *running {
+func (s *site) start(more ...string) *running {
 	s.t.Helper()
-	r := &running{site: s, cmd: s.command()}
+	r := &running{site: s, cmd: s.command(more...)}
 	r.cmd.Stderr = &r.stderr
 	stdout, err := r.cmd.StdoutPipe()
 	if err == nil {
@@ -239,4 +239,17 @@ func TestStoreIsOutsideOfRepositories(t *testing.T) {
 			t.Errorf("%s was made", store)
 		}
 	}
+}
+
+// dev runs the containers of its worker, here as processes.
+func TestDevRunsContainers(t *testing.T) {
+	s := newSite(t)
+	r := s.start("--agent-backend", "container", "--process-sandbox",
+		"--command-json", `["sh","-c","printf 'test:\\n\\ttrue\\n' > Makefile"]`, "--post-command-json", `["make","test"]`)
+	r.do("", "new", "@dev", "Add a makefile.")
+	r.do("", "watch", "--timeout", limit.String(), "bus#1.1")
+	if log := s.git("log", "--format=%s", "--name-only"); strings.Count(log, "Makefile") != 1 {
+		t.Errorf("the log of the repository is %q", log)
+	}
+	r.end(syscall.SIGTERM)
 }

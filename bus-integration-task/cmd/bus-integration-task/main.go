@@ -78,7 +78,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Version:                version,
 		Flags:                  workerFlags(),
 		Action:                 runWorker,
-		Commands:               []*cli.Command{eventsCommand(), taskCommand(), devCommand()},
+		Commands:               []*cli.Command{eventsCommand(), taskCommand(), devCommand(), containersCommand()},
 		Writer:                 stdout,
 		ErrWriter:              stderr,
 		HideHelpCommand:        true,

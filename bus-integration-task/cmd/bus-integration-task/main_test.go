@@ -133,7 +133,9 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"dev", "--store", store}, "--recipient"},
 		{[]string{"dev", "--store", store, "--events-url", "http://127.0.0.1:1"}, "before the command"},
 		{[]string{"dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace, "--board", "0.0.0.0:0"}, "loopback"},
-		{[]string{"dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace, "--agent-backend", "container", "--command-json", `["true"]`, "--listen", "nonsense"}, "--listen"},
+		{[]string{"dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace, "--agent-backend", "container", "--command-json", `["true"]`, "--process-sandbox", "--listen", "nonsense"}, "--listen"},
+		{[]string{"dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace, "--process-sandbox"}, "--agent-backend container"},
+		{[]string{"containers", "serve", "--profile", "codex", "--process-sandbox"}, "NAME=IMAGE"},
 	} {
 		code, stdout, stderr := call(t, c.args...)
 		if code != 2 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.text) || stdout != "" ||

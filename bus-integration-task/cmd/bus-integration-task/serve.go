@@ -49,7 +49,7 @@ func eventsCommand() *cli.Command {
 				Name: "token", Usage: "print a token for the API; the key is in " + secretVariable,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "subject", Value: "local", Usage: "identity that owns what is published; all who share tasks have the same"},
-					&cli.StringFlag{Name: "for", Value: "client", Usage: "worker or client: the scopes that it needs"},
+					&cli.StringFlag{Name: "for", Value: "client", Usage: "worker, client or containers: the scopes that it needs"},
 					&cli.StringSliceFlag{Name: "scope", Usage: "scope of the token, instead of --for; can be repeated"},
 					&cli.DurationFlag{Name: "lifetime", Value: 24 * time.Hour, Usage: "how long the token is valid"},
 					&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the token to a `FILE` that only you can read, instead of printing it"},
@@ -64,9 +64,10 @@ func eventsCommand() *cli.Command {
 var scopes = map[string][]string{
 	"worker": {
 		eventserver.ScopeSend, eventserver.ScopeListen, eventserver.ScopeTaskRead, eventserver.ScopeTaskSend,
-		eventserver.ScopeTaskReply, eventserver.ScopeTaskClaim, eventserver.ScopeContainerRun,
+		eventserver.ScopeTaskReply, eventserver.ScopeTaskClaim, eventserver.ScopeContainerRun, eventserver.ScopeContainerDelete,
 	},
-	"client": {eventserver.ScopeSend, eventserver.ScopeListen, eventserver.ScopeTaskRead, eventserver.ScopeTaskSend},
+	"containers": {eventserver.ScopeSend, eventserver.ScopeListen, eventserver.ScopeContainerRun, eventserver.ScopeContainerDelete},
+	"client":     {eventserver.ScopeSend, eventserver.ScopeListen, eventserver.ScopeTaskRead, eventserver.ScopeTaskSend},
 }
 
 func tokenSecret() ([]byte, error) {
@@ -157,7 +158,7 @@ func mintToken(c *cli.Context) error {
 	wanted := c.StringSlice("scope")
 	if len(wanted) == 0 {
 		if wanted = scopes[c.String("for")]; wanted == nil {
-			return agent.Usagef("--for %q: use worker or client", c.String("for"))
+			return agent.Usagef("--for %q: use worker, client or containers", c.String("for"))
 		}
 	}
 	secret, err := tokenSecret()

@@ -231,6 +231,7 @@ func (r *containerAttempt) request(ctx context.Context, command []string) (conta
 			return nil
 		}
 		if e.Error != nil {
+			r.outcome.Retryable = e.Error.Code == containers.CodeInterrupted
 			refused = &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("the container was not run: %s", line(r.report.mask.Text(e.Error.Message), maxSummary))}
 		} else if err := json.Unmarshal(e.Payload, &response); err != nil {
 			refused = &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("the response of the container cannot be read: %w", err)}

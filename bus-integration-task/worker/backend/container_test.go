@@ -294,3 +294,24 @@ func TestContainerRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A run that ended with its integration can be tried again; a refused one cannot.
+func TestInterruptedContainerIsRetryable(t *testing.T) {
+	t.Parallel()
+	for code, retryable := range map[string]bool{containers.CodeInterrupted: true, "bad_request": false} {
+		bus := new(memorybus.Bus)
+		b := &backend.Container{Bus: bus, Image: "debian"}
+		r := start(t, b, backend.Attempt{Workdir: t.TempDir(), Commands: backend.Commands{Main: shell("true")}})
+		requested := errors.New("requested")
+		err := bus.Stream(t.Context(), events.Query{Names: []string{containers.NameRunRequest}, Replay: true}, func(e events.Event) error {
+			_, err := bus.Publish(t.Context(), events.Draft{Name: containers.NameRunResponse, CorrelationID: e.CorrelationID, Error: &events.Failure{Code: code, Message: "x"}})
+			return errors.Join(err, requested)
+		})
+		if !errors.Is(err, requested) {
+			t.Fatal(err)
+		}
+		if o := r.finish(backend.Failed); o.Retryable != retryable {
+			t.Errorf("%s: %+v", code, o)
+		}
+	}
+}

@@ -1,5 +1,5 @@
 // Package containers is the protocol of runs in containers over Bus Events, and a small
-// container integration for tests and for the use on one machine.
+// container integration for tests and for use on one machine.
 //
 // # Protocol
 //
@@ -22,9 +22,13 @@
 //	labels   for the list of the containers
 //	state    in a response: completed, failed, timeout or deleted
 //
+// A run that ends with its integration is answered with the error code [CodeInterrupted].
+// After a crash, the next integration on the machine does this, with the run ID as the
+// correlation ID.
+//
 // # Engines
 //
 // [Detect] returns [CLI], which runs containers with docker or podman, if one of them
-// has an engine that answers. Otherwise [Process] runs the command as a process of this
-// machine. It is for tests, and no protection against hostile commands.
+// has an engine that answers. [Process] runs the command as a process of this
+// machine. It is for tests, and does not protect against hostile commands.
 package containers

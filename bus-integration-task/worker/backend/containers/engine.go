@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/runner"
@@ -39,28 +43,40 @@ type Exit struct {
 // an engine that does not answer.
 const detectLimit = 5 * time.Second
 
-// Detect returns the engine of docker or podman that answers within a few seconds; or
-// else Process.
-func Detect(ctx context.Context) Engine {
+// ErrNoEngine is in the error of [Detect].
+var ErrNoEngine = errors.New("neither docker nor podman has an engine that answers")
+
+// Detect returns the engine of docker or podman that answers within a few seconds. With
+// docker, whose engine usually runs as root, containers run as the user of this process,
+// so that their files can be removed.
+func Detect(ctx context.Context) (*CLI, error) {
 	ctx, cancel := context.WithTimeout(ctx, detectLimit)
 	defer cancel()
 	for _, probe := range [][]string{
-		{"docker", "version", "--format", "{{.Server.Version}}"},
-		{"podman", "info", "--format", "{{.Version.Version}}"},
+		{"docker", "info", "--format", "{{.ServerVersion}}|{{.SecurityOptions}}"},
+		{"podman", "info", "--format", "{{.Version.Version}}|rootless"}, // its root is this user
 	} {
 		cmd := exec.CommandContext(ctx, probe[0], probe[1:]...)
 		cmd.WaitDelay = time.Second
-		if out, err := cmd.Output(); err == nil && strings.TrimSpace(string(out)) != "" {
-			return &CLI{Command: probe[0]}
+		out, err := cmd.Output()
+		version, options, _ := strings.Cut(strings.TrimSpace(string(out)), "|")
+		if err != nil || version == "" {
+			continue
 		}
+		c := &CLI{Command: probe[0]}
+		if os.Getuid() > 0 && !strings.Contains(options, "rootless") {
+			c.User = fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+		}
+		return c, nil
 	}
-	return &Process{}
+	return nil, ErrNoEngine
 }
 
 // A CLI runs containers with the command-line client of docker or podman. Its container
 // is removed at the end of a run.
 type CLI struct {
 	Command string // docker, podman or the path of one
+	User    string // UID:GID of the command, with /tmp as its HOME; "" for that of the image
 }
 
 // Name returns the command.
@@ -84,9 +100,22 @@ func (c *CLI) Run(ctx context.Context, r RunRequest) (Exit, error) {
 
 func containerName(runID string) string { return "bus-run-" + runID }
 
+// Labels of containers.
+const (
+	labelRun   = "bus.run.id"
+	labelOwner = "bus.run.owner" // the process that started it
+)
+
 // arguments returns the arguments of the client.
 func (c *CLI) arguments(r *RunRequest) []string {
-	args := []string{"run", "--rm", "--init", "--name", containerName(r.RunID), "--label", "bus.run.id=" + r.RunID}
+	args := []string{"run", "--rm", "--init", "--name", containerName(r.RunID)}
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		args = append(args, "--label", name+"="+r.Labels[name])
+	}
+	args = append(args, "--label", labelRun+"="+r.RunID, "--label", labelOwner+"="+owner(os.Getpid())) // the last one counts
+	if c.User != "" {
+		args = append(args, "--user", c.User, "--env", "HOME=/tmp")
+	}
 	if r.Workdir != "" {
 		args = append(args, "--workdir", r.Workdir)
 	}
@@ -103,6 +132,53 @@ func (c *CLI) arguments(r *RunRequest) []string {
 		args = append(args, "--env", name) // the client takes the value from its environment
 	}
 	return append(append(args, r.Image), r.command()...)
+}
+
+// Prune removes the containers of processes of this machine that have ended without
+// removing them, and returns their run IDs.
+func (c *CLI) Prune(ctx context.Context) (runIDs []string, err error) {
+	output := func(args ...string) ([]string, error) {
+		bounded, cancel := context.WithTimeout(ctx, pruneLimit)
+		defer cancel()
+		out, err := exec.CommandContext(bounded, c.Command, args...).Output()
+		return strings.Split(strings.TrimSpace(string(out)), "\n"), err
+	}
+	all, err := output("ps", "--all", "--quiet", "--filter", "label="+labelOwner)
+	if err != nil || all[0] == "" {
+		return nil, err
+	}
+	for _, container := range all {
+		lines, err := output("inspect", "--format", `{{index .Config.Labels "`+labelRun+`"}} {{index .Config.Labels "`+labelOwner+`"}}`, container)
+		id, by, _ := strings.Cut(lines[0], " ")
+		if err != nil || !runIDForm().MatchString(id) || !isStale(by) {
+			continue // it has ended meanwhile, or is in use
+		}
+		if _, err := output("rm", "--force", container); err != nil {
+			return runIDs, err
+		}
+		runIDs = append(runIDs, id)
+	}
+	return runIDs, nil
+}
+
+// pruneLimit bounds each step of Prune.
+const pruneLimit = 30 * time.Second
+
+// owner names a process of this machine.
+func owner(pid int) string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s/%d", host, pid)
+}
+
+// isStale reports whether an owner is a process of this machine that has ended. The first
+// process of a container has the same ID as the one before it.
+func isStale(by string) bool {
+	_, text, _ := strings.Cut(by, "/")
+	pid, err := strconv.Atoi(text)
+	if err != nil || pid <= 0 || by != owner(pid) {
+		return false
+	}
+	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || pid == 1 && os.Getpid() == 1
 }
 
 // passed returns the variables that the integration passes on to a run.

@@ -25,7 +25,7 @@ const Source = "bus-integration-containers"
 // An Integration answers requests for runs. Its fields must not change once it serves.
 type Integration struct {
 	Bus    Bus
-	Engine Engine // see Detect
+	Engine Engine // a CLI, see Detect, or a Process
 
 	// Profiles are the images of the profiles. With Process as the engine they only
 	// name the profiles that are accepted.
@@ -71,13 +71,14 @@ type known struct {
 var errDeleted = errors.New("the run was deleted")
 
 // Serve answers requests until ctx ends or the bus fails, and returns when all runs have
-// ended. Requests that were published while no integration served are answered too,
+// ended. First it removes the containers that an integration left which was killed. Requests that were published while no integration served are answered too,
 // unless their time is over.
 func (i *Integration) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := &serving{Integration: i, slots: make(chan struct{}, orDefault(i.MaxRuns, 4)), known: map[string]*known{}}
 	defer s.runs.Wait()
+	s.prune(ctx)
 	deletes := make(chan error, 1)
 	go func() {
 		err := i.Bus.Stream(ctx, events.Query{Names: []string{NameDeleteRequest}}, func(e events.Event) error {
@@ -110,6 +111,27 @@ func (i *Integration) Serve(ctx context.Context) error {
 	}
 	return err
 }
+
+// prune answers the requests of stale containers, whose clients would wait until the time
+// of the run is over.
+func (s *serving) prune(ctx context.Context) {
+	engine, ok := s.Engine.(interface {
+		Prune(context.Context) ([]string, error)
+	})
+	if !ok {
+		return
+	}
+	stale, err := engine.Prune(ctx)
+	for _, id := range stale {
+		s.refuse(ctx, events.Event{CorrelationID: id, Name: NameRunRequest}, NameRunResponse, errInterrupted)
+	}
+	if err != nil && s.Failed != nil {
+		s.Failed(fmt.Errorf("stale containers: %w", err))
+	}
+}
+
+// errInterrupted is the answer to a run that the integration did not see end by itself.
+var errInterrupted = errors.New("the container integration has ended, and the run with it")
 
 func orDefault(n, byDefault int) int {
 	if n <= 0 {
@@ -152,6 +174,9 @@ func (s *serving) serveRun(ctx context.Context, e events.Event) {
 	switch {
 	case errors.Is(context.Cause(running), errDeleted):
 		response.State = StateDeleted
+	case ctx.Err() != nil && (err != nil || exit.Code < 0):
+		s.refuse(ctx, e, NameRunResponse, errInterrupted)
+		return
 	case err != nil:
 		s.refuse(ctx, e, NameRunResponse, err)
 		return
@@ -241,8 +266,11 @@ func (s *serving) deleteRun(ctx context.Context, e events.Event) {
 // refuse answers a request with an error.
 func (s *serving) refuse(ctx context.Context, e events.Event, name string, err error) {
 	failure := &events.Failure{Code: "run_failed", Message: err.Error()}
-	if errors.Is(err, agent.ErrUsage) {
+	switch {
+	case errors.Is(err, agent.ErrUsage):
 		failure.Code = "bad_request"
+	case errors.Is(err, errInterrupted):
+		failure.Code = CodeInterrupted
 	}
 	s.publish(ctx, e, name, nil, failure)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,14 @@ const limit = 30 * time.Second
 // serve starts an integration with the process engine, which ends with the test.
 func serve(t *testing.T, bus *memorybus.Bus) {
 	t.Helper()
+	serveWith(t, bus, &containers.Process{Path: "/usr/bin:/bin"}, "debian")
+}
+
+// serveWith starts an integration with an engine and the image of the profile shell.
+func serveWith(t *testing.T, bus *memorybus.Bus, engine containers.Engine, image string) {
+	t.Helper()
 	i := &containers.Integration{
-		Bus: bus, Engine: &containers.Process{Path: "/usr/bin:/bin"}, Name: "here", Profiles: map[string]string{"shell": "debian"},
+		Bus: bus, Engine: engine, Name: "here", Profiles: map[string]string{"shell": image},
 		Failed: func(err error) { t.Error(err) },
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +68,7 @@ func response(t *testing.T, bus *memorybus.Bus, after string) (r containers.RunR
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	answered := errors.New("answered")
-	err := bus.Stream(ctx, events.Query{Names: []string{containers.NameRunResponse}, AfterID: after}, func(e events.Event) error {
+	err := bus.Stream(ctx, events.Query{Names: []string{containers.NameRunResponse}, AfterID: after, Replay: true}, func(e events.Event) error {
 		if failure = e.Error; failure == nil {
 			if err := json.Unmarshal(e.Payload, &r); err != nil {
 				return err
@@ -73,6 +80,17 @@ func response(t *testing.T, bus *memorybus.Bus, after string) (r containers.RunR
 		t.Fatal(err)
 	}
 	return r, failure
+}
+
+func awaitFile(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
 }
 
 func runRequest(command ...string) containers.RunRequest {
@@ -124,13 +142,7 @@ func TestRunIsDeleted(t *testing.T) {
 	r := runRequest("sh", "-c", "touch started; sleep 1000 & sleep 1000")
 	r.Workdir, r.Mounts = dir, []containers.Mount{{Source: dir, Target: dir}}
 	id := publish(t, bus, containers.NameRunRequest, r)
-	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+	awaitFile(t, filepath.Join(dir, "started"))
 	publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: "run-1"})
 	if got, failure := response(t, bus, id); failure != nil || got.State != containers.StateDeleted {
 		t.Errorf("%+v, %+v", got, failure)
@@ -240,14 +252,18 @@ func TestClientArguments(t *testing.T) {
 	if err := os.WriteFile(client, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cli := containers.CLI{Command: client}
+	cli := containers.CLI{Command: client, User: "7:8"}
 	r := containers.RunRequest{
 		RunID: "r1", Image: "debian:12", Command: []string{"sh", "-c", "--privileged"}, Workdir: "/w", Env: []string{"A"},
+		Labels: map[string]string{"task": "t", "bus.run.id": "forged"},
 		Mounts: []containers.Mount{{Source: "/src", Target: "/w"}, {Source: "/all", Target: "/all", ReadOnly: true}, {Source: "/", Target: "/", ReadOnly: true}},
 	}
 	exit, err := cli.Run(t.Context(), r)
+	host, _ := os.Hostname()
 	want := []string{
-		"run", "--rm", "--init", "--name", "bus-run-r1", "--label", "bus.run.id=r1", "--workdir", "/w",
+		"run", "--rm", "--init", "--name", "bus-run-r1", "--label", "bus.run.id=forged", "--label", "task=t",
+		"--label", "bus.run.id=r1", "--label", fmt.Sprintf("bus.run.owner=%s/%d", host, os.Getpid()), // the last one counts
+		"--user", "7:8", "--env", "HOME=/tmp", "--workdir", "/w",
 		"--mount", "type=bind,source=/,target=/,readonly", "--mount", "type=bind,source=/src,target=/w", "--mount", "type=bind,source=/all,target=/all,readonly",
 		"--env", "A", "debian:12", "sh", "-c", "--privileged",
 	}
@@ -280,13 +296,97 @@ func TestClientRemovesItsContainer(t *testing.T) {
 	}
 }
 
-// An engine that does not answer is not waited for.
-func TestDetectIsBounded(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
+// fakeClient writes a program that is a shell script.
+func fakeClient(t *testing.T, name, script string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Processes are never used in place of an engine that does not answer.
+func TestDetect(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if e, err := containers.Detect(t.Context()); !errors.Is(err, containers.ErrNoEngine) {
+		t.Errorf("without a client: %v, %v", e, err)
+	}
+	user := fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
+	if os.Getuid() == 0 {
+		user = ""
+	}
+	fakeClient(t, filepath.Join(dir, "podman"), "echo '5.0|rootless'")
+	for info, want := range map[string]containers.CLI{
+		"28.1|[name=seccomp]":  {Command: "docker", User: user},
+		"28.1|[name=rootless]": {Command: "docker"},
+		"|[]":                  {Command: "podman"}, // the client alone
+	} {
+		fakeClient(t, filepath.Join(dir, "docker"), "echo '"+info+"'")
+		if e, err := containers.Detect(t.Context()); err != nil || *e != want {
+			t.Errorf("%s: %+v, %v", info, e, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if e := containers.Detect(ctx); e.Name() != "process" {
-		t.Errorf("without a search the engine is %s", e.Name())
+	if _, err := containers.Detect(ended); !errors.Is(err, containers.ErrNoEngine) {
+		t.Error(err)
+	}
+}
+
+// An integration removes the containers of one that was killed, and no others. Their
+// clients get an answer.
+func TestStaleContainersAreRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	client := filepath.Join(dir, "docker")
+	host, _ := os.Hostname()
+	const noProcess = 2_000_000_000
+	fakeClient(t, client, fmt.Sprintf(`case "$1" in
+ps) printf 'c1\nc2\nc3\nc4\n' ;;
+rm) echo "$3" >> %s/removed ;;
+inspect) case "$4" in
+	c1) echo "stale %[2]s/%[3]d" ;;
+	c2) echo "running %[2]s/%[4]d" ;;
+	c3) echo "elsewhere other-%[2]s/%[3]d" ;;
+	*) exit 1 ;;
+	esac ;;
+esac`, dir, host, noProcess, os.Getpid()))
+	bus := new(memorybus.Bus)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	i := &containers.Integration{Bus: bus, Engine: &containers.CLI{Command: client}, Failed: func(err error) { t.Error(err) }}
+	go func() { ended <- i.Serve(ctx) }()
+	_, failure := response(t, bus, "")
+	cancel()
+	<-ended
+	if failure == nil || failure.Code != containers.CodeInterrupted {
+		t.Errorf("%+v", failure)
+	}
+	if all := bus.Events(containers.NameRunResponse); len(all) != 1 || all[0].CorrelationID != "stale" {
+		t.Errorf("%+v", all)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "removed")); string(text) != "c1\n" || err != nil {
+		t.Errorf("removed %q, %v", text, err)
+	}
+}
+
+// A run that ends with its integration has not taken too long.
+func TestRunEndsWithItsIntegration(t *testing.T) {
+	t.Parallel()
+	bus := new(memorybus.Bus)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	i := &containers.Integration{Bus: bus, Engine: &containers.Process{Path: "/usr/bin:/bin"}, Profiles: map[string]string{"shell": ""}}
+	go func() { ended <- i.Serve(ctx) }()
+	dir := t.TempDir()
+	r := runRequest("sh", "-c", "touch started; sleep 1000")
+	r.Workdir, r.Mounts = dir, []containers.Mount{{Source: dir, Target: dir}}
+	id := publish(t, bus, containers.NameRunRequest, r)
+	awaitFile(t, filepath.Join(dir, "started"))
+	cancel()
+	<-ended
+	if got, failure := response(t, bus, id); failure == nil || failure.Code != containers.CodeInterrupted {
+		t.Errorf("%+v, %+v", got, failure)
 	}
 }
 

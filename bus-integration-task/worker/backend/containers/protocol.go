@@ -19,6 +19,10 @@ const (
 	NameDeleteResponse = "bus.containers.delete.response"
 )
 
+// CodeInterrupted is the code of the error that answers a run which ended with its
+// integration. The run can be requested again.
+const CodeInterrupted = "interrupted"
+
 // A RunRequest is the payload of NameRunRequest. It has either a Profile, with Args as the
 // command, or an Image with a Command.
 type RunRequest struct {
