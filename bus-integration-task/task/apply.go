@@ -248,17 +248,24 @@ func (s *State) release(e *Event) Change {
 }
 
 func (s *State) answer(e *Event) Change {
-	i := slices.IndexFunc(s.Approvals, func(a Approval) bool { return a.ID == e.ApprovalID })
 	switch e.Decision {
 	case "accept", "accept_for_session", "decline", "cancel":
 	default:
 		return invalid("decision " + quote(e.Decision) + ": not accept, accept_for_session, decline or cancel")
 	}
-	if i < 0 {
+	if !s.closeApproval(e.ApprovalID) {
 		return stale("approval " + quote(e.ApprovalID) + " does not wait for an answer")
 	}
-	s.Approvals = append(slices.Clone(s.Approvals[:i]), s.Approvals[i+1:]...)
 	return Change{Kind: ChangeAnswered}
+}
+
+func (s *State) closeApproval(id string) bool {
+	i := slices.IndexFunc(s.Approvals, func(a Approval) bool { return a.ID == id })
+	if i < 0 {
+		return false
+	}
+	s.Approvals = append(slices.Clone(s.Approvals[:i]), s.Approvals[i+1:]...)
+	return true
 }
 
 func (s *State) message(e *Event) Change {
@@ -267,6 +274,7 @@ func (s *State) message(e *Event) Change {
 			return stale(why)
 		}
 		s.renew(e)
+		s.closeApproval(e.ApprovalID) // without an answer of a user
 		return Change{Kind: ChangeRenewed, Renewed: true}
 	}
 	if s.Status == StatusUnknown {
@@ -284,6 +292,7 @@ func (s *State) message(e *Event) Change {
 
 // deliver forgets the messages up to that event; "" is before all.
 func (s *State) deliver(id string) {
+	s.DeliveredID = max(s.DeliveredID, min(id, s.lastMessage))
 	if id >= s.lastMessage {
 		s.Messages, s.Missed = nil, 0
 		return

@@ -154,7 +154,7 @@ func (e *Event) invalidField() string {
 		{"labels.observed_model", l.ObservedModel}, {"labels.requested_reasoning_effort", l.RequestedEffort},
 		{"labels.auth_mode", l.AuthMode}, {"labels.credential_source_kind", l.CredentialSourceKind},
 	} {
-		if len(f.value) > MaxField || strings.ContainsFunc(f.value, unicode.IsControl) {
+		if !validField(f.value) {
 			return fmt.Sprintf("%s: longer than %d bytes or not one line", f.name, MaxField)
 		}
 	}
@@ -259,4 +259,28 @@ func cut(text string, limit int) (string, bool) {
 		limit--
 	}
 	return strings.Clone(text[:limit]), true
+}
+
+// Bounded returns the payload with the fields of one line that come from agents and
+// settings in a form that [Decode] accepts: labels are cut, and a thread or run ID that is
+// none is left out.
+func (p Payload) Bounded() Payload {
+	l := &p.Labels
+	for _, label := range []*string{
+		&l.WorkerProfile, &l.RequestedModel, &l.ObservedModel, &l.RequestedEffort, &l.AuthMode, &l.CredentialSourceKind,
+	} {
+		if !validField(*label) {
+			*label = line(*label, MaxField)
+		}
+	}
+	for _, id := range []*string{&p.ThreadID, &p.RunID} {
+		if !validField(*id) {
+			*id = ""
+		}
+	}
+	return p
+}
+
+func validField(text string) bool {
+	return len(text) <= MaxField && !strings.ContainsFunc(text, unicode.IsControl)
 }

@@ -64,7 +64,8 @@ type Payload struct {
 	// On an event of the holder: ID of the latest message of a user that it has delivered.
 	DeliveredID string `json:"delivered_id,omitempty"`
 
-	// Of an approval request and its answer.
+	// Of an approval request and its answer. A Message of the holder with an ApprovalID
+	// closes the request, which no user has answered.
 	ApprovalID string `json:"approval_id,omitempty"`
 	Decision   string `json:"decision,omitempty"` // accept, accept_for_session, decline or cancel
 

@@ -74,6 +74,8 @@ type State struct {
 	Messages  []Said     // messages of users that no holder has delivered, oldest first
 	Missed    int        // further ones, which are not kept; read them from the log
 
+	DeliveredID string // event of the latest message that a holder has delivered
+
 	Announced Announcement // promotion that may have happened; see Decide
 	End       End          // latest end; kept when the task is reopened
 

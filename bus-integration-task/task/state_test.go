@@ -216,6 +216,7 @@ func TestStateHasAllFields(t *testing.T) {
 	step(7, Released, Payload{AttemptID: "A", Text: "later", DeliveredID: eventID(2)})
 	open := held
 	open.Status, open.LastID, open.Note, open.Attempt, open.Approvals, open.Messages, open.Announced = StatusOpen, eventID(7), "later", Attempt{}, nil, nil, Announcement{}
+	open.DeliveredID = eventID(2)
 	want(open)
 	s = released
 

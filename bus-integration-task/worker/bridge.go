@@ -161,10 +161,10 @@ func (a *attempt) try(ctx context.Context, request string, replace bool) (end En
 	}
 	a.ran(a.outcome.RunID)
 	switch {
+	case errors.Is(err, ErrLost) || ctx.Err() != nil:
+		return End{}, false
 	case err != nil:
 		return a.failed("cannot start the backend", err), false
-	case ctx.Err() != nil:
-		return End{}, false
 	case a.outcome.Retryable && replace && a.tree != nil && !a.reused:
 		a.report(ctx, task.Message, task.Payload{Text: a.line("the agent crashed and is started again in a new worktree: " + a.outcome.Err.Error()), RunID: a.outcome.RunID})
 		a.previous = cmp.Or(a.outcome.RunID, a.previous)
@@ -304,6 +304,10 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 	if err != nil {
 		return err
 	}
+	// The append is refused if the task has changed in a way that the worker has not seen.
+	if err := a.claim.Progress(ctx, "starting the agent"); err != nil {
+		return err
+	}
 	report := func(name string, p task.Payload) { a.report(ctx, name, p) }
 	running, err := a.Backend.Start(ctx, backend.Attempt{
 		Workdir: a.workdir, Surroundings: a.surroundings(), Prompt: prompt, ThreadID: a.state.ThreadID,
@@ -323,6 +327,9 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 				a.approvals = max(a.approvals, n)
 			}
 			report(task.ApprovalRequested, task.Payload{ApprovalID: r.ID, Text: strings.TrimSpace(r.Kind + ": " + r.Summary), Body: r.Reason})
+		},
+		ApprovalClosed: func(id string) {
+			report(task.Message, task.Payload{ApprovalID: id, Text: "approval request " + id + " was closed without an answer"})
 		},
 	})
 	if err != nil {
@@ -363,7 +370,9 @@ func (a *attempt) pass(ctx context.Context, running backend.Running, i Input) {
 		if err == nil {
 			err = running.Answer(ctx, i.ApprovalID, d)
 		}
-		if err != nil && !errors.Is(err, backend.ErrNotPending) {
+		if errors.Is(err, backend.ErrNotPending) {
+			a.report(ctx, task.Message, task.Payload{Text: "the answer to approval request " + oneLine(i.ApprovalID) + " came too late and has no effect"})
+		} else if err != nil {
 			a.warn("cannot answer approval request " + i.ApprovalID + ": " + err.Error())
 		}
 		return
@@ -403,7 +412,7 @@ var closeoutSchema = sync.OnceValue(func() *structured.Schema {
 })
 
 func (a *attempt) stop(ctx context.Context, running backend.Running, reason string) backend.Outcome {
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+	stopping, cancel := bounded(ctx, cleanUp)
 	defer cancel()
 	return running.Stop(stopping, reason)
 }

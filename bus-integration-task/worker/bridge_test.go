@@ -43,6 +43,7 @@ type site struct {
 	tested    time.Time      // when the agent's tests ended
 	replaced  string         // run record of a runtime before the agent's
 	result    backend.Result // of the turn; "" is that of the agent
+	refusal   error          // of the answer to an approval request
 	answered  chan session.Decision
 
 	mu       sync.Mutex
@@ -157,7 +158,7 @@ func (r *fakeRunning) Say(_ context.Context, text string) (backend.Delivery, err
 
 func (r *fakeRunning) Answer(_ context.Context, id string, d session.Decision) error {
 	r.site.answered <- d
-	return nil
+	return r.site.refusal
 }
 func (r *fakeRunning) Interrupt(context.Context) error             { return nil }
 func (r *fakeRunning) Done() <-chan struct{}                       { return r.done }

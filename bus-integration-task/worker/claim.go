@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,22 +12,13 @@ import (
 	"github.com/busdk/bus-integration-task/task"
 )
 
-// An Input is what reaches a task while it is worked on: a message of a user, or the
-// answer to an approval request.
-type Input struct {
-	EventID    string // to be given to [Claim.Delivered]
-	Text       string // of a message
-	ApprovalID string // of an answer
-	Decision   string
-}
-
 // A Claim is a task that this worker has claimed. Its methods may be called concurrently.
 type Claim struct {
 	run     *run
 	entry   *entry
 	attempt string
 	cancel  context.CancelCauseFunc
-	inputs  chan Input
+	waiting inputs
 
 	appending sync.Mutex // held while an event is appended
 	mu        sync.Mutex
@@ -34,8 +26,11 @@ type Claim struct {
 	delivered string    // ID of the latest message that the agent has
 }
 
-// inputLimit bounds the inputs that wait for the handler.
-const inputLimit = 256
+func newClaim(r *run, e *entry, attempt string, cancel context.CancelCauseFunc, sent time.Time) *Claim {
+	c := &Claim{run: r, entry: e, attempt: attempt, cancel: cancel, renewed: sent}
+	c.waiting.init(&e.state)
+	return c
+}
 
 // Task returns the state of the task.
 func (c *Claim) Task() task.State {
@@ -46,10 +41,6 @@ func (c *Claim) Task() task.State {
 
 // Attempt returns the ID of the attempt.
 func (c *Claim) Attempt() string { return c.attempt }
-
-// Inputs returns a channel with the messages and answers for the task in the order of the
-// log. It is never closed.
-func (c *Claim) Inputs() <-chan Input { return c.inputs }
 
 // Decide returns what to do next: task.Run, task.Recover or task.GiveUp, or task.Nothing if
 // the claim was lost. Checked is an announced commit that was found not to be promoted,
@@ -111,10 +102,11 @@ func (c *Claim) Report(ctx context.Context, name string, p task.Payload) error {
 
 // append appends an event of the attempt while the claim is valid. It tries again while
 // the log cannot be reached, until ctx ends or the lease has run out, but not if the log
-// refuses the token.
+// refuses the token or the event.
 func (c *Claim) append(ctx context.Context, name string, p task.Payload) error {
 	c.appending.Lock()
 	defer c.appending.Unlock()
+	p = p.Bounded()
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		c.entry.mu.Lock()
 		state := &c.entry.state
@@ -139,19 +131,31 @@ func (c *Claim) append(ctx context.Context, name string, p task.Payload) error {
 		if errors.Is(err, events.ErrUnauthorized) || errors.Is(err, events.ErrForbidden) {
 			return fmt.Errorf("the log refuses the worker: %w", err)
 		}
-		if !errors.Is(err, ErrConflict) {
-			if c.lapsed() {
-				return fmt.Errorf("%w: the log cannot be reached: %w", ErrLost, err)
-			}
-			if err := sleep(ctx, wait); err != nil {
-				return err
-			}
+		if isInvalid(err) {
+			return err
 		}
 		// It may be in the log though the answer was lost; then it is read as well.
-		if err := c.run.read(ctx, c.entry, ref); err == nil && isEnd(name) && c.ended() {
+		readErr := c.run.read(ctx, c.entry, ref)
+		if readErr == nil && isEnd(name) && c.ended() {
 			return nil
 		}
+		if c.lapsed() {
+			err := fmt.Errorf("%w: the log cannot be reached: %w", ErrLost, cmp.Or(readErr, err))
+			c.cancel(err)
+			return err
+		}
+		if errors.Is(err, ErrConflict) && c.Task().LastID != last {
+			continue // on the condition that is known now
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
 	}
+}
+
+// isInvalid reports whether an event can never be appended.
+func isInvalid(err error) bool {
+	return errors.Is(err, task.ErrInvalid) || errors.Is(err, events.ErrInvalid)
 }
 
 // Waits between attempts to append.
@@ -202,30 +206,5 @@ func (c *Claim) renew(ctx context.Context) {
 			c.cancel(err)
 			return
 		}
-	}
-}
-
-// pass passes a change on to the handler. It does not block; the lock of the entry is held.
-func (c *Claim) pass(change task.Change, event task.Event) {
-	switch change.Kind {
-	case task.ChangeSaid:
-		c.input(Input{EventID: event.ID, Text: event.Text})
-	case task.ChangeAnswered:
-		c.input(Input{EventID: event.ID, ApprovalID: event.ApprovalID, Decision: event.Decision})
-	}
-	if change.Lost == c.attempt {
-		if c.entry.state.Status == task.StatusCanceled {
-			c.cancel(ErrCanceled)
-			return
-		}
-		c.cancel(ErrLost)
-	}
-}
-
-func (c *Claim) input(i Input) {
-	select {
-	case c.inputs <- i:
-	default:
-		c.run.warn(fmt.Sprintf("task %s: an event for the agent was dropped: %d others wait", c.entry.state.Ref, inputLimit))
 	}
 }

@@ -59,6 +59,10 @@ func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (strin
 	if err != nil {
 		return "", err
 	}
+	// Nothing of Git is touched without a claim: the worker may have been paused past its lease.
+	if err := a.claim.Progress(ctx, "committing"); err != nil {
+		return "", err
+	}
 	var commit string
 	err = a.step(ctx, "commit", func(ctx context.Context) (err error) {
 		commit, err = a.tree.Commit(ctx, a.judged, message, worktree.Identity{})
@@ -91,7 +95,7 @@ func (a *attempt) cleanUp(ctx context.Context) {
 	if a.tree == nil {
 		return
 	}
-	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+	cleaning, cancel := bounded(ctx, cleanUp)
 	defer cancel()
 	if a.keepTree() {
 		if err := a.tree.Retain(); err != nil {

@@ -21,9 +21,13 @@ type memoryLog struct {
 	unsure  func(name string) bool  // reports whether the answer of an append is lost
 	cut     func(read int) error    // called in a read, with the number of events that it has delivered
 	late    int                     // reads that do not have the latest event
+	reads   map[string]int          // of each task
+	hold    func(task.Event) bool   // whether Follow delivers an event, and those after it, never
 }
 
-func newLog() *memoryLog { return &memoryLog{grown: make(chan struct{})} }
+func newLog() *memoryLog {
+	return &memoryLog{grown: make(chan struct{}), reads: make(map[string]int)}
+}
 
 func (l *memoryLog) Follow(ctx context.Context, each func(task.Event) error, caughtUp func()) error {
 	l.mu.Lock()
@@ -49,6 +53,10 @@ func (l *memoryLog) Follow(ctx context.Context, each func(task.Event) error, cau
 		l.mu.Lock()
 		e := l.events[n]
 		l.mu.Unlock()
+		if l.hold != nil && l.hold(e) {
+			<-ctx.Done()
+			return ctx.Err()
+		}
 		if err := each(e); err != nil {
 			return err
 		}
@@ -60,7 +68,8 @@ func (l *memoryLog) Follow(ctx context.Context, each func(task.Event) error, cau
 
 func (l *memoryLog) Read(_ context.Context, ref, after string, each func(task.Event) error) error {
 	l.mu.Lock()
-	events := l.events
+	l.reads[ref]++
+	events, cut := l.events, l.cut
 	if l.late > 0 {
 		events = events[:len(events)-1]
 		l.late--
@@ -71,8 +80,8 @@ func (l *memoryLog) Read(_ context.Context, ref, after string, each func(task.Ev
 		if e.WorkRef != ref || e.ID <= after {
 			continue
 		}
-		if l.cut != nil {
-			if err := l.cut(read); err != nil {
+		if cut != nil {
+			if err := cut(read); err != nil {
 				return err
 			}
 		}
@@ -85,8 +94,11 @@ func (l *memoryLog) Read(_ context.Context, ref, after string, each func(task.Ev
 }
 
 func (l *memoryLog) Append(_ context.Context, name string, p task.Payload, last string) (string, error) {
-	if l.offline != nil {
-		if err := l.offline(name); err != nil {
+	l.mu.Lock()
+	offline := l.offline
+	l.mu.Unlock()
+	if offline != nil {
+		if err := offline(name); err != nil {
 			return "", err
 		}
 	}
@@ -106,6 +118,13 @@ func (l *memoryLog) Append(_ context.Context, name string, p task.Payload, last 
 		return "", errors.New("connection reset")
 	}
 	return id, nil
+}
+
+// fail replaces what makes reads and appends fail, while the log is used.
+func (l *memoryLog) fail(cut func(int) error, offline func(string) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut, l.offline = cut, offline
 }
 
 // post adds an event of a user.

@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/busdk/bus-integration-task/task"
@@ -18,7 +20,18 @@ func (r *run) serve(ctx, attempts context.Context, following <-chan error) error
 	began := 0
 	idle := time.Now()
 	for {
-		r.readNew(ctx)
+		if ctx.Err() != nil {
+			if r.running > 0 {
+				text := "stopping; running attempts that do not end in time are handed back"
+				if r.Hurry != nil {
+					text += "; repeat the signal to hand them back now"
+				}
+				r.logger().Info(text, "attempts", r.running, "time", r.handBack().String())
+			}
+			r.endAll(r.handBack())
+			return nil
+		}
+		more := r.readNew(ctx)
 		next, wait := r.next(began)
 		if next != nil {
 			if r.claim(ctx, attempts, next) {
@@ -29,6 +42,7 @@ func (r *run) serve(ctx, attempts context.Context, following <-chan error) error
 		if r.Once && began > 0 && r.running == 0 {
 			return nil
 		}
+		wait = min(wait, more)
 		if r.running > 0 {
 			idle = time.Now()
 		} else if r.IdleTimeout > 0 {
@@ -48,15 +62,6 @@ func (r *run) serve(ctx, attempts context.Context, following <-chan error) error
 			r.endAll(0)
 			return err
 		case <-ctx.Done():
-			if r.running > 0 {
-				text := "stopping; running attempts that do not end in time are handed back"
-				if r.Hurry != nil {
-					text += "; repeat the signal to hand them back now"
-				}
-				r.logger().Info(text, "attempts", r.running, "time", r.handBack().String())
-			}
-			r.endAll(r.handBack())
-			return nil
 		}
 		timer.Stop()
 	}
@@ -134,11 +139,27 @@ func (r *run) claimed(won bool, took time.Duration) {
 	}
 }
 
-// claim claims a task and starts to work on it. It reports whether it did.
+// claimLimit bounds the requests of a claim that was begun before the worker was stopped.
+const claimLimit = 5 * time.Second
+
+// stopLimit bounds each step of an attempt after its worker was told to stop: the end of the
+// agent, the removal of the worktree and the report.
+const stopLimit = 10 * time.Second
+
+// claim claims a task and starts to work on it. It reports whether it did. A claim that the
+// end of ctx interrupts is finished, since it may be in the log, and handed back.
 func (r *run) claim(ctx, attempts context.Context, e *entry) bool {
+	begun := time.Now()
+	e.mu.Lock()
+	ref := e.state.Ref
+	e.mu.Unlock()
+	if err := r.complete(ctx, e, ref); err != nil {
+		r.postpone(e, ref, err)
+		return false
+	}
 	e.mu.Lock()
 	d := e.state.Decide(r.Worker.Worker, time.Since(e.heard))
-	ref, last := e.state.Ref, e.state.LastID
+	last := e.state.LastID
 	e.mu.Unlock()
 	if d.Action != task.Claim && d.Action != task.Supersede {
 		return false
@@ -148,59 +169,96 @@ func (r *run) claim(ctx, attempts context.Context, e *entry) bool {
 		WorkRef: ref, Recipient: r.Recipient, WorkerID: r.ID, AttemptID: attempt,
 		Supersedes: d.Supersedes, LeaseSeconds: int(r.lease().Seconds()), Status: string(task.StatusClaimed),
 	}
+	claiming, cancelClaiming := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelClaiming()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(claimLimit, cancelClaiming) })()
 	sent := time.Now()
-	id, err := r.Log.Append(ctx, task.Claimed, p, last)
+	id, err := r.Log.Append(claiming, task.Claimed, p, last)
 	if err == nil || errors.Is(err, ErrConflict) {
-		r.claimed(err == nil, time.Since(sent))
+		r.claimed(err == nil, time.Since(begun))
 	}
 	if err == nil {
 		e.apply(task.Event{ID: id, Name: task.Claimed, Payload: p})
 	} else {
-		if !errors.Is(err, ErrConflict) {
-			r.warn("task " + ref + ": cannot claim it: " + err.Error())
-			e.mu.Lock()
-			e.retry = time.Now().Add(lastWait)
-			e.mu.Unlock()
-		}
 		// The claim may be in the log though the answer was lost.
-		_ = r.read(ctx, e, ref)
+		r.postpone(e, ref, cmp.Or(r.read(claiming, e, ref), err))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.state.LastID != last {
+		e.wait, e.retry = 0, time.Time{}
+	}
 	if !e.state.Holds(attempt) {
 		return false
 	}
 	observed, o := r.observe(attempts, ref, attempt, sent)
 	working, cancel := context.WithCancelCause(observed)
 	r.logger().Info("task claimed", "task", ref, "attempt", attempt, "round", e.state.Round)
-	e.claim = &Claim{
-		run: r, entry: e, attempt: attempt, cancel: cancel, renewed: sent,
-		inputs: make(chan Input, inputLimit),
-	}
+	e.claim = newClaim(r, e, attempt, cancel, sent)
 	r.running++
-	for _, m := range e.state.Messages {
-		e.claim.input(Input{EventID: m.EventID, Text: m.Text})
+	if ctx.Err() != nil {
+		cancel(ErrStopping)
 	}
 	go r.work(working, e.claim, ref, o)
 	return true
 }
 
+// postpone waits with the next claim of a task, and reports why it cannot be claimed now.
+func (r *run) postpone(e *entry, ref string, err error) {
+	if !errors.Is(err, ErrConflict) && !errors.Is(err, errBehind) {
+		r.warn("task " + ref + ": cannot claim it: " + err.Error())
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wait = min(max(2*e.wait, firstWait), lastWait)
+	e.retry = time.Now().Add(e.wait)
+}
+
+// bounded returns a context for what must be done after an attempt, also if that was
+// stopped. It ends after limit, or sooner if the worker is stopping.
+func bounded(attempt context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(attempt), limit)
+	unwatch := context.AfterFunc(attempt, func() {
+		if errors.Is(context.Cause(attempt), ErrStopping) {
+			time.AfterFunc(stopLimit, cancel)
+		}
+	})
+	return ctx, func() { unwatch(); cancel() }
+}
+
 // work works on a claimed task and ends it.
 func (r *run) work(ctx context.Context, c *Claim, ref string, o *observation) {
 	defer func() { r.over <- ref }()
+	var group sync.WaitGroup
+	defer group.Wait()
 	defer c.cancel(nil)
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	go c.renew(renewing)
-	end := r.Handler.Work(ctx, c)
+	group.Go(func() { c.renew(renewing) })
+	group.Go(func() { c.feed(ctx) })
+	end := End{Name: task.Released, Payload: task.Payload{Text: "handed back: " + ErrStopping.Error()}}
+	if ctx.Err() == nil {
+		end = r.Handler.Work(ctx, c)
+	}
 	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) || errors.Is(cause, ErrCanceled) {
 		r.warn("task " + ref + ": " + cause.Error())
 		o.end(ctx, lost, end.Payload)
 		return
 	}
-	ending, release := context.WithTimeout(context.WithoutCancel(ctx), r.lease())
+	ending, release := bounded(ctx, r.lease())
 	defer release()
-	if err := c.append(ending, end.Name, end.Payload); err != nil {
+	err := c.append(ending, end.Name, end.Payload)
+	if isInvalid(err) {
+		r.warn("task " + ref + ": cannot report " + end.Name + " in full: " + err.Error())
+		end = End{Name: end.Name, Payload: task.Payload{
+			Text: "the report of the attempt cannot be read: " + err.Error(), Status: end.Payload.Status, Commit: end.Payload.Commit,
+		}}
+		if !isEnd(end.Name) {
+			end.Name, end.Payload.Status = task.Failed, string(task.StatusFailed)
+		}
+		err = c.append(ending, end.Name, end.Payload)
+	}
+	if err != nil {
 		r.warn("task " + ref + ": cannot report " + end.Name + ": " + err.Error())
 		o.end(ctx, lost, end.Payload)
 		return

@@ -20,6 +20,9 @@ const (
 	DefaultHandBack = 20 * time.Second
 )
 
+// StopLimit is how long Run may take, after its context has ended and HandBack is over.
+const StopLimit = claimLimit + 3*stopLimit
+
 // Causes with which the context of [Handler.Work] ends.
 var (
 	ErrLost     = errors.New("the claim was lost")
@@ -63,6 +66,7 @@ type Worker struct {
 	IdleTimeout time.Duration
 	// HandBack bounds how long a running attempt may still take when the context of
 	// Run ends, before it has to stop; 0 is DefaultHandBack, negative is at once.
+	// See StopLimit for the time after that.
 	HandBack time.Duration
 	// Hurry, if not nil, ends the time of HandBack when it is closed.
 	Hurry <-chan struct{}
@@ -81,17 +85,15 @@ type Worker struct {
 // Run claims tasks and works on them until ctx ends, which is not an error, or the log
 // refuses the caller. Running attempts are finished or handed back before it returns.
 func (w *Worker) Run(ctx context.Context) error {
-	r := &run{
-		Worker: w, entries: make(map[string]*entry), unread: make(map[string]bool),
-		contender: task.NewContender(w.ID), roundTrip: firstRoundTrip,
-		changed: make(chan struct{}, 1), over: make(chan string),
-	}
+	r := w.newRun()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- w.Log.Follow(following, r.event, r.caughtUp) }()
+	var reading sync.WaitGroup
+	reading.Go(func() { ended <- w.Log.Follow(following, r.event, r.caughtUp) })
 	err := r.serve(ctx, following, ended)
 	stop()
+	reading.Wait()
 	if err != nil {
 		err = fmt.Errorf("worker %s: %w", w.ID, err)
 	}
@@ -108,19 +110,30 @@ type run struct {
 	mu        sync.Mutex
 	ready     bool // the log has been read to its end once
 	entries   map[string]*entry
-	unread    map[string]bool // tasks without an entry that may have become the recipient's
+	unread    map[string]unread // tasks without an entry that may have become the recipient's
 	contender *task.Contender
 	roundTrip time.Duration // see task.Contender
+}
+
+func (w *Worker) newRun() *run {
+	return &run{
+		Worker: w, entries: make(map[string]*entry), unread: make(map[string]unread),
+		contender: task.NewContender(w.ID), roundTrip: firstRoundTrip,
+		changed: make(chan struct{}, 1), over: make(chan string),
+	}
 }
 
 // An entry is a task of the recipient that has not ended.
 type entry struct {
 	mu    sync.Mutex
 	state task.State
+	whole bool      // the state is of all events, from the first
 	last  time.Time // when the latest event that counts was received
 	heard time.Time // the same of the current attempt
 	claim *Claim    // nil if this worker does not work on it
-	retry time.Time // not to be claimed before
+
+	retry time.Time     // not to be claimed before
+	wait  time.Duration // after the latest claim, if it failed and nothing was learned
 }
 
 // event is called for every event of the log. A task for the recipient is followed from
@@ -139,8 +152,8 @@ func (r *run) event(e task.Event) error {
 	if known != nil && e.Name == task.Claimed {
 		r.contender.Saw(e.WorkerID)
 	}
-	if known == nil && (e.Name == task.Reopened || e.Name == task.Assigned) {
-		r.unread[e.WorkRef] = true
+	if known == nil && (e.Name == task.Reopened || e.Name == task.Assigned) && (e.Recipient == "" || e.Recipient == r.Recipient) {
+		r.unread[e.WorkRef] = unread{}
 		r.notify()
 	}
 	r.mu.Unlock()
@@ -176,34 +189,63 @@ func (r *run) drop(ref string, e *entry) {
 	}
 }
 
-// readNew reads the tasks that may have become the recipient's.
-func (r *run) readNew(ctx context.Context) {
-	r.mu.Lock()
-	if !r.ready {
-		r.mu.Unlock()
-		return
-	}
-	unread := r.unread
-	r.unread = make(map[string]bool)
-	r.mu.Unlock()
-	for ref := range unread {
-		e := &entry{}
-		if err := r.read(ctx, e, ref); err != nil {
-			if ctx.Err() == nil {
-				r.warn("task " + ref + ": cannot read it: " + err.Error())
-			}
-			r.mu.Lock()
-			r.unread[ref] = true
-			r.mu.Unlock()
-			continue
-		}
+// An unread is a task to be read.
+type unread struct {
+	at   time.Time     // not before
+	wait time.Duration // after the latest failure
+}
+
+// readAtOnce is how many tasks are read before the next claim.
+const readAtOnce = 16
+
+// readNew reads some of the tasks that may have become the recipient's. It returns how long
+// to wait before it is called again.
+func (r *run) readNew(ctx context.Context) time.Duration {
+	due, wait := r.dueToRead()
+	for _, ref := range due {
+		e := &entry{whole: true}
+		err := r.read(ctx, e, ref)
 		r.mu.Lock()
-		if r.entries[ref] == nil {
-			r.entries[ref] = e
+		switch u := r.unread[ref]; {
+		case err != nil:
+			u.wait = min(max(2*u.wait, lastWait), longWait)
+			u.at = time.Now().Add(u.wait)
+			r.unread[ref] = u
+			wait = min(wait, u.wait)
+		default:
+			delete(r.unread, ref)
+			if r.entries[ref] == nil {
+				r.entries[ref] = e
+			}
 		}
 		r.mu.Unlock()
+		if err != nil && ctx.Err() == nil {
+			r.warn("task " + ref + ": cannot read it: " + err.Error())
+		}
 		r.drop(ref, e)
 	}
+	return wait
+}
+
+// dueToRead returns some of the tasks to read now, and how long until there are more.
+func (r *run) dueToRead() (due []string, wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wait = longWait
+	if !r.ready {
+		return nil, wait
+	}
+	for ref, u := range r.unread {
+		switch left := time.Until(u.at); {
+		case left > 0:
+			wait = min(wait, left)
+		case len(due) == readAtOnce:
+			return due, 0
+		default:
+			due = append(due, ref)
+		}
+	}
+	return due, wait
 }
 
 // read applies the events of a task that it has not seen.
@@ -211,10 +253,45 @@ func (r *run) read(ctx context.Context, e *entry, ref string) error {
 	e.mu.Lock()
 	last := e.state.LastID
 	e.mu.Unlock()
-	return r.Log.Read(ctx, ref, last, func(event task.Event) error {
+	err := r.Log.Read(ctx, ref, last, func(event task.Event) error {
 		e.apply(event)
 		return nil
 	})
+	r.drop(ref, e) // the stream may never show what has ended it as news
+	return err
+}
+
+// errBehind is the error of a reading without the latest events.
+var errBehind = errors.New("the server that answered lacks its latest events")
+
+// complete reads a task from its first event, unless that was done. The stream does not
+// show which event is the first: a task that was dropped may be created again, which its
+// other readers ignore.
+func (r *run) complete(ctx context.Context, e *entry, ref string) error {
+	e.mu.Lock()
+	whole := e.whole
+	e.mu.Unlock()
+	if whole {
+		return nil
+	}
+	all := &entry{}
+	if err := r.read(ctx, all, ref); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	behind := all.state.LastID < e.state.LastID
+	if !behind {
+		if all.state.Attempt.LastID != e.state.Attempt.LastID {
+			e.heard = all.heard
+		}
+		e.state, e.whole = all.state, true
+	}
+	e.mu.Unlock()
+	if behind {
+		return errBehind
+	}
+	r.drop(ref, e)
+	return nil
 }
 
 // apply applies an event to the task, and passes on what concerns who works on it. It

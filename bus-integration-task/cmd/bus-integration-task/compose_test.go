@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/busdk/bus-integration-task/worker"
 	"github.com/busdk/bus-integration-task/worker/settings"
 )
 
@@ -111,17 +113,20 @@ func TestComposeCommands(t *testing.T) {
 			}
 		}
 	}
-	worker := file.Services["worker"]
-	flags := parse(t, worker.Command)
+	ofWorker := file.Services["worker"]
+	flags := parse(t, ofWorker.Command)
 	policy := filepath.Join(module, "config", "lifecycle-policy.json")
 	got, err := settings.Resolve(func(name string) (string, bool) {
 		if name == "policy-file" {
 			return policy, true
 		}
 		return settings.FromContext(flags)(name)
-	}, environ(worker.Environment))
+	}, environ(ofWorker.Environment))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if grace, err := time.ParseDuration(ofWorker.StopGrace); err != nil || grace < got.HandBack+worker.StopLimit {
+		t.Errorf("stop_grace_period %q, %v: a worker takes up to %v", ofWorker.StopGrace, err, got.HandBack+worker.StopLimit)
 	}
 	if got.Recipient != "bus-dev" || !got.AllowInsecure || !got.TrustedContainer || got.Sandbox != "danger-full-access" || got.MaxParallel != 4 {
 		t.Errorf("%+v", got)
