@@ -46,7 +46,7 @@ func TestGeminiSessionApprovals(t *testing.T) {
 			options := session.Options{Approve: func(_ context.Context, a session.Approval) session.Decision {
 				asked.Add(1)
 				if a.ID == "" || a.Tool == nil || !strings.Contains(string(a.Tool.Input), made) {
-					t.Errorf("the question is %+v, %+v", a, a.Tool)
+					t.Errorf("the request is %+v, %+v", a, a.Tool)
 				}
 				return tt.decision
 			}}

@@ -64,7 +64,7 @@ func TestHostilePaths(t *testing.T) {
 	}
 }
 
-// What else an accept would allow is in the question.
+// What else an accept would allow is in the request.
 func TestApprovalsNameWhatTheyGrant(t *testing.T) {
 	t.Parallel()
 	for request, want := range map[string]string{

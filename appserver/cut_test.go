@@ -147,12 +147,12 @@ func TestCallsReturnWhatIsWhole(t *testing.T) {
 // cannot read: the server waits for an answer.
 func TestUnreadableApprovalRequests(t *testing.T) {
 	t.Parallel()
-	for question, want := range map[string]string{
+	for request, want := range map[string]string{
 		`{"method":"item/commandExecution/requestApproval","id":0,"params":{"threadId":"t","command":"`: `{"id":0,"result":{"decision":"decline"}}`,
 		`{"method":"item/fileChange/requestApproval","id":0,"params":{"threadId":"t","reason":"`:        `{"id":0,"result":{"decision":"decline"}}`,
 		`{"method":"item/tool/requestUserInput","id":0,"params":{"text":"`:                              `{"id":0,"error":{"code":-32601,"message":"not supported by this client: item/tool/requestUserInput"}}`,
 	} {
-		for _, step := range []sessiontest.Step{say(question), long(question, `"}}`)} {
+		for _, step := range []sessiontest.Step{say(request), long(request, `"}}`)} {
 			synctest.Test(t, func(t *testing.T) {
 				o := session.Options{Events: func(e *agent.Event) error {
 					if e.Kind == agent.KindApproval {

@@ -312,7 +312,7 @@ func encoded[V string | []agent.FileChange | map[string]json.RawMessage](value V
 	return text
 }
 
-// item is what an item says when it has ended, nil for one that is not known.
+// item returns the events of an item that has ended, nil for an unknown item.
 func (d *decoder) item(i *item) []agent.Event {
 	if name, _, ok := i.call(); ok {
 		tool := &agent.Tool{ID: i.ID, Name: name, Output: agent.Plain(i.Output), ExitCode: i.ExitCode}

@@ -145,11 +145,11 @@ func TestApprovalRequestThatNeedsNoAnswerAnyMore(t *testing.T) {
 		s.Send(session.Message{Text: "go"})
 		synctest.Wait()
 		if n := len(s.Approvals()); n != 1 {
-			t.Errorf("%d questions", n)
+			t.Errorf("%d requests", n)
 		}
 		time.Sleep(2 * time.Second)
 		if n := len(s.Approvals()); n != 0 {
-			t.Errorf("%d questions", n)
+			t.Errorf("%d requests", n)
 		}
 	})
 }
@@ -343,7 +343,7 @@ func TestInterruptThatIsNotAnswered(t *testing.T) {
 
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	const question = `{"id":%s,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","turnId":"1","itemId":"c","command":"ls","reason":"why"}}`
+	const request = `{"id":%s,"method":"item/commandExecution/requestApproval","params":{"threadId":"t","turnId":"1","itemId":"c","command":"ls","reason":"why"}}`
 	for _, test := range []struct {
 		name, id string
 		decision engine.Decision // empty: no answer
@@ -368,7 +368,7 @@ func TestDecisions(t *testing.T) {
 						return test.decision
 					}
 				}
-				s, peer := plays(t, o, expect(startTurn), say(turn1), say(fmt.Sprintf(question, test.id)),
+				s, peer := plays(t, o, expect(startTurn), say(turn1), say(fmt.Sprintf(request, test.id)),
 					expect(test.want), say(`{"method":"serverRequest/resolved","params":{"threadId":"t","requestId":`+test.id+`}}`), say(ended1))
 				begun := time.Now()
 				if _, err := s.Send(session.Message{Text: "go"}).Wait(t.Context()); err != nil {

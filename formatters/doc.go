@@ -32,7 +32,7 @@ type Skimmer interface {
 	Skim(head []byte) (kind agent.Kind, ok bool)
 }
 
-// SkimSize is as much of a line as a [Skimmer] needs, in bytes.
+// SkimSize is the number of bytes of a line that a [Skimmer] needs.
 const SkimSize = 256
 
 // A Source makes decoders and formatters of one runtime's output; a

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Mend completes the head of a line that is a JSON object, as [Lines] hands it over
-// for a line that is too long: a text that is cut ends where it was cut, other
-// incomplete values are left out, and what is open is closed. It returns nil for
-// what cannot be such a head, and does not change head.
+// Mend returns a JSON object for a truncated line, whose head [Lines] hands over. A
+// truncated text ends where it was cut, other incomplete values are left out, and open
+// objects and arrays are closed. It returns nil if head does not begin a JSON object. It
+// does not change head.
 func Mend(head []byte) []byte {
 	head = bytes.TrimLeft(head, " \t\r")
 	if len(head) == 0 || head[0] != '{' {

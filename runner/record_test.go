@@ -268,7 +268,7 @@ func (e *lateEngine) Send(ctx context.Context, text string) error {
 	return err
 }
 
-// A question comes before its answer, however quick that is.
+// An approval request comes before its answer, however quick that is.
 func TestMessageIsRecordedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	b := conversing(t)

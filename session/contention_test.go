@@ -36,7 +36,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 		if next == first {
 			t.Error("it went into the turn")
 		}
-		p.question("q")
+		p.request("q")
 		synctest.Wait()
 		if got := p.answered(); got != "[q accept]" {
 			t.Errorf("answered %s", got)
@@ -76,7 +76,7 @@ func TestInterruptThatIsNotAnswered(t *testing.T) {
 		if s.Steer(brief, session.Message{Text: "steered"}) != turn {
 			t.Error("it did not go into the turn")
 		}
-		p.question("q")
+		p.request("q")
 		if err := s.Answer(brief, "q", session.Accept); err != nil {
 			t.Error(err)
 		}
@@ -137,7 +137,7 @@ func TestCancelEndsTheTurn(t *testing.T) {
 		s := open(t, p, session.Options{})
 		turn := s.Send(session.Message{Text: "go"})
 		<-p.sent
-		p.question("q")
+		p.request("q")
 		if err := s.Answer(t.Context(), "q", session.Cancel); err != nil {
 			t.Error(err)
 		}

@@ -106,7 +106,7 @@ func (p *peer) say(text string) { p.sink.Event(&agent.Event{Kind: agent.KindText
 
 func (p *peer) finish() { p.sink.Event(&agent.Event{Kind: agent.KindResult}) }
 
-func (p *peer) question(id string) {
+func (p *peer) request(id string) {
 	p.sink.Event(&agent.Event{Kind: agent.KindApproval, ApprovalID: id, Tool: &agent.Tool{Name: "command"}, Text: "why"})
 }
 
@@ -270,9 +270,9 @@ func TestApproval(t *testing.T) {
 		s := open(t, p, session.Options{ApprovalTimeout: time.Minute})
 		turn := s.Send(session.Message{Text: "go"})
 		<-p.sent
-		p.question("q1")
-		p.question("q2")
-		p.question("q2")
+		p.request("q1")
+		p.request("q2")
+		p.request("q2")
 		if s.State() != session.StateWaiting || len(s.Approvals()) != 2 || s.Approvals()[0].ID != "q1" || s.Approvals()[0].Reason != "why" {
 			t.Errorf("%s, %+v", s.State(), s.Approvals())
 		}
@@ -289,9 +289,9 @@ func TestApproval(t *testing.T) {
 		if got := p.answered(); got != "[q1 accept q2 decline]" {
 			t.Errorf("answered %s", got)
 		}
-		p.question("q3")
+		p.request("q3")
 		p.sink.Answered("q3")
-		p.question("q4")
+		p.request("q4")
 		p.finish()
 		<-turn.Done()
 		time.Sleep(time.Hour)
@@ -319,8 +319,8 @@ func TestApprovalCallback(t *testing.T) {
 		}})
 		s.Send(session.Message{Text: "go"})
 		<-p.sent
-		p.question("fast")
-		p.question("slow")
+		p.request("fast")
+		p.request("slow")
 		synctest.Wait()
 		p.finish()
 		synctest.Wait()
@@ -412,7 +412,7 @@ func TestNoMessageIsDropped(t *testing.T) {
 				s := open(t, p, session.Options{})
 				running := s.Send(session.Message{Text: "running"})
 				<-p.sent
-				p.question("open")
+				p.request("open")
 				waiting := []*session.Turn{s.Send(session.Message{Text: "queued"}), s.Steer(t.Context(), session.Message{Text: "steered"})}
 				end(s, p)
 				<-s.Done()

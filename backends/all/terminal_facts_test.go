@@ -46,7 +46,7 @@ func TestTerminalsSayHowTheyWork(t *testing.T) {
 		if resumed.Stdin != "" || slices.Contains(fresh.Args, "-p") || slices.Contains(fresh.Args, "exec") {
 			t.Errorf("%s is not interactive: %q", rt.ID, fresh.Args)
 		}
-		// A question that takes Enter for a yes must not be answered by a dialog.
+		// An approval request that takes Enter for a yes must not be answered by a dialog.
 		for _, d := range terminal.Dialogs {
 			for _, q := range terminal.Approvals {
 				if strings.Contains(q.Contains, d.Contains) || strings.Contains(d.Contains, q.Contains) {

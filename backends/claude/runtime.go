@@ -1,7 +1,7 @@
 // Package claude runs Claude Code of Anthropic, npm package
 // @anthropic-ai/claude-code.
 //
-// Importing it registers the runtime "claude". The facts are those of version
+// Importing it registers the runtime "claude". Checked with version
 // 2.1.329.
 //
 // # Executable

@@ -1,7 +1,7 @@
 // Package codex runs the Codex CLI of OpenAI, npm package @openai/codex.
 //
 // Importing it registers the runtime "codex" and its variant "codex:local"
-// (--oss with a local Ollama). The facts are those of version 0.169.0.
+// (--oss with a local Ollama). Checked with version 0.169.0.
 //
 // # Executable
 //

@@ -1,6 +1,6 @@
 // Package gemini runs the Gemini CLI of Google, npm package @google/gemini-cli.
 //
-// Importing it registers the runtime "gemini". The facts are those of version
+// Importing it registers the runtime "gemini". Checked with version
 // 0.61.0.
 //
 // # Executable

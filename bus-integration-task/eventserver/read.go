@@ -25,7 +25,7 @@ const (
 
 	storeHeartbeat = 2 * time.Second        // a request without a sign of life for twice as long has failed
 	catchUpCheck   = 500 * time.Millisecond // time without a message after which the position is checked
-	storeAnswer    = 5 * time.Second        // limit of one question to JetStream
+	storeAnswer    = 5 * time.Second        // limit of one request to JetStream
 )
 
 // broadcast sends the events of the log in its order. It returns nil when the stream is

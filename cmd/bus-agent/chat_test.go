@@ -197,7 +197,7 @@ func TestChatNeedsATerminal(t *testing.T) {
 	}
 }
 
-// What was typed before a question was shown does not answer it, nor does the end of
+// What was typed before a request was shown does not answer it, nor does the end of
 // a line that was begun before.
 func TestTypingAheadAnswersNoApprovalRequest(t *testing.T) {
 	t.Parallel()

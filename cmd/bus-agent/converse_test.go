@@ -15,7 +15,7 @@ type conversation struct {
 	out       io.Writer
 	sessionID string
 	turns     int
-	open      string // the question that is open
+	open      string // the request that is open
 	busy      bool   // a turn is running
 }
 

@@ -66,7 +66,7 @@ func (d *Dir) Create(name string) (*os.File, error) {
 
 // Append opens a regular file for appending and reading, which is made for the user
 // alone where there is none. A file that has another name too is refused: that
-// can be a file of the user's that the agent may not write to.
+// can be a file of the user that the agent may not write to.
 func (d *Dir) Append(name string) (*os.File, error) {
 	return d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_APPEND, checkSingle)
 }

@@ -132,7 +132,7 @@ func TestOutputThatEndsDuringAWrite(t *testing.T) {
 }
 
 // TestFlood proves that a consumer that does not keep up loses nothing, and gets
-// a question in its place among thousands of updates.
+// a request in its place among thousands of updates.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	e := &acp.Engine{}
@@ -153,7 +153,7 @@ func TestFlood(t *testing.T) {
 		p.end()
 	}()
 	go func() {
-		if err := e.Answer(context.Background(), <-r.questions, engine.Accept); err != nil {
+		if err := e.Answer(context.Background(), <-r.requests, engine.Accept); err != nil {
 			t.Error(err)
 		}
 	}()

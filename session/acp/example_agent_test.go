@@ -173,13 +173,13 @@ func TestExampleAgent(t *testing.T) {
 	})
 }
 
-// answer answers the question of a turn.
+// answer answers the request of a turn.
 func answer(t *testing.T, s *session.Session, turn *session.Turn, d engine.Decision) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); len(s.Approvals()) == 0; time.Sleep(time.Millisecond) {
 		select {
 		case <-turn.Done():
-			t.Fatal("the turn ended without a question")
+			t.Fatal("the turn ended without a request")
 		default:
 		}
 		if time.Now().After(limit) {

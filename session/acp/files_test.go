@@ -45,7 +45,7 @@ func (e *editor) accepts(members string) bool {
 	go func() {
 		defer close(done)
 		select {
-		case id := <-e.record.questions:
+		case id := <-e.record.requests:
 			_ = e.engine.Answer(e.t.Context(), id, e.decision)
 		case <-stop:
 		}

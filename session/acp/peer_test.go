@@ -111,20 +111,20 @@ func (p *peer) end() {
 
 // record is a sink that keeps what it gets.
 type record struct {
-	busy      sync.Mutex // one goroutine at a time
-	mu        sync.Mutex
-	lines     []string
-	message   string
-	messages  map[string]int   // the line of each, by ID
-	on        func(agent.Kind) // if not nil, called with each event
-	questions chan string
-	closed    chan error
-	over      bool
-	t         *testing.T
+	busy     sync.Mutex // one goroutine at a time
+	mu       sync.Mutex
+	lines    []string
+	message  string
+	messages map[string]int   // the line of each, by ID
+	on       func(agent.Kind) // if not nil, called with each event
+	requests chan string
+	closed   chan error
+	over     bool
+	t        *testing.T
 }
 
 func newRecord(t *testing.T) *record {
-	return &record{messages: map[string]int{}, questions: make(chan string, 16), closed: make(chan error, 1), t: t}
+	return &record{messages: map[string]int{}, requests: make(chan string, 16), closed: make(chan error, 1), t: t}
 }
 
 func (r *record) speak() func() {
@@ -192,7 +192,7 @@ func (r *record) Event(e *agent.Event) {
 	}
 	r.lines = append(r.lines, line)
 	if e.Kind == agent.KindApproval {
-		r.questions <- e.ApprovalID
+		r.requests <- e.ApprovalID
 	}
 }
 

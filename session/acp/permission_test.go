@@ -41,7 +41,7 @@ func TestAnswers(t *testing.T) {
 				prompt := send(t, e, p, "go")
 				p.ask(0, "t")
 				done := make(chan error)
-				go func() { done <- e.Answer(t.Context(), <-r.questions, decision) }()
+				go func() { done <- e.Answer(t.Context(), <-r.requests, decision) }()
 				if test.cancel {
 					p.expect("session/cancel")
 				}
@@ -77,7 +77,7 @@ func decide(t *testing.T, d engine.Decision, kinds ...string) (answer string, er
 	}
 	p.say(`{"jsonrpc":"2.0","id":"x","method":"session/request_permission","params":{"sessionId":"s","options":[%s],"toolCall":{"content":7}}}`, strings.Join(options, ","))
 	done := make(chan error)
-	go func() { done <- e.Answer(t.Context(), <-r.questions, d) }()
+	go func() { done <- e.Answer(t.Context(), <-r.requests, d) }()
 	m := p.expect("")
 	err = <-done
 	p.end()
@@ -140,8 +140,8 @@ func TestApprovalRequestsThatAreNotAnswered(t *testing.T) {
 				prompt := send(t, e, p, "go")
 				p.ask(0, "t")
 				p.ask(1, "t")
-				<-r.questions
-				<-r.questions
+				<-r.requests
+				<-r.requests
 				test.end(e, p, prompt)
 				synctest.Wait()
 				p.end()
@@ -217,7 +217,7 @@ func TestApprovalRequestsThatAnAccessIncludes(t *testing.T) {
 		mode(agent.AccessRead)
 		prompt = send(t, e, p, "go")
 		p.ask(0, "u")
-		go e.Answer(t.Context(), <-r.questions, engine.Decline)
+		go e.Answer(t.Context(), <-r.requests, engine.Decline)
 		hears(selected("r"))
 		p.answer(prompt, `{"stopReason":"end_turn"}`)
 		synctest.Wait()

@@ -135,7 +135,7 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 			err = e.SetModel(t.Context(), params.ModelID)
 		case "":
 			d := map[string]engine.Decision{"proceed_once": engine.Accept, "cancel": engine.Decline}[result.Outcome.OptionID]
-			err = e.Answer(t.Context(), <-r.questions, d)
+			err = e.Answer(t.Context(), <-r.requests, d)
 		}
 		if err != nil {
 			t.Errorf("%s: %v", m.Method, err)

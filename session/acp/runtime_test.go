@@ -71,7 +71,7 @@ func TestExampleAgentAsARuntime(t *testing.T) {
 				}
 				s.Stop(t.Context(), "")
 				if asked != asks {
-					t.Errorf("%s: %d questions, want %d", access, asked, asks)
+					t.Errorf("%s: %d requests, want %d", access, asked, asks)
 				}
 				want := map[string]string{"mine write": "serve --model m", "mine full": "serve --model m --all", "cursor write": "acp", "cursor full": "acp"}[rt.ID+" "+string(access)]
 				if got := strings.Join(command.Args, " "); got != want || command.Stdin != "" {

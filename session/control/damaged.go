@@ -14,7 +14,7 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// damagedTime bounds the question for the entry of a session whose file is damaged.
+// damagedTime bounds the request for the entry of a session whose file is damaged.
 const damagedTime = time.Second
 
 // begunFile is the name of the file with the entry of a session as it was when the session

@@ -37,7 +37,7 @@ type Terminal struct {
 	// StartTimeout bounds the time to the first prompt, WarmUp included. Zero
 	// means the default of the engine.
 	StartTimeout time.Duration
-	// Dialogs lists the questions that the CLI may ask when it starts.
+	// Dialogs lists the prompts that the CLI may show when it starts.
 	Dialogs []Dialog
 	// Approvals are the approval requests of the CLI during a turn.
 	Approvals []ApprovalDialog
@@ -80,7 +80,7 @@ type Terminal struct {
 	Exit []string
 }
 
-// A Dialog is a question that a CLI may ask when it starts. It is answered without
+// A Dialog is a prompt that a CLI may show when it starts. It is answered without
 // asking the user, so the answer must not permit anything.
 type Dialog struct {
 	Contains string   // what its text contains

@@ -21,14 +21,14 @@ import (
 )
 
 // A dialect is how an engine and its agent talk: the lines of the agent in a
-// conversation that begins with a question for permission.
+// conversation that begins with a request for permission.
 type dialect struct {
 	engine   func() engine.Engine
 	greeting []sessiontest.Step
 	// turn is the n-th turn, counted from 0, with an answer.
 	turn func(n int, answer string) []sessiontest.Step
-	// question is asked, and answered with yes, in the first one.
-	question, yes string
+	// request is asked, and answered with yes, in the first one.
+	request, yes string
 }
 
 func dialects() map[string]dialect {
@@ -47,8 +47,8 @@ func dialects() map[string]dialect {
 					say(fmt.Sprintf(`{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"%d","status":"completed"}}}`, n)),
 				}
 			},
-			question: `{"id":"q","method":"item/commandExecution/requestApproval","params":{"threadId":"t","command":"ls"}}`,
-			yes:      `{"id":"q","result":{"decision":"accept"}}`,
+			request: `{"id":"q","method":"item/commandExecution/requestApproval","params":{"threadId":"t","command":"ls"}}`,
+			yes:     `{"id":"q","result":{"decision":"accept"}}`,
 		},
 		"streamjson": {
 			engine: func() engine.Engine { return &streamjson.Engine{Decoder: claude.Runtime().Decoder} },
@@ -62,8 +62,8 @@ func dialects() map[string]dialect {
 					say(`{"type":"result","subtype":"success","is_error":false}`),
 				}
 			},
-			question: `{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"}}}`,
-			yes:      `{"type":"control_response","response":{"subtype":"success","request_id":"q","response":{"behavior":"allow"}}}`,
+			request: `{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"}}}`,
+			yes:     `{"type":"control_response","response":{"subtype":"success","request_id":"q","response":{"behavior":"allow"}}}`,
 		},
 		"acp": {
 			engine: func() engine.Engine { return &acp.Engine{} },
@@ -78,8 +78,8 @@ func dialects() map[string]dialect {
 					say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}`, n+3)),
 				}
 			},
-			question: `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s","options":[{"optionId":"o","name":"O","kind":"allow_once"}],"toolCall":{"toolCallId":"u","title":"ls"}}}`,
-			yes:      `{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"o"}}}`,
+			request: `{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"s","options":[{"optionId":"o","name":"O","kind":"allow_once"}],"toolCall":{"toolCallId":"u","title":"ls"}}}`,
+			yes:     `{"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"o"}}}`,
 		},
 	}
 }
@@ -90,7 +90,7 @@ func (d dialect) script(answers []string) []sessiontest.Step {
 	for n, answer := range answers {
 		turn := d.turn(n, answer)
 		if n == 0 {
-			turn = slices.Insert(turn, len(turn)-2, say(d.question), expect(d.yes))
+			turn = slices.Insert(turn, len(turn)-2, say(d.request), expect(d.yes))
 		}
 		steps = append(steps, turn...)
 	}

@@ -47,7 +47,7 @@ func LongLine(size int) Step {
 // unknown are well-formed lines that mean nothing.
 var unknown = []Step{
 	{Kind: Say, Line: `{"method":"from/the/future","params":{"threadId":"other","turnId":"other"}}`},
-	{Kind: Say, Line: `{"method":"from/the/future","id":"question-1","params":{}}`},
+	{Kind: Say, Line: `{"method":"from/the/future","id":"request-1","params":{}}`},
 	{Kind: Say, Line: `{"id":987654321,"result":{}}`},
 	{Kind: Say, Line: `{"type":"from_the_future","request_id":"x"}`},
 	{Kind: Say, Line: `{"type":"control_request","request_id":"y","request":{"subtype":"from_the_future"}}`},

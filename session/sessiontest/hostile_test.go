@@ -105,9 +105,9 @@ func opened(t *testing.T, d dialect, steps []sessiontest.Step, o session.Options
 	return s
 }
 
-// asks are the lines of a question with an ID, in JSON, for a command.
+// asks are the lines of a request with an ID, in JSON, for a command.
 func (d dialect) asks(id, command string) sessiontest.Step {
-	line := strings.NewReplacer(`"q"`, id, `"id":0`, `"id":`+id).Replace(d.question)
+	line := strings.NewReplacer(`"q"`, id, `"id":0`, `"id":`+id).Replace(d.request)
 	return say(strings.ReplaceAll(line, `"ls"`, fmt.Sprintf("%q", command)))
 }
 
@@ -121,8 +121,8 @@ func accepted(peer *sessiontest.Peer) (lines []string) {
 	return lines
 }
 
-// TestApprovalRequestsAreAnsweredAsAsked has agents use the ID of a question again. An
-// answer reaches the question that the user has seen, or none.
+// TestApprovalRequestsAreAnsweredAsAsked has agents use the ID of a request again. An
+// answer reaches the request that the user has seen, or none.
 func TestApprovalRequestsAreAnsweredAsAsked(t *testing.T) {
 	t.Parallel()
 	withdrawn := map[string]string{
@@ -136,7 +136,7 @@ func TestApprovalRequestsAreAnsweredAsAsked(t *testing.T) {
 			id = `"7"`
 		}
 		for name, test := range map[string]struct {
-			steps    []sessiontest.Step // after the first question
+			steps    []sessiontest.Step // after the first request
 			accepted int
 		}{
 			"once":                     {nil, 1},
@@ -173,7 +173,7 @@ func TestApprovalRequestsAreAnsweredAsAsked(t *testing.T) {
 					}
 					for _, again := range s.Approvals() {
 						if again.ID == open[0].ID {
-							t.Errorf("a question has the ID of an earlier one: %+v", again)
+							t.Errorf("a request has the ID of an earlier one: %+v", again)
 						}
 					}
 					if _, err := sent.Wait(t.Context()); err != nil {
@@ -241,7 +241,7 @@ func TestFloodOfApprovalRequests(t *testing.T) {
 				sent := s.Send(session.Message{Text: "go"})
 				time.Sleep(time.Second)
 				if n := len(s.Approvals()); n != engine.MaxApprovals {
-					t.Errorf("%d questions are open", n)
+					t.Errorf("%d requests are open", n)
 				}
 				if n := runtime.NumGoroutine(); n > 20_000 {
 					t.Errorf("%d goroutines", n)

@@ -76,11 +76,11 @@ func TestPeer(t *testing.T) {
 	}{
 		"lines in another order":     {[]sessiontest.Step{expect(`{"method":"a"}`), say("1"), expect(`{"method":"b"}`), say("2")}, []string{`{"method":"b"}`, `{"method":"a"}`}, "1\n2\n"},
 		"IDs of requests":            {[]sessiontest.Step{expect(`{"id":1,"method":"a"}`), expect(`{"id":2,"method":"b"}`), say(`{"id":2,"result":1}`), say(`{"id":1,"error":{}}`)}, []string{`{"id":"x","method":"a"}`, `{"id":9,"method":"b"}`}, `{"id":9,"result":1}` + "\n" + `{"error":{},"id":"x"}` + "\n"},
-		"questions keep their IDs":   {[]sessiontest.Step{expect(`{"id":1,"method":"a"}`), say(`{"id":1,"method":"q"}`), expect(`{"id":1,"result":{}}`), say("asked")}, []string{`{"id":7,"method":"a"}`, `{"id":1,"result":{"x":1}}`}, `{"id":1,"method":"q"}` + "\nasked\n"},
+		"requests keep their IDs":    {[]sessiontest.Step{expect(`{"id":1,"method":"a"}`), say(`{"id":1,"method":"q"}`), expect(`{"id":1,"result":{}}`), say("asked")}, []string{`{"id":7,"method":"a"}`, `{"id":1,"result":{"x":1}}`}, `{"id":1,"method":"q"}` + "\nasked\n"},
 		"control requests":           {[]sessiontest.Step{expect(ask), say(`{"type":"control_response","response":{"subtype":"success","request_id":"r1"}}`)}, []string{fmt.Sprintf(control, "mine", "interrupt")}, `{"response":{"request_id":"mine","subtype":"success"},"type":"control_response"}` + "\n"},
 		"another control request":    {[]sessiontest.Step{expect(ask), say("1")}, []string{other}, ""},
 		"types":                      {[]sessiontest.Step{expect(`{"type":"user"}`), say("1"), expect(`plain`), say("2")}, []string{`plain`, `{"type":"user","message":{}}`}, "1\n2\n"},
-		"answers to questions":       {[]sessiontest.Step{expect(`{"type":"control_response","response":{"request_id":"q"}}`), say("1")}, []string{`{"type":"control_response","response":{"request_id":"q","response":{}}}`}, "1\n"},
+		"answers to requests":        {[]sessiontest.Step{expect(`{"type":"control_response","response":{"request_id":"q"}}`), say("1")}, []string{`{"type":"control_response","response":{"request_id":"q","response":{}}}`}, "1\n"},
 		"an answer to another":       {[]sessiontest.Step{expect(`{"type":"control_response","response":{"request_id":"q"}}`), say("1")}, []string{`{"type":"control_response","response":{"request_id":"p"}}`}, ""},
 		"half a line":                {[]sessiontest.Step{{Kind: sessiontest.Write, Line: `{"id"`}, {Kind: sessiontest.Die}, say("never")}, nil, `{"id"`},
 		"a pause":                    {[]sessiontest.Step{{Kind: sessiontest.Pause, For: time.Hour}, say("1")}, nil, "1\n"},

@@ -13,7 +13,7 @@ import (
 )
 
 // A Visit is a user who talks to an agent that goes wrong: two messages, one that
-// steers, the Calls, much patience, an interrupt, patience again, and leaving.
+// steers, the Calls, a long wait, an interrupt, another wait, and the end.
 type Visit struct {
 	// Engine makes the engine. Required.
 	Engine  func() engine.Engine

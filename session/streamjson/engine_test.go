@@ -24,7 +24,7 @@ const (
 	two      = `{"type":"assistant","message":{"id":"m2","content":[{"type":"text","text":"two"}]},"uuid":"2"}`
 	result   = `{"type":"result","subtype":"success","is_error":false,"result":"","uuid":"3"}`
 	failure  = `{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["[diagnostic]"],"uuid":"4"}`
-	question = `{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"u1","decision_reason":"why","permission_suggestions":` +
+	request  = `{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"u1","decision_reason":"why","permission_suggestions":` +
 		`[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"localSettings"},{"type":"setMode","mode":"acceptEdits","destination":"session"},{"type":"addRules","rules":[],"behavior":"deny","destination":"session"},{"type":"replaceRules","rules":[],"behavior":"allow","destination":"session"}]}}`
 )
 
@@ -79,7 +79,7 @@ func TestDecisions(t *testing.T) {
 				if test.decision == engine.Cancel {
 					end = failure
 				}
-				s, peer := plays(t, o, expect(userLine), say(question), expect(test.want), say(end))
+				s, peer := plays(t, o, expect(userLine), say(request), expect(test.want), say(end))
 				begun := time.Now()
 				_, err := s.Send(session.Message{Text: "go"}).Wait(t.Context())
 				if test.decision == engine.Cancel && (!errors.Is(err, agent.ErrCanceled) || err.Error() != "test: the turn was interrupted") || test.decision != engine.Cancel && err != nil {
@@ -113,7 +113,7 @@ func TestApprovalRequestsThatAreNotUnderstood(t *testing.T) {
 func TestApprovalRequestThatIsTakenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, peer := plays(t, session.Options{}, expect(userLine), say(question), expect(`{"type":"never"}`))
+		s, peer := plays(t, session.Options{}, expect(userLine), say(request), expect(`{"type":"never"}`))
 		s.Send(session.Message{Text: "go"})
 		synctest.Wait()
 		if len(s.Approvals()) != 1 {
@@ -122,7 +122,7 @@ func TestApprovalRequestThatIsTakenBack(t *testing.T) {
 		peer.Stop()
 		synctest.Wait()
 
-		s, _ = plays(t, session.Options{}, expect(userLine), say(question), say(`{"type":"control_cancel_request","request_id":"q1"}`))
+		s, _ = plays(t, session.Options{}, expect(userLine), say(request), say(`{"type":"control_cancel_request","request_id":"q1"}`))
 		s.Send(session.Message{Text: "go"})
 		synctest.Wait()
 		if len(s.Approvals()) != 0 {
@@ -138,7 +138,7 @@ func TestApprovalRequestThatIsTakenBack(t *testing.T) {
 func TestApprovalRequestsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		peer := sessiontest.Start(append(greeting(), expect(userLine), say(question), say(result)))
+		peer := sessiontest.Start(append(greeting(), expect(userLine), say(request), say(result)))
 		e := newEngine()
 		s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{}, session.Options{})
 		if err != nil {

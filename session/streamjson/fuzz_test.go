@@ -10,6 +10,6 @@ import (
 )
 
 func FuzzLines(f *testing.F) {
-	f.Add([]byte(strings.Join([]string{one, question, result}, "\n")))
+	f.Add([]byte(strings.Join([]string{one, request, result}, "\n")))
 	sessiontest.FuzzEngine(f, func() engine.Engine { return newEngine() }, append(greeting(), expect(userLine)), filepath.Join("testdata", "*.ndjson"))
 }

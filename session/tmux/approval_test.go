@@ -14,7 +14,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// asking is a terminal whose questions begin like its prompt does.
+// asking is a terminal whose requests begin like its prompt does.
 var asking = engine.Terminal{
 	Prompt: "❯ ", Busy: []string{"esc to interrupt"},
 	Approvals: []engine.ApprovalDialog{{Contains: "Allow this?", Accept: []string{"Enter"}, Decline: []string{"Escape"}}},
@@ -53,7 +53,7 @@ func TestApprovalRequestsBelongToTheSession(t *testing.T) {
 	}
 }
 
-// A question that a person at the terminal answers needs no answer any more, and
+// A request that a person at the terminal answers needs no answer any more, and
 // one that comes again is another.
 func TestApprovalRequestAnsweredInTheTerminal(t *testing.T) {
 	f := &fakeCLI{prompt: "❯ ", work: 5 * time.Minute, lag: time.Second}
@@ -73,7 +73,7 @@ func TestApprovalRequestAnsweredInTheTerminal(t *testing.T) {
 			}
 		}
 		if len(ids) != 2 || ids[0] == ids[1] {
-			t.Errorf("questions %q", ids)
+			t.Errorf("requests %q", ids)
 		}
 		if _, err := turn.Wait(t.Context()); err != nil {
 			t.Error(err)
@@ -195,7 +195,7 @@ func TestSteadyPartOfALine(t *testing.T) {
 	}
 }
 
-// No message is typed into a question, and no Enter that was meant for one answers
+// No message is typed into a request, and no Enter that was meant for one answers
 // it.
 func TestMessageDoesNotAnswerAnApprovalRequest(t *testing.T) {
 	f := &fakeCLI{prompt: "❯ "}

@@ -387,11 +387,11 @@ func TestAgentThatDoesNotBegin(t *testing.T) {
 		kind error
 		says string
 	}{
-		"it ends":                     {options(stub{Ended: true}), agent.ErrAgent, "cannot begin"},
-		"it is not there":             {missing, agent.ErrUsage, "nothing"},
-		"it cannot be run":            {script, agent.ErrAgent, "ended"},
-		"there is no tmux":            {noTmux, agent.ErrNotInstalled, "tmux is needed"},
-		"it asks an unknown question": {asking, agent.ErrTimeout, "Do you trust"},
+		"it ends":                    {options(stub{Ended: true}), agent.ErrAgent, "cannot begin"},
+		"it is not there":            {missing, agent.ErrUsage, "nothing"},
+		"it cannot be run":           {script, agent.ErrAgent, "ended"},
+		"there is no tmux":           {noTmux, agent.ErrNotInstalled, "tmux is needed"},
+		"it asks an unknown request": {asking, agent.ErrTimeout, "Do you trust"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -55,7 +55,7 @@ func labelFlag(name, usage string, to *string, check func(string) error) urfave.
 
 // RootFlag declares --runs-root.
 func RootFlag(root *string) urfave.Flag {
-	return cmdline.File("runs-root", "keep records in `DIR` (default: bus-agent/runs in the state folder)", root).Env(cmdline.EnvRunsRoot)
+	return cmdline.File("runs-root", "use the records in `DIR` (default: bus-agent/runs in the state folder)", root).Env(cmdline.EnvRunsRoot)
 }
 
 // when returns whether runs are recorded: by the flag, or else the environment or the

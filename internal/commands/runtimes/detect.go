@@ -52,7 +52,7 @@ type runtimeState struct {
 	Problem    string   `json:"problem,omitempty"`
 	InstallURL string   `json:"install_url"`
 
-	// Default is the token it is the default by, empty where it is not.
+	// Default is the token that makes it the default; empty if it is not the default.
 	Default       string `json:"default,omitempty"`
 	DefaultSource string `json:"default_source,omitempty"`
 	// Version and Login are what detect --verbose finds out.

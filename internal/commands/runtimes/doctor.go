@@ -36,8 +36,8 @@ and shows the runtimes that runs with --fallback skip because they are in cooldo
 
 Without a name, doctor also lists stale processes and files. A run cleans up after
 itself, unless bus-agent itself is killed. Then agent processes may continue, and the
-private home and temporary files remain. --sweep names each of them and the run it was
-of on standard error, and then ends the processes and removes the files. With --sweep or
+private home and temporary files remain. --sweep names each of them and its run on
+standard error, and then ends the processes and removes the files. With --sweep or
 --owner, doctor checks nothing else.
 
 Doctor finds stale processes and files of this user, of this container and of one

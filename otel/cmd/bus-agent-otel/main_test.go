@@ -123,7 +123,7 @@ func (p *installation) run(args ...string) outcome {
 	return outcome{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
 }
 
-var runAgent = []string{"run", "--agent", "codex", "--text", "the question"}
+var runAgent = []string{"run", "--agent", "codex", "--text", "the prompt"}
 
 func TestRunIsExported(t *testing.T) {
 	t.Parallel()
@@ -147,7 +147,7 @@ func TestRunIsExported(t *testing.T) {
 	for key, want := range map[string]string{
 		"gen_ai.provider.name": "openai", "gen_ai.conversation.id": "t-1",
 		"gen_ai.usage.input_tokens": "7", "gen_ai.usage.output_tokens": "3",
-		"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":"the question"}]}]`,
+		"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":"the prompt"}]}]`,
 	} {
 		if got := attributes(run.Attributes)[key]; got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
