@@ -133,6 +133,9 @@ func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (comp
 			return false, err
 		}
 	}
+	if err := k.around(c.Workdir); err != nil {
+		return false, err
+	}
 	return k.below(c.Workdir, down)
 }
 

@@ -96,7 +96,7 @@ var rules = []rule{
 
 // suffixes end the names of further variables that run programs, of rare commands
 // of git, of extensions and of versions to come.
-var suffixes = []string{"command", "cmd", "program", "hook", "editor", "pager", "helper", "textconv"}
+var suffixes = []string{"command", "cmd", "program", "hook", "editor", "pager", "helper", "textconv", "prog"}
 
 // ruleFor returns the rule of a variable, or nil where its value runs nothing.
 func ruleFor(e entry) *rule {

@@ -69,6 +69,10 @@ func typeOf(fd int, name []byte, listed byte) (fs.FileMode, bool) {
 		return fs.ModeDir, true
 	case unix.DT_LNK:
 		return fs.ModeSymlink, true
+	case unix.DT_FIFO:
+		return fs.ModeNamedPipe, true
+	case unix.DT_CHR, unix.DT_BLK:
+		return fs.ModeDevice, true
 	case unix.DT_UNKNOWN:
 		var st unix.Stat_t
 		if unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {

@@ -19,8 +19,8 @@ import (
 const SurveyEntries = 500_000
 
 // A Survey lists the folders below some roots, each once, breadth first and one
-// root after the other. It keeps only what the names select, follows no link, opens
-// no file and waits for none. Two surveys of the same tree are equal. Its methods
+// root after the other. It keeps what the names select, FIFOs and devices, and the links
+// below a folder called .git. It follows no link, opens no file and waits for none. Two surveys of the same tree are equal. Its methods
 // must not be called concurrently.
 type Survey struct {
 	names   names
@@ -33,8 +33,7 @@ type Survey struct {
 	listers [2]lister
 }
 
-// A Folder is a folder that has entries of a selected name, or that cannot be
-// listed.
+// A Folder is a folder that has entries which are kept, or that cannot be listed.
 type Folder struct {
 	Path    string
 	Entries []File // in the order of the file system
@@ -84,11 +83,11 @@ func WithSurvey(ctx context.Context, s *Survey) context.Context {
 	return context.WithValue(ctx, surveyKey{}, s)
 }
 
-// SurveyOf returns the survey that ctx carries where it has all these names and
-// roots. Otherwise it makes one.
+// SurveyOf returns the survey that ctx carries where it has all these names and has
+// listed the folders. Otherwise it makes one.
 func SurveyOf(ctx context.Context, names []string, roots ...string) (*Survey, error) {
 	s, ok := ctx.Value(surveyKey{}).(*Survey)
-	if ok && s.names.have(names) && !slices.ContainsFunc(roots, func(root string) bool { return !s.roots[physical(root)] }) {
+	if ok && s.names.have(names) && !slices.ContainsFunc(roots, func(root string) bool { return !Within(s.roots, physical(root)) }) {
 		return s, context.Cause(ctx)
 	}
 	return NewSurvey(ctx, SurveyEntries, names, roots...)
@@ -201,9 +200,10 @@ func (s *Survey) list(ctx context.Context, level []string) []listing {
 				return
 			}
 			into, dir := &listings[i], strings.TrimSuffix(level[i], "/")+"/"
+			inGit := strings.Contains(dir, "/.git/")
 			add := func(name []byte, kind fs.FileMode) bool {
 				into.entries++
-				if s.names.match(name) {
+				if s.names.match(name) || mayBlock(kind) || inGit && kind&fs.ModeSymlink != 0 {
 					into.found = append(into.found, File{string(name), kind})
 				}
 				if kind.IsDir() {
@@ -230,6 +230,9 @@ func (s *Survey) list(ctx context.Context, level []string) []listing {
 	wg.Wait()
 	return listings
 }
+
+// mayBlock reports whether a program that opens a file for reading may wait.
+func mayBlock(kind fs.FileMode) bool { return kind&(fs.ModeNamedPipe|fs.ModeDevice) != 0 }
 
 // isAbsent reports whether a program that opens a folder by its name would find
 // none.

@@ -115,7 +115,8 @@ func TestSurveyIsCarried(t *testing.T) {
 		{[]string{"HEAD"}, []string{dir}, true},
 		{nil, nil, true},
 		{[]string{"HEAD", "x"}, []string{dir}, false},
-		{[]string{"HEAD"}, []string{dir, filepath.Join(dir, "a")}, false},
+		{[]string{"HEAD"}, []string{dir, filepath.Join(dir, "a")}, true},
+		{[]string{"HEAD"}, []string{dir, filepath.Dir(dir)}, false},
 	} {
 		if got, err := SurveyOf(ctx, c.names, c.roots...); (got == s) != c.same || err != nil {
 			t.Errorf("%q of %q: the same %t, %v", c.names, c.roots, got == s, err)
