@@ -90,8 +90,8 @@ func (c realCLI) backend(t *testing.T, s *site, model *modeltest.Server) backend
 	}}
 }
 
-// closing is a closeout of a task that changed a file.
-func closing(file string) modeltest.Reply {
+// closingReply is a closeout of a task that changed a file.
+func closingReply(file string) modeltest.Reply {
 	return modeltest.Reply{modeltest.Text{strings.ReplaceAll(report(true, file), "go test ./...", "make test")}, modeltest.Usage{Input: 10, Output: 2}}
 }
 
@@ -117,10 +117,10 @@ func TestRealSessionWorksOnATask(t *testing.T) {
 				modeltest.Reply{modeltest.Text{"I begin."}, modeltest.Wait(guided), modeltest.Usage{Input: 10, Output: 2}},
 				modeltest.Reply{cli.command("echo Hello > greeting.txt"), modeltest.Usage{Input: 10, Output: 2}},
 				modeltest.Reply{cli.command("make test"), modeltest.Usage{Input: 10, Output: 2}},
-				closing("greeting.txt"),
+				closingReply("greeting.txt"),
 				modeltest.Reply{cli.command("echo Hello again >> greeting.txt"), modeltest.Usage{Input: 10, Output: 2}},
 				modeltest.Reply{cli.command("make test"), modeltest.Usage{Input: 10, Output: 2}},
-				closing("greeting.txt"),
+				closingReply("greeting.txt"),
 			))
 			if err != nil {
 				t.Fatal(err)
