@@ -218,7 +218,7 @@ func (s *State) progress(e *Event) Change {
 	s.Status = StatusRunning
 	if e.Commit != "" {
 		s.Attempt.Commit = e.Commit
-		s.Announced = Announcement{Commit: e.Commit, AttemptID: e.AttemptID, RunID: s.RunID, Round: s.Round}
+		s.Announced = Announcement{Commit: e.Commit, BaseBranch: e.BaseBranch, AttemptID: e.AttemptID, RunID: s.RunID, Round: s.Round}
 	}
 	return Change{Kind: ChangeRenewed, Renewed: true}
 }
@@ -346,12 +346,8 @@ func (s *State) end(e *Event) Change {
 // keep takes over what lasts beyond an attempt; empty fields change nothing.
 func (s *State) keep(e *Event) {
 	s.ThreadID = cmp.Or(e.ThreadID, s.ThreadID)
-	if e.Branch != "" {
-		s.Branch.Name, s.Branch.Create = e.Branch, e.CreateBranch
-	}
-	s.Branch.Base = cmp.Or(e.BaseBranch, s.Branch.Base)
-	if e.WorktreeID != "" {
-		s.Branch.WorktreeID, s.Branch.ReuseWorktree = e.WorktreeID, e.ReuseWorktree
+	if e.Name != Progress || e.Commit == "" { // the branch of an announcement is that of its commit
+		s.keepBranch(e)
 	}
 	s.Labels.ObservedModel = cmp.Or(e.Labels.ObservedModel, s.Labels.ObservedModel)
 	if e.AttemptID != "" { // what a worker has used does not bind the next one
@@ -368,6 +364,21 @@ func (s *State) keep(e *Event) {
 		RequestedEffort:      cmp.Or(e.Labels.RequestedEffort, s.Labels.RequestedEffort),
 		AuthMode:             cmp.Or(e.Labels.AuthMode, s.Labels.AuthMode),
 		CredentialSourceKind: cmp.Or(e.Labels.CredentialSourceKind, s.Labels.CredentialSourceKind),
+	}
+}
+
+// keepBranch takes over where the work is to be continued. A user who names another branch
+// does not want the worktree that an attempt has left.
+func (s *State) keepBranch(e *Event) {
+	if e.Branch != "" {
+		if e.Branch != s.Branch.Name && e.AttemptID == "" {
+			s.Branch.WorktreeID, s.Branch.ReuseWorktree = "", false
+		}
+		s.Branch.Name, s.Branch.Create = e.Branch, e.CreateBranch
+	}
+	s.Branch.Base = cmp.Or(e.BaseBranch, s.Branch.Base)
+	if e.WorktreeID != "" {
+		s.Branch.WorktreeID, s.Branch.ReuseWorktree = e.WorktreeID, e.ReuseWorktree
 	}
 }
 

@@ -45,6 +45,7 @@ type Payload struct {
 	Text      string `json:"text,omitempty"` // one line: a summary, or what happened
 	Body      string `json:"body,omitempty"`
 
+	// Where the work is to be. The worker reports with WorktreeID what it has left there.
 	Branch        string `json:"branch,omitempty"`
 	CreateBranch  bool   `json:"create_branch,omitempty"`
 	BaseBranch    string `json:"base_branch,omitempty"`
@@ -70,7 +71,7 @@ type Payload struct {
 	Decision   string `json:"decision,omitempty"` // accept, accept_for_session, decline or cancel
 
 	// Of the result. On a Progress event, Commit announces the commit that the worker is
-	// about to promote.
+	// about to promote to BaseBranch.
 	Commit   string          `json:"commit,omitempty"`
 	RunID    string          `json:"run_id,omitempty"` // run record of the attempt
 	Closeout json.RawMessage `json:"app_server_closeout,omitempty"`

@@ -119,10 +119,11 @@ type Said struct {
 
 // Announcement is a promotion that an attempt announced and that may have happened.
 type Announcement struct {
-	Commit    string
-	AttemptID string
-	RunID     string // of the attempt, if it reported one
-	Round     int    // round that the commit would end as done
+	Commit     string
+	BaseBranch string // that the commit is promoted to; empty if it was not reported
+	AttemptID  string
+	RunID      string // of the attempt, if it reported one
+	Round      int    // round that the commit would end as done
 }
 
 // End is how a round ended.

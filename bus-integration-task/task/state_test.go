@@ -206,10 +206,10 @@ func TestStateHasAllFields(t *testing.T) {
 	held.Approvals = []Approval{{ID: "7", EventID: eventID(4), Text: "may I"}}
 	want(held)
 
-	step(5, Progress, Payload{AttemptID: "A", Commit: commit1})
+	step(5, Progress, Payload{AttemptID: "A", Commit: commit1, BaseBranch: "promoted"})
 	step(6, Progress, Payload{AttemptID: "A"})
 	held.LastID, held.Attempt.LastID, held.Attempt.Commit = eventID(6), eventID(6), commit1
-	held.Announced = Announcement{Commit: commit1, AttemptID: "A", Round: 1}
+	held.Announced = Announcement{Commit: commit1, BaseBranch: "promoted", AttemptID: "A", Round: 1}
 	want(held)
 
 	released := s
@@ -403,5 +403,27 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+// A worktree that an attempt has left is continued, unless a user names another branch.
+func TestWorktreeOfAnAttemptIsContinued(t *testing.T) {
+	t.Parallel()
+	for branch, want := range map[string]Branch{"": {"task/x", true, "main", "x", true}, "task/x": {"task/x", false, "main", "x", true}, "other": {"other", false, "main", "", false}} {
+		var s State
+		for n, e := range []Event{
+			{Name: Created, Payload: Payload{Recipient: "dev"}},
+			{Name: Claimed, Payload: Payload{AttemptID: "A", WorkerID: "w"}},
+			{Name: Blocked, Payload: Payload{AttemptID: "A", Branch: "task/x", CreateBranch: true, BaseBranch: "main", WorktreeID: "x", ReuseWorktree: true}},
+			{Name: Reopened, Payload: Payload{Branch: branch}},
+		} {
+			e.ID, e.WorkRef = eventID(n+1), "busdk#1.1"
+			if got := s.Apply(e); !got.Applied() {
+				t.Fatalf("%+v", got)
+			}
+		}
+		if s.Branch != want {
+			t.Errorf("reopened with branch %q: %+v, want %+v", branch, s.Branch, want)
+		}
 	}
 }

@@ -62,11 +62,16 @@ func (b *Bridge) Work(ctx context.Context, c *Claim) End {
 	a.previous = a.state.RunID
 	end := a.work(ctx)
 	if ctx.Err() != nil && (end.Name == "" || end.Name == task.Failed) { // it failed because it had to stop
-		return End{Name: task.Released, Payload: task.Payload{
-			Text: "handed back: " + context.Cause(ctx).Error(), ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
-		}}
+		end = a.handBack(context.Cause(ctx))
 	}
-	return end
+	return a.withWorktree(end)
+}
+
+// handBack lets another attempt try again.
+func (a *attempt) handBack(why error) End {
+	return End{Name: task.Released, Payload: task.Payload{
+		Text: a.line("handed back: " + why.Error()), ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
+	}}
 }
 
 // hide adds the secrets of the moment to those that are masked.
@@ -104,7 +109,10 @@ type attempt struct {
 	runs       []string // run records of this one
 	said       []string // by users to this attempt
 	reused     bool     // the worktree has work of earlier attempts
+	replaced   bool     // another try begins in a new worktree
+	measured   bool     // changed is known
 	changed    bool     // files of the worktree differ from its base
+	left       bool     // the worktree, or its branch, has work and was kept
 	judged     string   // the files of the worktree that were compared with the report
 	promoted   bool
 	rebased    string // the commit that was tested, if another one was promoted
@@ -119,6 +127,8 @@ func (a *attempt) work(ctx context.Context) End {
 	if decision.Action == task.Recover {
 		promoted, err := a.contains(ctx, decision.Commit)
 		switch {
+		case errors.Is(err, worktree.ErrLocked): // its holder may be about to promote the commit
+			return a.handBack(err)
 		case err != nil:
 			return a.failed("cannot tell whether commit "+decision.Commit+" was promoted", err)
 		case promoted && decision.EndsRound:
@@ -148,14 +158,19 @@ func (a *attempt) work(ctx context.Context) End {
 // try lets an agent work in a worktree. Again reports that it crashed, that replace allows
 // another try, and that what it has left is gone.
 func (a *attempt) try(ctx context.Context, request string, replace bool) (end End, again bool) {
-	if err := a.checkOut(ctx); err != nil {
+	err := a.checkOut(ctx)
+	switch {
+	case errors.Is(err, worktree.ErrLocked): // an earlier attempt is still being ended
+		return a.handBack(err), false
+	case err != nil:
 		return a.failed("cannot make a worktree", err), false
 	}
+	a.measured, a.replaced = false, false
 	defer a.cleanUp(ctx)
 	if err := a.before(ctx); err != nil {
 		return a.failed("cannot read the state before the work", err), false
 	}
-	err := a.step(ctx, "turn", func(ctx context.Context) error { return a.converse(ctx, request) })
+	err = a.step(ctx, "turn", func(ctx context.Context) error { return a.converse(ctx, request) })
 	for _, tried := range a.outcome.Attempts {
 		a.ran(tried.RunID)
 	}
@@ -167,7 +182,7 @@ func (a *attempt) try(ctx context.Context, request string, replace bool) (end En
 		return a.failed("cannot start the backend", err), false
 	case a.outcome.Retryable && replace && a.tree != nil && !a.reused:
 		a.report(ctx, task.Message, task.Payload{Text: a.line("the agent crashed and is started again in a new worktree: " + a.outcome.Err.Error()), RunID: a.outcome.RunID})
-		a.previous = cmp.Or(a.outcome.RunID, a.previous)
+		a.previous, a.replaced = cmp.Or(a.outcome.RunID, a.previous), true
 		return End{}, true
 	}
 	end = a.conclude(ctx)
@@ -237,7 +252,7 @@ func (a *attempt) contains(ctx context.Context, commit string) (bool, error) {
 	if a.repository == nil {
 		return false, nil
 	}
-	return a.repository.Contains(ctx, "", commit)
+	return a.repository.Contains(ctx, a.state.Announced.BaseBranch, commit)
 }
 
 // request returns what the task asks for in full: the text that created it, and the text
@@ -295,6 +310,9 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 	prompt := request
 	if a.Settings.RequireCloseout {
 		prompt += "\n\n" + closeout.Instruction
+	}
+	if a.state.ThreadID != "" && a.tree != nil && !a.reused {
+		prompt = newWorktree + "\n\n" + prompt
 	}
 	env, err := a.secrets()
 	if err != nil {
@@ -354,6 +372,9 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 		}
 	}
 }
+
+// newWorktree begins the prompt of a conversation whose worktree is another one than before.
+const newWorktree = "The working directory is a new checkout. Changes that were made earlier in this conversation are in it only if they were promoted."
 
 // surroundings returns the folder with the links to dependencies; "" without any.
 func (a *attempt) surroundings() string {

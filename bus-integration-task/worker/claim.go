@@ -87,11 +87,15 @@ func (c *Claim) Progress(ctx context.Context, text string) error {
 	return c.append(ctx, task.Progress, task.Payload{Text: text, Status: string(task.StatusRunning)})
 }
 
-// Announce reports that a commit is about to be promoted. If it succeeds, the claim was
-// valid when the event was appended. The caller holds the lock of the repository; see
-// package worktree.
-func (c *Claim) Announce(ctx context.Context, commit string) error {
-	return c.append(ctx, task.Progress, task.Payload{Text: "promoting " + commit, Status: string(task.StatusRunning), Commit: commit})
+// Announce reports that a commit is about to be promoted to a branch. If it succeeds, the
+// claim was valid when the event was appended, and the lease has not run out since. The
+// caller holds the lock of the repository; see package worktree.
+func (c *Claim) Announce(ctx context.Context, commit, branch string) error {
+	err := c.append(ctx, task.Progress, task.Payload{Text: "promoting " + commit, Status: string(task.StatusRunning), Commit: commit, BaseBranch: branch})
+	if err == nil && c.lapsed() { // this process, or the log, was stopped meanwhile
+		err = fmt.Errorf("%w: its lease ran out during the announcement", ErrLost)
+	}
+	return err
 }
 
 // Report appends any other event of the attempt, such as task.Message and

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/busdk/bus-agent/instructions"
-	"github.com/busdk/bus-agent/runner"
-
 	"github.com/busdk/bus-integration-task/closeout"
 	"github.com/busdk/bus-integration-task/task"
 	"github.com/busdk/bus-integration-task/worker/settings"
@@ -19,10 +16,10 @@ func (a *attempt) conclude(ctx context.Context) End {
 		a.report(ctx, task.Message, task.Payload{Text: a.line("this message did not reach the agent: " + text)})
 	}
 	measured, diff, err := a.measure(ctx)
+	a.measured, a.changed = true, err != nil || len(measured.Files) > 0
 	if err != nil {
 		return a.failed("cannot compare the worktree with its base", err)
 	}
-	a.changed = len(measured.Files) > 0
 	report, verdict := a.judge(ctx, &measured)
 	end := a.end(report, measured, verdict)
 	if diff != "" {
@@ -76,7 +73,9 @@ func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (strin
 	}
 	var done worktree.Promotion
 	err = a.step(ctx, "promote", func(ctx context.Context) error {
-		done, err = a.tree.Promote(ctx, a.Settings.Rebase, a.claim.Announce)
+		done, err = a.tree.Promote(ctx, a.Settings.Rebase, func(ctx context.Context, commit string) error {
+			return a.claim.Announce(ctx, commit, a.tree.BaseBranch())
+		})
 		if done.Moved && err != nil { // the next promotion completes it
 			a.warn(err.Error())
 			return nil
@@ -88,53 +87,4 @@ func (a *attempt) promote(ctx context.Context, report *closeout.Closeout) (strin
 		commit = done.Commit
 	}
 	return commit, err
-}
-
-// cleanUp removes the worktree as the policy says.
-func (a *attempt) cleanUp(ctx context.Context) {
-	if a.tree == nil {
-		return
-	}
-	cleaning, cancel := bounded(ctx, cleanUp)
-	defer cancel()
-	if a.keepTree() {
-		if err := a.tree.Retain(); err != nil {
-			a.warn("cannot retain the worktree: " + err.Error())
-		}
-		return
-	}
-	err := a.tree.Remove(cleaning, true)
-	if errors.Is(err, worktree.ErrDiverged) { // its branch has work that was not promoted, and is kept
-		err = a.tree.Remove(cleaning, false)
-	}
-	if err == nil && !a.promoted && a.ended != "" {
-		err = a.claim.Report(cleaning, task.Message, task.Payload{Text: "removed isolated worktree without promotion"})
-	}
-	if err != nil {
-		a.warn("cannot clean up the worktree: " + err.Error())
-	}
-}
-
-// Prune removes what lost workers have left: the folders of their agents for temporary
-// files, and the worktrees of the repository of the recipient that no process holds and
-// that were not retained. It takes at most a minute.
-func (b *Bridge) Prune(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, cleanUp)
-	defer cancel()
-	temporary := instructions.Locations{TempDirs: runner.TempDirs(b.Environ)}
-	for _, f := range temporary.RemoveStale(ctx, 0) {
-		b.logger().Info("removed a folder of a lost worker", "folder", f.Path, "error", f.Err)
-	}
-	if !b.Settings.Worktree {
-		return nil
-	}
-	repository, err := b.repositoryOf(ctx, b.Settings.Recipient)
-	if err != nil {
-		return err
-	}
-	removed, err := repository.Prune(ctx, func(s worktree.Stale) bool { return !s.Retained })
-	if len(removed) > 0 {
-		b.logger().Info("removed worktrees of lost workers", "worktrees", removed)
-	}
-	return err
 }

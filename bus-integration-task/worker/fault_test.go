@@ -235,8 +235,8 @@ func TestTokenExpiresInATurn(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, events.ErrUnauthorized) || s.git("rev-parse", "HEAD") != before || s.git("branch", "--format=%(refname:short)") != "main" {
-				t.Errorf("Run = %v; branches %q", err, s.git("branch"))
+			if !errors.Is(err, events.ErrUnauthorized) || s.git("rev-parse", "HEAD") != before || len(s.leftTrees()) != 1 { // with the work
+				t.Errorf("Run = %v; worktrees %q", err, s.leftTrees())
 			}
 			n.newToken("new")
 			if state, names := n.await("bus#1.1", func(state task.State) bool { return state.Status.Held() }); state.Status.Ended() {

@@ -228,21 +228,6 @@ func (a *attempt) values(request, prompt string) settings.Values {
 	return v
 }
 
-// keepTree reports whether the worktree stays after the attempt.
-func (a *attempt) keepTree() bool {
-	switch {
-	case a.promoted:
-		return a.Settings.TerminalWorktrees == "retain"
-	case a.reused && (a.ended != task.Done || a.changed): // work of earlier attempts is in it
-		return true
-	case a.ended == "" || !a.changed: // another attempt begins anew
-		return false
-	case a.ended == task.Done: // its changes are nowhere else
-		return true
-	}
-	return a.Settings.BlockedWorktrees == "retain"
-}
-
 func agentsMD(dir string) string {
 	if info, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil && info.Mode().IsRegular() {
 		return "AGENTS.md"

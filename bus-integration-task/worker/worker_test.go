@@ -230,7 +230,7 @@ func TestLostWorkerIsSuperseded(t *testing.T) {
 			cause = context.Cause(ctx)
 			cut.Store(false)
 			time.Sleep(time.Minute)
-			announced = c.Announce(context.WithoutCancel(ctx), strings.Repeat("a", 40))
+			announced = c.Announce(context.WithoutCancel(ctx), strings.Repeat("a", 40), "main")
 			return worker.End{Name: task.Done}
 		}))
 		log.offline = func(string) error {
@@ -276,7 +276,7 @@ func TestAnswersOfTheLogAreLost(t *testing.T) {
 		}
 		create(log, "bus#1.1")
 		stop := start(t, newWorker(log, "w", handler(func(ctx context.Context, c *worker.Claim) worker.End {
-			if err := c.Announce(ctx, strings.Repeat("a", 40)); err != nil {
+			if err := c.Announce(ctx, strings.Repeat("a", 40), "main"); err != nil {
 				t.Error(err)
 			}
 			return worker.End{Name: task.Done}
@@ -530,7 +530,7 @@ func TestRefusedTokenEndsAnAppendAtOnce(t *testing.T) {
 			w := newWorker(log, "w", handler(func(ctx context.Context, c *worker.Claim) worker.End {
 				log.offline = func(string) error { return refusal }
 				begun := time.Now()
-				err = c.Announce(ctx, strings.Repeat("a", 40))
+				err = c.Announce(ctx, strings.Repeat("a", 40), "main")
 				took = time.Since(begun)
 				return worker.End{Name: task.Done}
 			}))

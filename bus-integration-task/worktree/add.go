@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Options describe the worktree of one attempt at a task.
@@ -81,6 +82,9 @@ func (w *Worktree) Folder() string { return filepath.Join(w.record.Root, w.recor
 // Branch returns the branch that commits go to.
 func (w *Worktree) Branch() string { return w.record.Branch }
 
+// Created reports whether the branch was created for the task.
+func (w *Worktree) Created() bool { return w.record.Created }
+
 // BaseBranch returns the branch that the work is promoted to.
 func (w *Worktree) BaseBranch() string { return w.record.BaseBranch }
 
@@ -117,7 +121,7 @@ func (w *Worktree) Retain() error {
 // Files are written as they are stored: filters such as those of git-lfs do not run, and
 // submodules stay empty or become links, see [Worktree.Links].
 //
-// Errors match ErrName, ErrBranch, ErrLocked (of a worktree to reuse that is in use) or
+// Errors match ErrName, ErrBranch, ErrLocked (the worktree to continue stays in use) or
 // ErrGit. After an error nothing is left behind.
 func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 	if err := r.checkRoot(&o); err != nil {
@@ -129,7 +133,7 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 			return w, err
 		}
 	}
-	if w, err := r.left(o); w != nil || err != nil {
+	if w, err := r.left(ctx, o); w != nil || err != nil {
 		return w, err
 	}
 	p, err := r.private()
@@ -460,7 +464,7 @@ func (w *Worktree) checkFolder() error {
 
 // reopen continues the worktree of an earlier attempt.
 func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
-	w, err := r.take(o.WorktreeID)
+	w, err := r.take(ctx, o.WorktreeID, r.config.LockWait)
 	if err != nil {
 		return nil, err
 	}
@@ -482,7 +486,7 @@ func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
 // left deals with the worktree that an earlier attempt of the same task has left, so that
 // another one can have its new branch: one that was retained is continued, any other is
 // removed as [Repository.Prune] does it.
-func (r *Repository) left(o Options) (*Worktree, error) {
+func (r *Repository) left(ctx context.Context, o Options) (*Worktree, error) {
 	if !o.CreateBranch || o.Ref == "" {
 		return nil, nil
 	}
@@ -495,7 +499,7 @@ func (r *Repository) left(o Options) (*Worktree, error) {
 		if err != nil || stored.Branch != o.Branch || stored.Ref != oneLine(o.Ref, 200) {
 			continue
 		}
-		w, err := r.take(stored.ID)
+		w, err := r.take(ctx, stored.ID, r.config.LockWait)
 		if errors.Is(err, ErrGone) {
 			continue
 		}
@@ -510,15 +514,15 @@ func (r *Repository) left(o Options) (*Worktree, error) {
 	return nil, nil
 }
 
-// take locks an existing worktree.
-func (r *Repository) take(id string) (*Worktree, error) {
+// take locks an existing worktree, and waits for it at most for the given time.
+func (r *Repository) take(ctx context.Context, id string, limit time.Duration) (*Worktree, error) {
 	stored, err := r.readRecord(id)
 	if err != nil {
 		return nil, err
 	}
 	w := &Worktree{repo: r, record: stored}
-	if w.lock, err = lockFile(filepath.Join(w.admin(), lockName)); err != nil {
-		if !errors.Is(err, ErrLocked) {
+	if w.lock, err = waitLock(ctx, filepath.Join(w.admin(), lockName), limit); err != nil {
+		if !errors.Is(err, ErrLocked) && ctx.Err() == nil {
 			err = problem(ErrGone, "worktree %q: %w", id, err)
 		}
 		return nil, err

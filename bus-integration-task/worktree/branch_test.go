@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // feature makes a branch of a user with a commit that is on no other branch.
@@ -197,7 +198,7 @@ func TestNewBranchIsContinued(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "")
-			r := b.open()
+			r := b.openWith(Config{LockWait: time.Second})
 			o := Options{Root: b.root, Ref: "bus#1.1", Branch: "work/x", CreateBranch: true}
 			first := b.add(r, o)
 			if _, err := r.Add(t.Context(), o); !errors.Is(err, ErrLocked) {

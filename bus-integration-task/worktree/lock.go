@@ -48,7 +48,7 @@ func waitLock(ctx context.Context, name string, limit time.Duration) (*os.File, 
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-end.C:
-			return nil, problem(ErrLocked, "%s: another process has held it for %v; try again when its promotion has ended", name, limit)
+			return nil, problem(ErrLocked, "%s: another process has held it for %v; try again when it has finished", name, limit)
 		case <-time.After(pause):
 			pause = min(2*pause, 50*time.Millisecond)
 		}

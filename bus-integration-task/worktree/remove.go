@@ -148,7 +148,7 @@ func (r *Repository) Prune(ctx context.Context, remove func(Stale) bool) (remove
 		if cause := context.Cause(ctx); cause != nil {
 			return removed, cause
 		}
-		w, e := r.take(entry.Name())
+		w, e := r.take(ctx, entry.Name(), 0)
 		if errors.Is(e, ErrGone) {
 			err = errors.Join(err, r.pruneRest(ctx, entry.Name()))
 			continue

@@ -16,7 +16,7 @@ import (
 func TestReuse(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "")
-	r := b.open()
+	r := b.openWith(Config{LockWait: time.Millisecond})
 	first := b.add(r, Options{Ref: "bus#1.1", Branch: "work/x", CreateBranch: true})
 	b.write(first.Path(), "one", "1\n")
 	one := b.commit(first)

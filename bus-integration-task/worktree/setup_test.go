@@ -91,9 +91,13 @@ func (b *bench) read(dir, name string) string {
 	return string(data)
 }
 
-func (b *bench) open() *Repository {
+func (b *bench) open() *Repository { return b.openWith(Config{}) }
+
+// openWith is open with a configuration for all but the folders.
+func (b *bench) openWith(c Config) *Repository {
 	b.t.Helper()
-	r, err := Open(b.t.Context(), b.primary, Config{Workspace: b.workspace, State: b.state})
+	c.Workspace, c.State = b.workspace, b.state
+	r, err := Open(b.t.Context(), b.primary, c)
 	if err != nil {
 		b.t.Fatal(err)
 	}
