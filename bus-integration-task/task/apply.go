@@ -345,7 +345,9 @@ func (s *State) end(e *Event) Change {
 
 // keep takes over what lasts beyond an attempt; empty fields change nothing.
 func (s *State) keep(e *Event) {
-	s.ThreadID = cmp.Or(e.ThreadID, s.ThreadID)
+	if e.ThreadID != "" && (e.ThreadID != s.Thread.ID || e.ThreadRuntime != "") {
+		s.Thread = Thread{ID: e.ThreadID, Runtime: e.ThreadRuntime, Place: e.ThreadPlace}
+	}
 	if e.Name != Progress || e.Commit == "" { // the branch of an announcement is that of its commit
 		s.keepBranch(e)
 	}

@@ -149,7 +149,7 @@ func (e *Event) invalidField() string {
 	for _, f := range []struct{ name, value string }{
 		{"group_id", e.GroupID}, {"sender", e.Sender}, {"status", e.Status},
 		{"branch", e.Branch}, {"base_branch", e.BaseBranch}, {"worktree_id", e.WorktreeID},
-		{"app_server_thread_id", e.ThreadID}, {"run_id", e.RunID}, {"decision", e.Decision},
+		{"app_server_thread_id", e.ThreadID}, {"thread_runtime", e.ThreadRuntime}, {"thread_place_id", e.ThreadPlace}, {"run_id", e.RunID}, {"decision", e.Decision},
 		{"labels.worker_profile", l.WorkerProfile}, {"labels.requested_model", l.RequestedModel},
 		{"labels.observed_model", l.ObservedModel}, {"labels.requested_reasoning_effort", l.RequestedEffort},
 		{"labels.auth_mode", l.AuthMode}, {"labels.credential_source_kind", l.CredentialSourceKind},
@@ -277,6 +277,9 @@ func (p Payload) Bounded() Payload {
 		if !validField(*id) {
 			*id = ""
 		}
+	}
+	if p.ThreadID == "" {
+		p.ThreadRuntime, p.ThreadPlace = "", ""
 	}
 	return p
 }

@@ -53,8 +53,12 @@ type Payload struct {
 	ReuseWorktree bool   `json:"reuse_worktree,omitempty"`
 
 	Labels      Labels       `json:"labels,omitzero"`
-	ThreadID    string       `json:"app_server_thread_id,omitempty"` // session to resume
 	Attachments []Attachment `json:"attachments,omitempty"`
+
+	// The session to resume. Runtime and place are empty if they are not known.
+	ThreadID      string `json:"app_server_thread_id,omitempty"`
+	ThreadRuntime string `json:"thread_runtime,omitempty"`  // token of the runtime that has it
+	ThreadPlace   string `json:"thread_place_id,omitempty"` // ID of the folder where workers keep it
 
 	// Of the worker that holds, or wants, the task.
 	WorkerID     string `json:"worker_id,omitempty"`

@@ -64,11 +64,11 @@ type State struct {
 	Attempt Attempt // holder; zero unless Status.Held()
 	Lapsed  int     // attempts of the round that were superseded because their lease ran out
 
-	ThreadID string // session to resume
-	Branch   Branch
-	Labels   Labels // requested by users, and the model that was observed last
-	Used     Labels // of the latest attempt that reported them
-	RunID    string // run record of the latest attempt that reported one
+	Thread Thread // session to resume
+	Branch Branch
+	Labels Labels // requested by users, and the model that was observed last
+	Used   Labels // of the latest attempt that reported them
+	RunID  string // run record of the latest attempt that reported one
 
 	Approvals []Approval // requests of the holder without an answer, oldest first
 	Messages  []Said     // messages of users that no holder has delivered, oldest first
@@ -91,6 +91,14 @@ type Attempt struct {
 	ClaimID  string        // event that started it
 	LastID   string        // its latest event; the lease runs from the receipt of this one
 	Commit   string        // commit that it has announced
+}
+
+// Thread is a session of a runtime. Only its runtime can resume it, and only where its
+// state is. Runtime and place are empty if they are not known.
+type Thread struct {
+	ID      string
+	Runtime string // token
+	Place   string // ID of the folder where workers keep the state
 }
 
 // Branch is where the result of a task is to be.

@@ -187,7 +187,7 @@ func TestStateHasAllFields(t *testing.T) {
 	step(1, Created, Payload{GroupID: "group", Recipient: "bus-dev", Sender: "user", Text: "title", ThreadID: "thread", Branch: "work/x", CreateBranch: true,
 		BaseBranch: "main", WorktreeID: "tree", ReuseWorktree: true, Labels: labels})
 	keeps := State{GroupID: "group", Recipient: "bus-dev", Sender: "user", Title: "title", CreatedID: eventID(1), OpenedID: eventID(1), Round: 1,
-		ThreadID: "thread", Branch: Branch{"work/x", true, "main", "tree", true}, Labels: labels}
+		Thread: Thread{ID: "thread"}, Branch: Branch{"work/x", true, "main", "tree", true}, Labels: labels}
 	opened := keeps
 	opened.Status, opened.LastID = StatusOpen, eventID(1)
 	want(opened)
@@ -202,7 +202,7 @@ func TestStateHasAllFields(t *testing.T) {
 
 	step(4, ApprovalRequested, Payload{AttemptID: "A", ApprovalID: "7", Text: "may I", ThreadID: "other", Labels: Labels{ObservedModel: "other"}})
 	held.Status, held.LastID, held.Attempt.LastID, held.Note = StatusRunning, eventID(4), eventID(4), "may I"
-	held.ThreadID, held.Labels.ObservedModel, held.Used.ObservedModel = "other", "other", "other"
+	held.Thread.ID, held.Labels.ObservedModel, held.Used.ObservedModel = "other", "other", "other"
 	held.Approvals = []Approval{{ID: "7", EventID: eventID(4), Text: "may I"}}
 	want(held)
 
@@ -228,7 +228,7 @@ func TestStateHasAllFields(t *testing.T) {
 	want(done)
 
 	step(8, Reopened, Payload{Recipient: "bus-other", Text: "again", ThreadID: "third"})
-	done.Status, done.LastID, done.OpenedID, done.Note, done.Round, done.Recipient, done.ThreadID = StatusOpen, eventID(8), eventID(8), "", 2, "bus-other", "third"
+	done.Status, done.LastID, done.OpenedID, done.Note, done.Round, done.Recipient, done.Thread.ID = StatusOpen, eventID(8), eventID(8), "", 2, "bus-other", "third"
 	want(done)
 
 	step(9, Canceled, Payload{Text: "no", ThreadID: "fourth"})
@@ -240,7 +240,7 @@ func TestStateKeeps(t *testing.T) {
 	t.Parallel()
 	var s State
 	apply(t, &s, "created text=Fix branch=work/x;claimed by=A lease=30;progress by=A thread=t1 text=half;blocked by=A text=stuck;reopened text=again")
-	if s.Title != "Fix" || s.Branch.Name != "work/x" || s.ThreadID != "t1" || s.Round != 2 || s.Note != "" ||
+	if s.Title != "Fix" || s.Branch.Name != "work/x" || s.Thread.ID != "t1" || s.Round != 2 || s.Note != "" ||
 		s.CreatedID != eventID(1) || s.OpenedID != eventID(5) || s.End.Text != "stuck" || s.End.AttemptID != "A" || s.End.Round != 1 {
 		t.Errorf("%+v", s)
 	}

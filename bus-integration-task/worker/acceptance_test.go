@@ -157,13 +157,13 @@ func TestRealSessionWorksOnATask(t *testing.T) {
 			}
 			first := s.await(answer)
 			want := map[bool]task.Status{false: task.StatusDone, true: task.StatusBlocked}[cli.blind]
-			if first.Status != want || (first.End.Commit == s.git("rev-parse", "HEAD")) == cli.blind || answered != 2 || first.ThreadID == "" {
+			if first.Status != want || (first.End.Commit == s.git("rev-parse", "HEAD")) == cli.blind || answered != 2 || first.Thread.ID == "" {
 				t.Fatalf("%+v, %d answers; warnings %q", first, answered, s.warnings)
 			}
 			s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "Say it again."})
 			s.await(func(state task.State) bool { return !state.Status.Ended() })
 			second := s.await(answer)
-			if second.Status != want || second.End.Commit == first.End.Commit != cli.blind || (second.ThreadID == first.ThreadID) == cli.blind {
+			if second.Status != want || second.End.Commit == first.End.Commit != cli.blind || (second.Thread.ID == first.Thread.ID) == cli.blind {
 				t.Fatalf("%+v; warnings %q", second.End, s.warnings)
 			}
 			if err := stop(); err != nil {

@@ -69,9 +69,9 @@ func (b *Bridge) Work(ctx context.Context, c *Claim) End {
 
 // handBack lets another attempt try again.
 func (a *attempt) handBack(why error) End {
-	return End{Name: task.Released, Payload: task.Payload{
-		Text: a.line("handed back: " + why.Error()), ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: a.labels(a.outcome.Model),
-	}}
+	return End{Name: task.Released, Payload: a.inThread(a.outcome.Conversation, task.Payload{
+		Text: a.line("handed back: " + why.Error()), Labels: a.labels(a.outcome.Model),
+	})}
 }
 
 // hide adds the secrets of the moment to those that are masked.
@@ -95,6 +95,7 @@ type attempt struct {
 
 	hidden []string // whose secrets are masked: Environ and what follows it
 
+	place      string               // of sessions; see placeOf
 	repository *worktree.Repository // nil without worktrees
 	tree       *worktree.Worktree
 	workdir    string
@@ -142,6 +143,12 @@ func (a *attempt) work(ctx context.Context) End {
 		return a.earlier(closeout.Verdict{Outcome: closeout.Failed, Reason: decision.Reason}, "")
 	default:
 		return End{}
+	}
+	var err error
+	if a.Settings.AgentBackend != backend.NameContainer {
+		if a.place, err = placeOf(a.Settings.CodexStateRoot); err != nil {
+			return a.failed("cannot use the folder for sessions", err)
+		}
 	}
 	request, err := a.request(ctx)
 	if err != nil {
@@ -311,7 +318,8 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 	if a.Settings.RequireCloseout {
 		prompt += "\n\n" + closeout.Instruction
 	}
-	if a.state.ThreadID != "" && a.tree != nil && !a.reused {
+	thread := a.thread(ctx)
+	if thread.ID != "" && a.tree != nil && !a.reused {
 		prompt = newWorktree + "\n\n" + prompt
 	}
 	env, err := a.secrets()
@@ -328,14 +336,14 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 	}
 	report := func(name string, p task.Payload) { a.report(ctx, name, p) }
 	running, err := a.Backend.Start(ctx, backend.Attempt{
-		Workdir: a.workdir, Surroundings: a.surroundings(), Prompt: prompt, ThreadID: a.state.ThreadID,
+		Workdir: a.workdir, Surroundings: a.surroundings(), Prompt: prompt, ThreadID: thread.ID, ThreadRuntime: thread.Runtime,
 		Model: a.model(), Effort: a.effort(), Sandbox: a.Settings.Sandbox,
 		ApprovalPolicy: a.Settings.ApprovalPolicy, ApprovalTimeout: a.Settings.ApprovalTimeout,
 		Timeout: a.Settings.Timeout, StateDir: a.Settings.StateDir(a.state.Ref), Env: env, Hidden: a.hidden[len(a.Environ):], Commands: commands,
 		Labels: backend.RecordLabels(a.state.Recipient, a.state.Ref, a.previous), Tags: a.tags(), ApprovalsBefore: a.approvals,
 	}, backend.Listener{
 		Opened: func(o backend.Conversation) {
-			report(task.Progress, task.Payload{Text: "session opened", ThreadID: o.ThreadID, RunID: o.RunID, Labels: a.labels(o.Model)})
+			report(task.Progress, a.inThread(o, task.Payload{Text: "session opened", Labels: a.labels(o.Model)}))
 		},
 		Notice:   func(text string) { report(task.Message, task.Payload{Text: text}) },
 		Message:  func(text string) { report(task.Message, task.Payload{Text: text}) },
@@ -448,10 +456,9 @@ func (a *attempt) failed(what string, err error) End {
 	v := closeout.Verdict{Outcome: closeout.Failed, Reason: a.line(what + ": " + err.Error())}
 	e := a.record(v)
 	e.NoChangeReason = v.Reason
-	return End{Name: task.Failed, Payload: task.Payload{
-		Text: v.Reason, Status: string(v.Outcome),
-		ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID, Labels: e.Labels, Evidence: encode(e.JSON(a.hidden)),
-	}}
+	return End{Name: task.Failed, Payload: a.inThread(a.outcome.Conversation, task.Payload{
+		Text: v.Reason, Status: string(v.Outcome), Labels: e.Labels, Evidence: encode(e.JSON(a.hidden)),
+	})}
 }
 
 // line returns a text for a line of an event, without secrets. A text that was cut first

@@ -254,7 +254,7 @@ func TestTaskIsPromoted(t *testing.T) {
 	s := newSite(t)
 	create(s.log, "bus#1.1")
 	state := s.run(add(t, "two\n"), ended)
-	if state.Status != task.StatusDone || state.End.Text != "add a file" || state.End.RunID != "run-1" || state.ThreadID != "thread-1" {
+	if state.Status != task.StatusDone || state.End.Text != "add a file" || state.End.RunID != "run-1" || state.Thread.ID != "thread-1" {
 		t.Errorf("%+v; warnings %q", state, s.warnings)
 	}
 	if got := s.git("log", "--format=%s|%b|%H", "-1"); got != "task: add a file|bus#1.1\n|"+state.End.Commit && !strings.HasSuffix(got, state.End.Commit) {

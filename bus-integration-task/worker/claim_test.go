@@ -147,7 +147,7 @@ func TestInvalidEventFailsAtOnce(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if s := log.state("bus#1.1"); s.Status != task.StatusDone || s.ThreadID != "" || len(s.Labels.ObservedModel) != task.MaxField {
+		if s := log.state("bus#1.1"); s.Status != task.StatusDone || s.Thread.ID != "" || len(s.Labels.ObservedModel) != task.MaxField {
 			t.Errorf("%+v", s)
 		}
 	})

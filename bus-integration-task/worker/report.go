@@ -101,10 +101,10 @@ func turnOf(o backend.Outcome) closeout.Turn {
 // end returns the end of the attempt as an event.
 func (a *attempt) end(report *closeout.Closeout, w closeout.Work, v closeout.Verdict) End {
 	name := map[closeout.Outcome]string{closeout.Done: task.Done, closeout.Blocked: task.Blocked, closeout.Failed: task.Failed}[v.Outcome]
-	p := task.Payload{
-		Text: v.Reason, Status: string(v.Outcome), ThreadID: a.outcome.ThreadID, RunID: a.outcome.RunID,
+	p := a.inThread(a.outcome.Conversation, task.Payload{
+		Text: v.Reason, Status: string(v.Outcome),
 		Labels: a.labels(a.outcome.Model), Evidence: a.evidence(report, w, v, ""),
-	}
+	})
 	if report != nil {
 		p.Closeout = encode(report.JSON(a.hidden))
 		if v.Outcome == closeout.Done && report.Summary != "" {

@@ -27,7 +27,8 @@ func taskReopen(c *cli.Context) error {
 		if !s.Status.Ended() {
 			return fmt.Errorf("task %s is %s; use task say", p.WorkRef, s.Status)
 		}
-		p.Recipient, p.Status, p.ThreadID = s.Recipient, string(task.StatusOpen), s.ThreadID
+		p.Recipient, p.Status = s.Recipient, string(task.StatusOpen)
+		p.ThreadID, p.ThreadRuntime, p.ThreadPlace = s.Thread.ID, s.Thread.Runtime, s.Thread.Place
 		return nil
 	})
 }

@@ -116,7 +116,7 @@ func (p printer) state(s *task.State) error {
 		return p.encode(row{
 			WorkRef: s.Ref, Recipient: s.Recipient, Status: s.Status, Text: s.Title, Note: s.Note, Round: s.Round,
 			Worker: s.Attempt.WorkerID, Attempt: s.Attempt.ID, Approvals: len(s.Approvals), Branch: s.Branch.Name,
-			ThreadID: s.ThreadID, Labels: s.Labels, Used: s.Used, Result: s.End.Text, Commit: s.End.Commit, RunID: s.End.RunID,
+			ThreadID: s.Thread.ID, Labels: s.Labels, Used: s.Used, Result: s.End.Text, Commit: s.End.Commit, RunID: s.End.RunID,
 		})
 	}
 	return p.columns(s.Ref, "@"+s.Recipient, string(s.Status), s.Title)

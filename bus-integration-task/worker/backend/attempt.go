@@ -49,24 +49,33 @@ func (r *attempt) run() {
 	limit := r.limit()
 	var c *conversation
 	var err error
-	previous, changed := r.given.Labels.Previous, false
+	previous := ""
+	r.checkThread()
 	tokens := r.ready()
-	for i, token := range tokens {
+	changed := r.given.ThreadID != "" && !r.hasThread(tokens[0]) // by the session that is left
+	for len(tokens) > 0 {
+		token := tokens[0]
 		rt, _ := r.backend.lookup(token) // Check has found it
 		c = newConversation(r, rt, token)
-		req := r.request(c, previous)
+		req := r.request(c, cmp.Or(previous, r.given.Labels.Previous))
 		if changed {
 			req.Prompt = takenOver + req.Prompt
 		}
 		err = c.work(r.ctx, req)
-		if i+1 == len(tokens) || !r.fallsBack(err) {
-			r.rest(token, err)
-			break
-		}
 		r.rest(token, err)
-		changed = changed || c.mayHaveChanged()
-		r.report.notice(fmt.Sprintf("%v; trying %s", err, tokens[i+1]))
-		c.stop(r.ctx, "another runtime takes over")
+		switch {
+		case r.ctx.Err() == nil && req.Resume != "" && c.notResumed(err):
+			r.report.notice(fmt.Sprintf("the session of %s cannot be resumed: %v; a new one begins", label(rt), err))
+			r.given.ThreadID = ""
+		case len(tokens) > 1 && r.fallsBack(err):
+			changed = changed || c.mayHaveChanged() || req.Resume != ""
+			tokens = tokens[1:]
+			r.report.notice(fmt.Sprintf("%v; trying %s", err, tokens[0]))
+		default:
+			tokens = nil
+			continue
+		}
+		c.stop(r.ctx, "another session takes over")
 		previous = cmp.Or(c.info.RunID, previous)
 		r.mu.Lock()
 		r.tried = append(r.tried, agent.Attempt{
@@ -82,10 +91,27 @@ func (r *attempt) run() {
 // takenOver precedes the prompt of a runtime that continues the work of another one.
 const takenOver = "Another agent has begun this task and could not finish it. What it has changed is in the folder; check it before you continue.\n\n"
 
-// ready returns the runtimes to try, without those in cooldown while there is another.
+// hasThread reports whether a runtime has the session to resume.
+func (r *attempt) hasThread(token string) bool {
+	return token == cmp.Or(r.given.ThreadRuntime, r.backend.Runtime)
+}
+
+// checkThread leaves a session that no runtime of the backend has.
+func (r *attempt) checkThread() {
+	if r.given.ThreadID != "" && !slices.ContainsFunc(r.backend.tokens(), r.hasThread) {
+		r.report.notice("the session is one of " + r.given.ThreadRuntime + ", which this worker does not run; a new one begins")
+		r.given.ThreadID = ""
+	}
+}
+
+// ready returns the runtimes to try, without those in cooldown while there is another. The
+// one with the session to resume is the first.
 func (r *attempt) ready() []string {
 	tokens := r.backend.tokens()
-	if r.backend.Cooldowns == nil || r.given.ThreadID != "" {
+	if i := slices.IndexFunc(tokens, r.hasThread); r.given.ThreadID != "" && i > 0 {
+		tokens = slices.Insert(slices.Delete(tokens, i, i+1), 0, r.given.ThreadRuntime)
+	}
+	if r.backend.Cooldowns == nil {
 		return tokens
 	}
 	ready := slices.DeleteFunc(slices.Clone(tokens), func(token string) bool {
@@ -162,7 +188,10 @@ func (r *attempt) request(c *conversation, previous string) agent.Request {
 		Env: slices.Clone(a.Env), Resume: a.ThreadID, Timeout: openLimit, Labels: a.Labels,
 	}
 	req.Labels.Previous = previous
-	if a.ThreadID != "" && a.StateDir != "" && !c.keepsState() {
+	switch {
+	case !r.hasThread(c.token):
+		req.Resume = ""
+	case a.ThreadID != "" && a.StateDir != "" && !c.keepsState():
 		r.report.notice("the session of " + label(c.runtime) + " was not kept; a new one begins")
 		req.Resume = ""
 	}
@@ -179,7 +208,7 @@ func (r *attempt) request(c *conversation, previous string) agent.Request {
 
 // fallsBack reports whether another runtime may do better after err.
 func (r *attempt) fallsBack(err error) bool {
-	if r.given.ThreadID != "" || r.ctx.Err() != nil {
+	if r.ctx.Err() != nil {
 		return false
 	}
 	return errors.Is(err, agent.ErrQuota) || errors.Is(err, agent.ErrAuthentication) || errors.Is(err, agent.ErrNotInstalled)

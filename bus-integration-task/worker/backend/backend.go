@@ -29,8 +29,11 @@ type Attempt struct {
 	// Prompt is the first message to the agent. Session requires it.
 	Prompt string
 
-	// ThreadID is the session of the runtime to resume; empty begins a new one.
-	ThreadID string
+	// ThreadID is the session to resume; empty begins a new one. ThreadRuntime is the
+	// token of the runtime that has it; empty is the first one. A session that cannot
+	// be resumed is replaced by a new one, with a notice.
+	ThreadID      string
+	ThreadRuntime string
 
 	// Model and Effort are those requested; empty lets the runtime choose.
 	Model  string

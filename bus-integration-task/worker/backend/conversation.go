@@ -104,6 +104,28 @@ func (c *conversation) open(ctx context.Context, req agent.Request) error {
 	return nil
 }
 
+// notResumed reports whether the session to resume could not be opened, or its agent ended
+// before it did anything, which is how some CLIs refuse an unknown session.
+func (c *conversation) notResumed(err error) bool {
+	for _, other := range []error{agent.ErrQuota, agent.ErrAuthentication, agent.ErrNotInstalled, agent.ErrTimeout, agent.ErrCanceled} {
+		if err == nil || errors.Is(err, other) {
+			return false
+		}
+	}
+	if c.session == nil {
+		return true
+	}
+	c.mu.Lock()
+	worked := c.worked
+	c.mu.Unlock()
+	select {
+	case <-c.session.Ended():
+		return !worked
+	default:
+		return false
+	}
+}
+
 // options connects the session with the attempt.
 func (c *conversation) options() session.Options {
 	r := c.attempt

@@ -23,6 +23,7 @@ type evidence struct {
 	running  map[string]string // calls of commands by ID, as they were reported
 	plan     []agent.PlanStep
 	mayHave  bool // changed something
+	worked   bool // it has answered, or called a tool
 }
 
 func newEvidence(r *reporter, reading []string) evidence {
@@ -70,6 +71,12 @@ func (v *evidence) describe(o *Outcome) {
 
 // event notes and reports an event of the agent.
 func (v *evidence) event(e *agent.Event) error {
+	switch e.Kind {
+	case agent.KindText, agent.KindToolCall, agent.KindFileChange, agent.KindPlan:
+		v.mu.Lock()
+		v.worked = true
+		v.mu.Unlock()
+	}
 	switch e.Kind {
 	case agent.KindSessionStarted:
 		v.opened(e.SessionID, e.Model)

@@ -62,7 +62,7 @@ type Session struct {
 	// before is out of quota, not logged in or not installed, also in the middle of a
 	// turn. The next one gets the same prompt, and the messages that were said, in a new
 	// session with its default model; where the one before may have changed something,
-	// the prompt says so. It is tried only for an attempt that resumes no session. The
+	// the prompt says so. The runtime of a session that is resumed is the first one. The
 	// outcome has the commands and the plan of the last one.
 	Fallback []string
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/fallback"
+	"github.com/busdk/bus-agent/runs"
 	"github.com/busdk/bus-agent/session"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -178,10 +179,72 @@ func TestStoredThreadIsResumed(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(state, "codex", "auth.json")); string(text) != `{"login":1}` {
 		t.Errorf("the login is %q, %v", text, err)
 	}
+	// One that is not there, for example because it began on another machine, is replaced.
 	again.ThreadID = "01a1fbf8-2ce6-7001-b1d6-c4a1e4a822f0"
-	if o := b.start(again).finish(backend.Failed); o.Retryable || !strings.Contains(o.Err.Error(), again.ThreadID) {
+	r := b.start(again)
+	o := r.finish(backend.Completed)
+	if o.ThreadID == again.ThreadID || o.Text != "thread "+o.ThreadID+" turn 1" || len(o.Attempts) != 1 {
 		t.Errorf("an unknown thread: %+v", o)
 	}
+	r.wantReported("notice: the session of Codex app-server cannot be resumed: codex: the session cannot be opened: thread/resume: no rollout found for thread id " + again.ThreadID + " (-32600); a new one begins")
+}
+
+// A session is resumed by its runtime, whichever that is, and left to another one only when
+// that is out of quota or not among those of the worker.
+func TestThreadOfAnotherRuntime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Fallback = []string{"other"}
+	b.Cooldowns = fallback.NewCooldowns(filepath.Join(t.TempDir(), "resting"))
+	ready := func() {
+		for _, token := range []string{"codex", "other"} {
+			if _, err := b.Cooldowns.Clear(token); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	state := t.TempDir()
+	first := b.start(backend.Attempt{Prompt: prompt("quota"), StateDir: state}).finish(backend.Quota)
+	if first.Runtime != "other" {
+		t.Fatalf("%+v", first)
+	}
+	ready()
+	again := backend.Attempt{Prompt: prompt("thread"), StateDir: state, ThreadID: first.ThreadID, ThreadRuntime: first.Runtime}
+	if o := b.start(again).finish(backend.Completed); o.Runtime != "other" || o.Text != "thread "+first.ThreadID+" turn 2" {
+		t.Errorf("%+v", o)
+	}
+	// The runtime is out of quota when the session is resumed, and is in cooldown after that.
+	// The other one knows that it is not the first.
+	quota := again
+	quota.Prompt = prompt("quota")
+	recorded := &runs.Records{Root: t.TempDir()}
+	b.Runner.Recorder = recorded
+	o := b.start(quota).finish(backend.Quota)
+	b.Runner.Recorder = nil
+	run, err := recorded.Find(t.Context(), o.RunID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(run.Dir, "prompt.md")); !strings.HasPrefix(string(text), "Another agent has begun this task") {
+		t.Errorf("the prompt is %q, %v", text, err)
+	}
+	if o.Runtime != "codex" || o.ThreadID == first.ThreadID || len(o.Attempts) != 1 || o.Attempts[0].Runtime != "other" {
+		t.Errorf("%+v", o)
+	}
+	if _, err := b.Cooldowns.Clear("codex"); err != nil {
+		t.Fatal(err)
+	}
+	again.Prompt = prompt("thread")
+	if o := b.start(again).finish(backend.Completed); o.Runtime != "codex" || len(o.Attempts) != 0 || o.ThreadID == first.ThreadID {
+		t.Errorf("%+v", o)
+	}
+	ready()
+	again.ThreadRuntime = "third"
+	r := b.start(again)
+	if o := r.finish(backend.Completed); o.Runtime != "codex" || o.Text != "thread "+o.ThreadID+" turn 1" {
+		t.Errorf("%+v", o)
+	}
+	r.wantReported("notice: the session is one of third, which this worker does not run; a new one begins")
 }
 
 func TestCrashIsRetryable(t *testing.T) {
