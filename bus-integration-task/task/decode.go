@@ -262,8 +262,8 @@ func cut(text string, limit int) (string, bool) {
 }
 
 // Bounded returns the payload with the fields of one line that come from agents and
-// settings in a form that [Decode] accepts: labels are cut, and a thread or run ID that is
-// none is left out.
+// settings in a form that [Decode] accepts: labels are cut, and invalid thread and run
+// IDs are left out.
 func (p Payload) Bounded() Payload {
 	l := &p.Labels
 	for _, label := range []*string{

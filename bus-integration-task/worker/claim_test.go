@@ -241,7 +241,7 @@ func TestClaimOfAStoppingWorkerIsHandedBack(t *testing.T) {
 	})
 }
 
-// A worker that is told to stop, and cannot reach the log, ends before its lease does.
+// A worker that has to stop, and cannot reach the log, ends before its lease does.
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -340,7 +340,7 @@ func TestStateIsCheckedBeforeEachStep(t *testing.T) {
 					t.Error("the turn has begun")
 				}
 				next.Store(true)
-				l.Message("go on") // the notice of the end is not a step
+				l.Message("continue") // the notice of the end is not a step
 				return add(t, "two\n")(ctx, a, l)
 			}))
 			w.Once = true
@@ -355,8 +355,8 @@ func TestStateIsCheckedBeforeEachStep(t *testing.T) {
 	}
 }
 
-// A request that the agent no longer waits for is open for nobody, and a late answer is
-// reported as such.
+// A request that the agent no longer waits for is closed, and a late answer is reported as
+// such.
 func TestApprovalRequestIsClosed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

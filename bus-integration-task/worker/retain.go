@@ -50,7 +50,7 @@ func (a *attempt) keepTree(ctx context.Context, cause error) bool {
 	case a.replaced:
 		return false
 	case !a.hasWork(ctx):
-		return a.reused && a.ended != task.Done // earlier attempts may have left what is no change
+		return a.reused && a.ended != task.Done // earlier attempts may have left ignored files
 	case a.reused, a.ended == task.Done, errors.Is(cause, ErrStopping): // its changes are nowhere else, and will be continued
 		return true
 	}

@@ -144,7 +144,7 @@ func TestWorkIsKept(t *testing.T) {
 			if p := s.last(row.end).Payload; p.WorktreeID != left[0] || !p.ReuseWorktree || p.Branch != "task/"+left[0] || p.BaseBranch != "main" {
 				t.Errorf("the end is %+v", p)
 			}
-			s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "go on"})
+			s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "continue"})
 			state = s.run(func(ctx context.Context, a backend.Attempt, l backend.Listener) string {
 				_ = os.RemoveAll(filepath.Join(a.Workdir, "nested"))
 				return add(t, "two\n")(ctx, a, l)
@@ -156,8 +156,8 @@ func TestWorkIsKept(t *testing.T) {
 	}
 }
 
-// An attempt that is handed back is continued in its worktree. Without changes there is
-// none, and the conversation is told that it has a new one.
+// An attempt that is handed back is continued in its worktree. Without changes the worktree
+// is removed, and the agent learns that it has a new one.
 func TestHandedBackWorkIsContinued(t *testing.T) {
 	t.Parallel()
 	for name, changed := range map[string]bool{"changed": true, "unchanged": false} {
@@ -218,14 +218,14 @@ func TestNewBranchIsContinued(t *testing.T) {
 			add(t, "x")(ctx, a, l)
 			return report(false, "new.txt")
 		}, ended)
-		s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "go on"})
+		s.log.post(task.Reopened, task.Payload{WorkRef: "bus#1.1", Text: "continue"})
 		if state := s.run(add(t, "two\n"), secondEnd); state.Status != task.StatusDone || s.git("branch", "--format=%(refname:short)") != "main" {
 			t.Errorf("%+v; branches %q", state.End, s.git("branch"))
 		}
 	})
 }
 
-// A user's branch that a task was given is there after it.
+// A user's branch that a task works on is kept.
 func TestBranchOfUserIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -278,7 +278,7 @@ func TestLockedRepositoryDoesNotEndTheTask(t *testing.T) {
 		}
 		stop := start(t, newWorker(s.log, "w", s.bridge(add(t, "two\n"))))
 		s.await(func(task.State) bool { return s.last(task.Released).ID != "" })
-		s.git("update-ref", "refs/heads/main", commit) // it wakes up
+		s.git("update-ref", "refs/heads/main", commit) // it continues
 		if err := lock.Close(); err != nil {
 			t.Error(err)
 		}
@@ -306,7 +306,7 @@ func TestAnnouncementAfterTheLeaseFails(t *testing.T) {
 	w.Lease, w.Once = 10*time.Millisecond, true
 	log.offline = func(name string) error {
 		if name == task.Progress {
-			time.Sleep(2 * w.Lease) // as long as it is stopped
+			time.Sleep(2 * w.Lease) // it is stopped
 		}
 		return nil
 	}

@@ -142,7 +142,7 @@ func (r *run) claimed(won bool, took time.Duration) {
 // claimLimit bounds the requests of a claim that was begun before the worker was stopped.
 const claimLimit = 5 * time.Second
 
-// stopLimit bounds each step of an attempt after its worker was told to stop: the end of the
+// stopLimit bounds each step of an attempt after its worker had to stop: the end of the
 // agent, the removal of the worktree and the report.
 const stopLimit = 10 * time.Second
 

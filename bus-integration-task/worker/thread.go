@@ -62,7 +62,7 @@ func (a *attempt) inThread(c backend.Conversation, p task.Payload) task.Payload 
 	return p
 }
 
-// thread returns the session to resume, which is none if its state is elsewhere.
+// thread returns the session to resume. It is empty if the state of the session is elsewhere.
 func (a *attempt) thread(ctx context.Context) task.Thread {
 	t := a.state.Thread
 	if t.ID != "" && t.Place != "" && t.Place != a.place {

@@ -36,7 +36,7 @@ func TestSessionIsResumedWhereItIs(t *testing.T) {
 			if c.moved {
 				s.settings.CodexStateRoot = t.TempDir()
 			}
-			c.reopened.WorkRef, c.reopened.Text = "bus#1.1", "go on"
+			c.reopened.WorkRef, c.reopened.Text = "bus#1.1", "continue"
 			s.log.post(task.Reopened, c.reopened)
 			second := s.run(blocked, func(state task.State) bool { return state.Round == 2 && state.Status.Ended() })
 			given, want := s.given[1], ""
