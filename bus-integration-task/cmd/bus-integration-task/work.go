@@ -131,6 +131,8 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 	logger := newLogger(c.App.ErrWriter, s, append(os.Environ(), hidden("")...))
 	open := *log
 	open.Open = true // what has ended is not to be claimed
+	// A request that hangs must not take the lease with it.
+	log.Client.Timeout = min(max(cmp.Or(s.Lease, worker.DefaultLease)/6, time.Second), 10*time.Second)
 	w := &taskWorker{bridge: &worker.Bridge{Settings: s, Backend: b, Environ: os.Environ(), Hidden: hidden, Logger: logger}}
 	w.Worker = &worker.Worker{
 		Worker: task.Worker{ID: id, Recipient: s.Recipient, WorkRef: s.WorkRef, SafeRetries: s.SafeCrashRetries},

@@ -73,6 +73,9 @@ func TestWorkerHasItsSettings(t *testing.T) {
 		w.IdleTimeout != time.Minute || w.HandBack >= 0 || w.locks == "" || w.Handler != worker.Handler(w.bridge) || w.Logger == nil || w.bridge.Logger == nil {
 		t.Errorf("%+v", w.Worker)
 	}
+	if log, ok := w.Log.(*tasklog.Log); !ok || !log.Open || log.Client.Timeout != time.Second {
+		t.Errorf("%+v", w.Log)
+	}
 	session, ok := w.bridge.Backend.(*backend.Session)
 	if !ok || session.Runtime != "codex" || !slices.Equal(session.Fallback, []string{"claude"}) || !slices.Equal(session.Args, []string{"-c", "x=1"}) ||
 		!slices.Contains(session.Runner.Environ, "CODEX_HOME=/home/of/codex") || session.Runner.Recorder == nil {
