@@ -177,7 +177,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 				modeltest.Reply{tt.command(tt.sleepers)},
 				modeltest.Reply{tt.command("touch continued")}, answer("on we go"),
 				modeltest.Reply{modeltest.Silence{}},
-				answer("again")), map[string]string{".gitignore": "running\ngoing-on\n"})
+				answer("again")), map[string]string{".gitignore": "running\ncontinued\n"})
 			d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access, r.Model = tt.access, tt.model })
 			ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 			defer cancel()

@@ -64,7 +64,11 @@ func outermost(dir string, environ []string) string {
 	if physical, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = physical
 	}
-	return gitenv.Outermost(dir, func(dir string) bool { return isHomeOrRoot(dir, environ) })
+	home, _ := agent.LookupEnv(environ, "HOME")
+	if physical, err := filepath.EvalSymlinks(home); err == nil {
+		home = physical
+	}
+	return gitenv.Outermost(dir, func(dir string) bool { return dir == "/" || dir == home })
 }
 
 // isHomeOrRoot reports whether dir is the user's home or the root of the file system,

@@ -156,7 +156,7 @@ func ExampleMain() {
 // Scripts call the program in loops, so a command that answers at once must allocate
 // little.
 func TestStartIsSmall(t *testing.T) { // not parallel: it counts
-	const most = 480 // allocations; the race detector costs some
+	const most = 500 // allocations; the race detector costs some, and each folder above the workdir
 	bin, dir := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "alpha"), []byte("not run"), 0o755); err != nil {
 		t.Fatal(err)

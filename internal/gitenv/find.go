@@ -137,11 +137,9 @@ func (f *finder) folder(folder tree.Folder) error {
 
 // looksBare reports whether git can take dir for the folder of a repository.
 func looksBare(dir string) bool {
-	exists := func(name string) bool {
-		_, err := os.Stat(filepath.Join(dir, name))
-		return err == nil
-	}
-	_, err := os.Lstat(filepath.Join(dir, "HEAD")) // it can be a link to nothing
+	exists := func(name string) bool { return typeOf(filepath.Join(dir, name)) != 0 }
+	var st unix.Stat_t
+	err := unix.Lstat(filepath.Join(dir, "HEAD"), &st) // it can be a link to nothing
 	return err == nil && (exists("commondir") || exists("refs") && exists("objects"))
 }
 
@@ -166,20 +164,35 @@ func Outermost(dir string, end func(dir string) bool) string {
 // empty ones behind, which it cannot.
 func looksLikeWorktree(dir string) bool {
 	git := filepath.Join(dir, ".git")
-	info, err := os.Stat(git)
-	if err != nil || !info.IsDir() {
-		return err == nil && info.Mode().IsRegular()
+	switch typeOf(git) {
+	case unix.S_IFREG:
+		return true
+	case unix.S_IFDIR:
+		var st unix.Stat_t
+		return unix.Lstat(filepath.Join(git, "HEAD"), &st) == nil
 	}
-	_, err = os.Lstat(filepath.Join(git, "HEAD"))
-	return err == nil
+	return false
+}
+
+// typeOf returns the type of a file, after links, or 0. It is for paths that are often
+// absent: it makes no error.
+func typeOf(name string) uint32 {
+	var st unix.Stat_t
+	if unix.Stat(name, &st) != nil {
+		return 0
+	}
+	return uint32(st.Mode) & unix.S_IFMT
 }
 
 // MainWorktree returns the main worktree of the repository of which dir is in a linked
 // one, or "". Both have the same content.
 func MainWorktree(dir string) string {
 	for {
-		text, err := readFile(filepath.Join(dir, ".git"))
-		if target, ok := bytes.CutPrefix(text, []byte("gitdir: ")); err == nil && ok {
+		var text []byte
+		if git := filepath.Join(dir, ".git"); typeOf(git) == unix.S_IFREG {
+			text, _ = readFile(git)
+		}
+		if target, ok := bytes.CutPrefix(text, []byte("gitdir: ")); ok {
 			git := join(dir, strings.TrimRight(string(target), "\r\n"))
 			common, err := readFile(filepath.Join(git, "commondir"))
 			if err != nil {
