@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,7 +118,7 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 	if err != nil {
 		return nil, err
 	}
-	if err := installed(b); err != nil {
+	if err := installed(c.Context, b); err != nil {
 		return nil, err
 	}
 	id := s.WorkerID
@@ -145,22 +144,27 @@ func newWorker(c *cli.Context, s settings.Settings, log *tasklog.Log) (*taskWork
 	return w, nil
 }
 
-// installed fails if no runtime of the backend is in PATH. Each task would end as failed.
-func installed(b backend.Backend) error {
+// installed fails if no runtime of the backend is installed. Each task would end as failed.
+func installed(ctx context.Context, b backend.Backend) error {
 	session, ok := b.(*backend.Session)
 	if !ok {
 		return nil
 	}
+	known := session.Runner.Registry
+	if known == nil {
+		known = registry.Default()
+	}
+	here := session.Runner
+	here.TrustWorkspace = true      // agents run in worktrees, not in the current directory
+	detected, _ := here.Detect(ctx) // the error is that of a list, which counts as not set
 	var missing error
 	for _, token := range append([]string{session.Runtime}, session.Fallback...) {
-		rt, _, err := registry.Default().ParseToken(token)
+		rt, _, err := known.ParseToken(token)
 		if err != nil {
 			return err
 		}
-		for _, name := range rt.Executables {
-			if _, err := exec.LookPath(name); err == nil {
-				return nil
-			}
+		if slices.ContainsFunc(detected, func(d runner.Detected) bool { return d.Runtime.ID == rt.ID && d.Path != "" }) {
+			return nil
 		}
 		missing = cmp.Or(missing, fmt.Errorf("%s is not installed: no %s in PATH; get it at %s", rt.Name, strings.Join(rt.Executables, " or "), rt.InstallURL))
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busdk/bus-agent/runner"
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
@@ -210,5 +211,27 @@ func TestWorkerNeedsItsCLI(t *testing.T) {
 	code, _, stderr := call(t, "--recipient", "dev", "--workspace-root", home)
 	if code != 1 || !strings.Contains(stderr, "Codex CLI is not installed: no codex in PATH; get it at https://") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// An executable that is not in PATH, and has another name, is one too.
+func TestCommandIsFoundByItsPath(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "codex-next")
+	if err := os.WriteFile(elsewhere, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	session, err := backend.AppServer{Command: elsewhere}.Session(runner.Runner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := installed(t.Context(), session); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	if err := installed(t.Context(), session); err == nil || !strings.Contains(err.Error(), "no codex-next in PATH") {
+		t.Error(err)
 	}
 }
