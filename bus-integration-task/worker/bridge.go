@@ -304,7 +304,7 @@ func (a *attempt) checkOut(ctx context.Context) (err error) {
 	})
 	if err == nil {
 		a.workdir = a.tree.Path()
-		a.reused = a.tree.ID() == a.state.Branch.WorktreeID
+		a.reused = a.tree.Continued()
 	}
 	return err
 }

@@ -43,9 +43,10 @@ type Options struct {
 // A Worktree is an isolated checkout. It belongs to the process that added it until
 // Close or Remove; its methods must not be called concurrently.
 type Worktree struct {
-	repo   *Repository
-	record record
-	lock   *os.File
+	repo      *Repository
+	record    record
+	lock      *os.File
+	continued bool
 }
 
 // A record is what is stored about a worktree in its git directory.
@@ -81,6 +82,9 @@ func (w *Worktree) Folder() string { return filepath.Join(w.record.Root, w.recor
 
 // Branch returns the branch that commits go to.
 func (w *Worktree) Branch() string { return w.record.Branch }
+
+// Continued reports whether an earlier attempt has worked in the worktree.
+func (w *Worktree) Continued() bool { return w.continued }
 
 // Created reports whether the branch was created for the task.
 func (w *Worktree) Created() bool { return w.record.Created }
@@ -520,7 +524,7 @@ func (r *Repository) take(ctx context.Context, id string, limit time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	w := &Worktree{repo: r, record: stored}
+	w := &Worktree{repo: r, record: stored, continued: true}
 	if w.lock, err = waitLock(ctx, filepath.Join(w.admin(), lockName), limit); err != nil {
 		if !errors.Is(err, ErrLocked) && ctx.Err() == nil {
 			err = problem(ErrGone, "worktree %q: %w", id, err)

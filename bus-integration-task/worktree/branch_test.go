@@ -216,7 +216,7 @@ func TestNewBranchIsContinued(t *testing.T) {
 				t.Errorf("another task: %v", err)
 			}
 			second := b.add(r, o)
-			if (second.ID() != first.ID()) != row.fresh || second.Head() != one || second.Base() == one || !exists(filepath.Join(second.Path(), "one")) || exists(filepath.Join(second.Path(), "two")) == row.fresh {
+			if (second.ID() != first.ID()) != row.fresh || second.Continued() == row.fresh || second.Head() != one || second.Base() == one || !exists(filepath.Join(second.Path(), "one")) || exists(filepath.Join(second.Path(), "two")) == row.fresh {
 				t.Errorf("worktree %s after %s, at %s from %s", second.ID(), first.ID(), second.Head(), second.Base())
 			}
 			if done, err := second.Promote(t.Context(), false, nil); err != nil || done.Commit != one {

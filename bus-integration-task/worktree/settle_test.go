@@ -21,6 +21,15 @@ func (b *bench) killed(r *Repository, w *Worktree) journal {
 	return j
 }
 
+// restore makes the primary that of a commit.
+func (b *bench) restore(commit string) {
+	b.t.Helper()
+	os.Remove(filepath.Join(b.primary, ".git", "index.lock"))
+	os.Remove(filepath.Join(b.primary, ".git", journalName))
+	b.git(b.primary, "clean", "-fdqx")
+	b.git(b.primary, "reset", "-q", "--hard", commit)
+}
+
 // undo undoes a promotion that has left files.
 func (b *bench) undo(r *Repository, w *Worktree, files map[string]string) *names {
 	b.t.Helper()
@@ -153,13 +162,13 @@ func mine(files map[string]string) map[string]string {
 // A promotion that is undone leaves what a user has changed, and restores all else.
 func TestUndoKeepsEdits(t *testing.T) {
 	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	w := b.promotion(r)
+	main := b.git(b.primary, "rev-parse", "main")
 	for name, row := range unfinished {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, "")
-			r := b.open()
-			w := b.promotion(r)
-			main := b.git(b.primary, "rev-parse", "main")
+			b.restore(main)
 			if users := b.undo(r, w, row.files); users.total != row.left {
 				t.Errorf("left to the user: %s", users)
 			}
@@ -188,12 +197,13 @@ func TestUndoKeepsEdits(t *testing.T) {
 // one of its files was changed, nothing is, until the user has followed the advice.
 func TestRecoveryKeepsEdits(t *testing.T) {
 	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	w := b.promotion(r)
+	main := b.git(b.primary, "rev-parse", "main")
 	for name, row := range unfinished {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, "")
-			r := b.open()
-			w := b.promotion(r)
+			b.restore(main)
 			b.killed(r, w)
 			if err := r.lockIndex(); err != nil {
 				t.Fatal(err)
