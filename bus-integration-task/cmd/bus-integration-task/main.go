@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,21 @@ func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	os.Exit(run(interrupted(signals), os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+func init() {
+	cli.HelpFlag = sharedFlag{cli.HelpFlag.(*cli.BoolFlag)}
+	cli.VersionFlag = sharedFlag{cli.VersionFlag.(*cli.BoolFlag)}
+}
+
+// sharedFlag is a flag that every program of the process has. urfave/cli v2.27.7 writes to
+// its flags while it reads arguments, so each reading gets a copy.
+type sharedFlag struct{ *cli.BoolFlag }
+
+// Apply implements [cli.Flag].
+func (f sharedFlag) Apply(set *flag.FlagSet) error {
+	own := *f.BoolFlag
+	return own.Apply(set)
 }
 
 type againKey struct{}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -18,8 +19,7 @@ import (
 	"github.com/busdk/bus-integration-task/worker/backend/stubagent"
 )
 
-// call runs the program. Tests that use it are not parallel: the flags of urfave/cli for
-// help and version are global.
+// call runs the program.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	return callWith(t, "", args...)
@@ -380,4 +380,19 @@ func TestLabelsAreShown(t *testing.T) {
 	if err != nil || !strings.HasSuffix(out.String(), want) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
+}
+
+// Programs that run at once in a process share nothing that they write to.
+func TestProgramsRunAtOnce(t *testing.T) {
+	t.Parallel()
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			var out, message strings.Builder
+			if code := run(t.Context(), []string{"bus-integration-task", "task", "--help"}, nil, &out, &message); code != 0 || out.Len() == 0 {
+				t.Errorf("exit code %d: %s%s", code, out.String(), message.String())
+			}
+		})
+	}
+	group.Wait()
 }
