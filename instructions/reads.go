@@ -92,8 +92,8 @@ const (
 )
 
 // CheckReads checks the files that a CLI in the workdir reads by itself: those of
-// reads, those that every CLI may read, and those of git. With all links followed,
-// each must be a regular file inside the repository; in a trusted workspace it may be
+// reads and those that every CLI may read, in .git too. It does not check those that only
+// git reads. With all links followed, each must be a regular file inside the repository; in a trusted workspace it may be
 // a regular file elsewhere. A FIFO, a socket and a device are always refused, since
 // reading one can block. Missing files and directories are accepted. The error is an
 // [agent.ErrUsage] that names the file.
@@ -132,9 +132,6 @@ func (c Chain) CheckReads(ctx context.Context, reads []Read, trusted bool) (comp
 		if err := k.git(dir); err != nil {
 			return false, err
 		}
-	}
-	if err := k.around(c.Workdir); err != nil {
-		return false, err
 	}
 	return k.below(c.Workdir, down)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
-	"github.com/busdk/bus-agent/internal/tree"
 )
 
 // makeTree makes files below dir. Content that begins with "->" makes a link to the rest,
@@ -82,80 +81,65 @@ func TestCheckReads(t *testing.T) {
 		"a link out":              {files: map[string]string{"UP.md": "->../outside/x"}, want: leads, file: "UP.md"},
 		"a link out in the workdir": {
 			files: map[string]string{"sub/UP.md": "->../../outside/x"}, want: leads, file: "sub/UP.md"},
-		"a link out to nothing":         {files: map[string]string{"CTX.md": "->../outside/later"}, want: leads, file: "CTX.md"},
-		"a link to a process":           {files: map[string]string{"CTX.md": "->/proc/self/environ"}, want: leads, file: "CTX.md"},
-		"a link to a descriptor":        {files: map[string]string{"CTX.md": "->/proc/self/fd/987"}, want: leads, file: "CTX.md"},
-		"a link by another link":        {files: map[string]string{"CTX.md": "->a", "a": "->b/x", "b": "->../outside"}, want: leads, file: "CTX.md"},
-		"a link to a device":            {files: map[string]string{"CTX.md": "->/dev/zero"}, want: waits, trusted: waits, file: "CTX.md"},
-		"a FIFO":                        {files: map[string]string{"sub/CTX.md": "|"}, want: waits, trusted: waits, file: "sub/CTX.md"},
-		"a linked FIFO":                 {files: map[string]string{"CTX.md": "->f", "f": "|"}, want: waits, trusted: waits, file: "CTX.md"},
-		"what is read with trust":       {files: map[string]string{"TRUST.md": "|"}, trusted: waits, file: "TRUST.md"},
-		"a FIFO in its folder":          {files: map[string]string{"TRUST.md": "->../outside/x"}},
-		"a skill":                       {files: map[string]string{"skills/a/SKILL.md": "->../../../outside/x"}, want: leads, file: "skills/a/SKILL.md"},
-		"what a skill has":              {files: map[string]string{"skills/a/bin/python": "->/usr/bin/env"}},
-		"a linked skill":                {files: map[string]string{"skills/a": "->../../outside"}, want: leads, file: "skills/a"},
-		"a linked skill without one":    {files: map[string]string{"skills/a": "->../../empty"}},
-		"linked skills":                 {files: map[string]string{"skills": "->../outside"}, want: leads, file: "skills"},
-		"linked commands":               {files: map[string]string{"commands": "->/"}, want: leads, file: "commands"},
-		"linked skills inside":          {files: map[string]string{"skills": "->other", "other/a/SKILL.md": "->../../../outside/x"}, want: leads, file: "skills/a/SKILL.md"},
-		"a deep command":                {files: map[string]string{"commands/a/b/c.toml": "|"}, want: waits, trusted: waits, file: "commands/a/b/c.toml"},
-		"a loop of folders":             {files: map[string]string{"commands/a/b": "->..", "commands/a/c.toml": "x"}},
-		"a FIFO for a folder":           {files: map[string]string{"commands": "|", "skills": "|"}},
-		"an import":                     {files: map[string]string{"CTX.md": "see @./a\n", "a": "->/proc/self/environ"}, want: leads, file: "a, which CTX.md imports,"},
-		"an import at the end":          {files: map[string]string{"CTX.md": "@a.", "a": "|"}, want: waits, trusted: waits, file: "a, which CTX.md imports,"},
-		"an import of an import":        {files: map[string]string{"CTX.md": "@sub/a", "sub/a": "@../b#part", "b": "|"}, want: waits, trusted: waits, file: "b, which sub/a imports,"},
-		"an import in a circle":         {files: map[string]string{"CTX.md": "@a", "a": "@CTX.md @a"}},
-		"an absolute import":            {files: map[string]string{"CTX.md": "@/proc/self/environ"}, want: leads, file: "/proc/self/environ, which CTX.md imports,"},
-		"an import above":               {files: map[string]string{"CTX.md": "@../outside/x"}, want: leads, file: "which CTX.md imports,"},
-		"an import of a linked file":    {files: map[string]string{"CTX.md": "->other/y", "other/y": "@z", "other/z": "|"}, want: waits, trusted: waits, file: "other/z"},
-		"what looks like an import":     {files: map[string]string{"CTX.md": "me@example.com @types/node @ @/nowhere @\x00 @@"}},
-		"an import with a form feed":    {files: map[string]string{"CTX.md": "@./a\fb c", "a\fb": "|"}, want: waits, trusted: waits, file: "which CTX.md imports,"},
-		"an import with a space":        {files: map[string]string{"CTX.md": `@a\ b c`, "a b": "|"}, want: waits, trusted: waits, file: "a b, which CTX.md imports,"},
-		"an import up to a space":       {files: map[string]string{"CTX.md": "@a\u00a0b", "a": "|"}, want: waits, trusted: waits, file: "a, which CTX.md imports,"},
-		"an import of other text":       {files: map[string]string{"CTX.md": "@a\xffb", "a\ufffdb": "|"}, want: "cannot be checked", file: "CTX.md"},
-		"a long import":                 {files: map[string]string{"CTX.md": "@" + strings.Repeat("./", 4000) + "a", "a": "|"}, want: "cannot be checked", file: "CTX.md"},
-		"a long word":                   {files: map[string]string{"CTX.md": strings.Repeat("x@y", 4000)}},
-		"more imports than checked":     {files: map[string]string{"CTX.md": strings.Repeat("@a @b @c @d @e @f @g @h @i @j ", 1<<13)}, want: "cannot be checked", file: "CTX.md"},
-		"an ignore file of ripgrep":     {files: map[string]string{"sub/a/.ignore": "|"}, want: waits, trusted: waits, file: "sub/a/.ignore"},
-		"a FIFO for a pack":             {files: map[string]string{".git/objects/pack/pack-x.idx": "|"}, want: waits, trusted: waits, file: ".git/objects/pack/pack-x.idx"},
-		"no imports there":              {files: map[string]string{"UP.md": "@/etc/passwd"}},
-		"too long for imports":          {files: map[string]string{"CTX.md": strings.Repeat("x", 1<<20+1)}, want: "cannot be checked", file: "CTX.md"},
-		"below":                         {files: map[string]string{"sub/a/b/DOWN.md": "->/etc/passwd"}, want: leads, file: "sub/a/b/DOWN.md"},
-		"below, what is not read":       {files: map[string]string{"sub/a/UP.md": "->/etc/passwd", "sub/DOWN.md": "->/etc/passwd", "DOWN.md": "->/etc/passwd"}},
-		"a pattern below":               {files: map[string]string{"sub/a/x.rul": "|"}, want: waits, trusted: waits, file: "sub/a/x.rul"},
-		"a star":                        {files: map[string]string{"sub/a/*.md": "|", "sub/a/x.md": "|"}, want: waits, trusted: waits, file: "sub/a/*.md"},
-		"any folder below":              {files: map[string]string{"sub/a/b/D/x.d": "->/etc/passwd"}, want: leads, file: "sub/a/b/D/x.d"},
-		"next to the workdir":           {files: map[string]string{"other/CTX.md": "|"}},
-		"a rule below":                  {files: map[string]string{"sub/a/rules/b/r.mdc": "|"}, want: waits, trusted: waits, file: "sub/a/rules/b/r.mdc"},
-		"a linked folder below":         {files: map[string]string{"sub/a": "->/"}},
-		"an import below":               {files: map[string]string{"sub/a/CTX.md": "@x", "sub/a/x": "->/etc/passwd"}, want: leads, file: "sub/a/x, which sub/a/CTX.md imports,"},
-		"an ignore file":                {files: map[string]string{".gitignore": "|"}, want: waits, trusted: waits, file: ".gitignore"},
-		"an ignore file below":          {files: map[string]string{"sub/a/.gitignore": "->/etc/passwd"}, want: leads, file: "sub/a/.gitignore"},
-		"a linked .git below":           {files: map[string]string{"sub/a/.git": "->../../../outside"}, want: leads, file: "sub/a/.git"},
-		"a FIFO .git below":             {files: map[string]string{"sub/a/.git": "|"}, want: waits, trusted: waits, file: "sub/a/.git"},
-		"a HEAD below":                  {files: map[string]string{"sub/a/.git/HEAD": "|"}, want: waits, trusted: waits, file: "sub/a/.git/HEAD"},
-		"a commondir":                   {files: map[string]string{".git/commondir": "|"}, want: waits, trusted: waits, file: ".git/commondir"},
-		"a branch":                      {files: map[string]string{".git/refs/heads/a/b": "->/etc/passwd"}, want: leads, file: ".git/refs/heads/a/b"},
-		"a FIFO of git's":               {files: map[string]string{".git/index": "|"}, want: waits, trusted: waits, file: ".git/index"},
-		"a shared file of git's":        {files: map[string]string{".git/packed-refs": "->../../outside/x", ".git/config": "->../../outside/x"}},
-		"an ignore file of git's":       {files: map[string]string{".git/config": "[core]\n\texcludesFile = f\n", "f": "|"}, want: waits, trusted: waits, file: "f, which .git/config names,"},
-		"a configuration of git's":      {files: map[string]string{".git/config": "[include]\n\tpath = \"../g\"\n", "g": "|"}, want: waits, trusted: waits, file: "g, which .git/config names,"},
-		"an ignore file with a comment": {files: map[string]string{".git/config": "[core]\n\texcludesFile = f ; c\n", "f": "|"}, want: waits, trusted: waits, file: "f, which .git/config names,"},
-		"an ignore file in pieces":      {files: map[string]string{".git/config": "[core] excludesFile = \"f\"\\\n\"g\"\n", "fg": "|"}, want: waits, trusted: waits, file: "fg, which .git/config names,"},
-		"an ignore file of git":         {files: map[string]string{".git/config": "[core]\n\texcludesFile = %(prefix)/x\n"}, want: "cannot be checked", file: ".git/config"},
-		"an included ignore file":       {files: map[string]string{".git/config": "[include]\n\tpath = ../inc\n", "inc": "[core]\n\texcludesFile = f\n", "f": "|"}, want: waits, trusted: waits, file: "f, which inc names,"},
-		"a FIFO for an object":          {files: map[string]string{".git/objects/ab/cdef": "|"}, want: waits, trusted: waits, file: ".git/objects/ab/cdef"},
-		"a linked FIFO for an object":   {files: map[string]string{".git/objects/ab/cdef": "->../../../f", "f": "|"}, want: waits, trusted: waits, file: ".git/objects/ab/cdef"},
-		"a FIFO in an alternate":        {files: map[string]string{".git/objects/info/alternates": "../../alt\n", "alt/ab/cdef": "|"}, want: waits, trusted: waits, file: "alt/ab/cdef"},
-		"a FIFO of a bisection":         {files: map[string]string{".git/BISECT_START": "|"}, want: waits, trusted: waits, file: ".git/BISECT_START"},
-		"a FIFO of a worktree":          {files: map[string]string{".git/worktrees/w/gitdir": "|"}, want: waits, trusted: waits, file: ".git/worktrees/w/gitdir"},
-		"a hook that is off":            {files: map[string]string{".git/hooks/pre-commit": "->/dev/null"}},
-		"a FIFO in a folder":            {files: map[string]string{"sub/f": "|", "other/f": "|"}},
-		"no ignore file":                {files: map[string]string{".git/config": "[core]\n\texcludesFile = /dev/null\n\thooksPath = sub\n"}},
-		"a worktree":                    {files: map[string]string{"sub/a/.git": "gitdir: ../../../outside/tree"}},
-		"a hostile worktree":            {files: map[string]string{"sub/a/.git": "gitdir: ../g\n", "sub/g/HEAD": "->/etc/passwd"}, want: leads, file: "sub/g/HEAD"},
-		"a FIFO for a worktree":         {files: map[string]string{"sub/a/.git": "gitdir: f\n", "sub/a/f": "|"}},
-		"a shared worktree":             {files: map[string]string{"sub/a/.git": "gitdir: g\n", "sub/a/g/commondir": "../c", "sub/a/c/packed-refs": "|"}, want: waits, trusted: waits, file: "sub/a/c/packed-refs"},
+		"a link out to nothing":      {files: map[string]string{"CTX.md": "->../outside/later"}, want: leads, file: "CTX.md"},
+		"a link to a process":        {files: map[string]string{"CTX.md": "->/proc/self/environ"}, want: leads, file: "CTX.md"},
+		"a link to a descriptor":     {files: map[string]string{"CTX.md": "->/proc/self/fd/987"}, want: leads, file: "CTX.md"},
+		"a link by another link":     {files: map[string]string{"CTX.md": "->a", "a": "->b/x", "b": "->../outside"}, want: leads, file: "CTX.md"},
+		"a link to a device":         {files: map[string]string{"CTX.md": "->/dev/zero"}, want: waits, trusted: waits, file: "CTX.md"},
+		"a FIFO":                     {files: map[string]string{"sub/CTX.md": "|"}, want: waits, trusted: waits, file: "sub/CTX.md"},
+		"a linked FIFO":              {files: map[string]string{"CTX.md": "->f", "f": "|"}, want: waits, trusted: waits, file: "CTX.md"},
+		"what is read with trust":    {files: map[string]string{"TRUST.md": "|"}, trusted: waits, file: "TRUST.md"},
+		"a FIFO in its folder":       {files: map[string]string{"TRUST.md": "->../outside/x"}},
+		"a skill":                    {files: map[string]string{"skills/a/SKILL.md": "->../../../outside/x"}, want: leads, file: "skills/a/SKILL.md"},
+		"what a skill has":           {files: map[string]string{"skills/a/bin/python": "->/usr/bin/env"}},
+		"a linked skill":             {files: map[string]string{"skills/a": "->../../outside"}, want: leads, file: "skills/a"},
+		"a linked skill without one": {files: map[string]string{"skills/a": "->../../empty"}},
+		"linked skills":              {files: map[string]string{"skills": "->../outside"}, want: leads, file: "skills"},
+		"linked commands":            {files: map[string]string{"commands": "->/"}, want: leads, file: "commands"},
+		"linked skills inside":       {files: map[string]string{"skills": "->other", "other/a/SKILL.md": "->../../../outside/x"}, want: leads, file: "skills/a/SKILL.md"},
+		"a deep command":             {files: map[string]string{"commands/a/b/c.toml": "|"}, want: waits, trusted: waits, file: "commands/a/b/c.toml"},
+		"a loop of folders":          {files: map[string]string{"commands/a/b": "->..", "commands/a/c.toml": "x"}},
+		"a FIFO for a folder":        {files: map[string]string{"commands": "|", "skills": "|"}},
+		"an import":                  {files: map[string]string{"CTX.md": "see @./a\n", "a": "->/proc/self/environ"}, want: leads, file: "a, which CTX.md imports,"},
+		"an import at the end":       {files: map[string]string{"CTX.md": "@a.", "a": "|"}, want: waits, trusted: waits, file: "a, which CTX.md imports,"},
+		"an import of an import":     {files: map[string]string{"CTX.md": "@sub/a", "sub/a": "@../b#part", "b": "|"}, want: waits, trusted: waits, file: "b, which sub/a imports,"},
+		"an import in a circle":      {files: map[string]string{"CTX.md": "@a", "a": "@CTX.md @a"}},
+		"an absolute import":         {files: map[string]string{"CTX.md": "@/proc/self/environ"}, want: leads, file: "/proc/self/environ, which CTX.md imports,"},
+		"an import above":            {files: map[string]string{"CTX.md": "@../outside/x"}, want: leads, file: "which CTX.md imports,"},
+		"an import of a linked file": {files: map[string]string{"CTX.md": "->other/y", "other/y": "@z", "other/z": "|"}, want: waits, trusted: waits, file: "other/z"},
+		"what looks like an import":  {files: map[string]string{"CTX.md": "me@example.com @types/node @ @/nowhere @\x00 @@"}},
+		"an import with a form feed": {files: map[string]string{"CTX.md": "@./a\fb c", "a\fb": "|"}, want: waits, trusted: waits, file: "which CTX.md imports,"},
+		"an import with a space":     {files: map[string]string{"CTX.md": `@a\ b c`, "a b": "|"}, want: waits, trusted: waits, file: "a b, which CTX.md imports,"},
+		"an import up to a space":    {files: map[string]string{"CTX.md": "@a\u00a0b", "a": "|"}, want: waits, trusted: waits, file: "a, which CTX.md imports,"},
+		"an import of other text":    {files: map[string]string{"CTX.md": "@a\xffb", "a\ufffdb": "|"}, want: "cannot be checked", file: "CTX.md"},
+		"a long import":              {files: map[string]string{"CTX.md": "@" + strings.Repeat("./", 4000) + "a", "a": "|"}, want: "cannot be checked", file: "CTX.md"},
+		"a long word":                {files: map[string]string{"CTX.md": strings.Repeat("x@y", 4000)}},
+		"more imports than checked":  {files: map[string]string{"CTX.md": strings.Repeat("@a @b @c @d @e @f @g @h @i @j ", 1<<13)}, want: "cannot be checked", file: "CTX.md"},
+		"an ignore file of ripgrep":  {files: map[string]string{"sub/a/.ignore": "|"}, want: waits, trusted: waits, file: "sub/a/.ignore"},
+		"no imports there":           {files: map[string]string{"UP.md": "@/etc/passwd"}},
+		"too long for imports":       {files: map[string]string{"CTX.md": strings.Repeat("x", 1<<20+1)}, want: "cannot be checked", file: "CTX.md"},
+		"below":                      {files: map[string]string{"sub/a/b/DOWN.md": "->/etc/passwd"}, want: leads, file: "sub/a/b/DOWN.md"},
+		"below, what is not read":    {files: map[string]string{"sub/a/UP.md": "->/etc/passwd", "sub/DOWN.md": "->/etc/passwd", "DOWN.md": "->/etc/passwd"}},
+		"a pattern below":            {files: map[string]string{"sub/a/x.rul": "|"}, want: waits, trusted: waits, file: "sub/a/x.rul"},
+		"a star":                     {files: map[string]string{"sub/a/*.md": "|", "sub/a/x.md": "|"}, want: waits, trusted: waits, file: "sub/a/*.md"},
+		"any folder below":           {files: map[string]string{"sub/a/b/D/x.d": "->/etc/passwd"}, want: leads, file: "sub/a/b/D/x.d"},
+		"next to the workdir":        {files: map[string]string{"other/CTX.md": "|"}},
+		"a rule below":               {files: map[string]string{"sub/a/rules/b/r.mdc": "|"}, want: waits, trusted: waits, file: "sub/a/rules/b/r.mdc"},
+		"a linked folder below":      {files: map[string]string{"sub/a": "->/"}},
+		"an import below":            {files: map[string]string{"sub/a/CTX.md": "@x", "sub/a/x": "->/etc/passwd"}, want: leads, file: "sub/a/x, which sub/a/CTX.md imports,"},
+		"an ignore file":             {files: map[string]string{".gitignore": "|"}, want: waits, trusted: waits, file: ".gitignore"},
+		"an ignore file below":       {files: map[string]string{"sub/a/.gitignore": "->/etc/passwd"}, want: leads, file: "sub/a/.gitignore"},
+		"a linked .git below":        {files: map[string]string{"sub/a/.git": "->../../../outside"}, want: leads, file: "sub/a/.git"},
+		"a FIFO .git below":          {files: map[string]string{"sub/a/.git": "|"}, want: waits, trusted: waits, file: "sub/a/.git"},
+		"a HEAD below":               {files: map[string]string{"sub/a/.git/HEAD": "|"}, want: waits, trusted: waits, file: "sub/a/.git/HEAD"},
+		"a commondir":                {files: map[string]string{".git/commondir": "|"}, want: waits, trusted: waits, file: ".git/commondir"},
+		"a branch":                   {files: map[string]string{".git/refs/heads/a/b": "->/etc/passwd"}, want: leads, file: ".git/refs/heads/a/b"},
+		"a shared file of git's":     {files: map[string]string{".git/packed-refs": "->../../outside/x", ".git/config": "->../../outside/x"}},
+		"a hook that is off":         {files: map[string]string{".git/hooks/pre-commit": "->/dev/null"}},
+		"a FIFO in a folder":         {files: map[string]string{"sub/f": "|", "other/f": "|"}},
+		"a worktree":                 {files: map[string]string{"sub/a/.git": "gitdir: ../../../outside/tree"}},
+		"a hostile worktree":         {files: map[string]string{"sub/a/.git": "gitdir: ../g\n", "sub/g/HEAD": "->/etc/passwd"}, want: leads, file: "sub/g/HEAD"},
+		"a FIFO for a worktree":      {files: map[string]string{"sub/a/.git": "gitdir: f\n", "sub/a/f": "|"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,24 +178,6 @@ func TestCheckReadsUpToAFalseRoot(t *testing.T) {
 	must(t, os.Remove(filepath.Join(top, "a/CTX.md")))
 	if _, err := chain.CheckReads(t.Context(), instructions.Reads(instructions.Upward, "CTX.md"), false); err != nil {
 		t.Errorf("CheckReads = %v, but nothing looks that far up", err)
-	}
-}
-
-// git looks at the whole repository, also next to the workdir and around a repository that
-// it refuses.
-func TestCheckReadsAroundTheWorkdir(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"other/.gitignore", "a/b/.gitattributes", "other/.git", "other/.git/objects/ab/cdef"} {
-		top := tempDir(t)
-		makeTree(t, top, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "sub/": "", name: "|"})
-		chain, err := instructions.Discover(filepath.Join(top, "sub"))
-		must(t, err)
-		survey, err := tree.NewSurvey(t.Context(), 1000, instructions.Names(nil), filepath.Join(top, "sub"), top)
-		must(t, err)
-		_, err = chain.CheckReads(tree.WithSurvey(t.Context(), survey), nil, true)
-		if !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), name+" is not a regular file") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -70,12 +71,16 @@ func (inv *Invocation) abs(name string) string {
 	return filepath.Join(inv.Workdir, name)
 }
 
-// Untrusted reports whether the repository controls the target of the absolute path
-// name, see [instructions.Touches], and the workspace is not trusted. A CLI must not run
-// such a file or log in with it. If HOME is the root of the repository, its files belong
-// to the user; this does not hold for a home named by another variable.
+// Untrusted reports whether the repository, or one around it, controls the target of the
+// absolute path name, see [instructions.Touches], and the workspace is not trusted. A CLI
+// must not run such a file or log in with it. If HOME is the root of the repository, its
+// files belong to the user; this does not hold for a home named by another variable.
 func (inv *Invocation) Untrusted(name string) bool {
-	return !inv.TrustWorkspace && instructions.Touches(inv.Root, name) && !inv.rootIsHome()
+	if inv.TrustWorkspace {
+		return false
+	}
+	touches := func(dir string) bool { return instructions.Touches(dir, name) }
+	return slices.ContainsFunc(inv.Repositories, touches) || touches(inv.Root) && !inv.rootIsHome()
 }
 
 // rootIsHome reports whether HOME is the root of the repository, by a path that does

@@ -28,6 +28,11 @@ type Invocation struct {
 	Workdir string
 	Root    string
 
+	// Repositories are further folders that the repositories around the workdir
+	// control: those around that of Root, and main worktrees. The user's home is not
+	// one.
+	Repositories []string
+
 	// TempDir is the folder for temporary files of this start if Runtime.PrivateTemp
 	// is set. It is removed at the end. It is empty in a dry run, and before anything
 	// is written.

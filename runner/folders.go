@@ -39,18 +39,18 @@ func (p *prepared) checkFolders(ctx context.Context, rt registry.Runtime) error 
 		if partial {
 			what = "git configuration (git's hooks and file system monitor are off) and " + what
 		}
-		p.warn(fmt.Sprintf("more than %d files and folders: not searched for %s: %s; start in a smaller workdir to have all searched", p.entries, what, first(left)))
+		p.warn(fmt.Sprintf("more than %d files and folders: not searched for %s: %s; start in a smaller workdir to have all searched", p.entries, what, first(left, "folders")))
 	}
 	return nil
 }
 
-// first lists the first few folders and the number of the others.
-func first(folders []string) string {
+// first lists the first few names and the number of the others.
+func first(names []string, what string) string {
 	const most = 3
-	if more := len(folders) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more folders", strings.Join(folders[:most], ", "), more)
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more %s", strings.Join(names[:most], ", "), more, what)
 	}
-	return strings.Join(folders, ", ")
+	return strings.Join(names, ", ")
 }
 
 // checkReads refuses files in the workdir and the added directories that the CLI reads

@@ -2,7 +2,7 @@ package runner
 
 import (
 	"context"
-	"path/filepath"
+	"errors"
 	"slices"
 	"strings"
 
@@ -12,13 +12,14 @@ import (
 
 // settleGit finds the programs that the git configuration of the repositories in these
 // folders would run when a CLI calls git, and the variables that keep them from
-// running. It reports whether it left folders out.
+// running. It refuses files for which git would wait. It reports whether it left folders
+// out.
 func (p *prepared) settleGit(ctx context.Context, below []string) (partial bool, err error) {
-	if p.req.TrustWorkspace {
-		return false, nil
-	}
-	result, err := gitenv.Neutralize(ctx, gitenv.Query{Workdir: p.req.Workdir, Below: below, Environ: p.inv.Environ})
-	if err != nil {
+	result, err := gitenv.Neutralize(ctx, gitenv.Query{Workdir: p.req.Workdir, Below: below, Environ: p.inv.Environ, Trusted: p.req.TrustWorkspace})
+	switch {
+	case errors.Is(err, gitenv.ErrBlocks):
+		return false, agent.Usagef("%w; nothing was started", err)
+	case err != nil:
 		return false, agent.Usagef("git configuration of the repository: %w; nothing was started, use --trust-workspace to let it run", err)
 	}
 	p.gitEnv = result.Env
@@ -33,47 +34,30 @@ func (p *prepared) settleGit(ctx context.Context, below []string) (partial bool,
 		}
 		p.warn(text)
 	}
+	if len(result.Commands) > 0 {
+		p.warn("an unfinished rebase has commands, which git rebase --continue runs: " + first(result.Commands, "files"))
+	}
 	return result.Partial, nil
 }
 
 // gitFolders returns the folders in which repositories are searched for, those that are
 // most likely to be used first.
 func (p *prepared) gitFolders() (below []string) {
-	if p.req.TrustWorkspace {
-		return nil
-	}
-	top := p.inv.Root
-	if isHomeOrRoot(top, p.inv.Environ) {
-		top = p.req.Workdir
-	}
-	folders := append([]string{top}, p.req.AddDirs...)
-	for _, dir := range folders {
-		folders = append(folders, outermost(dir, p.inv.Environ))
+	home := homeOf(p.inv.Environ)
+	folders := append([]string{p.inv.Root, p.req.Workdir}, p.req.AddDirs...)
+	for _, dir := range slices.Clone(folders[1:]) {
+		folders = append(folders, gitenv.Around(dir, home)[0])
 	}
 	for _, dir := range folders {
-		if !isHomeOrRoot(dir, p.inv.Environ) && !slices.Contains(below, dir) {
+		if !gitenv.IsHomeOrRoot(dir, home) && !slices.Contains(below, dir) {
 			below = append(below, dir)
 		}
 	}
 	return below
 }
 
-// outermost returns the topmost folder around dir that git could take for a repository.
-// The user's home and the root of the file system do not count.
-func outermost(dir string, environ []string) string {
-	if physical, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = physical
-	}
+// homeOf returns HOME in environ.
+func homeOf(environ []string) string {
 	home, _ := agent.LookupEnv(environ, "HOME")
-	if physical, err := filepath.EvalSymlinks(home); err == nil {
-		home = physical
-	}
-	return gitenv.Outermost(dir, func(dir string) bool { return dir == "/" || dir == home })
-}
-
-// isHomeOrRoot reports whether dir is the user's home or the root of the file system,
-// which are not searched for repositories.
-func isHomeOrRoot(dir string, environ []string) bool {
-	home, _ := agent.LookupEnv(environ, "HOME")
-	return sameFile(dir, "/") || sameFile(dir, home)
+	return home
 }

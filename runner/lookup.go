@@ -41,7 +41,7 @@ type lookup struct {
 
 func (r *Runner) lookup(ctx context.Context, warn func(string)) *lookup {
 	l := &lookup{ctx: ctx, environ: r.environ(), prefs: r.Preferences, warn: warn}
-	l.path = newPathRule(l.environ, r.TrustWorkspace, r.Workdir)
+	l.path = newPathRule(l.environ, r.TrustWorkspace, append([]string{r.Workdir}, r.addDirs...)...)
 	if s, ok := r.Preferences.(Snapshotter); ok {
 		var err error
 		if l.prefs, err = s.Snapshot(ctx); err != nil {

@@ -29,24 +29,27 @@ type pathRule struct {
 }
 
 // newPathRule returns the rule for runs in the folders: the workdir and the added ones.
-// The user's home and the root of the file system do not count as repositories.
 func newPathRule(environ []string, trusted bool, folders ...string) pathRule {
 	var rule pathRule
 	if trusted {
 		return rule
 	}
 	for _, folder := range folders {
-		abs, err := filepath.Abs(folder)
-		if err != nil {
-			continue
-		}
-		for _, dir := range []string{outermost(abs, environ), gitenv.MainWorktree(abs), abs} {
-			if dir != "" && !isHomeOrRoot(dir, environ) && !slices.Contains(rule.untrusted, dir) && isDir(dir) {
-				rule.untrusted = append(rule.untrusted, dir)
-			}
+		if abs, err := filepath.Abs(folder); err == nil && isDir(abs) {
+			rule.untrusted = append(rule.untrusted, repositories(abs, environ)...)
 		}
 	}
+	slices.Sort(rule.untrusted)
+	rule.untrusted = slices.Compact(rule.untrusted)
 	return rule
+}
+
+// repositories returns dir and the folders of the repositories around it. The user's home
+// and the root of the file system do not count, even as dir.
+func repositories(dir string, environ []string) []string {
+	home := homeOf(environ)
+	all := append([]string{dir}, gitenv.Around(dir, home)...)
+	return slices.DeleteFunc(all, func(dir string) bool { return gitenv.IsHomeOrRoot(dir, home) })
 }
 
 // CheckInput returns an agent.ErrUsage error for an input file, such as a prompt, that
@@ -75,15 +78,6 @@ func CheckInput(workdir, name string, environ []string) error {
 func isDir(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
-}
-
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
 }
 
 // decides returns the untrusted folder that contains file or a link to it, or "".

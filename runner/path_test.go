@@ -69,6 +69,7 @@ func TestCleanPathOfNestedRepositories(t *testing.T) {
 		"outer/.git/HEAD": "ref: refs/heads/main\n", "outer/pkg/.git/HEAD": "nonsense", "outer/bin/x": "", "outer/pkg/bin/x": "", "other/bin/x": "",
 		"main/.git/HEAD": "ref: refs/heads/main\n", "main/.git/refs/x": "", "main/.git/objects/x": "", "main/.git/worktrees/w/commondir": "../..\n", "main/bin/x": "",
 		"linked/.git": "gitdir: " + dir + "/main/.git/worktrees/w\n", "linked/sub/x": "",
+		"linked/nested/.git/HEAD": "ref: refs/heads/main\n", "linked/nested/sub/x": "",
 		"empty/.git/x": "", "empty/bin/x": "", "empty/sub/x": "",
 		"bare/HEAD": "ref: refs/heads/main\n", "bare/refs/x": "", "bare/objects/x": "", "bare/bin/x": "", "bare/sub/x": "",
 	} {
@@ -86,6 +87,7 @@ func TestCleanPathOfNestedRepositories(t *testing.T) {
 		"another one":              {workdir: "outer/pkg", in: "other/bin"},
 		"of the user's home":       {workdir: "outer/pkg", home: "outer", in: "outer/bin"},
 		"around a linked worktree": {workdir: "linked/sub", in: "main/bin", left: true},
+		"nested in a linked one":   {workdir: "linked/nested/sub", in: "main/bin", left: true},
 		"main worktree":            {workdir: "main", in: "main/bin", left: true},
 		"an empty .git":            {workdir: "empty/sub", in: "empty/bin"},
 		"around a bare one":        {workdir: "bare/sub", in: "bare/bin", left: true},
@@ -109,6 +111,23 @@ func TestPathOfARequestIsClean(t *testing.T) {
 	result, err := b.Run(t.Context(), req, agent.Output{})
 	if got := string(result.Stdout.Bytes()); err != nil || !strings.Contains(got, "PATH=/usr/bin true") {
 		t.Errorf("%v: %s", err, got)
+	}
+}
+
+// The executable of the runtime is not one of an added directory.
+func TestExecutableInAnAddedDirectoryIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	req := b.request("say ok:")
+	path, _ := agent.LookupEnv(b.Environ, "PATH")
+	dir, _, _ := strings.Cut(path, ":")
+	req.AddDirs = []string{dir}
+	for trusted, refused := range map[bool]bool{false: true, true: false} {
+		req.TrustWorkspace = trusted
+		_, err := b.Run(t.Context(), req, agent.Output{})
+		if is := err != nil && strings.Contains(err.Error(), "was not started"); is != refused {
+			t.Errorf("trusted %t: %v", trusted, err)
+		}
 	}
 }
 

@@ -151,7 +151,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 		return p, err
 	}
 	quiet := *r
-	quiet.Warn, quiet.Workdir, quiet.TrustWorkspace = p.warn, p.req.Workdir, p.req.TrustWorkspace
+	quiet.Warn, quiet.Workdir, quiet.TrustWorkspace, quiet.addDirs = p.warn, p.req.Workdir, p.req.TrustWorkspace, p.req.AddDirs
 	var err error
 	l := quiet.lookup(ctx, p.warn)
 	if p.selection, err = quiet.resolve(l, req.Runtime); err != nil {
@@ -201,7 +201,7 @@ func (p *prepared) settle() {
 	req := &p.req
 	p.inv = registry.Invocation{
 		Token: req.Runtime, Variant: p.selection.Variant, Executable: p.selection.Path,
-		Workdir: req.Workdir, Root: p.chain.Root, Prompt: req.Prompt,
+		Workdir: req.Workdir, Root: p.chain.Root, Repositories: repositories(req.Workdir, p.inv.Environ), Prompt: req.Prompt,
 		Model: req.Model, ReasoningEffort: req.ReasoningEffort, Verbosity: req.Verbosity,
 		UserConfig: req.UserConfig, Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
 		Resume: req.Resume, Continue: req.Continue, MaxTurns: req.MaxTurns, Schema: req.Schema,

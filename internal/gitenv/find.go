@@ -28,15 +28,32 @@ const (
 // A finder collects the configuration of the repositories that git can use in some
 // folders.
 type finder struct {
-	ctx   context.Context
-	home  string
-	queue []string // folders of repositories to look through
-	seen  map[string]bool
-	files int
-	bytes int
+	ctx     context.Context
+	home    string
+	trusted bool     // only what blocks git is searched for
+	queue   []queued // further folders to search
+	seen    map[string]bool
+	configs map[string]*configuration
+	files   int
+	bytes   int
+	values  int
 
 	found []found  // variables that run programs
 	hooks []string // files of hooks
+	execs []string // lists of rebases with commands
+}
+
+// queued is a folder to search. In one of git, everything is.
+type queued struct {
+	dir string // without links
+	git bool
+}
+
+// A configuration is a file that was read.
+type configuration struct {
+	name     string
+	entries  []entry
+	includes []*configuration
 }
 
 // found is a variable of a repository, and the file that has it.
@@ -46,7 +63,15 @@ type found struct {
 	rule *rule
 }
 
-// A refusal is the error of a file with something that cannot be neutralised.
+// refusal is the error of a file with something that cannot be neutralised; nil in a
+// trusted workspace.
+func (f *finder) refusal(file, format string, args ...any) error {
+	if f.trusted {
+		return nil
+	}
+	return refusal(file, format, args...)
+}
+
 func refusal(file, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", file, fmt.Sprintf(format, args...))
 }
@@ -58,7 +83,7 @@ func (f *finder) up(dir string) error {
 			return err
 		}
 		if looksBare(dir) {
-			if err := f.gitDir(dir); err != nil {
+			if err := f.gitDir(dir, dir); err != nil {
 				return err
 			}
 		}
@@ -69,18 +94,19 @@ func (f *finder) up(dir string) error {
 	}
 }
 
-// Names are the entries by which a folder is known to be or to have a repository.
-func Names() []string { return []string{".git", "HEAD"} }
+// Names are the entries by which a folder is known to be or to have a repository, and
+// those that git reads in a worktree.
+func Names() []string { return append([]string{".git", "HEAD"}, worktreeFiles...) }
 
 // down searches the folders below, and the folders of repositories elsewhere that these
-// name. It does not follow links to folders: their targets are in another repository or
-// are searched by their own name. It reports whether the search was complete.
+// name. It follows no link to a folder of a worktree: the target is in another repository
+// or is searched by its own name. It reports whether the search was complete.
 func (f *finder) down(below []string) (complete bool, err error) {
 	s, err := tree.SurveyOf(f.ctx, Names(), below...)
 	if err != nil {
 		return false, err
 	}
-	looked := map[string]bool{} // without links
+	looked, git := map[string]bool{}, map[string]bool{} // without links
 	for _, dir := range below {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			looked[real] = true
@@ -99,29 +125,45 @@ func (f *finder) down(below []string) (complete bool, err error) {
 		if len(f.queue) == 0 {
 			return len(left) == 0, nil
 		}
-		dir := f.queue[len(f.queue)-1]
+		next := f.queue[len(f.queue)-1]
 		f.queue, folders = f.queue[:len(f.queue)-1], nil
-		if tree.Within(looked, dir) {
+		if tree.Within(git, next.dir) || tree.Within(looked, next.dir) && (!next.git || knownAsGit(next.dir)) {
 			continue
 		}
-		looked[dir] = true
-		if folders, err = s.More(f.ctx, dir); err != nil {
+		looked[next.dir] = true
+		if next.git {
+			git[next.dir] = true
+		}
+		if folders, err = s.More(f.ctx, next.dir, next.git); err != nil {
 			return false, err
 		}
-		left = append(left, s.Left(dir)...)
+		left = append(left, s.Left(next.dir)...)
 	}
 }
+
+// knownAsGit reports whether a survey marks a folder as one of a repository.
+func knownAsGit(dir string) bool { return strings.Contains(dir+"/", "/.git/") || looksBare(dir) }
+
+func (f *finder) enqueue(dir string, git bool) { f.queue = append(f.queue, queued{dir, git}) }
 
 // folder searches a folder with an entry that has a name of git's.
 func (f *finder) folder(folder tree.Folder) error {
 	dir := folder.Path
 	if err := folder.Err; err != nil && !(errors.Is(err, fs.ErrPermission) && unix.Access(dir, unix.X_OK) != nil) {
-		return refusal(dir, "the folder cannot be searched for git configuration: %v", cause(err))
+		if err := f.refusal(dir, "the folder cannot be searched for git configuration: %v", cause(err)); err != nil {
+			return err
+		}
 	}
 	bare := false
 	for _, e := range folder.Entries {
+		isGit := strings.EqualFold(e.Name, ".git")
+		if folder.Git || isGit || isWorktreeFile(e.Name) {
+			if err := f.entry(dir, e, folder.Git); err != nil {
+				return err
+			}
+		}
 		switch {
-		case strings.EqualFold(e.Name, ".git"):
+		case isGit:
 			if err := f.gitFile(filepath.Join(dir, e.Name)); err != nil {
 				return err
 			}
@@ -130,48 +172,17 @@ func (f *finder) folder(folder tree.Folder) error {
 		}
 	}
 	if bare && looksBare(dir) {
-		return f.gitDir(dir)
+		return f.gitDir(dir, dir)
 	}
 	return nil
 }
 
 // looksBare reports whether git can take dir for the folder of a repository.
 func looksBare(dir string) bool {
-	exists := func(name string) bool { return typeOf(filepath.Join(dir, name)) != 0 }
+	has := func(name string) bool { return typeOf(filepath.Join(dir, name)) != 0 }
 	var st unix.Stat_t
 	err := unix.Lstat(filepath.Join(dir, "HEAD"), &st) // it can be a link to nothing
-	return err == nil && (exists("commondir") || exists("refs") && exists("objects"))
-}
-
-// Outermost returns the topmost folder at or above dir that git could take for a
-// repository or its worktree, or dir if there is none. A repository further down may be
-// one that git refuses, and then it searches further up. end reports the folders at which
-// the search ends, which do not count.
-func Outermost(dir string, end func(dir string) bool) string {
-	outermost := dir
-	for ; !end(dir); dir = filepath.Dir(dir) {
-		if looksLikeWorktree(dir) || looksBare(dir) {
-			outermost = dir
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
-	return outermost
-}
-
-// looksLikeWorktree reports whether a folder has a .git that git could use. Agents leave
-// empty ones behind, which it cannot.
-func looksLikeWorktree(dir string) bool {
-	git := filepath.Join(dir, ".git")
-	switch typeOf(git) {
-	case unix.S_IFREG:
-		return true
-	case unix.S_IFDIR:
-		var st unix.Stat_t
-		return unix.Lstat(filepath.Join(git, "HEAD"), &st) == nil
-	}
-	return false
+	return err == nil && (has("commondir") || has("refs") && has("objects"))
 }
 
 // typeOf returns the type of a file, after links, or 0. It is for paths that are often
@@ -184,33 +195,6 @@ func typeOf(name string) uint32 {
 	return uint32(st.Mode) & unix.S_IFMT
 }
 
-// MainWorktree returns the main worktree of the repository of which dir is in a linked
-// one, or "". Both have the same content.
-func MainWorktree(dir string) string {
-	for {
-		var text []byte
-		if git := filepath.Join(dir, ".git"); typeOf(git) == unix.S_IFREG {
-			text, _ = readFile(git)
-		}
-		if target, ok := bytes.CutPrefix(text, []byte("gitdir: ")); ok {
-			git := join(dir, strings.TrimRight(string(target), "\r\n"))
-			common, err := readFile(filepath.Join(git, "commondir"))
-			if err != nil {
-				return ""
-			}
-			git, err = filepath.EvalSymlinks(join(git, strings.TrimRight(string(common), "\r\n")))
-			if err != nil || filepath.Base(git) != ".git" || !looksBare(git) {
-				return ""
-			}
-			return filepath.Dir(git)
-		}
-		if looksLikeWorktree(dir) || dir == filepath.Dir(dir) {
-			return ""
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
 // gitFile searches a .git: a folder, or a file that names one.
 func (f *finder) gitFile(name string) error {
 	info, err := os.Stat(name)
@@ -218,19 +202,21 @@ func (f *finder) gitFile(name string) error {
 	case err != nil:
 		return nil
 	case info.IsDir():
-		return f.gitDir(name)
+		return f.gitDir(name, filepath.Dir(name))
+	case blocks(info):
+		return fmt.Errorf("%s %w", name, ErrBlocks)
 	case !info.Mode().IsRegular():
 		return nil
 	}
 	text, err := readFile(name)
 	if err != nil {
-		return refusal(name, "%v", cause(err))
+		return f.refusal(name, "%v", cause(err))
 	}
 	target, ok := bytes.CutPrefix(text, []byte("gitdir: "))
 	if !ok {
 		return nil // git refuses it
 	}
-	return f.gitDir(join(filepath.Dir(name), strings.TrimRight(string(target), "\r\n")))
+	return f.gitDir(join(filepath.Dir(name), strings.TrimRight(string(target), "\r\n")), filepath.Dir(name))
 }
 
 func join(dir, name string) string {
@@ -241,38 +227,79 @@ func join(dir, name string) string {
 }
 
 // gitDir searches the folder of a repository: its configuration, that of its worktrees
-// and submodules, and its hooks.
-func (f *finder) gitDir(dir string) error {
+// and submodules, and its hooks. git works in worktree.
+func (f *finder) gitDir(dir, worktree string) error {
 	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || f.seen[real] {
+	if err != nil || f.seen[real+"\x00"+worktree] {
 		return nil
 	}
-	f.seen[real] = true
+	f.seen[real+"\x00"+worktree] = true
 	common := real
 	if text, err := readFile(filepath.Join(real, "commondir")); err == nil {
 		common = join(real, strings.TrimRight(string(text), "\r\n"))
 	}
+	folders := []string{worktree, real}
+	var configs []*configuration
 	for _, name := range []string{common + "/config", real + "/config", real + "/config.worktree", common + "/config.worktree"} {
-		if err := f.config(name, 0); err != nil {
+		c, err := f.config(name, 0)
+		if err != nil {
 			return err
 		}
+		if c != nil {
+			configs = append(configs, c)
+		}
 	}
+	if configs, err = f.flat(configs); err != nil {
+		return err
+	}
+	for _, c := range configs {
+		for _, e := range c.entries {
+			if e.key == "core.worktree" {
+				folders = append(folders, f.worktree(join(real, e.value))...)
+			}
+		}
+	}
+	for _, c := range configs {
+		for _, e := range c.entries {
+			if err := f.value(c.name, e, folders); err != nil {
+				return err
+			}
+		}
+	}
+	if f.seen[real] {
+		return nil
+	}
+	f.seen[real] = true
 	for _, dir := range []string{real, common} {
 		if err := f.hookFiles(filepath.Join(dir, "hooks")); err != nil {
 			return err
 		}
 	}
-	f.queue = append(f.queue, real) // submodules, worktrees, and what was put there
+	if list := filepath.Join(real, "rebase-merge/git-rebase-todo"); execLines(list) {
+		f.execs = append(f.execs, list)
+	}
+	f.alternates(filepath.Join(common, "objects"))
+	f.enqueue(real, true) // submodules, worktrees, and what was put there
 	if common != real {
-		return f.gitDir(common)
+		return f.gitDir(common, worktree)
 	}
 	return nil
+}
+
+// worktree adds a folder that a configuration names as the worktree. Home is not searched.
+func (f *finder) worktree(dir string) []string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || IsHomeOrRoot(real, f.home) {
+		return nil
+	}
+	f.enqueue(real, false)
+	return []string{real}
 }
 
 // hookFiles looks for hooks in a folder. In one that is too large there can be some.
 // One that cannot be listed is refused when it is searched for configuration.
 func (f *finder) hookFiles(dir string) error {
-	if f.seen["hooks "+dir] {
+	if f.trusted || f.seen["hooks "+dir] {
 		return nil
 	}
 	f.seen["hooks "+dir] = true
@@ -307,55 +334,89 @@ func (f *finder) hookFiles(dir string) error {
 	}
 }
 
-// config reads a configuration file and those it includes, under whatever condition.
-func (f *finder) config(name string, depth int) error {
+// config reads a configuration file and those it includes, under whatever condition. It
+// returns nil for one that does not exist.
+func (f *finder) config(name string, depth int) (*configuration, error) {
 	if err := context.Cause(f.ctx); err != nil {
-		return err
+		return nil, err
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 	if err != nil {
-		return nil // git cannot read it either
+		return nil, nil // git cannot read it either
 	}
-	key := "config " + filepath.Join(dir, filepath.Base(name))
-	if f.seen[key] {
-		return nil
+	key := filepath.Join(dir, filepath.Base(name))
+	if c, ok := f.configs[key]; ok {
+		return c, nil
 	}
-	f.seen[key] = true
+	if f.configs == nil {
+		f.configs = make(map[string]*configuration)
+	}
+	f.configs[key] = nil
 	text, err := readFile(name)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return refusal(name, "%v", cause(err))
+		if info, err := os.Stat(name); err == nil && blocks(info) {
+			return nil, fmt.Errorf("%s %w", name, ErrBlocks)
+		}
+		return nil, f.refusal(name, "%v", cause(err))
 	}
 	f.bytes += len(text)
 	if f.files++; f.files > maxFiles || f.bytes > maxBytes {
-		return refusal(name, "more than %d files or %d bytes of git configuration", maxFiles, maxBytes)
+		return nil, f.refusal(name, "more than %d files or %d bytes of git configuration", maxFiles, maxBytes)
 	}
-	entries, err := parse(text)
-	if err != nil {
-		return refusal(name, "%v", err)
+	c := &configuration{name: name}
+	f.configs[key] = c
+	if c.entries, err = parse(text); err != nil {
+		return nil, f.refusal(name, "%v", err)
 	}
-	for _, e := range entries {
+	for _, e := range c.entries {
 		if path, ok := include(e); ok {
-			target, err := f.included(name, path)
-			if err != nil || depth == maxDepth {
-				return refusal(name, "%s cannot be followed", e.key)
-			}
-			if err := f.config(target, depth+1); err != nil {
-				return err
+			if err := f.include(c, e.key, path, depth); err != nil {
+				return nil, err
 			}
 		}
 		r := ruleFor(e)
-		if r == nil {
+		if r == nil || f.trusted {
 			continue
 		}
 		if r.refuse {
-			return refusal(name, "%s runs a program, and nothing overrides it", e.key)
+			return nil, refusal(name, "%s runs a program, and nothing overrides it", e.key)
 		}
 		f.found = append(f.found, found{e, name, r})
 	}
-	return nil
+	return c, nil
+}
+
+// include reads a file that c includes.
+func (f *finder) include(c *configuration, key, path string, depth int) error {
+	target, err := f.included(c.name, path)
+	if err != nil || depth == maxDepth {
+		return f.refusal(c.name, "%s cannot be followed", key)
+	}
+	more, err := f.config(target, depth+1)
+	if more != nil {
+		c.includes = append(c.includes, more)
+	}
+	return err
+}
+
+// flat returns the configurations and those they include, each once.
+func (f *finder) flat(configs []*configuration) ([]*configuration, error) {
+	seen := make(map[*configuration]bool)
+	for i := 0; i < len(configs); i++ {
+		if err := context.Cause(f.ctx); err != nil {
+			return nil, err
+		}
+		for _, c := range configs[i].includes {
+			if !seen[c] {
+				seen[c] = true
+				configs = append(configs, c)
+			}
+		}
+	}
+	return configs, nil
 }
 
 // include returns the file that e includes.

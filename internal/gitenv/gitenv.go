@@ -29,6 +29,9 @@ type Query struct {
 	// Environ is the environment of the caller, whose own configuration stays in
 	// effect.
 	Environ []string
+	// Trusted says that the repositories may run programs. Then only files that block
+	// git are searched for.
+	Trusted bool
 }
 
 // A Result is the environment that keeps repositories from running programs.
@@ -41,6 +44,9 @@ type Result struct {
 	// LFS says that the filters of git-lfs are among what is overridden, and that the
 	// user has not configured them.
 	LFS bool
+	// Commands are the lists of unfinished rebases with commands, which git runs when it
+	// continues.
+	Commands []string
 	// Partial says that not all folders were searched, as they have too many entries.
 	Partial bool
 }
@@ -54,11 +60,15 @@ type Result struct {
 // by the survey that ctx carries, see tree.SurveyOf. Where it has left out some,
 // hooks and the monitor, which git runs by itself, are overridden in any case.
 //
+// It refuses FIFOs and devices, for which git would wait, with ErrBlocks: those anywhere in
+// the folders of these repositories, and those that their configuration names or that git
+// reads in each folder of a worktree.
+//
 // The error names the file and the variable that cannot be overridden, or what
 // cannot be read or searched. It is context.Cause's when ctx is over.
 func Neutralize(ctx context.Context, q Query) (Result, error) {
 	home, _ := agent.LookupEnv(q.Environ, "HOME")
-	f := &finder{ctx: ctx, home: home, seen: make(map[string]bool)}
+	f := &finder{ctx: ctx, home: home, trusted: q.Trusted, seen: make(map[string]bool)}
 	for _, name := range []string{"GIT_DIR", "GIT_COMMON_DIR"} {
 		if dir, ok := agent.LookupEnv(q.Environ, name); ok && dir != "" {
 			if err := f.gitFile(join(q.Workdir, dir)); err != nil {
@@ -76,8 +86,8 @@ func Neutralize(ctx context.Context, q Query) (Result, error) {
 		}
 	}
 	complete, err := f.down(q.Below)
-	if err != nil {
-		return Result{}, err
+	if err != nil || q.Trusted {
+		return Result{Partial: !complete}, err
 	}
 	return f.override(q.Environ, !complete)
 }
@@ -86,7 +96,7 @@ func Neutralize(ctx context.Context, q Query) (Result, error) {
 // may not have been.
 func (f *finder) override(environ []string, partial bool) (Result, error) {
 	o := overrides{user: userConfig(environ), done: make(map[string]bool)}
-	result := Result{Partial: partial}
+	result := Result{Partial: partial, Commands: f.execs}
 	for _, v := range f.found {
 		switch {
 		case v.rule.env != "":

@@ -74,6 +74,7 @@ func TestEveryPlaceIsFound(t *testing.T) {
 		"hooks of a submodule":       {"git clone -q . s && cp $P s/.git/hooks/post-checkout", ".", "cd s; git checkout -q -b other"},
 		"hooks by a link":            {"cp $P h; ln -sf $PWD/h .git/hooks/post-checkout", ".", "git checkout -q -b other"},
 		"relative hooks of the user": {"mkdir h; cp $P h/post-checkout; git config --global core.hooksPath h", ".", "git checkout -q -b other"},
+		"core.worktree":              {"git clone -q . s && git add s && mkdir d && mv .git d/.git && git -C d config core.worktree ../.. && " + fsmonitor + "s/.git/config", "d", "touch -d @1 ../s/f; git status"},
 		"GIT_DIR":                    {"mv .git ../gd && " + fsmonitor + "../gd/config", ".", "GIT_DIR=../gd GIT_WORK_TREE=. git status"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestRefusals(t *testing.T) {
 		"a NUL":                  {config("[core]\n\tx = a\x00b\n"), ".git/config: it is not valid"},
 		"an unknown expansion":   {config("[include]\n\tpath = ~other/x\n"), ".git/config: include.path"},
 		"a prefix":               {config("[include]\n\tpath = %(prefix)/x\n"), ".git/config: include.path"},
-		"an include of a device": {config("[include]\n\tpath = /dev/zero\n"), "/dev/zero: not a regular file"},
+		"an include of a device": {config("[include]\n\tpath = /dev/zero\n"), "/dev/zero is not a regular file"},
 		"endless includes":       {config("[include]\n\tpath = ./../.git/./../.git/config\n[include]\n\tpath=a/../a/../config\n"), ""},
 		"too large":              {config("#" + strings.Repeat("x", maxFile)), ".git/config: file is too large"},
 		"too many keys":          {config("[alias]\n" + strings.Join(names(6000), "")), "bytes are needed"},
@@ -218,7 +219,7 @@ func TestRefusals(t *testing.T) {
 			if err := syscall.Mkfifo(repo+"/.git/config", 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, ".git/config: not a regular file"},
+		}, ".git/config is not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -351,7 +352,7 @@ func TestIncludesAreBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	f := &finder{ctx: ctx, home: home, seen: make(map[string]bool)}
-	if err := f.config(repo+"/.git/config", 0); err != context.Canceled {
+	if _, err := f.config(repo+"/.git/config", 0); err != context.Canceled {
 		t.Error(err)
 	}
 }

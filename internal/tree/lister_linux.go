@@ -73,6 +73,8 @@ func typeOf(fd int, name []byte, listed byte) (fs.FileMode, bool) {
 		return fs.ModeNamedPipe, true
 	case unix.DT_CHR, unix.DT_BLK:
 		return fs.ModeDevice, true
+	case unix.DT_SOCK:
+		return fs.ModeSocket, true
 	case unix.DT_UNKNOWN:
 		var st unix.Stat_t
 		if unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -19,9 +20,10 @@ import (
 const SurveyEntries = 500_000
 
 // A Survey lists the folders below some roots, each once, breadth first and one
-// root after the other. It keeps what the names select, FIFOs and devices, and the links
-// below a folder called .git. It follows no link, opens no file and waits for none. Two surveys of the same tree are equal. Its methods
-// must not be called concurrently.
+// root after the other. It keeps what the names select and, at and below the folders of
+// git repositories, everything but regular files and folders. It follows no link, opens
+// no file and waits for none. Two surveys of the same tree are equal. Its methods must
+// not be called concurrently.
 type Survey struct {
 	names   names
 	limit   int
@@ -38,6 +40,7 @@ type Folder struct {
 	Path    string
 	Entries []File // in the order of the file system
 	Err     error  // why it cannot be listed, which ends with its Entries
+	Git     bool   // it is the folder of a git repository, or below one
 }
 
 // A File is an entry of a folder.
@@ -61,7 +64,7 @@ func NewSurvey(ctx context.Context, limit int, names []string, roots ...string) 
 		}
 	}
 	for _, root := range queue {
-		if err := s.walk(ctx, root); err != nil {
+		if err := s.walk(ctx, toList{root, inGit(root)}); err != nil {
 			return nil, err
 		}
 	}
@@ -106,10 +109,11 @@ func (s *Survey) Folders(roots ...string) []Folder {
 }
 
 // More lists a further folder, which must not be a link, and those below it, and returns
-// what Folders would. The entries count toward the limit of the survey.
-func (s *Survey) More(ctx context.Context, dir string) ([]Folder, error) {
+// what Folders would. The entries count toward the limit of the survey. If git is set, it
+// is the folder of a repository.
+func (s *Survey) More(ctx context.Context, dir string, git bool) ([]Folder, error) {
 	n := len(s.folders)
-	err := s.walk(ctx, dir)
+	err := s.walk(ctx, toList{dir, git || inGit(dir)})
 	return s.folders[n:], err
 }
 
@@ -152,25 +156,47 @@ func Within(in map[string]bool, dir string) bool {
 	return false
 }
 
+// A toList is a folder that is listed next.
+type toList struct {
+	path string
+	git  bool // it is the folder of a git repository, or below one
+}
+
+// inGit reports whether a path leads through a folder named .git.
+func inGit(dir string) bool {
+	for name := range strings.SplitSeq(dir, "/") {
+		if isGit(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isGit[T string | []byte](name T) bool {
+	return len(name) == len(".git") && strings.EqualFold(string(name), ".git")
+}
+
 // walk lists a folder and those below it, level by level.
-func (s *Survey) walk(ctx context.Context, root string) error {
-	for level := []string{root}; len(level) > 0; {
+func (s *Survey) walk(ctx context.Context, root toList) error {
+	for level := []toList{root}; len(level) > 0; {
 		listings := s.list(ctx, level)
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		var next []string
+		var next []toList
 		for i, l := range listings {
 			if s.entries <= s.limit {
 				s.entries += l.entries
 				s.listed++
 				next = append(next, l.folders...)
 				if len(l.found) > 0 || l.err != nil {
-					s.folders = append(s.folders, Folder{level[i], l.found, l.err})
+					s.folders = append(s.folders, Folder{level[i].path, l.found, l.err, l.git})
 				}
 			}
 			if s.entries > s.limit {
-				s.left = append(append(s.left, level[i:]...), next...)
+				for _, left := range slices.Concat(level[i:], next) {
+					s.left = append(s.left, left.path)
+				}
 				return nil
 			}
 		}
@@ -182,14 +208,15 @@ func (s *Survey) walk(ctx context.Context, root string) error {
 // A listing is what a folder has.
 type listing struct {
 	entries int
-	folders []string // paths
+	folders []toList
 	found   []File
+	git     bool
 	err     error
 }
 
 // list lists folders, on two cores where there are enough of them. It stops after
 // those that are over the limit, always with the same ones listed before.
-func (s *Survey) list(ctx context.Context, level []string) []listing {
+func (s *Survey) list(ctx context.Context, level []toList) []listing {
 	room := int64(s.limit - s.entries)
 	listings := make([]listing, len(level))
 	var next, entries atomic.Int64
@@ -199,24 +226,8 @@ func (s *Survey) list(ctx context.Context, level []string) []listing {
 			if i >= int64(len(level)) {
 				return
 			}
-			into, dir := &listings[i], strings.TrimSuffix(level[i], "/")+"/"
-			inGit := strings.Contains(dir, "/.git/")
-			add := func(name []byte, kind fs.FileMode) bool {
-				into.entries++
-				if s.names.match(name) || mayBlock(kind) || inGit && kind&fs.ModeSymlink != 0 {
-					into.found = append(into.found, File{string(name), kind})
-				}
-				if kind.IsDir() {
-					if path := dir + string(name); !s.roots[path] {
-						into.folders = append(into.folders, path)
-					}
-				}
-				return int64(into.entries) <= room && (into.entries%1024 != 0 || ctx.Err() == nil)
-			}
-			if err := l.list(level[i], add); !isAbsent(err) {
-				into.err = err
-			}
-			entries.Add(int64(into.entries))
+			listings[i] = s.listOne(ctx, l, level[i], room)
+			entries.Add(int64(listings[i].entries))
 		}
 	}
 	const worth = 16 // folders
@@ -231,8 +242,50 @@ func (s *Survey) list(ctx context.Context, level []string) []listing {
 	return listings
 }
 
-// mayBlock reports whether a program that opens a file for reading may wait.
-func mayBlock(kind fs.FileMode) bool { return kind&(fs.ModeNamedPipe|fs.ModeDevice) != 0 }
+// listOne lists a folder until it has more than room entries.
+func (s *Survey) listOne(ctx context.Context, l *lister, folder toList, room int64) listing {
+	into, dir := listing{git: folder.git}, strings.TrimSuffix(folder.path, "/")+"/"
+	var marks repositoryMarks
+	err := l.list(folder.path, func(name []byte, kind fs.FileMode) bool {
+		into.entries++
+		marks.note(name)
+		if s.names.match(name) || into.git && kind&^fs.ModeDir != 0 {
+			into.found = append(into.found, File{string(name), kind})
+		}
+		if kind.IsDir() {
+			if path := dir + string(name); !s.roots[path] {
+				into.folders = append(into.folders, toList{path, into.git || isGit(name)})
+			}
+		}
+		return int64(into.entries) <= room && (into.entries%1024 != 0 || ctx.Err() == nil)
+	})
+	if !into.git && marks.all() { // known only now
+		folder.git = true
+		return s.listOne(ctx, l, folder, room)
+	}
+	if !isAbsent(err) {
+		into.err = err
+	}
+	return into
+}
+
+// repositoryMarks notes the entries by which git knows the folder of a repository, which
+// can have any name.
+type repositoryMarks struct{ head, refs, objects, common bool }
+
+func (m *repositoryMarks) note(name []byte) {
+	switch len(name) {
+	case 4:
+		m.head = m.head || bytes.EqualFold(name, []byte("HEAD"))
+		m.refs = m.refs || bytes.EqualFold(name, []byte("refs"))
+	case 7:
+		m.objects = m.objects || bytes.EqualFold(name, []byte("objects"))
+	case 9:
+		m.common = m.common || bytes.EqualFold(name, []byte("commondir"))
+	}
+}
+
+func (m *repositoryMarks) all() bool { return m.head && (m.common || m.refs && m.objects) }
 
 // isAbsent reports whether a program that opens a folder by its name would find
 // none.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,6 +63,34 @@ func TestSurveySelectsByName(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) || len(s.Left("/")) > 0 {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// In the folders of repositories, under whatever name, everything is kept that is neither
+// a regular file nor a folder.
+func TestSurveyKeepsWhatIsSpecialInRepositories(t *testing.T) {
+	t.Parallel()
+	dir := surveyed(t, "x|", "l->x", "a/.git/b/x|", "a/.git/b/c", "a/.GIT/l->x", "bare/HEAD->x", "bare/refs/heads/x|", "bare/objects/", "tree/HEAD", "tree/commondir", "tree/x|", "no/HEAD", "no/refs/", "no/x|", "objects/p/x|")
+	s, err := NewSurvey(t.Context(), SurveyEntries, nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.More(t.Context(), filepath.Join(dir, "objects"), true); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range s.Folders(dir) {
+		for _, e := range f.Entries {
+			rel, _ := filepath.Rel(dir, filepath.Join(f.Path, e.Name))
+			got = append(got, rel)
+			if !f.Git {
+				t.Errorf("%s is not marked", rel)
+			}
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"a/.GIT/l", "a/.git/b/x", "bare/HEAD", "bare/refs/heads/x", "objects/p/x", "tree/x"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -122,7 +151,7 @@ func TestSurveyIsCarried(t *testing.T) {
 			t.Errorf("%q of %q: the same %t, %v", c.names, c.roots, got == s, err)
 		}
 	}
-	more, err := s.More(t.Context(), surveyed(t, "x/HEAD"))
+	more, err := s.More(t.Context(), surveyed(t, "x/HEAD"), false)
 	if err != nil || len(more) != 1 || len(s.Folders(dir)) != 3 {
 		t.Errorf("more: %v, %v; all: %v", more, err, s.Folders(dir))
 	}

@@ -1,0 +1,152 @@
+package gitenv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/busdk/bus-agent/internal/tree"
+)
+
+// ErrBlocks means that git would wait for a file, possibly forever.
+var ErrBlocks = errors.New("is not a regular file, and reading it could block; remove it")
+
+// ErrUnknown means that it cannot be found out which file git would read.
+var ErrUnknown = errors.New("names a file that cannot be found out")
+
+// worktreeFiles are files that git reads in any folder of a worktree.
+var worktreeFiles = []string{".gitignore", ".gitattributes", ".gitmodules", ".mailmap"}
+
+func isWorktreeFile(name string) bool {
+	for _, file := range worktreeFiles {
+		if strings.EqualFold(name, file) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBlock reports whether opening a file of this type can wait. A socket cannot be
+// opened.
+func mayBlock(kind fs.FileMode) bool {
+	return kind&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeIrregular) != 0
+}
+
+// blocks reports whether a file, of which the links were followed, makes git wait. The
+// null device does not.
+func blocks(info fs.FileInfo) bool {
+	if !mayBlock(info.Mode()) {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// entry refuses an entry of a folder for which git would wait. In the folder of a
+// repository it searches behind links, since checkouts that share a repository have some.
+func (f *finder) entry(dir string, e tree.File, git bool) error {
+	if e.Type&fs.ModeSymlink == 0 && !mayBlock(e.Type) {
+		return nil
+	}
+	name := filepath.Join(dir, e.Name)
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil
+	case info.IsDir() && git:
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			f.enqueue(real, true)
+		}
+	case blocks(info):
+		return fmt.Errorf("%s %w", name, ErrBlocks)
+	}
+	return nil
+}
+
+// alternates adds the folders of objects that a repository borrows from.
+func (f *finder) alternates(objects string) {
+	text, err := readFile(filepath.Join(objects, "info/alternates"))
+	if err != nil {
+		return // absent, or git cannot read it either
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if quoted, err := strconv.Unquote(line); err == nil && line[0] == '"' {
+			line = quoted
+		}
+		if real, err := filepath.EvalSymlinks(join(objects, line)); err == nil && !f.seen["objects "+real] {
+			f.seen["objects "+real] = true
+			f.enqueue(real, true)
+			f.alternates(real)
+		}
+	}
+}
+
+// value refuses a value of a configuration file that names a file for which git would
+// wait. Any value can be a name. Git reads relative ones from one of the folders.
+func (f *finder) value(file string, e entry, folders []string) error {
+	name := strings.TrimPrefix(e.value, ":(optional)")
+	if f.values++; f.values > tree.SurveyEntries {
+		return f.refusal(file, "more than %d values of git configuration", tree.SurveyEntries)
+	}
+	if e.bare || name == "" || isBool(name) || len(name) > maxName || strings.ContainsRune(name, 0) {
+		return nil
+	}
+	switch rest, isHome := strings.CutPrefix(name, "~/"); {
+	case isHome && f.home != "":
+		folders, name = []string{f.home}, rest
+	case strings.HasPrefix(name, "%(prefix)") || strings.HasPrefix(name, "~") && namesFile(e.key):
+		if f.trusted {
+			return nil
+		}
+		return fmt.Errorf("%s: %s %w", file, e.key, ErrUnknown)
+	}
+	for _, dir := range folders {
+		target := join(dir, name)
+		if info, err := os.Stat(target); err == nil && blocks(info) {
+			return fmt.Errorf("%s, which %s names, %w", filepath.Clean(target), file, ErrBlocks)
+		}
+	}
+	return nil
+}
+
+// maxName is how many bytes the name of a file can have.
+const maxName = 4096
+
+// namesFile reports whether git expands "~" in the value of a variable.
+func namesFile(key string) bool {
+	_, _, name := split(key)
+	for _, end := range []string{"file", "path", "template", "list", "dir"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// execLines reports whether the list of an unfinished rebase has commands, which git runs
+// when it continues.
+func execLines(list string) bool {
+	text, err := readFile(list)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) && exists(list)
+	}
+	for line := range strings.Lines(string(text)) {
+		if word := strings.Fields(line); len(word) > 1 && (word[0] == "x" || word[0] == "exec") {
+			return true
+		}
+	}
+	return false
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
