@@ -72,10 +72,12 @@ axe:
 	./scripts/install-agents.sh '$(AXE)' axe-core@$(AXE_VERSION)
 
 # Attacks by the repository, by the agent and by stale files of a killed run, on every
-# registered runtime, engine and kind of state, with stub agents and with the real CLIs.
+# registered runtime, engine and kind of state, with stub agents and with the real CLIs:
+# the tests that have Hostile in their names.
 hostile:
 	./scripts/gotest.sh -count=1 -tags 'hostile rest' -run '^TestAttack' ./backends/all
 	./scripts/gotest.sh -count=1 -run Hostile ./...
+	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test -run Hostile ($$m)"; (cd $$m && go test -count=1 -run Hostile ./...); done
 	$(MAKE) acceptance RUN=Hostile
 
 # Test with the real CLIs and scripted model servers on loopback, and open the written

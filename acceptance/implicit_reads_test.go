@@ -127,7 +127,7 @@ var claudeTraps = map[string]trap{
 
 // Files that a CLI reads implicitly neither disclose a secret in the environment to the
 // model or the workdir, nor block the run.
-func TestFilesReadImplicitly(t *testing.T) {
+func TestHostileFilesReadImplicitly(t *testing.T) {
 	t.Parallel()
 	for agent, tt := range map[string]struct {
 		setup setupFunc

@@ -15,7 +15,7 @@ import (
 
 // If a sandboxed agent replaces a folder of its record with a link, nothing is written to
 // the target of the link.
-func TestAgentCannotRedirectItsRecord(t *testing.T) {
+func TestHostileAgentCannotRedirectItsRecord(t *testing.T) {
 	t.Parallel()
 	for name, folder := range map[string]string{
 		"run": "$JRUN_RUN_FOLDER", "runs": "$JRUN_RUNS_DIR", "task": "$JRUN_TASK_FOLDER", "root": "{repo}/records",

@@ -125,7 +125,7 @@ func attempts(paths func() []string, write func(string) modeltest.ToolCall) mode
 
 // With write access, no model writes outside the workdir, or files that the user's git
 // executes, without approval.
-func TestWriteAccessEndsAtTheWorkdir(t *testing.T) {
+func TestHostileEditsEndAtTheWorkdir(t *testing.T) {
 	t.Parallel()
 	for name, cli := range writingCLIs() {
 		for _, kind := range []string{"run", "session", "trusted session"} {

@@ -35,7 +35,7 @@ func essence(steps []sessiontest.Step) []sessiontest.Step {
 	return kept
 }
 
-func TestFaultsAtEveryStep(t *testing.T) {
+func TestHostileAgentFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	visit := sessiontest.Visit{
 		Engine: func() engine.Engine { return &appserver.Engine{} },

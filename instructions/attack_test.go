@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNothingOutsideIsTouched adds and removes homes, blocks and list entries while an
+// TestHostileLinksTouchNothingOutside adds and removes homes, blocks and list entries while an
 // attacker continuously swaps directories in the workdir for links to the outside. The
 // calls may fail.
-func TestNothingOutsideIsTouched(t *testing.T) {
+func TestHostileLinksTouchNothingOutside(t *testing.T) {
 	t.Parallel()
 	dir, outside := tempDir(t), tempDir(t)
 	secret := map[string]string{

@@ -88,9 +88,9 @@ func swap(root *os.Root, name, to string) {
 	time.Sleep(rand.N(100 * time.Microsecond))
 }
 
-// TestNothingOutsideIsTouchedByAnotherProcess does the same with an attacker in
+// TestHostileProcessTouchesNothingOutside does the same with an attacker in
 // another process, for every kind of file a runtime adds.
-func TestNothingOutsideIsTouchedByAnotherProcess(t *testing.T) {
+func TestHostileProcessTouchesNothingOutside(t *testing.T) {
 	t.Parallel()
 	dir, outside := tempDir(t), tempDir(t)
 	write(t, outside, map[string]string{

@@ -88,7 +88,7 @@ func TestHostileHomesOfKilledRuns(t *testing.T) {
 }
 
 // Files beyond the budget of a run remain, with a warning; the next run removes them.
-func TestHomeOverTheBudget(t *testing.T) {
+func TestHostileHomeOverTheBudget(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	w := open(t, dir, false)

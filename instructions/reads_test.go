@@ -55,7 +55,7 @@ func ExampleChain_CheckReads() {
 	// Output: true
 }
 
-func TestCheckReads(t *testing.T) {
+func TestHostileReads(t *testing.T) {
 	t.Parallel()
 	reads := append(instructions.Reads(instructions.Upward, "UP.md", "skills/*/SKILL.md", "commands/**/*.toml"),
 		instructions.Read{Name: "CTX.md", Where: instructions.Everywhere, Imports: true},

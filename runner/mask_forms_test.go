@@ -60,7 +60,7 @@ func formsOf(secret string) map[string]string {
 	return forms
 }
 
-func TestMaskCoversEveryForm(t *testing.T) {
+func TestHostileFormsOfSecretsAreMasked(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{
 		"sk-very-secret", `sk-"very\secret`, "a<b>c&d'e/f", "line one\nline two\n", "  spaces around \t\n", "ключ-секрет", "emoji-😀-secret", `\\\\\\\\\`, "100%25%41%2f+/", "ab/cd+ef==",

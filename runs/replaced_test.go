@@ -39,7 +39,7 @@ func tree(t *testing.T, dir string) (all []string) {
 }
 
 // A record is written only to the folders made for it, even if an agent replaces them.
-func TestReplacedRecordFolderGetsNothing(t *testing.T) {
+func TestHostileRecordFolderGetsNothing(t *testing.T) {
 	t.Parallel()
 	for _, which := range []string{".", "..", "../..", "../../.."} {
 		for _, how := range []string{"replace", "remove"} {

@@ -50,7 +50,7 @@ func TestKnownReadsAreListed(t *testing.T) {
 // Whatever a runtime lists is refused before anything is written or started, in a
 // run, a plan, a session and a terminal: a FIFO always, a link out of the repository
 // without trust.
-func TestReadsAreChecked(t *testing.T) {
+func TestHostileReadsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, rt := range registry.Default().All() {
 		reads := everyRead

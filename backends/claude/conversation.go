@@ -53,7 +53,7 @@ func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 	return agent.Command{Args: append(args, inv.Args...), Env: env(inv)}, nil
 }
 
-// edits returns the files that a tool changes. Only absolute names count: the model's
+// edits returns the files that a tool changes. Only absolute names are known: the model's
 // commands can change the directory that a relative name refers to.
 func edits(tool string, input json.RawMessage) []string {
 	if !slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, tool) {
@@ -61,7 +61,7 @@ func edits(tool string, input json.RawMessage) []string {
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {
-		return nil
+		return []string{""}
 	}
 	var files []string
 	for member, value := range members {
@@ -70,9 +70,12 @@ func edits(tool string, input json.RawMessage) []string {
 		}
 		var name string
 		if json.Unmarshal(value, &name) != nil || !filepath.IsAbs(name) {
-			return nil
+			return []string{""}
 		}
 		files = append(files, name)
+	}
+	if files == nil {
+		return []string{""}
 	}
 	return files
 }

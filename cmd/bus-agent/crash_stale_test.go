@@ -4,6 +4,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
@@ -125,4 +128,42 @@ func (s *supervised) shown(t *testing.T) control.Status {
 		t.Fatal(err)
 	}
 	return shown
+}
+
+// An agent can remove what says who made its private home. If the owner is killed, the home
+// is still named, with the command that removes it.
+func TestHomeWithoutItsClaimIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "codex", "out {\"type\":\"turn.completed\",\"usage\":{}}\n")
+	home := s.path("work/.codex/bus/0000000000000001")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "auth.json"), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line := home + `: private home, of an unknown owner; if no run uses it, "bus-agent instructions clean" removes it` + "\n"
+	if out, _ := s.command("doctor").Output(); !strings.Contains(string(out), line) {
+		t.Errorf("doctor says %q", out)
+	}
+	lock, err := os.Open(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := statefile.TryLock(lock); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := s.command("doctor").Output(); strings.Contains(string(out), "private home") {
+		t.Errorf("of a home in use: %q", out)
+	}
+	if err := statefile.Unlock(lock); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.command("instructions", "clean").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if exists(home) {
+		t.Error("it is not removed")
+	}
 }

@@ -27,7 +27,7 @@ func gitIn(t *testing.T, s *sandbox, environ string, args ...string) string {
 
 // No runtime's git runs what the repository configures, unless it is trusted; what
 // the user configures stays.
-func TestGitConfigurationOfTheRepository(t *testing.T) {
+func TestHostileGitConfigurationOfTheRepository(t *testing.T) {
 	t.Parallel()
 	for _, rt := range registry.Default().All() {
 		for name, c := range map[string]struct {

@@ -66,7 +66,7 @@ func hostilePath(t *testing.T, kind string) (s *sandbox, entry string) {
 
 // Nothing starts an executable that the repository decides, whatever the runtime
 // and whatever the command.
-func TestExecutableInTheRepositoryIsNotStarted(t *testing.T) {
+func TestHostileExecutableInTheRepositoryIsNotStarted(t *testing.T) {
 	t.Parallel()
 	for kind := range inRepository {
 		t.Run(kind, func(t *testing.T) {

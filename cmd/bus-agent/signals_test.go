@@ -205,7 +205,7 @@ func inTerminal(t *testing.T, s *sandbox, cmd *exec.Cmd) func() {
 // Whatever the program is doing, one signal ends it in time, SIGQUIT as SIGINT
 // does. Nothing of a run is left, or what doctor removes where an orderly end takes too
 // long.
-func TestOneSignalIsEnough(t *testing.T) {
+func TestHostileStatesNeedOneSignal(t *testing.T) {
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 	// Most of them only wait, so more of them run at once than parallel subtests do.

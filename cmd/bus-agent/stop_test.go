@@ -277,3 +277,25 @@ func (s *sandbox) await(name string) {
 		s.t.Fatal(err)
 	}
 }
+
+// Commands that wait for the version of a CLI end at a signal and say so.
+func TestSignalsStopLookingForVersions(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"doctor"}, {"detect", "--verbose"}} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t, agentName, "touch $HOME/up\nhang\n")
+			var stderr bytes.Buffer
+			cmd := s.command(args...)
+			cmd.Stderr = &stderr
+			s.start(cmd)
+			s.await("home/up")
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code := exitCode(t, cmd.Wait()); code != 1 || stderr.String() != "bus-agent: stopped: terminated\n" {
+				t.Errorf("exit code %d, standard error is %q", code, stderr.String())
+			}
+		})
+	}
+}

@@ -81,7 +81,7 @@ func hostilePlay() string {
 
 // No command in any format sends a terminal what it acts on, whatever an agent,
 // a repository or a stored preference holds.
-func TestNothingDrivesATerminal(t *testing.T) {
+func TestHostileTextDrivesNoTerminal(t *testing.T) {
 	t.Parallel()
 	file := strings.NewReplacer("/", "", "\x00", "").Replace(drives)
 	run := []string{"run", "--agent", "codex", "--record", "--text", "x" + textual}

@@ -13,7 +13,7 @@ import (
 
 // Git waits for none of these FIFOs, since they are refused wherever they are, with trust
 // too. What git does not open is accepted.
-func TestWhatBlocksGit(t *testing.T) {
+func TestHostileFilesThatBlockGit(t *testing.T) {
 	t.Parallel()
 	const object = "o=$(git rev-parse HEAD); o=${o%${o#??}}/${o#??}; "
 	const excludes = `printf '[core]\n\texcludesFile = %s\n' `

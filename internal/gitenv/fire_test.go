@@ -198,7 +198,7 @@ func (p plant) read(t *testing.T, repo, key string, environ []string) string {
 // Each rule names a variable with which plain git runs a program, and none of them
 // does so with the environment of Neutralize. Where nothing on this machine runs it,
 // git must at least read another value.
-func TestRulesFireAndAreNeutralised(t *testing.T) {
+func TestHostileRulesFireAndAreNeutralised(t *testing.T) {
 	t.Parallel()
 	for key, p := range plants {
 		t.Run(key, func(t *testing.T) {

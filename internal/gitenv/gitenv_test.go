@@ -37,7 +37,7 @@ func neutralize(t *testing.T, repo string, environ []string) Result {
 
 // Wherever a repository below, above or next to it keeps its configuration and hooks,
 // git run in it runs nothing.
-func TestEveryPlaceIsFound(t *testing.T) {
+func TestHostileConfigurationIsFoundInEveryPlace(t *testing.T) {
 	t.Parallel()
 	const status = "touch -d @1 f; git status"
 	const fsmonitor = `printf '[core]\n\tfsmonitor = %s\n' "$P" >>`

@@ -86,7 +86,7 @@ func hostile(dir string) map[string][]step {
 
 // A run ends only what is provably of it, whatever its agent writes on itself or
 // on others, and it ends that.
-func TestSweepSparesTheRunsOfOthers(t *testing.T) {
+func TestHostileMarksSpareTheRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	for name := range hostile("") {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func essence(steps []sessiontest.Step) []sessiontest.Step {
 	return kept
 }
 
-func TestFaultsAtEveryStep(t *testing.T) {
+func TestHostileAgentFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	const resumed = "4dc184e0-9b34-4fd3-b182-1472d3f3ba51"
 	interrupt := func(ctx context.Context, s *session.Session) error { return s.Interrupt(ctx) }

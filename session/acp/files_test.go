@@ -3,6 +3,7 @@ package acp_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -132,22 +133,37 @@ func TestEditsAcceptedForTheSession(t *testing.T) {
 	e := newEditor(t, g)
 	call := func(paths string) string { return `"kind":"edit","locations":[` + paths + `]` }
 	out := func(name string) string { return `{"path":` + quote(g.Outside+name) + `}` }
+	link := func(to string) func() {
+		return func() {
+			_ = os.Remove(g.Outside + "/link")
+			if err := os.Symlink(g.Outside+to, g.Outside+"/link"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	for _, test := range []struct {
 		decision engine.Decision
 		members  string
 		want     bool
+		before   func()
 	}{
-		{engine.Decline, call(out("/file")), false},
-		{engine.Accept, call(out("/file")), true},
-		{engine.Decline, call(out("/file")), false},
-		{engine.AcceptForSession, call(out("/file")), true},
-		{engine.Decline, call(out("/file")), true},
-		{engine.Decline, call(out("/other")), false},
-		{engine.Decline, call(out("/file") + "," + out("/other")), false},
-		{engine.Decline, `"kind":"delete","locations":[` + out("/file") + `]`, false},
-		{engine.AcceptForSession, `"kind":"edit"`, true},
-		{engine.Decline, `"kind":"edit"`, false},
+		{engine.Decline, call(out("/file")), false, nil},
+		{engine.Accept, call(out("/file")), true, nil},
+		{engine.Decline, call(out("/file")), false, nil},
+		{engine.AcceptForSession, call(out("/file")), true, nil},
+		{engine.Decline, call(out("/file")), true, nil},
+		{engine.Decline, call(out("/other")), false, nil},
+		{engine.Decline, call(out("/file") + "," + out("/other")), false, nil},
+		{engine.Decline, `"kind":"delete","locations":[` + out("/file") + `]`, false, nil},
+		{engine.AcceptForSession, call(out("/link")), true, link("/a")},
+		{engine.Decline, call(out("/link")), true, nil},
+		{engine.Decline, call(out("/link")), false, link("/b")},
+		{engine.AcceptForSession, `"kind":"edit"`, true, nil},
+		{engine.Decline, `"kind":"edit"`, false, nil},
 	} {
+		if test.before != nil {
+			test.before()
+		}
 		e.decision = test.decision
 		if got := e.accepts(test.members); got != test.want {
 			t.Errorf("%s: %s: accepted once %v", test.decision, test.members, got)

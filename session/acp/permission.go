@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/busdk/bus-agent/session/engine"
 )
@@ -21,9 +20,10 @@ type approval struct {
 // permission takes a request for permission.
 func (e *Engine) permission(requestID json.RawMessage, p permission) {
 	files := e.decoder.files(&p.ToolCall)
+	subject := e.edit(p.ToolCall.Kind, files)
 	e.mu.Lock()
 	access, late, interrupted := e.access, e.unwanted > 0, e.interrupted
-	accepted := e.accepted[edit(p.ToolCall.Kind, files)]
+	accepted := e.accepted[subject]
 	e.mu.Unlock()
 	included := e.Permits != nil && e.Permits(access, p.ToolCall.Kind) && e.start.MayEdit(access, files)
 	accept, ok := optionFor(p.Options, engine.Accept)
@@ -42,13 +42,12 @@ func (e *Engine) permission(requestID json.RawMessage, p permission) {
 
 // edit identifies the edit of a file. It is empty for what is not an
 // edit, or of no known file.
-func edit(kind string, files []string) string {
-	if !isEdit(kind) || len(files) == 0 || slices.Contains(files, "") {
+func (e *Engine) edit(kind string, files []string) string {
+	places := e.start.Places(files)
+	if !isEdit(kind) || places == "" {
 		return ""
 	}
-	files = slices.Clone(files)
-	slices.Sort(files)
-	return kind + "\x00" + strings.Join(slices.Compact(files), "\x00")
+	return kind + "\x00" + places
 }
 
 func isEdit(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
@@ -60,7 +59,7 @@ func (e *Engine) ask(requestID json.RawMessage, p permission, files []string) {
 		// What an agent accepts for the session is more than what it asked for, such
 		// as every edit, so the answer is to accept once.
 		a.options = slices.DeleteFunc(a.options, func(o option) bool { return o.Kind == allowAlways })
-		a.edit = edit(p.ToolCall.Kind, files)
+		a.edit = e.edit(p.ToolCall.Kind, files)
 	}
 	id, denied, other := e.approvals.Open(string(requestID), a)
 	event := e.decoder.asked(&p.ToolCall)

@@ -44,15 +44,47 @@ func (s Start) mayEdit(name string) bool {
 	if isAmbiguous(name) {
 		return false
 	}
-	if !filepath.IsAbs(name) {
-		name = s.Workdir + "/" + name
-	}
+	name = s.abs(name)
 	for _, dir := range append([]string{s.Workdir}, s.AddDirs...) {
 		if places := instructions.Within(dir, name); places != nil {
 			return !slices.ContainsFunc(places, func(place string) bool { return !s.isPlain(dir, place) })
 		}
 	}
 	return false
+}
+
+// Places identifies the files that names lead to at this moment. What the user accepts for
+// the session is accepted for them, since the agent's commands can make a name lead
+// elsewhere. It is empty if it is unknown where a name leads, for the reasons of
+// [Start.MayEdit], or if a file is not regular or has more than one name. Then nothing is
+// accepted for the session.
+func (s Start) Places(names []string) string {
+	var places []string
+	for _, name := range names {
+		if isAmbiguous(name) {
+			return ""
+		}
+		found := instructions.Within("/", s.abs(name))
+		if found == nil || slices.ContainsFunc(found, func(place string) bool { return !hasOneName("/" + place) }) {
+			return ""
+		}
+		places = append(places, found...)
+	}
+	slices.Sort(places)
+	return strings.Join(slices.Compact(places), "\x00")
+}
+
+func (s Start) abs(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return s.Workdir + "/" + name
+}
+
+// hasOneName reports whether a file is a regular one with one name, or absent.
+func hasOneName(name string) bool {
+	info, err := os.Lstat(name)
+	return err != nil || info.Mode().IsRegular() && !hasOtherNames(info)
 }
 
 // ambiguous is what programs make different things of. It is compiled when it is first
@@ -76,8 +108,7 @@ func isAmbiguous(name string) bool {
 // isPlain reports whether place, which is below dir and has no links in it, is a
 // regular file with one name, or absent, and is not protected.
 func (s Start) isPlain(dir, place string) bool {
-	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(place)))
-	if err == nil && (!info.Mode().IsRegular() || hasOtherNames(info)) {
+	if !hasOneName(filepath.Join(dir, filepath.FromSlash(place))) {
 		return false
 	}
 	if fold(path.Base(place)) == fold("HEAD") { // makes a folder a repository

@@ -10,7 +10,7 @@ import (
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
-func TestMayEdit(t *testing.T) {
+func TestHostilePathsOfEdits(t *testing.T) {
 	t.Parallel()
 	g := sessiontest.NewGround(t)
 	start := g.Start(agent.AccessWrite)
@@ -27,6 +27,46 @@ func TestMayEdit(t *testing.T) {
 	})
 	if start.MayEdit(agent.AccessWrite, nil) {
 		t.Error("a change of no file is included")
+	}
+}
+
+// Places differ where names lead to different files, whatever the names are.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	g := sessiontest.NewGround(t)
+	start := g.Start(agent.AccessWrite)
+	link := filepath.Join(g.Outside, "link")
+	lead := func(to string) string {
+		t.Helper()
+		_ = os.Remove(link)
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+		return start.Places([]string{link})
+	}
+	file, other := filepath.Join(g.Outside, "file"), filepath.Join(g.Outside, "other")
+	places := map[string]string{
+		"a link to a file": lead(file), "a link to another": lead(other), "both": start.Places([]string{file, other}),
+		"a file of the workdir": start.Places([]string{"file"}),
+	}
+	seen := map[string]string{}
+	for name, place := range places {
+		if place == "" || seen[place] != "" {
+			t.Errorf("%s and %s lead to %q", name, seen[place], place)
+		}
+		seen[place] = name
+	}
+	for name, same := range map[string][2][]string{
+		"a link and its file": {{link}, {other}}, "an order": {{file, other}, {other, file, other}}, "a relative name": {{"file"}, {g.Workdir + "/x/../file"}},
+	} {
+		if a, b := start.Places(same[0]), start.Places(same[1]); a == "" || a != b {
+			t.Errorf("%s: %q and %q", name, a, b)
+		}
+	}
+	for _, names := range [][]string{nil, {""}, {file, ""}, {"~/file"}, {g.Outside}, {filepath.Join(g.Outside, "hard")}, {"/dev/fd/3"}, {"/dev/null"}, {"a\\b"}} {
+		if place := start.Places(names); place != "" {
+			t.Errorf("%q: %q", names, place)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
-func TestFaultsAtEveryStep(t *testing.T) {
+func TestHostileAgentFaultsAtEveryStep(t *testing.T) {
 	t.Parallel()
 	visit := sessiontest.Visit{
 		Engine:  func() engine.Engine { return newEngine() },

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -135,4 +137,54 @@ func TestInterruptEndsTools(t *testing.T) {
 			t.Errorf("%v, tools were ended %d times", err, peer.EndedTools())
 		}
 	})
+}
+
+// A name that is made to lead to another file is not accepted by what the user accepted
+// before.
+func TestHostileNamesOfAcceptedFiles(t *testing.T) {
+	t.Parallel()
+	for name, relink := range map[string]bool{"the same file": false, "another file": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				link := filepath.Join(dir, "link")
+				lead := func(to string) {
+					_ = os.Remove(link)
+					if err := os.Symlink(filepath.Join(dir, to), link); err != nil {
+						t.Error(err)
+					}
+				}
+				lead("a")
+				ask := func(id string) sessiontest.Step {
+					return say(`{"type":"control_request","request_id":"` + id + `","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"path":"` + link + `"}}}`)
+				}
+				answered := func(id string) sessiontest.Step {
+					return expect(`{"type":"control_response","response":{"subtype":"success","request_id":"` + id + `"}}`)
+				}
+				peer := sessiontest.Start(append(greeting(), expect(userLine), ask("q1"), answered("q1"), ask("q2"), answered("q2"), say(result)))
+				var asked atomic.Int32
+				o := session.Options{ApprovalTimeout: time.Minute, Approve: func(context.Context, session.Approval) engine.Decision {
+					asked.Add(1)
+					if relink {
+						lead("b")
+					}
+					return engine.AcceptForSession
+				}}
+				e := newEngine()
+				e.Edits = func(string, json.RawMessage) []string { return []string{link} }
+				s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{Workdir: dir}, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Stop(context.Background(), "")
+				if _, err := s.Send(session.Message{Text: "go", Timeout: time.Minute}).Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if again := asked.Load() == 2; again != relink {
+					t.Errorf("asked %d times", asked.Load())
+				}
+			})
+		})
+	}
 }

@@ -35,10 +35,12 @@ type Engine struct {
 	// thing. Nil means the whole input.
 	Subject func(tool string, input json.RawMessage) string
 	// Edits returns the files that a tool call changes, or nil for a tool that
-	// does anything else. With write access, the engine accepts the agent's
-	// request without asking the user if [engine.Start.MayEdit] permits every
-	// file. It is for agents whose mode for write access requests an approval for
-	// each edit. Nil accepts none.
+	// does anything else. An empty name stands for a file that is not known. With
+	// write access, the engine accepts the agent's request without asking the user
+	// if [engine.Start.MayEdit] permits every file. What the user accepts for the
+	// session is accepted for these files, see [engine.Start.Places]. It is for
+	// agents whose mode for write access requests an approval for each edit. Nil
+	// accepts none.
 	Edits func(tool string, input json.RawMessage) []string
 
 	start  engine.Start
@@ -282,7 +284,7 @@ func (e *Engine) asked(c *control) {
 		e.reply(c.RequestID, answer{Behavior: "deny", Message: "The approval request cannot be read."})
 		return
 	}
-	a := approval{c.RequestID, c.Request.ToolName + " " + e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
+	a := approval{c.RequestID, e.subject(&c.Request), c.Request.Input, c.Request.suggestions()}
 	event := agent.Event{
 		Kind: agent.KindApproval, Text: c.Request.Reason,
 		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
@@ -312,11 +314,21 @@ func (e *Engine) includes(r *agentRequest) bool {
 	return e.access == agent.AccessWrite && e.Edits != nil && e.start.MayEdit(e.access, e.Edits(r.ToolName, r.Input))
 }
 
+// subject identifies what an approval request is for. It is empty if it must not be
+// remembered.
 func (e *Engine) subject(r *agentRequest) string {
+	subject := string(r.Input)
 	if e.Subject != nil {
-		return e.Subject(r.ToolName, r.Input)
+		subject = e.Subject(r.ToolName, r.Input)
 	}
-	return string(r.Input)
+	if e.Edits != nil {
+		if files := e.Edits(r.ToolName, r.Input); files != nil {
+			if subject = e.start.Places(files); subject == "" {
+				return ""
+			}
+		}
+	}
+	return r.ToolName + " " + subject
 }
 
 // reply answers an approval request without waiting.
@@ -513,7 +525,7 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decisio
 	if !open {
 		return engine.ErrTooLate
 	}
-	if d == engine.AcceptForSession {
+	if d == engine.AcceptForSession && a.subject != "" {
 		e.mu.Lock()
 		e.accepted[a.subject] = true
 		e.mu.Unlock()

@@ -26,7 +26,7 @@ func (r *real) print(raw string) string {
 
 // What an agent writes to its terminal reaches neither the clipboard nor the terminal
 // of a person who attaches, and tmux runs nothing of it.
-func TestEscapeSequencesOfTheAgent(t *testing.T) {
+func TestHostileEscapeSequences(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := openReal(t, options(stub{}), dir)
@@ -62,7 +62,7 @@ func TestEscapeSequencesOfTheAgent(t *testing.T) {
 }
 
 // No file of configuration is read, so none can run a program.
-func TestConfigurationOfTmuxIsNotRead(t *testing.T) {
+func TestHostileConfigurationOfTmuxIsNotRead(t *testing.T) {
 	t.Parallel()
 	home, dir := t.TempDir(), t.TempDir()
 	conf := "run-shell 'touch " + filepath.Join(dir, "pwned") + "'\nset -g status on\nset -g default-shell /bin/false\n"
@@ -86,7 +86,7 @@ func TestConfigurationOfTmuxIsNotRead(t *testing.T) {
 }
 
 // A message cannot end the paste that it is in.
-func TestMessageThatEndsThePaste(t *testing.T) {
+func TestHostileMessageEndsThePaste(t *testing.T) {
 	t.Parallel()
 	r := openReal(t, options(stub{}), t.TempDir())
 	for _, end := range []string{"\x1b[201~", "\u009b201~", "\x9b201~"} {
@@ -98,7 +98,7 @@ func TestMessageThatEndsThePaste(t *testing.T) {
 }
 
 // The start of a request that is longer than the screen is reported.
-func TestRequestLongerThanTheScreen(t *testing.T) {
+func TestHostileRequestLongerThanTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, lines := range []int{5, 30, 120, 2000} {
 		t.Run(strconv.Itoa(lines), func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestRequestLongerThanTheScreen(t *testing.T) {
 
 // An agent that imitates its ready screen, or a request that it no longer asks, can
 // end its turn early, but every message still arrives whole.
-func TestImitatedReadyScreen(t *testing.T) {
+func TestHostileImitationOfAReadyScreen(t *testing.T) {
 	t.Parallel()
 	o := options(stub{})
 	o.Terminal.Approvals = asking.Approvals

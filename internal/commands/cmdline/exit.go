@@ -149,6 +149,15 @@ func CanceledBy(ctx context.Context, err error) error {
 	return err
 }
 
+// sayStopped returns the error of StoppedBy in place of one that only says that ctx has
+// ended.
+func sayStopped(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*agent.Error](err); !ok && errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return StoppedBy(ctx)
+	}
+	return err
+}
+
 // StoppedBy returns the error of a command that the end of ctx stopped.
 func StoppedBy(ctx context.Context) error {
 	return &agent.Error{Kind: agent.ErrCanceled, Err: fmt.Errorf("stopped: %w", context.Cause(ctx))}

@@ -203,7 +203,7 @@ func (prog *Program) Action(traits Traits, run func(context.Context, Call) error
 		if m, ok := errors.AsType[*misused](err); ok {
 			return misuse(c.Command, "%s", m.text)
 		}
-		return err
+		return sayStopped(ctx, err)
 	}
 }
 

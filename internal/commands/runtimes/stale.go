@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (p *staleProcess) String() string {
 type staleFolder struct {
 	Path    string `json:"path"`
 	What    string `json:"what"`
-	Owner   int    `json:"owner_pid"`
+	Owner   int    `json:"owner_pid"`         // 0 if it is not known
 	Session string `json:"session,omitempty"` // that the owner held
 	Removed bool   `json:"removed"`
 	Error   string `json:"error,omitempty"`
@@ -48,6 +49,9 @@ func (f *staleFolder) String() string {
 }
 
 func ownerText(pid int, label string) string {
+	if pid == 0 {
+		return "an unknown owner; if no run uses it, \"" + cmdline.Name + " instructions clean\" removes it"
+	}
 	text := fmt.Sprintf("bus-agent %d", pid)
 	if label != "" {
 		text += " (session " + cmdline.OneWord(label) + ")"
@@ -118,10 +122,28 @@ func findStale(ctx context.Context, prog *cmdline.Program, report *doctorReport,
 		}
 		report.Folders = append(report.Folders, folder)
 	}
+	report.Folders = append(report.Folders, s.unclaimed(ctx, owner, report.Folders)...)
 	if kept > 0 {
 		errs = append(errs, fmt.Errorf("%s could not be removed", cmdline.Count(kept, "folder", "folders")))
 	}
 	return errors.Join(errs...)
+}
+
+// unclaimed returns the private homes of the workdir that no run uses and that say nothing
+// about their owner, since an agent removed that. Other machines can use them, so a sweep
+// leaves them.
+func (s *sweeper) unclaimed(ctx context.Context, owner int, stale []staleFolder) (folders []staleFolder) {
+	if owner != 0 {
+		return nil
+	}
+	found, _ := instructions.Show(ctx, s.places.Workdir, s.places.Owned) // the command that is offered reports what cannot be read
+	for _, f := range found {
+		home := filepath.Join(s.places.Workdir, filepath.FromSlash(f.Path))
+		if f.What == "private home" && !f.InUse && !slices.ContainsFunc(stale, func(other staleFolder) bool { return other.Path == home }) {
+			folders = append(folders, staleFolder{Path: home, What: f.What})
+		}
+	}
+	return folders
 }
 
 // announce shows what is about to be ended and removed.
@@ -187,7 +209,7 @@ func (r *doctorReport) staleText() string {
 	switch {
 	case b.Len() == 0:
 		return "nothing to sweep\n"
-	case !r.Swept:
+	case !r.Swept && (len(r.Processes) > 0 || slices.ContainsFunc(r.Folders, func(f staleFolder) bool { return f.Owner != 0 })):
 		b.WriteString("\"" + cmdline.Name + " doctor --sweep\" ends these processes and removes these files\n")
 	}
 	return b.String()
