@@ -154,7 +154,7 @@ func TestHomeWithoutItsClaimIsNamed(t *testing.T) {
 	if err := statefile.TryLock(lock); err != nil {
 		t.Fatal(err)
 	}
-	if out, _ := s.command("doctor").Output(); strings.Contains(string(out), "private home") {
+	if out, _ := s.command("doctor").Output(); strings.Contains(string(out), "unknown owner") {
 		t.Errorf("of a home in use: %q", out)
 	}
 	if err := statefile.Unlock(lock); err != nil {
