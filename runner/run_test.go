@@ -175,14 +175,15 @@ var timeouts = []func(*agent.Request, time.Duration){
 }
 
 // runIntoLimit runs a request whose agent hangs after a number of events. A run that reaches
-// its limit earlier is repeated with a longer one.
-func (b *bench) runIntoLimit(t *testing.T, req agent.Request, events int, set func(*agent.Request, time.Duration)) (agent.Result, error) {
+// its limit earlier, which also is one that does not end as wanted (nil is any end), is
+// repeated with a longer one.
+func (b *bench) runIntoLimit(t *testing.T, req agent.Request, events int, set func(*agent.Request, time.Duration), wanted func(error) bool) (agent.Result, error) {
 	t.Helper()
 	for limit := 100 * time.Millisecond; ; limit *= 2 {
 		seen := 0
 		set(&req, limit)
 		result, err := b.Run(t.Context(), req, agent.Output{Events: func(*agent.Event) error { seen++; return nil }})
-		if seen == events {
+		if seen == events && (wanted == nil || wanted(err)) {
 			return result, err
 		}
 		if seen > events || limit > time.Minute {
@@ -197,7 +198,7 @@ func TestRunEndings(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
 		req := b.request("say text:hi", "hang")
-		result, err := b.runIntoLimit(t, req, 1, timeouts[0])
+		result, err := b.runIntoLimit(t, req, 1, timeouts[0], nil)
 		if !errors.Is(err, agent.ErrTimeout) || errors.Is(err, agent.ErrCanceled) || result.Text != "hi" {
 			t.Errorf("Run = %q, %v, want timeout and the text so far", result.Text, err)
 		}
@@ -242,7 +243,7 @@ func TestRunEndings(t *testing.T) {
 			for _, limit := range timeouts {
 				b := newBench(t, "alpha")
 				req := b.request(append(c.steps, "hang")...)
-				if _, err := b.runIntoLimit(t, req, len(c.steps), limit); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+				if _, err := b.runIntoLimit(t, req, len(c.steps), limit, nil); err == nil || !strings.HasSuffix(err.Error(), c.want) {
 					t.Errorf("%q: Run = %v, want %q at the end", c.steps, err, c.want)
 				}
 			}
@@ -289,11 +290,12 @@ func TestRunEndings(t *testing.T) {
 	})
 	t.Run("result without exit until the timeout", func(t *testing.T) {
 		t.Parallel()
+		succeeds := func(err error) bool { return err == nil }
 		for _, limit := range timeouts {
 			b := newBench(t, "alpha")
 			b.SetResultSilence(time.Hour)
 			req := b.request("say text:hi", "say ok:", "hang")
-			if result, err := b.runIntoLimit(t, req, 2, limit); err != nil || result.Text != "hi" || len(result.Warnings) != 1 {
+			if result, err := b.runIntoLimit(t, req, 2, limit, succeeds); err != nil || result.Text != "hi" || len(result.Warnings) != 1 {
 				t.Errorf("Run = %+v, %v, want success with a warning", result, err)
 			}
 		}
