@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -53,6 +54,15 @@ func victims(t *testing.T, dir string) (owner int, check func(*testing.T)) {
 	for _, name := range names {
 		ids[name] = reported(t, filepath.Join(dir, name))
 	}
+	t.Cleanup(func() { // also what the hostile agent made look like theirs
+		kill(cmd)
+		for _, id := range ids {
+			id.kill()
+		}
+		if _, survived, err := EndStaleProcesses(context.Background(), cmd.Process.Pid); len(survived) > 0 || err != nil {
+			t.Errorf("survived: %v, %v", survived, err)
+		}
+	})
 	return cmd.Process.Pid, func(t *testing.T) {
 		t.Helper()
 		for name, id := range ids {
