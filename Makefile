@@ -73,7 +73,7 @@ axe:
 
 # Attacks by the repository, by the agent and by stale files of a killed run, on every
 # registered runtime, engine and kind of state, with stub agents and with the real CLIs:
-# the tests that have Hostile in their names.
+# the tests that have Attack or Hostile in their names.
 hostile:
 	./scripts/gotest.sh -count=1 -tags 'hostile rest' -run '^TestAttack' ./backends/all
 	./scripts/gotest.sh -count=1 -run Hostile ./...

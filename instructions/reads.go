@@ -93,10 +93,10 @@ const (
 
 // CheckReads checks the files that a CLI in the workdir reads by itself: those of
 // reads and those that every CLI may read, in .git too. It does not check those that only
-// git reads. With all links followed, each must be a regular file inside the repository; in a trusted workspace it may be
-// a regular file elsewhere. A FIFO, a socket and a device are always refused, since
-// reading one can block. Missing files and directories are accepted. The error is an
-// [agent.ErrUsage] that names the file.
+// git reads. With all links followed, each must be a regular file inside the repository;
+// in a trusted workspace it may be a regular file elsewhere. A FIFO, a socket and a device
+// are always refused, since reading one can block. Missing files and directories are
+// accepted. The error is an [agent.ErrUsage] that names the file.
 //
 // Nothing is opened that can block, and the work is bounded: of more than 500,000
 // entries below the workdir, the others are not checked and complete is false. Files

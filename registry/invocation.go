@@ -28,9 +28,9 @@ type Invocation struct {
 	Workdir string
 	Root    string
 
-	// Repositories are further folders that the repositories around the workdir
-	// control: those around that of Root, and main worktrees. The user's home is not
-	// one.
+	// Repositories are the folders that the repositories around the workdir control: the
+	// workdir, the topmost repository around it, and main worktrees. The user's home is
+	// not one.
 	Repositories []string
 
 	// TempDir is the folder for temporary files of this start if Runtime.PrivateTemp

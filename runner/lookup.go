@@ -39,9 +39,10 @@ type lookup struct {
 	path    pathRule
 }
 
-func (r *Runner) lookup(ctx context.Context, warn func(string)) *lookup {
+// lookup begins one for the workdir and the added directories.
+func (r *Runner) lookup(ctx context.Context, warn func(string), addDirs ...string) *lookup {
 	l := &lookup{ctx: ctx, environ: r.environ(), prefs: r.Preferences, warn: warn}
-	l.path = newPathRule(l.environ, r.TrustWorkspace, append([]string{r.Workdir}, r.addDirs...)...)
+	l.path = newPathRule(l.environ, r.TrustWorkspace, append([]string{r.Workdir}, addDirs...)...)
 	if s, ok := r.Preferences.(Snapshotter); ok {
 		var err error
 		if l.prefs, err = s.Snapshot(ctx); err != nil {

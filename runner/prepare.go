@@ -151,9 +151,9 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 		return p, err
 	}
 	quiet := *r
-	quiet.Warn, quiet.Workdir, quiet.TrustWorkspace, quiet.addDirs = p.warn, p.req.Workdir, p.req.TrustWorkspace, p.req.AddDirs
+	quiet.Warn, quiet.Workdir, quiet.TrustWorkspace = p.warn, p.req.Workdir, p.req.TrustWorkspace
 	var err error
-	l := quiet.lookup(ctx, p.warn)
+	l := quiet.lookup(ctx, p.warn, p.req.AddDirs...)
 	if p.selection, err = quiet.resolve(l, req.Runtime); err != nil {
 		return p, err
 	}

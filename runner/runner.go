@@ -67,8 +67,6 @@ type Runner struct {
 	// goroutine of the method that warns and, while an agent runs, on others.
 	Warn func(string)
 
-	addDirs []string // of the request
-
 	silence    time.Duration // set by tests; see resultSilence
 	unreached  time.Duration // set by tests; see unreachedDelay
 	unanswered time.Duration // set by tests; see unansweredDelay

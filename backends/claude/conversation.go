@@ -54,14 +54,16 @@ func sessionCommand(inv registry.Invocation) (agent.Command, error) {
 }
 
 // edits returns the files that a tool changes. Only absolute names are known: the model's
-// commands can change the directory that a relative name refers to.
+// commands can change the directory that a relative name refers to. An empty name stands
+// for a file that is not known.
 func edits(tool string, input json.RawMessage) []string {
 	if !slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, tool) {
 		return nil
 	}
+	unknown := []string{""}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {
-		return []string{""}
+		return unknown
 	}
 	var files []string
 	for member, value := range members {
@@ -70,12 +72,12 @@ func edits(tool string, input json.RawMessage) []string {
 		}
 		var name string
 		if json.Unmarshal(value, &name) != nil || !filepath.IsAbs(name) {
-			return []string{""}
+			return unknown
 		}
 		files = append(files, name)
 	}
 	if files == nil {
-		return []string{""}
+		return unknown
 	}
 	return files
 }

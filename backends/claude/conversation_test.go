@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,21 +73,21 @@ func TestSubject(t *testing.T) {
 func TestEdits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ tool, input, want string }{
-		{"Write", `{"file_path":"/a","content":"/b"}`, "/a"},
-		{"Edit", `{"file_path":"/a","old_string":"/b","new_string":"/c"}`, "/a"},
-		{"MultiEdit", `{"file_path":"/a","edits":[]}`, "/a"},
-		{"NotebookEdit", `{"notebook_path":"/a","new_source":"/b"}`, "/a"},
-		{"Write", `{"file_path":"a"}`, ""},
-		{"Write", `{"file_path":["/a"]}`, ""},
-		{"Write", `{"file_path":"/a","other_path":"b"}`, ""},
-		{"Write", `{"content":"/a"}`, ""},
-		{"Write", `["/a"]`, ""},
-		{"Write", ``, ""},
-		{"Bash", `{"file_path":"/a"}`, ""},
-		{"mcp__x__Write", `{"file_path":"/a"}`, ""},
+		{"Write", `{"file_path":"/a","content":"/b"}`, `["/a"]`},
+		{"Edit", `{"file_path":"/a","old_string":"/b","new_string":"/c"}`, `["/a"]`},
+		{"MultiEdit", `{"file_path":"/a","edits":[]}`, `["/a"]`},
+		{"NotebookEdit", `{"notebook_path":"/a","new_source":"/b"}`, `["/a"]`},
+		{"Write", `{"file_path":"a"}`, `[""]`},
+		{"Write", `{"file_path":["/a"]}`, `[""]`},
+		{"Write", `{"file_path":"/a","other_path":"b"}`, `[""]`},
+		{"Write", `{"content":"/a"}`, `[""]`},
+		{"Write", `["/a"]`, `[""]`},
+		{"Write", ``, `[""]`},
+		{"Bash", `{"file_path":"/a"}`, `[]`},
+		{"mcp__x__Write", `{"file_path":"/a"}`, `[]`},
 	} {
-		if got := strings.Join(edits(test.tool, json.RawMessage(test.input)), " "); got != test.want {
-			t.Errorf("%s %s changes %q, want %q", test.tool, test.input, got, test.want)
+		if got := fmt.Sprintf("%q", edits(test.tool, json.RawMessage(test.input))); got != test.want {
+			t.Errorf("%s %s changes %s, want %s", test.tool, test.input, got, test.want)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func namesFile(key string) bool {
 func execLines(list string) bool {
 	text, err := readFile(list)
 	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist) && exists(list)
+		return typeOf(list) != 0
 	}
 	for line := range strings.Lines(string(text)) {
 		if word := strings.Fields(line); len(word) > 1 && (word[0] == "x" || word[0] == "exec") {
@@ -144,9 +144,4 @@ func execLines(list string) bool {
 		}
 	}
 	return false
-}
-
-func exists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
 }

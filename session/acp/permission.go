@@ -36,30 +36,32 @@ func (e *Engine) permission(requestID json.RawMessage, p permission) {
 		}
 		e.conn.Reply(requestID, selected(accept))
 	default:
-		e.ask(requestID, p, files)
+		e.ask(requestID, p, files, subject)
 	}
 }
 
 // edit identifies the edit of a file. It is empty for what is not an
 // edit, or of no known file.
 func (e *Engine) edit(kind string, files []string) string {
-	places := e.start.Places(files)
-	if !isEdit(kind) || places == "" {
+	if !isEdit(kind) {
 		return ""
 	}
-	return kind + "\x00" + places
+	if places := e.start.Places(files); places != "" {
+		return kind + "\x00" + places
+	}
+	return ""
 }
 
 func isEdit(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
 
 // ask passes an approval request on.
-func (e *Engine) ask(requestID json.RawMessage, p permission, files []string) {
+func (e *Engine) ask(requestID json.RawMessage, p permission, files []string, subject string) {
 	a := &approval{requestID: slices.Clone(requestID), options: p.Options}
 	if isEdit(p.ToolCall.Kind) {
 		// What an agent accepts for the session is more than what it asked for, such
 		// as every edit, so the answer is to accept once.
 		a.options = slices.DeleteFunc(a.options, func(o option) bool { return o.Kind == allowAlways })
-		a.edit = e.edit(p.ToolCall.Kind, files)
+		a.edit = subject
 	}
 	id, denied, other := e.approvals.Open(string(requestID), a)
 	event := e.decoder.asked(&p.ToolCall)

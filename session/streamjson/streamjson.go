@@ -317,18 +317,18 @@ func (e *Engine) includes(r *agentRequest) bool {
 // subject identifies what an approval request is for. It is empty if it must not be
 // remembered.
 func (e *Engine) subject(r *agentRequest) string {
-	subject := string(r.Input)
-	if e.Subject != nil {
-		subject = e.Subject(r.ToolName, r.Input)
-	}
 	if e.Edits != nil {
 		if files := e.Edits(r.ToolName, r.Input); files != nil {
-			if subject = e.start.Places(files); subject == "" {
-				return ""
+			if places := e.start.Places(files); places != "" {
+				return r.ToolName + " " + places
 			}
+			return ""
 		}
 	}
-	return r.ToolName + " " + subject
+	if e.Subject != nil {
+		return r.ToolName + " " + e.Subject(r.ToolName, r.Input)
+	}
+	return r.ToolName + " " + string(r.Input)
 }
 
 // reply answers an approval request without waiting.
