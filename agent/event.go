@@ -18,7 +18,8 @@ const (
 	KindText Kind = "text"
 	// KindThinking: Text of the model's thinking, if the runtime shows it.
 	KindThinking Kind = "thinking"
-	// KindToolCall: Tool with ID, Name and Input.
+	// KindToolCall: Tool with ID, Name and Input. With Delta it replaces the call of
+	// the same ID, of which the agent has reported more, such as its command.
 	KindToolCall Kind = "tool_call"
 	// KindToolResult: Tool with ID and Output, ExitCode, Failed.
 	KindToolResult Kind = "tool_result"

@@ -139,6 +139,8 @@ func (fakeDecoder) Decode(line []byte, events []agent.Event) []agent.Event {
 		return append(events, agent.Event{Kind: agent.KindText, MessageID: "m", Delta: true, Text: text})
 	case "tool":
 		return append(events, agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "t1", Name: text}})
+	case "again":
+		return append(events, agent.Event{Kind: agent.KindToolCall, Delta: true, Tool: &agent.Tool{ID: "t1", Name: text}})
 	case "change":
 		return append(events, agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "f", Action: "add", Diff: "@@ -0,0 +1 @@\n+" + text + "\n"}}})
 	case "usage":

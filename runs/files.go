@@ -118,7 +118,7 @@ func (r *record) message(text string) error {
 func (f *eventFile) add(e *Event, r *record) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if e.Kind == agent.KindToolCall {
+	if e.Kind == agent.KindToolCall && !e.Delta {
 		f.calls++
 	}
 	if f.err == nil {

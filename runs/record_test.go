@@ -18,7 +18,7 @@ import (
 func TestRecordOfASuccess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{AgentVersion: true})
-	result, dir, err := b.run(t, b.request("stderr careful", "say session:s1", "say text:first", "say tool:look", "say text:the answer", "say usage:", "say ok:"))
+	result, dir, err := b.run(t, b.request("stderr careful", "say session:s1", "say text:first", "say tool:look", "say again:look here", "say text:the answer", "say usage:", "say ok:"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestRecordOfASuccess(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"prompt.md":        "do it",
-		"agent-stdout.txt": "session:s1\ntext:first\ntool:look\ntext:the answer\nusage:\nok:\n",
+		"agent-stdout.txt": "session:s1\ntext:first\ntool:look\nagain:look here\ntext:the answer\nusage:\nok:\n",
 		"agent-stderr.txt": "careful\n",
 		"output.md":        "the answer",
 		"../../TASK.md":    "do it\n",
@@ -63,7 +63,7 @@ func TestRecordOfASuccess(t *testing.T) {
 	for _, line := range lines {
 		kinds = append(kinds, regexp.MustCompile(`^\{"time":"2[^"]+Z","kind":"([a-z_]+)"`).FindStringSubmatch(line)[1])
 	}
-	if want := []string{"message", "session_started", "text", "tool_call", "text", "usage", "result"}; !slices.Equal(kinds, want) {
+	if want := []string{"message", "session_started", "text", "tool_call", "tool_call", "text", "usage", "result"}; !slices.Equal(kinds, want) {
 		t.Errorf("events are %q, want %q", kinds, want)
 	}
 	expectPrivate(t, b.root)

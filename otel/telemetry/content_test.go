@@ -53,6 +53,17 @@ func TestWithContent(t *testing.T) {
 	})
 }
 
+func TestInputThatComesLater(t *testing.T) {
+	t.Parallel()
+	b := newRecorder(t, telemetry.WithContent(true))
+	r := b.record(t.Context(), recordable())
+	again := call("c", "shell", `{"command":"ls"}`)
+	again.Delta = true
+	b.send(r, call("c", "shell", ""), again, result("c", "x"))
+	b.end(r, agent.Result{}, nil)
+	b.want(b.span("execute_tool shell"), map[string]string{"gen_ai.tool.call.arguments": `{"command":"ls"}`})
+}
+
 // The secrets are masked in any JSON encoding.
 func TestSecretsAreMasked(t *testing.T) {
 	t.Parallel()

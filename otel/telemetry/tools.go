@@ -46,7 +46,10 @@ func (r *recording) toolCall(e *agent.Event) {
 		return
 	}
 	id := clip(e.Tool.ID, maxName)
-	if _, again := r.tools.open[id]; again {
+	if c, again := r.tools.open[id]; again {
+		if e.Delta {
+			r.arguments(c, e.Tool)
+		}
 		return
 	}
 	if len(r.tools.open) >= maxOpenCalls {
@@ -63,10 +66,15 @@ func (r *recording) toolCall(e *agent.Event) {
 		operation, semconv.GenAIToolName(c.name), semconv.GenAIToolType("function"), semconv.GenAIToolCallID(r.mask.name(e.Tool.ID)),
 		semconv.GenAIAgentName(r.runtime),
 	))
-	if r.content && c.span.IsRecording() && len(e.Tool.Input) > 0 {
-		c.span.SetAttributes(semconv.GenAIToolCallArgumentsKey.String(r.mask.text(string(e.Tool.Input))))
-	}
+	r.arguments(c, e.Tool)
 	r.tools.open[id] = c
+}
+
+// arguments records the input of a call, which can come after the call.
+func (r *recording) arguments(c *toolCall, tool *agent.Tool) {
+	if r.content && c.span.IsRecording() && len(tool.Input) > 0 {
+		c.span.SetAttributes(semconv.GenAIToolCallArgumentsKey.String(r.mask.text(string(tool.Input))))
+	}
 }
 
 // callerOf returns the context of the parent of e: the call that started its

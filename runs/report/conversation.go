@@ -137,7 +137,7 @@ func (c *conversation) add(entry *runs.Event) {
 	case runs.KindMessage, agent.KindText, agent.KindThinking:
 		c.addText(i, entry)
 	case agent.KindToolCall:
-		c.addCall(i, entry.Tool)
+		c.addCall(i, entry.Tool, entry.Delta)
 	case agent.KindToolResult:
 		c.addResult(i, entry.Tool)
 	case agent.KindSessionStarted:
@@ -224,11 +224,18 @@ func (c *conversation) close() {
 	}
 }
 
-func (c *conversation) addCall(i *item, tool *agent.Tool) {
+// addCall adds a call. If again is set, it replaces the call with the same ID.
+func (c *conversation) addCall(i *item, tool *agent.Tool, again bool) {
 	if tool == nil {
 		return
 	}
 	if call := c.calls[tool.ID]; call != nil && tool.ID != "" {
+		if again && !call.gone {
+			before := call.size()
+			call.Tool, call.Input = line(tool.Name, 200), shown(string(tool.Input))
+			c.names[tool.ID] = call.Tool
+			c.grow(call, call.size()-before)
+		}
 		return // shown before
 	}
 	i.Tool, i.Input = line(tool.Name, 200), shown(string(tool.Input))

@@ -100,6 +100,17 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// A call that comes again with its command is one item.
+func TestCallThatIsReportedTwiceIsOneItem(t *testing.T) {
+	t.Parallel()
+	again := call("t", "execute", `{"command":"ls"}`)
+	again.Delta = true
+	c := readConversation(entriesOf(call("t", "Terminal", `{}`), again, answer("t", "x")), madeAt, 1<<20)
+	if got, want := outline(c), "0 tool_call execute({\"command\":\"ls\"}) = \"x\" until 2\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestDamagedRecordIsShown(t *testing.T) {
 	t.Parallel()
 	c := readConversation(func(yield func(runs.Event, error) bool) {

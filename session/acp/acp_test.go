@@ -81,6 +81,29 @@ func TestUpdates(t *testing.T) {
 			`tool_call u Ask {"q":12345678901234567890}`, "tool_result u failed=true no",
 			`tool_call v fetch {}`, `tool_result v failed=false {"n":1}`,
 		}},
+		"a call whose input comes later": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"t","title":"Terminal","kind":"execute","status":"pending","rawInput":{}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","title":"ls -l","rawInput":{"command":"ls -l"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"in_progress"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed","rawOutput":"x"}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"u","title":"bash","status":"pending"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"u","kind":"execute","status":"in_progress","title":"run it","locations":[{"path":"/a"}]}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"u","status":"completed","rawInput":{"command":"./a"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"u","rawInput":{"command":"late"}}`,
+		}, []string{
+			`tool_call t execute {"description":"Terminal"}`, `tool_call again t execute {"command":"ls -l"}`, "tool_result t failed=false x",
+			`tool_call u bash {"description":"bash"}`, `tool_call again u execute {"path":"/a","description":"run it"}`,
+			`tool_call again u execute {"command":"./a"}`, "tool_result u failed=false",
+		}},
+		"a call whose input comes in pieces": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"t","title":"Terminal","kind":"execute"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","rawInput":{"command":"l"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","rawInput":{"command":"ls"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","rawInput":{"command":"ls -l"}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"in_progress"}`,
+		}, []string{
+			`tool_call t execute {"description":"Terminal"}`, `tool_call again t execute {"command":"l"}`, `tool_call again t execute {"command":"ls -l"}`,
+		}},
 		"files": {[]string{
 			`{"sessionUpdate":"tool_call","toolCallId":"t","kind":"edit","status":"completed","content":[` +
 				`{"type":"diff","path":"/new","newText":"x"},{"type":"diff","path":"/old","oldText":"x","newText":"y"},{"type":"diff","path":"/gone","oldText":"x","newText":""},` +

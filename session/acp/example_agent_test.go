@@ -120,7 +120,7 @@ func TestExampleAgent(t *testing.T) {
 			t.Errorf("it did not end by itself: %v", r.command.ProcessState)
 		}
 		const turn = " text text tool_call tool_result text tool_call approval"
-		if got, want := strings.Join(kinds, " "), "session_started"+turn+" tool_result text result"+turn+" text result"; got != want {
+		if got, want := strings.Join(kinds, " "), "session_started"+turn+" tool_call tool_result text result"+turn+" text result"; got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	})

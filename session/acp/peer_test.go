@@ -161,6 +161,9 @@ func (r *record) Event(e *agent.Event) {
 		return
 	case agent.KindToolCall, agent.KindApproval:
 		line += " " + e.ApprovalID
+		if e.Delta {
+			line += " again"
+		}
 		if e.Tool != nil {
 			line += fmt.Sprintf(" %s %s %s", e.Tool.ID, e.Tool.Name, e.Tool.Input)
 		}

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -117,6 +118,20 @@ type tool struct {
 	toolCall
 	pieces       []piece
 	called, done bool
+	changed      bool // the call is not as it was reported
+	entered      bool // the call was reported with its input
+}
+
+// report returns the event of the call, nil if there is nothing new in it. What changes
+// in a call that has not begun waits for its beginning: some agents send their input in
+// many pieces.
+func (t *tool) report(begun bool) *agent.Event {
+	again := t.called
+	if again && (!t.changed || !begun && (t.entered || !t.hasInput())) {
+		return nil
+	}
+	t.called, t.changed, t.entered = true, false, t.hasInput()
+	return &agent.Event{Kind: agent.KindToolCall, Delta: again, Tool: t.call()}
 }
 
 // reset forgets the turn.
@@ -187,6 +202,7 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 		}
 		d.tools[c.ID] = t
 	}
+	name, input := t.name(), t.input()
 	if len(c.Content) > 0 {
 		var pieces []piece
 		if json.Unmarshal(c.Content, &pieces) != nil {
@@ -206,6 +222,7 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 	if len(c.RawOutput) > 0 {
 		t.RawOutput = c.RawOutput
 	}
+	t.changed = t.changed || t.called && !t.done && (name != t.name() || !bytes.Equal(input, t.input()))
 	return t, true
 }
 
@@ -226,9 +243,8 @@ func (d *decoder) tool(c *toolCall) ([]agent.Event, bool) {
 		return nil, false
 	}
 	var events []agent.Event
-	if !t.called {
-		t.called = true
-		events = append(events, agent.Event{Kind: agent.KindToolCall, Tool: t.call()})
+	if event := t.report(c.Status != "" && c.Status != "pending"); event != nil {
+		events = append(events, *event)
 	}
 	over := c.Status == "completed" || c.Status == "failed"
 	if over && !t.done {
@@ -272,11 +288,10 @@ func (d *decoder) permitted(c *toolCall) *agent.Event {
 	d.speech = ""
 	c.Content = nil // why it is asked
 	t, ok := d.merge(c)
-	if !ok || t.called {
+	if !ok {
 		return nil
 	}
-	t.called = true
-	return &agent.Event{Kind: agent.KindToolCall, Tool: t.call()}
+	return t.report(true)
 }
 
 func (t *tool) call() *agent.Tool {
@@ -294,7 +309,7 @@ func (t *tool) name() string {
 // input returns the tool's input, or what the agent reports about it instead, with
 // the files that it names besides.
 func (t *tool) input(files ...string) json.RawMessage {
-	if raw := string(t.RawInput); raw != "" && raw != "null" && raw != "{}" {
+	if t.hasInput() {
 		return t.RawInput
 	}
 	said := struct {
@@ -311,6 +326,11 @@ func (t *tool) input(files ...string) json.RawMessage {
 	}
 	input, _ := json.Marshal(said) // it is text
 	return input
+}
+
+func (t *tool) hasInput() bool {
+	raw := string(t.RawInput)
+	return raw != "" && raw != "null" && raw != "{}"
 }
 
 // text returns the readable part of what the tool has given.
