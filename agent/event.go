@@ -162,6 +162,10 @@ type Usage struct {
 	// Cumulative reports that the numbers cover the whole session, because the
 	// runtime does not report those of the run.
 	Cumulative bool `json:"cumulative,omitempty"`
+	// Context is how much of the model's context is in use now, and ContextSize how much
+	// there can be, in tokens; 0 if the runtime does not report it.
+	Context     int64 `json:"context,omitempty"`
+	ContextSize int64 `json:"context_size,omitempty"`
 }
 
 // Failure is the class of a failure that a runtime reported.

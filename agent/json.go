@@ -96,6 +96,8 @@ func (u *Usage) appendJSON(dst []byte) []byte {
 		}
 	}
 	o.bool("cumulative", u.Cumulative)
+	o.int("context", u.Context, false)
+	o.int("context_size", u.ContextSize, false)
 	return o.end()
 }
 

@@ -74,4 +74,7 @@ type Usage struct {
 	Reasoning  int64    `yaml:"reasoning" json:"reasoning"`
 	CostUSD    *float64 `yaml:"cost_usd,omitempty" json:"cost_usd,omitempty"`
 	Cumulative bool     `yaml:"cumulative,omitempty" json:"cumulative,omitempty"`
+
+	Context     int64 `yaml:"context,omitempty" json:"context,omitempty"`
+	ContextSize int64 `yaml:"context_size,omitempty" json:"context_size,omitempty"`
 }

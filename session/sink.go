@@ -36,7 +36,7 @@ func plausible(u *agent.Usage) {
 	if u == nil {
 		return
 	}
-	for _, n := range []*int64{&u.Input, &u.Cached, &u.Output, &u.Reasoning} {
+	for _, n := range []*int64{&u.Input, &u.Cached, &u.Output, &u.Reasoning, &u.Context, &u.ContextSize} {
 		*n = max(0, *n)
 	}
 	if u.CostUSD != nil && !(*u.CostUSD >= 0 && *u.CostUSD <= math.MaxFloat64) {

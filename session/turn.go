@@ -81,6 +81,7 @@ func (t *Turn) usage(now *agent.Usage) *agent.Usage {
 		Input: max(0, now.Input-t.before.Input), Cached: max(0, now.Cached-t.before.Cached),
 		Output: max(0, now.Output-t.before.Output), Reasoning: max(0, now.Reasoning-t.before.Reasoning),
 		Cumulative: now.Cumulative && t.before == (agent.Usage{}),
+		Context:    now.Context, ContextSize: now.ContextSize,
 	}
 	if now.CostUSD != nil {
 		cost := *now.CostUSD

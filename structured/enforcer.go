@@ -213,6 +213,7 @@ func sum(first, second *agent.Result, fresh bool) *agent.Usage {
 		Input: a.Input + b.Input, Cached: a.Cached + b.Cached,
 		Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
 		Cumulative: a.Cumulative || b.Cumulative,
+		Context:    b.Context, ContextSize: b.ContextSize,
 	}
 	if a.CostUSD != nil && b.CostUSD != nil {
 		cost := *a.CostUSD + *b.CostUSD

@@ -61,6 +61,7 @@ type Engine struct {
 	closeInput func() error
 	decoder    decoder     // of what the agent says in a turn
 	usage      agent.Usage // up to now
+	costBefore *float64    // of the turns before, nil if unknown
 	approvals  engine.Approvals[*approval]
 	speaking   sync.Mutex     // held during a call of the sink
 	background sync.WaitGroup // the approval requests that are open
@@ -74,6 +75,7 @@ type Engine struct {
 	running     bool            // a turn is
 	interrupted bool            // and was asked to end
 	unwanted    int             // turns to come of messages that were given up
+	prompted    bool            // a turn has begun here
 	loading     bool            // what the agent says is of earlier turns
 	dropped     int             // of that
 	accepted    map[string]bool // edits, for the session
@@ -88,6 +90,9 @@ var (
 func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.start, e.sink, e.access = start, sink, start.Access
 	e.accepted = map[string]bool{}
+	if start.Resume == "" {
+		e.costBefore = new(float64)
+	}
 	e.conn = jsonrpc.New(t.Input, "2.0")
 	e.closeInput = sync.OnceValue(e.conn.Close)
 	go e.read(t.Output)
@@ -177,7 +182,7 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 		}
 	}
 	e.mu.Lock()
-	e.running, e.interrupted = true, false
+	e.running, e.interrupted, e.prompted = true, false, true
 	params := promptParams{e.sessionID, e.blocks(text)}
 	e.mu.Unlock()
 	turn := &turn{}

@@ -174,6 +174,15 @@ func (r *record) Event(e *agent.Event) {
 		line += " " + e.SessionID + " " + e.Model
 	case agent.KindUsage:
 		line += fmt.Sprintf(" %d %d", e.Usage.Input, e.Usage.Output)
+		if u := e.Usage; u.Cached+u.Reasoning > 0 {
+			line += fmt.Sprintf(" (%d %d)", u.Cached, u.Reasoning)
+		}
+		if u := e.Usage; u.ContextSize > 0 {
+			line += fmt.Sprintf(" context %d/%d", u.Context, u.ContextSize)
+		}
+		if e.Usage.CostUSD != nil {
+			line += fmt.Sprintf(" $%g", *e.Usage.CostUSD)
+		}
 	case agent.KindPlan:
 		line += fmt.Sprint(" ", e.Plan)
 	case agent.KindFileChange:

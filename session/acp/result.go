@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/jsonrpc"
@@ -38,14 +37,11 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 	if m == nil {
 		return
 	}
-	tokens := result.Meta.Quota.Tokens
-	e.usage.Input = sum(e.usage.Input, tokens.Input)
-	e.usage.Output = sum(e.usage.Output, tokens.Output)
+	consumed := e.count(&result)
 	silent := !e.decoder.spoken
 	e.decoder.reset()
-	if tokens.Input > 0 || tokens.Output > 0 {
-		usage := e.usage
-		e.emit(&agent.Event{Kind: agent.KindUsage, Usage: &usage})
+	if consumed {
+		e.emitUsage()
 	}
 	event := agent.Event{Kind: agent.KindResult}
 	switch {
@@ -54,7 +50,7 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 		if refusal, ok := errors.AsType[*refusal](err); ok {
 			event.Failure = refusal.failure()
 		}
-	case result.StopReason == "end_turn" && e.SilenceFails && silent && tokens.Input == 0 && tokens.Output == 0:
+	case result.StopReason == "end_turn" && e.SilenceFails && silent && !consumed:
 		event.Failed, event.Text = true, "the model has not answered"
 	case result.StopReason == "end_turn":
 	case result.StopReason == "cancelled":
@@ -66,14 +62,6 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 		}
 	}
 	e.emit(&event)
-}
-
-// sum adds what an agent says that it has consumed, which can be anything.
-func sum(total, more int64) int64 {
-	if more < 0 || total > math.MaxInt64-more {
-		return total
-	}
-	return total + more
 }
 
 // cancelLate cancels the turn of a message that was given up while it was written. The

@@ -72,11 +72,15 @@ func (e *Engine) update(params json.RawMessage) bool {
 		return false
 	}
 	e.mu.Lock()
-	ours, drop := n.SessionID == e.sessionID, e.loading || e.unwanted > 0
+	loading, prompted := e.loading, e.prompted
+	ours, drop := n.SessionID == e.sessionID || loading && n.SessionID == e.start.Resume, loading || e.unwanted > 0
 	if drop {
 		e.dropped++
 	}
 	e.mu.Unlock()
+	if ours && n.Update.Kind == "usage_update" {
+		return e.measured(params, e.start.Resume != "" && !prompted)
+	}
 	if drop {
 		return true
 	}
@@ -158,7 +162,7 @@ func (d *decoder) events(n *notification, notices []string) ([]agent.Event, bool
 		}
 		return []agent.Event{{Kind: agent.KindPlan, Plan: plan}}, true
 	case "user_message_chunk", "available_commands_update", "current_mode_update",
-		"config_option_update", "session_info_update", "usage_update":
+		"config_option_update", "session_info_update":
 		return heartbeat(), true
 	}
 	return nil, false

@@ -88,6 +88,7 @@ type promptParams struct {
 // promptResult is how a turn has ended.
 type promptResult struct {
 	StopReason string `json:"stopReason"`
+	Usage      tokens `json:"usage"`
 	Meta       struct {
 		Quota struct {
 			Tokens struct {
@@ -96,6 +97,26 @@ type promptResult struct {
 			} `json:"token_count"`
 		} `json:"quota"`
 	} `json:"_meta"`
+}
+
+// tokens are those of a turn.
+type tokens struct {
+	Total       int64 `json:"totalTokens"` // the sum of all kinds that are not part of another
+	Input       int64 `json:"inputTokens"`
+	Output      int64 `json:"outputTokens"`
+	Thought     int64 `json:"thoughtTokens"`
+	CachedRead  int64 `json:"cachedReadTokens"`
+	CachedWrite int64 `json:"cachedWriteTokens"`
+}
+
+// measure is what an agent reports about a session between its answers.
+type measure struct {
+	Used int64 `json:"used"`
+	Size int64 `json:"size"`
+	Cost *struct {
+		Amount   float64 `json:"amount"` // of the session
+		Currency string  `json:"currency"`
+	} `json:"cost"`
 }
 
 type cancelParams struct {
