@@ -12,6 +12,8 @@ import (
 // decoder turns notifications into events.
 type decoder struct {
 	streamed map[string]bool               // items whose text came in pieces
+	begun    map[string]bool               // items that have begun
+	over     map[string]bool               // and that have ended
 	proposed map[string][]agent.FileChange // by item, while they are not made
 	modern   bool                          // the server reports items
 	before   agent.Usage                   // of the thread, before its first turn here
@@ -171,11 +173,11 @@ func (d *decoder) decode(n Notification, p *notice, running string, unread bool)
 			return d.delta(agent.KindText, p.ItemID, p.Msg.Delta)
 		}
 	case "item/started":
-		if p.Item != nil {
+		if p.Item != nil && d.first(&d.begun, p.Item.ID) {
 			return d.started(p.Item)
 		}
 	case "item/completed":
-		if p.Item != nil {
+		if p.Item != nil && d.first(&d.over, p.Item.ID) {
 			if events := d.item(p.Item); events != nil {
 				return events
 			}
@@ -203,7 +205,25 @@ func (d *decoder) decode(n Notification, p *notice, running string, unread bool)
 func (d *decoder) reset() {
 	d.held = 0
 	clear(d.streamed)
+	clear(d.begun)
+	clear(d.over)
 	clear(d.proposed)
+}
+
+// first reports whether an item is not in a set of items of the turn yet, and adds it.
+func (d *decoder) first(items *map[string]bool, id string) bool {
+	if id == "" {
+		return true
+	}
+	if (*items)[id] {
+		return false
+	}
+	if *items == nil {
+		*items = map[string]bool{}
+	}
+	d.hold(len(id))
+	(*items)[id] = true
+	return true
 }
 
 func raw(n Notification) []agent.Event {
@@ -215,13 +235,10 @@ func raw(n Notification) []agent.Event {
 }
 
 func (d *decoder) delta(kind agent.Kind, id, text string) []agent.Event {
-	if d.streamed == nil {
-		d.streamed = map[string]bool{}
+	if d.over[id] {
+		return []agent.Event{{Kind: agent.KindHeartbeat}}
 	}
-	if !d.streamed[id] {
-		d.hold(len(id))
-		d.streamed[id] = true
-	}
+	d.first(&d.streamed, id)
 	return []agent.Event{{Kind: kind, MessageID: id, Delta: true, Text: text}}
 }
 
