@@ -39,7 +39,7 @@ var claudeVerdicts = []verdict{
 	{source: "error-401-retries.ndjson", hang: true, kind: agent.ErrAuthentication, reason: "Failed to authenticate. API Error: 401 fake 401"},
 	{source: "error-no-key.ndjson", exit: 1, kind: agent.ErrAuthentication, reason: "Not logged in · Please run /login"},
 	{source: "error-max-turns.ndjson", exit: 1, kind: agent.ErrAgent, reason: "Reached maximum number of turns (2)", usage: priced(tokens(2100, 60, 84, 0), 0.009892)},
-	{source: "error-interrupted.ndjson", exit: 0, kind: agent.ErrAgent, reason: "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null",
+	{source: "error-interrupted.ndjson", exit: 0, kind: agent.ErrAgent, reason: "the turn was interrupted",
 		text: "word0 word1 word2 word3 word4 word5 word6 word7 ", usage: priced(tokens(1050, 30, 16, 0), 0.004426)},
 	{source: "resume-bad.ndjson", exit: 1, resume: "cccccccc-1111-4222-8333-bbbbbbbbbbbb", kind: agent.ErrAgent,
 		reason: "No conversation found with session ID: cccccccc-1111-4222-8333-bbbbbbbbbbbb"},

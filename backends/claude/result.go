@@ -17,6 +17,9 @@ type result struct {
 	Text      string   `json:"result"`
 	Errors    []string `json:"errors"`
 	APIStatus int      `json:"api_error_status"`
+	// Terminal begins with "aborted" when the turn was interrupted. Errors is then a
+	// diagnostic of the CLI.
+	Terminal string `json:"terminal_reason"`
 	// Structured is the answer to a request with a schema. The model gives it by a
 	// tool call, so no message has it.
 	Structured json.RawMessage `json:"structured_output"`
@@ -64,6 +67,9 @@ func (d *decoder) result(raw []byte, events []agent.Event) ([]agent.Event, bool)
 		e.Failure = classify(r.APIStatus, "")
 		if e.Failure == "" {
 			e.Failure = d.failure
+		}
+		if strings.HasPrefix(r.Terminal, "aborted") {
+			e.Interrupted, e.Text, e.Failure = true, "the turn was interrupted", ""
 		}
 	}
 	d.failure = ""
