@@ -131,7 +131,7 @@ func TestClient(t *testing.T) {
 		t.Error(err)
 	}
 	now, err := b.Store.Find("one")
-	if err != nil || now.State != session.StateStopped || now.Reason != "that is all" {
+	if err != nil || now.State != session.StateStopped || now.Reason != "that is all" || now.Turns != 4 {
 		t.Errorf("%+v, %v", now, err)
 	}
 	if _, err := c.Send(ctx, now, control.Message{Text: "x"}); !errors.Is(err, control.ErrNotRunning) || !strings.Contains(err.Error(), "that is all") {
