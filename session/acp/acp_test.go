@@ -231,6 +231,8 @@ func TestAgentThatReadsNothing(t *testing.T) {
 
 func TestOpenSets(t *testing.T) {
 	t.Parallel()
+	const options = `{"sessionId":"s","configOptions":[{"id":"m1","category":"mode","type":"select","currentValue":"plan","options":[]},` +
+		`{"id":"m2","category":"model","type":"select","currentValue":"small","options":[]},{"id":"t","category":"thought_level","type":"select","currentValue":"low","options":[]}]}`
 	const have = `{"sessionId":"s","modes":{"availableModes":[],"currentModeId":"plan"},"models":{"availableModels":[],"currentModelId":"small"}}`
 	for name, test := range map[string]struct {
 		start   engine.Start
@@ -238,11 +240,17 @@ func TestOpenSets(t *testing.T) {
 		says    []string
 		model   string
 	}{
-		"nothing":          {engine.Start{}, have, nil, "small"},
-		"what it has":      {engine.Start{Model: "small", Access: agent.AccessRead}, have, nil, "small"},
-		"model and mode":   {engine.Start{Model: "big", Access: agent.AccessFull}, have, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`, `session/set_model {"modelId":"big","sessionId":"s"}`}, "big"},
-		"no models to set": {engine.Start{Model: "big", Access: agent.AccessFull}, `{"sessionId":"s"}`, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`}, ""},
-		"no mode for it":   {engine.Start{Access: agent.AccessWrite}, have, nil, "small"},
+		"nothing":        {engine.Start{}, have, nil, "small"},
+		"what it has":    {engine.Start{Model: "small", Access: agent.AccessRead}, have, nil, "small"},
+		"model and mode": {engine.Start{Model: "big", Access: agent.AccessFull}, have, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`, `session/set_model {"modelId":"big","sessionId":"s"}`}, "big"},
+		"options": {engine.Start{Model: "big", Access: agent.AccessFull}, options, []string{
+			`session/set_config_option {"configId":"m1","sessionId":"s","value":"yolo"}`, `session/set_config_option {"configId":"m2","sessionId":"s","value":"big"}`,
+		}, "big"},
+		"options it has":    {engine.Start{Model: "small", Access: agent.AccessRead}, options, nil, "small"},
+		"strange options":   {engine.Start{Model: "big"}, `{"sessionId":"s","configOptions":[7,{"id":"a","category":"model","currentValue":true},{"id":9}]}`, []string{`session/set_config_option {"configId":"a","sessionId":"s","value":"big"}`}, "big"},
+		"options of no use": {engine.Start{Model: "big"}, `{"sessionId":"s","configOptions":{"id":"a"}}`, nil, ""},
+		"no models to set":  {engine.Start{Model: "big", Access: agent.AccessFull}, `{"sessionId":"s"}`, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`}, ""},
+		"no mode for it":    {engine.Start{Access: agent.AccessWrite}, have, nil, "small"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -316,6 +324,14 @@ func TestOpenThatIsRefused(t *testing.T) {
 		}, "log in: bad key (401)", agent.ErrAuthentication},
 		"no login": {&acp.Engine{}, engine.Start{}, func(p *peer) {
 			p.answer(p.expect("initialize"), greeting)
+			p.refuse(p.expect("session/new"), -32000, "Authentication required")
+		}, "begin a session: Authentication required (-32000)", agent.ErrAuthentication},
+		"no login, with methods": {&acp.Engine{}, engine.Start{}, func(p *peer) {
+			p.answer(p.expect("initialize"), `{"protocolVersion":1,"authMethods":[{"id":"oauth","name":"Log in with a browser"},{"id":"api-key"}]}`)
+			p.refuse(p.expect("session/new"), -32000, "Authentication required")
+		}, "begin a session: Authentication required (-32000); log in with the agent's program, which offers: Log in with a browser, api-key", agent.ErrAuthentication},
+		"no login, with strange methods": {&acp.Engine{}, engine.Start{}, func(p *peer) {
+			p.answer(p.expect("initialize"), `{"protocolVersion":1,"authMethods":{"id":7}}`)
 			p.refuse(p.expect("session/new"), -32000, "Authentication required")
 		}, "begin a session: Authentication required (-32000)", agent.ErrAuthentication},
 		"no ID": {&acp.Engine{}, engine.Start{}, func(p *peer) {

@@ -70,7 +70,7 @@ type Engine struct {
 
 	mu          sync.Mutex
 	access      agent.Access
-	models      bool // the agent has models to choose from
+	opened      opened // the session, as the agent opened it
 	sessionID   string
 	running     bool            // a turn is
 	interrupted bool            // and was asked to end

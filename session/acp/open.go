@@ -1,9 +1,12 @@
 package acp
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -30,9 +33,24 @@ func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, err
 		got, err = e.loadSession(ctx, start)
 	}
 	if err != nil {
-		return engine.Info{}, err
+		return engine.Info{}, agentIs.withLogins(err)
 	}
 	return e.settings(ctx, got, start)
+}
+
+// withLogins adds the agent's ways to log in to an error for lack of a login.
+func (g greeting) withLogins(err error) error {
+	var methods []authMethod
+	if r, ok := errors.AsType[*refusal](err); !ok || r.failure() != agent.FailureAuthentication || json.Unmarshal(g.AuthMethods, &methods) != nil || len(methods) == 0 {
+		return err
+	}
+	const maxMethods, maxName = 8, 60
+	var names []string
+	for _, m := range methods[:min(len(methods), maxMethods)] {
+		name := cmp.Or(m.Name, m.ID)
+		names = append(names, strings.ToValidUTF8(name[:min(len(name), maxName)], ""))
+	}
+	return fmt.Errorf("%w; log in with the agent's program, which offers: %s", err, strings.Join(names, ", "))
 }
 
 // call sends a request and returns the result, which read, if not nil, gets before the
@@ -154,7 +172,7 @@ func (e *Engine) quiet(ctx context.Context) (bool, error) {
 // begun makes got the session, before the agent reports more about it.
 func (e *Engine) begun(got opened) {
 	e.mu.Lock()
-	e.sessionID, e.models = got.SessionID, got.Models != nil
+	e.sessionID, e.opened = got.SessionID, got
 	e.mu.Unlock()
 	e.emit(&agent.Event{Kind: agent.KindSessionStarted, SessionID: got.SessionID, Model: got.model()})
 }
@@ -163,12 +181,12 @@ func (e *Engine) begun(got opened) {
 // already. An agent without models has got its model by its command line, or cannot.
 func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (engine.Info, error) {
 	info := engine.Info{SessionID: got.SessionID, Model: got.model()}
-	if mode := e.Modes[start.Access]; mode != "" && mode != got.Modes.Current {
+	if mode := e.Modes[start.Access]; mode != "" && mode != got.mode() {
 		if err := e.SetAccess(ctx, start.Access); err != nil {
 			return info, err
 		}
 	}
-	if got.Models != nil && start.Model != "" && start.Model != got.model() {
+	if (got.Models != nil || got.option(optionModel) != nil) && start.Model != "" && start.Model != got.model() {
 		if err := e.SetModel(ctx, start.Model); err != nil {
 			return info, err
 		}
@@ -180,12 +198,15 @@ func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (
 // SetModel sets the model of the following turns.
 func (e *Engine) SetModel(ctx context.Context, model string) error {
 	e.mu.Lock()
-	able := e.models
+	session := e.opened
 	e.mu.Unlock()
-	if !able {
-		return engine.ErrUnsupported
+	if session.Models != nil {
+		return e.set(ctx, methodSetModel, "model", model, map[string]string{"modelId": model})
 	}
-	return e.set(ctx, methodSetModel, "model", model)
+	if option := session.option(optionModel); option != nil {
+		return e.setOption(ctx, option, model)
+	}
+	return engine.ErrUnsupported
 }
 
 // SetAccess sets the mode for what the agent may do from now on.
@@ -194,7 +215,15 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	if mode == "" {
 		return engine.ErrUnsupported
 	}
-	err := e.set(ctx, methodSetMode, "mode", mode)
+	e.mu.Lock()
+	session := e.opened
+	e.mu.Unlock()
+	var err error
+	if option := session.option(optionMode); option != nil && session.Modes.Current == "" {
+		err = e.setOption(ctx, option, mode)
+	} else {
+		err = e.set(ctx, methodSetMode, "mode", mode, map[string]string{"modeId": mode})
+	}
 	if err == nil {
 		e.mu.Lock()
 		e.access = access
@@ -203,12 +232,17 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	return err
 }
 
+// setOption sets an option to a value.
+func (e *Engine) setOption(ctx context.Context, option *configOption, value string) error {
+	return e.set(ctx, methodSetOption, option.Category, value, map[string]string{"configId": option.ID, "value": value})
+}
+
 // set sets what, the model or the mode, to the one with an ID.
-func (e *Engine) set(ctx context.Context, method, what, id string) error {
+func (e *Engine) set(ctx context.Context, method, what, id string, params map[string]string) error {
 	e.mu.Lock()
-	sessionID := e.sessionID
+	params["sessionId"] = e.sessionID
 	e.mu.Unlock()
-	err := e.order(ctx, method, map[string]string{"sessionId": sessionID, what + "Id": id})
+	err := e.order(ctx, method, params)
 	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.code == jsonrpc.CodeMethodNotFound {
 		return engine.ErrUnsupported
 	}

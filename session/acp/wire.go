@@ -1,5 +1,10 @@
 package acp
 
+import (
+	"cmp"
+	"encoding/json"
+)
+
 // The names and shapes of the protocol that an engine needs. What else the agent says
 // may be of any shape: only what is read here is checked.
 
@@ -10,6 +15,7 @@ const (
 	methodLoad          = "session/load"
 	methodSetMode       = "session/set_mode"
 	methodSetModel      = "session/set_model"
+	methodSetOption     = "session/set_config_option"
 	methodPrompt        = "session/prompt"
 	methodCancel        = "session/cancel"
 	methodUpdate        = "session/update"             // from the agent
@@ -47,6 +53,13 @@ type greeting struct {
 	AgentCapabilities struct {
 		LoadSession bool `json:"loadSession"`
 	} `json:"agentCapabilities"`
+	AuthMethods json.RawMessage `json:"authMethods"` // a list of authMethod
+}
+
+// authMethod is a way to log in.
+type authMethod struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // sessionParams begin or load a session.
@@ -65,13 +78,52 @@ type opened struct {
 	Models *struct {
 		Current string `json:"currentModelId"`
 	} `json:"models"` // nil where the agent has none to choose from
+	Options json.RawMessage `json:"configOptions"` // a list of configOption
 }
 
 func (o opened) model() string {
 	if o.Models == nil {
-		return ""
+		return o.option(optionModel).current()
 	}
 	return o.Models.Current
+}
+
+func (o opened) mode() string {
+	return cmp.Or(o.Modes.Current, o.option(optionMode).current())
+}
+
+// option returns the option of a category, nil if the agent has none.
+func (o opened) option(category string) *configOption {
+	var options []json.RawMessage
+	_ = json.Unmarshal(o.Options, &options) // then there are none
+	for _, raw := range options {
+		var c configOption
+		if json.Unmarshal(raw, &c) == nil && c.Category == category && c.ID != "" {
+			return &c
+		}
+	}
+	return nil
+}
+
+// configOption is a setting of a session.
+type configOption struct {
+	ID       string `json:"id"`
+	Category string `json:"category"`
+	Value    any    `json:"currentValue"`
+}
+
+// Categories of options.
+const (
+	optionModel = "model"
+	optionMode  = "mode"
+)
+
+func (c *configOption) current() string {
+	if c == nil {
+		return ""
+	}
+	value, _ := c.Value.(string) // others are not to be chosen from
+	return value
 }
 
 // textBlock is a piece of a message to the agent.
