@@ -243,10 +243,11 @@ func TestOpenSets(t *testing.T) {
 		"nothing":        {engine.Start{}, have, nil, "small"},
 		"what it has":    {engine.Start{Model: "small", Access: agent.AccessRead}, have, nil, "small"},
 		"model and mode": {engine.Start{Model: "big", Access: agent.AccessFull}, have, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`, `session/set_model {"modelId":"big","sessionId":"s"}`}, "big"},
-		"options": {engine.Start{Model: "big", Access: agent.AccessFull}, options, []string{
+		"options": {engine.Start{Model: "big", Effort: agent.EffortHigh, Access: agent.AccessFull}, options, []string{
 			`session/set_config_option {"configId":"m1","sessionId":"s","value":"yolo"}`, `session/set_config_option {"configId":"m2","sessionId":"s","value":"big"}`,
+			`session/set_config_option {"configId":"t","sessionId":"s","value":"high"}`,
 		}, "big"},
-		"options it has":    {engine.Start{Model: "small", Access: agent.AccessRead}, options, nil, "small"},
+		"options it has":    {engine.Start{Model: "small", Effort: agent.EffortLow, Access: agent.AccessRead}, options, nil, "small"},
 		"strange options":   {engine.Start{Model: "big"}, `{"sessionId":"s","configOptions":[7,{"id":"a","category":"model","currentValue":true},{"id":9}]}`, []string{`session/set_config_option {"configId":"a","sessionId":"s","value":"big"}`}, "big"},
 		"options of no use": {engine.Start{Model: "big"}, `{"sessionId":"s","configOptions":{"id":"a"}}`, nil, ""},
 		"no models to set":  {engine.Start{Model: "big", Access: agent.AccessFull}, `{"sessionId":"s"}`, []string{`session/set_mode {"modeId":"yolo","sessionId":"s"}`}, ""},

@@ -177,8 +177,9 @@ func (e *Engine) begun(got opened) {
 	e.emit(&agent.Event{Kind: agent.KindSessionStarted, SessionID: got.SessionID, Model: got.model()})
 }
 
-// settings sets the mode and the model that start names, unless the agent has them
-// already. An agent without models has got its model by its command line, or cannot.
+// settings sets the mode, the model and the effort that start names, unless the agent
+// has them already. An agent without models has got its model by its command line, or
+// cannot; the same goes for the effort.
 func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (engine.Info, error) {
 	info := engine.Info{SessionID: got.SessionID, Model: got.model()}
 	if mode := e.Modes[start.Access]; mode != "" && mode != got.mode() {
@@ -191,6 +192,11 @@ func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (
 			return info, err
 		}
 		info.Model = start.Model
+	}
+	if option := got.option(optionThink); option != nil && start.Effort != "" && string(start.Effort) != option.current() {
+		if err := e.setOption(ctx, option, string(start.Effort)); err != nil {
+			return info, err
+		}
 	}
 	return info, nil
 }

@@ -116,6 +116,7 @@ type configOption struct {
 const (
 	optionModel = "model"
 	optionMode  = "mode"
+	optionThink = "thought_level"
 )
 
 func (c *configOption) current() string {

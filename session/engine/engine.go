@@ -94,7 +94,10 @@ type Start struct {
 	// if unknown. Some agents must not load a session too soon after that.
 	Created time.Time
 	// Model is empty if the runtime chooses.
-	Model   string
+	Model string
+	// Effort is empty if the runtime chooses. Engines whose agents get it otherwise, such
+	// as in their arguments, ignore it.
+	Effort  agent.ReasoningEffort
 	Access  agent.Access
 	AddDirs []string // absolute
 	// Protected names files and folders that write access does not include,
