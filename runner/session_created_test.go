@@ -44,17 +44,18 @@ func TestSessionCreated(t *testing.T) {
 			t.Parallel()
 			b := conversing(t)
 			var created time.Time
+			var start engine.Start
 			rt := fakeRuntime("keeper")
 			rt.Executables = []string{"alpha"}
 			rt.Session = &registry.Session{
 				Use: registry.Use{
-					Options: registry.Options{Access: agent.Accesses(), Resume: true},
+					Options: registry.Options{Access: agent.Accesses(), Resume: true, Efforts: agent.Efforts()},
 					Prepare: func(_ context.Context, inv registry.Invocation, _ *instructions.Workspace) (registry.Setup, error) {
 						return registry.Setup{SessionCreated: c.setup}, nil
 					},
 					Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil },
 				},
-				Engine: func(registry.Invocation) engine.Engine { return &createdEngine{created: &created} },
+				Engine: func(registry.Invocation) engine.Engine { return &createdEngine{created: &created, start: &start} },
 			}
 			rt.Instructions = &registry.Instructions{MaxBytes: 1 << 10}
 			if err := b.Registry.Register(rt); err != nil {
@@ -62,6 +63,7 @@ func TestSessionCreated(t *testing.T) {
 			}
 			req := b.sessionRequest("say beat:", "converse")
 			req.Runtime, req.Resume = "keeper", "7"
+			req.ReasoningEffort = agent.EffortHigh
 			s, err := b.StartSession(t.Context(), req, session.Options{Created: c.caller})
 			if err != nil {
 				t.Fatal(err)
@@ -69,6 +71,9 @@ func TestSessionCreated(t *testing.T) {
 			s.Stop(t.Context(), "")
 			if !created.Equal(c.want) {
 				t.Errorf("created %v, want %v", created, c.want)
+			}
+			if start.Effort != agent.EffortHigh {
+				t.Errorf("effort %q", start.Effort)
 			}
 		})
 	}
