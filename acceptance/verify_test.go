@@ -1,0 +1,41 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/busdk/bus-agent/backends/all"
+	"github.com/busdk/bus-agent/verify"
+	"github.com/busdk/bus-agent/verify/targets"
+)
+
+// The real CLIs keep every promise, except for the known failures of their targets.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	path := []string{filepath.Dir(codex), filepath.Dir(claude), filepath.Dir(gemini), filepath.Dir(node), filepath.Dir(git), "/usr/bin", "/bin"}
+	for _, target := range targets.All() {
+		t.Run(target.Runtime, func(t *testing.T) {
+			t.Parallel()
+			report, err := verify.Run(t.Context(), target, verify.Options{
+				Environ: []string{"PATH=" + strings.Join(path, string(filepath.ListSeparator))},
+				Done: func(r verify.Result) {
+					t.Logf("%s %s after %.1f s: %s", r.Check, r.Status, r.Duration.Seconds(), r.Detail)
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range report.Broken() {
+				t.Errorf("%s %s: %s: %s", report.Runtime, report.Version, r.Check, r.Detail)
+			}
+			for _, r := range report.Results {
+				if r.Known != "" && r.Status != verify.KnownFailure {
+					t.Errorf("%s %s: %s is %s; remove it from the known failures", report.Runtime, report.Version, r.Check, r.Status)
+				}
+			}
+		})
+	}
+}

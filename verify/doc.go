@@ -1,0 +1,20 @@
+// Package verify checks an installed agent CLI against the promises that bus-agent makes
+// of its runtime: the prompt arrives whole, AGENTS.md arrives once, read access holds, a
+// refused login is reported as one, and so on. [Checks] lists them.
+//
+// Each check runs the CLI through package runner in a throwaway home and workdir,
+// against a scripted model server on loopback (package modeltest). It needs no account,
+// key or network, and uses only PATH of the user's environment.
+//
+// A [Target] describes how to point one CLI at the server. Package verify/targets has
+// those of bus-agent. Authors of other runtimes write one and call [Run] from a test or
+// from a command:
+//
+//	report, err := verify.Run(ctx, target, verify.Options{})
+//	if err != nil {
+//		t.Fatal(err) // the CLI is not installed, or the target is invalid
+//	}
+//	for _, r := range report.Broken() {
+//		t.Errorf("%s: %s", r.Check, r.Detail)
+//	}
+package verify

@@ -1,0 +1,80 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+)
+
+// A need returns why a check does not apply to a runtime, or "".
+type need = func(*Target, *registry.Runtime) string
+
+// all returns the reason of the first of needs that has one.
+func all(needs ...need) need {
+	return func(t *Target, rt *registry.Runtime) string {
+		for _, n := range needs {
+			if why := n(t, rt); why != "" {
+				return why
+			}
+		}
+		return ""
+	}
+}
+
+// unless returns why if ok is false.
+func unless(ok bool, why string) string {
+	if ok {
+		return ""
+	}
+	return why
+}
+
+func hasModel(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Run.Options.Model, "the runtime supports no models")
+}
+
+func hasEffort(_ *Target, rt *registry.Runtime) string {
+	return unless(len(rt.Run.Options.Efforts) > 0, "the runtime supports no reasoning effort")
+}
+
+func hasInstructions(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Instructions != nil, "the runtime takes no instructions")
+}
+
+func hasResume(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Run.Options.Resume, "the runtime resumes no sessions")
+}
+
+func hasContinue(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Run.Options.Continue, "the runtime does not continue the latest session")
+}
+
+func hasEdit(t *Target, _ *registry.Runtime) string {
+	return unless(t.Edit != nil, "the CLI has no tool that edits files")
+}
+
+func hasCommand(t *Target, _ *registry.Runtime) string {
+	return unless(t.Command != nil, "the CLI has no tool that runs commands")
+}
+
+func hasAccess(access agent.Access) need {
+	return func(_ *Target, rt *registry.Runtime) string {
+		return unless(slices.Contains(rt.Run.Options.Access, access), fmt.Sprintf("the runtime does not support %s access", access))
+	}
+}
+
+func hasPromptLimit(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.PromptLimit != registry.Limit{}, "the runtime has no limit")
+}
+
+// fits returns a need for a prompt of n bytes.
+func fits(n int) need {
+	return func(_ *Target, rt *registry.Runtime) string {
+		limit := rt.PromptLimit
+		ok := (limit.Bytes == 0 || n <= limit.Bytes) && (limit.Runes == 0 || utf8.RuneCountInString(long(n)) <= limit.Runes)
+		return unless(ok, "the prompt is over the limit of the runtime")
+	}
+}

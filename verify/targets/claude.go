@@ -1,0 +1,34 @@
+package targets
+
+import (
+	"os"
+
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/verify"
+)
+
+// Claude returns the target of Claude Code, tested with 2.1.329.
+func Claude() verify.Target {
+	return verify.Target{
+		Runtime: "claude",
+		Model:   "claude-opus-5-5",
+		Env: func(s *modeltest.Server) []string {
+			env := []string{
+				"ANTHROPIC_BASE_URL=" + s.AnthropicURL(),
+				"ANTHROPIC_API_KEY=" + key,
+				"SHELL=/bin/bash", // used by the tool Bash
+			}
+			if os.Geteuid() == 0 {
+				env = append(env, "IS_SANDBOX=1") // otherwise it refuses full access as root
+			}
+			return env
+		},
+		Keeps: []string{".claude", ".claude.json", ".claude.json.backup"},
+		Edit: func(path string) modeltest.ToolCall {
+			return call("Write", map[string]string{"file_path": path, "content": "x"})
+		},
+		Command: func(command string) modeltest.ToolCall {
+			return call("Bash", map[string]string{"command": command, "description": "try"})
+		},
+	}
+}

@@ -1,0 +1,26 @@
+package targets
+
+import (
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/verify"
+)
+
+// Gemini returns the target of the Gemini CLI, tested with 0.61.0.
+func Gemini() verify.Target {
+	return verify.Target{
+		Runtime: "gemini",
+		Model:   "gemini-2.5-pro",
+		Env: func(s *modeltest.Server) []string {
+			return []string{"GOOGLE_GEMINI_BASE_URL=" + s.GeminiURL(), "GEMINI_API_KEY=" + key}
+		},
+		Home: map[string]string{ // a login by key
+			".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
+		},
+		Edit: func(path string) modeltest.ToolCall {
+			return call("write_file", map[string]string{"file_path": path, "content": "x"})
+		},
+		Command: func(command string) modeltest.ToolCall {
+			return call("run_shell_command", map[string]string{"command": command, "description": "try"})
+		},
+	}
+}

@@ -1,0 +1,36 @@
+// Package targets has the [verify.Target] of each runtime of bus-agent whose CLI can be
+// pointed at a scripted model server.
+package targets
+
+import (
+	"encoding/json"
+
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/verify"
+)
+
+// key is the API key that the CLIs get. It is not secret: it only opens a scripted
+// server.
+const key = "sk-verify"
+
+// All returns the targets in the order of their IDs.
+func All() []verify.Target { return []verify.Target{Claude(), Codex(), Gemini()} }
+
+// Find returns the target of the runtime with the given ID.
+func Find(id string) (verify.Target, bool) {
+	for _, t := range All() {
+		if t.Runtime == id {
+			return t, true
+		}
+	}
+	return verify.Target{}, false
+}
+
+// call returns a tool call with the arguments as a JSON object.
+func call(name string, arguments map[string]string) modeltest.ToolCall {
+	data, err := json.Marshal(arguments)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return modeltest.ToolCall{Name: name, Arguments: string(data)}
+}

@@ -1,0 +1,256 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// runLimit bounds each run of a check that does not test a timeout.
+const runLimit = 100 * time.Second
+
+// A trial is the environment of one check: a home, a folder for temporary files, a
+// workdir that is the root of a git repository, and a model server.
+type trial struct {
+	*bench
+	ctx   context.Context
+	model *modeltest.Server
+
+	root, home, tmp, work string
+}
+
+// start creates the environment, with files in the workdir by slash-separated path.
+func (t *trial) start(script modeltest.Script, files map[string]string) error {
+	root, err := os.MkdirTemp("", "bus-agent-verify-")
+	if err != nil {
+		return err
+	}
+	t.root = root
+	// Agents report real paths, and the temporary folder can be behind a link.
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return err
+	}
+	t.home, t.tmp, t.work = filepath.Join(real, "home"), filepath.Join(real, "tmp"), filepath.Join(real, "work")
+	// The least that git takes for a repository.
+	repository := map[string]string{
+		".git/HEAD":        "ref: refs/heads/main\n",
+		".git/config":      "[core]\n\trepositoryformatversion = 0\n",
+		".git/objects/.in": "",
+		".git/refs/.in":    "",
+	}
+	if err := os.Mkdir(t.tmp, 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(t.home, 0o700); err != nil {
+		return err
+	}
+	err = errors.Join(writeFiles(t.work, repository), writeFiles(t.work, files), writeFiles(t.home, t.target.Home))
+	if err != nil {
+		return err
+	}
+	t.model, err = modeltest.Start(script, t.target.Model)
+	return err
+}
+
+func writeFiles(root string, files map[string]string) error {
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close removes the environment.
+func (t *trial) close() error {
+	if t.model != nil {
+		t.model.Close()
+	}
+	if t.root == "" {
+		return nil
+	}
+	return os.RemoveAll(t.root)
+}
+
+// An outcome is what a run reported.
+type outcome struct {
+	agent.Result
+	err     error
+	events  []*agent.Event
+	started bool
+}
+
+// run runs the CLI with req, in which only the tested fields are set.
+func (t *trial) run(ctx context.Context, req agent.Request) outcome {
+	environ := slices.Concat(t.environ, []string{"HOME=" + t.home, "TMPDIR=" + t.tmp, "LC_ALL=C.UTF-8"})
+	if t.target.Env != nil {
+		environ = append(environ, t.target.Env(t.model)...)
+	}
+	if t.target.Args != nil {
+		req.Args = t.target.Args(t.model)
+	}
+	req.Runtime = t.target.Runtime
+	if t.runtime.Run.Options.Model {
+		req.Model = t.target.Model
+	}
+	req.Workdir = cmp.Or(req.Workdir, t.work)
+	req.Timeout = cmp.Or(req.Timeout, runLimit)
+	if access := t.runtime.Run.Options.Access; req.Access == "" && !slices.Contains(access, agent.AccessWrite) && len(access) > 0 {
+		req.Access = access[0]
+	}
+	var o outcome
+	r := runner.Runner{Registry: t.options.Registry, Environ: environ, Warn: func(string) {}}
+	o.Result, o.err = r.Run(ctx, req, agent.Output{
+		Started: func(agent.Start) { o.started = true },
+		Events:  func(e *agent.Event) error { o.events = append(o.events, e.Clone()); return nil },
+	})
+	return o
+}
+
+// ask runs the CLI with req, which must succeed with the answer want.
+func (t *trial) ask(req agent.Request, want string) (outcome, error) {
+	o := t.run(t.ctx, req)
+	switch {
+	case o.err != nil:
+		return o, fmt.Errorf("the run failed: %w%s", o.err, lastLine(o.err))
+	case o.Text != want+t.target.AnswerSuffix:
+		return o, fmt.Errorf("the answer is %s, want %s", quote(o.Text), quote(want+t.target.AnswerSuffix))
+	}
+	return o, nil
+}
+
+// requests returns the model requests, of which there must be n.
+func (t *trial) requests(n int) ([]*modeltest.Request, error) {
+	got := t.model.ModelRequests()
+	if len(got) != n {
+		return nil, fmt.Errorf("the model got %d requests, want %d", len(got), n)
+	}
+	return got, nil
+}
+
+// askOnce is ask, of which the model gets one request.
+func (t *trial) askOnce(req agent.Request, want string) (outcome, *modeltest.Request, error) {
+	o, err := t.ask(req, want)
+	if err != nil {
+		return o, nil, err
+	}
+	list, err := t.requests(1)
+	if err != nil {
+		return o, nil, err
+	}
+	return o, list[0], nil
+}
+
+// listFiles returns what is below root, by slash-separated path with mode and size,
+// without the names of skip, what is below them and the folders that lead to them.
+func listFiles(root string, skip []string) (map[string]string, error) {
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil || rel == "." {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if slices.ContainsFunc(skip, func(s string) bool { return strings.HasPrefix(name+"/", s+"/") || strings.HasPrefix(s, name+"/") }) {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		found[name] = info.Mode().String()
+		if info.Mode().IsRegular() {
+			found[name] += fmt.Sprint(" ", info.Size())
+		}
+		return nil
+	})
+	return found, err
+}
+
+// owned returns the folders of the workdir that the runtime may keep there.
+func (t *trial) owned() (names []string) {
+	if t.runtime.Instructions != nil {
+		for _, o := range t.runtime.Instructions.Owned {
+			if o.Home != "" {
+				names = append(names, o.Home)
+			}
+		}
+	}
+	return names
+}
+
+// processes returns the command lines of the processes of the trial, which it finds by
+// the home in their environment. It finds them on Linux only.
+func (t *trial) processes() ([]string, error) {
+	if runtime.GOOS != "linux" {
+		return nil, nil
+	}
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, path := range environs {
+		data, err := os.ReadFile(path)
+		if err != nil || !slices.Contains(strings.Split(string(data), "\x00"), "HOME="+t.home) {
+			continue // ended, of another user, or of another trial
+		}
+		line, err := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		if err == nil && len(line) > 0 { // a zombie has no command line
+			found = append(found, strings.ReplaceAll(strings.Trim(string(line), "\x00"), "\x00", " "))
+		}
+	}
+	return found, nil
+}
+
+// checkProcesses returns an error if a process of the trial is running.
+func (t *trial) checkProcesses() error {
+	found, err := t.processes()
+	if err == nil && len(found) > 0 {
+		err = fmt.Errorf("a process is still running: %s", quote(found[0]))
+	}
+	return err
+}
+
+// lastLine returns the last line of the agent's standard error that err holds, as the end
+// of a sentence.
+func lastLine(err error) string {
+	exit, ok := errors.AsType[*agent.ExitError](err)
+	if !ok {
+		return ""
+	}
+	text := strings.TrimSpace(exit.Stderr)
+	if text == "" {
+		return ""
+	}
+	return "; its standard error ends with " + quote(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// quote returns text in quotation marks, without its middle if it is long.
+func quote(text string) string {
+	const most = 200
+	if len(text) > most {
+		return fmt.Sprintf("%q...%q (%d bytes)", text[:most/2], text[len(text)-most/2:], len(text))
+	}
+	return fmt.Sprintf("%q", text)
+}
