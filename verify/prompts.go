@@ -53,28 +53,45 @@ func lastPrompt(r *modeltest.Request) string {
 	return texts[len(texts)-1]
 }
 
-// refused checks that a prompt is a usage error and starts nothing.
-func refused(text string) func(*trial) error {
-	return func(t *trial) error {
-		if err := t.start(modeltest.Always(says("got it")), nil); err != nil {
-			return err
-		}
-		o := t.run(t.ctx, agent.Request{Prompt: text})
-		switch {
-		case !errors.Is(o.err, agent.ErrUsage):
-			return fmt.Errorf("the run ended with %s instead of a usage error", describe(o.err))
-		case o.started:
-			return errors.New("the CLI was started")
-		case len(t.model.Requests()) > 0:
-			return errors.New("the model got a request")
-		}
-		return nil
+// wasRefused returns nil if o is a usage error that started nothing.
+func (t *trial) wasRefused(o outcome) error {
+	switch {
+	case !errors.Is(o.err, agent.ErrUsage):
+		return fmt.Errorf("the run ended with %s instead of a usage error", describe(o.err))
+	case o.started:
+		return errors.New("the CLI was started")
+	case len(t.model.Requests()) > 0:
+		return errors.New("the model got a request")
 	}
+	return nil
 }
 
 func promptLimit(t *trial) error {
+	if err := t.start(modeltest.Always(says("got it")), nil); err != nil {
+		return err
+	}
 	limit := t.runtime.PromptLimit
-	return refused(strings.Repeat("x", cmp.Or(limit.Bytes, limit.Runes)+1))(t)
+	return t.wasRefused(t.run(t.ctx, agent.Request{Prompt: strings.Repeat("x", cmp.Or(limit.Bytes, limit.Runes)+1)}))
+}
+
+// promptNUL fails if the CLI cuts the prompt, as programs do that take it for the end.
+func promptNUL(t *trial) error {
+	if err := t.start(modeltest.Always(says("got it")), nil); err != nil {
+		return err
+	}
+	const text = "before\x00after"
+	o := t.run(t.ctx, agent.Request{Prompt: text})
+	if o.err != nil {
+		return t.wasRefused(o)
+	}
+	list, err := t.requests(1)
+	if err != nil {
+		return err
+	}
+	if got := strings.TrimSuffix(lastPrompt(list[0]), t.target.PromptSuffix); got != text {
+		return fmt.Errorf("the model got %s instead of %s", quote(got), quote(text))
+	}
+	return nil
 }
 
 // The folders with an AGENTS.md, the root first, of which the last is not around the

@@ -144,14 +144,14 @@ func continued(t *trial) error {
 // secondTurn runs two sessions and then a turn that choose makes one of the first or, with
 // others, of that before as many other sessions.
 func secondTurn(t *trial, others int, choose func(*agent.Request, string)) error {
-	replies := []modeltest.Reply{says("noted")}
+	replies := []modeltest.Reply{says("I noted 42.")}
 	for range others {
 		replies = append(replies, says("unrelated"))
 	}
 	if err := t.start(modeltest.Replies(append(replies, says("it was 42"))...), nil); err != nil {
 		return err
 	}
-	first, err := t.ask(agent.Request{Prompt: "remember 42"}, "noted")
+	first, err := t.ask(agent.Request{Prompt: "remember 42"}, "I noted 42.")
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func secondTurn(t *trial, others int, choose func(*agent.Request, string)) error
 		return err
 	}
 	request := list[others+1]
-	for _, text := range []string{"remember 42", "noted", "what was it?"} {
+	for _, text := range []string{"remember 42", "I noted 42.", "what was it?"} {
 		if n := request.Count(text); n != 1 {
 			return fmt.Errorf("%q is in the conversation %d times", text, n)
 		}
@@ -206,7 +206,7 @@ func runs(name string) deed {
 	return deed{name, func(t *trial, path string) modeltest.ToolCall { return t.target.Command("touch '" + path + "'") }}
 }
 
-// access checks whether a model with access does the deed, and that the run goes on to
+// access checks whether a model with access does the deed, and that the run continues to
 // its answer.
 func access(access agent.Access, d deed, want bool) func(*trial) error {
 	return func(t *trial) error {

@@ -20,7 +20,7 @@ func table() []Check {
 		{"prompt-1mb", "A prompt of 1,000,000 bytes arrives whole.", fits(1_000_000), longPrompt(1_000_000)},
 		{"prompt-3mb", "A prompt of 3,000,000 bytes arrives whole.", fits(3_000_000), longPrompt(3_000_000)},
 		{"prompt-limit", "A prompt over the limit of the runtime is refused before anything starts.", hasPromptLimit, promptLimit},
-		{"prompt-nul", "A prompt with a NUL is refused before anything starts.", nil, refused("a\x00b")},
+		{"prompt-nul", "A prompt with a NUL arrives as it is, or is refused before anything starts.", nil, promptNUL},
 
 		{"agents-md", "Each AGENTS.md from the root to the workdir arrives once and in order.", hasInstructions, agentsMD},
 		{"agents-md-long", "An AGENTS.md of 100 KiB arrives whole.", hasInstructions, longAgentsMD},

@@ -217,9 +217,15 @@ func (t *Target) check(reg *registry.Registry) (registry.Runtime, error) {
 	return rt, nil
 }
 
-// find returns the path of the executable of rt.
+// find returns the path of the executable of rt. It looks from a workdir that is as far
+// from any repository as those of the checks: the CLI may be installed in the current one.
 func find(ctx context.Context, reg *registry.Registry, environ []string, rt registry.Runtime) (string, error) {
-	r := runner.Runner{Registry: reg, Environ: environ, Warn: func(string) {}}
+	dir, err := os.MkdirTemp("", "bus-agent-verify-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.Remove(dir) }() // it is empty
+	r := runner.Runner{Registry: reg, Environ: environ, Workdir: dir, Warn: func(string) {}}
 	found, err := r.Detect(ctx)
 	if err != nil {
 		return "", err
