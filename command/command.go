@@ -28,6 +28,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands"
 	"github.com/busdk/bus-agent/preferences"
+	"github.com/busdk/bus-agent/verify"
 )
 
 // buildVersion returns the version of the main module, which "go install MODULE@VERSION"
@@ -44,12 +45,19 @@ type Option func(*settings)
 
 type settings struct {
 	recorders []agent.Recorder
+	targets   func() []verify.Target
 }
 
 // WithRecorder makes r record every run and session that the program starts.
 // Several recorders are called in order; see [agent.Recorders].
 func WithRecorder(r agent.Recorder) Option {
 	return func(s *settings) { s.recorders = append(s.recorders, r) }
+}
+
+// WithTargets makes the command verify check the runtimes of the targets that list
+// returns. The last call counts.
+func WithTargets(list func() []verify.Target) Option {
+	return func(s *settings) { s.targets = list }
 }
 
 // Main runs the program with the arguments, streams and environment of the process
@@ -80,6 +88,7 @@ func Main(version string, options ...Option) int {
 		Environ:     os.Environ(),
 		Dir:         dir,
 		Terminal:    commands.TerminalOf(os.Stdout, os.Stderr),
+		Targets:     o.targets,
 		Preferences: preferences.User(),
 		Recorder:    agent.Recorders(o.recorders...),
 		Begin:       watchdog.beginWork,

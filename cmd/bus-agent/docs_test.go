@@ -29,7 +29,7 @@ var purposes = []struct {
 	{"Background sessions", []string{"session"}},
 	{"Records of runs", []string{"runs"}},
 	{"Prompts and output", []string{"render", "format"}},
-	{"Runtimes and projects", []string{"detect", "doctor", "runtime", "instructions"}},
+	{"Runtimes and projects", []string{"detect", "doctor", "verify", "runtime", "instructions"}},
 	{"Settings", []string{"config", "set", "unset"}},
 	{"Program", []string{"completion", "help", "version"}},
 }

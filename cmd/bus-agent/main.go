@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/busdk/bus-agent/command"
+	"github.com/busdk/bus-agent/verify/targets"
 
 	_ "github.com/busdk/bus-agent/backends/all"
 	_ "github.com/busdk/bus-agent/session/tmux" // for sessions in mode tmux
@@ -16,4 +17,4 @@ import (
 // version is set by the linker: -ldflags "-X main.version=1.2.3".
 var version string
 
-func main() { os.Exit(command.Main(version)) }
+func main() { os.Exit(command.Main(version, command.WithTargets(targets.All))) }

@@ -50,6 +50,7 @@ var subjects = []cmdline.Command{
 	{Name: "instructions", Make: runtimes.InstructionsCommand},
 	{Name: "runtime", Make: runtimes.Command},
 	{Name: "doctor", Make: runtimes.DoctorCommand},
+	{Name: "verify", Make: runtimes.VerifyCommand},
 	{Name: session.ServeName, Make: session.ServeCommand},
 }
 

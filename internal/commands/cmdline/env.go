@@ -8,6 +8,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/verify"
 )
 
 // An Env is everything the program uses of the process it runs in. Nil streams are not
@@ -31,6 +32,10 @@ type Env struct {
 
 	// Registry holds the runtimes; nil is the default registry.
 	Registry *registry.Registry
+
+	// Targets returns how the command verify can run the CLIs of runtimes; nil for
+	// none.
+	Targets func() []verify.Target
 
 	// Preferences is where persistent defaults are read from, and runtimes
 	// described in JSON; nil for none. They are read once where they are a
