@@ -49,7 +49,7 @@ the command.`,
 		UsageText: cmdline.UsageText(`# does the installed version keep every promise?
 bus-agent verify RUNTIME
 # keep the results
-bus-agent verify --format json --output verify.json
+bus-agent verify RUNTIME --format json --output verify.json
 # repeat one check
 bus-agent verify RUNTIME --check model`,
 			"no promise is broken, except as known",
