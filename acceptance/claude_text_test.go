@@ -14,11 +14,6 @@ func TestClaudeGetsWholePrompt(t *testing.T) {
 	testPrompts(t, newClaude, prompts())
 }
 
-func TestClaudeReportsUsage(t *testing.T) {
-	t.Parallel()
-	testUsage(t, newClaude)
-}
-
 func TestClaudeRefusesLongPrompt(t *testing.T) {
 	t.Parallel()
 	testLongPrompt(t, newClaude(t, modeltest.Replies(), nil), 10<<20)

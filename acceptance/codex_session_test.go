@@ -16,11 +16,6 @@ func TestCodexResumesASession(t *testing.T) {
 	testResume(t, newCodex)
 }
 
-func TestCodexReportsUsage(t *testing.T) {
-	t.Parallel()
-	testUsage(t, newCodex)
-}
-
 // A resumed run has its own access and model, not those of the session.
 func TestCodexResumedRunHasItsOwnAccess(t *testing.T) {
 	t.Parallel()

@@ -15,11 +15,6 @@ func TestGeminiGetsWholePrompt(t *testing.T) {
 	testPrompts(t, newGemini, prompts())
 }
 
-func TestGeminiReportsUsage(t *testing.T) {
-	t.Parallel()
-	testUsage(t, newGemini)
-}
-
 func TestGeminiRefusesLongPrompt(t *testing.T) {
 	t.Parallel()
 	testLongPrompt(t, newGemini(t, modeltest.Replies(), nil), 3<<20)

@@ -368,26 +368,6 @@ func testResume(t *testing.T, setup setupFunc) {
 	checkMarks(t, request, rootMark)
 }
 
-// testUsage checks that each run of a session reports its own usage.
-func testUsage(t *testing.T, setup setupFunc) {
-	turn := modeltest.Reply{modeltest.Text{"ok"}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
-	w := setup(t, modeltest.Replies(turn, turn), nil)
-	first, o := w.run("hello")
-	w.wantAnswer("ok", first, o)
-	resumed, o := w.run("hello", "--resume", first.SessionID)
-	w.wantAnswer("ok", resumed, o)
-	want := agent.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}
-	for i, r := range []report{first, resumed} {
-		if r.Usage == nil {
-			t.Fatalf("no usage of run %d", i)
-		}
-		r.Usage.CostUSD = nil
-		if diff := cmp.Diff(want, *r.Usage); diff != "" {
-			t.Errorf("usage of run %d (-want +got):\n%s", i, diff)
-		}
-	}
-}
-
 // testUnknownSessions checks that resuming an unknown session fails: with code for a
 // well-formed ID, and with a usage error for others.
 func testUnknownSessions(t *testing.T, setup setupFunc, code int) {
