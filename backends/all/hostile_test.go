@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -97,11 +96,7 @@ func TestHostileInstructions(t *testing.T) {
 				}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				begun := time.Now()
 				result, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work}, agent.Output{})
-				if took := time.Since(begun); took > 20*time.Second {
-					t.Errorf("it took %v", took)
-				}
 				runtime.ReadMemStats(&after)
 				// Most of it is for the process table of a busy machine.
 				if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {

@@ -80,7 +80,7 @@ const (
 	defaultSettle = time.Second
 	// sweepLimit bounds the end of processes that do not die of SIGKILL.
 	sweepLimit = 5 * time.Second
-	// chaseLimit bounds the end of processes of which new ones are killed all the time:
+	// chaseLimit bounds the end of processes of which new ones are found all the time:
 	// on a busy system, a process that forks and exits can be ahead for seconds.
 	chaseLimit = 30 * time.Second
 	// leastLooks is how often a killed process is checked before it counts as a

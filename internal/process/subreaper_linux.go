@@ -113,11 +113,12 @@ func children() (pids []int, ok bool) {
 func (r *run) killAdopted(h *hunt) {
 	for r.adopted() && !h.over() {
 		list, _ := children()
-		before := len(h.killed)
+		before := h.found
 		found := false // also what has ended by now may have left others
 		for _, pid := range list {
 			born, ended := runs.killAdopted(pid, r.from.born)
 			if born != 0 {
+				h.find(pid, born)
 				h.killed[pid] = born
 			}
 			found = found || ended || born != 0
@@ -125,7 +126,7 @@ func (r *run) killAdopted(h *hunt) {
 		if !found {
 			return
 		}
-		if len(h.killed) == before {
+		if h.found == before {
 			time.Sleep(100 * time.Microsecond) // it needs time to die
 		}
 	}

@@ -52,7 +52,7 @@ func (r *run) sweep() (swept, survived int) {
 	hunt := newHunt(sweepLimit, chaseLimit)
 	killed := hunt.killed
 	for round := 0; ; round++ {
-		before := len(killed)
+		before := hunt.found
 		if round > 0 {
 			r.freeze()
 		}
@@ -60,6 +60,7 @@ func (r *run) sweep() (swept, survived int) {
 		alive, err := r.look()
 		// The youngest first: what flees by forking is soon gone.
 		for _, m := range slices.Backward(alive) {
+			hunt.find(m.pid, m.born)
 			if signalProcess(m, unix.SIGKILL) {
 				killed[m.pid] = m.born
 			}
@@ -71,7 +72,7 @@ func (r *run) sweep() (swept, survived int) {
 		if round >= leastLooks && hunt.over() {
 			return len(killed) - surviving(killed, alive), len(alive)
 		}
-		if round > 0 && (len(killed) > before || err != nil) {
+		if round > 0 && (hunt.found > before || err != nil) {
 			chase(func(mark uint64) bool { return mark == r.mark }, r.proves) // there are new ones
 		}
 		time.Sleep(min(time.Duration(round)*50*time.Microsecond, 10*time.Millisecond))
@@ -79,24 +80,35 @@ func (r *run) sweep() (swept, survived int) {
 }
 
 // A hunt records what was killed, and bounds the time in which to look for more: it is
-// over when nothing new was killed for a time, or at the end.
+// over when no other process was found for a time, or at the end. One that was found
+// counts even if it was gone before it could be killed: it may have left others.
 type hunt struct {
 	killed map[int]uint64 // PID to start time
-	count  int            // of killed, when over was last called
-	idle   time.Duration  // without a new one
-	giveUp time.Time      // moves with each new one
+	seen   map[int]uint64 // PID to start time
+	found  int            // number of processes
+	before int            // found, when over was last called
+	idle   time.Duration  // without another one
+	giveUp time.Time      // moves with each other one
 	end    time.Time
 }
 
 func newHunt(idle, most time.Duration) *hunt {
 	now := time.Now()
-	return &hunt{killed: make(map[int]uint64), idle: idle, giveUp: now.Add(idle), end: now.Add(most)}
+	return &hunt{killed: make(map[int]uint64), seen: make(map[int]uint64), idle: idle, giveUp: now.Add(idle), end: now.Add(most)}
+}
+
+// find counts a process once.
+func (h *hunt) find(pid int, born uint64) {
+	if h.seen[pid] != born {
+		h.seen[pid] = born
+		h.found++
+	}
 }
 
 func (h *hunt) over() bool {
 	now := time.Now()
-	if len(h.killed) > h.count {
-		h.count, h.giveUp = len(h.killed), now.Add(h.idle)
+	if h.found > h.before {
+		h.before, h.giveUp = h.found, now.Add(h.idle)
 	}
 	return now.After(h.giveUp) || now.After(h.end)
 }

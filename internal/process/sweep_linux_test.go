@@ -48,13 +48,20 @@ func TestHuntContinuesWhileThereAreNewProcesses(t *testing.T) {
 	if h.giveUp = past; !h.over() {
 		t.Error("not over without a new process")
 	}
-	if h.killed[1] = 1; h.over() {
+	if h.find(1, 1); h.over() {
 		t.Error("over with a new process")
 	}
 	if h.giveUp = past; !h.over() {
-		t.Error("not over with the same processes")
+		t.Error("not over with the same process")
 	}
-	h.killed[2] = 1
+	h.giveUp = past
+	if h.find(1, 1); !h.over() {
+		t.Error("not over with a process that was found again")
+	}
+	if h.find(1, 2); h.over() {
+		t.Error("over with a new process that has the PID of another")
+	}
+	h.find(2, 1)
 	if h.end = past; !h.over() {
 		t.Error("not over at the end")
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -248,10 +249,7 @@ func TestClientArguments(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	client := filepath.Join(bin, "docker")
-	script := "#!/bin/sh\nfor a in \"$@\"; do echo \"$a\"; done\n"
-	if err := os.WriteFile(client, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fakeClient(t, client, `for a in "$@"; do echo "$a"; done`)
 	cli := containers.CLI{Command: client, User: "7:8"}
 	r := containers.RunRequest{
 		RunID: "r1", Image: "debian:12", Command: []string{"sh", "-c", "--privileged"}, Workdir: "/w", Env: []string{"A"},
@@ -270,9 +268,7 @@ func TestClientArguments(t *testing.T) {
 	if got := strings.Fields(exit.Stdout); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
-	if err := os.WriteFile(client, []byte("#!/bin/sh\necho no engine >&2\nexit 125\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fakeClient(t, client, "echo no engine >&2\nexit 125")
 	if _, err := cli.Run(t.Context(), r); err == nil || err.Error() != "the container cannot be run: no engine" {
 		t.Errorf("%v", err)
 	}
@@ -283,10 +279,8 @@ func TestClientRemovesItsContainer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	client := filepath.Join(dir, "docker")
-	script := "#!/bin/sh\necho \"$@\" >> " + dir + "/calls\n[ \"$1\" = rm ] || sleep 1000\n"
-	if err := os.WriteFile(client, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fakeClient(t, client, `echo "$@" >> `+dir+`/calls
+[ "$1" = rm ] || sleep 1000`)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	exit, err := (&containers.CLI{Command: client}).Run(ctx, containers.RunRequest{RunID: "r1", Image: "debian"})
@@ -299,6 +293,10 @@ func TestClientRemovesItsContainer(t *testing.T) {
 // fakeClient writes a program that is a shell script.
 func fakeClient(t *testing.T, name, script string) {
 	t.Helper()
+	// A process that another test forks meanwhile would have the file open for writing
+	// until it calls exec.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
