@@ -14,6 +14,7 @@ import (
 
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 const parent = ".codex/bus"
@@ -474,6 +475,28 @@ func TestHomeRefusesToLeaveTheWorkdir(t *testing.T) {
 func TestManyHomesAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
+	makeHomes(t, dir)
+	if tree := snapshot(t, dir); len(tree) != 0 {
+		t.Errorf("left: %v", tree)
+	}
+}
+
+// The same holds while another program has the lock of the workdir.
+func TestManyHomesWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	f, err := os.Open(dir)
+	must(t, err)
+	defer f.Close()
+	must(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	makeHomes(t, dir)
+	if tree := snapshot(t, dir); len(tree) != 0 {
+		t.Errorf("left: %v", tree)
+	}
+}
+
+func makeHomes(t *testing.T, dir string) {
+	t.Helper()
 	var wg sync.WaitGroup
 	for range 8 {
 		w := open(t, dir, false)
@@ -491,9 +514,6 @@ func TestManyHomesAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if tree := snapshot(t, dir); len(tree) != 0 {
-		t.Errorf("left: %v", tree)
-	}
 }
 
 func TestHomeIsAlwaysHiddenFromGit(t *testing.T) {

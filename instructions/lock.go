@@ -27,34 +27,58 @@ var errLocked = statefile.ErrLocked
 // program that started this process holds it, as "flock . bus-agent run" does, and
 // serializes runs already. The next call for this directory does not wait, until one
 // got the lock. A file system without locks is treated the same. Without the lock a
-// lost race is an error, and never costs others a byte.
+// race that is lost to another process is an error, and never costs others a byte. Runs
+// of this process take turns in any case.
 func lockWorkdir(b *tree.Budget, root *os.Root) (release func()) {
 	return lockWithin(b, root, lockWait)
 }
 
-// heldByOthers has the directories whose lock another program held too long.
-var heldByOthers sync.Map
+var (
+	// turns has a channel of one slot for each directory. Unlike the lock, its slot goes
+	// to those that wait in their order.
+	turns sync.Map
+	// heldByOthers has the directories whose lock another program held too long.
+	heldByOthers sync.Map
+)
 
 func lockWithin(b *tree.Budget, root *os.Root, wait time.Duration) (release func()) {
+	id := identity(root)
+	slot, _ := turns.LoadOrStore(id, make(chan struct{}, 1))
+	turn := slot.(chan struct{})
+	select {
+	case turn <- struct{}{}:
+	case <-b.Done(): // only the clean-up is left
+		return func() {}
+	}
+	f := lockDirectory(b, root, id, wait)
+	return func() {
+		if f != nil {
+			unlock(f)
+		}
+		<-turn
+	}
+}
+
+// lockDirectory returns the lock, or nil to continue without it.
+func lockDirectory(b *tree.Budget, root *os.Root, id directory, wait time.Duration) *os.File {
 	for deadline := time.Now().Add(wait); ; {
 		f, err := tryLock(root, ".")
 		if err == nil {
-			heldByOthers.Delete(identity(root))
-			return func() { unlock(f) }
+			heldByOthers.Delete(id)
+			return f
 		}
 		if !errors.Is(err, errLocked) {
-			return func() {}
+			return nil
 		}
-		id := identity(root)
 		if _, before := heldByOthers.Load(id); before || time.Now().After(deadline) {
 			heldByOthers.Store(id, true)
-			return func() {}
+			return nil
 		}
 		select {
 		case <-time.After(2 * time.Millisecond):
-		case <-b.Done(): // only the clean-up is left
+		case <-b.Done():
 			heldByOthers.Store(id, true)
-			return func() {}
+			return nil
 		}
 	}
 }
