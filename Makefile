@@ -18,7 +18,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api
+.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api verified compatibility
 
 all: build
 
@@ -49,6 +49,15 @@ flaky:
 # Update docs/api.txt, the list of the public API.
 api:
 	go test ./internal/layers -run TestAPIIsListed -args -update
+
+# Verify the real CLIs, keep the results and show them in docs/compatibility.md.
+verified: build agents
+	PATH='$(AGENTS)/node_modules/.bin':"$$PATH" bin/bus-agent verify --save verify/targets/verified.json
+	$(MAKE) compatibility
+
+# Write docs/compatibility.md from the kept results.
+compatibility:
+	go test ./cmd/bus-agent -run '^TestCompatibilityIsUpToDate$$' -args -update
 
 fmt:
 	@files="$$(./scripts/files.sh '*.go')" && gofmt -w $$files

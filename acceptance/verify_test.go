@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/busdk/bus-agent/backends/all"
 	"github.com/busdk/bus-agent/verify"
@@ -30,6 +31,9 @@ func TestVerify(t *testing.T) {
 			}
 			for _, r := range report.Broken() {
 				t.Errorf("%s %s: %s: %s", report.Runtime, report.Version, r.Check, r.Detail)
+			}
+			if have := report.Record(time.Now()); !have.Same(target.Verified) {
+				t.Errorf("the results differ from those in verify/targets/verified.json; run make verified:\n%+v", have)
 			}
 			for _, r := range report.Results {
 				if r.Known != "" && r.Status != verify.KnownFailure {

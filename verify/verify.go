@@ -56,6 +56,11 @@ type Target struct {
 
 	// Known holds the reasons why the CLI fails some checks, by name of the check.
 	Known map[string]string
+
+	// Verified is the record of an earlier Run. [Run] does not use it; "bus-agent doctor"
+	// compares its version with the installed one. The zero value means that there is
+	// none.
+	Verified Record
 }
 
 // A Check is one promise and the test of it.
@@ -93,7 +98,7 @@ const (
 // A Result is the outcome of one check.
 type Result struct {
 	Check   string `json:"check"`
-	Promise string `json:"promise"`
+	Promise string `json:"promise,omitempty"`
 	Status  Status `json:"status"`
 
 	// Detail is how the promise is broken, or why it does not apply. It can quote

@@ -17,7 +17,7 @@ import (
 	"github.com/busdk/bus-agent/internal/commands"
 )
 
-var update = flag.Bool("update", false, "write docs/cli.md anew")
+var update = flag.Bool("update", false, "write docs/cli.md or docs/compatibility.md anew")
 
 // purposes groups the commands of the program in the order of docs/cli.md, which also
 // shows the commands below them.

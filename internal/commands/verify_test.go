@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/internal/commands"
 	"github.com/busdk/bus-agent/registry"
@@ -56,12 +59,17 @@ func TestVerifyShowsEveryStatus(t *testing.T) {
 		t.Errorf("exit code %d, standard error %q", code, errs)
 	}
 	for _, part := range []string{
-		"known        alpha prompt-dash: ", "it fails at once", "kept         alpha prompt-limit: ",
-		"broken       alpha http-400: ", "unsupported  alpha model: ",
-		"alpha of unknown version: 1 kept, 1 broken, 1 known failures, 1 unsupported\n",
+		"alpha\n  ", "  known        prompt-dash     A prompt ", "  Known: it fails at once\n", "  kept         prompt-limit    A prompt ",
+		"  broken       http-400        A refused ", "  unsupported  model           The requested ",
+		"alpha of unknown version: 1 kept, 1 broken, 1 known failure, 1 unsupported in ",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("no %q in\n%s", part, out)
+		}
+	}
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, " ") && len(line) > 80 {
+			t.Errorf("a line has %d columns: %s", len(line), line)
 		}
 	}
 	if code, _, errs := runVerify(t, "alpha", "--check", "prompt-dash", "--check", "prompt-limit"); code != 0 || errs != "" {
@@ -97,7 +105,7 @@ func TestVerifyPrintsJSON(t *testing.T) {
 
 func TestVerifyPrintsJUnit(t *testing.T) {
 	t.Parallel()
-	code, out, _ := runVerify(t, "alpha", "--check", "http-400", "--check", "prompt-dash", "--check", "prompt-limit", "--junit")
+	code, out, _ := runVerify(t, "alpha", "--check", "http-400", "--check", "prompt-dash", "--check", "prompt-limit", "--format", "junit")
 	var doc struct {
 		Suites []struct {
 			Tests    int `xml:"tests,attr"`
@@ -132,8 +140,11 @@ func TestVerifyRefusesBeforeItStarts(t *testing.T) {
 		{"delta", 2, "delta"},
 		{"gamma", 2, "gamma cannot be verified; only alpha, beta can"},
 		{"alpha --check nothing", 2, "nothing"},
-		{"alpha --junit --format json", 2, "exclude each other"},
 		{"alpha --list", 2, "--list"},
+		{"--list --format junit", 2, "no JUnit form"},
+		{"alpha --check model --save x", 2, "--save keeps the results of all checks"},
+		{"alpha --save /", 2, "it is a directory"},
+		{"alpha --save /missing/x", 2, "its directory"},
 		{"beta", 1, "no beta in PATH"},
 	} {
 		code, out, errs := runVerify(t, strings.Fields(tt.args)...)
@@ -153,5 +164,164 @@ func TestVerifyListsItsChecks(t *testing.T) {
 	}
 	if code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestVerifySavesResults(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "verified.json")
+	const others = `[
+  {"runtime": "zeta", "version": "2.0", "date": "2001-02-03", "results": []},
+  {"runtime": "alpha", "version": "1.0", "date": "2001-02-03", "results": [{"check": "model", "status": "broken"}]}
+]`
+	if err := os.WriteFile(file, []byte(others), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	save := func() (records []verify.Record) {
+		t.Helper()
+		if code, _, errs := runVerify(t, "alpha", "--save", file, "--quiet"); code != 1 || !strings.Contains(errs, "alpha breaks ") {
+			t.Errorf("exit code %d, %q", code, errs)
+		}
+		if err := json.Unmarshal(read(t, file), &records); err != nil || len(records) != 2 {
+			t.Fatalf("%v, %+v", err, records)
+		}
+		return records
+	}
+	records := save()
+	if alpha, zeta := records[0], records[1]; alpha.Runtime != "alpha" || alpha.Date < "2026" || zeta.Runtime != "zeta" || zeta.Date != "2001-02-03" {
+		t.Errorf("records %+v", records)
+	}
+	var names []string
+	for _, r := range records[0].Results {
+		names = append(names, r.Check)
+		switch {
+		case r.Check == "prompt-dash" && (r.Status != verify.KnownFailure || r.Known != "it fails at once"),
+			r.Check == "model" && (r.Status != verify.Unsupported || r.Detail == ""),
+			r.Status == verify.Broken && r.Detail != "", r.Promise != "":
+			t.Errorf("result %+v", r)
+		}
+	}
+	if diff := cmp.Diff(len(verify.Checks()), len(names)); diff != "" {
+		t.Errorf("checks (-want +got):\n%s", diff)
+	}
+
+	// The same results on another day change nothing.
+	old := []byte(strings.ReplaceAll(string(read(t, file)), records[0].Date, "2002-03-04"))
+	if err := os.WriteFile(file, old, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	save()
+	if diff := cmp.Diff(string(old), string(read(t, file))); diff != "" {
+		t.Errorf("the same results changed the file (-before +after):\n%s", diff)
+	}
+}
+
+// A file of something else is not lost.
+func TestVerifySavesOverItsOwnFileOnly(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "package.json")
+	if err := os.WriteFile(file, []byte(`{"name": "x"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := runVerify(t, "alpha", "--save", file)
+	if code != 2 || !strings.Contains(errs, "it has something else than results of verify") || string(read(t, file)) != `{"name": "x"}` {
+		t.Errorf("exit code %d, %q", code, errs)
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestOnlyVerifyPrintsJUnit(t *testing.T) {
+	t.Parallel()
+	code, out, errs := call(t, "detect", "--format", "junit")
+	if code != 2 || out != "" || !strings.Contains(errs, "detect has no JUnit form") {
+		t.Errorf("exit code %d, %q, %q", code, out, errs)
+	}
+}
+
+// The test binary is also an agent CLI, if PATH has a link to it, that prints its version.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "alpha" {
+		fmt.Println("alpha", os.Getenv(versionVariable))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const versionVariable = "ALPHA_VERSION"
+
+// versions runs the command with the runtimes alpha and beta, of which alpha is installed
+// with a version and was verified with another.
+func versions(t *testing.T, installed, verified string, args ...string) (code int, stdout string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(bin, "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	var r registry.Registry
+	for _, id := range []string{"alpha", "beta"} {
+		if err := r.Register(plain(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, errs bytes.Buffer
+	code = commands.Main(t.Context(), &commands.Env{
+		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs,
+		Environ: []string{"PATH=" + bin, "HOME=" + t.TempDir(), versionVariable + "=" + installed}, Dir: t.TempDir(), Registry: &r,
+		Targets: func() []verify.Target {
+			return []verify.Target{{Runtime: "alpha", Verified: verify.Record{Version: verified, Date: "2026-01-02"}}}
+		},
+	})
+	return code, out.String()
+}
+
+func TestDoctorComparesWithTheVerifiedVersion(t *testing.T) {
+	t.Parallel()
+	const newer = "check it with: bus-agent verify alpha"
+	for _, tt := range []struct{ installed, verified, want string }{
+		{"1.2.3", "1.2.3", "1.2.3, verified on 2026-01-02"},
+		{"1.10.0", "1.9.3", "note: 1.10.0 is newer than the verified 1.9.3; " + newer},
+		{"2.0", "1.9.3", "note: 2.0 is newer than the verified 1.9.3; " + newer},
+		{"1.2.0", "1.2.0-rc.1", "note: 1.2.0 is newer than the verified 1.2.0-rc.1; " + newer},
+		{"1.3.0-rc.1", "1.2.0", "note: 1.3.0-rc.1 is newer than the verified 1.2.0; " + newer},
+		{"1.2.0-rc.1", "1.2.0", "note: 1.2.0-rc.1; verified with 1.2.0"},
+		{"1.2.0+build", "1.2.0", "note: 1.2.0+build; verified with 1.2.0"},
+		{"1.9.3", "1.10.0", "note: 1.9.3; verified with 1.10.0"},
+		{"1.2.3", "", "note: 1.2.3; no version was tested"},
+	} {
+		code, out := versions(t, tt.installed, tt.verified, "doctor", "alpha")
+		if code != 0 || !strings.Contains(out, "  version          "+tt.want+"\n") {
+			t.Errorf("%s, verified %q: exit code %d\n%s", tt.installed, tt.verified, code, out)
+		}
+	}
+	_, out := versions(t, "1.10.0", "1.9.3", "doctor", "alpha", "--format", "json")
+	for _, want := range []string{`"version": "1.10.0"`, `"verified": "1.9.3"`, newer} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+}
+
+func TestDetectShowsWhatIsUnverified(t *testing.T) {
+	t.Parallel()
+	_, out := versions(t, "1.2.3", "1.2.2", "detect", "-v")
+	for _, want := range []string{"alpha    1.2.3    1.2.2       ", "beta     -        unverified  "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if _, out := versions(t, "1.2.3", "1.2.2", "detect", "-v", "--format", "json"); strings.Count(out, `"verified": "1.2.2"`) != 1 {
+		t.Errorf("JSON %s", out)
 	}
 }

@@ -10,8 +10,9 @@ import (
 // Claude returns the target of Claude Code, tested with 2.1.329.
 func Claude() verify.Target {
 	return verify.Target{
-		Runtime: "claude",
-		Model:   "claude-opus-5-5",
+		Runtime:  "claude",
+		Verified: record("claude"),
+		Model:    "claude-opus-5-5",
 		Env: func(s *modeltest.Server) []string {
 			env := []string{
 				"ANTHROPIC_BASE_URL=" + s.AnthropicURL(),

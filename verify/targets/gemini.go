@@ -8,8 +8,9 @@ import (
 // Gemini returns the target of the Gemini CLI, tested with 0.61.0.
 func Gemini() verify.Target {
 	return verify.Target{
-		Runtime: "gemini",
-		Model:   "gemini-2.5-pro",
+		Runtime:  "gemini",
+		Verified: record("gemini"),
+		Model:    "gemini-2.5-pro",
 		Env: func(s *modeltest.Server) []string {
 			return []string{"GOOGLE_GEMINI_BASE_URL=" + s.GeminiURL(), "GEMINI_API_KEY=" + key}
 		},

@@ -3,7 +3,10 @@
 package targets
 
 import (
+	_ "embed"
 	"encoding/json"
+	"slices"
+	"sync"
 
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/verify"
@@ -12,6 +15,27 @@ import (
 // key is the API key that the CLIs get. It is not secret: it only opens a scripted
 // server.
 const key = "sk-verify"
+
+// saved holds the last results of the real CLIs; "make verified" writes it.
+//
+//go:embed verified.json
+var saved []byte
+
+// verified parses saved on first use.
+var verified = sync.OnceValue(func() (records []verify.Record) {
+	if err := json.Unmarshal(saved, &records); err != nil {
+		panic(err) // a test reads it
+	}
+	return records
+})
+
+// record returns the record of the runtime with the given ID, zero if there is none.
+func record(id string) (r verify.Record) {
+	if i := slices.IndexFunc(verified(), func(r verify.Record) bool { return r.Runtime == id }); i >= 0 {
+		r = verified()[i]
+	}
+	return r
+}
 
 // All returns the targets in the order of their IDs.
 func All() []verify.Target { return []verify.Target{Claude(), Codex(), Gemini()} }

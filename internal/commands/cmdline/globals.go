@@ -23,6 +23,9 @@ type Globals struct {
 // JSON reports whether results are printed as JSON.
 func (g *Globals) JSON() bool { return g.format == "json" }
 
+// JUnit reports whether results are printed as JUnit XML.
+func (g *Globals) JUnit() bool { return g.format == "junit" }
+
 func (g *Globals) flags() []urfave.Flag {
 	verbose := Switch("verbose,v", "print more on standard error; -vv prints even more", nil)
 	verbose.(*switchFlag).Count = &g.Verbose
@@ -33,7 +36,7 @@ func (g *Globals) flags() []urfave.Flag {
 		Switch("quiet,q", "print errors only; no results, no output file", &g.Quiet),
 		String("chdir,C", "use `DIR` as the current directory", &g.chdir).Complete(anyDir),
 		File("output,o", "write results to `FILE`, replaced on success only; after a failure they are in FILE.bus-agent-*.partial until the next command", &g.Output),
-		OneOf("format,f", "print results as `FORMAT`: text or json (default: text)", &g.format, "text", "json"),
+		OneOf("format,f", "print results as `FORMAT`: text, json or, with verify, junit (default: text)", &g.format, "text", "json", "junit"),
 		OneOf("color", "color standard error: `WHEN` is auto, always or never (default: auto)", &g.colors, "auto", "always", "never"),
 		Switch("no-color", "do not color standard error; overrides --color", &g.noColor),
 	}
@@ -62,7 +65,7 @@ func (prog *Program) applyGlobals() error {
 		env.Dir = dir
 	}
 	if g.Output != "" && !g.Quiet {
-		if err := checkOutput(env.Abs(g.Output)); err != nil {
+		if err := CheckOutput(env.Abs(g.Output)); err != nil {
 			return agent.Usagef("--output %s: %w", g.Output, err)
 		}
 	}

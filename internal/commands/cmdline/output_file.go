@@ -58,9 +58,9 @@ func isDescriptor(path string) bool {
 	return in || filepath.Dir(path) == "/dev/fd"
 }
 
-// checkOutput fails where the file of --output cannot be written because of what
-// exists now, before anything has started.
-func checkOutput(path string) error {
+// CheckOutput fails where a file for results cannot be written because of what exists now,
+// before anything has started.
+func CheckOutput(path string) error {
 	if isDescriptor(path) {
 		return nil
 	}
@@ -77,6 +77,24 @@ func checkOutput(path string) error {
 		return errLink
 	case info.IsDir():
 		return errors.New("it is a directory; name a file")
+	}
+	return nil
+}
+
+// ReplaceFile writes data to the file at path, absolute, as --output does.
+func (prog *Program) ReplaceFile(path string, data []byte) error {
+	o, err := createPartial(path)
+	if o == nil && err == nil {
+		o = &outputFile{}
+		o.File, err = prog.outlets.open(func() (*os.File, error) { return openOutput(path) })
+	}
+	if err == nil {
+		_, err = o.Write(data)
+		_, finishErr := o.finish(err == nil)
+		err = cmp.Or(err, finishErr)
+	}
+	if err != nil {
+		return OutputError(Quote(path), err)
 	}
 	return nil
 }

@@ -176,6 +176,8 @@ type Traits int
 const (
 	// JSON: the command supports --format json.
 	JSON Traits = 1 << iota
+	// JUnit: the command supports --format junit.
+	JUnit
 	// Slow: the command takes time or must not be interrupted at any point. It starts an
 	// agent, reads standard input or writes state.
 	Slow
@@ -193,6 +195,9 @@ func (prog *Program) Action(traits Traits, run func(context.Context, Call) error
 	return func(c *urfave.Context) error {
 		if prog.Global.JSON() && traits&JSON == 0 {
 			return misuse(c.Command, "%s has no JSON form; leave out --format json", called(c.Command))
+		}
+		if prog.Global.JUnit() && traits&JUnit == 0 {
+			return misuse(c.Command, "%s has no JUnit form; leave out --format junit", called(c.Command))
 		}
 		if err := prog.checkArguments(c); err != nil {
 			return err

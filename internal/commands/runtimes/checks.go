@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -39,6 +40,11 @@ type runtimeHealth struct {
 	Name   string  `json:"name"`
 	Status string  `json:"status"`
 	Checks []check `json:"checks"`
+
+	// Version is the installed version, Verified the one with which the promises were
+	// checked.
+	Version  string `json:"version,omitempty"`
+	Verified string `json:"verified,omitempty"`
 }
 
 func (h *runtimeHealth) add(name, status, format string, args ...any) {
@@ -109,10 +115,17 @@ func examine(ctx context.Context, prog *cmdline.Program, r *runner.Runner, d run
 
 func checkVersion(ctx context.Context, prog *cmdline.Program, d runner.Detected, dir string, h *runtimeHealth) {
 	version, err := versionOf(ctx, prog, d, dir)
-	tested := d.Runtime.TestedVersion
+	tested, verified := d.Runtime.TestedVersion, recordOf(prog, d.Runtime.ID)
+	h.Version, h.Verified = version, verified.Version
 	switch {
 	case err != nil:
 		h.add("version", checkProblem, "%v", err)
+	case verified.Version != "" && version == verified.Version:
+		h.add("version", checkOK, "%s, verified on %s", version, verified.Date)
+	case verified.Version != "" && newer(version, verified.Version):
+		h.add("version", checkNote, "%s is newer than the verified %s; check it with: %s verify %s", version, verified.Version, cmdline.Name, d.Runtime.ID)
+	case verified.Version != "":
+		h.add("version", checkNote, "%s; verified with %s", version, verified.Version)
 	case tested == "":
 		h.add("version", checkNote, "%s; no version was tested", version)
 	case version != tested:
@@ -120,6 +133,31 @@ func checkVersion(ctx context.Context, prog *cmdline.Program, d runner.Detected,
 	default:
 		h.add("version", checkOK, "%s, as tested", version)
 	}
+}
+
+// newer reports whether version a is later than version b. Their numbers decide and, if
+// they are equal, that a release follows its pre-releases, such as 1.2.0-rc.1.
+func newer(a, b string) bool {
+	numbersA, preA := splitVersion(a)
+	numbersB, preB := splitVersion(b)
+	if order := slices.Compare(numbersA, numbersB); order != 0 {
+		return order > 0
+	}
+	return preB && !preA
+}
+
+// splitVersion returns the numbers of a version, and whether it is a pre-release.
+func splitVersion(version string) (numbers []int, pre bool) {
+	end := strings.IndexFunc(version, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if end >= 0 {
+		pre = version[end] != '+'
+		version = version[:end]
+	}
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part) // the greatest number if it is too large
+		numbers = append(numbers, n)
+	}
+	return numbers, pre
 }
 
 // versionOf asks the executable of a runtime for its version.

@@ -25,8 +25,8 @@ func DetectCommand(prog *cmdline.Program) *urfave.Command {
 executable is in PATH and it is not disabled. Detect starts no program.
 
 With --verbose, detect prints a table of all registered runtimes instead: the version,
-signs of a login, what makes it the default, and why it is not available. It then starts
-each available executable with --version.`,
+the one with which verify last checked it, signs of a login, what makes it the default,
+and why it is not available. It then starts each available executable with --version.`,
 		Flags: []urfave.Flag{cmdline.Switch("first,1", "print only the first available runtime; fail if none is available", &first)},
 		UsageText: cmdline.UsageText(`# which runtimes can be used here?
 bus-agent detect
@@ -55,9 +55,11 @@ type runtimeState struct {
 	// Default is the token that makes it the default; empty if it is not the default.
 	Default       string `json:"default,omitempty"`
 	DefaultSource string `json:"default_source,omitempty"`
-	// Version and Login are what detect --verbose finds out.
-	Version string `json:"version,omitempty"`
-	Login   string `json:"login,omitempty"`
+	// Version, Verified and Login are what detect --verbose finds out. Verified is the
+	// version with which the promises of bus-agent were checked.
+	Version  string `json:"version,omitempty"`
+	Verified string `json:"verified,omitempty"`
+	Login    string `json:"login,omitempty"`
 }
 
 func detect(ctx context.Context, prog *cmdline.Program, first bool) error {
@@ -114,6 +116,7 @@ func printDetected(ctx context.Context, prog *cmdline.Program, r *runner.Runner,
 		states[i] = stateOf(d)
 		s := &states[i]
 		_, s.Login = loginOf(prog, d.Runtime)
+		s.Verified = recordOf(prog, d.Runtime.ID).Version
 		if err == nil && d.Runtime.ID == selection.Runtime.ID {
 			s.Default, s.DefaultSource = selection.Token, selection.Source
 		}
@@ -131,7 +134,7 @@ func printDetected(ctx context.Context, prog *cmdline.Program, r *runner.Runner,
 		return err
 	}
 	var table cmdline.Table
-	table.Row("RUNTIME", "VERSION", "LOGIN", "DEFAULT", "WHY NOT")
+	table.Row("RUNTIME", "VERSION", "VERIFIED", "LOGIN", "DEFAULT", "WHY NOT")
 	for i, d := range all {
 		s, chosen, why := &states[i], "-", cmp.Or(states[i].Problem, "-")
 		if s.Default != "" {
@@ -140,7 +143,7 @@ func printDetected(ctx context.Context, prog *cmdline.Program, r *runner.Runner,
 		if !d.Available() {
 			why = whereOrWhy(d)
 		}
-		table.Row(s.ID, cmdline.OneWord(cmp.Or(s.Version, "-")), cmdline.Printable(s.Login), cmdline.Printable(chosen), cmdline.OneWord(why))
+		table.Row(s.ID, cmdline.OneWord(cmp.Or(s.Version, "-")), cmp.Or(s.Verified, "unverified"), cmdline.Printable(s.Login), cmdline.Printable(chosen), cmdline.OneWord(why))
 	}
 	lists := quiet.Lists(ctx)
 	for _, list := range []struct {

@@ -20,7 +20,7 @@ import (
 // verifyOptions are the flags of verify.
 type verifyOptions struct {
 	checks []string
-	junit  bool
+	save   string
 	list   bool
 }
 
@@ -40,22 +40,25 @@ The CLI gets a throwaway home and workdir, and only PATH of the environment. It 
 account, key or network. A runtime takes about a minute.
 
 A check that a CLI is known to fail is shown as known, with the reason, and does not fail
-the command.`,
+the command.
+
+--save keeps the results in a JSON file, which changes only if the version of the CLI or a
+result does. --format junit prints JUnit XML.`,
 		Flags: []urfave.Flag{
 			cmdline.Strings("check", "run only the check `NAME`", &o.checks).Complete(checkNames),
-			cmdline.Switch("junit", "print the results as JUnit XML", &o.junit),
+			cmdline.File("save", "replace the results of the verified runtimes in `FILE`, also if a promise is broken", &o.save),
 			cmdline.Switch("list", "list the checks, and do nothing else", &o.list),
 		},
 		UsageText: cmdline.UsageText(`# does the installed version keep every promise?
 bus-agent verify RUNTIME
-# keep the results
-bus-agent verify RUNTIME --format json --output verify.json
+# keep the results in a file
+bus-agent verify --save verified.json
 # repeat one check
 bus-agent verify RUNTIME --check model`,
 			"no promise is broken, except as known",
 			"a promise is broken, or a named runtime or no runtime is installed"),
 		BashComplete: cmdline.Completes(func([]string) []string { return targetNames(prog) }),
-		Action: prog.Action(cmdline.JSON|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
+		Action: prog.Action(cmdline.JSON|cmdline.JUnit|cmdline.Slow, func(ctx context.Context, call cmdline.Call) error {
 			if o.list {
 				return listChecks(prog, o, call.Args)
 			}
@@ -82,6 +85,16 @@ func targets(prog *cmdline.Program) []verify.Target {
 	})
 }
 
+// recordOf returns the record of the last verification of a runtime, zero if there is none.
+func recordOf(prog *cmdline.Program, id string) (r verify.Record) {
+	for _, t := range targets(prog) {
+		if t.Runtime == id {
+			r = t.Verified
+		}
+	}
+	return r
+}
+
 func targetNames(prog *cmdline.Program) (names []string) {
 	for _, t := range targets(prog) {
 		names = append(names, t.Runtime)
@@ -96,7 +109,10 @@ type listedCheck struct {
 }
 
 func listChecks(prog *cmdline.Program, o *verifyOptions, names []string) error {
-	if o.junit || len(o.checks) > 0 || len(names) > 0 {
+	switch {
+	case prog.Global.JUnit():
+		return cmdline.Misusef("--list has no JUnit form; leave out --format junit")
+	case o.save != "" || len(o.checks) > 0 || len(names) > 0:
 		return cmdline.Misusef("--list does nothing else; leave out other flags and arguments")
 	}
 	var list []listedCheck
@@ -129,19 +145,23 @@ type checkResult struct {
 }
 
 func runVerify(ctx context.Context, prog *cmdline.Program, o *verifyOptions, names []string) error {
-	if o.junit && prog.Global.JSON() {
-		return cmdline.Misusef("--junit and --format json exclude each other")
+	if o.save != "" {
+		if len(o.checks) > 0 {
+			return cmdline.Misusef("--save keeps the results of all checks; leave out --check")
+		}
+		o.save = prog.Env.Abs(o.save)
+		if _, err := readRecords(o.save); err != nil {
+			return cmdline.Misusef("--save %s: %v", cmdline.Quote(o.save), err)
+		}
 	}
 	chosen, err := chooseTargets(prog, names)
 	if err != nil {
 		return err
 	}
-	if _, err := verify.Find(o.checks...); err != nil {
-		return cmdline.Misusef("%v; --list shows them", err)
-	}
-	live := !o.junit && !prog.Global.JSON()
+	live := !prog.Global.JUnit() && !prog.Global.JSON()
 	report := verifyReport{Date: time.Now().UTC().Truncate(time.Second)}
 	var failures cmdline.Failures
+	var results []verify.Report
 	for _, t := range chosen {
 		result, err := verifyOne(ctx, prog, o, t, live)
 		switch {
@@ -151,6 +171,7 @@ func runVerify(ctx context.Context, prog *cmdline.Program, o *verifyOptions, nam
 			return err
 		}
 		report.add(result)
+		results = append(results, result)
 		if broken := result.Broken(); len(broken) > 0 {
 			failures = append(failures, brokenPromises(t.Runtime, broken))
 		}
@@ -158,8 +179,13 @@ func runVerify(ctx context.Context, prog *cmdline.Program, o *verifyOptions, nam
 	if len(report.Runtimes) == 0 {
 		return errors.New("none of the runtimes that can be verified is installed: " + strings.Join(targetNames(prog), ", "))
 	}
+	if o.save != "" {
+		if err := saveRecords(prog, o.save, results, report.Date); err != nil {
+			failures = append(failures, err)
+		}
+	}
 	text := ""
-	if o.junit {
+	if prog.Global.JUnit() {
 		if text, err = report.junit(); err != nil {
 			return err
 		}
@@ -195,46 +221,23 @@ func chooseTargets(prog *cmdline.Program, names []string) ([]verify.Target, erro
 
 // verifyOne verifies one runtime. With live it prints each result at once.
 func verifyOne(ctx context.Context, prog *cmdline.Program, o *verifyOptions, t verify.Target, live bool) (verify.Report, error) {
-	if prog.Env.Terminal.Stderr {
-		prog.Screen.Spin("verifying " + t.Runtime)
-		defer prog.Screen.Clear()
+	checks, err := verify.Find(o.checks...)
+	if err != nil {
+		return verify.Report{}, cmdline.Misusef("%v; --list shows them", err)
 	}
-	var printed error
+	list := newChecklist(prog, t.Runtime, len(checks), live)
+	defer prog.Screen.Clear()
 	report, err := verify.Run(ctx, t, verify.Options{
 		Registry: prog.Stored.Registry,
 		Environ:  append([]string{}, prog.Env.Environ...), // never nil: that is the process's
 		Checks:   o.checks,
-		Begin:    func(c verify.Check) { prog.Screen.SpinOn("verifying " + t.Runtime + ": " + c.Name) },
-		Done: func(r verify.Result) {
-			if live && printed == nil {
-				printed = prog.Out.Print(resultText(t.Runtime, r))
-			}
-		},
+		Begin:    list.begin,
+		Done:     list.done,
 	})
-	if err = cmp.Or(printed, err); err != nil {
-		return report, err
+	if err == nil {
+		list.end(report.Version)
 	}
-	if live {
-		counts := map[verify.Status]int{}
-		for _, r := range report.Results {
-			counts[r.Status]++
-		}
-		err = prog.Out.Print(fmt.Sprintf("%s %s: %d kept, %d broken, %d known failures, %d unsupported\n", t.Runtime, cmp.Or(cmdline.Printable(report.Version), "of unknown version"),
-			counts[verify.Kept], counts[verify.Broken], counts[verify.KnownFailure], counts[verify.Unsupported]))
-	}
-	return report, err
-}
-
-// resultText returns a result as a line of the checklist, and a second one if the check
-// did not pass or was expected not to.
-func resultText(id string, r verify.Result) string {
-	text := fmt.Sprintf("%-11s  %s %s: %s (%.1f s)\n", r.Status, id, r.Check, r.Promise, r.Duration.Seconds())
-	for _, line := range []string{r.Detail, r.Known} {
-		if line != "" {
-			text += "             " + cmdline.Printable(line) + "\n"
-		}
-	}
-	return text
+	return report, cmp.Or(list.err, err)
 }
 
 func brokenPromises(id string, broken []verify.Result) error {

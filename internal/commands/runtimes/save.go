@@ -1,0 +1,61 @@
+package runtimes
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/verify"
+)
+
+// maxRecords bounds the file of --save, in bytes.
+const maxRecords = 16 << 20
+
+// readRecords returns the records in the file of --save, none if it does not exist.
+func readRecords(path string) (records []verify.Record, err error) {
+	if err := cmdline.CheckOutput(path); err != nil {
+		return nil, err
+	}
+	data, err := statefile.Read(path, maxRecords)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, cmdline.Cause(err)
+	}
+	if err := json.Unmarshal(data, &records); err != nil {
+		return nil, fmt.Errorf("it has something else than results of verify: %w", err)
+	}
+	return records, nil
+}
+
+// saveRecords writes the records in the file and those of the reports, which replace those
+// of the same runtimes. A record that only its date would change stays as it is.
+func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, day time.Time) error {
+	records, err := readRecords(path) // again: another verify may have written it
+	if err != nil {
+		return err
+	}
+	for _, report := range reports {
+		record := report.Record(day)
+		i := slices.IndexFunc(records, func(r verify.Record) bool { return r.Runtime == record.Runtime })
+		switch {
+		case i < 0:
+			records = append(records, record)
+		case !records[i].Same(record):
+			records[i] = record
+		}
+	}
+	slices.SortFunc(records, func(a, b verify.Record) int { return cmp.Compare(a.Runtime, b.Runtime) })
+	data, err := json.MarshalIndent(records, "", "  ")
+	if err != nil {
+		return err
+	}
+	return prog.ReplaceFile(path, append(data, '\n'))
+}
