@@ -2,34 +2,54 @@ package commands_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/internal/commands"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/verify"
 )
 
+// install returns a folder for PATH in which alpha is a link to a program, such as the test
+// binary; see TestMain.
+func install(t *testing.T, program string) string {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.Symlink(program, filepath.Join(bin, "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
 // runVerify runs verify with three runtimes, of which alpha is installed and alpha and beta
-// have a target. The CLI of alpha fails at once.
+// have a target. The CLI of alpha reports a version and fails at once otherwise.
 func runVerify(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	fails, err := exec.LookPath("false")
+	return runVerifyOf(t, self(t), args...)
+}
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
-	if err := os.Symlink(fails, filepath.Join(bin, "alpha")); err != nil {
-		t.Fatal(err)
-	}
+	return path
+}
+
+func runVerifyOf(t *testing.T, alpha string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	bin := install(t, alpha)
 	var r registry.Registry
 	for _, id := range []string{"alpha", "beta", "gamma"} {
 		rt := plain(id)
@@ -61,7 +81,7 @@ func TestVerifyShowsEveryStatus(t *testing.T) {
 	for _, part := range []string{
 		"alpha\n  ", "  known        prompt-dash     A prompt ", "  Known: it fails at once\n", "  kept         prompt-limit    A prompt ",
 		"  broken       http-400        A refused ", "  unsupported  model           The requested ",
-		"alpha of unknown version: 1 kept, 1 broken, 1 known failure, 1 unsupported in ",
+		"alpha 1.2.3: 1 kept, 1 broken, 1 known failure, 1 unsupported in ",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("no %q in\n%s", part, out)
@@ -201,7 +221,7 @@ func TestVerifySavesResults(t *testing.T) {
 			t.Errorf("result %+v", r)
 		}
 	}
-	if diff := cmp.Diff(len(verify.Checks()), len(names)); diff != "" {
+	if diff := gocmp.Diff(len(verify.Checks()), len(names)); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)
 	}
 
@@ -211,8 +231,21 @@ func TestVerifySavesResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	save()
-	if diff := cmp.Diff(string(old), string(read(t, file))); diff != "" {
+	if diff := gocmp.Diff(string(old), string(read(t, file))); diff != "" {
 		t.Errorf("the same results changed the file (-before +after):\n%s", diff)
+	}
+}
+
+func TestVerifySavesNoResultsWithoutAVersion(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "verified.json")
+	fails, err := exec.LookPath("false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := runVerifyOf(t, fails, "alpha", "--save", file)
+	if code != 1 || !strings.Contains(out, "alpha of unknown version: ") || !strings.Contains(errs, "the results of alpha are not saved") {
+		t.Errorf("exit code %d, %q\n%s", code, errs, out)
 	}
 }
 
@@ -246,10 +279,14 @@ func TestOnlyVerifyPrintsJUnit(t *testing.T) {
 	}
 }
 
-// The test binary is also an agent CLI, if PATH has a link to it, that prints its version.
+// The test binary is also an agent CLI, if PATH has a link to it, that prints its version
+// and fails otherwise.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "alpha" {
-		fmt.Println("alpha", os.Getenv(versionVariable))
+		if !slices.Equal(os.Args[1:], []string{"--version"}) {
+			os.Exit(1)
+		}
+		fmt.Println("alpha", cmp.Or(os.Getenv(versionVariable), "1.2.3"))
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -261,14 +298,7 @@ const versionVariable = "ALPHA_VERSION"
 // with a version and was verified with another.
 func versions(t *testing.T, installed, verified string, args ...string) (code int, stdout string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "alpha")); err != nil {
-		t.Fatal(err)
-	}
+	bin := install(t, self(t))
 	var r registry.Registry
 	for _, id := range []string{"alpha", "beta"} {
 		if err := r.Register(plain(id)); err != nil {

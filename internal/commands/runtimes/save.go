@@ -36,13 +36,18 @@ func readRecords(path string) (records []verify.Record, err error) {
 }
 
 // saveRecords writes the records in the file and those of the reports, which replace those
-// of the same runtimes. A record that only its date would change stays as it is.
-func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, day time.Time) error {
+// of the same runtimes. A record that only its date would change stays as it is. Without a
+// version, results say nothing about other installations, and are an error.
+func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, day time.Time) (failures cmdline.Failures) {
 	records, err := readRecords(path) // again: another verify may have written it
 	if err != nil {
-		return err
+		return cmdline.Failures{err}
 	}
 	for _, report := range reports {
+		if report.Version == "" {
+			failures = append(failures, fmt.Errorf("the results of %s are not saved, because its CLI reported no version", report.Runtime))
+			continue
+		}
 		record := report.Record(day)
 		i := slices.IndexFunc(records, func(r verify.Record) bool { return r.Runtime == record.Runtime })
 		switch {
@@ -54,8 +59,11 @@ func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, da
 	}
 	slices.SortFunc(records, func(a, b verify.Record) int { return cmp.Compare(a.Runtime, b.Runtime) })
 	data, err := json.MarshalIndent(records, "", "  ")
-	if err != nil {
-		return err
+	if err == nil {
+		err = prog.ReplaceFile(path, append(data, '\n'))
 	}
-	return prog.ReplaceFile(path, append(data, '\n'))
+	if err != nil {
+		failures = append(failures, err)
+	}
+	return failures
 }

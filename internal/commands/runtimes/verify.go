@@ -180,9 +180,7 @@ func runVerify(ctx context.Context, prog *cmdline.Program, o *verifyOptions, nam
 		return errors.New("none of the runtimes that can be verified is installed: " + strings.Join(targetNames(prog), ", "))
 	}
 	if o.save != "" {
-		if err := saveRecords(prog, o.save, results, report.Date); err != nil {
-			failures = append(failures, err)
-		}
+		failures = append(failures, saveRecords(prog, o.save, results, report.Date)...)
 	}
 	text := ""
 	if prog.Global.JUnit() {
