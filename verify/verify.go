@@ -29,14 +29,16 @@ type Target struct {
 	Model string
 
 	// Env returns the variables, as "NAME=value", that make the CLI use the server,
-	// with a key that is not secret. It may be nil.
+	// with a key that is not secret. Besides them, the CLI gets PATH, HOME, TMPDIR and
+	// LC_ALL, and what its runtime adds. It may be nil.
 	Env func(*modeltest.Server) []string
 
-	// Args returns the arguments that make the CLI use the server. It may be nil.
+	// Args returns the arguments that make the CLI use the server; see
+	// agent.Request.Args. It may be nil.
 	Args func(*modeltest.Server) []string
 
-	// Home holds files to create in the home, by slash-separated path, such as
-	// settings without which the CLI does not start.
+	// Home holds files to create in the home, their contents by slash-separated path, such
+	// as settings without which the CLI does not start.
 	Home map[string]string
 
 	// Keeps names the files and folders at the top of the home that the CLI may create
@@ -54,7 +56,8 @@ type Target struct {
 	// shell in the workdir. Nil means that the CLI has no such tool.
 	Command func(command string) modeltest.ToolCall
 
-	// Known holds the reasons why the CLI fails some checks, by name of the check.
+	// Known holds the reasons why the CLI fails some checks, by name of the check; see
+	// [Checks]. Such a check still runs.
 	Known map[string]string
 
 	// Verified is the record of an earlier Run. [Run] does not use it; "bus-agent doctor"
