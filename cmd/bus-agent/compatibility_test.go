@@ -27,18 +27,18 @@ const compatibilityEnd = `
 ## This page
 
 ` + "`make verified`" + ` runs the CLIs and writes ` + "`verify/targets/verified.json`" + `, from which
-` + "`make compatibility`" + ` writes this page.
+` + "`make compatibility`" + ` writes this page. A date is that of the first run with the same results.
 `
 
 // unverified are the reasons why runtimes have no results.
 var unverified = map[string]string{
-	"cursor":     "its CLI needs a login",
+	"cursor":     "its CLI works only with a login, see [Cursor CLI](runtimes/cursor.md)",
 	"openai":     needsREST,
 	"perplexity": needsREST,
 	"xai":        needsREST,
 }
 
-const needsREST = "its program is `bus-agent-rest`, see [models behind HTTP](runtimes/rest.md)"
+const needsREST = "only in builds with the tag `rest`, see [models behind HTTP](runtimes/rest.md)"
 
 func TestCompatibilityIsUpToDate(t *testing.T) {
 	t.Parallel()
