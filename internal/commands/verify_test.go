@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -244,6 +246,9 @@ func TestVerifySavesNoResultsWithoutAVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := runVerifyOf(t, fails, "alpha", "--save", file)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file was written: %v", err)
+	}
 	if code != 1 || !strings.Contains(out, "alpha of unknown version: ") || !strings.Contains(errs, "the results of alpha are not saved") {
 		t.Errorf("exit code %d, %q\n%s", code, errs, out)
 	}

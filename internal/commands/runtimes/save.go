@@ -57,6 +57,9 @@ func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, da
 			records[i] = record
 		}
 	}
+	if len(failures) == len(reports) {
+		return failures
+	}
 	slices.SortFunc(records, func(a, b verify.Record) int { return cmp.Compare(a.Runtime, b.Runtime) })
 	data, err := json.MarshalIndent(records, "", "  ")
 	if err == nil {
