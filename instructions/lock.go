@@ -33,29 +33,64 @@ func lockWorkdir(b *tree.Budget, root *os.Root) (release func()) {
 	return lockWithin(b, root, lockWait)
 }
 
-var (
-	// turns has a channel of one slot for each directory. Unlike the lock, its slot goes
-	// to those that wait in their order.
-	turns sync.Map
-	// heldByOthers has the directories whose lock another program held too long.
-	heldByOthers sync.Map
-)
+// heldByOthers has the directories whose lock another program held too long.
+var heldByOthers sync.Map
 
 func lockWithin(b *tree.Budget, root *os.Root, wait time.Duration) (release func()) {
 	id := identity(root)
-	slot, _ := turns.LoadOrStore(id, make(chan struct{}, 1))
-	turn := slot.(chan struct{})
-	select {
-	case turn <- struct{}{}:
-	case <-b.Done(): // only the clean-up is left
-		return func() {}
-	}
+	done := await(b, id)
 	f := lockDirectory(b, root, id, wait)
 	return func() {
 		if f != nil {
 			unlock(f)
 		}
-		<-turn
+		done()
+	}
+}
+
+// turns holds a queue for each directory that has users in this process.
+var turns = struct {
+	sync.Mutex
+	of map[directory]*queue
+}{of: make(map[directory]*queue)}
+
+// A queue gives its users turns in their order, unlike the lock, which is tried again and
+// again.
+type queue struct {
+	users int
+	slot  chan struct{} // full during a turn
+}
+
+// await waits for the turn of the caller, until the budget is spent: then only the
+// clean-up is left. The caller calls done at the end of the turn.
+func await(b *tree.Budget, id directory) (done func()) {
+	turns.Lock()
+	q := turns.of[id]
+	if q == nil {
+		q = &queue{slot: make(chan struct{}, 1)}
+		turns.of[id] = q
+	}
+	q.users++
+	turns.Unlock()
+	leave := func() {
+		turns.Lock()
+		defer turns.Unlock()
+		if q.users--; q.users == 0 {
+			delete(turns.of, id)
+		}
+	}
+	select {
+	case q.slot <- struct{}{}: // also where the budget is spent
+	default:
+		select {
+		case q.slot <- struct{}{}:
+		case <-b.Done():
+			return leave
+		}
+	}
+	return func() {
+		<-q.slot
+		leave()
 	}
 }
 

@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -88,5 +89,34 @@ func TestLockOfANewDirectoryIsWaitedFor(t *testing.T) {
 			t.Errorf("the lock of the %s one is waited for for %v", name, took)
 		}
 		unlock(held)
+	}
+}
+
+// A spent budget does not pass over a turn that is free, and a directory without users
+// takes no memory.
+func TestTurnsOfADirectory(t *testing.T) {
+	t.Parallel()
+	id := directory{name: t.Name()}
+	find := func() *queue {
+		turns.Lock()
+		defer turns.Unlock()
+		return turns.of[id]
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	spent := tree.NewBudget(ctx, tree.Limits{})
+	for range 20 { // each could be right by chance
+		done := await(spent, id)
+		if q := find(); len(q.slot) != 1 {
+			t.Fatal("the free turn was passed over")
+		}
+		await(spent, id)() // it does not wait
+		if q := find(); len(q.slot) != 1 {
+			t.Fatal("the turn of another was ended")
+		}
+		done()
+		if find() != nil {
+			t.Fatal("the queue is kept")
+		}
 	}
 }

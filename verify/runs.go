@@ -73,9 +73,9 @@ func toolCall(t *trial) error {
 	call, result := o.last(agent.KindToolCall), o.last(agent.KindToolResult)
 	switch {
 	case call == nil || call.Tool == nil:
-		return errors.New("there is no event of the tool call")
+		return errors.New("no event reports the tool call")
 	case result == nil || result.Tool == nil:
-		return errors.New("there is no event of the tool's result")
+		return errors.New("no event reports the tool's result")
 	case !strings.Contains(string(call.Tool.Input), "cat fact.txt"):
 		return fmt.Errorf("the event of the tool call has the input %s", quote(string(call.Tool.Input)))
 	case !strings.Contains(result.Tool.Output.String(), fact):

@@ -136,7 +136,7 @@ func (t *trial) ask(req agent.Request, want string) (outcome, error) {
 	return o, nil
 }
 
-// requests returns the model requests, of which there must be n.
+// requests returns the model requests. It fails unless there are n.
 func (t *trial) requests(n int) ([]*modeltest.Request, error) {
 	got := t.model.ModelRequests()
 	if len(got) != n {

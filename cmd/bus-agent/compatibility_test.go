@@ -42,20 +42,7 @@ const needsREST = "only in builds with the tag `rest`, see [models behind HTTP](
 
 func TestCompatibilityIsUpToDate(t *testing.T) {
 	t.Parallel()
-	want := compatibility(t)
-	name := filepath.Join("..", "..", "docs", "compatibility.md")
-	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(have) != want {
-		t.Error("docs/compatibility.md is out of date; run make compatibility and review the change")
-	}
+	checkPage(t, "compatibility.md", compatibility(t), "make compatibility")
 }
 
 // What a runtime says it was tested with is what was verified.

@@ -49,8 +49,14 @@ file, chat and session attach use the terminal, and the rest print nothing.
 
 func TestReferenceIsUpToDate(t *testing.T) {
 	t.Parallel()
-	want := reference(t)
-	name := filepath.Join("..", "..", "docs", "cli.md")
+	checkPage(t, "cli.md", reference(t), "this test with -update")
+}
+
+// checkPage compares a page of docs, which the command makes, with what it should be. With
+// -update it writes the page.
+func checkPage(t *testing.T, page, want, command string) {
+	t.Helper()
+	name := filepath.Join("..", "..", "docs", page)
 	if *update {
 		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -61,7 +67,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(have) != want {
-		t.Error("docs/cli.md is out of date; run with -update and review the change")
+		t.Errorf("docs/%s is out of date; run %s and review the change", page, command)
 	}
 }
 
