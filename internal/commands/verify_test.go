@@ -176,6 +176,14 @@ func TestVerifyRefusesBeforeItStarts(t *testing.T) {
 	}
 }
 
+func TestVerifyChecksARuntimeOnce(t *testing.T) {
+	t.Parallel()
+	_, out, errs := runVerify(t, "alpha", "alpha", "--check", "prompt-dash")
+	if n := strings.Count(out, "\nalpha "); n != 1 {
+		t.Errorf("%d summaries in\n%s%s", n, out, errs)
+	}
+}
+
 func TestVerifyListsItsChecks(t *testing.T) {
 	t.Parallel()
 	code, out, _ := runVerify(t, "--list")
@@ -262,7 +270,7 @@ func TestVerifySavesOverItsOwnFileOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := runVerify(t, "alpha", "--save", file)
-	if code != 2 || !strings.Contains(errs, "it has something else than results of verify") || string(read(t, file)) != `{"name": "x"}` {
+	if code != 2 || !strings.Contains(errs, "it has other content than results of verify; name another file") || string(read(t, file)) != `{"name": "x"}` {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
 }

@@ -29,8 +29,8 @@ func readRecords(path string) (records []verify.Record, err error) {
 	case err != nil:
 		return nil, cmdline.Cause(err)
 	}
-	if err := json.Unmarshal(data, &records); err != nil {
-		return nil, fmt.Errorf("it has something else than results of verify: %w", err)
+	if json.Unmarshal(data, &records) != nil {
+		return nil, errors.New("it has other content than results of verify; name another file")
 	}
 	return records, nil
 }

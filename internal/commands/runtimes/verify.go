@@ -212,7 +212,9 @@ func chooseTargets(prog *cmdline.Program, names []string) ([]verify.Target, erro
 		if i < 0 {
 			return nil, cmdline.Misusef("%s cannot be verified; only %s can", name, cmp.Or(strings.Join(targetNames(prog), ", "), "runtimes with a target"))
 		}
-		chosen = append(chosen, all[i])
+		if !slices.ContainsFunc(chosen, func(t verify.Target) bool { return t.Runtime == name }) {
+			chosen = append(chosen, all[i])
+		}
 	}
 	return chosen, nil
 }
