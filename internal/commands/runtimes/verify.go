@@ -49,12 +49,10 @@ result does. --format junit prints JUnit XML.`,
 			cmdline.File("save", "replace the results of the verified runtimes in `FILE`, also if a promise is broken", &o.save),
 			cmdline.Switch("list", "list the checks, and do nothing else", &o.list),
 		},
-		UsageText: cmdline.UsageText(`# does the installed version keep every promise?
-bus-agent verify RUNTIME
-# keep the results in a file
-bus-agent verify --save verified.json
-# repeat one check
-bus-agent verify RUNTIME --check model`,
+		UsageText: cmdline.UsageText(`# check every promise with the installed version, and keep the results in a file
+bus-agent verify RUNTIME --save verified.json
+# check one promise with each installed runtime
+bus-agent verify --check model`,
 			"no promise is broken, except as known",
 			"a promise is broken, or a named runtime or no runtime is installed"),
 		BashComplete: cmdline.Completes(func([]string) []string { return targetNames(prog) }),
