@@ -7,10 +7,6 @@ TAGS := urfave_cli_no_docs
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_BUILD := -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-CODEX_VERSION := 0.169.0
-CLAUDE_VERSION := 2.1.329
-GEMINI_VERSION := 0.61.0
-QWEN_VERSION := 0.15.10
 AXE_VERSION := 4.14.1
 AGENTS := $(CURDIR)/.cache/agents
 AXE := $(CURDIR)/.cache/axe
@@ -65,10 +61,9 @@ fmt:
 check:
 	./scripts/check.sh $(STATICCHECK)
 
+# The CLIs of scripts/agents.txt.
 agents:
-	./scripts/install-agents.sh '$(AGENTS)' @openai/codex@$(CODEX_VERSION) \
-		@anthropic-ai/claude-code@$(CLAUDE_VERSION) @google/gemini-cli@$(GEMINI_VERSION) \
-		@qwen-code/qwen-code@$(QWEN_VERSION)
+	./scripts/install-agents.sh '$(AGENTS)'
 
 tmux:
 	./scripts/install-tmux.sh
@@ -152,13 +147,13 @@ fuzz:
 demo:
 	@echo 'Building bus-agent ...'
 	@$(MAKE) -s build
-	@go run ./internal/demo -bus-agent bin/bus-agent -agents '$(AGENTS)' -codex $(CODEX_VERSION)
+	@go run ./internal/demo -bus-agent bin/bus-agent -agents '$(AGENTS)'
 
 # A task of bus-integration-task from its event to the promoted commit.
 demo-task:
 	@echo 'Building bus-integration-task ...'
 	@CGO_ENABLED=0 go build -C bus-integration-task -trimpath -tags $(TAGS) -o ../bin/ ./cmd/bus-integration-task
-	@./scripts/install-agents.sh '$(AGENTS)' @openai/codex@$(CODEX_VERSION)
+	@./scripts/install-agents.sh '$(AGENTS)' codex
 	@go run -C bus-integration-task ./internal/demo -program '$(CURDIR)/bin/bus-integration-task' -codex '$(AGENTS)/node_modules/.bin/codex'
 
 install: build

@@ -27,17 +27,16 @@ const (
 func main() {
 	binary := flag.String("bus-agent", "bin/bus-agent", "the binary to show")
 	agents := flag.String("agents", ".cache/agents", "where agent CLIs are installed")
-	version := flag.String("codex", "", "version of @openai/codex")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *binary, *agents, *version); err != nil {
+	if err := run(ctx, *binary, *agents); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, binary, agents, version string) error {
+func run(ctx context.Context, binary, agents string) error {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return err
@@ -57,7 +56,7 @@ func run(ctx context.Context, binary, agents, version string) error {
 		return err
 	}
 	d := demo{binary: binary, project: project, home: home}
-	if err := d.install(ctx, agents, version); err != nil {
+	if err := d.install(ctx, agents); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -73,9 +72,9 @@ type demo struct {
 
 // install installs the CLI if it is not installed. npm's own limits would let it try for
 // minutes without a network.
-func (d demo) install(ctx context.Context, agents, version string) error {
+func (d demo) install(ctx context.Context, agents string) error {
 	env := append(os.Environ(), "npm_config_fetch_retries=1", "npm_config_fetch_retry_mintimeout=1000", "npm_config_fetch_timeout=20000")
-	return d.start(ctx, os.Stdout, "scripts/install-agents.sh", env, ".", agents, "@openai/codex@"+version)
+	return d.start(ctx, os.Stdout, "scripts/install-agents.sh", env, ".", agents, "codex")
 }
 
 // real runs the real CLI against a scripted model.

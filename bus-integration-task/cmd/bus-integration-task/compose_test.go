@@ -307,7 +307,7 @@ func TestDockerfile(t *testing.T) {
 		}
 	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read("go.mod"))[1]
-	codex := regexp.MustCompile(`(?m)^CODEX_VERSION := (.*)$`).FindStringSubmatch(read("../Makefile"))[1]
+	codex := regexp.MustCompile(`(?m)^codex +\S+ +(\S+)$`).FindStringSubmatch(read("../scripts/agents.txt"))[1]
 	if !strings.HasPrefix(stages["build"], "golang:"+version+"-") || !strings.Contains(stages["worker"], "\nARG CODEX_VERSION="+codex+"\n") {
 		t.Errorf("Go is not %s, or Codex is not %s", version, codex)
 	}
