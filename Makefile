@@ -14,7 +14,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api verified compatibility
+.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api canary verified compatibility
 
 all: build
 
@@ -50,6 +50,10 @@ api:
 verified: build agents
 	PATH='$(AGENTS)/node_modules/.bin':"$$PATH" bin/bus-agent verify --save verify/targets/verified.json
 	$(MAKE) compatibility
+
+# Verify the newest versions of the CLIs, and print what changed against the kept results.
+canary:
+	go run ./internal/canary -dir .cache/canary
 
 # Write docs/compatibility.md from the kept results.
 compatibility:

@@ -43,7 +43,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"command"}},
 	{packages: []string{"cmd/*"}},
 	{packages: []string{"internal/bench/corpus", "internal/soak"}},
-	{packages: []string{"internal/layers", "internal/bench", "internal/bench/*", "internal/demo", "internal/demo/*", "internal/soak/*", "acceptance"}},
+	{packages: []string{"internal/layers", "internal/bench", "internal/bench/*", "internal/canary", "internal/demo", "internal/demo/*", "internal/soak/*", "acceptance"}},
 }
 
 // forbidden lists what packages up to the runner must not import.
