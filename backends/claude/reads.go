@@ -7,7 +7,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// reads lists the files that Claude Code reads by itself (2.1.329). Without trust it
+// reads lists the files that Claude Code reads by itself (2.1.332). Without trust it
 // uses only the user's settings, and reads no context files of the repository.
 func reads(registry.Invocation) []instructions.Read {
 	trusted := slices.Concat(

@@ -2,7 +2,7 @@
 // @anthropic-ai/claude-code.
 //
 // Importing it registers the runtime "claude". Checked with version
-// 2.1.329.
+// 2.1.332.
 //
 // # Executable
 //
@@ -96,7 +96,7 @@ func Runtime() registry.Runtime {
 		NestedEnv:     []string{"CLAUDECODE"},
 		Home:          userHome,
 		UserConfig:    userConfig,
-		TestedVersion: "2.1.329",
+		TestedVersion: "2.1.332",
 		Run: registry.Use{
 			Options: registry.Options{
 				Model:         true,

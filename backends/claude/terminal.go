@@ -14,7 +14,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// interactive describes Claude Code in a terminal (2.1.329).
+// interactive describes Claude Code in a terminal (2.1.332).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: engine.Terminal{

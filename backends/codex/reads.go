@@ -13,7 +13,7 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-// reads lists the files that Codex reads by itself (0.169.0). It reads AGENTS.md only
+// reads lists the files that Codex reads by itself (0.171.0). It reads AGENTS.md only
 // if each is known to be a file of the repository, or if the caller chose the home.
 func reads(inv registry.Invocation) []instructions.Read {
 	all := instructions.Reads(instructions.Upward, overrideName,

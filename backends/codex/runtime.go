@@ -1,7 +1,7 @@
 // Package codex runs the Codex CLI of OpenAI, npm package @openai/codex.
 //
 // Importing it registers the runtime "codex" and its variant "codex:local"
-// (--oss with a local Ollama). Checked with version 0.169.0.
+// (--oss with a local Ollama). Checked with version 0.171.0.
 //
 // # Executable
 //
@@ -105,7 +105,7 @@ func Runtime() registry.Runtime {
 		ProviderEnv:   []string{"OPENAI_API_KEY", "OPENAI_ORG_ID"},
 		Home:          userHome,
 		UserConfig:    userConfig,
-		TestedVersion: "0.169.0",
+		TestedVersion: "0.171.0",
 		Run: registry.Use{
 			Options: registry.Options{
 				Model:     true,

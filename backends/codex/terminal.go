@@ -12,7 +12,7 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// interactive describes Codex in a terminal (0.169.0).
+// interactive describes Codex in a terminal (0.171.0).
 func interactive() *registry.Terminal {
 	return &registry.Terminal{
 		Terminal: engine.Terminal{

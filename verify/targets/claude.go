@@ -7,7 +7,7 @@ import (
 	"github.com/busdk/bus-agent/verify"
 )
 
-// Claude returns the target of Claude Code, tested with 2.1.329.
+// Claude returns the target of Claude Code, tested with 2.1.332.
 func Claude() verify.Target {
 	return verify.Target{
 		Runtime:  "claude",

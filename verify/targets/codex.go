@@ -7,7 +7,7 @@ import (
 	"github.com/busdk/bus-agent/verify"
 )
 
-// Codex returns the target of the Codex CLI, tested with 0.169.0.
+// Codex returns the target of the Codex CLI, tested with 0.171.0.
 func Codex() verify.Target {
 	return verify.Target{
 		Runtime:  "codex",
