@@ -441,7 +441,7 @@ func cutLong(own formatters.Decoder) decoderFunc {
 	return each(own, func(e *agent.Event) { e.Text = e.Text[:min(len(e.Text), 1<<20)] })
 }
 
-func exitLogin(int) agent.Failure { return agent.FailureAuthentication }
+func exitLogin(*agent.ExitError) agent.Failure { return agent.FailureAuthentication }
 
 func alwaysSuccess(own formatters.Decoder) decoderFunc {
 	return each(own, func(e *agent.Event) { e.Failed = false })

@@ -43,7 +43,7 @@ func (w *world) ended(o *outcome, kind error) {
 
 func exitCode(w *world) {
 	code := 3
-	for w.Runtime.ExitFailure != nil && w.Runtime.ExitFailure(code) != "" {
+	for w.Runtime.ExitFailure != nil && w.Runtime.ExitFailure(&agent.ExitError{Code: code}) != "" {
 		if code++; code > 125 {
 			w.fatalf("every exit code has a meaning")
 		}

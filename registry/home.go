@@ -128,7 +128,8 @@ func sameFile(a, b string) bool {
 // new [instructions.Home] with links to the user's logins. Session files are moved next
 // to it at the end, so that a later start can resume the sessions.
 type PrivateHome struct {
-	// Home is the user's home. The CLI gets the private one in the variable Home.Env.
+	// Home is the user's home. The CLI gets the private one in the variable Home.Env, if
+	// that is set, and Command gets it as Invocation.Home.
 	Home
 
 	// Parent is the folder of private homes, relative to the workdir, such as
@@ -162,8 +163,11 @@ func (p *PrivateHome) Prepare(inv Invocation, w *instructions.Workspace, fill fu
 		return Setup{}, err
 	}
 	setup := Setup{
-		Env:   []string{p.Env + "=" + home.Path()},
+		Home:  home.Path(),
 		Close: func(context.Context) []string { return p.close(home) },
+	}
+	if p.Env != "" {
+		setup.Env = []string{p.Env + "=" + home.Path()}
 	}
 	if warning != "" {
 		setup.Warnings = []string{warning}

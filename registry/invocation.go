@@ -14,7 +14,7 @@ import (
 // refers to must not be changed.
 //
 // Before [Use.Prepare] has run, Args and Env hold only what the caller gave, Files
-// is empty, and Prompt lacks the text before it.
+// and Home are empty, and Prompt lacks the text before it.
 type Invocation struct {
 	// Token is the runtime token, Variant its part after the colon.
 	Token   string
@@ -32,6 +32,9 @@ type Invocation struct {
 	// workdir, the topmost repository around it, and main worktrees. The user's home is
 	// not one.
 	Repositories []string
+
+	// Home is that of the setup; see [Setup.Home].
+	Home string
 
 	// TempDir is the folder for temporary files of this start if Runtime.PrivateTemp
 	// is set. It is removed at the end. It is empty in a dry run, and before anything
@@ -112,7 +115,7 @@ func (inv *Invocation) CallerHome(name string) (string, error) {
 	return abs, nil
 }
 
-// With returns inv with the arguments, files and session of s. It does not change
+// With returns inv with the arguments, files, home and session of s. It does not change
 // the prompt.
 func (inv Invocation) With(s Setup) Invocation {
 	args := inv.Args
@@ -120,7 +123,7 @@ func (inv Invocation) With(s Setup) Invocation {
 		args = s.CallerArgs
 	}
 	inv.Args = append(append(make([]string, 0, len(s.Args)+len(args)), s.Args...), args...)
-	inv.Files = s.Files
+	inv.Files, inv.Home = s.Files, s.Home
 	if s.Resume != "" {
 		inv.Resume, inv.Continue = s.Resume, false
 	}

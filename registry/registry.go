@@ -30,8 +30,9 @@ type Registry struct {
 }
 
 type entry struct {
-	runtime Runtime
-	site    site
+	id   string
+	get  func() *Runtime // the same one each time
+	site site
 }
 
 var std Registry
@@ -49,24 +50,66 @@ func Register(rt Runtime) {
 	}
 }
 
+// RegisterFunc adds to the default registry the runtime with this ID that describe
+// returns, as [Registry.RegisterFunc] does. It panics with its error.
+func RegisterFunc(id string, describe func() Runtime) {
+	if err := std.registerFunc(id, describe, callSite()); err != nil {
+		panic(err)
+	}
+}
+
 // Register adds rt. The error matches [ErrInvalid] and says what is wrong with rt, or
 // matches [ErrDuplicate] and names both places that registered the ID.
 func (r *Registry) Register(rt Runtime) error { return r.register(rt, callSite()) }
 
 func (r *Registry) register(rt Runtime, site site) error {
 	if err := rt.Check(); err != nil {
-		return fmt.Errorf("registry: %w %q at %s: %w", ErrInvalid, rt.ID, site, err)
+		return invalid(rt.ID, site, err)
 	}
+	return r.add(entry{rt.ID, func() *Runtime { return &rt }, site})
+}
+
+// RegisterFunc adds the runtime with this ID that describe returns. It is for packages
+// with many runtimes: describe is called once, when the registry is first asked for a
+// runtime, by one goroutine, and must not use the registry. The error is that of
+// [Registry.Register]; what is wrong with the runtime itself is a bug in the program and
+// a panic when it is described.
+func (r *Registry) RegisterFunc(id string, describe func() Runtime) error {
+	return r.registerFunc(id, describe, callSite())
+}
+
+func (r *Registry) registerFunc(id string, describe func() Runtime, site site) error {
+	if !ValidID(id) {
+		return invalid(id, site, errID)
+	}
+	return r.add(entry{id, sync.OnceValue(func() *Runtime {
+		rt := describe()
+		err := rt.Check()
+		if err == nil && rt.ID != id {
+			err = fmt.Errorf("it is described with the ID %q", rt.ID)
+		}
+		if err != nil {
+			panic(invalid(id, site, err))
+		}
+		return &rt
+	}), site})
+}
+
+func invalid(id string, site site, err error) error {
+	return fmt.Errorf("registry: %w %q at %s: %w", ErrInvalid, id, site, err)
+}
+
+func (r *Registry) add(e entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, found := slices.BinarySearchFunc(r.entries, rt.ID, func(e entry, id string) int {
-		return strings.Compare(e.runtime.ID, id)
+	i, found := slices.BinarySearchFunc(r.entries, e.id, func(e entry, id string) int {
+		return strings.Compare(e.id, id)
 	})
 	if found {
-		return fmt.Errorf("registry: %w: %q at %s; first at %s", ErrDuplicate, rt.ID, site, r.entries[i].site)
+		return fmt.Errorf("registry: %w: %q at %s; first at %s", ErrDuplicate, e.id, e.site, r.entries[i].site)
 	}
-	r.entries = slices.Insert(r.entries, i, entry{rt, site})
-	delete(r.refused, rt.ID)
+	r.entries = slices.Insert(r.entries, i, e)
+	delete(r.refused, e.id)
 	return nil
 }
 
@@ -79,8 +122,8 @@ func (r *Registry) Replace(rt Runtime) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.entries {
-		if r.entries[i].runtime.ID == rt.ID {
-			r.entries[i].runtime = rt
+		if r.entries[i].id == rt.ID {
+			r.entries[i].get = func() *Runtime { return &rt }
 			return nil
 		}
 	}
@@ -136,8 +179,8 @@ func (r *Registry) Lookup(id string) (Runtime, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, e := range r.entries {
-		if e.runtime.ID == id {
-			return e.runtime, true
+		if e.id == id {
+			return *e.get(), true
 		}
 	}
 	return Runtime{}, false
@@ -149,7 +192,7 @@ func (r *Registry) All() []Runtime {
 	defer r.mu.RUnlock()
 	all := make([]Runtime, len(r.entries))
 	for i, e := range r.entries {
-		all[i] = e.runtime
+		all[i] = *e.get()
 	}
 	return all
 }

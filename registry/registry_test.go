@@ -79,6 +79,60 @@ func TestPackageRegisterPanicsWithTheError(t *testing.T) {
 	registry.Register(registry.Runtime{})
 }
 
+func TestRegisterFunc(t *testing.T) {
+	t.Parallel()
+	var reg registry.Registry
+	calls := 0
+	describe := func() registry.Runtime { calls++; return echo("echo") }
+	if err := reg.RegisterFunc("echo", describe); err != nil || calls != 0 {
+		t.Errorf("RegisterFunc = %v after %d calls", err, calls)
+	}
+	if err := reg.RegisterFunc("echo", describe); !errors.Is(err, registry.ErrDuplicate) || strings.Count(err.Error(), "registry_test.go:") != 2 {
+		t.Errorf("RegisterFunc = %v, want ErrDuplicate naming two places", err)
+	}
+	if err := reg.RegisterFunc("Echo", describe); !errors.Is(err, registry.ErrInvalid) {
+		t.Errorf("RegisterFunc = %v, want ErrInvalid", err)
+	}
+	clone := reg.Clone()
+	for _, r := range []*registry.Registry{&reg, clone} {
+		if rt, ok := r.Lookup("echo"); !ok || rt.Name != "Echo" || len(r.All()) != 1 {
+			t.Errorf("Lookup = %+v, %v", rt, ok)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("it was described %d times", calls)
+	}
+	for text, rt := range map[string]registry.Runtime{`the ID "other"`: echo("other"), "no Name": {ID: "echo"}} {
+		var reg registry.Registry
+		if err := reg.RegisterFunc("echo", func() registry.Runtime { return rt }); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				err, ok := recover().(error)
+				if !ok || !errors.Is(err, registry.ErrInvalid) || !strings.Contains(err.Error(), "registry_test.go:") || !strings.Contains(err.Error(), text) {
+					t.Errorf("panic value = %v, want ErrInvalid with the place and %q", err, text)
+				}
+			}()
+			reg.All()
+		}()
+	}
+}
+
+func ExampleRegistry_RegisterFunc() {
+	var reg registry.Registry
+	err := reg.RegisterFunc("echo", func() registry.Runtime {
+		fmt.Println("described")
+		return echo("echo")
+	})
+	fmt.Println("registered", err)
+	reg.Lookup("echo")
+	reg.Lookup("echo")
+	// Output:
+	// registered <nil>
+	// described
+}
+
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	var reg registry.Registry

@@ -87,9 +87,16 @@ type Runtime struct {
 	// agent.KindResult event, so a run without one has failed.
 	ReportsResult bool
 
-	// ExitFailure classifies an exit code that means a certain failure. It is
-	// called only when the run failed and no event gave the reason.
-	ExitFailure func(code int) agent.Failure
+	// ExitFailure classifies a failure by the exit code, the agent's reason or the last
+	// lines of standard error. It is called only when a run failed, or a session could
+	// not be opened, and no event gave the class. It may be nil.
+	ExitFailure func(exit *agent.ExitError) agent.Failure
+
+	// AnswerFailure reports whether a run that ended as a success with this final answer
+	// has failed all the same, and the class of that failure. It is for CLIs that print
+	// an error as their answer, or nothing. The answer is empty only if the run has no
+	// text and no tool call. It may be nil.
+	AnswerFailure func(answer string) (failure agent.Failure, failed bool)
 
 	// ReadingTools names the tools of its events that never change anything. A run
 	// that has called any other tool is not repeated with another runtime.
@@ -222,11 +229,13 @@ func (r Runtime) NewFormatter() agent.Formatter {
 	return formatters.Text()
 }
 
+var errID = errors.New("the ID must match [a-z][a-z0-9-]*")
+
 // Check returns why r cannot be registered; nil if it can.
 func (r Runtime) Check() error {
 	switch {
 	case !ValidID(r.ID):
-		return errors.New("the ID must match [a-z][a-z0-9-]*")
+		return errID
 	case r.Name == "":
 		return errors.New("no Name is set")
 	case len(r.Executables) == 0:

@@ -55,6 +55,10 @@ type Setup struct {
 	// the file system.
 	Files [][]byte
 
+	// Home is the absolute path of the folder that replaces the user's home of the CLI;
+	// empty if none does. Command gets it as Invocation.Home.
+	Home string
+
 	// Prefix precedes the prompt or the first message of a session. It is for runtimes
 	// that cannot get instructions in another way.
 	Prefix string

@@ -173,11 +173,17 @@ func fakeRuntime(id string) registry.Runtime {
 		Decoder:       func() formatters.Decoder { return fakeDecoder{} },
 		ReportsResult: true,
 		PrivateTemp:   true,
-		ExitFailure: func(code int) agent.Failure {
-			if code == 41 {
+		ExitFailure: func(exit *agent.ExitError) agent.Failure {
+			switch {
+			case exit.Code == 41:
 				return agent.FailureAuthentication
+			case strings.Contains(exit.Reason+exit.Stderr, "no credits"):
+				return agent.FailureQuota
 			}
 			return ""
+		},
+		AnswerFailure: func(answer string) (agent.Failure, bool) {
+			return agent.FailureAuthentication, strings.HasPrefix(answer, "Please log in")
 		},
 		QuietStderr: func(line []byte) bool { return bytes.HasPrefix(line, []byte("noise")) },
 		RetryStderr: func(line []byte) bool { return bytes.HasPrefix(line, []byte("trying again")) },

@@ -48,6 +48,7 @@ type output struct {
 	answer    capture.Answer
 	last      *agent.Event // last result
 	reported  bool         // and no other turn began after it
+	active    bool         // there was text or a tool call
 	failed    agent.Failure
 	problem   string // the last one that the agent reported
 	repeated  bool
@@ -237,6 +238,7 @@ func (o *output) note(e *agent.Event) {
 	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindToolResult, agent.KindFileChange, agent.KindPlan:
 		// The agent works, so an earlier problem did not end it. A subagent in the
 		// background can continue after the agent's last result.
+		o.active = o.active || e.Kind != agent.KindThinking && (e.Kind != agent.KindText || strings.TrimSpace(e.Text) != "")
 		o.reported = o.reported && !main
 		o.done.Store(false)
 		o.problem, o.failed = "", ""

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -178,21 +179,35 @@ func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output)
 	case cause != nil:
 		return canceled(p.req.Runtime, cause)
 	}
-	if result.ExitCode == 0 && result.Signal == "" && o.succeeded(p.selection.Runtime.ReportsResult) {
-		return nil
-	}
-	if exit.Reason == "" && result.ExitCode == 0 {
+	failure := o.failure()
+	switch succeeded := o.succeeded(p.selection.Runtime.ReportsResult); {
+	case result.ExitCode == 0 && result.Signal == "" && succeeded:
+		var failed bool
+		if failure, failed = p.answerFailure(result.Text, o); !failed {
+			return nil
+		}
+		exit.Reason = cmp.Or(o.quote(strings.TrimSpace(result.Text)), "the agent ended without an answer")
+	case exit.Reason == "" && result.ExitCode == 0:
 		exit.Reason = "the agent ended without a result"
 		if o.last != nil {
 			exit.Reason = "the agent failed without a reason"
 		}
 	}
-	return fail(p.failureKind(o.failure(), result.ExitCode), exit)
+	return fail(p.failureKind(failure, exit), exit)
 }
 
-func (p *prepared) failureKind(failure agent.Failure, code int) error {
+// answerFailure reports whether a run that ended as a success has failed all the same.
+func (p *prepared) answerFailure(answer string, o *output) (failure agent.Failure, failed bool) {
+	isFailure := p.selection.Runtime.AnswerFailure
+	if isFailure == nil || strings.TrimSpace(answer) == "" && o.active {
+		return "", false
+	}
+	return isFailure(answer)
+}
+
+func (p *prepared) failureKind(failure agent.Failure, exit *agent.ExitError) error {
 	if failure == "" && p.selection.Runtime.ExitFailure != nil {
-		failure = p.selection.Runtime.ExitFailure(code)
+		failure = p.selection.Runtime.ExitFailure(exit)
 	}
 	switch failure {
 	case agent.FailureAuthentication:

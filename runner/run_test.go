@@ -40,6 +40,10 @@ func TestRunVerdict(t *testing.T) {
 		"last line without a break":     {script: []string{"say text:hello", "part ok:"}, answer: "hello"},
 		"standard error has no effect":  {script: []string{"stderr FATAL ERROR", "say text:hello", "say ok:"}, answer: "hello"},
 
+		"an answer that is a failure": {script: []string{"say text:Please log in.", "say ok:"}, kind: agent.ErrAuthentication, text: "Please log in.", answer: "Please log in."},
+		"a reason that means a quota": {script: []string{"say failed: no credits", "exit 1"}, kind: agent.ErrQuota, text: "no credits"},
+		"stderr that means a quota":   {script: []string{"stderr no credits", "exit 1"}, kind: agent.ErrQuota, text: "exit code 1"},
+
 		"last message":             {script: []string{"say text:one", "say text:two", "say ok:"}, answer: "two"},
 		"deltas are one message":   {script: []string{"say text:one", "say delta:tw", "say delta:o", "say ok:"}, answer: "two"},
 		"after the last tool call": {script: []string{"say text:one", "say tool:x", "say delta:tw", "say tool:x", "say delta:three", "say ok:"}, answer: "three"},
@@ -63,6 +67,32 @@ func TestRunVerdict(t *testing.T) {
 			}
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) || len(err.Error()) > 5000 {
 				t.Errorf("Run = %v, want kind %v and text %q", err, c.kind, c.text)
+			}
+		})
+	}
+}
+
+func TestRunThatIsSilent(t *testing.T) {
+	t.Parallel()
+	for script, failed := range map[string]bool{
+		"say ok:":                             true,
+		"say thinking:hm\nsay ok:":            true,
+		"say text: \nsay ok:":                 true,
+		"say tool:x\nsay ok:":                 false,
+		"say text:one\nsay tool:x\nsay ok:":   false,
+		"say text: \nsay ok:\nsay failed: no": true,
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "alpha")
+			rt := fakeRuntime("alpha")
+			rt.AnswerFailure = func(answer string) (agent.Failure, bool) { return "", strings.TrimSpace(answer) == "" }
+			if err := b.Registry.Replace(rt); err != nil {
+				t.Fatal(err)
+			}
+			_, err := b.Run(t.Context(), b.request(script), agent.Output{})
+			if (err != nil) != failed || failed && !strings.HasSuffix(err.Error(), ": the agent ended without an answer") && !strings.HasSuffix(err.Error(), "no") {
+				t.Errorf("Run = %v, want a failure: %v", err, failed)
 			}
 		})
 	}

@@ -194,7 +194,11 @@ func (a *sessionAgent) explain(err error) error {
 	if _, explained := errors.AsType[*agent.ExitError](err); !ok || explained {
 		return err
 	}
-	return &agent.Error{Kind: e.Kind, Runtime: e.Runtime, Err: &notOpened{e.Err, a.exit}}
+	kind := e.Kind
+	if kind == agent.ErrAgent && !a.stopped {
+		kind = a.failureKind("", a.exit)
+	}
+	return &agent.Error{Kind: kind, Runtime: e.Runtime, Err: &notOpened{e.Err, a.exit}}
 }
 
 // notOpened is why a session could not be opened, with the exit of its agent.

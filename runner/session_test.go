@@ -199,6 +199,8 @@ func TestSessionThatCannotBeOpened(t *testing.T) {
 		text    string
 	}{
 		"the agent ends at once":        {script: []string{"stderr no login", "exit 4"}, kind: agent.ErrAgent, text: "cannot be opened: no greeting: exit code 4"},
+		"the agent needs a login":       {script: []string{"exit 41"}, kind: agent.ErrAuthentication, text: "cannot be opened: no greeting: exit code 41"},
+		"the agent has no credits":      {script: []string{"stderr no credits", "exit 1"}, kind: agent.ErrQuota, text: "cannot be opened"},
 		"the agent is silent":           {script: []string{"hang"}, timeout: 100 * time.Millisecond, kind: agent.ErrTimeout, text: "cannot be opened"},
 		"a runtime without sessions":    {change: func(r *agent.Request) { r.Runtime = "beta" }, kind: agent.ErrUsage, text: "Fake beta cannot hold a session; nothing was started"},
 		"a setting sessions lack":       {change: func(r *agent.Request) { r.MaxTurns = 1 }, kind: agent.ErrUsage, text: "a session has no use for Request.MaxTurns"},

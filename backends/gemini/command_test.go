@@ -100,7 +100,7 @@ func TestExitFailure(t *testing.T) {
 	for code, want := range map[int]agent.Failure{
 		0: "", 1: "", 41: agent.FailureAuthentication, 53: "", 145: agent.FailureAuthentication, 147: agent.FailureAuthentication, 173: agent.FailureQuota, 244: "", -1: "",
 	} {
-		if got := exitFailure(code); got != want {
+		if got := exitFailure(&agent.ExitError{Code: code}); got != want {
 			t.Errorf("exit code %d is %q, want %q", code, got, want)
 		}
 	}

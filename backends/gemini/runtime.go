@@ -151,8 +151,8 @@ func Runtime() registry.Runtime {
 
 // exitFailure knows the exit codes with a meaning. Those of API errors are the
 // HTTP status modulo 256.
-func exitFailure(code int) agent.Failure {
-	switch code {
+func exitFailure(exit *agent.ExitError) agent.Failure {
+	switch exit.Code {
 	case 41, 401 % 256, 403 % 256:
 		return agent.FailureAuthentication
 	case 429 % 256:

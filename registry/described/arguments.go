@@ -18,9 +18,21 @@ const (
 	holdPromptFile  = "{prompt-file}"
 	holdPrompt      = "{prompt}"
 	holdAccess      = "{access}"
+	holdEffort      = "{effort}"
+	holdContinue    = "{continue}"
+	holdHome        = "{home}"
 )
 
-var placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess}
+// placeholders are those of the arguments of a run, ofSessions those of sessions.
+var (
+	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome}
+	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome}
+)
+
+// isList reports whether a placeholder stands for arguments.
+func isList(hold string) bool {
+	return hold == holdAccess || hold == holdEffort || hold == holdContinue
+}
 
 // endOfOptions is the argument after which none is an option.
 const endOfOptions = "--"
@@ -94,54 +106,83 @@ func checkArgument(a Argument, allowed []string) error {
 // checkArgs returns what is wrong with the arguments of d.
 func (d *Definition) checkArgs() error {
 	counts := map[string]int{}
-	afterOptions := false
+	afterOptions, allowed, name := false, placeholders, "args"
+	if d.session {
+		allowed = ofSessions
+		if d.ACP.Args != nil || d.Output != outputACP {
+			name = "acp.args"
+		}
+	}
 	for i, a := range d.Args {
-		if err := checkArgument(a, placeholders); err != nil {
-			return fmt.Errorf("args[%d]: %w", i, err)
+		if err := checkArgument(a, allowed); err != nil {
+			return fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
 		for _, hold := range a.holds() {
 			counts[hold]++
 		}
 		for _, element := range a {
+			_, hold, _ := cutPlaceholder(element)
 			switch {
 			case element == endOfOptions && len(a) > 1:
-				return fmt.Errorf(`args[%d]: "--" must be a separate argument`, i)
+				return fmt.Errorf(`%s[%d]: "--" must be a separate argument`, name, i)
 			case element == endOfOptions:
 				afterOptions = true
-			case strings.Contains(element, holdAccess) && (len(a) > 1 || element != holdAccess || afterOptions):
-				return fmt.Errorf(`args[%d]: %s must be a separate argument, before "--"`, i, holdAccess)
 			case strings.Contains(element, holdPrompt) && (len(a) > 1 || element != holdPrompt || !afterOptions):
-				return fmt.Errorf(`args[%d]: %s must be a separate argument after "--", so that no prompt is taken for an option`, i, holdPrompt)
+				return fmt.Errorf(`%s[%d]: %s must be a separate argument after "--", so that no prompt is taken for an option`, name, i, holdPrompt)
 			case strings.Contains(element, holdPromptFile) && !strings.HasSuffix(element, holdPromptFile):
-				return fmt.Errorf("args[%d]: %s must be the end of an element", i, holdPromptFile)
+				return fmt.Errorf("%s[%d]: %s must be the end of an element", name, i, holdPromptFile)
+			case slices.ContainsFunc(Argument{element}.holds(), isList) && (len(a) > 1 || element != hold || afterOptions):
+				return fmt.Errorf(`%s[%d]: %s must be a separate argument, before "--"`, name, i, hold)
 			}
 		}
 	}
-	return d.checkCounts(counts)
+	if err := d.checkCounts(counts); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // checkCounts returns which placeholder the arguments lack, have too often, or
 // have although no other member speaks of it.
 func (d *Definition) checkCounts(counts map[string]int) error {
 	for _, rule := range []struct {
-		hold   string
-		needed bool
-		member string
+		hold            string
+		needed, allowed bool
+		member          string
 	}{
-		{holdPrompt, d.Prompt == promptByArgument, `"prompt": "` + promptByArgument + `"`},
-		{holdPromptFile, d.Prompt == promptByFile, `"prompt": "` + promptByFile + `"`},
-		{holdAccess, len(d.Access) > 0, `"access"`},
+		{holdPrompt, d.Prompt == promptByArgument, d.Prompt == promptByArgument, `"prompt": "` + promptByArgument + `"`},
+		{holdPromptFile, d.Prompt == promptByFile, d.Prompt == promptByFile, `"prompt": "` + promptByFile + `"`},
+		{holdAccess, needsArguments(d, d.Access), len(d.Access) > 0, `"access"`},
+		{holdEffort, needsArguments(d, d.Efforts), len(d.Efforts) > 0, `"efforts"`},
+		{holdContinue, len(d.Continue) > 0 && !d.session, len(d.Continue) > 0, `"continue"`},
+		{holdHome, false, d.Home != nil, `"home"`},
 	} {
 		switch n := counts[rule.hold]; {
-		case n > 1:
-			return fmt.Errorf("args: %s occurs %d times", rule.hold, n)
+		case n > 1 && rule.hold != holdHome:
+			return fmt.Errorf("%s occurs %d times", rule.hold, n)
 		case n == 0 && rule.needed:
-			return fmt.Errorf("args: %s needs %s", rule.member, rule.hold)
-		case n == 1 && !rule.needed:
-			return fmt.Errorf("args: %s needs %s", rule.hold, rule.member)
+			return fmt.Errorf("%s needs %s", rule.member, rule.hold)
+		case n > 0 && !rule.allowed:
+			return fmt.Errorf("%s needs %s", rule.hold, rule.member)
 		}
 	}
 	return nil
+}
+
+// needsArguments reports whether one of the settings has an effect by arguments only, or
+// none, which without a placeholder for its arguments is a mistake. In sessions the
+// protocol sets a mode or an option, and bus-agent accepts or passes on approval
+// requests.
+func needsArguments[K comparable](d *Definition, settings map[K]Setting) bool {
+	for _, s := range settings {
+		switch {
+		case d.session && len(s.Args) > 0 && s.Mode == "" && s.Option == "":
+			return true
+		case !d.session && (len(s.Args) > 0 || len(s.Env)+len(s.Files) == 0):
+			return true
+		}
+	}
+	return false
 }
 
 // has reports whether an argument of d has the placeholder.
@@ -165,17 +206,26 @@ func (d *Definition) argv(inv *registry.Invocation) []string {
 				return ""
 			}
 			return inv.IdleTimeout.String()
+		case holdHome:
+			return inv.Home
 		case holdPromptFile:
 			return promptFile
 		}
 		return inv.Prompt
 	}
+	lists := map[string][]Argument{
+		holdAccess: d.Access[inv.Access].Args,
+		holdEffort: d.Efforts[inv.ReasoningEffort].Args,
+	}
+	if inv.Continue {
+		lists[holdContinue] = d.Continue
+	}
 	var args []string
 	further := inv.Args
 	for _, a := range d.Args {
 		switch {
-		case len(a) == 1 && a[0] == holdAccess:
-			for _, own := range d.Access[inv.Access] {
+		case len(a) == 1 && isList(a[0]):
+			for _, own := range lists[a[0]] {
 				args = own.expand(args, value)
 			}
 			continue

@@ -4,11 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
 )
@@ -16,9 +12,10 @@ import (
 // MaxBytes is the maximum length of a definition.
 const MaxBytes = 64 << 10
 
-// A Definition describes a runtime without Go code. Its JSON form is an object. Only
-// executables and install_url are required; an unknown member is an error. [Runtime]
-// makes a runtime of it:
+// A Definition describes a runtime without Go code: how it runs once, and with ACP how it
+// holds sessions. Its JSON form is an object. Only executables and install_url are
+// required; an unknown member is an error, in the objects in it too. [Runtime] makes a
+// runtime of the JSON form, [New] of a Definition:
 //
 //	{
 //	  "executables": ["mine"],
@@ -48,11 +45,14 @@ type Definition struct {
 	//	{prompt-file}  the path of a file with the prompt, at the end of an element
 	//	{prompt}       the prompt, as an element after an element "--"
 	//	{access}       the arguments of Access for the access in effect, as an argument
+	//	{effort}       those of Efforts for the requested effort, as an argument
+	//	{continue}     those of Continue, as an argument
+	//	{home}         the absolute path of the home, with Home
 	//
 	// An argument is left out if a run has no value for one of its placeholders. Any
 	// other lower-case word in braces is an error. All other text is passed on
 	// unchanged, and values are not expanded again. Without {model} the runtime does
-	// not support a model, without {resume} it does not resume sessions. With
+	// not support a model, without {resume} it does not resume runs. With
 	// {idle-timeout} the CLI enforces that limit, without it bus-agent does.
 	//
 	// Further arguments of a request are added before the first element "--", or at
@@ -73,17 +73,31 @@ type Definition struct {
 	//	text       the output is the answer, and exit code 0 means success; the default
 	//	ndjson:ID  like the output of the registered runtime ID, including its rules for
 	//	           success and exit codes
-	//	acp        the CLI speaks the Agent Client Protocol on its standard streams
-	//
-	// With acp the runtime supports sessions and no single runs. Prompt, {prompt},
-	// {prompt-file} and {resume} are not used. Approval requests are passed to the
-	// user, except with access full, which accepts them.
+	//	acp        the runtime has sessions only, see ACP; Args are those of ACP
 	Output string `json:"output,omitempty"`
 
-	// Access holds, for each access that the runtime supports, the arguments that
-	// replace {access}; they may contain {workdir}. Without it the runtime supports
-	// only the default access, and the CLI decides what that permits.
-	Access map[agent.Access][]Argument `json:"access,omitempty"`
+	// Access holds what to set for each access that the runtime supports. Without it the
+	// runtime supports only the default access, and the CLI decides what that permits.
+	Access map[agent.Access]Setting `json:"access,omitempty"`
+
+	// Efforts holds what to set for each reasoning effort that the runtime supports.
+	Efforts map[agent.ReasoningEffort]Setting `json:"efforts,omitempty"`
+
+	// Continue are the arguments that replace {continue} in a run that continues the
+	// latest session of the workdir. They may contain {workdir} and {home}.
+	Continue []Argument `json:"continue,omitempty"`
+
+	// ACP describes sessions; nil means that the runtime has none. All other members but
+	// Args, Prompt, Output and Continue are for both.
+	ACP *ACP `json:"acp,omitempty"`
+
+	// Failures are classified failures, the first that shows counts. Those that the
+	// output itself classifies come before them.
+	Failures []Failure `json:"failures,omitempty"`
+
+	// SilenceFails says that a run without text and tool calls has failed, even if the CLI
+	// reports a success, and a turn of a session without text, tool calls and tokens.
+	SilenceFails bool `json:"silence_fails,omitempty"`
 
 	// Instructions is how the CLI gets AGENTS.md: "prompt", the default, before the
 	// prompt; "native", the CLI reads it itself; "none", not at all.
@@ -107,11 +121,19 @@ type Definition struct {
 	// Instructions is "native".
 	Reads []string `json:"reads,omitempty"`
 
+	// Home describes a private home for each start; nil means that the CLI uses the
+	// user's.
+	//
+	// If the caller sets Home.Env, the CLI uses that folder, which needs access full.
+	Home *Home `json:"home,omitempty"`
+
 	// Env holds variables to set for the agent; null removes one. Do not put secrets
 	// here: the settings are shown. In PATH and the search paths of loaders, entries
 	// that are relative or in the repository are left out. HOME, BASH_ENV and similar
-	// variables must be absolute paths.
+	// variables must be absolute paths. With Home, {home} in a value is replaced.
 	Env map[string]*string `json:"env,omitempty"`
+
+	session bool // describes the sessions of another definition, see forSessions
 }
 
 // An Argument is an argument of a [Definition], or several that are used together, such
@@ -145,144 +167,4 @@ func (a *Argument) UnmarshalJSON(raw []byte) error {
 		(*a)[i] = *element
 	}
 	return nil
-}
-
-// member is one member of a definition in JSON.
-type member struct {
-	name   string
-	target any    // what it is decoded into
-	form   string // what it has to be
-}
-
-func (d *Definition) members() []member {
-	return []member{
-		{"name", &d.Name, "a string"},
-		{"executables", &d.Executables, "a list of strings"},
-		{"install_url", &d.InstallURL, "a string"},
-		{"token_env", &d.TokenEnv, "a list of strings"},
-		{"args", &d.Args, "a list of strings and lists of strings"},
-		{"prompt", &d.Prompt, "a string"},
-		{"output", &d.Output, "a string"},
-		{"access", &d.Access, "an object of lists of strings"},
-		{"instructions", &d.Instructions, "a string"},
-		{"slash_commands", &d.SlashCommands, "true or false"},
-		{"executed", &d.Executed, "a list of strings"},
-		{"reads", &d.Reads, "a list of strings"},
-		{"env", &d.Env, "an object of strings and nulls"},
-	}
-}
-
-// parseDefinition reads the JSON form. It is stricter than encoding/json: it refuses
-// unknown and repeated members, names in another case, and null.
-func parseDefinition(raw []byte) (Definition, error) {
-	var d Definition
-	switch {
-	case len(raw) > MaxBytes:
-		return d, fmt.Errorf("it has %d bytes, the limit is %d", len(raw), MaxBytes)
-	case !utf8.Valid(raw):
-		return d, errors.New("it is not valid UTF-8")
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	open, err := dec.Token()
-	if err != nil {
-		return d, notJSON(err)
-	}
-	if open != json.Delim('{') {
-		return d, errors.New("it is not a JSON object")
-	}
-	members := d.members()
-	var seen []string
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return d, notJSON(err)
-		}
-		name, _ := key.(string)
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return d, notJSON(err)
-		}
-		i := slices.IndexFunc(members, func(m member) bool { return m.name == name })
-		switch {
-		case i < 0:
-			return d, fmt.Errorf("unknown member %q (known: %s)", name, memberNames(members))
-		case slices.Contains(seen, name):
-			return d, fmt.Errorf("member %q is repeated", name)
-		case !decodeMember(value, members[i].target):
-			return d, fmt.Errorf("member %q is not %s", name, members[i].form)
-		}
-		seen = append(seen, name)
-	}
-	if _, err := dec.Token(); err != nil {
-		return d, notJSON(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return d, errors.New("something follows the JSON object")
-	}
-	return d, nil
-}
-
-func notJSON(err error) error {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("it is not JSON: %w", err)
-}
-
-func memberNames(members []member) string {
-	names := make([]string, len(members))
-	for i, m := range members {
-		names[i] = m.name
-	}
-	return strings.Join(names, ", ")
-}
-
-// decodeMember decodes value into target. It refuses null, which encoding/json would
-// skip.
-func decodeMember(value json.RawMessage, target any) bool {
-	if string(value) == "null" {
-		return false
-	}
-	switch target := target.(type) {
-	case *[]string:
-		var list []*string
-		if json.Unmarshal(value, &list) != nil || slices.Contains(list, nil) {
-			return false
-		}
-		for _, element := range list {
-			*target = append(*target, *element)
-		}
-		return true
-	case *map[agent.Access][]Argument:
-		if json.Unmarshal(value, target) != nil {
-			return false
-		}
-		for _, args := range *target {
-			if args == nil {
-				return false
-			}
-		}
-		return uniqueKeys(value)
-	case *map[string]*string:
-		return json.Unmarshal(value, target) == nil && uniqueKeys(value)
-	}
-	return json.Unmarshal(value, target) == nil
-}
-
-// uniqueKeys reports whether an object, which is valid JSON, repeats no key.
-func uniqueKeys(object json.RawMessage) bool {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.Token(); err != nil {
-		return false
-	}
-	seen := make(map[string]bool)
-	for dec.More() {
-		key, err := dec.Token()
-		name, ok := key.(string)
-		if err != nil || !ok || seen[name] || dec.Decode(new(json.RawMessage)) != nil {
-			return false
-		}
-		seen[name] = true
-	}
-	return true
 }

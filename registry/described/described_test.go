@@ -30,7 +30,7 @@ func known(t testing.TB) *registry.Registry {
 		Decoder:       func() formatters.Decoder { return formatters.Generic() },
 		ReportsResult: true,
 		TokenOnly:     true,
-		ExitFailure:   func(int) agent.Failure { return agent.FailureQuota },
+		ExitFailure:   func(*agent.ExitError) agent.Failure { return agent.FailureQuota },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +84,17 @@ func TestDescribedCommand(t *testing.T) {
 		"file": {`"args":["--from={prompt-file}"],"prompt":"file"`, request, agent.Command{Args: []string{"--from=/dev/fd/3"}, Files: [][]byte{[]byte("-do {model} this")}}},
 		"braces": {`"args":["-c","{}","{ \"a\": {\"b\":1}}","{Model}","{a b}"]`, request,
 			agent.Command{Args: []string{"-c", "{}", `{ "a": {"b":1}}`, "{Model}", "{a b}"}, Stdin: "-do {model} this"}},
+		"settings": {`"args":["{access}","{effort}","{continue}"],"continue":["-c"],"env":{"A":"0","B":"0"},
+			"access":{"write":{"args":["-w"],"env":{"A":"1","B":null}}},"efforts":{"high":{"args":[["--think","max"]],"env":{"C":"2"}}}`,
+			with(func(inv *registry.Invocation) { inv.ReasoningEffort, inv.Continue = agent.EffortHigh, true }),
+			agent.Command{Args: []string{"-w", "--think", "max", "-c"}, Env: []string{"A=1", "B", "C=2"}, Stdin: "-do {model} this"}},
+		"settings without arguments": {`"access":{"write":{"env":{"A":"1"}},"full":{"env":{"A":"2"}}}`, request,
+			agent.Command{Env: []string{"A=1"}, Stdin: "-do {model} this"}},
+		"no effort": {`"args":["{effort}","{continue}","x"],"continue":["-c"],"efforts":{"high":["-h"]}`, request,
+			agent.Command{Args: []string{"x"}, Stdin: "-do {model} this"}},
+		"home": {`"home":{"env":"MINE_HOME","files":{"a":"{home}"}},"args":["--config={home}/a"],"env":{"B":"{home}/b:{workdir}"}`,
+			with(func(inv *registry.Invocation) { inv.Home = "/h" }),
+			agent.Command{Args: []string{"--config=/h/a"}, Env: []string{"B=/h/b:{workdir}"}, Stdin: "-do {model} this"}},
 		"variables": {`"env":{"CI":"1","DEBUG":null,"A":""}`, with(func(inv *registry.Invocation) { inv.Access = "" }),
 			agent.Command{Env: []string{"A=", "CI=1", "DEBUG"}, Stdin: "-do {model} this"}},
 	} {
@@ -158,7 +169,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"args":[["a",null]]`), `"args" is not a list`},
 		{minimal(`"args":[["a",["b"]]]`), `"args" is not a list`},
 		{minimal(`"args":["a\u0000"]`), "args[0]: \"a\\x00\" has a NUL"},
-		{minimal(`"args":["a","{home}"]`), "args[1]: unknown placeholder {home}"},
+		{minimal(`"args":["a","{house}"]`), "args[1]: unknown placeholder {house}"},
 		{minimal(`"args":["{prompt}"],"prompt":"argument"`), `args[0]: {prompt} must be a separate argument after "--"`},
 		{minimal(`"args":["--","-p{prompt}"],"prompt":"argument"`), `args[1]: {prompt} must be`},
 		{minimal(`"args":[["--","{prompt}"]],"prompt":"argument"`), `args[0]: "--" must be a separate argument`},
@@ -176,9 +187,58 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"access":{"read":["--"]},"args":["{access}"]`), "would end the options"},
 		{minimal(`"access":{"read":[]},"args":["--","{access}"]`), `before "--"`},
 		{minimal(`"args":["{access}"]`), `{access} needs "access"`},
-		{minimal(`"output":"acp","prompt":"file"`), "needs {prompt-file}"},
+		{minimal(`"output":"acp","prompt":"file"`), `prompt: "file" is of no use`},
 		{minimal(`"output":"acp","prompt":"file","args":["{prompt-file}"]`), `prompt: "file" is of no use`},
-		{minimal(`"output":"acp","args":["--resume={resume}"]`), "{resume} is of no use"},
+		{minimal(`"output":"acp","args":["--resume={resume}"]`), "args[0]: unknown placeholder {resume}"},
+		{minimal(`"output":"acp","acp":{"args":["a"]},"args":["b"]`), "leave out args or acp.args"},
+		{minimal(`"output":"acp","args":["{access}{model}"],"access":{"read":["a"]}`), `args[0]: {access} must be a separate argument`},
+		{minimal(`"acp":{"args":["a","{prompt}"]}`), `acp.args[1]: unknown placeholder {prompt} (known here: {model}, {workdir}, {access}, {effort}, {home})`},
+		{minimal(`"acp":{"args":["{access}"]}`), `acp.args: {access} needs "access"`},
+		{minimal(`"acp":{"access":{"read":["a"]}}`), `acp.args: "access" needs {access}`},
+		{minimal(`"acp":{"access":{"read":["{model}"]},"args":["{access}"]}`), `acp.access.read[0]: unknown placeholder {model}`},
+		{minimal(`"acp":[]`), `"acp" is not an object`},
+		{minimal(`"acp":{"prompt":""}`), `acp: unknown member "prompt" (known: args, access,`},
+		{minimal(`"acp":{"args":[],"args":[]}`), `acp: member "args" is repeated`},
+		{minimal(`"acp":{"access":{"read":{"modes":"x"}}}`), `acp: access: unknown member "modes"`},
+		{minimal(`"access":{"read":{"args":null}},"args":["{access}"]`), `access: member "args" is not a list`},
+		{minimal(`"access":{"read":7},"args":["{access}"]`), `"access" is not an object`},
+		{minimal(`"access":{"read":{}}`), `args: "access" needs {access}`},
+		{minimal(`"access":{"read":{"mode":"plan"}}`), `args: "access" needs {access}`},
+		{minimal(`"access":{"read":{"env":{"A B":"1"}}}`), `access.read: "A B" is not the name`},
+		{minimal(`"access":{"read":{"option":"x"}},"args":["{access}"]`), `access.read: mode and accept_edits are for an access`},
+		{minimal(`"access":{"read":{"files":{"a":"b"}}}`), `access.read: files need "home"`},
+		{minimal(`"access":{"read":{"env":{"A":"1"}}},"efforts":{"low":{"env":{"A":"2"}}}`), "the variable A is also set by an effort"},
+		{minimal(`"efforts":{"low":["-l"]}`), `args: "efforts" needs {effort}`},
+		{minimal(`"efforts":{"huge":["-l"]},"args":["{effort}"]`), `efforts: model reasoning effort "huge" is not one of`},
+		{minimal(`"efforts":{"low":{"mode":"x"}},"args":["{effort}"]`), `efforts.low: mode and accept_edits`},
+		{minimal(`"args":["{effort}"]`), `{effort} needs "efforts"`},
+		{minimal(`"args":["{continue}"]`), `{continue} needs "continue"`},
+		{minimal(`"continue":["-c"]`), `"continue" needs {continue}`},
+		{minimal(`"continue":["--"],"args":["{continue}"]`), `continue[0]: "--" would end`},
+		{minimal(`"args":["a{home}"]`), `{home} needs "home"`},
+		{minimal(`"continue":["{home}"],"args":["{continue}"]`), "continue[0]: unknown placeholder {home}"},
+		{minimal(`"failures":[{"kind":"bored","contains":["x"]}]`), `failures[0]: kind: "bored" is not one of authentication, quota, idle_timeout`},
+		{minimal(`"failures":[{"contains":["x"]}]`), "failures[0]: kind is missing"},
+		{minimal(`"failures":[{"kind":"quota"}]`), "neither exit_codes nor contains"},
+		{minimal(`"failures":[{"kind":"quota","exit_codes":[0]}]`), "from 1 to 255"},
+		{minimal(`"failures":[{"kind":"quota","exit_codes":["1"]}]`), `failures: member "exit_codes" is not a list of numbers`},
+		{minimal(`"failures":[{"kind":"quota","contains":[" "]}]`), "is empty"},
+		{minimal(`"failures":[null]`), `"failures" is not a list of objects`},
+		{minimal(`"home":{"env":"MINE_HOME"},"instructions":"none"`), "home: it needs instructions"},
+		{minimal(`"home":{}`), "home: it needs env, or {home}"},
+		{minimal(`"home":{"env":"HOME"}`), "home.env: HOME is needed by every program"},
+		{minimal(`"home":{"env":"A=b"}`), "home.env"},
+		{minimal(`"home":{"env":"M","folder":"../x"}`), "home.folder"},
+		{minimal(`"home":{"env":"M","logins":["/etc/passwd"]}`), "home.logins"},
+		{minimal(`"home":{"env":"M","files":{"../x":""}}`), `files: "../x" is not a path`},
+		{minimal(`"home":{"env":"M","files":{"auth/x":""},"logins":["auth"]}`), `"auth/x" is a login`},
+		{minimal(`"home":{"env":"M","sessions":["*"]}`), "home.sessions"},
+		{minimal(`"home":{"env":"M","sessions":["a/*","b/*"]}`), `home.sessions: "b/*"`},
+		{minimal(`"home":{"env":"M","sessions":["a/[b"]}`), "home.sessions"},
+		{minimal(`"home":{"env":"M","sessions":["a/../../b"]}`), "home.sessions"},
+		{minimal(`"home":{"env":"M"},"args":["{resume}"]`), "need sessions"},
+		{minimal(`"home":{"env":"M"},"env":{"M":"1"}`), "env: M is the variable of the home"},
+		{minimal(`"home":{"env":"M"},"access":{"read":{"env":{"M":"1"}}}`), "access.read: M is the variable of the home"},
 		{minimal(`"output":"ndjson:none"`), "names no runtime"},
 		{minimal(`"output":"ndjson:absent"`), `"ndjson:absent" cannot be used: build with it`},
 		{minimal(`"output":"xml"`), `"xml" is neither`},
@@ -232,11 +292,11 @@ func TestDescribedFacts(t *testing.T) {
 		t.Error(diff)
 	}
 	rich := described(t, `"name":"Mine","output":"ndjson:known","prompt":"argument","instructions":"none",
-		"args":["{access}","-m{model}","-r{resume}","-i{idle-timeout}","--","{prompt}"],"access":{"full":[],"read":[]}`)
-	if rich.Name != "Mine" || !rich.ReportsResult || !rich.TokenOnly || rich.ExitFailure(1) != agent.FailureQuota || rich.Instructions != nil || rich.PromptLimit.Bytes != 131070 {
+		"args":["{access}","{effort}","-m{model}","-r{resume}","-i{idle-timeout}","--","{prompt}"],"access":{"full":[],"read":[]},"efforts":{"high":["-h"],"minimal":["-m"]}`)
+	if rich.Name != "Mine" || !rich.ReportsResult || !rich.TokenOnly || rich.ExitFailure(&agent.ExitError{Code: 1}) != agent.FailureQuota || rich.Instructions != nil || rich.PromptLimit.Bytes != 131070 {
 		t.Errorf("rich = %+v", rich)
 	}
-	want := registry.Options{Model: true, Resume: true, IdleTimeout: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
+	want := registry.Options{Model: true, Efforts: []agent.ReasoningEffort{agent.EffortMinimal, agent.EffortHigh}, Resume: true, IdleTimeout: true, Access: []agent.Access{agent.AccessRead, agent.AccessFull}}
 	if diff := cmp.Diff(want, rich.Run.Options); diff != "" {
 		t.Error(diff)
 	}
@@ -368,7 +428,9 @@ func FuzzDefinition(f *testing.F) {
 		"", `"reads":["X.md",".x/skills/*/SKILL.md"]`, `"name":"x","token_env":["A"],"env":{"A":null,"B":"c"},"executed":["a/b"]`,
 		`"args":["-x",["--model","{model}"],"--","{prompt}"],"prompt":"argument","slash_commands":true`,
 		`"args":["{access}","{workdir}","{prompt-file}"],"prompt":"file","access":{"read":["a"],"write":[["b","{workdir}"]]}`,
-		`"output":"ndjson:known","instructions":"native"`, `"args":[null]`, `"access":{"read":null}`,
+		`"output":"ndjson:known","instructions":"native"`, `"acp":{"args":["--acp","{access}"]},"access":{"full":{"args":["-y"],"mode":"yolo"}},"args":["{access}"]`,
+		`"home":{"env":"M","sessions":["s/*"],"files":{"a":"b"}},"failures":[{"kind":"quota","contains":["429"]}],"silence_fails":true`,
+		`"output":"acp","acp":{"models":true},"efforts":{"low":{"option":"l"}}`, `"args":[null]`, `"access":{"read":null}`,
 	} {
 		f.Add([]byte(minimal(members)))
 	}
@@ -383,6 +445,9 @@ func FuzzDefinition(f *testing.F) {
 		}
 		if err := r.Register(rt); err != nil {
 			t.Fatal(err)
+		}
+		if rt.Run.Command == nil {
+			return
 		}
 		req := registry.Invocation{Prompt: "-p /{model}", Model: "m", Resume: "s", Workdir: "/w", Access: rt.Run.Options.Access[0]}
 		command, err := rt.Run.Command(req)

@@ -9,32 +9,78 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// converse makes rt one that holds sessions and does not run once.
-func (d *Definition) converse(rt *registry.Runtime) error {
-	if d.Prompt != promptByStdin {
-		return fmt.Errorf("prompt: %q is of no use with output %q, which has messages instead", d.Prompt, outputACP)
+// sessions checks what concerns the sessions of d and returns it.
+func (d Definition) sessions(id string) (*registry.Session, error) {
+	s, err := d.forSessions()
+	if err != nil {
+		return nil, err
 	}
-	if d.has(holdResume) {
-		return fmt.Errorf("args: %s is of no use with output %q, which resumes by a message", holdResume, outputACP)
+	use, err := s.use(id)
+	if err != nil {
+		return nil, err
 	}
-	rt.Run.Options.Resume = true
-	rt.Run.Command = d.agent
-	rt.Session = &registry.Session{
-		Use:      rt.Run,
-		Engine:   d.engine,
+	use.Options.Resume = s.Home == nil || len(s.Home.Sessions) > 0
+	use.Options.Model = use.Options.Model || s.ACP.Models
+	use.Command = func(inv registry.Invocation) (agent.Command, error) {
+		inv.Prompt = "" // which the engine sends
+		return s.command(inv)
+	}
+	return &registry.Session{
+		Use:      use,
+		Engine:   s.engine,
 		Protocol: outputACP,
 		Delivery: engine.DeliverRPC,
+	}, nil
+}
+
+// forSessions returns the definition of d's sessions: their arguments and settings are
+// those of the definition, and their messages need no argument or file.
+func (d Definition) forSessions() (*Definition, error) {
+	if d.ACP == nil {
+		d.ACP = &ACP{}
 	}
-	rt.Run = registry.Use{}
-	return nil
+	if d.Output == outputACP {
+		if d.Prompt != promptByStdin {
+			return nil, fmt.Errorf("prompt: %q is of no use with output %q, which has messages instead", d.Prompt, outputACP)
+		}
+		if len(d.Args) > 0 && len(d.ACP.Args) > 0 || len(d.Continue) > 0 {
+			return nil, fmt.Errorf("output: with %q the arguments are those of acp; leave out args or acp.args, and continue", outputACP)
+		}
+	}
+	if d.ACP.Args != nil || d.Output != outputACP {
+		d.Args = d.ACP.Args
+	}
+	if d.ACP.Access != nil {
+		d.Access = d.ACP.Access
+	}
+	if d.ACP.Efforts != nil {
+		d.Efforts = d.ACP.Efforts
+	}
+	d.Prompt, d.Continue, d.session = promptByStdin, nil, true
+	return &d, nil
 }
 
-// agent builds the command of an agent that speaks the protocol.
-func (d *Definition) agent(inv registry.Invocation) (agent.Command, error) {
-	inv.Prompt = ""
-	return d.command(inv)
-}
-
+// engine returns the engine of a session.
 func (d *Definition) engine(registry.Invocation) engine.Engine {
-	return &acp.Engine{Permits: func(access agent.Access, _ string) bool { return access == agent.AccessFull }}
+	e := &acp.Engine{
+		AuthMethod:    d.ACP.Authenticate,
+		ModelsOffered: d.ACP.Models,
+		SilenceFails:  d.SilenceFails,
+		AnswerFailure: d.answerFailure(),
+		Modes:         map[agent.Access]string{},
+		Efforts:       map[agent.ReasoningEffort]string{},
+		Permits: func(access agent.Access, kind string) bool {
+			return access == agent.AccessFull || kind == "edit" && d.Access[access].AcceptEdits
+		},
+	}
+	if len(d.Failures) > 0 {
+		e.Failure = func(text string) agent.Failure { return d.failure(0, text) }
+	}
+	for access, s := range d.Access {
+		e.Modes[access] = s.Mode
+	}
+	for effort, s := range d.Efforts {
+		e.Efforts[effort] = s.Option
+	}
+	return e
 }

@@ -1,26 +1,93 @@
 package described
 
 import (
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session/acp"
 )
 
-// TestDescribedAgentsEditOnlyWhenAsked: what their modes include is not known.
-func TestDescribedAgentsEditOnlyWhenAsked(t *testing.T) {
-	t.Parallel()
-	rt := described(t, `"output":"acp"`)
+// engineOf returns the engine of a described runtime.
+func engineOf(t *testing.T, rt registry.Runtime) *acp.Engine {
+	t.Helper()
 	e, ok := rt.Session.Engine(registry.Invocation{}).(*acp.Engine)
 	if !ok {
 		t.Fatal("the engine is of another protocol")
 	}
-	for _, access := range agent.Accesses() {
-		for _, kind := range []string{"edit", "delete", "move", "execute", "other", ""} {
-			if got := e.Permits(access, kind); got != (access == agent.AccessFull) {
-				t.Errorf("%s permits %q: %v", access, kind, got)
+	return e
+}
+
+// TestDescribedAgentsEditOnlyWhenAsked: what their modes include is not known.
+func TestDescribedAgentsEditOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
+	for members, edits := range map[string]bool{
+		`"output":"acp"`: false,
+		`"output":"acp","access":{"read":[],"write":{"accept_edits":true},"full":[]}`: true,
+	} {
+		e := engineOf(t, described(t, members))
+		for _, access := range agent.Accesses() {
+			for _, kind := range []string{"edit", "delete", "move", "execute", "other", ""} {
+				want := access == agent.AccessFull || edits && access == agent.AccessWrite && kind == "edit"
+				if got := e.Permits(access, kind); got != want {
+					t.Errorf("%s: %s permits %q: %v", members, access, kind, got)
+				}
 			}
 		}
+	}
+}
+
+const bothUses = `"name":"Mine","args":["run","{access}","{effort}","--resume={resume}","--model={model}"],
+	"access":{"read":{"args":["--plan"],"mode":"plan","env":{"A":"r"}},"full":{"args":["--yolo"],"mode":"yolo"}},
+	"efforts":{"low":["-l"],"high":{"args":["-h"],"option":"max"}},"env":{"B":"1"},"slash_commands":true,
+	"failures":[{"kind":"quota","contains":["no credits"]}],"silence_fails":true,
+	"acp":{"args":["acp","{effort}"],"authenticate":"key","models":true}`
+
+func TestDescribedUses(t *testing.T) {
+	t.Parallel()
+	rt := described(t, bothUses)
+	inv := registry.Invocation{Prompt: "p", Resume: "s", Model: "m", Access: agent.AccessRead, ReasoningEffort: agent.EffortHigh}
+	for what, c := range map[string]struct {
+		use     registry.Use
+		options registry.Options
+		command agent.Command
+	}{
+		"run": {rt.Run,
+			registry.Options{Model: true, Resume: true, Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, Access: []agent.Access{agent.AccessRead, agent.AccessFull}},
+			agent.Command{Args: []string{"run", "--plan", "-h", "--resume=s", "--model=m"}, Env: []string{"A=r", "B=1"}, Stdin: "p"}},
+		"session": {rt.Session.Use,
+			registry.Options{Model: true, Resume: true, Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, Access: []agent.Access{agent.AccessRead, agent.AccessFull}},
+			agent.Command{Args: []string{"acp", "-h"}, Env: []string{"A=r", "B=1"}}},
+	} {
+		if diff := cmp.Diff(c.options, c.use.Options); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+		command, err := c.use.Command(inv)
+		if diff := cmp.Diff(c.command, command); err != nil || diff != "" || !c.use.SlashCommands {
+			t.Errorf("%s: %v\n%s", what, err, diff)
+		}
+	}
+	e := engineOf(t, rt)
+	if e.Modes[agent.AccessRead] != "plan" || e.Modes[agent.AccessFull] != "yolo" || e.Efforts[agent.EffortHigh] != "max" || e.Efforts[agent.EffortLow] != "" ||
+		e.AuthMethod != "key" || !e.ModelsOffered || !e.SilenceFails || e.Failure("No Credits (-1)") != agent.FailureQuota || e.AnswerFailure == nil {
+		t.Errorf("engine = %+v", e)
+	}
+}
+
+func TestSessionsOfADefinitionHaveTheirSettings(t *testing.T) {
+	t.Parallel()
+	rt := described(t, `"args":["{access}"],"access":{"full":["--yolo"]},"acp":{"access":{"read":{"env":{"A":"ask"}},"full":[]},"efforts":{"low":{"option":"l"}}}`)
+	if got := rt.Session.Options.Access; !slices.Equal(got, []agent.Access{agent.AccessRead, agent.AccessFull}) || len(rt.Session.Options.Efforts) != 1 || len(rt.Run.Options.Efforts) != 0 {
+		t.Errorf("a session has access %v", got)
+	}
+	command, err := rt.Session.Command(registry.Invocation{Access: agent.AccessRead})
+	if diff := cmp.Diff(agent.Command{Env: []string{"A=ask"}}, command); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if rt := described(t, `"home":{"env":"M"},"acp":{}`); rt.Session.Options.Resume {
+		t.Error("a session that is not kept can be resumed")
 	}
 }

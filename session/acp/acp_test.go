@@ -156,6 +156,11 @@ func TestEndsOfTurns(t *testing.T) {
 		`error 403`:                          "result failed authentication text (403)",
 		`error -32000`:                       "result failed authentication text (-32000)",
 		`error -32603,"data":{"details":"disk full"}`:                        "result failed text: disk full (-32603)",
+		`error -32603,"data":{"message":"disk full"}`:                        "result failed text: disk full (-32603)",
+		`error -32603,"data":{"error":{"message":"disk full"}}`:              "result failed text: disk full (-32603)",
+		`error -32603,"data":"disk full"`:                                    "result failed text: disk full (-32603)",
+		`error -32603,"data":{"details":"text"}`:                             "result failed text (-32603)",
+		`error -32603,"data":{"details":7,"error":[]}`:                       "result failed text (-32603)",
 		`line {"jsonrpc":"2.0","id":3,"error":"boom"}`:                       "result failed \"boom\" (0)",
 		`line {"jsonrpc":"2.0","id":3.0,"result":{"stopReason":"end_turn"}}`: "result",
 		`line {"id":3,"result":"` + strings.Repeat("x", 17<<20) + `"}`:       "raw {\"id\":3,\"result\":\"" + strings.Repeat("x", 42) + "\nresult failed the answer is not understood: json: cannot unmarshal string into Go value of type acp.promptResult",
@@ -247,6 +252,7 @@ func TestOpenSets(t *testing.T) {
 			`session/set_config_option {"configId":"m1","sessionId":"s","value":"yolo"}`, `session/set_config_option {"configId":"m2","sessionId":"s","value":"big"}`,
 			`session/set_config_option {"configId":"t","sessionId":"s","value":"high"}`,
 		}, "big"},
+		"named effort":      {engine.Start{Effort: agent.EffortMinimal, Access: agent.AccessRead}, options, []string{`session/set_config_option {"configId":"t","sessionId":"s","value":"none"}`}, "small"},
 		"options it has":    {engine.Start{Model: "small", Effort: agent.EffortLow, Access: agent.AccessRead}, options, nil, "small"},
 		"strange options":   {engine.Start{Model: "big"}, `{"sessionId":"s","configOptions":[7,{"id":"a","category":"model","currentValue":true},{"id":9}]}`, []string{`session/set_config_option {"configId":"a","sessionId":"s","value":"big"}`}, "big"},
 		"options of no use": {engine.Start{Model: "big"}, `{"sessionId":"s","configOptions":{"id":"a"}}`, nil, ""},
@@ -268,7 +274,10 @@ func TestOpenSets(t *testing.T) {
 						p.answer(m, `{}`)
 					}
 				}()
-				e := &acp.Engine{Modes: map[agent.Access]string{agent.AccessRead: "plan", agent.AccessFull: "yolo"}}
+				e := &acp.Engine{
+					Modes:   map[agent.Access]string{agent.AccessRead: "plan", agent.AccessFull: "yolo"},
+					Efforts: map[agent.ReasoningEffort]string{agent.EffortMinimal: "none", agent.EffortHigh: ""},
+				}
 				info, err := e.Open(t.Context(), transport, test.start, r)
 				if err != nil || info.SessionID != "s" || info.Model != test.model || info.Steers {
 					t.Errorf("%+v, %v", info, err)
@@ -401,6 +410,65 @@ func TestSilence(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFailuresThatTheRuntimeKnows are classified by text, whatever the code.
+func TestFailuresThatTheRuntimeKnows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &acp.Engine{
+			Failure: func(text string) agent.Failure {
+				if strings.HasSuffix(text, ": no credits (-32000)") {
+					return agent.FailureQuota
+				}
+				return ""
+			},
+			AnswerFailure: func(beginning string) (agent.Failure, bool) {
+				if len(beginning) > 4<<10 {
+					t.Errorf("the beginning has %d bytes", len(beginning))
+				}
+				return agent.FailureAuthentication, strings.HasPrefix(beginning, "Please log in")
+			},
+		}
+		p, r := open(t, e, engine.Start{})
+		m := send(t, e, p, "go")
+		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"message":"text","code":-32000,"data":{"message":"no credits"}}}`, *m.ID)
+		m = send(t, e, p, "go")
+		p.say(`{"jsonrpc":"2.0","id":%s,"error":{"message":"text","code":-32000}}`, *m.ID)
+		m = send(t, e, p, "go")
+		p.chunk("Please")
+		p.chunk(" log in.")
+		p.answer(m, `{"stopReason":"end_turn"}`)
+		m = send(t, e, p, "go")
+		p.chunk("fine")
+		p.answer(m, `{"stopReason":"end_turn"}`)
+		m = send(t, e, p, "go")
+		p.chunk(strings.Repeat("longer", 2000))
+		p.answer(m, `{"stopReason":"end_turn"}`)
+		p.end()
+		<-r.closed
+		check(t, r, "session_started s", "result failed quota text: no credits (-32000)", "result failed authentication text (-32000)",
+			"text Please log in.", "result failed authentication Please log in.", "text fine", "result",
+			"text "+strings.Repeat("longer", 2000), "result")
+	})
+}
+
+func TestModelsThatMustBeOffered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, transport := newPeer(t)
+		r := newRecord(t)
+		go func() {
+			p.answer(p.expect("initialize"), greeting)
+			p.answer(p.expect("session/new"), `{"sessionId":"s"}`)
+		}()
+		_, err := (&acp.Engine{ModelsOffered: true}).Open(t.Context(), transport, engine.Start{Model: "big"}, r)
+		if !errors.Is(err, engine.ErrUnsupported) || !strings.Contains(err.Error(), "set model big: ") {
+			t.Errorf("Open = %v, want ErrUnsupported that names the model", err)
+		}
+		p.end()
+		<-r.closed
+	})
 }
 
 func TestMessagesAreSentInPieces(t *testing.T) {

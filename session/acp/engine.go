@@ -49,6 +49,24 @@ type Engine struct {
 	// they cannot read the model's answer.
 	SilenceFails bool
 
+	// ModelsOffered says that the agent gets its model by the protocol only: a session
+	// that names one is not opened if the agent offers no models.
+	ModelsOffered bool
+
+	// Efforts are the agent's values of its option for the effort. For an effort
+	// without a value the engine sends the effort itself.
+	Efforts map[agent.ReasoningEffort]string
+
+	// Failure classifies an error of the agent by its text, which ends in the code of
+	// the error in parentheses. An empty result leaves it to the code. Nil leaves all
+	// of them to it.
+	Failure func(text string) agent.Failure
+
+	// AnswerFailure reports whether a turn that ended as a success with an answer that
+	// begins like this has failed all the same, and the class of that failure. It gets
+	// at most 4 KiB of the text of the turn. Nil means that no such turn has failed.
+	AnswerFailure func(beginning string) (failure agent.Failure, failed bool)
+
 	// LoadDelay returns how long to wait before loading a session created at
 	// the given time. A session of unknown age counts as created now. Nil
 	// means no delay.
@@ -97,8 +115,13 @@ func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Star
 	e.closeInput = sync.OnceValue(e.conn.Close)
 	go e.read(t.Output)
 	info, err := e.open(ctx, start)
-	if refusal, ok := errors.AsType[*refusal](err); ok && refusal.failure() == agent.FailureAuthentication {
-		err = &agent.Error{Kind: agent.ErrAuthentication, Err: err}
+	if refusal, ok := errors.AsType[*refusal](err); ok {
+		switch e.failure(refusal) {
+		case agent.FailureAuthentication:
+			err = &agent.Error{Kind: agent.ErrAuthentication, Err: err}
+		case agent.FailureQuota:
+			err = &agent.Error{Kind: agent.ErrQuota, Err: err}
+		}
 	}
 	return info, err
 }

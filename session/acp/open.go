@@ -33,15 +33,15 @@ func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, err
 		got, err = e.loadSession(ctx, start)
 	}
 	if err != nil {
-		return engine.Info{}, agentIs.withLogins(err)
+		return engine.Info{}, e.withLogins(agentIs, err)
 	}
 	return e.settings(ctx, got, start)
 }
 
 // withLogins adds the agent's ways to log in to an error for lack of a login.
-func (g greeting) withLogins(err error) error {
+func (e *Engine) withLogins(g greeting, err error) error {
 	var methods []authMethod
-	if r, ok := errors.AsType[*refusal](err); !ok || r.failure() != agent.FailureAuthentication || json.Unmarshal(g.AuthMethods, &methods) != nil || len(methods) == 0 {
+	if r, ok := errors.AsType[*refusal](err); !ok || e.failure(r) != agent.FailureAuthentication || json.Unmarshal(g.AuthMethods, &methods) != nil || len(methods) == 0 {
 		return err
 	}
 	const maxMethods, maxName = 8, 60
@@ -187,14 +187,19 @@ func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (
 			return info, err
 		}
 	}
-	if (got.Models != nil || got.option(optionModel) != nil) && start.Model != "" && start.Model != got.model() {
+	offered := got.Models != nil || got.option(optionModel) != nil
+	if (offered || e.ModelsOffered) && start.Model != "" && start.Model != got.model() {
 		if err := e.SetModel(ctx, start.Model); err != nil {
+			if err == engine.ErrUnsupported {
+				err = fmt.Errorf("set model %s: %w", start.Model, err)
+			}
 			return info, err
 		}
 		info.Model = start.Model
 	}
-	if option := got.option(optionThink); option != nil && start.Effort != "" && string(start.Effort) != option.current() {
-		if err := e.setOption(ctx, option, string(start.Effort)); err != nil {
+	effort := cmp.Or(e.Efforts[start.Effort], string(start.Effort))
+	if option := got.option(optionThink); option != nil && effort != "" && effort != option.current() {
+		if err := e.setOption(ctx, option, effort); err != nil {
 			return info, err
 		}
 	}

@@ -38,7 +38,7 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 		return
 	}
 	consumed := e.count(&result)
-	silent := !e.decoder.spoken
+	silent, answer := !e.decoder.spoken, e.decoder.answer
 	e.decoder.reset()
 	if consumed {
 		e.emitUsage()
@@ -48,11 +48,17 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 	case err != nil:
 		event.Failed, event.Interrupted, event.Text = true, interrupted, err.Error()
 		if refusal, ok := errors.AsType[*refusal](err); ok {
-			event.Failure = refusal.failure()
+			event.Failure = e.failure(refusal)
 		}
 	case result.StopReason == "end_turn" && e.SilenceFails && silent && !consumed:
 		event.Failed, event.Text = true, "the model has not answered"
 	case result.StopReason == "end_turn":
+		if e.AnswerFailure == nil || answer == "" {
+			break
+		}
+		if failure, failed := e.AnswerFailure(answer); failed {
+			event.Failed, event.Failure, event.Text = true, failure, answer
+		}
 	case result.StopReason == "cancelled":
 		event.Failed, event.Interrupted = true, true
 	default:
@@ -89,7 +95,12 @@ const (
 	codeAuthRequired = -32000
 )
 
-func (r *refusal) failure() agent.Failure {
+func (e *Engine) failure(r *refusal) agent.Failure {
+	if e.Failure != nil {
+		if failure := e.Failure(r.Error()); failure != "" {
+			return failure
+		}
+	}
 	switch r.code {
 	case codeAuthRequired, 401, 403:
 		return agent.FailureAuthentication
@@ -114,13 +125,30 @@ func refused(err error) error {
 	if json.Unmarshal([]byte(text), &inner) == nil && inner.Error.Message != "" { // the model's answer
 		text = inner.Error.Message
 	}
-	var data map[string]any
-	_ = json.Unmarshal(answer.Data, &data) // or it has no details
-	for _, member := range []string{"details", "error"} {
-		if detail, ok := data[member].(string); ok && detail != "" {
-			text += ": " + detail
-			break
-		}
+	if detail := detailOf(answer.Data); detail != "" && detail != text {
+		text += ": " + detail
 	}
 	return &refusal{answer.Code, text}
+}
+
+// detailOf returns the cause that the data of an error holds, which can be of any shape.
+func detailOf(data json.RawMessage) string {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return text
+	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(data, &members) // or it has no details
+	for _, name := range []string{"details", "error", "message"} {
+		if json.Unmarshal(members[name], &text) == nil && text != "" {
+			return text
+		}
+		var inner struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(members[name], &inner) == nil && inner.Message != "" {
+			return inner.Message
+		}
+	}
+	return ""
 }

@@ -100,7 +100,8 @@ type decoder struct {
 	messages int
 	message  string // the ID of that message
 	tools    map[string]*tool
-	spoken   bool // there was text or a tool call
+	spoken   bool   // there was text or a tool call
+	answer   string // the beginning of the text
 
 	held   int  // bytes of tools, about
 	forgot bool // of tools, because there were too many
@@ -108,6 +109,9 @@ type decoder struct {
 
 // maxHeld is how much is remembered of the tools of a turn, in bytes.
 const maxHeld = 64 << 20
+
+// maxBeginning is how much of the text of a turn Engine.AnswerFailure gets, in bytes.
+const maxBeginning = 4 << 10
 
 // hold makes room for n bytes more. Where an agent says too much, its calls are
 // forgotten, and no edit is accepted unasked for the rest of the turn.
@@ -140,7 +144,7 @@ func (t *tool) report(begun bool) *agent.Event {
 
 // reset forgets the turn.
 func (d *decoder) reset() {
-	d.speech, d.tools, d.spoken, d.held, d.forgot = "", nil, false, 0, false
+	d.speech, d.tools, d.spoken, d.answer, d.held, d.forgot = "", nil, false, "", 0, false
 }
 
 func heartbeat() []agent.Event { return []agent.Event{{Kind: agent.KindHeartbeat}} }
@@ -187,7 +191,10 @@ func (d *decoder) say(kind agent.Kind, id string, content json.RawMessage, notic
 			d.message = "message-" + strconv.Itoa(d.messages)
 		}
 	}
-	d.spoken = d.spoken || kind == agent.KindText
+	if kind == agent.KindText {
+		d.spoken = true
+		d.answer += strings.ToValidUTF8(text[:min(len(text), maxBeginning-len(d.answer))], "")
+	}
 	return []agent.Event{{Kind: kind, MessageID: d.message, Text: text, Delta: true}}, true
 }
 

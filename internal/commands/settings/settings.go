@@ -201,16 +201,29 @@ like a built-in one. The members of the object:
   token_env       names of variables that can hold a credential
   args            arguments in order. Each is a string, or a list of strings that
                   are kept or left out together. {model} {resume} {workdir}
-                  {access} {idle-timeout} {prompt} {prompt-file} are replaced
-                  with their values; an argument is left out if one of them
-                  has no value
+                  {access} {effort} {continue} {home} {idle-timeout} {prompt}
+                  {prompt-file} are replaced with their values; an argument is
+                  left out if one of them has no value
   prompt          how the program gets the prompt: stdin (the default), argument
                   ({prompt}, after an argument "--") or file ({prompt-file})
   output          text (the default), ndjson:RUNTIME for the output of a built-in
                   runtime, or acp if the program speaks the Agent Client
-                  Protocol; it then supports sessions, but not runs
+                  Protocol and supports sessions, but not runs
   access          for each of read, write and full that it supports, the
-                  arguments for {access} (default: write only, no arguments)
+                  arguments for {access}, or an object: args; env, variables;
+                  files, of its home; in sessions mode, the ID of a mode, and
+                  accept_edits (default: write only, nothing to set)
+  efforts         for each reasoning effort that it supports, the arguments for
+                  {effort}, or an object: args, env, files; in sessions option,
+                  the value of the program's option for the effort
+  continue        the arguments for {continue}
+  acp             sessions by the Agent Client Protocol: args; access and efforts
+                  if they differ; authenticate, the ID of a login method; models,
+                  true if the model is set by the protocol
+  failures        a list of objects: kind (authentication, quota, idle_timeout)
+                  and what shows it: exit_codes, contains (texts in the error),
+                  answers (beginnings of answers that are not the model's)
+  silence_fails   true when a run without text and tool calls has failed
   instructions    how the program gets AGENTS.md: prompt (in front of the prompt,
                   the default), native (it reads the file itself) or none
   slash_commands  true when a leading "/" of a prompt would be a command
@@ -220,6 +233,10 @@ like a built-in one. The members of the object:
   reads           files that the program reads by itself, such as MINE.md or
                   .mine/skills/*/SKILL.md; a run is refused if one is a link
                   out of the repository or not a regular file
+  home            a private home for each start: env, the variable with its path;
+                  folder, the user's own below HOME; logins, files of it to link;
+                  files, contents of others; sessions, patterns of the files
+                  to keep for resuming
   env             variables to set, null to remove one; do not put secrets here`
 
 // idList is a setting whose value is a list of runtimes without variants.
