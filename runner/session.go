@@ -195,7 +195,7 @@ func (a *sessionAgent) explain(err error) error {
 		return err
 	}
 	kind := e.Kind
-	if kind == agent.ErrAgent && !a.stopped {
+	if kind == agent.ErrAgent {
 		kind = a.failureKind("", a.exit)
 	}
 	return &agent.Error{Kind: kind, Runtime: e.Runtime, Err: &notOpened{e.Err, a.exit}}
