@@ -35,7 +35,7 @@ func newDescribed(t *testing.T, script modeltest.Script, files map[string]string
 		"NODE_OPTIONS=--require=" + offline,
 	}
 	writeFiles(t, filepath.Dir(offline), map[string]string{filepath.Base(offline): offlineModule})
-	w.keptInHome = []string{".qwen"} // contains installation_id
+	w.keptInHome = []string{".qwen"} // contains installation_id and the used tokens
 	w.promptSuffix, w.answerSuffix = "\n\n", "\n"
 	definition, err := os.ReadFile("testdata/qwen.json")
 	if err != nil {
