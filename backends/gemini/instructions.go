@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -90,7 +91,7 @@ func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructi
 		_, err := deliverInMessage(inv, chain, setup, home)
 		return err
 	}
-	repeated, err := repeatedFiles(chain, names)
+	repeated, linked, err := repeatedFiles(chain, names)
 	if err != nil {
 		return err
 	}
@@ -101,6 +102,7 @@ func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructi
 		}
 		return nil
 	}
+	maps.Copy(repeated, linked) // the CLI still reads these by their other names
 	// Gemini CLI puts the files that it reads itself between the global context and
 	// the prompt, so files above them precede the former and files below the latter.
 	outer, inner := chain, chain
@@ -175,13 +177,13 @@ func gitRoot(workdir string) string {
 	}
 }
 
-// repeatedFiles returns the AGENTS.md files, by their path from the root, that
-// another context file imports or is a copy of.
-func repeatedFiles(chain instructions.Chain, names []string) (map[string]bool, error) {
+// repeatedFiles returns the AGENTS.md files, by their path from the root, that another
+// context file imports or is a copy of, and those that one is a link to.
+func repeatedFiles(chain instructions.Chain, names []string) (repeated, linked map[string]bool, err error) {
 	// The root is the whole repository; files are only read.
 	tree, err := instructions.Open(instructions.Chain{Root: chain.Root, Workdir: chain.Root}, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer tree.Close()
 	agents := map[string]string{}
@@ -190,16 +192,24 @@ func repeatedFiles(chain instructions.Chain, names []string) (map[string]bool, e
 			agents[f.Rel] = string(body)
 		}
 	}
-	repeated := map[string]bool{}
+	repeated, linked = map[string]bool{}, map[string]bool{}
+	top := gitRoot(chain.Workdir)
 	for _, abs := range chain.Dirs() {
+		if len(abs) < len(top) {
+			continue // the CLI reads nothing there
+		}
 		dir, err := filepath.Rel(chain.Root, abs)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, name := range names {
 			rel := path.Join(filepath.ToSlash(dir), name)
 			body, err := tree.ReadFile(rel, instructions.MaxBytes)
-			if err != nil || isLinkTo(chain.Root, rel, agents) {
+			if err != nil {
+				continue
+			}
+			if targets := targetsOf(chain.Root, rel, agents); len(targets) > 0 {
+				maps.Copy(linked, targets)
 				continue
 			}
 			for agentsRel, text := range agents {
@@ -210,23 +220,24 @@ func repeatedFiles(chain instructions.Chain, names []string) (map[string]bool, e
 			}
 		}
 	}
-	return repeated, nil
+	return repeated, linked, nil
 }
 
-// isLinkTo reports whether a context file is a link to an AGENTS.md. Gemini CLI reads
-// such a file once.
-func isLinkTo(root, rel string, agents map[string]string) bool {
+// targetsOf returns the AGENTS.md files that a context file is a link to. Gemini CLI reads
+// a file with both names once.
+func targetsOf(root, rel string, agents map[string]string) map[string]bool {
+	targets := map[string]bool{}
 	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(rel)))
 	if err != nil {
-		return false
+		return nil
 	}
 	for agentsRel := range agents {
 		other, err := os.Stat(filepath.Join(root, filepath.FromSlash(agentsRel)))
 		if err == nil && os.SameFile(info, other) {
-			return true
+			targets[agentsRel] = true
 		}
 	}
-	return false
+	return targets
 }
 
 // importsFile reports whether a context file in dir imports file: "@path" after

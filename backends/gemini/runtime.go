@@ -49,7 +49,8 @@
 // The CLI finds AGENTS.md itself, from the repository root down to the workdir, and the
 // user's context files (context.fileName, GEMINI.md by default). If this would not give
 // each AGENTS.md exactly once, bus-agent delivers the text through the private home
-// instead. This happens when the files exceed 256 KiB, when a GEMINI.md imports or
+// instead, except for those that it still reads under another name: a GEMINI.md that is a
+// link to one. This happens when the files exceed 256 KiB, when a GEMINI.md imports or
 // repeats one, or when the CLI would take another directory for the repository root.
 // The AGENTS.md files below an imported one precede the prompt.
 //
