@@ -44,6 +44,14 @@ func hasInstructions(_ *Target, rt *registry.Runtime) string {
 	return unless(rt.Instructions != nil, "the runtime takes no instructions")
 }
 
+func hasContext(t *Target, _ *registry.Runtime) string {
+	return unless(len(t.Context) > 0, "the CLI has no other context files")
+}
+
+func hasReplaces(t *Target, _ *registry.Runtime) string {
+	return unless(len(t.Replaces) > 0, "the CLI reads no file in place of AGENTS.md")
+}
+
 func hasResume(_ *Target, rt *registry.Runtime) string {
 	return unless(rt.Run.Options.Resume, "the runtime resumes no sessions")
 }

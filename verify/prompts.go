@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -92,102 +91,6 @@ func promptNUL(t *trial) error {
 		return fmt.Errorf("the model got %s instead of %s", quote(got), quote(text))
 	}
 	return nil
-}
-
-// The folders with an AGENTS.md, the root first, of which the last is not around the
-// workdir, and the text of each.
-var ruled = []struct{ folder, mark string }{
-	{"", "MARKER-OF-THE-ROOT"},
-	{"services/", "MARKER-OF-THE-MIDDLE"},
-	{"services/a/", "MARKER-OF-THE-WORKDIR"},
-	{"services/b/", "MARKER-OF-ANOTHER-FOLDER"},
-}
-
-func rules() map[string]string {
-	files := map[string]string{}
-	for _, r := range ruled {
-		files[r.folder+"AGENTS.md"] = "Rules. " + r.mark + "\n"
-	}
-	return files
-}
-
-func agentsMD(t *trial) error { return checkRules(t, "") }
-
-func longAgentsMD(t *trial) error {
-	var text strings.Builder
-	for i := 0; text.Len() < 100<<10; i++ {
-		fmt.Fprintf(&text, "rule %d of many\n", i)
-	}
-	return checkRules(t, text.String())
-}
-
-// checkRules checks that the rules of ruled arrive, with more at the end of the root's.
-func checkRules(t *trial, more string) error {
-	files := rules()
-	files["AGENTS.md"] += more
-	if err := t.start(modeltest.Replies(says("ok")), files); err != nil {
-		return err
-	}
-	workdir := filepath.Join(t.work, "services", "a")
-	o, request, err := t.askOnce(agent.Request{Prompt: "hello", Workdir: workdir, RequireInstructions: true}, "ok")
-	if err != nil {
-		return err
-	}
-	var at []int
-	for i, r := range ruled {
-		want := 1
-		if i == len(ruled)-1 {
-			want = 0
-		}
-		if n := request.Count(r.mark); n != want {
-			return fmt.Errorf("%sAGENTS.md arrived %d times, want %d", r.folder, n, want)
-		}
-		if want == 1 {
-			at = append(at, strings.Index(strings.Join(request.Texts(), "\n"), r.mark))
-		}
-	}
-	switch {
-	case !slices.IsSorted(at):
-		return errors.New("the files arrived in another order than from the root to the workdir")
-	case more != "" && request.Count(more) != 1:
-		return errors.New("the long file did not arrive whole")
-	case len(o.Warnings) > 0:
-		return fmt.Errorf("the run warned: %s", quote(o.Warnings[0]))
-	}
-	return nil
-}
-
-func model(t *trial) error {
-	if err := t.start(modeltest.Replies(says("ok")), nil); err != nil {
-		return err
-	}
-	o, request, err := t.askOnce(agent.Request{Prompt: "hello"}, "ok")
-	switch {
-	case err != nil:
-		return err
-	case request.Model() != t.target.Model:
-		return fmt.Errorf("the model %q was requested instead of %q", request.Model(), t.target.Model)
-	case o.Model != t.target.Model:
-		return fmt.Errorf("the run reports the model %q instead of %q", o.Model, t.target.Model)
-	}
-	return nil
-}
-
-// effort uses low, or else the greatest effort: neither is a likely default.
-func effort(t *trial) error {
-	if err := t.start(modeltest.Replies(says("ok")), nil); err != nil {
-		return err
-	}
-	efforts := t.runtime.Run.Options.Efforts
-	want := efforts[len(efforts)-1]
-	if slices.Contains(efforts, agent.EffortLow) {
-		want = agent.EffortLow
-	}
-	_, request, err := t.askOnce(agent.Request{Prompt: "hello", ReasoningEffort: want}, "ok")
-	if err == nil && request.Effort() != string(want) {
-		err = fmt.Errorf("the effort %q was requested instead of %q", request.Effort(), want)
-	}
-	return err
 }
 
 // describe returns the error of a run with its kind.

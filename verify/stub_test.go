@@ -115,6 +115,18 @@ func (s stub) main(args []string) int {
 		_ = os.WriteFile("stray", nil, 0o600)
 	case "agents-md":
 		prompt = strings.ReplaceAll(prompt, "MARKER-OF-THE-MIDDLE", "")
+	case "agents-md-root":
+		prompt = strings.ReplaceAll(prompt, "MARKER-OF-THE-ROOT", "MARKER-OF-THE-ROOT MARKER-OF-THE-ROOT")
+	case "replaced":
+		if text, err := os.ReadFile("STUB.override.md"); err == nil {
+			prompt = strings.ReplaceAll(prompt, "Rules. MARKER-OF-THE-ROOT\n", string(text))
+		}
+	case "agents-md-deep":
+		prompt = strings.ReplaceAll(prompt, "MARKER-OF-THE-WORKDIR", "")
+	case "agents-md-crlf":
+		prompt = strings.ReplaceAll(prompt, "One rule.\r\n", "")
+	case "schema":
+		prompt = strings.ReplaceAll(prompt, "frostpoint", "")
 	case "agents-md-long":
 		prompt = strings.ReplaceAll(prompt, "rule 7 of many\n", "")
 	}
@@ -136,11 +148,14 @@ func (s stub) main(args []string) int {
 		}
 		used.Input, used.Cached = used.Input+usage.Input, used.Cached+usage.Cached
 		used.Output, used.Reasoning = used.Output+usage.Output, used.Reasoning+usage.Reasoning
+		if s.breaks == "words" {
+			answer.Content = strings.ReplaceAll(answer.Content, "Turku", "Oulu")
+		}
 		turns = append(turns, answer)
 		if answer.Content != "" {
 			s.say(stubLine{Kind: agent.KindText, Text: answer.Content})
 		}
-		if len(answer.Calls) == 0 {
+		if len(answer.Calls) == 0 || s.breaks == "gives-up" {
 			break
 		}
 		for _, c := range answer.Calls {
@@ -308,6 +323,7 @@ func stubTarget(breaks string) verify.Target {
 			return []string{"VERIFY_STUB=" + breaks, "VERIFY_STUB_URL=" + s.OpenAIURL(), "GORACE=atexit_sleep_ms=0"}
 		},
 		Keeps:   []string{".stub"},
+		Context: []string{"STUB.md"}, Replaces: []string{"STUB.override.md"},
 		Edit:    tool("edit", "path"),
 		Command: tool("command", "command"),
 	}

@@ -9,48 +9,67 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// table returns all checks.
+// The scenes of attempts, and the deeds in them. The workdir of linked is a folder of the
+// repository.
+var (
+	readEdit, readCommand   = edits("edited"), runs("touched")
+	writeEdit, writeOutside = edits("edited"), edits("../../edited")
+	fullCommand             = runs("touched")
+
+	reads  = attempts(agent.AccessRead, adjacent, readEdit, readCommand)
+	writes = attempts(agent.AccessWrite, linked, writeEdit, writeOutside)
+	fulls  = attempts(agent.AccessFull, uneven, fullCommand)
+)
+
+// table returns all checks. A check without a scene starts the CLI itself.
 func table() []Check {
 	return []Check{
-		{"prompt-dash", `A prompt that begins with "-" arrives as it is.`, nil, prompt("--help me with -s danger-full-access")},
-		{"prompt-slash", `A prompt that begins with "/" arrives as text; a line break may precede it.`, nil, prompt("/compact the prose")},
-		{"prompt-at", `An "@" that names no file arrives as it is.`, nil, prompt("@missing-here and a@b.example")},
-		{"prompt-bang", `A prompt that begins with "!" arrives as it is and runs nothing.`, nil, prompt("!touch pwned; $(touch pwned) `touch pwned`")},
-		{"prompt-space", "Blanks, tabs and line ends of a prompt arrive as they are.", nil, prompt("  two blanks\n\ttab, résumé 日本語\nand an end\n")},
-		{"prompt-1mb", "A prompt of 1,000,000 bytes arrives whole.", fits(1_000_000), longPrompt(1_000_000)},
-		{"prompt-3mb", "A prompt of 3,000,000 bytes arrives whole.", fits(3_000_000), longPrompt(3_000_000)},
-		{"prompt-limit", "A prompt over the limit of the runtime is refused before anything starts.", hasPromptLimit, promptLimit},
-		{"prompt-nul", "A prompt with a NUL arrives as it is, or is refused before anything starts.", nil, promptNUL},
+		{"prompt-dash", `A prompt that begins with "-" arrives as it is.`, nil, nil, prompt("--help me with -s danger-full-access")},
+		{"prompt-slash", `A prompt that begins with "/" arrives as text; a line break may precede it.`, nil, nil, prompt("/compact the prose")},
+		{"prompt-at", `An "@" that names no file arrives as it is.`, nil, nil, prompt("@missing-here and a@b.example")},
+		{"prompt-bang", `A prompt that begins with "!" arrives as it is and runs nothing.`, nil, nil, prompt("!touch pwned; $(touch pwned) `touch pwned`")},
+		{"prompt-space", "Blanks, tabs and line ends of a prompt arrive as they are.", nil, nil, prompt("  two blanks\n\ttab, résumé 日本語\nand an end\n")},
+		{"prompt-1mb", "A prompt of 1,000,000 bytes arrives whole.", fits(1_000_000), nil, longPrompt(1_000_000)},
+		{"prompt-3mb", "A prompt of 3,000,000 bytes arrives whole.", fits(3_000_000), nil, longPrompt(3_000_000)},
+		{"prompt-limit", "A prompt over the limit of the runtime is refused before anything starts.", hasPromptLimit, nil, promptLimit},
+		{"prompt-nul", "A prompt with a NUL arrives as it is, or is refused before anything starts.", nil, nil, promptNUL},
 
-		{"agents-md", "Each AGENTS.md from the root to the workdir arrives once and in order.", hasInstructions, agentsMD},
-		{"agents-md-long", "An AGENTS.md of 100 KiB arrives whole.", hasInstructions, longAgentsMD},
+		{"agents-md", "Each AGENTS.md from the root to the workdir arrives once and in order.", hasInstructions, answers, arrived(firstTake, rootMark, middleMark, deepMark)},
+		{"agents-md-root", "An AGENTS.md in the root alone arrives once.", hasInstructions, nothing, arrived(layoutTake, rootMark)},
+		{"agents-md-adjacent", "An AGENTS.md next to another context file of the CLI arrives once.", all(hasInstructions, hasContext), reads, arrived(layoutTake, rootMark)},
+		{"agents-md-replaced", "A file that the CLI reads in place of an AGENTS.md is named in a warning.", all(hasInstructions, hasReplaces), values, replacedWithWarning},
+		{"agents-md-link", "An AGENTS.md that is a link in the repository, or that other context files import or link to, arrives once.", hasInstructions, writes, arrived(layoutTake, rootMark, middleMark)},
+		{"agents-md-empty", "An empty AGENTS.md does not keep others from arriving.", hasInstructions, fulls, arrived(layoutTake, rootMark, deepMark)},
+		{"agents-md-crlf", "An AGENTS.md with the line ends of Windows arrives whole.", hasInstructions, fulls, arrivedWhole(layoutTake, windowsText)},
+		{"agents-md-long", "An AGENTS.md of 100 KiB arrives whole.", hasInstructions, writes, arrivedWhole(layoutTake, longRules())},
 
-		{"model", "The requested model arrives and is reported.", hasModel, model},
-		{"effort", "The requested reasoning effort arrives.", hasEffort, effort},
+		{"model", "The requested model arrives and is reported.", hasModel, answers, model},
+		{"effort", "The requested reasoning effort arrives.", hasEffort, answers, effort},
+		{"schema", "A schema arrives, and the answer is a JSON value that follows it.", nil, values, schema},
 
-		{"http-400", "A refused request (HTTP 400) fails the run.", nil, failure(status(http.StatusBadRequest), agent.ErrAgent)},
-		{"http-401", "A refused login (HTTP 401) fails the run as one of authentication.", nil, failure(status(http.StatusUnauthorized), agent.ErrAuthentication)},
-		{"http-403", "A forbidden request (HTTP 403) fails the run as one of authentication.", nil, failure(status(http.StatusForbidden), agent.ErrAuthentication)},
-		{"http-429", "A rate limit (HTTP 429) fails the run as one of quota.", nil, failure(status(http.StatusTooManyRequests), agent.ErrQuota)},
-		{"http-500", "A failing server (HTTP 500) fails the run.", nil, failure(status(http.StatusInternalServerError), agent.ErrAgent)},
-		{"stream-cut", "An answer whose stream is cut each time fails the run.", nil, failure(modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, agent.ErrAgent)},
-		{"empty-answer", "A model that answers nothing ends the run, without text.", nil, emptyAnswer},
+		{"http-400", "A refused request (HTTP 400) fails the run.", nil, nil, failure(status(http.StatusBadRequest), agent.ErrAgent)},
+		{"http-401", "A refused login (HTTP 401) fails the run as one of authentication.", nil, nil, failure(status(http.StatusUnauthorized), agent.ErrAuthentication)},
+		{"http-403", "A forbidden request (HTTP 403) fails the run as one of authentication.", nil, nil, failure(status(http.StatusForbidden), agent.ErrAuthentication)},
+		{"http-429", "A rate limit (HTTP 429) fails the run as one of quota.", nil, nil, failure(status(http.StatusTooManyRequests), agent.ErrQuota)},
+		{"http-500", "A failing server (HTTP 500) fails the run.", nil, nil, failure(status(http.StatusInternalServerError), agent.ErrAgent)},
+		{"stream-cut", "An answer whose stream is cut each time fails the run.", nil, nil, failure(modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, agent.ErrAgent)},
+		{"empty-answer", "A model that answers nothing ends the run, without text.", nil, nothing, emptyAnswer},
 
-		{"tool-call", "A tool call and its output are events with one ID.", hasCommand, toolCall},
-		{"usage", "Each run reports the tokens that the model reported.", nil, usage},
-		{"resume", "A run resumes the session with the reported ID, and no other.", hasResume, resume},
-		{"continue", "A run continues the latest session of the workdir.", hasContinue, continued},
+		{"tool-call", "A tool call and its output are events with one ID.", hasCommand, answers, toolCall},
+		{"usage", "Each run reports the tokens that the model reported.", nil, answers, usage},
+		{"resume", "A run resumes the session with the reported ID, and no other.", hasResume, answers, resume},
+		{"continue", "A run continues the latest session of the workdir.", hasContinue, answers, continued},
 
-		{"read-edit", "With read access, an edit does not change a file.", all(hasAccess(agent.AccessRead), hasEdit), access(agent.AccessRead, edits("made"), false)},
-		{"read-command", "With read access, a command does not change a file.", all(hasAccess(agent.AccessRead), hasCommand), access(agent.AccessRead, runs("made"), false)},
-		{"write-edit", "With write access, an edit changes a file of the workdir.", all(hasAccess(agent.AccessWrite), hasEdit), access(agent.AccessWrite, edits("made"), true)},
-		{"write-outside", "With write access, an edit does not change a file outside the workdir.", all(hasAccess(agent.AccessWrite), hasEdit), access(agent.AccessWrite, edits("../made"), false)},
-		{"full-command", "With full access, a command runs.", all(hasAccess(agent.AccessFull), hasCommand), access(agent.AccessFull, runs("made"), true)},
+		{"read-edit", "With read access, an edit does not change a file.", all(hasAccess(agent.AccessRead), hasEdit), reads, did(readEdit, false)},
+		{"read-command", "With read access, a command does not change a file.", all(hasAccess(agent.AccessRead), hasCommand), reads, did(readCommand, false)},
+		{"write-edit", "With write access, an edit changes a file of the workdir.", all(hasAccess(agent.AccessWrite), hasEdit), writes, did(writeEdit, true)},
+		{"write-outside", "With write access, an edit does not change a file outside the workdir.", all(hasAccess(agent.AccessWrite), hasEdit), writes, did(writeOutside, false)},
+		{"full-command", "With full access, a command runs.", all(hasAccess(agent.AccessFull), hasCommand), fulls, did(fullCommand, true)},
 
-		{"timeout", "A run whose model is silent ends at its timeout, with its processes.", nil, silence(agent.Request{Timeout: 4 * time.Second}, agent.ErrTimeout)},
-		{"idle-timeout", "A run without progress ends at its idle timeout, with its processes.", nil, silence(agent.Request{IdleTimeout: 4 * time.Second}, agent.ErrIdleTimeout)},
-		{"cancel", "A canceled run ends with the command that its agent runs.", all(hasAccess(agent.AccessFull), hasCommand), canceled},
-		{"leaves-nothing", "A run leaves no process and no file, except in the home what the CLI keeps there.", nil, leavesNothing},
+		{"timeout", "A run whose model is silent ends at its timeout, with its processes.", nil, nil, silence(agent.Request{Timeout: 4 * time.Second}, agent.ErrTimeout)},
+		{"idle-timeout", "A run without progress ends at its idle timeout, with its processes.", nil, nil, silence(agent.Request{IdleTimeout: 4 * time.Second}, agent.ErrIdleTimeout)},
+		{"cancel", "A canceled run ends with the command that its agent runs.", all(hasAccess(agent.AccessFull), hasCommand), nil, canceled},
+		{"leaves-nothing", "A run leaves no process and no file, except in the home what the CLI keeps there.", nil, answers, leavesNothing},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,12 +15,17 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
 
 // runLimit bounds each run of a check that does not test a timeout.
 const runLimit = 100 * time.Second
+
+// folderKey is in the names of the folders of trials.
+const folderKey = "verify"
 
 // A trial is the environment of one check: a home, a folder for temporary files, a
 // workdir that is the root of a git repository, and a model server.
@@ -29,15 +35,20 @@ type trial struct {
 	model *modeltest.Server
 
 	root, home, tmp, work string
+	claim                 *process.Claim // of root, so that a sweep removes it after a kill
+
+	// takes are the runs of a scene, and facts what else the scene found, by name.
+	takes map[string]*take
+	facts map[string]error
 }
 
 // start creates the environment, with files in the workdir by slash-separated path.
 func (t *trial) start(script modeltest.Script, files map[string]string) error {
-	root, err := os.MkdirTemp("", "bus-agent-verify-")
+	root, claim, err := process.MakeTempDir(os.TempDir(), folderKey)
 	if err != nil {
 		return err
 	}
-	t.root = root
+	t.root, t.claim = root, claim
 	// Agents report real paths, and the temporary folder can be behind a link.
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -86,6 +97,7 @@ func (t *trial) close() error {
 	if t.root == "" {
 		return nil
 	}
+	defer t.claim.Release()
 	return os.RemoveAll(t.root)
 }
 
@@ -97,27 +109,44 @@ type outcome struct {
 	started bool
 }
 
-// run runs the CLI with req, in which only the tested fields are set.
-func (t *trial) run(ctx context.Context, req agent.Request) outcome {
+// runner returns the runner of the trial.
+func (t *trial) runner() *runner.Runner {
 	environ := slices.Concat(t.environ, []string{"HOME=" + t.home, "TMPDIR=" + t.tmp, "LC_ALL=C.UTF-8"})
 	if t.target.Env != nil {
 		environ = append(environ, t.target.Env(t.model)...)
 	}
+	return &runner.Runner{Registry: t.options.Registry, Environ: environ, Warn: func(string) {}}
+}
+
+// requestOf returns req, in which only the tested fields are set, with the others, for a
+// use of the runtime.
+func (t *trial) requestOf(use registry.Use, req agent.Request) agent.Request {
 	if t.target.Args != nil {
 		req.Args = t.target.Args(t.model)
 	}
 	req.Runtime = t.target.Runtime
-	if t.runtime.Run.Options.Model {
+	if use.Options.Model {
 		req.Model = t.target.Model
 	}
 	req.Workdir = cmp.Or(req.Workdir, t.work)
 	req.Timeout = cmp.Or(req.Timeout, runLimit)
-	if access := t.runtime.Run.Options.Access; req.Access == "" && !slices.Contains(access, agent.AccessWrite) && len(access) > 0 {
+	if access := use.Options.Access; req.Access == "" && !slices.Contains(access, agent.AccessWrite) && len(access) > 0 {
 		req.Access = access[0]
 	}
+	return req
+}
+
+// run runs the CLI with req, in which only the tested fields are set.
+func (t *trial) run(ctx context.Context, req agent.Request) outcome {
+	return t.runBy(ctx, t.runner(), req)
+}
+
+// runBy is run by a runner, or by one around it.
+func (t *trial) runBy(ctx context.Context, by interface {
+	Run(context.Context, agent.Request, agent.Output) (agent.Result, error)
+}, req agent.Request) outcome {
 	var o outcome
-	r := runner.Runner{Registry: t.options.Registry, Environ: environ, Warn: func(string) {}}
-	o.Result, o.err = r.Run(ctx, req, agent.Output{
+	o.Result, o.err = by.Run(ctx, t.requestOf(t.runtime.Run, req), agent.Output{
 		Started: func(agent.Start) { o.started = true },
 		Events:  func(e *agent.Event) error { o.events = append(o.events, e.Clone()); return nil },
 	})
@@ -134,6 +163,50 @@ func (t *trial) ask(req agent.Request, want string) (outcome, error) {
 		return o, fmt.Errorf("the answer is %s, want %s", quote(o.Text), quote(want+t.target.AnswerSuffix))
 	}
 	return o, nil
+}
+
+// A take is a run of a scene.
+type take struct {
+	outcome
+	failed   error                // why the run is not as its scene needs it
+	requests []*modeltest.Request // that the model got during the run
+}
+
+// shoot is ask for a scene, which keeps the run under a name.
+func (t *trial) shoot(name string, req agent.Request, want string) *take {
+	before := len(t.model.ModelRequests())
+	k := &take{}
+	k.outcome, k.failed = t.ask(req, want)
+	k.requests = t.model.ModelRequests()[before:]
+	if k.failed != nil {
+		k.failed = cmp.Or(context.Cause(t.ctx), k.failed)
+	}
+	t.keep(name, k)
+	return k
+}
+
+func (t *trial) keep(name string, k *take) {
+	if t.takes == nil {
+		t.takes = map[string]*take{}
+	}
+	t.takes[name] = k
+}
+
+// note keeps what a scene found under a name.
+func (t *trial) note(name string, err error) {
+	if t.facts == nil {
+		t.facts = map[string]error{}
+	}
+	t.facts[name] = err
+}
+
+// take returns a run that did what its scene needs, and asked the model.
+func (t *trial) take(name string) (*take, error) {
+	k := t.takes[name]
+	if k.failed == nil && len(k.requests) == 0 {
+		return k, errors.New("the model got no request")
+	}
+	return k, k.failed
 }
 
 // requests returns the model requests. It fails unless there are n.
@@ -156,6 +229,25 @@ func (t *trial) askOnce(req agent.Request, want string) (outcome, *modeltest.Req
 		return o, nil, err
 	}
 	return o, list[0], nil
+}
+
+// files returns what a run in a workdir, a slash-separated path below work, must not
+// change.
+func (t *trial) files(workdir string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, folder := range []struct {
+		path string
+		skip []string
+	}{{t.home, t.target.Keeps}, {t.work, t.owned(workdir)}, {t.tmp, nil}} {
+		found, err := listFiles(folder.path, folder.skip)
+		if err != nil {
+			return nil, err
+		}
+		for name, what := range found {
+			all[filepath.Base(folder.path)+"/"+name] = what
+		}
+	}
+	return all, nil
 }
 
 // listFiles returns what is below root, by slash-separated path with mode and size,
@@ -187,12 +279,13 @@ func listFiles(root string, skip []string) (map[string]string, error) {
 	return found, err
 }
 
-// owned returns the folders of the workdir that the runtime may keep there.
-func (t *trial) owned() (names []string) {
+// owned returns the folders below work that the runtime may keep in a workdir, a
+// slash-separated path from there.
+func (t *trial) owned(workdir string) (names []string) {
 	if t.runtime.Instructions != nil {
 		for _, o := range t.runtime.Instructions.Owned {
 			if o.Home != "" {
-				names = append(names, o.Home)
+				names = append(names, path.Join(workdir, o.Home))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
@@ -56,6 +57,17 @@ type Target struct {
 	// shell in the workdir. Nil means that the CLI has no such tool.
 	Command func(command string) modeltest.ToolCall
 
+	// JSON returns the reply with which a model gives a JSON value as the answer to a
+	// request with a schema. Nil means that it gives the value as text.
+	JSON func(value string) modeltest.Reply
+
+	// Context names the files that the CLI reads as instructions in each folder, besides
+	// AGENTS.md. They can import others by a line "@FILE".
+	Context []string
+
+	// Replaces names the files that the CLI reads in place of an AGENTS.md next to them.
+	Replaces []string
+
 	// Known holds the reasons why the CLI fails some checks, by name of the check; see
 	// [Checks]. Such a check still runs.
 	Known map[string]string
@@ -79,8 +91,20 @@ type Check struct {
 	// it applies to all.
 	needs func(*Target, *registry.Runtime) string
 
-	// run returns how the promise is broken, or nil.
+	// scene is what happens before run, in the trial that its checks share; nil means
+	// nothing.
+	scene *scene
+
+	// run returns how the promise is broken, or nil. After a scene, the environment of
+	// the trial is gone: what happened is in its takes and facts.
 	run func(*trial) error
+}
+
+// A scene is a series of runs that several checks judge. Each start of a CLI takes
+// seconds.
+type scene struct {
+	// play makes the runs. It fails only if none could be made.
+	play func(*trial) error
 }
 
 // A Status is the outcome of a check.
@@ -112,6 +136,8 @@ type Result struct {
 	// a reason that no longer holds is seen.
 	Known string `json:"known,omitempty"`
 
+	// Duration is how long the check took. Checks that judge the same runs take no time,
+	// except for the first.
 	Duration time.Duration `json:"-"`
 }
 
@@ -141,11 +167,12 @@ type Options struct {
 	// Checks names the checks to run; empty means all.
 	Checks []string
 
-	// Parallel is the number of checks to run at once; zero means two.
+	// Parallel is the number of runs of the CLI at once; zero means three. Some of them
+	// wait for most of their time.
 	Parallel int
 
-	// Limit bounds each check; zero means two minutes. A check that takes longer is
-	// Broken.
+	// Limit bounds each check, and the runs that several checks judge; zero means two
+	// minutes. A check that takes longer is Broken.
 	Limit time.Duration
 
 	// Begin is called before a check runs, and Done after it. Done is also called for
@@ -199,6 +226,9 @@ func Run(ctx context.Context, target Target, o Options) (Report, error) {
 			report.Results = append(report.Results, r)
 		}
 	}
+	if report.Version == "" { // on a busy machine, it can take too long
+		report.Version, _ = runner.Version(ctx, rt, report.Path, environ)
+	}
 	return report, context.Cause(ctx)
 }
 
@@ -228,11 +258,12 @@ func (t *Target) check(reg *registry.Registry) (registry.Runtime, error) {
 // find returns the path of the executable of rt. It looks from a workdir that is as far
 // from any repository as those of the checks: the CLI may be installed in the current one.
 func find(ctx context.Context, reg *registry.Registry, environ []string, rt registry.Runtime) (string, error) {
-	dir, err := os.MkdirTemp("", "bus-agent-verify-")
+	dir, claim, err := process.MakeTempDir(os.TempDir(), folderKey)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.Remove(dir) }() // it is empty
+	defer claim.Release()
+	defer func() { _ = os.RemoveAll(dir) }() // only the claim is in it
 	r := runner.Runner{Registry: reg, Environ: environ, Workdir: dir, Warn: func(string) {}}
 	found, err := r.Detect(ctx)
 	if err != nil {
@@ -263,23 +294,62 @@ type bench struct {
 // all runs the checks. The result of one that ctx stopped is zero.
 func (b *bench) all(ctx context.Context, checks []Check) []Result {
 	results := make([]Result, len(checks))
-	slots := make(chan struct{}, cmp.Or(max(b.options.Parallel, 0), 2))
+	slots := make(chan struct{}, cmp.Or(max(b.options.Parallel, 0), 3))
 	var running sync.WaitGroup
-	for i, c := range checks {
+	for _, group := range groups(checks) {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
 		running.Go(func() {
 			defer func() { <-slots }()
-			results[i] = b.one(ctx, c)
+			b.group(ctx, checks, group, results)
 		})
 	}
 	running.Wait()
 	return results
 }
 
-func (b *bench) one(ctx context.Context, c Check) Result {
+// groups returns the indexes of the checks that share a scene, and of each other check
+// alone.
+func groups(checks []Check) (all [][]int) {
+	at := map[*scene]int{}
+	for i, c := range checks {
+		if group, ok := at[c.scene]; ok && c.scene != nil {
+			all[group] = append(all[group], i)
+			continue
+		}
+		at[c.scene] = len(all)
+		all = append(all, []int{i})
+	}
+	return all
+}
+
+// group runs the checks with the indexes in group, one after another. Their scene is
+// played once, unless no check of it applies.
+func (b *bench) group(ctx context.Context, checks []Check, group []int, results []Result) {
+	var shared *trial
+	var played error
+	for _, i := range group {
+		c := checks[i]
+		results[i] = b.one(ctx, c, func() error {
+			if c.scene == nil {
+				return b.try(ctx, &trial{bench: b}, c.run)
+			}
+			if shared == nil {
+				shared = &trial{bench: b}
+				played = b.try(ctx, shared, c.scene.play)
+			}
+			if played != nil {
+				return played
+			}
+			return c.run(shared)
+		})
+	}
+}
+
+// one returns the result of a check that run performs.
+func (b *bench) one(ctx context.Context, c Check, run func() error) Result {
 	r := Result{Check: c.Name, Promise: c.Promise, Known: b.target.Known[c.Name]}
 	if c.needs != nil {
 		if r.Detail = c.needs(&b.target, &b.runtime); r.Detail != "" {
@@ -290,7 +360,7 @@ func (b *bench) one(ctx context.Context, c Check) Result {
 	}
 	b.begin(c)
 	begun := time.Now()
-	err := b.try(ctx, c)
+	err := run()
 	r.Duration = time.Since(begun)
 	if ctx.Err() != nil {
 		return Result{}
@@ -307,17 +377,15 @@ func (b *bench) one(ctx context.Context, c Check) Result {
 	return r
 }
 
-// try runs one check in a throwaway environment.
-func (b *bench) try(ctx context.Context, c Check) (err error) {
+// try calls run with a throwaway environment, within the limit.
+func (b *bench) try(ctx context.Context, t *trial, run func(*trial) error) (err error) {
 	limit := cmp.Or(b.options.Limit, 2*time.Minute)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the check did not end within %v", limit))
 	defer cancel()
-	t := &trial{bench: b, ctx: ctx}
+	t.ctx = ctx
 	defer func() { err = cmp.Or(err, t.close()) }()
-	if err := c.run(t); ctx.Err() != nil {
+	if err := run(t); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
-	} else if err != nil {
-		return err
 	}
 	return nil
 }

@@ -72,8 +72,14 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"prompt":         {"prompt-dash", "prompt-slash", "prompt-at", "prompt-bang", "prompt-space", "prompt-1mb", "prompt-3mb"},
 		"nul":            {"prompt-nul"},
 		"prompt-run":     {"prompt-bang"},
-		"agents-md":      {"agents-md"},
+		"agents-md":      {"agents-md", "agents-md-link"},
+		"agents-md-root": {"agents-md-root", "agents-md-adjacent", "agents-md-replaced"},
+		"agents-md-deep": {"agents-md-empty"},
+		"agents-md-crlf": {"agents-md-crlf"},
 		"agents-md-long": {"agents-md-long"},
+		"replaced":       {"agents-md-replaced"},
+		"schema":         {"schema"},
+		"words":          {"schema"},
 		"model":          {"model"},
 		"effort":         {"effort"},
 		"verdict":        http,
@@ -85,6 +91,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"session":        {"resume", "continue"},
 		"access":         {"read-edit", "read-command", "write-outside"},
 		"denies":         {"write-edit", "full-command", "cancel"},
+		"gives-up":       {"read-edit", "read-command", "write-outside"},
 		"silence":        {"timeout", "idle-timeout"},
 		"leaves-file":    {"leaves-nothing"},
 	}
@@ -160,7 +167,7 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"prompt-3mb", "agents-md", "agents-md-long", "model", "effort", "tool-call", "resume", "continue",
+		"prompt-3mb", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "tool-call", "resume", "continue",
 		"read-edit", "read-command", "write-edit", "write-outside", "full-command", "cancel",
 	}
 	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {

@@ -31,5 +31,9 @@ func Claude() verify.Target {
 		Command: func(command string) modeltest.ToolCall {
 			return call("Bash", map[string]string{"command": command, "description": "try"})
 		},
+		JSON: func(value string) modeltest.Reply {
+			return modeltest.Reply{modeltest.ToolCall{Name: "StructuredOutput", Arguments: value}}
+		},
+		Context: []string{"CLAUDE.md"},
 	}
 }

@@ -25,5 +25,6 @@ func Codex() verify.Target {
 		Command: func(command string) modeltest.ToolCall {
 			return call("exec_command", map[string]string{"cmd": command})
 		},
+		Replaces: []string{"AGENTS.override.md"},
 	}
 }

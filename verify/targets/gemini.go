@@ -23,5 +23,6 @@ func Gemini() verify.Target {
 		Command: func(command string) modeltest.ToolCall {
 			return call("run_shell_command", map[string]string{"command": command, "description": "try"})
 		},
+		Context: []string{"GEMINI.md"},
 	}
 }
