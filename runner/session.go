@@ -188,17 +188,22 @@ func (a *sessionAgent) wait() {
 	close(a.done)
 }
 
-// explain adds the agent's exit to the error of a session that was not opened.
+// explain adds the agent's exit, and the class of failure it means, to the error of a
+// session that was not opened.
 func (a *sessionAgent) explain(err error) error {
 	e, ok := errors.AsType[*agent.Error](err)
-	if _, explained := errors.AsType[*agent.ExitError](err); !ok || explained {
+	if !ok {
 		return err
 	}
 	kind := e.Kind
 	if kind == agent.ErrAgent {
 		kind = a.failureKind("", a.exit)
 	}
-	return &agent.Error{Kind: kind, Runtime: e.Runtime, Err: &notOpened{e.Err, a.exit}}
+	cause := e.Err
+	if _, explained := errors.AsType[*agent.ExitError](err); !explained {
+		cause = &notOpened{e.Err, a.exit}
+	}
+	return &agent.Error{Kind: kind, Runtime: e.Runtime, Err: cause}
 }
 
 // notOpened is why a session could not be opened, with the exit of its agent.
