@@ -118,7 +118,7 @@ func (c canary) one(ctx context.Context, target verify.Target, p pin, dir string
 		fmt.Fprintf(c.out, "%s: cannot be verified: %v\n", p.runtime, err)
 		return errors.New("cannot be verified")
 	}
-	fmt.Fprintf(c.out, "%s %s, pinned %s: ", p.runtime, orNone(report.Version), p.version)
+	fmt.Fprintf(c.out, "%s %s, pinned %s: ", p.runtime, cmp.Or(report.Version, "without a version"), p.version)
 	lines, broken := compare(target.Verified, report)
 	if len(lines) == 0 {
 		fmt.Fprintln(c.out, "same results")
@@ -129,7 +129,7 @@ func (c canary) one(ctx context.Context, target verify.Target, p pin, dir string
 		fmt.Fprintln(c.out, "  "+line)
 	}
 	if len(broken) > 0 {
-		return fmt.Errorf("%s breaks %d more of the promises: %s", orNone(report.Version), len(broken), strings.Join(broken, ", "))
+		return fmt.Errorf("breaks %d more of the promises: %s", len(broken), strings.Join(broken, ", "))
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func compare(kept verify.Record, report verify.Report) (lines, broken []string) 
 		if r.Status == was {
 			continue
 		}
-		line := fmt.Sprintf("%s: %s, was %s", r.Check, r.Status, orNone(string(was)))
+		line := fmt.Sprintf("%s: %s, was %s", r.Check, r.Status, cmp.Or(was, "unchecked"))
 		if r.Detail != "" {
 			line += ": " + strings.ReplaceAll(r.Detail, "\n", "\n    ")
 		}
@@ -163,8 +163,6 @@ func compare(kept verify.Record, report verify.Report) (lines, broken []string) 
 	}
 	return lines, broken
 }
-
-func orNone(text string) string { return cmp.Or(text, "none") }
 
 // install installs the newest version of a package into dir.
 func install(ctx context.Context, dir, npmPackage string) error {

@@ -78,8 +78,8 @@ func TestCanary(t *testing.T) {
 		out, fail string
 	}{
 		"same results":        {found: kept["alpha"], out: "alpha 2.0, pinned 1.0: same results\n"},
-		"a promise is broken": {found: results("a broken exit code 1\nand more", "b broken", "c known", "d unsupported"), out: "alpha 2.0, pinned 1.0: 1 changed\n  a: broken, was kept: exit code 1\n    and more\n", fail: "alpha 2.0 breaks 1 more of the promises: a"},
-		"a new check fails":   {found: append(results("e broken boom"), kept["alpha"]...), out: "alpha 2.0, pinned 1.0: 1 changed\n  e: broken, was none: boom\n", fail: "alpha 2.0 breaks 1 more of the promises: e"},
+		"a promise is broken": {found: results("a broken exit code 1\nand more", "b broken", "c known", "d unsupported"), out: "alpha 2.0, pinned 1.0: 1 changed\n  a: broken, was kept: exit code 1\n    and more\n", fail: "alpha breaks 1 more of the promises: a"},
+		"a new check fails":   {found: append(results("e broken boom"), kept["alpha"]...), out: "alpha 2.0, pinned 1.0: 1 changed\n  e: broken, was unchecked: boom\n", fail: "alpha breaks 1 more of the promises: e"},
 		"more is kept":        {found: results("a kept", "b kept", "c kept", "d kept"), out: "alpha 2.0, pinned 1.0: 3 changed\n  b: kept, was broken\n  c: kept, was known\n  d: kept, was unsupported\n"},
 		"a check is gone":     {found: kept["alpha"][1:], out: "alpha 2.0, pinned 1.0: 1 changed\n  a: not checked, was kept\n"},
 		"no executable":       {out: "alpha: cannot be verified: its package has no executable; PATH has /usr/bin/alpha\n", fail: "alpha cannot be verified"},
