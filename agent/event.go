@@ -30,6 +30,10 @@ const (
 	// KindApproval: an approval request, or a denied one (Failed), for Tool; Text
 	// is the reason. With ApprovalID it waits for an answer.
 	KindApproval Kind = "approval"
+	// KindQuestion: the agent asks the user Questions. Text, if any, is what it says
+	// about all of them. With ApprovalID they wait for answers; Failed, with the reason
+	// as Text, reports that they were declined at once.
+	KindQuestion Kind = "question"
 	// KindRetry: the runtime repeats a model request. Text is the reason, Attempt
 	// of MaxAttempts if known, Failure the class of the failure.
 	KindRetry Kind = "retry"
@@ -52,7 +56,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		KindSessionStarted, KindText, KindThinking, KindToolCall, KindToolResult, KindPlan, KindFileChange,
-		KindApproval, KindRetry, KindWarning, KindUsage, KindHeartbeat, KindResult, KindRaw,
+		KindApproval, KindQuestion, KindRetry, KindWarning, KindUsage, KindHeartbeat, KindResult, KindRaw,
 	}
 }
 
@@ -82,6 +86,8 @@ type Event struct {
 	Changes []FileChange `json:"changes,omitempty"`
 	Usage   *Usage       `json:"usage,omitempty"`
 
+	Questions []Question `json:"questions,omitempty"`
+
 	Attempt     int `json:"attempt,omitempty"`
 	MaxAttempts int `json:"max_attempts,omitempty"`
 
@@ -90,7 +96,7 @@ type Event struct {
 	// Interrupted reports that the turn of a result was interrupted.
 	Interrupted bool `json:"interrupted,omitempty"`
 
-	// ApprovalID identifies an approval request of a session.
+	// ApprovalID identifies an approval request, or questions, of a session.
 	ApprovalID string `json:"approval_id,omitempty"`
 
 	// Subagent is the ID of the tool call that started the reporting agent, empty
@@ -194,6 +200,7 @@ func (e *Event) Clone() *Event {
 	}
 	c.Plan = append([]PlanStep(nil), e.Plan...)
 	c.Changes = append([]FileChange(nil), e.Changes...)
+	c.Questions = cloneQuestions(e.Questions)
 	if e.Usage != nil {
 		u := *e.Usage
 		if e.Usage.CostUSD != nil {

@@ -52,6 +52,13 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	if e.Usage != nil {
 		o.dst = e.Usage.appendJSON(o.name("usage"))
 	}
+	if len(e.Questions) > 0 {
+		o.name("questions")
+		for i := range e.Questions {
+			o.dst = e.Questions[i].appendJSON(o.element(i))
+		}
+		o.dst = append(o.dst, ']')
+	}
 	o.int("attempt", int64(e.Attempt), false)
 	o.int("max_attempts", int64(e.MaxAttempts), false)
 	o.bool("failed", e.Failed)
@@ -81,6 +88,26 @@ func (t *Tool) appendJSON(dst []byte) []byte {
 	if t.ExitCode != nil {
 		o.int("exit_code", int64(*t.ExitCode), true)
 	}
+	return o.end()
+}
+
+func (q *Question) appendJSON(o object) []byte {
+	o.string("header", q.Header, false)
+	o.string("text", q.Text, true)
+	if len(q.Options) > 0 {
+		o.name("options")
+		for i, option := range q.Options {
+			element := o.element(i)
+			element.string("label", option.Label, true)
+			element.string("description", option.Description, false)
+			o.dst = element.end()
+		}
+		o.dst = append(o.dst, ']')
+	}
+	o.bool("multiple", q.Multiple)
+	o.bool("free_text", q.FreeText)
+	o.bool("optional", q.Optional)
+	o.bool("secret", q.Secret)
 	return o.end()
 }
 

@@ -97,7 +97,8 @@ type Recording struct {
 	Events func(*Event) error
 
 	// Message is called with each message to the agent of a session, including the
-	// first, before it is sent. It may be called while Events is.
+	// first, before it is sent, and with the user's answers to questions. It may be
+	// called while Events is.
 	Message func(text string) error
 
 	// End is called exactly once, after the run is over and all other functions

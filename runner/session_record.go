@@ -34,7 +34,7 @@ func (r *sessionRecording) watch(options *session.Options) {
 		return
 	}
 	recording := &r.prepared.recording
-	events, sending, over := options.Events, options.Sending, options.Over
+	events, sending, over, answered := options.Events, options.Sending, options.Over, options.Answered
 	options.Events = func(e *agent.Event) error {
 		r.note(e)
 		if recording.Events != nil {
@@ -51,6 +51,14 @@ func (r *sessionRecording) watch(options *session.Options) {
 		}
 		if sending != nil {
 			sending(m)
+		}
+	}
+	options.Answered = func(q session.QuestionRequest, answers [][]string) {
+		if recording.Message != nil {
+			r.failed(recording.Message(q.Message(answers)))
+		}
+		if answered != nil {
+			answered(q, answers)
 		}
 	}
 	options.Over = func(t *session.Turn) {

@@ -54,7 +54,7 @@ func (r *retries) note(e *agent.Event) {
 	switch e.Kind {
 	case agent.KindRetry:
 		r.repeated(e.Text)
-	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindToolResult, agent.KindFileChange, agent.KindPlan, agent.KindApproval:
+	case agent.KindText, agent.KindThinking, agent.KindToolCall, agent.KindToolResult, agent.KindFileChange, agent.KindPlan, agent.KindApproval, agent.KindQuestion:
 		r.answered(false)
 	case agent.KindResult:
 		r.answered(true)

@@ -41,19 +41,23 @@ var (
 	ErrUnsupported = engine.ErrUnsupported
 )
 
-// approvalRequest is an approval request that is open.
+// approvalRequest is an approval request, or questions, that is open.
 type approvalRequest struct {
-	approval Approval
-	number   int // in the order of asking
-	timer    *time.Timer
-	ctx      context.Context
-	over     context.CancelFunc
+	approval  Approval
+	questions []agent.Question // nil for an approval request
+	number    int              // in the order of asking
+	timer     *time.Timer
+	ctx       context.Context
+	over      context.CancelFunc
 }
 
-// ask opens the approval request of e.
+// ask opens the approval request, or the questions, of e.
 func (s *Session) ask(e *agent.Event) {
 	lasting := e.Clone()
 	r := &approvalRequest{approval: Approval{ID: e.ApprovalID, Tool: lasting.Tool, Reason: e.Text}}
+	if e.Kind == agent.KindQuestion {
+		r.questions = lasting.Questions
+	}
 	r.ctx, r.over = context.WithCancel(context.Background())
 	s.mu.Lock()
 	if s.approvals[e.ApprovalID] != nil { // the agent repeats itself
@@ -68,7 +72,10 @@ func (s *Session) ask(e *agent.Event) {
 		_ = s.Answer(context.Background(), r.approval.ID, Decline) // unless it was answered meanwhile
 	})
 	s.mu.Unlock()
-	if s.options.Approve != nil {
+	switch {
+	case r.questions != nil && s.options.Ask != nil:
+		go s.consult(r)
+	case r.questions == nil && s.options.Approve != nil:
 		go func() {
 			if d := s.options.Approve(r.ctx, r.approval); d != "" {
 				_ = s.Answer(context.Background(), r.approval.ID, d)
@@ -77,12 +84,18 @@ func (s *Session) ask(e *agent.Event) {
 	}
 }
 
-// Answer answers an approval request. It returns ErrTooLate when the request is not
-// open: it was answered, has timed out, or its turn has ended.
+// Answer answers an approval request, or declines questions: see
+// [Session.AnswerQuestions]. It returns ErrTooLate when the request is not open: it was
+// answered, has timed out, or its turn has ended.
 func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) error {
-	if !s.close(approvalID) {
+	if _, isQuestion := s.questionRequest(approvalID); isQuestion && (d == Accept || d == AcceptForSession) {
+		return agent.Usagef("request %s is a question: it takes answers, or decline or cancel, not %s", approvalID, d)
+	}
+	r := s.takeRequest(approvalID)
+	if r == nil {
 		return ErrTooLate
 	}
+	defer r.over() // ctx can be that of the request
 	if d == Cancel {
 		s.mu.Lock()
 		if s.current != nil {
@@ -95,33 +108,44 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 
 // Approvals returns the open approval requests, oldest first.
 func (s *Session) Approvals() []Approval {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	open := slices.SortedFunc(maps.Values(s.approvals), func(a, b *approvalRequest) int { return a.number - b.number })
-	list := make([]Approval, len(open))
-	for i, r := range open {
-		list[i] = r.approval
+	list := []Approval{}
+	for _, r := range s.open() {
+		if r.questions == nil {
+			list = append(list, r.approval)
+		}
 	}
 	return list
 }
 
-// close closes an approval request and reports whether it was open.
-func (s *Session) close(approvalID string) bool {
+// open returns the open requests, oldest first.
+func (s *Session) open() []*approvalRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedFunc(maps.Values(s.approvals), func(a, b *approvalRequest) int { return a.number - b.number })
+}
+
+// takeRequest takes a request out of those that are open; nil if it is not.
+func (s *Session) takeRequest(approvalID string) *approvalRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.approvals[approvalID]
-	if r == nil {
-		return false
+	if r != nil {
+		delete(s.approvals, approvalID)
+		r.timer.Stop()
 	}
-	delete(s.approvals, approvalID)
-	r.timer.Stop()
-	r.over()
-	return true
+	return r
 }
 
-// withdraw closes all approval requests.
+// close closes a request if it is open.
+func (s *Session) close(approvalID string) {
+	if r := s.takeRequest(approvalID); r != nil {
+		r.over()
+	}
+}
+
+// withdraw closes all requests.
 func (s *Session) withdraw() {
-	for _, a := range s.Approvals() {
-		s.close(a.ID)
+	for _, r := range s.open() {
+		s.close(r.approval.ID)
 	}
 }

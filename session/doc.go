@@ -20,4 +20,11 @@
 // An approval request is reported as an event of kind agent.KindApproval with an
 // ApprovalID, and to the callback Approve of [Options]. It is declined after
 // ApprovalTimeout, so a session never waits forever.
+//
+// # Questions
+//
+// A question of the agent to the user, with options to choose from, is reported as an
+// event of kind agent.KindQuestion, and to the callback Ask of [Options] or to the
+// caller of [Session.Questions]. [Session.AnswerQuestions] answers it. It is declined
+// after ApprovalTimeout too.
 package session

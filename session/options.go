@@ -61,8 +61,19 @@ type Options struct {
 	// [Session.Answer], as does an empty decision.
 	Approve func(ctx context.Context, a Approval) Decision
 
-	// ApprovalTimeout is how long an approval request waits for its answer before it
-	// is declined. Zero means DefaultApprovalTimeout; a negative value declines at
+	// Ask answers questions of the agent, each request on a separate goroutine. Its
+	// context ends when the request no longer needs an answer. It returns an answer for
+	// each question: see [QuestionRequest.Check]. Other lists, such as an empty one,
+	// decline the request. A nil list leaves it to [Session.AnswerQuestions] and
+	// [Session.Answer], as does a nil Ask.
+	Ask func(ctx context.Context, q QuestionRequest) (answers [][]string)
+
+	// Answered is called when answers to questions were sent to the agent, on the
+	// goroutine that answers and maybe during a call of Events.
+	Answered func(q QuestionRequest, answers [][]string)
+
+	// ApprovalTimeout is how long an approval request or question waits for its answer
+	// before it is declined. Zero means DefaultApprovalTimeout; a negative value declines at
 	// once.
 	ApprovalTimeout time.Duration
 

@@ -112,8 +112,14 @@ func (p *peer) request(id string) {
 
 func open(t *testing.T, p *peer, o session.Options) *session.Session {
 	t.Helper()
+	return openWith(t, p, p, o)
+}
+
+// openWith opens a session with e, of which p is a part.
+func openWith(t *testing.T, e engine.Engine, p *peer, o session.Options) *session.Session {
+	t.Helper()
 	p.sent, p.done = make(chan string, 100), make(chan struct{})
-	s, err := session.Open(t.Context(), "test", p, p, engine.Transport{}, engine.Start{}, o)
+	s, err := session.Open(t.Context(), "test", e, p, engine.Transport{}, engine.Start{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

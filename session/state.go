@@ -8,7 +8,7 @@ const (
 	StateStarting State = "starting" // the agent does not take messages yet
 	StateReady    State = "ready"    // it waits for a message
 	StateRunning  State = "running"  // a turn is running
-	StateWaiting  State = "waiting"  // a turn waits for the answer to an approval request
+	StateWaiting  State = "waiting"  // a turn waits for the answer to an approval request or a question
 	StateStopping State = "stopping" // it takes no more messages
 	StateStopped  State = "stopped"  // it has ended, and can be resumed
 	StateCrashed  State = "crashed"  // its agent, or the process that held it, has died

@@ -53,7 +53,6 @@ var phrases = []struct{ phrase, instead string }{
 	{"says more", "has the details"},
 	{"look|looks after", "manage"},
 	{"stands !for", "is"},
-	{"a|the|no|unknown question", "an approval request"},
 	{"of the user's .", "of the user"},
 }
 

@@ -10,7 +10,7 @@ import (
 // MaxApprovals is how many approval requests can be open in [Approvals].
 const MaxApprovals = 100
 
-// Approvals holds an agent's open approval requests, for engines. It gives each
+// Approvals holds an agent's open approval requests and questions, for engines. It gives each
 // request a new ID: agents reuse their IDs, and an answer to one request must never
 // reach another. R is what the engine stores with a request. The zero value is empty.
 // Its methods may be called concurrently.
@@ -57,6 +57,19 @@ func (a *Approvals[R]) find(agentID string) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Peek returns the value stored with the request with the given ID, returned by
+// [Approvals.Open], and reports whether it is open.
+func (a *Approvals[R]) Peek(id string) (kept R, ok bool) {
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		return kept, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o, ok := a.open[n]
+	return o.kept, ok
 }
 
 // Take closes the request with the given ID, returned by [Approvals.Open], and

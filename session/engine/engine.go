@@ -38,8 +38,8 @@ type Engine interface {
 	// event like any other. Without a running turn it does nothing.
 	Interrupt(ctx context.Context) error
 
-	// Answer answers an approval request. It returns ErrTooLate if the request is
-	// no longer open.
+	// Answer answers an approval request or, with Decline or Cancel, a request for
+	// answers. It returns ErrTooLate if the request is no longer open.
 	Answer(ctx context.Context, approvalID string, d Decision) error
 
 	// Close ends the conversation, by the protocol and by closing the agent's input,
@@ -53,6 +53,17 @@ type Adjuster interface {
 	SetModel(ctx context.Context, model string) error
 	// SetAccess sets what the agent may do from now on.
 	SetAccess(ctx context.Context, access agent.Access) error
+}
+
+// A Questioner is an engine whose agent asks the user questions. [Engine.Answer] with
+// Decline or Cancel refuses to answer them.
+type Questioner interface {
+	// AnswerQuestions answers the request of an event of kind agent.KindQuestion, with
+	// an answer for each question in order. The answers fit the questions, see
+	// agent.Question.Check. If the engine cannot express one, such as text where the
+	// agent expects a number, it returns an error of kind agent.ErrUsage and the request
+	// stays open. It returns ErrTooLate if the request is no longer open.
+	AnswerQuestions(ctx context.Context, approvalID string, answers [][]string) error
 }
 
 // Errors of engines.
@@ -124,10 +135,10 @@ type Info struct {
 type Sink interface {
 	// Event receives an event, valid only during the call. An event of kind
 	// agent.KindResult from the main agent ends the turn. An approval request
-	// is an event of kind agent.KindApproval with an ApprovalID that is unique
-	// in the session.
+	// is an event of kind agent.KindApproval, and a request for answers one of kind
+	// agent.KindQuestion, with an ApprovalID that is unique in the session.
 	Event(e *agent.Event)
-	// Answered is called for an approval request that no longer needs an answer.
+	// Answered is called for a request that no longer needs an answer.
 	Answered(approvalID string)
 	// Closed is called last, when the agent's output has ended. err is what was
 	// wrong with the output, or nil.
