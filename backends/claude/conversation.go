@@ -38,6 +38,9 @@ func conversation() *registry.Session {
 				Modes:   map[agent.Access]string{agent.AccessWrite: askMode, agent.AccessFull: fullMode},
 				Subject: subject,
 				Edits:   edits,
+
+				Questions: questions,
+				Answered:  answered,
 			}
 		},
 		Protocol:   "streamjson",

@@ -72,7 +72,7 @@ func passSettings(settings map[string]json.RawMessage, inv registry.Invocation, 
 }
 
 // encode returns v as JSON with sorted members. It cannot fail for these types.
-func encode[T []string | map[string]json.RawMessage](v T) json.RawMessage {
+func encode[T []string | map[string]string | map[string]json.RawMessage](v T) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
