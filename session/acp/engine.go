@@ -100,8 +100,9 @@ type Engine struct {
 }
 
 var (
-	_ engine.Engine   = (*Engine)(nil)
-	_ engine.Adjuster = (*Engine)(nil)
+	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Adjuster   = (*Engine)(nil)
+	_ engine.Questioner = (*Engine)(nil)
 )
 
 // Open greets the agent, begins or loads the session and sets model and mode.
@@ -165,13 +166,22 @@ func (e *Engine) notification(m *jsonrpc.Message, line []byte) {
 // request takes a request of the agent.
 func (e *Engine) request(m *jsonrpc.Message, line []byte) {
 	code, text := jsonrpc.CodeMethodNotFound, "not supported by this client: "+m.Method
-	if m.Method == methodPermission {
-		var p permission
-		err := json.Unmarshal(m.Params, &p)
-		if err == nil {
+	var p permission
+	var f form
+	var err error
+	switch m.Method {
+	case methodPermission:
+		if err = json.Unmarshal(m.Params, &p); err == nil {
 			e.permission(m.ID, p)
 			return
 		}
+	case methodElicit:
+		if f, err = parseForm(m.Params); err == nil {
+			e.elicit(m.ID, f)
+			return
+		}
+	}
+	if err != nil {
 		code, text = jsonrpc.CodeInvalidParams, err.Error()
 	}
 	e.emit(&agent.Event{Kind: agent.KindRaw, Text: string(line)})
@@ -180,8 +190,12 @@ func (e *Engine) request(m *jsonrpc.Message, line []byte) {
 
 // decline answers a request that cannot be read.
 func (e *Engine) decline(id json.RawMessage, method string) {
-	if method == methodPermission {
+	switch method {
+	case methodPermission:
 		e.conn.Reply(id, cancelled())
+		return
+	case methodElicit:
+		e.conn.Reply(id, formAnswer{Action: actionCancel})
 		return
 	}
 	e.conn.Refuse(id, jsonrpc.CodeMethodNotFound, "not supported by this client: "+method)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,6 +176,25 @@ func (e *Engine) begun(got opened) {
 	e.sessionID, e.opened = got.SessionID, got
 	e.mu.Unlock()
 	e.emit(&agent.Event{Kind: agent.KindSessionStarted, SessionID: got.SessionID, Model: got.model()})
+}
+
+// configured takes the options that the session has now, and reports whether they are a
+// list. The model can be another one then.
+func (e *Engine) configured(options json.RawMessage) bool {
+	var list []json.RawMessage
+	if json.Unmarshal(options, &list) != nil {
+		return false
+	}
+	e.mu.Lock()
+	before := e.opened.model()
+	e.opened.Options = slices.Clone(options)
+	event := agent.Event{Kind: agent.KindHeartbeat}
+	if now := e.opened.model(); now != before && now != "" {
+		event = agent.Event{Kind: agent.KindSessionStarted, SessionID: e.sessionID, Model: now}
+	}
+	e.mu.Unlock()
+	e.emit(&event)
+	return true
 }
 
 // settings sets the mode, the model and the effort that start names, unless the agent

@@ -118,9 +118,11 @@ type record struct {
 	messages map[string]int   // the line of each, by ID
 	on       func(agent.Kind) // if not nil, called with each event
 	requests chan string
-	closed   chan error
-	over     bool
-	t        *testing.T
+	// questions, if not nil, is called with those of the agent.
+	questions func([]agent.Question)
+	closed    chan error
+	over      bool
+	t         *testing.T
 }
 
 func newRecord(t *testing.T) *record {
@@ -183,6 +185,11 @@ func (r *record) Event(e *agent.Event) {
 		if e.Usage.CostUSD != nil {
 			line += fmt.Sprintf(" $%g", *e.Usage.CostUSD)
 		}
+	case agent.KindQuestion:
+		line += fmt.Sprint(" ", e.ApprovalID, " ", e.Text, " ", e.Questions)
+		if r.questions != nil {
+			r.questions(e.Clone().Questions)
+		}
 	case agent.KindPlan:
 		line += fmt.Sprint(" ", e.Plan)
 	case agent.KindFileChange:
@@ -203,7 +210,7 @@ func (r *record) Event(e *agent.Event) {
 		line += " " + e.Text
 	}
 	r.lines = append(r.lines, line)
-	if e.Kind == agent.KindApproval {
+	if e.Kind == agent.KindApproval || e.Kind == agent.KindQuestion {
 		r.requests <- e.ApprovalID
 	}
 }

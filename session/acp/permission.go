@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -15,6 +16,15 @@ type approval struct {
 	requestID json.RawMessage // of the agent
 	options   []option
 	edit      string // the edit it is about, see edit; empty for anything else
+	form      *form  // of questions; nil for an approval request
+}
+
+// cancelled is the answer to a request that is over.
+func (a *approval) cancelled() any {
+	if a.form != nil {
+		return formAnswer{Action: actionCancel}
+	}
+	return cancelled()
 }
 
 // permission takes a request for permission.
@@ -63,14 +73,18 @@ func (e *Engine) ask(requestID json.RawMessage, p permission, files []string, su
 		a.options = slices.DeleteFunc(a.options, func(o option) bool { return o.Kind == allowAlways })
 		a.edit = subject
 	}
-	id, denied, other := e.approvals.Open(string(requestID), a)
-	event := e.decoder.asked(&p.ToolCall)
+	e.openRequest(a, e.decoder.asked(&p.ToolCall))
+}
+
+// openRequest opens a request and passes it on.
+func (e *Engine) openRequest(a *approval, event *agent.Event) {
+	id, denied, other := e.approvals.Open(string(a.requestID), a)
 	if denied != "" {
 		event.Failed, event.Text = true, denied
 		e.emit(event)
-		e.conn.Reply(requestID, cancelled())
+		e.conn.Reply(a.requestID, a.cancelled())
 		if other != nil {
-			e.conn.Reply(other.requestID, cancelled())
+			e.conn.Reply(other.requestID, other.cancelled())
 			e.answered(other.id)
 		}
 		return
@@ -91,7 +105,7 @@ func (e *Engine) answered(id string) {
 // withdraw cancels the approval requests that are open.
 func (e *Engine) withdraw() {
 	for _, a := range e.approvals.Clear() {
-		e.conn.Reply(a.requestID, cancelled())
+		e.conn.Reply(a.requestID, a.cancelled())
 		go e.answered(a.id)
 	}
 }
@@ -108,8 +122,11 @@ func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decisio
 	case d == engine.Cancel:
 		// First, or the turn would continue without the tool for a while.
 		err := e.Interrupt(ctx)
-		e.conn.Reply(a.requestID, cancelled())
+		e.conn.Reply(a.requestID, a.cancelled())
 		return err
+	case a.form != nil:
+		e.conn.Reply(a.requestID, formAnswer{Action: actionDecline})
+		return nil
 	case !ok:
 		e.conn.Reply(a.requestID, cancelled())
 		return fmt.Errorf("the agent does not take the decision %s, so the approval request was cancelled", d)

@@ -154,6 +154,8 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 		}
 		go act(m)
 		got := p.real()
+		// The recordings are older than the forms that the engine offers.
+		got.Params = bytes.Replace(got.Params, []byte(`,"elicitation":{"form":{}}`), nil, 1)
 		if m.Method != got.Method || !same(m.Params, got.Params) || !same(m.Result, got.Result) {
 			t.Errorf("the engine says %s %s %s, recorded is %s %s %s", got.Method, got.Params, got.Result, m.Method, m.Params, m.Result)
 		}

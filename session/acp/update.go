@@ -22,6 +22,7 @@ type notification struct {
 			Content string `json:"content"`
 			Status  string `json:"status"`
 		} `json:"entries"`
+		Options json.RawMessage `json:"configOptions"`
 		toolCall
 	} `json:"update"`
 }
@@ -80,6 +81,9 @@ func (e *Engine) update(params json.RawMessage) bool {
 	e.mu.Unlock()
 	if ours && n.Update.Kind == "usage_update" {
 		return e.measured(params, e.start.Resume != "" && !prompted)
+	}
+	if ours && n.Update.Kind == "config_option_update" {
+		return e.configured(n.Update.Options)
 	}
 	if drop {
 		return true
@@ -165,8 +169,7 @@ func (d *decoder) events(n *notification, notices []string) ([]agent.Event, bool
 			plan[i] = agent.PlanStep{Text: entry.Content, Status: entry.Status}
 		}
 		return []agent.Event{{Kind: agent.KindPlan, Plan: plan}}, true
-	case "user_message_chunk", "available_commands_update", "current_mode_update",
-		"config_option_update", "session_info_update":
+	case "user_message_chunk", "available_commands_update", "current_mode_update", "session_info_update":
 		return heartbeat(), true
 	}
 	return nil, false

@@ -20,6 +20,7 @@ const (
 	methodCancel        = "session/cancel"
 	methodUpdate        = "session/update"             // from the agent
 	methodPermission    = "session/request_permission" // from the agent
+	methodElicit        = "elicitation/create"         // from the agent
 	methodCancelRequest = "$/cancel_request"           // from the agent
 	methodNothing       = "_bus-agent/nothing"         // unknown to every agent, so its refusal changes nothing
 )
@@ -42,9 +43,15 @@ type introduction struct {
 			Read  bool `json:"readTextFile"`
 			Write bool `json:"writeTextFile"`
 		} `json:"fs"`
-		Terminal bool `json:"terminal"`
-	} `json:"clientCapabilities"` // none
+		Terminal    bool        `json:"terminal"`
+		Elicitation elicitation `json:"elicitation"`
+	} `json:"clientCapabilities"`
 	Info *ClientInfo `json:"clientInfo,omitempty"`
+}
+
+// elicitation says what the agent can ask the user: forms.
+type elicitation struct {
+	Form struct{} `json:"form"`
 }
 
 // greeting answers it.

@@ -1,0 +1,35 @@
+package acp_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
+)
+
+// The options that the agent reports later are those that are set, and show the model.
+func TestOptionsThatChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &acp.Engine{}
+		p, r := open(t, e, engine.Start{})
+		p.update(`{"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"model","currentValue":"small"}]}`)
+		p.update(`{"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"model","currentValue":"small"},{"id":"t","category":"thought_level","currentValue":"low"}]}`)
+		p.update(`{"sessionUpdate":"config_option_update","configOptions":7}`)
+		p.update(`{"sessionUpdate":"config_option_update","configOptions":[{"id":"n","category":"model","currentValue":"big"}]}`)
+		done := make(chan error)
+		go func() { done <- e.SetModel(t.Context(), "huge") }()
+		m := p.expect("session/set_config_option")
+		if want := `{"configId":"n","sessionId":"s","value":"huge"}`; string(m.Params) != want {
+			t.Errorf("the engine sets %s, want %s", m.Params, want)
+		}
+		p.answer(m, `{"configOptions":[]}`)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		p.end()
+		<-r.closed
+		check(t, r, "session_started s", "session_started s small", `raw {"jsonrpc":"2.0","method":"session/update","params":{"sessio`, "session_started s big")
+	})
+}
