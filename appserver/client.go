@@ -35,17 +35,18 @@ type Notification struct {
 	Params json.RawMessage
 }
 
-// A Request is an approval request of the server.
+// A Request is an approval request of the server, or questions to the user.
 type Request struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 }
 
-// Methods of the server's approval requests.
+// Methods of the server's requests.
 const (
 	CommandApproval    = "item/commandExecution/requestApproval"
 	FileChangeApproval = "item/fileChange/requestApproval"
+	QuestionRequest    = "item/tool/requestUserInput"
 )
 
 // Callbacks receive what the server sends on its own. They are called on one
@@ -57,6 +58,9 @@ type Callbacks struct {
 	// Approval receives an approval request, to be answered with [Client.Answer],
 	// during the call or later. Nil declines all. Other requests are refused.
 	Approval func(Request)
+	// Question receives questions to the user, to be answered with
+	// [Client.AnswerQuestions], during the call or later. Nil declines all.
+	Question func(Request)
 	// Unknown receives a line that is not a message, or the head of a line over 16
 	// MiB, with the size of the whole line. An approval request in such a line is
 	// declined. If it is an answer, the request gets what the head contains, or an
@@ -77,11 +81,19 @@ func connect(t engine.Transport, callbacks Callbacks, maxLine int) *Client {
 			}
 		},
 		Request: func(m *jsonrpc.Message, _ []byte) {
-			if callbacks.Approval == nil || m.Method != CommandApproval && m.Method != FileChangeApproval {
+			callback := callbacks.Approval
+			switch m.Method {
+			case CommandApproval, FileChangeApproval:
+			case QuestionRequest:
+				callback = callbacks.Question
+			default:
+				callback = nil
+			}
+			if callback == nil {
 				c.decline(m.ID, m.Method)
 				return
 			}
-			callbacks.Approval(Request{m.ID, m.Method, m.Params})
+			callback(Request{m.ID, m.Method, m.Params})
 		},
 		Decline: c.decline,
 		Unknown: func(line []byte, truncated bool, size int64) {
@@ -99,11 +111,14 @@ func connect(t engine.Transport, callbacks Callbacks, maxLine int) *Client {
 
 // decline answers a request of the server without asking the user.
 func (c *Client) decline(id json.RawMessage, method string) {
-	if method == CommandApproval || method == FileChangeApproval {
+	switch method {
+	case CommandApproval, FileChangeApproval:
 		c.conn.Reply(id, decision(engine.Decline))
-		return
+	case QuestionRequest:
+		c.conn.Reply(id, declinedQuestions())
+	default:
+		c.conn.Refuse(id, jsonrpc.CodeMethodNotFound, "not supported by this client: "+method)
 	}
-	c.conn.Refuse(id, jsonrpc.CodeMethodNotFound, "not supported by this client: "+method)
 }
 
 // Done returns a channel that is closed when the server's output has ended.

@@ -131,6 +131,8 @@ func TestApprovalRequestsOfTheServer(t *testing.T) {
 			expect(`{"id":0,"result":{}}`),
 			say(`{"id":"a","method":"item/tool/requestUserInput","params":{}}`),
 			expect(`{"id":"a"}`),
+			say(`{"id":"b","method":"item/tool/call","params":{}}`),
+			expect(`{"id":"b"}`),
 			say(`{"id":null,"method":"a/notification"}`),
 			say(`{"id":null,"error":{"code":-32700,"message":"parse error"}}`),
 		})
@@ -144,7 +146,7 @@ func TestApprovalRequestsOfTheServer(t *testing.T) {
 			t.Error(err)
 		}
 		<-client.Done()
-		if got := fmt.Sprint(peer.Sent()); got != `[{"id":0,"result":{"decision":"decline"}} {"id":"a","error":{"code":-32601,"message":"not supported by this client: item/tool/requestUserInput"}}]` {
+		if got := fmt.Sprint(peer.Sent()); got != `[{"id":0,"result":{"decision":"decline"}} {"id":"a","result":{"answers":{}}} {"id":"b","error":{"code":-32601,"message":"not supported by this client: item/tool/call"}}]` {
 			t.Errorf("sent %s", got)
 		}
 		if len(methods) != 1 || len(unknown) != 1 {

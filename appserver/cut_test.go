@@ -150,7 +150,8 @@ func TestUnreadableApprovalRequests(t *testing.T) {
 	for request, want := range map[string]string{
 		`{"method":"item/commandExecution/requestApproval","id":0,"params":{"threadId":"t","command":"`: `{"id":0,"result":{"decision":"decline"}}`,
 		`{"method":"item/fileChange/requestApproval","id":0,"params":{"threadId":"t","reason":"`:        `{"id":0,"result":{"decision":"decline"}}`,
-		`{"method":"item/tool/requestUserInput","id":0,"params":{"text":"`:                              `{"id":0,"error":{"code":-32601,"message":"not supported by this client: item/tool/requestUserInput"}}`,
+		`{"method":"item/tool/requestUserInput","id":0,"params":{"questions":"`:                         `{"id":0,"result":{"answers":{}}}`,
+		`{"method":"item/tool/call","id":0,"params":{"text":"`:                                          `{"id":0,"error":{"code":-32601,"message":"not supported by this client: item/tool/call"}}`,
 	} {
 		for _, step := range []sessiontest.Step{say(request), long(request, `"}}`)} {
 			synctest.Test(t, func(t *testing.T) {

@@ -29,18 +29,21 @@ type Engine struct {
 	turns     turns
 	maxLine   int // zero is that of the client
 
-	approvals engine.Approvals[json.RawMessage] // the server's IDs
+	approvals engine.Approvals[request]
 
 	mu     sync.Mutex
 	thread string
 }
 
-var _ engine.Engine = (*Engine)(nil)
+var (
+	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Questioner = (*Engine)(nil)
+)
 
 // Open does the handshake and starts or resumes a thread.
 func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
 	e.transport, e.sink, e.workdir = t, sink, start.Workdir
-	e.client = connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Unknown: e.unknown}, e.maxLine)
+	e.client = connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Question: e.question, Unknown: e.unknown}, e.maxLine)
 	go func() {
 		sink.Closed(e.client.Err())
 	}()
@@ -138,11 +141,18 @@ func (e *Engine) threadID() string {
 
 // Answer answers an approval request.
 func (e *Engine) Answer(ctx context.Context, approvalID string, d engine.Decision) error {
-	id, open := e.approvals.Take(approvalID)
-	if !open {
+	r, open := e.approvals.Take(approvalID)
+	switch {
+	case !open:
 		return engine.ErrTooLate
+	case r.questions == nil:
+		return e.client.Answer(ctx, r.id, d)
 	}
-	return e.client.Answer(ctx, id, d)
+	var err error
+	if d == engine.Cancel {
+		err = e.Interrupt(ctx) // first, or the turn would continue for a while
+	}
+	return errors.Join(err, e.client.AnswerQuestions(ctx, r.id, nil))
 }
 
 // Close ends the server's input, which makes it exit.
@@ -154,11 +164,13 @@ func (e *Engine) Close() error {
 }
 
 // approval passes an approval request on.
-func (e *Engine) approval(r Request) {
-	event := e.decoder.approval(r, e.workdir)
-	id, denied, _ := e.approvals.Open(string(r.ID), slices.Clone(r.ID))
+func (e *Engine) approval(r Request) { e.ask(r, e.decoder.approval(r, e.workdir), nil) }
+
+// ask passes a request on.
+func (e *Engine) ask(r Request, event agent.Event, questions []string) {
+	id, denied, _ := e.approvals.Open(string(r.ID), request{slices.Clone(r.ID), questions})
 	if denied != "" {
-		e.client.conn.Reply(r.ID, decision(engine.Decline))
+		e.client.decline(r.ID, r.Method)
 		event.Failed, event.Text = true, denied
 		e.sink.Event(&event)
 		e.sink.Answered(id)
