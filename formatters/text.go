@@ -17,9 +17,10 @@ import (
 //
 // What the agent says has no mark. Everything else begins with a mark at the start
 // of a line: [thinking], [tool] with name and essential input, [result], [file],
-// [plan], [approval], [denied], [retry], [warning], [failed]. An approval request
-// is shown with all of its input, as JSON. Further lines of an approval, a warning
-// or a failure begin with "|". A tool's output is bounded: head, tail and about how
+// [plan], [approval], [denied], [question], [retry], [warning], [failed]. An approval
+// request is shown with all of its input, as JSON. The options of a question are
+// numbered. Further lines of an approval, a question, a warning or a failure begin with
+// "|", and so does the input of a tool call that the agent reports later. A tool's output is bounded: head, tail and about how
 // many bytes were left out, as the agent wrote them. Lines that no decoder knew are
 // shown as they are. Session starts, usage, heartbeats and unknown kinds render
 // nothing. A successful result ends the line; its answer is rendered unless it is the end
@@ -38,6 +39,9 @@ type text struct {
 	// A warning is often repeated as the reason of the failure.
 	warned string
 
+	// The tool call that was rendered last, while nothing else was.
+	called struct{ id, line string }
+
 	// An answer is often what the agent said last: the end of that, in the turn.
 	said []byte
 	turn int
@@ -48,6 +52,9 @@ func (t *text) Append(dst []byte, e *agent.Event) []byte {
 	dst = t.append(dst, e)
 	if len(dst) > start {
 		t.open = dst[len(dst)-1] != '\n'
+		if e.Kind != agent.KindToolCall {
+			t.called.id = ""
+		}
 	}
 	return dst
 }
@@ -59,7 +66,7 @@ func (t *text) append(dst []byte, e *agent.Event) []byte {
 	case agent.KindThinking:
 		return t.say(dst, e, "[thinking] ")
 	case agent.KindToolCall:
-		return t.call(t.begin(dst), e)
+		return t.call(dst, e)
 	case agent.KindToolResult:
 		return t.result(dst, e)
 	case agent.KindFileChange:
@@ -68,6 +75,8 @@ func (t *text) append(dst []byte, e *agent.Event) []byte {
 		return t.plan(t.begin(dst), e)
 	case agent.KindApproval:
 		return t.approval(t.begin(dst), e)
+	case agent.KindQuestion:
+		return t.questions(t.begin(dst), e)
 	case agent.KindRetry:
 		return t.retry(t.begin(dst), e)
 	case agent.KindWarning:

@@ -26,6 +26,11 @@ func delta(id, text string) agent.Event {
 
 func say(text string) agent.Event { return agent.Event{Kind: agent.KindText, Text: text} }
 
+// lateCall is a call of which the agent reports more, if again.
+func lateCall(id, input string, again bool) agent.Event {
+	return agent.Event{Kind: agent.KindToolCall, Delta: again, Tool: &agent.Tool{ID: id, Name: "execute", Input: json.RawMessage(input)}}
+}
+
 func call(name, input string) agent.Event {
 	return agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{Name: name, Input: json.RawMessage(input)}}
 }
@@ -63,6 +68,19 @@ func TestText(t *testing.T) {
 			call("None", `{}`), call("None", ``), call("Broken", `{"n`), call("Many", "{\"command\":\"a\\nb\"}"), call("Wrong", `{"path":7}`),
 		}, "[tool] Bash: ls -l\n[tool] shell: ls -l\n[tool] Write: a.txt\n[tool] Grep: x.* in src\n[tool] Fetch: http://x\n[tool] Search: q\n[tool] Other: {\"n\":[1,2]}\n" +
 			"[tool] None\n[tool] None\n[tool] Broken: {\"n\n[tool] Many: a\nb\n[tool] Wrong: {\"path\":7}\n"},
+		{"a command that comes late", []agent.Event{
+			lateCall("1", `{"description":"List"}`, false), lateCall("1", `{"description":"List"}`, true), lateCall("1", `{"command":"ls\n[result] x"}`, true),
+			lateCall("2", `{"description":"Make"}`, false), lateCall("1", `{"command":"ls"}`, true), lateCall("", `{"command":"a"}`, true), lateCall("", `{"command":"b"}`, true),
+			lateCall("3", `{}`, false), say("x"), lateCall("3", `{"command":"make"}`, true),
+		}, "[tool] execute: List\n  | ls\n  | [result] x\n[tool] execute: Make\n[tool] execute: ls\n[tool] execute: a\n[tool] execute: b\n" +
+			"[tool] execute\nx\n[tool] execute: make\n"},
+		{"questions", []agent.Event{
+			{Kind: agent.KindQuestion, ApprovalID: "1", Text: "two things", Questions: []agent.Question{
+				{Header: "Way\nx", Text: "Which way?\n[answer to 1] left", Options: []agent.Option{{Label: "left\n[x]", Description: "short\ner"}, {Label: "\x1b[2Jright"}}},
+				{Text: "Why?"},
+			}},
+			{Kind: agent.KindQuestion, Failed: true, Text: "too many"},
+		}, "[question] two things\n[question] Way x: Which way?\n  | [answer to 1] left\n  | 1. left [x]: short er\n  | 2. right\n[question] Why?\n[question, declined] too many\n"},
 		{"tool results", []agent.Event{
 			toolResult("ok\n", 0, false), toolResult("", 0, false), toolResult("a\nb", 0, false), toolResult("", 3, false), toolResult("no", 3, true), toolResult("why", 0, true),
 			{Kind: agent.KindToolResult, Failed: true},

@@ -22,11 +22,23 @@ const (
 
 // call renders a tool call: its name and what it is about.
 func (t *text) call(dst []byte, e *agent.Event) []byte {
-	dst = t.mark(dst, e, "[tool] ")
-	if e.Tool != nil {
-		dst = t.toolLine(dst, e.Tool)
+	if e.Tool == nil {
+		return t.endLine(t.mark(t.begin(dst), e, "[tool] "))
 	}
-	return t.endLine(dst)
+	line := string(new(text).toolLine(nil, e.Tool))
+	again := e.Delta && e.Tool.ID != "" && e.Tool.ID == t.called.id
+	if again && line == t.called.line {
+		return dst
+	}
+	t.called.id, t.called.line = strings.Clone(e.Tool.ID), line
+	dst = t.begin(dst)
+	if again {
+		if input := essence(e.Tool.Input); input != "" {
+			dst = t.endLine(clean(t, append(dst, "  | "...), below(input)))
+		}
+		return dst
+	}
+	return t.endLine(append(t.mark(dst, e, "[tool] "), line...))
 }
 
 func (t *text) toolLine(dst []byte, tool *agent.Tool) []byte {

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -162,6 +164,9 @@ func (c *conversation) add(entry *runs.Event) {
 			i.Tool, i.Input = line(entry.Tool.Name, 200), shown(string(entry.Tool.Input))
 		}
 		c.put(i)
+	case agent.KindQuestion:
+		i.Text = shown(questionText(&entry.Event))
+		c.put(i)
 	case agent.KindRetry:
 		i.Text, i.Attempt, i.MaxAttempts = shown(entry.Text), entry.Attempt, entry.MaxAttempts
 		c.put(i)
@@ -171,6 +176,26 @@ func (c *conversation) add(entry *runs.Event) {
 		i.Text = shown(entry.Text)
 		c.put(i)
 	}
+}
+
+// questionText returns the questions of the agent as a text, their options as lists.
+func questionText(e *agent.Event) string {
+	var text strings.Builder
+	text.WriteString(e.Text)
+	for _, q := range e.Questions {
+		if text.Len() > 0 {
+			text.WriteString("\n\n")
+		}
+		text.WriteString(q.Text)
+		text.WriteString("\n")
+		for n, o := range q.Options {
+			fmt.Fprintf(&text, "\n%d. %s", n+1, o.Label)
+			if o.Description != "" {
+				text.WriteString(": " + o.Description)
+			}
+		}
+	}
+	return text.String()
 }
 
 // shown returns an agent's text for an item.

@@ -281,7 +281,7 @@ function commandLine(run) {
 
 const itemNames = {
   message: "Prompt", text: "Agent", thinking: "Thinking", tool_call: "Tool", tool_result: "Tool", plan: "Plan",
-  file_change: "Files", approval: "Permission", retry: "Retry", warning: "Warning", result: "End of turn",
+  file_change: "Files", approval: "Permission", question: "Question", retry: "Retry", warning: "Warning", result: "End of turn",
   session_started: "Session", raw: "Unknown line",
 };
 
