@@ -105,6 +105,40 @@ func TestChat(t *testing.T) {
 	p.ends(0)
 }
 
+// A question and the next message are read from the same keys, whichever comes first.
+func TestChatQuestions(t *testing.T) {
+	t.Parallel()
+	p := startChat(t)
+	p.sees("> ")
+	p.types("ask me\rah") // the beginning of the next message
+	p.sees("[question] Way: Which way?\r\n  | 1. left: shorter\r\n  | 2. right\r\n[question] More: What else?\r\n")
+	p.sees("answer 1 of 2: a number, your text, or /decline, then Enter: ")
+	p.types("a\r")
+	p.sees("kept for the next message")
+	p.sees("then Enter: ")
+	p.types("\r")
+	p.sees("the question needs an answer\r\n")
+	p.sees("then Enter: ")
+	p.types("2\x7fstraight öö\x7fn\r1,2\r") // both answers at once
+	p.sees("answer 2 of 2: numbers with commas, your text, or /decline, then Enter: ")
+	p.sees("straight ön and fast, loud\r\n")
+	p.sees("you said aha\r\n")
+	p.sees("> ")
+	p.types("ask me\r")
+	p.sees("then Enter: ")
+	p.types("/decline\r")
+	p.sees("decline\r\n")
+	p.sees("deny\r\n")
+	p.sees("> ")
+	p.types("ask me\r")
+	p.sees("then Enter: ")
+	p.types("left\r\x03")
+	p.sees("cancel\r\n")
+	p.sees("> ")
+	p.types("\x04")
+	p.ends(0)
+}
+
 // The commands of another terminal can use the session of a chat.
 func TestChatIsASession(t *testing.T) {
 	t.Parallel()

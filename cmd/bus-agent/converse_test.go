@@ -32,6 +32,9 @@ type said struct {
 			Behavior  string            `json:"behavior"`
 			Interrupt bool              `json:"interrupt"`
 			Changes   []json.RawMessage `json:"updatedPermissions"`
+			Input     struct {
+				Answers map[string]string `json:"answers"`
+			} `json:"updatedInput"`
 		} `json:"response"`
 	} `json:"response"`
 	Message struct {
@@ -87,6 +90,7 @@ func converse(in io.Reader, out io.Writer) error {
 // answer answers a message: it echoes all but these.
 //
 //	may I            asks for permission and prints the answer
+//	ask me           asks two questions and prints the answers
 //	work             runs until it is interrupted
 //	fail TEXT        fails
 //	die              exits
@@ -103,6 +107,11 @@ func (c *conversation) answer(text string) {
 		c.open = fmt.Sprintf("q%d", c.turns)
 		fmt.Fprintf(c.out, `{"type":"control_request","request_id":%q,"request":{"subtype":"can_use_tool","tool_name":"Bash",`+
 			`"tool_use_id":"t","input":{"command":"make test"},"permission_suggestions":[{"type":"addRules","rules":[],"behavior":"allow","destination":"session"}]}}`+"\n", c.open)
+	case text == "ask me":
+		c.open = fmt.Sprintf("q%d", c.turns)
+		fmt.Fprintf(c.out, `{"type":"control_request","request_id":%q,"request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","tool_use_id":"t","input":{"questions":[`+
+			`{"question":"Which way?","header":"Way","options":[{"label":"left","description":"shorter"},{"label":"right"}]},`+
+			`{"question":"What else?","header":"More","multiSelect":true,"options":[{"label":"fast"},{"label":"loud"}]}]}}}`+"\n", c.open)
 	case word == "work":
 		c.say("working")
 	case word == "file":
@@ -138,6 +147,8 @@ func (c *conversation) answered(s *said) {
 	case r.Interrupt:
 		c.fail("canceled")
 		return
+	case r.Input.Answers != nil:
+		r.Behavior = r.Input.Answers["Which way?"] + " and " + r.Input.Answers["What else?"]
 	case len(r.Changes) > 0:
 		r.Behavior = "always " + r.Behavior
 	}

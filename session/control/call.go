@@ -41,6 +41,7 @@ type call struct {
 	Wait        string           `json:"wait,omitempty"`
 	Approval    string           `json:"approval,omitempty"`
 	Decision    session.Decision `json:"decision,omitempty"`
+	Answers     [][]string       `json:"answers,omitempty"`
 	Last        int              `json:"last,omitempty"`
 	Follow      bool             `json:"follow,omitempty"`
 	Until       session.State    `json:"until,omitempty"`
@@ -85,10 +86,13 @@ type LogRecord struct {
 	Warning  string       `json:"warning,omitempty"`
 }
 
-// Answered is an answer to an approval request.
+// Answered is an answer to an approval request or to questions.
 type Answered struct {
-	Approval string           `json:"approval"`
-	Decision session.Decision `json:"decision"`
+	Approval string `json:"approval"`
+	// Decision is that of the user; empty for answers to questions.
+	Decision session.Decision `json:"decision,omitempty"`
+	// Answers are those to questions, in order, without secrets.
+	Answers [][]string `json:"answers,omitempty"`
 }
 
 // A Result is how a turn ended.
@@ -118,4 +122,6 @@ type Status struct {
 	Running bool `json:"running"`
 	// Approvals are the approval requests that wait for an answer, oldest first.
 	Approvals []session.Approval `json:"approvals"`
+	// Questions are the questions that wait for answers, oldest first.
+	Questions []session.QuestionRequest `json:"questions"`
 }

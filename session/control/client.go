@@ -228,7 +228,7 @@ func (c *Client) Show(ctx context.Context, e Entry) (Status, error) {
 		}
 	}
 	running, _ := e.Running() // what is unknown does not count as running
-	return Status{Entry: e, Running: running, Approvals: []session.Approval{}}, nil
+	return Status{Entry: e, Running: running, Approvals: []session.Approval{}, Questions: []session.QuestionRequest{}}, nil
 }
 
 // Send queues a message for a separate turn and returns the number of the turn.
@@ -277,8 +277,18 @@ func (c *Client) Interrupt(ctx context.Context, e Entry, limit time.Duration) (i
 	return err == nil && !last.Idle, err
 }
 
-// Answer answers the approval request with the given ID; "" means the only open
-// one.
+// AnswerQuestions answers the questions with the given ID, with an answer for each in
+// order; "" means the only open ones. See [session.Session.AnswerQuestions].
+func (c *Client) AnswerQuestions(ctx context.Context, e Entry, id string, answers [][]string) error {
+	if len(answers) == 0 {
+		return agent.Usagef("no answers are given")
+	}
+	_, err := c.call(ctx, e, call{Operation: opAnswer, Approval: id, Answers: answers}, Watcher{})
+	return err
+}
+
+// Answer answers the approval request with the given ID, or declines questions; ""
+// means the only open request.
 func (c *Client) Answer(ctx context.Context, e Entry, approvalID string, d session.Decision) error {
 	_, err := c.call(ctx, e, call{Operation: opAnswer, Approval: approvalID, Decision: d}, Watcher{})
 	return err

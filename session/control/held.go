@@ -93,7 +93,7 @@ func (q *happenings) take() []happening {
 // listen returns o with callbacks that record what changes the entry, is logged, or is
 // reported to hooks.
 func (h *held) listen(o session.Options) session.Options {
-	started, events, sending, delivered, over := o.Started, o.Events, o.Sending, o.Delivered, o.Over
+	started, events, sending, delivered, over, answered := o.Started, o.Events, o.Sending, o.Delivered, o.Over, o.Answered
 	o.Started = func(start agent.Start) {
 		h.entry.RunID = cmp.Or(start.RunID, h.entry.RunID)
 		if started != nil {
@@ -110,10 +110,16 @@ func (h *held) listen(o session.Options) session.Options {
 		if e.Kind != agent.KindHeartbeat {
 			h.served.record(LogRecord{Turn: e.Turn, Event: e})
 		}
-		if e.Kind == agent.KindApproval || e.Kind == agent.KindSessionStarted || h.waiting.Load() {
+		if e.Kind == agent.KindApproval || e.Kind == agent.KindQuestion || e.Kind == agent.KindSessionStarted || h.waiting.Load() {
 			h.signal()
 		}
 		return err
+	}
+	o.Answered = func(q session.QuestionRequest, answers [][]string) {
+		if answered != nil {
+			answered(q, answers)
+		}
+		h.served.record(LogRecord{Turn: int(h.turn.Load()), Answered: &Answered{Approval: q.ID, Answers: q.Shown(answers)}})
 	}
 	o.Sending = func(m session.Message) {
 		if sending != nil {
@@ -390,7 +396,7 @@ func (h *held) emit(event Event, data map[string]string) {
 // status returns what the session is doing.
 func (h *held) status() *Status {
 	info := h.s.Info()
-	st := &Status{Entry: h.current(), Running: true, Approvals: h.s.Approvals(), Steers: info.Steers}
+	st := &Status{Entry: h.current(), Running: true, Approvals: h.s.Approvals(), Questions: h.s.Questions(), Steers: info.Steers}
 	st.Entry.learn(info) // which may not be saved yet
 	last, open := h.s.Turns()
 	st.State, st.Turns, st.Waiting = h.s.State(), last, max(0, open-1)
@@ -398,30 +404,4 @@ func (h *held) status() *Status {
 		st.State = session.StateStopping // until the entry shows it
 	}
 	return st
-}
-
-// answer answers an approval request; "" is the only one that is open.
-func (h *held) answer(ctx context.Context, approval string, d session.Decision) error {
-	tooLate := func(text string) error {
-		return &agent.Error{Kind: agent.ErrAgent, Err: &because{text, session.ErrTooLate}}
-	}
-	if approval == "" {
-		switch open := h.s.Approvals(); len(open) {
-		case 0:
-			return tooLate("no approval request is open")
-		case 1:
-			approval = open[0].ID
-		default:
-			return agent.Usagef("%d approval requests are open; give the ID of one", len(open))
-		}
-	}
-	turn := int(h.turn.Load())
-	err := h.s.Answer(ctx, approval, d)
-	if errors.Is(err, session.ErrTooLate) {
-		return tooLate("the approval request is not open: it was answered, has timed out, or its turn has ended")
-	}
-	if err == nil {
-		h.served.record(LogRecord{Turn: turn, Answered: &Answered{approval, d}})
-	}
-	return err
 }

@@ -37,6 +37,7 @@ func pageClient(ctx context.Context) (any, error) {
 	err = client.Watch(ctx, e, control.WatchOptions{Until: session.StateWaiting}, control.Watcher{})
 	st, err := client.Show(ctx, e)
 	err = client.Answer(ctx, e, st.Approvals[0].ID, session.Accept)
+	err = client.AnswerQuestions(ctx, e, st.Questions[0].ID, [][]string{{"left"}})
 	return result, err
 }
 

@@ -285,6 +285,10 @@ func (s *served) serveCall(h *held, c *client, what *call) {
 		}
 		c.done(err)
 	case opAnswer:
+		if len(what.Answers) > 0 {
+			c.done(h.answerQuestions(c.gone, what.Approval, what.Answers))
+			return
+		}
 		c.done(h.answer(c.gone, what.Approval, what.Decision))
 	case opWatch:
 		s.watch(h, c, what)

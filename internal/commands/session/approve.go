@@ -22,7 +22,9 @@ of:
   accept              do it
   accept_for_session  do it, and do not ask again for the same action in this session
   decline             do not do it; the turn continues
-  cancel              do not do it; the turn ends`,
+  cancel              do not do it; the turn ends
+
+decline and cancel also refuse to answer a question; "session answer" answers it.`,
 		UsageText: cmdline.UsageText(`# accept the only request
 bus-agent session approve review accept`,
 			"the answer was delivered", "the request is no longer open, or the session has ended"),

@@ -33,8 +33,9 @@ func ChatCommand(prog *cmdline.Program) *urfave.Command {
 and actions are shown as they happen.
 
 To answer an approval request, type y to accept, a to accept for the whole conversation,
-n to decline or c to end the turn, then Enter. Text typed before the request was shown
-does not answer it.
+n to decline or c to end the turn, then Enter. To answer a question of the agent, type the
+number of an option or your answer, then Enter; /decline refuses to answer. Text typed
+before the request was shown does not answer it.
 
 Ctrl-C ends the running turn. Ctrl-C twice, or Ctrl-D, ends the conversation. Ctrl-Z
 suspends bus-agent, as in a shell; the agent continues.
@@ -79,20 +80,13 @@ type chat struct {
 	keys     *keys
 	screen   *cmdline.Screen
 	terminal rawTerminal
-	requests chan chatRequest
+	requests chan *chatRequest
 	inTurn   atomic.Bool // reads requests
-}
-
-// chatRequest is an approval request and how to answer it.
-type chatRequest struct {
-	approval session.Approval
-	over     <-chan struct{}
-	answer   chan<- session.Decision
 }
 
 // talk holds a conversation until the user or the agent ends it.
 func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions, resume string, in, out *os.File) error {
-	c := &chat{prog: prog, requests: make(chan chatRequest)}
+	c := &chat{prog: prog, requests: make(chan *chatRequest)}
 	c.screen = cmdline.NewScreen(cmdline.ToTerminal(crlf{out}, true))
 	store, err := openStore(prog)
 	if err != nil {
@@ -106,6 +100,7 @@ func talk(ctx context.Context, prog *cmdline.Program, opts control.StartOptions,
 			runtime = start.Runtime
 		},
 		Approve: c.approve,
+		Ask:     c.consult,
 		Events: func(e *agent.Event) error {
 			defer c.terminal.restoreInPanic()
 			if printer == nil {
@@ -183,174 +178,5 @@ func (c *chat) talk(ctx context.Context, out *os.File) error {
 		if next, err := c.turn(ctx, line); !next {
 			return err
 		}
-	}
-}
-
-// turn sends a message and shows its turn. It reports whether the conversation
-// continues.
-func (c *chat) turn(ctx context.Context, text string) (bool, error) {
-	c.inTurn.Store(true)
-	defer c.inTurn.Store(false)
-	turn, err := c.manager.Send(c.handle, control.Message{Text: text})
-	if err != nil {
-		c.screen.Line(c.prog.Describe(err))
-		return true, nil
-	}
-	var t chatTurn
-	for {
-		if !c.takeKeys(ctx, &t) {
-			return false, nil
-		}
-		requests := c.requests
-		if t.open.answer != nil {
-			requests = nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, cmdline.StoppedBy(ctx)
-		case <-turn.Done():
-			if _, err := turn.Wait(ctx); err != nil && !t.interrupted {
-				c.screen.Line(c.prog.Describe(err))
-			}
-			return true, nil
-		case t.open = <-requests:
-			c.ask(t.open.approval)
-			t.drawn = c.keys.draw() // before the prompt, so that an answer to the prompt counts
-			c.prompt()
-		case <-t.open.over:
-			t.close()
-		case <-c.keys.more:
-		}
-	}
-}
-
-// chatTurn is a turn that runs, and how far the user has answered its request.
-type chatTurn struct {
-	interrupted bool
-	open        chatRequest // its answer is nil while none is open
-	drawn       int         // see keys.draw
-	line        []byte      // typed to answer
-	cut         bool        // line was begun for a request that is over
-}
-
-// close records that no request is open.
-func (t *chatTurn) close() {
-	t.cut = t.cut || len(t.line) > 0
-	t.open, t.line = chatRequest{}, nil
-}
-
-// takeKeys handles what was typed, and reports whether the conversation continues.
-//
-// The first whole line that was begun after a request was drawn answers it. Everything
-// typed before, and the rest of a line begun then, is kept for the next message.
-func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
-	for {
-		press, ok, ended := c.keys.next()
-		asked := t.open.answer != nil && press.drawn >= t.drawn
-		switch key := press.key; {
-		case !ok:
-			return !ended
-		case asked && key == ctrlC:
-			c.answer(t, session.Cancel)
-		case asked && t.cut:
-			if t.cut = !isEnter(key); !t.cut {
-				c.prompt()
-			}
-		case asked && c.keys.inLine():
-			if c.keys.later(key); isEnter(key) {
-				c.screen.Line("the line you had begun is kept for the next message")
-				c.prompt()
-			}
-		case asked && isEnter(key):
-			if d := decisionFor(string(t.line)); d != "" {
-				c.answer(t, d)
-			} else {
-				t.line = nil
-				c.prompt()
-			}
-		case asked:
-			c.edit(t, key)
-		case key != ctrlC:
-			c.keys.later(key)
-		case t.interrupted:
-			return false
-		default:
-			t.interrupted = true
-			c.screen.Line("^C")
-			go c.session.Interrupt(ctx) // the turn reports the outcome
-		}
-	}
-}
-
-// edit changes the answer that is typed.
-func (c *chat) edit(t *chatTurn, key byte) {
-	switch {
-	case key == ctrlU:
-		t.line = nil
-		c.prompt()
-	case key == backspace || key == del:
-		if len(t.line) > 0 {
-			t.line = t.line[:len(t.line)-1]
-			io.WriteString(c.screen, "\n")
-			c.prompt()
-			c.screen.Write(t.line)
-		}
-	case key >= ' ' && key < del:
-		t.line = append(t.line, key)
-		c.screen.Write([]byte{key})
-	default: // never part of an answer
-		t.line = append(t.line, '?')
-	}
-}
-
-func (c *chat) answer(t *chatTurn, d session.Decision) {
-	c.screen.Line(string(d)) // before what the agent says to it
-	t.open.answer <- d
-	t.open, t.line = chatRequest{}, nil
-}
-
-func (c *chat) ask(a session.Approval) {
-	c.screen.Line("[approval request] " + cmdline.OneWord(requestText(a)))
-}
-
-// prompt shows the possible answers on a separate line.
-func (c *chat) prompt() {
-	c.screen.EndLine()
-	io.WriteString(c.screen, "allow it? [y]es, [a]lways here, [n]o, [c]ancel the turn, then Enter: ")
-}
-
-// decisionFor returns the decision that a typed line stands for, "" for none.
-func decisionFor(line string) session.Decision {
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return session.Accept
-	case "a", "always":
-		return session.AcceptForSession
-	case "n", "no":
-		return session.Decline
-	case "c", "cancel":
-		return session.Cancel
-	}
-	return ""
-}
-
-// approve is the callback of the session.
-func (c *chat) approve(ctx context.Context, a session.Approval) session.Decision {
-	defer c.terminal.restoreInPanic()
-	if !c.inTurn.Load() { // another process has sent the message
-		c.screen.Line("[approval request] " + cmdline.OneWord(requestText(a)) + "; answer it with \"session approve\"")
-		return ""
-	}
-	answer := make(chan session.Decision, 1)
-	select {
-	case c.requests <- chatRequest{a, ctx.Done(), answer}:
-	case <-ctx.Done():
-		return ""
-	}
-	select {
-	case d := <-answer:
-		return d
-	case <-ctx.Done():
-		return ""
 	}
 }

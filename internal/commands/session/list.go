@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/jsonline"
 
@@ -25,7 +27,7 @@ func listCommand(prog *cmdline.Program) *urfave.Command {
 		Usage: "list the sessions",
 		Description: `Prints a line for each session that is running or has crashed, oldest first: ID, name,
 runtime, state, age, directory; on a terminal, below a header. The states are starting, ready, running (a turn),
-waiting (for an answer to an approval request), stopping, stopped, crashed, elsewhere
+waiting (for an answer to an approval request or a question), stopping, stopped, crashed, elsewhere
 (on another machine or in another container), unreachable and damaged (running, but its
 entry is damaged; "session stop" ends it).`,
 		Flags: []urfave.Flag{cmdline.Switch("all", "also list sessions that have stopped", &all)},
@@ -76,7 +78,7 @@ func showCommand(prog *cmdline.Program) *urfave.Command {
 		Usage:     "show the state of a session",
 		ArgsUsage: "ID",
 		Description: `Prints the state, IDs, mode, times and processes of a session, the ID of its record and
-its open approval requests.`,
+its open approval requests and questions.`,
 		UsageText: cmdline.UsageText(`# is it busy? is it waiting for an answer?
 bus-agent session show review`,
 			"the session was shown"),
@@ -125,7 +127,16 @@ func statusText(s *control.Status) string {
 	for _, a := range s.Approvals {
 		t.Field("approval request", cmdline.OneWord(a.ID+": "+requestText(a)))
 	}
-	return t.String()
+	text := t.String()
+	for _, q := range s.Questions {
+		text += fmt.Sprintf("question %s:\n", cmdline.OneWord(q.ID)) + questionText(q)
+	}
+	return text
+}
+
+// questionText returns questions as a run shows them.
+func questionText(q session.QuestionRequest) string {
+	return string(formatters.Text().Append(nil, &agent.Event{Kind: agent.KindQuestion, Text: q.Text, Questions: q.Questions}))
 }
 
 // requestText returns what an approval request asks for, with escapes for what a terminal

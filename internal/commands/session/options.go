@@ -45,7 +45,7 @@ func (o *startOptions) flags(prog *cmdline.Program) []urfave.Flag {
 func (o *startOptions) turnFlags() []urfave.Flag {
 	return cmdline.Category("Limit",
 		cmdline.Duration("turn-timeout", "interrupt each turn that takes longer than `DURATION` (default: no limit)", &o.start.TurnTimeout),
-		cmdline.Duration("approval-timeout", "decline approval requests that are not answered for `DURATION` (default: 5m)", &o.start.ApprovalTimeout),
+		cmdline.Duration("approval-timeout", "decline approval requests and questions that are not answered for `DURATION` (default: 5m)", &o.start.ApprovalTimeout),
 	)
 }
 

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/jsonline"
@@ -30,12 +32,22 @@ func (p *logPrinter) print(r *control.LogRecord) error {
 		}
 		if r.Event.ApprovalID != "" && !r.Event.Failed {
 			id := cmdline.ShellWord(r.Event.ApprovalID)
+			if r.Event.Kind == agent.KindQuestion {
+				return p.Line("[question " + id + "] answer with: " + cmdline.Name + " session answer " + p.handle + " --request " + id + strings.Repeat(" ANSWER", len(r.Event.Questions)))
+			}
 			return p.Line("[approval request " + id + "] answer with: " + cmdline.Name + " session approve " + p.handle + " " + id + " accept")
 		}
 	case r.Message != "" && p.messages:
 		return p.Line("> " + r.Message)
 	case r.Answered != nil:
-		return p.Line(fmt.Sprintf("[answer to %s] %s", r.Answered.Approval, r.Answered.Decision))
+		text := string(r.Answered.Decision)
+		for i, answer := range r.Answered.Answers {
+			if i > 0 {
+				text += "; "
+			}
+			text += strings.Join(answer, ", ")
+		}
+		return p.Line(fmt.Sprintf("[answer to %s] %s", r.Answered.Approval, text))
 	case r.Warning != "":
 		return p.Line("[warning] " + r.Warning)
 	case r.Stopped != "":

@@ -18,7 +18,8 @@ func watchCommand(prog *cmdline.Program) *urfave.Command {
 		ArgsUsage: "ID",
 		Description: `Prints what has happened in a session as readable text. With --follow, it continues
 until the session ends. With --until ready, it continues until the session is ready for
-a message and none is queued. With --until waiting, it also stops at an approval request.
+a message and none is queued. With --until waiting, it also stops at an approval request
+or a question.
 Sessions that have ended can be watched too.
 
 --output-format events prints events, as "run" does. --format json prints every line
