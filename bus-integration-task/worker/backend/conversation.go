@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -141,6 +142,7 @@ func (c *conversation) options() session.Options {
 		},
 		Over:    func(t *session.Turn) { c.begun.Do(func() { c.first <- t }) }, // it was not delivered
 		Approve: c.approve,
+		Ask:     c.decline,
 	}
 	if r.given.ApprovalPolicy == ApprovalNever {
 		o.ApprovalTimeout, o.Approve = -1, nil
@@ -264,6 +266,14 @@ func awaitOne(ctx context.Context, s *session.Session, turns []*session.Turn) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// decline reports questions of the agent and declines them: no user answers here.
+func (c *conversation) decline(_ context.Context, q session.QuestionRequest) [][]string {
+	for _, question := range q.Questions {
+		c.attempt.report.notice(fmt.Sprintf("the agent asked %q; declined, because no user answers during a task", line(c.attempt.report.mask.Text(question.Text), maxSummary)))
+	}
+	return [][]string{}
 }
 
 // approve reports an approval request and waits until it is closed.

@@ -164,6 +164,20 @@ func TestApprovalPolicyNeverDeclines(t *testing.T) {
 	}
 }
 
+// No user answers a question of the agent, which continues with its task.
+func TestQuestionIsDeclined(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []backend.ApprovalPolicy{"", backend.ApprovalNever} {
+		r := newBench(t).start(backend.Attempt{Prompt: prompt("question Which way?"), ApprovalPolicy: policy})
+		if o := r.finish(backend.Completed); o.Text != "got 0 answers" {
+			t.Errorf("the agent says %q", o.Text)
+		}
+		if policy == "" {
+			r.wantReported(`notice: the agent asked "Which way?"; declined, because no user answers during a task`)
+		}
+	}
+}
+
 // The session outlives its process, and the folder that the first one worked in.
 func TestStoredThreadIsResumed(t *testing.T) {
 	t.Parallel()

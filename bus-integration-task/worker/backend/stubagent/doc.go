@@ -13,6 +13,7 @@
 //	write FILE TEXT     writes TEXT and a line feed to FILE, and reports the change
 //	plan DONE ALL       reports a plan of ALL steps, of which DONE are completed
 //	ask COMMAND         requests approval and answers with the decision
+//	question TEXT       asks the user and answers with the number of answers
 //	guide               waits for a message that steers the turn, and does its steps or
 //	                    else answers with it
 //	late                waits for a message that steers the turn; those of the turn are

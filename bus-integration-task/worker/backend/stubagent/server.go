@@ -2,6 +2,7 @@ package stubagent
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -36,7 +37,8 @@ type received struct {
 		} `json:"input"`
 	} `json:"params"`
 	Result struct {
-		Decision string `json:"decision"`
+		Decision string         `json:"decision"`
+		Answers  map[string]any `json:"answers"`
 	} `json:"result"`
 }
 
@@ -131,7 +133,7 @@ func (s *server) handle(m *received) {
 	case "":
 		if decided, ok := s.approvals[string(m.ID)]; ok {
 			delete(s.approvals, string(m.ID))
-			decided <- m.Result.Decision
+			decided <- cmp.Or(m.Result.Decision, strconv.Itoa(len(m.Result.Answers))+" answers")
 		}
 	default:
 		if m.ID != nil {

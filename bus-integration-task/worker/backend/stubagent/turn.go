@@ -67,6 +67,8 @@ func (t *turn) do(ctx context.Context, verb, rest string) {
 		t.plan(number, second)
 	case "ask":
 		t.ask(ctx, rest)
+	case "question":
+		t.question(ctx, rest)
 	case "guide":
 		select {
 		case text := <-t.guidance:
@@ -174,6 +176,27 @@ func (t *turn) plan(done int, all string) {
 
 // ask requests approval of a command and waits for the decision.
 func (t *turn) ask(ctx context.Context, command string) {
+	item := t.newItem("commandExecution")
+	d := t.request(ctx, "item/commandExecution/requestApproval", object{"itemId": item["id"], "reason": "need it", "command": command})
+	switch d {
+	case "":
+	case "cancel":
+		t.interrupt()
+	default:
+		t.item("agentMessage", object{"text": "decision: " + d})
+	}
+}
+
+// question asks the user and waits for the answer.
+func (t *turn) question(ctx context.Context, text string) {
+	got := t.request(ctx, "item/tool/requestUserInput", object{"itemId": t.id, "questions": []object{{"id": "q", "header": "Q", "question": text, "isOther": true}}})
+	if got != "" {
+		t.item("agentMessage", object{"text": "got " + got})
+	}
+}
+
+// request sends a request and returns what answers it, or "" if ctx ends before.
+func (t *turn) request(ctx context.Context, method string, params object) string {
 	s := t.server
 	decided := make(chan string, 1)
 	s.mu.Lock()
@@ -181,17 +204,12 @@ func (t *turn) ask(ctx context.Context, command string) {
 	id := strconv.Itoa(s.requests)
 	s.approvals[id] = decided
 	s.mu.Unlock()
-	item := t.newItem("commandExecution")
-	s.send(message{ID: json.RawMessage(id), Method: "item/commandExecution/requestApproval", Params: object{
-		"threadId": s.thread, "turnId": t.id, "itemId": item["id"], "reason": "need it", "command": command,
-	}})
+	params["threadId"], params["turnId"] = s.thread, t.id
+	s.send(message{ID: json.RawMessage(id), Method: method, Params: params})
 	select {
 	case d := <-decided:
-		if d == "cancel" {
-			t.interrupt()
-			return
-		}
-		t.item("agentMessage", object{"text": "decision: " + d})
+		return d
 	case <-ctx.Done():
+		return ""
 	}
 }
