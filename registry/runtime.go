@@ -30,6 +30,11 @@ type Runtime struct {
 	// Executables are tried in order; they are names, not paths.
 	Executables []string
 
+	// LastChoice says that automatic selection considers it after all runtimes of which
+	// this is not set, unless the user's order names it. It is for catalogues of many
+	// runtimes, some with executables of common names.
+	LastChoice bool
+
 	// InstallURL is where users can get it.
 	InstallURL string
 

@@ -39,7 +39,7 @@ func (r *Runner) detect(l *lookup) ([]Detected, Lists) {
 	lists := r.lists(l)
 	runtimes := r.registry().All()
 	slices.SortStableFunc(runtimes, func(a, b registry.Runtime) int {
-		return rank(lists.Order.Value, a.ID) - rank(lists.Order.Value, b.ID)
+		return rank(lists.Order.Value, a) - rank(lists.Order.Value, b)
 	})
 	found := make([]Detected, len(runtimes))
 	for i, rt := range runtimes {
@@ -50,9 +50,12 @@ func (r *Runner) detect(l *lookup) ([]Detected, Lists) {
 	return found, lists
 }
 
-func rank(order []string, id string) int {
-	if i := slices.Index(order, id); i >= 0 {
+func rank(order []string, rt registry.Runtime) int {
+	switch i := slices.Index(order, rt.ID); {
+	case i >= 0:
 		return i
+	case rt.LastChoice:
+		return len(order) + 1
 	}
 	return len(order)
 }

@@ -75,6 +75,8 @@ func TestDetectOrder(t *testing.T) {
 		"disable beats enable":             {installed: []string{"gamma", "alpha"}, env: []string{"BUS_AGENT_ENABLE=alpha,gamma", "BUS_AGENT_DISABLE=gamma"}, want: []string{"alpha"}},
 		"an empty enable list means none":  {installed: []string{"gamma"}, prefs: prefs{runner.KeyEnable: `[]`}},
 		"each list has its own first":      {installed: []string{"gamma", "alpha"}, env: []string{"BUS_AGENT_ORDER=gamma"}, prefs: prefs{runner.KeyDisable: `["alpha"]`}, want: []string{"gamma"}},
+		"a last choice":                    {installed: []string{"gamma", "alpha", "beta"}, set: lastChoice, want: []string{"beta", "gamma", "alpha"}},
+		"a last choice that is ordered":    {installed: []string{"gamma", "alpha"}, env: []string{"BUS_AGENT_ORDER=alpha"}, set: lastChoice, want: []string{"alpha", "gamma"}},
 		"unreadable preferences are empty": {installed: []string{"alpha"}, prefs: prefs{runner.KeyOrder: "broken"}, want: []string{"alpha"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +89,15 @@ func TestDetectOrder(t *testing.T) {
 				t.Errorf("warnings = %q, want one", b.warnings)
 			}
 		})
+	}
+}
+
+// lastChoice makes alpha a last choice.
+func lastChoice(r *runner.Runner) {
+	rt := fakeRuntime("alpha")
+	rt.LastChoice = true
+	if err := r.Registry.Replace(rt); err != nil {
+		panic(err)
 	}
 }
 
