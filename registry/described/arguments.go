@@ -2,6 +2,7 @@ package described
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -23,10 +24,12 @@ const (
 	holdHome        = "{home}"
 )
 
-// placeholders are those of the arguments of a run, ofSessions those of sessions.
+// placeholders are those of the arguments of a run, ofSessions those of sessions, and
+// ofSettings those of settings, of which the last needs a home.
 var (
 	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome}
 	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome}
+	ofSettings   = []string{holdWorkdir, holdHome}
 )
 
 // isList reports whether a placeholder stands for arguments.
@@ -57,20 +60,32 @@ func cutPlaceholder(s string) (before, hold, after string) {
 }
 
 // holds returns the placeholders of an argument in order.
-func (a Argument) holds() []string {
-	var list []string
-	for _, element := range a {
-		for _, hold, rest := cutPlaceholder(element); hold != ""; _, hold, rest = cutPlaceholder(rest) {
-			list = append(list, hold)
+func (a Argument) holds() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, element := range a {
+			for _, hold, rest := cutPlaceholder(element); hold != ""; _, hold, rest = cutPlaceholder(rest) {
+				if !yield(hold) {
+					return
+				}
+			}
 		}
 	}
-	return list
+}
+
+// has reports whether a has the placeholder.
+func (a Argument) has(hold string) bool {
+	for h := range a.holds() {
+		if h == hold {
+			return true
+		}
+	}
+	return false
 }
 
 // expand appends the elements of a with the values of its placeholders, or
 // nothing when one of them has none.
 func (a Argument) expand(dst []string, value func(hold string) string) []string {
-	for _, hold := range a.holds() {
+	for hold := range a.holds() {
 		if value(hold) == "" {
 			return dst
 		}
@@ -95,7 +110,7 @@ func checkArgument(a Argument, allowed []string) error {
 			return fmt.Errorf("%q has a NUL character", element)
 		}
 	}
-	for _, hold := range a.holds() {
+	for hold := range a.holds() {
 		if !slices.Contains(allowed, hold) {
 			return fmt.Errorf("unknown placeholder %s (known here: %s)", hold, strings.Join(allowed, ", "))
 		}
@@ -117,11 +132,16 @@ func (d *Definition) checkArgs() error {
 		if err := checkArgument(a, allowed); err != nil {
 			return fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
-		for _, hold := range a.holds() {
+		for hold := range a.holds() {
 			counts[hold]++
 		}
 		for _, element := range a {
-			_, hold, _ := cutPlaceholder(element)
+			var hold string // of arguments
+			for h := range a.holds() {
+				if isList(h) {
+					hold = h
+				}
+			}
 			switch {
 			case element == endOfOptions && len(a) > 1:
 				return fmt.Errorf(`%s[%d]: "--" must be a separate argument`, name, i)
@@ -131,7 +151,7 @@ func (d *Definition) checkArgs() error {
 				return fmt.Errorf(`%s[%d]: %s must be a separate argument after "--", so that no prompt is taken for an option`, name, i, holdPrompt)
 			case strings.Contains(element, holdPromptFile) && !strings.HasSuffix(element, holdPromptFile):
 				return fmt.Errorf("%s[%d]: %s must be the end of an element", name, i, holdPromptFile)
-			case slices.ContainsFunc(Argument{element}.holds(), isList) && (len(a) > 1 || element != hold || afterOptions):
+			case hold != "" && (len(a) > 1 || element != hold || afterOptions):
 				return fmt.Errorf(`%s[%d]: %s must be a separate argument, before "--"`, name, i, hold)
 			}
 		}
@@ -187,7 +207,7 @@ func needsArguments[K comparable](d *Definition, settings map[K]Setting) bool {
 
 // has reports whether an argument of d has the placeholder.
 func (d *Definition) has(hold string) bool {
-	return slices.ContainsFunc(d.Args, func(a Argument) bool { return slices.Contains(a.holds(), hold) })
+	return slices.ContainsFunc(d.Args, func(a Argument) bool { return a.has(hold) })
 }
 
 // argv returns the arguments of one start. Those of the caller go before the first

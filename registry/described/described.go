@@ -189,20 +189,25 @@ func (d *Definition) settings(inv registry.Invocation) []Setting {
 	return []Setting{d.Access[inv.Access], d.Efforts[inv.ReasoningEffort]}
 }
 
-// allSettings returns every setting with the names of its member, in order.
-func (d *Definition) allSettings() iter.Seq2[string, Setting] {
-	prefix := ""
+// A label names a setting, as in access.read.
+type label struct{ member, word string }
+
+func (l label) String() string { return l.member + "." + l.word }
+
+// allSettings returns every setting of d, in order.
+func (d *Definition) allSettings() iter.Seq2[label, Setting] {
+	access, efforts := "access", "efforts"
 	if d.session {
-		prefix = "acp."
+		access, efforts = "acp.access", "acp.efforts"
 	}
-	return func(yield func(string, Setting) bool) {
-		for _, word := range slices.Sorted(maps.Keys(d.Access)) {
-			if !yield(prefix+"access."+string(word), d.Access[word]) {
+	return func(yield func(label, Setting) bool) {
+		for _, word := range agent.Accesses() {
+			if s, ok := d.Access[word]; ok && !yield(label{access, string(word)}, s) {
 				return
 			}
 		}
-		for _, word := range slices.Sorted(maps.Keys(d.Efforts)) {
-			if !yield(prefix+"efforts."+string(word), d.Efforts[word]) {
+		for _, word := range agent.Efforts() {
+			if s, ok := d.Efforts[word]; ok && !yield(label{efforts, string(word)}, s) {
 				return
 			}
 		}

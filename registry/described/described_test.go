@@ -230,7 +230,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"home":{"env":"A=b"}`), "home.env"},
 		{minimal(`"home":{"env":"M","folder":"../x"}`), "home.folder"},
 		{minimal(`"home":{"env":"M","logins":["/etc/passwd"]}`), "home.logins"},
-		{minimal(`"home":{"env":"M","files":{"../x":""}}`), `files: "../x" is not a path`},
+		{minimal(`"home":{"env":"M","files":{"../x":""}}`), `home.files: "../x" is not a path`},
 		{minimal(`"home":{"env":"M","files":{"auth/x":""},"logins":["auth"]}`), `"auth/x" is a login`},
 		{minimal(`"home":{"env":"M","sessions":["*"]}`), "home.sessions"},
 		{minimal(`"home":{"env":"M","sessions":["a/*","b/*"]}`), `home.sessions: "b/*"`},

@@ -54,19 +54,28 @@ func (d *Definition) checkHome() error {
 			return fmt.Errorf("home.logins: %q is not a path below a folder", name)
 		}
 	}
-	files := slices.Collect(maps.Keys(h.Files))
+	if err := h.checkFiles(h.Files); err != nil {
+		return fmt.Errorf("home.files: %w", err)
+	}
 	for what, s := range d.allSettings() {
 		if _, set := s.Env[h.Env]; set {
 			return fmt.Errorf("%s: %s is the variable of the home", what, h.Env)
 		}
-		files = slices.AppendSeq(files, maps.Keys(s.Files))
-	}
-	for _, name := range files {
-		if !isFileName(name) {
-			return fmt.Errorf("files: %q is not a path below a folder", name)
+		if err := h.checkFiles(s.Files); err != nil {
+			return fmt.Errorf("%s.files: %w", what, err)
 		}
-		if slices.ContainsFunc(h.Logins, func(login string) bool { return strings.HasPrefix(name+"/", login+"/") }) {
-			return fmt.Errorf("files: %q is a login of the user", name)
+	}
+	return nil
+}
+
+// checkFiles returns what is wrong with the names of files.
+func (h *Home) checkFiles(files map[string]string) error {
+	for name := range files {
+		if !isFileName(name) {
+			return fmt.Errorf("%q is not a path below a folder", name)
+		}
+		if slices.ContainsFunc(h.Logins, func(login string) bool { return name == login || strings.HasPrefix(name, login+"/") }) {
+			return fmt.Errorf("%q is a login of the user", name)
 		}
 	}
 	return nil
@@ -159,5 +168,5 @@ func (d *Definition) usesHome() bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(args, func(a Argument) bool { return slices.Contains(a.holds(), holdHome) })
+	return slices.ContainsFunc(args, func(a Argument) bool { return a.has(holdHome) })
 }

@@ -107,13 +107,13 @@ func (d *Definition) checkSettings() error {
 		}
 	}
 	for what, s := range d.allSettings() {
-		if err := d.checkArguments(what, s.Args); err != nil {
-			return err
+		if err := d.checkArguments(s.Args); err != nil {
+			return fmt.Errorf("%s%w", what, err)
 		}
 		if err := checkEnv(s.Env); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		if effort := strings.Contains(what, "efforts."); effort && (s.Mode != "" || s.AcceptEdits) || !effort && s.Option != "" {
+		if effort := strings.HasSuffix(what.member, "efforts"); effort && (s.Mode != "" || s.AcceptEdits) || !effort && s.Option != "" {
 			return fmt.Errorf("%s: mode and accept_edits are for an access, option is for an effort", what)
 		}
 	}
@@ -127,7 +127,10 @@ func (d *Definition) checkSettings() error {
 			}
 		}
 	}
-	return d.checkArguments("continue", d.Continue)
+	if err := d.checkArguments(d.Continue); err != nil {
+		return fmt.Errorf("continue%w", err)
+	}
+	return nil
 }
 
 func sharedKey[V any](a, b map[string]V) (string, bool) {
@@ -140,10 +143,10 @@ func sharedKey[V any](a, b map[string]V) (string, bool) {
 }
 
 // checkArguments returns what is wrong with arguments that replace a placeholder.
-func (d *Definition) checkArguments(what string, args []Argument) error {
-	allowed := []string{holdWorkdir}
-	if d.Home != nil {
-		allowed = append(allowed, holdHome)
+func (d *Definition) checkArguments(args []Argument) error {
+	allowed := ofSettings
+	if d.Home == nil {
+		allowed = allowed[:1]
 	}
 	for i, a := range args {
 		err := checkArgument(a, allowed)
@@ -151,7 +154,7 @@ func (d *Definition) checkArguments(what string, args []Argument) error {
 			err = errors.New(`"--" would end the options`)
 		}
 		if err != nil {
-			return fmt.Errorf("%s[%d]: %w", what, i, err)
+			return fmt.Errorf("[%d]: %w", i, err)
 		}
 	}
 	return nil
