@@ -33,7 +33,7 @@ func TestRecordingReplacesACLIThatCannotBeInstalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bin, tmp := t.TempDir(), t.TempDir()
-			for _, p := range []string{"go", "bash", "sed", "head", "mkdir"} {
+			for _, p := range []string{"go", "bash", "awk", "dirname", "sed", "head", "mkdir"} {
 				path, err := exec.LookPath(p)
 				if err != nil {
 					t.Fatal(err)
@@ -48,7 +48,7 @@ func TestRecordingReplacesACLIThatCannotBeInstalled(t *testing.T) {
 				}
 			}
 			var stdout, stderr bytes.Buffer
-			demo := exec.Command(filepath.Join(programs, "demo"), "-bus-agent", filepath.Join(programs, "bus-agent"), "-agents", filepath.Join(t.TempDir(), "agents"), "-codex", "1.2.3")
+			demo := exec.Command(filepath.Join(programs, "demo"), "-bus-agent", filepath.Join(programs, "bus-agent"), "-agents", filepath.Join(t.TempDir(), "agents"))
 			demo.Dir, demo.Stdout, demo.Stderr = root, &stdout, &stderr
 			demo.Env = append(os.Environ(), "PATH="+bin, "TMPDIR="+tmp)
 			if err := demo.Run(); err != nil {
@@ -62,6 +62,13 @@ func TestRecordingReplacesACLIThatCannotBeInstalled(t *testing.T) {
 			}
 			if npm == "" && strings.Contains(stderr.String(), "Installing") {
 				t.Errorf("it claims to install: %s", stderr.Bytes())
+			}
+			want := "npm is needed to install @openai/codex@"
+			if npm != "" {
+				want = "npm error network"
+			}
+			if !strings.Contains(stderr.String(), want) {
+				t.Errorf("standard error lacks %q: %s", want, stderr.Bytes())
 			}
 			if left, _ := os.ReadDir(tmp); len(left) > 0 {
 				t.Errorf("in the temporary folder: %v", left)
