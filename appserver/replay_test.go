@@ -59,6 +59,9 @@ type user struct {
 	} `json:"params"`
 	Result struct {
 		Decision string `json:"decision"`
+		Answers  map[string]struct {
+			Answers []string `json:"answers"`
+		} `json:"answers"`
 	} `json:"result"`
 }
 
@@ -78,6 +81,18 @@ func want(t *testing.T, s *session.Session, line string) (turn *session.Turn) {
 			t.Error(err)
 		}
 	case "":
+		if asked := s.Questions(); len(asked) > 0 {
+			var err error
+			if way := u.Result.Answers["way"].Answers; way != nil {
+				err = s.AnswerQuestions(t.Context(), asked[0].ID, [][]string{way})
+			} else {
+				err = s.Answer(t.Context(), asked[0].ID, session.Decline)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return nil
+		}
 		d, err := session.ParseDecision(u.Result.Decision)
 		if err == nil {
 			err = s.Answer(t.Context(), s.Approvals()[0].ID, d)
@@ -128,6 +143,7 @@ func TestTranscripts(t *testing.T) {
 		"approval-cmd-decline":                   {start: engine.Start{Workdir: "/w", Access: agent.AccessWrite}},
 		"approval-patch2-workspace-write-accept": {},
 		"error-401":                              {},
+		"question":                               {},
 		"interrupt":                              {start: engine.Start{Access: agent.AccessRead}},
 		"resume":                                 {start: engine.Start{Resume: resumed}},
 		"resume-unknown":                         {start: engine.Start{Resume: "01a1fb7c-0000-7393-b797-572b628a16aa"}},

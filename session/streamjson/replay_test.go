@@ -64,6 +64,9 @@ type user struct {
 		RequestID string `json:"request_id"`
 		Response  struct {
 			Behavior string `json:"behavior"`
+			Input    struct {
+				Answers map[string]string `json:"answers"`
+			} `json:"updatedInput"`
 		} `json:"response"`
 	} `json:"response"`
 }
@@ -89,7 +92,13 @@ func want(t *testing.T, s *session.Session, line string) *session.Turn {
 		if u.Response.Response.Behavior == "allow" {
 			d = engine.Accept
 		}
-		err = s.Answer(t.Context(), s.Approvals()[0].ID, d)
+		if asked := s.Questions(); len(asked) == 0 {
+			err = s.Answer(t.Context(), s.Approvals()[0].ID, d)
+		} else if d == engine.Decline {
+			err = s.Answer(t.Context(), asked[0].ID, d)
+		} else {
+			err = s.AnswerQuestions(t.Context(), asked[0].ID, [][]string{{u.Response.Response.Input.Answers[asked[0].Questions[0].Text]}})
+		}
 	default:
 		t.Errorf("the client does not send %s", line)
 	}
@@ -104,7 +113,9 @@ func replay(t *testing.T, steps []sessiontest.Step) string {
 	t.Helper()
 	peer := sessiontest.Start(steps)
 	l := &sessiontest.Log{}
-	s, err := session.Open(t.Context(), "test", newEngine(), peer, peer.Transport(), engine.Start{}, session.Options{Events: l.Event})
+	e := newEngine()
+	e.Questions, e.Answered = asking(t).Questions, asking(t).Answered
+	s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{}, session.Options{Events: l.Event})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +166,7 @@ func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	same := func(steps []sessiontest.Step) []sessiontest.Step { return steps }
 	for name, adapt := range map[string]func([]sessiontest.Step) []sessiontest.Step{
-		"close-midturn": same, "initialize": same, "interrupt": same, "multi": same, "perm-allow": same, "perm-deny": same,
+		"close-midturn": same, "initialize": same, "interrupt": same, "multi": same, "perm-allow": same, "perm-deny": same, "question": same,
 		"queued": apart, "set-model-mode": without,
 	} {
 		t.Run(name, func(t *testing.T) {
