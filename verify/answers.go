@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -107,8 +108,8 @@ func model(t *trial) error {
 	switch {
 	case err != nil:
 		return err
-	case k.requests[0].Model() != t.target.Model:
-		return fmt.Errorf("the model %q was requested instead of %q", k.requests[0].Model(), t.target.Model)
+	case k.requests[0].Model() != cmp.Or(t.target.Requested, t.target.Model):
+		return fmt.Errorf("the model %q was requested instead of %q", k.requests[0].Model(), cmp.Or(t.target.Requested, t.target.Model))
 	case k.Model != t.target.Model:
 		return fmt.Errorf("the run reports the model %q instead of %q", k.Model, t.target.Model)
 	}

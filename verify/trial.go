@@ -68,12 +68,14 @@ func (t *trial) start(script modeltest.Script, files map[string]string) error {
 	if err := os.Mkdir(t.home, 0o700); err != nil {
 		return err
 	}
-	err = errors.Join(writeFiles(t.work, repository), writeFiles(t.work, files), writeFiles(t.home, t.target.Home))
-	if err != nil {
+	if err := errors.Join(writeFiles(t.work, repository), writeFiles(t.work, files)); err != nil {
 		return err
 	}
 	t.model, err = modeltest.Start(script, t.target.Model)
-	return err
+	if err != nil || t.target.Home == nil {
+		return err
+	}
+	return writeFiles(t.home, t.target.Home(t.model))
 }
 
 func writeFiles(root string, files map[string]string) error {

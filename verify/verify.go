@@ -29,6 +29,10 @@ type Target struct {
 	// supports models.
 	Model string
 
+	// Requested is the name of Model that reaches the server; "" means Model itself. Some
+	// CLIs select a model with the name of its provider.
+	Requested string
+
 	// Env returns the variables, as "NAME=value", that make the CLI use the server,
 	// with a key that is not secret. Besides them, the CLI gets PATH, HOME, TMPDIR and
 	// LC_ALL, and what its runtime adds. It may be nil.
@@ -38,9 +42,10 @@ type Target struct {
 	// agent.Request.Args. It may be nil.
 	Args func(*modeltest.Server) []string
 
-	// Home holds files to create in the home, their contents by slash-separated path, such
-	// as settings without which the CLI does not start.
-	Home map[string]string
+	// Home returns files to create in the home, their contents by slash-separated path,
+	// such as settings without which the CLI does not start or that name the server. It
+	// may be nil.
+	Home func(*modeltest.Server) map[string]string
 
 	// Keeps names the files and folders at the top of the home that the CLI may create
 	// and change.

@@ -14,8 +14,10 @@ func Gemini() verify.Target {
 		Env: func(s *modeltest.Server) []string {
 			return []string{"GOOGLE_GEMINI_BASE_URL=" + s.GeminiURL(), "GEMINI_API_KEY=" + key}
 		},
-		Home: map[string]string{ // a login by key
-			".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
+		Home: func(*modeltest.Server) map[string]string { // a login by key
+			return map[string]string{
+				".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
+			}
 		},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("write_file", map[string]string{"file_path": path, "content": "x"})

@@ -1,0 +1,51 @@
+package more
+
+import (
+	"bytes"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
+)
+
+// copilot describes GitHub Copilot CLI.
+func copilot() registry.Runtime {
+	rt := define("copilot", described.Definition{
+		Name:        "GitHub Copilot CLI",
+		Executables: []string{"copilot"},
+		InstallURL:  "https://docs.github.com/copilot/how-tos/copilot-cli",
+		TokenEnv:    []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"},
+		Args: []described.Argument{
+			{"--output-format=json"}, {"--stream=off"}, {"--no-color"}, {"--no-auto-update"}, {"--no-ask-user"}, {"--no-remote"},
+			{"--disable-builtin-mcps"}, {"--no-custom-instructions"}, {"--model={model}"}, {"{effort}"}, {"--resume={resume}"}, {"{continue}"}, {"{access}"},
+		},
+		ACP: &described.ACP{Args: []described.Argument{
+			{"--acp"}, {"--no-auto-update"}, {"--no-remote"}, {"--disable-builtin-mcps"}, {"--no-custom-instructions"}, {"--model={model}"}, {"{effort}"}, {"{access}"},
+		}},
+		// A run refuses what it would have to ask for.
+		Access: map[agent.Access]described.Setting{
+			agent.AccessRead:  {Args: []described.Argument{{"--deny-tool=write"}}},
+			agent.AccessWrite: {Args: []described.Argument{{"--allow-tool=write"}}, AcceptEdits: true},
+			agent.AccessFull:  {Args: []described.Argument{{"--allow-all"}}},
+		},
+		Efforts:       efforts("--reasoning-effort={}"),
+		Continue:      []described.Argument{{"--continue"}},
+		SlashCommands: true,
+		Failures: []described.Failure{
+			{Kind: agent.FailureAuthentication, Contains: []string{"No authentication information found", "Authentication failed", "(HTTP 401)", "(HTTP 403)"}},
+			{Kind: agent.FailureQuota, Contains: []string{"429 ", "(HTTP 429)", "quota exceeded"}},
+		},
+		Executed: []string{".github/copilot/settings.json", ".github/copilot/settings.local.json", ".github/hooks", ".github/extensions", ".mcp.json", ".vscode/mcp.json"},
+	})
+	rt.TestedVersion = "1.0.102"
+	rt.Provider = "github"
+	rt.Decoder = func() formatters.Decoder { return dialect(new(copilotDecoder).line) }
+	rt.ReportsResult = true
+	rt.SessionUUIDs = true
+	rt.PrivateTemp = true // for the cache of Node.js
+	rt.Protected = []string{".github/copilot", ".github/hooks", ".github/extensions", ".mcp.json"}
+	rt.ReadingTools = []string{"fetch_copilot_cli_documentation", "glob", "grep", "list_agents", "list_bash", "read_agent", "read_bash", "skill", "view"}
+	rt.QuietStderr = func(line []byte) bool { return bytes.HasPrefix(line, []byte("Package extraction took ")) }
+	return rt
+}

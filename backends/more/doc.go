@@ -1,0 +1,2 @@
+// Package more describes further agent CLIs.
+package more

@@ -1,0 +1,32 @@
+package more
+
+import (
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
+)
+
+// catalogue lists the runtimes in the order of their IDs.
+var catalogue = []struct {
+	id       string
+	describe func() registry.Runtime
+}{
+	{"copilot", copilot},
+	{"opencode", opencode},
+	{"pi", pi},
+	{"qwen", qwen},
+}
+
+func init() {
+	for _, rt := range catalogue {
+		registry.RegisterFunc(rt.id, rt.describe)
+	}
+}
+
+// define returns the runtime of a definition.
+func define(id string, d described.Definition) registry.Runtime {
+	rt, err := described.New(id, d, nil)
+	if err != nil {
+		panic(err) // a test describes all
+	}
+	return rt
+}

@@ -1,0 +1,58 @@
+package more
+
+import (
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
+)
+
+// opencode describes opencode.
+func opencode() registry.Runtime {
+	rt := define("opencode", described.Definition{
+		Name:        "opencode",
+		Executables: []string{"opencode"},
+		InstallURL:  "https://opencode.ai/docs",
+		TokenEnv:    []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"},
+		// Without a title it asks a model for one.
+		Args: []described.Argument{
+			{"run"}, {"--pure"}, {"--format=json"}, {"--title=bus-agent"}, {"--model={model}"},
+			{"{effort}"}, {"--session={resume}"}, {"{continue}"}, {"{access}"},
+		},
+		ACP: &described.ACP{
+			Args:    []described.Argument{{"acp"}, {"--pure"}},
+			Efforts: map[agent.ReasoningEffort]described.Setting{},
+			Models:  true,
+		},
+		Access:   opencodeAccess("OPENCODE_PERMISSION"),
+		Efforts:  efforts("--variant={}"),
+		Continue: []described.Argument{{"--continue"}},
+		Failures: []described.Failure{
+			{Kind: agent.FailureAuthentication, Contains: []string{"ProviderAuthError", "401", "403"}},
+			{Kind: agent.FailureQuota, Contains: []string{"429", "rate limit"}},
+		},
+		Env: map[string]*string{
+			"OPENCODE_DISABLE_AUTOUPDATE":     new("1"),
+			"OPENCODE_DISABLE_LSP_DOWNLOAD":   new("1"),
+			"OPENCODE_DISABLE_PROJECT_CONFIG": new("1"), // agents, commands, plugins, MCP servers
+		},
+	})
+	rt.TestedVersion = "1.18.33"
+	rt.Decoder = func() formatters.Decoder { return dialect(new(opencodeDecoder).line) }
+	rt.ReportsResult = true
+	rt.Protected = []string{".opencode", "opencode.json", "opencode.jsonc"}
+	rt.ReadingTools = []string{"glob", "grep", "list", "read", "skill", "todoread", "todowrite", "webfetch"}
+	return rt
+}
+
+// opencodeAccess returns what each access permits, as the value of a variable. A run
+// refuses what it would have to ask for.
+func opencodeAccess(variable string) map[agent.Access]described.Setting {
+	permit := func(permission string) described.Setting {
+		return described.Setting{Env: map[string]*string{variable: &permission}}
+	}
+	read := permit(`{"*":"allow","edit":"deny","bash":"ask","task":"ask","external_directory":"ask"}`)
+	write := permit(`{"*":"allow","bash":"ask","task":"ask","external_directory":"ask"}`)
+	full := permit(`{"*":"allow"}`)
+	return map[agent.Access]described.Setting{agent.AccessRead: read, agent.AccessWrite: write, agent.AccessFull: full}
+}

@@ -1,0 +1,38 @@
+package targets
+
+import (
+	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/verify"
+)
+
+// Qwen returns the target of Qwen Code, tested with 0.24.4.
+func Qwen() verify.Target {
+	return verify.Target{
+		Runtime:  "qwen",
+		Verified: record("qwen"),
+		Model:    "qwen3-coder-plus",
+		Env: func(s *modeltest.Server) []string {
+			return []string{"OPENAI_BASE_URL=" + s.OpenAIURL(), "OPENAI_API_KEY=" + key}
+		},
+		Home: func(*modeltest.Server) map[string]string {
+			return map[string]string{
+				".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`,
+			}
+		},
+		Keeps:        []string{".qwen"},
+		PromptSuffix: "\n\n",
+		Known: map[string]string{
+			"prompt-at":     "it inserts a blank before the @",
+			"http-429":      "it repeats the request for more than a minute",
+			"http-500":      "it repeats the request for more than a minute",
+			"usage":         "it does not report reasoning tokens",
+			"write-outside": "its tool edits files anywhere",
+		},
+		Edit: func(path string) modeltest.ToolCall {
+			return call("write_file", map[string]string{"file_path": path, "content": "x"})
+		},
+		Command: func(command string) modeltest.ToolCall {
+			return call("run_shell_command", map[string]any{"command": command, "description": "try", "is_background": false})
+		},
+	}
+}
