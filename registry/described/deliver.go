@@ -57,7 +57,11 @@ func (d *Definition) prepare(id string, inv registry.Invocation, w *instructions
 			return setup, err
 		}
 	default:
-		return d.Home.private(homeParent(id)).Prepare(inv, w, func(home *instructions.Home, setup *registry.Setup) error {
+		of := inv
+		if len(d.Home.Sessions) == 0 { // the CLI keeps them elsewhere
+			of.Resume, of.Continue = "", false
+		}
+		return d.Home.private(homeParent(id)).Prepare(of, w, func(home *instructions.Home, setup *registry.Setup) error {
 			return errors.Join(d.writeFiles(inv, home), d.deliver(setup, inv, chain))
 		})
 	}

@@ -35,7 +35,7 @@ func (d *Definition) checkHome() error {
 		return fmt.Errorf("home.folder: %q is not a path below a folder", h.Folder)
 	case h.Env == "" && !d.usesHome():
 		return fmt.Errorf("home: it needs env, or %s in an argument or variable", holdHome)
-	case len(h.Sessions) == 0 && (d.has(holdResume) || d.has(holdContinue)):
+	case len(h.Sessions) == 0 && h.Env != "" && (d.has(holdResume) || d.has(holdContinue)):
 		return fmt.Errorf("home: %s and %s need sessions, the patterns of the files to keep", holdResume, holdContinue)
 	}
 	if _, set := d.Env[h.Env]; set {

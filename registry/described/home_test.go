@@ -153,3 +153,35 @@ func TestRepositoryDoesNotControlTheHomeOfADefinition(t *testing.T) {
 		t.Errorf("a login of the repository is used: %q, %v", result.Text, err)
 	}
 }
+
+// A home without the CLI's own folder has settings only: the CLI keeps its sessions
+// elsewhere, and bus-agent does not look for them.
+func TestHomeOfSettingsResumes(t *testing.T) {
+	t.Parallel()
+	b := newHomeBench(t)
+	rt, err := described.New("settings", described.Definition{
+		Executables: []string{"mine"}, InstallURL: "https://example.com",
+		Args: []described.Argument{{"--resume={resume}"}, {"{continue}"}}, Continue: []described.Argument{{"--continue"}},
+		Home: &described.Home{Files: map[string]string{"settings.json": "{}"}},
+		Env:  map[string]*string{"MINE_HOME": new("{home}")},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Registry.Register(rt); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		req  agent.Request
+		want string
+	}{
+		{agent.Request{Resume: "unknown"}, "--resume=unknown\n"},
+		{agent.Request{Continue: true}, "--continue\n"},
+	} {
+		test.req.Runtime, test.req.Prompt, test.req.Workdir = "settings", "hello", b.repo
+		result, err := b.Run(t.Context(), test.req, agent.Output{})
+		if err != nil || !strings.HasPrefix(result.Text, test.want) {
+			t.Errorf("%q %v: %q, %v", test.req.Resume, test.req.Continue, result.Text, err)
+		}
+	}
+}

@@ -19,7 +19,7 @@ func (d Definition) sessions(id string) (*registry.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	use.Options.Resume = s.Home == nil || len(s.Home.Sessions) > 0
+	use.Options.Resume = s.Home == nil || s.Home.Env == "" || len(s.Home.Sessions) > 0
 	use.Options.Model = use.Options.Model || s.ACP.Models
 	use.Command = func(inv registry.Invocation) (agent.Command, error) {
 		inv.Prompt = "" // which the engine sends

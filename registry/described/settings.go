@@ -90,7 +90,8 @@ type Home struct {
 
 	// Sessions are patterns of path.Match, all below one folder, for the files and
 	// folders that are kept for resuming a session. The name of a session's file
-	// contains the ID of the session.
+	// contains the ID of the session. Without Env they can be left out: the CLI then keeps
+	// its sessions in its own folder.
 	Sessions []string `json:"sessions,omitempty"`
 }
 
