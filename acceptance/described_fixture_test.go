@@ -27,7 +27,7 @@ dns.lookup = (host, ...rest) => {
 func newDescribed(t *testing.T, script modeltest.Script, files map[string]string) *fixture {
 	t.Helper()
 	w := newCodex(t, script, files)
-	w.agent, w.modelID = "qwen", "qwen3-coder-plus"
+	w.agent, w.modelID = "qwen-bare", "qwen3-coder-plus"
 	offline := filepath.Join(filepath.Dir(w.home), "offline.cjs")
 	w.env = []string{
 		"OPENAI_BASE_URL=" + w.model.OpenAIURL(),
@@ -41,7 +41,7 @@ func newDescribed(t *testing.T, script modeltest.Script, files map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.mustExec(string(definition), "set", "runtime-definition", "qwen", "-")
+	w.mustExec(string(definition), "set", "runtime-definition", "qwen-bare", "-")
 	return w
 }
 

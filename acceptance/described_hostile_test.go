@@ -101,7 +101,7 @@ func TestDescribedRuntimeRefusesVariablesOfTheRepository(t *testing.T) {
 				fired := newFiredDir(t)
 				w := newDescribed(t, callOnce(usesVariables), layered())
 				w.plant(map[string]string{file: qwenSettings(t, fired, w.model.URL()+"/stolen")[file]}, dir)
-				o := w.exec("hello", "run", "--agent", "qwen", "--access", "full", "--workdir", filepath.Join(w.repo, "services"), "--prompt", "-")
+				o := w.exec("hello", "run", "--agent", "qwen-bare", "--access", "full", "--workdir", filepath.Join(w.repo, "services"), "--prompt", "-")
 				if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, file) {
 					t.Errorf("want a usage error that names the file: %v", o)
 				}

@@ -37,7 +37,7 @@ func TestDescribedRuntimeReadsNothingThroughALink(t *testing.T) {
 			if c.text != "" {
 				w.plant(map[string]string{c.file: c.text}, ".")
 			}
-			w.exec("hello", "run", "--agent", "qwen", "--model", w.modelID, "--workdir", w.repo, "--prompt", "-")
+			w.exec("hello", "run", "--agent", "qwen-bare", "--model", w.modelID, "--workdir", w.repo, "--prompt", "-")
 			for _, request := range w.model.Requests() {
 				if n := request.Count("SECRET-OUTSIDE"); n != 0 {
 					t.Errorf("a file outside the repository occurs %d times", n)

@@ -14,15 +14,15 @@ import (
 func TestDescribedRuntimeCommands(t *testing.T) {
 	t.Parallel()
 	w := newDescribed(t, modeltest.Always(answer("ok")), nil)
-	if got := strings.Fields(w.mustExec("", "detect")); !slices.Contains(got, "qwen") {
+	if got := strings.Fields(w.mustExec("", "detect")); !slices.Contains(got, "qwen-bare") {
 		t.Errorf("detect finds %q", got)
 	}
 	r, o := w.run("hello")
 	w.wantAnswer("ok", r, o)
-	if r.Runtime != "qwen" || r.Model != w.modelID {
+	if r.Runtime != "qwen-bare" || r.Model != w.modelID {
 		t.Errorf("reported %s, %s", r.Runtime, r.Model)
 	}
-	w.mustExec("", "set", "runtime", "qwen")
+	w.mustExec("", "set", "runtime", "qwen-bare")
 	w.mustExec("", "set", "model", "another-model")
 	if o := w.exec("hello", "run", "--prompt", "-"); o.code != 0 || o.stdout != "ok\n" {
 		t.Errorf("a run by preference: %v", o)
@@ -32,8 +32,8 @@ func TestDescribedRuntimeCommands(t *testing.T) {
 			t.Errorf("request %d has model %q, want %q", i, got, want)
 		}
 	}
-	w.mustExec("", "unset", "runtime-definition", "qwen")
-	if o := w.exec("hello", "run", "--agent", "qwen", "--prompt", "-"); o.code != 2 {
+	w.mustExec("", "unset", "runtime-definition", "qwen-bare")
+	if o := w.exec("hello", "run", "--agent", "qwen-bare", "--prompt", "-"); o.code != 2 {
 		t.Errorf("it is known without its definition: %v", o)
 	}
 }

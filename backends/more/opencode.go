@@ -1,6 +1,8 @@
 package more
 
 import (
+	"strings"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
@@ -21,10 +23,11 @@ func opencode() registry.Runtime {
 		},
 		ACP: &described.ACP{
 			Args:    []described.Argument{{"acp"}, {"--pure"}},
+			Access:  opencodeAccess("ask"),
 			Efforts: map[agent.ReasoningEffort]described.Setting{},
 			Models:  true,
 		},
-		Access:   opencodeAccess("OPENCODE_PERMISSION"),
+		Access:   opencodeAccess("deny"),
 		Efforts:  efforts("--variant={}"),
 		Continue: []described.Argument{{"--continue"}},
 		Failures: []described.Failure{
@@ -40,19 +43,21 @@ func opencode() registry.Runtime {
 	rt.TestedVersion = "1.18.33"
 	rt.Decoder = func() formatters.Decoder { return dialect(new(opencodeDecoder).line) }
 	rt.ReportsResult = true
+	rt.PrivateTemp = true // for a copy of a library
 	rt.Protected = []string{".opencode", "opencode.json", "opencode.jsonc"}
 	rt.ReadingTools = []string{"glob", "grep", "list", "read", "skill", "todoread", "todowrite", "webfetch"}
 	return rt
 }
 
-// opencodeAccess returns what each access permits, as the value of a variable. A run
-// refuses what it would have to ask for.
-func opencodeAccess(variable string) map[agent.Access]described.Setting {
+// opencodeAccess returns what each access permits. Other is what happens to the rest: a
+// run that has to ask would end.
+func opencodeAccess(other string) map[agent.Access]described.Setting {
 	permit := func(permission string) described.Setting {
-		return described.Setting{Env: map[string]*string{variable: &permission}}
+		return described.Setting{Env: map[string]*string{"OPENCODE_PERMISSION": new(strings.ReplaceAll(permission, "OTHER", other))}}
 	}
-	read := permit(`{"*":"allow","edit":"deny","bash":"ask","task":"ask","external_directory":"ask"}`)
-	write := permit(`{"*":"allow","bash":"ask","task":"ask","external_directory":"ask"}`)
-	full := permit(`{"*":"allow"}`)
-	return map[agent.Access]described.Setting{agent.AccessRead: read, agent.AccessWrite: write, agent.AccessFull: full}
+	return map[agent.Access]described.Setting{
+		agent.AccessRead:  permit(`{"*":"allow","edit":"OTHER","bash":"OTHER","task":"OTHER","external_directory":"OTHER"}`),
+		agent.AccessWrite: permit(`{"*":"allow","bash":"OTHER","task":"OTHER","external_directory":"OTHER"}`),
+		agent.AccessFull:  permit(`{"*":"allow"}`),
+	}
 }

@@ -121,16 +121,31 @@ func promises(records []verify.Record) string {
 	return rows
 }
 
-// withoutRecord returns the list of the runtimes of the repository that have no results.
-func withoutRecord(t *testing.T, records []verify.Record) (list string) {
+// runtimeIDs returns the IDs of all runtimes, also of those that only other builds have.
+func runtimeIDs(t *testing.T) []string {
 	t.Helper()
 	folders, err := os.ReadDir(filepath.Join("..", "..", "backends"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var ids []string
 	for _, folder := range folders {
-		id := folder.Name()
-		if id == "all" || id == "rest" || slices.ContainsFunc(records, func(r verify.Record) bool { return r.Runtime == id }) {
+		if id := folder.Name(); id != "all" && id != "more" && id != "rest" {
+			ids = append(ids, id)
+		}
+	}
+	for _, rt := range registry.Default().All() {
+		ids = append(ids, rt.ID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// withoutRecord returns the list of the runtimes that have no results.
+func withoutRecord(t *testing.T, records []verify.Record) (list string) {
+	t.Helper()
+	for _, id := range runtimeIDs(t) {
+		if slices.ContainsFunc(records, func(r verify.Record) bool { return r.Runtime == id }) {
 			continue
 		}
 		list += "- " + id

@@ -11,6 +11,7 @@ import (
 	"github.com/busdk/bus-agent/verify/targets"
 
 	_ "github.com/busdk/bus-agent/backends/all"
+	_ "github.com/busdk/bus-agent/backends/more"
 	_ "github.com/busdk/bus-agent/session/tmux" // for sessions in mode tmux
 )
 

@@ -31,7 +31,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"registry"}},
 	{packages: []string{"registry/described", "backends/rest"}},
 	{packages: []string{"runner", "backends/*"}},
-	{packages: []string{"backends/all", "backendtest", "modeltest", "preferences", "runs", "structured", "fallback", "session/tmux"}},
+	{packages: []string{"backends/all", "backends/more", "backendtest", "modeltest", "preferences", "runs", "structured", "fallback", "session/tmux"}},
 	{packages: []string{"runs/*", "session/control", "verify"}},
 	{packages: []string{"verify/targets"}},
 	{packages: []string{"internal/commands/cmdline"}},
@@ -156,7 +156,7 @@ func runtimeNames(t *testing.T, root string) (names []string) {
 		t.Fatalf("%d backends, %v", len(folders), err)
 	}
 	for _, folder := range folders {
-		if name := folder.Name(); name != "all" && name != "rest" {
+		if name := folder.Name(); !slices.Contains([]string{"all", "more", "rest"}, name) {
 			names = append(names, name)
 		}
 	}

@@ -38,7 +38,9 @@ func record(id string) (r verify.Record) {
 }
 
 // All returns the targets in the order of their IDs.
-func All() []verify.Target { return []verify.Target{Claude(), Codex(), Gemini()} }
+func All() []verify.Target {
+	return []verify.Target{Claude(), Codex(), Copilot(), Gemini(), OpenCode(), Pi(), Qwen()}
+}
 
 // Find returns the target of the runtime with the given ID.
 func Find(id string) (verify.Target, bool) {
@@ -51,10 +53,10 @@ func Find(id string) (verify.Target, bool) {
 }
 
 // call returns a tool call with the arguments as a JSON object.
-func call(name string, arguments map[string]string) modeltest.ToolCall {
+func call[A map[string]string | map[string]any](name string, arguments A) modeltest.ToolCall {
 	data, err := json.Marshal(arguments)
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // strings, numbers and truth values always marshal
 	}
 	return modeltest.ToolCall{Name: name, Arguments: string(data)}
 }
