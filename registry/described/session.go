@@ -65,6 +65,7 @@ func (d *Definition) engine(registry.Invocation) engine.Engine {
 	e := &acp.Engine{
 		AuthMethod:    d.ACP.Authenticate,
 		ModelsOffered: d.ACP.Models,
+		ModelInArgs:   d.has(holdModel),
 		SilenceFails:  d.SilenceFails,
 		AnswerFailure: d.answerFailure(),
 		Modes:         map[agent.Access]string{},

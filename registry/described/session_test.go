@@ -87,6 +87,9 @@ func TestSessionsOfADefinitionHaveTheirSettings(t *testing.T) {
 	if diff := cmp.Diff(agent.Command{Env: []string{"A=ask"}}, command); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
+	if engineOf(t, rt).ModelInArgs || !engineOf(t, described(t, `"acp":{"args":["--model={model}"]}`)).ModelInArgs {
+		t.Error("the engine does not know whether the arguments have the model")
+	}
 	if rt := described(t, `"home":{"env":"M"},"acp":{}`); rt.Session.Options.Resume {
 		t.Error("a session that is not kept can be resumed")
 	}

@@ -53,6 +53,11 @@ type Engine struct {
 	// that names one is not opened if the agent offers no models.
 	ModelsOffered bool
 
+	// ModelInArgs says that the agent gets the model of a session in its arguments: it is
+	// not set by the protocol when the session opens. Some agents offer the same model
+	// under another ID.
+	ModelInArgs bool
+
 	// Efforts are the agent's values of its option for the effort. For an effort
 	// without a value the engine sends the effort itself.
 	Efforts map[agent.ReasoningEffort]string

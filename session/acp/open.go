@@ -208,7 +208,10 @@ func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (
 		}
 	}
 	offered := got.Models != nil || got.option(optionModel) != nil
-	if (offered || e.ModelsOffered) && start.Model != "" && start.Model != got.model() {
+	switch {
+	case e.ModelInArgs:
+		info.Model = cmp.Or(start.Model, info.Model)
+	case (offered || e.ModelsOffered) && start.Model != "" && start.Model != got.model():
 		if err := e.SetModel(ctx, start.Model); err != nil {
 			if err == engine.ErrUnsupported {
 				err = fmt.Errorf("set model %s: %w", start.Model, err)
