@@ -15,7 +15,7 @@ func copilot() registry.Runtime {
 		Name:        "GitHub Copilot CLI",
 		Executables: []string{"copilot"},
 		InstallURL:  "https://docs.github.com/copilot/how-tos/copilot-cli",
-		TokenEnv:    []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"},
+		TokenEnv:    []string{"COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"},
 		Args: []described.Argument{
 			{"--output-format=json"}, {"--stream=off"}, {"--no-color"}, {"--no-auto-update"}, {"--no-ask-user"}, {"--no-remote"},
 			{"--disable-builtin-mcps"}, {"--no-custom-instructions"}, {"--model={model}"}, {"{effort}"}, {"--resume={resume}"}, {"{continue}"}, {"{access}"},

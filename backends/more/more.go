@@ -28,5 +28,6 @@ func define(id string, d described.Definition) registry.Runtime {
 	if err != nil {
 		panic(err) // a test describes all
 	}
+	rt.LastChoice = true
 	return rt
 }

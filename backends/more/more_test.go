@@ -5,8 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session/acp"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
@@ -43,5 +45,29 @@ func TestTranscripts(t *testing.T) {
 			t.Parallel()
 			backendtest.Transcripts(t, rt, filepath.Join("testdata", rt.ID))
 		})
+	}
+}
+
+func TestCatalogueLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	for _, rt := range registered(t) {
+		if !rt.LastChoice {
+			t.Errorf("%s is selected before other runtimes", rt.ID)
+		}
+		// Recorded runs of other runtimes do not get these, see registry.Runtime.ProviderEnv.
+		for _, name := range []string{"GH_TOKEN", "GITHUB_TOKEN"} {
+			if slices.Contains(rt.TokenEnv, name) {
+				t.Errorf("%s takes %s from the tools of other runtimes", rt.ID, name)
+			}
+		}
+	}
+}
+
+// Qwen Code edits files anywhere in mode auto-edit; in mode default bus-agent decides.
+func TestQwenAsksToEditInSessions(t *testing.T) {
+	t.Parallel()
+	e, ok := qwen().Session.Engine(registry.Invocation{}).(*acp.Engine)
+	if !ok || e.Modes[agent.AccessWrite] != "default" || !e.Permits(agent.AccessWrite, "edit") || e.Permits(agent.AccessWrite, "execute") {
+		t.Errorf("engine = %+v", e)
 	}
 }

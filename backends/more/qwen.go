@@ -21,11 +21,19 @@ func qwen() registry.Runtime {
 			{"--safe-mode"}, {"--output-format=stream-json"}, {"--model={model}"},
 			{"--resume={resume}"}, {"{continue}"}, {"{access}"},
 		},
-		ACP: &described.ACP{Args: []described.Argument{{"--acp"}, {"--safe-mode"}, {"--model={model}"}, {"{access}"}}},
+		ACP: &described.ACP{
+			Args: []described.Argument{{"--acp"}, {"--safe-mode"}, {"--model={model}"}},
+			// In mode auto-edit it edits files anywhere without an approval request.
+			Access: map[agent.Access]described.Setting{
+				agent.AccessRead:  {Mode: "plan"},
+				agent.AccessWrite: {Mode: "default", AcceptEdits: true},
+				agent.AccessFull:  {Mode: "yolo"},
+			},
+		},
 		Access: map[agent.Access]described.Setting{
-			agent.AccessRead:  {Args: []described.Argument{{"--approval-mode=plan"}}, Mode: "plan"},
-			agent.AccessWrite: {Args: []described.Argument{{"--approval-mode=auto-edit"}}, Mode: "auto-edit", AcceptEdits: true},
-			agent.AccessFull:  {Args: []described.Argument{{"--approval-mode=yolo"}}, Mode: "yolo"},
+			agent.AccessRead:  {Args: []described.Argument{{"--approval-mode=plan"}}},
+			agent.AccessWrite: {Args: []described.Argument{{"--approval-mode=auto-edit"}}},
+			agent.AccessFull:  {Args: []described.Argument{{"--approval-mode=yolo"}}},
 		},
 		Continue:      []described.Argument{{"--continue"}},
 		SlashCommands: true,
