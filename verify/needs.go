@@ -60,6 +60,21 @@ func hasContinue(_ *Target, rt *registry.Runtime) string {
 	return unless(rt.Run.Options.Continue, "the runtime does not continue the latest session")
 }
 
+func hasSession(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Session != nil, "the runtime holds no sessions")
+}
+
+func hasSessionResume(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Session.Options.Resume, "the runtime resumes no sessions")
+}
+
+func hasSessionAccess(list ...agent.Access) need {
+	return func(_ *Target, rt *registry.Runtime) string {
+		ok := slices.ContainsFunc(list, func(a agent.Access) bool { return slices.Contains(rt.Session.Options.Access, a) })
+		return unless(ok, fmt.Sprintf("sessions of the runtime do not support %s access", list[0]))
+	}
+}
+
 func hasEdit(t *Target, _ *registry.Runtime) string {
 	return unless(t.Edit != nil, "the CLI has no tool that edits files")
 }

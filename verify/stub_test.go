@@ -74,11 +74,15 @@ type stubCall struct {
 	} `json:"function"`
 }
 
-// main runs the stub with the arguments --version, or MODEL EFFORT ACCESS SESSION.
+// main runs the stub with the arguments --version, serve MODEL ACCESS, or
+// MODEL EFFORT ACCESS SESSION.
 func (s stub) main(args []string) int {
 	if len(args) == 1 {
 		fmt.Println("stub 1.2.3")
 		return 0
+	}
+	if args[0] == "serve" {
+		return (&stubServer{stub: s, model: args[1], access: args[2]}).main()
 	}
 	model, effort, access, session := args[0], args[1], args[2], args[3]
 	input, err := io.ReadAll(os.Stdin)
@@ -302,6 +306,7 @@ func stubRuntime() registry.Runtime {
 		Decoder:       func() formatters.Decoder { return stubDecoder{} },
 		ReportsResult: true,
 		Instructions:  &registry.Instructions{MaxBytes: instructions.MaxBytes},
+		Session:       stubSessions(),
 	}
 }
 

@@ -66,6 +66,12 @@ func table() []Check {
 		{"write-outside", "With write access, an edit does not change a file outside the workdir.", all(hasAccess(agent.AccessWrite), hasEdit), writes, did(writeOutside, false)},
 		{"full-command", "With full access, a command runs.", all(hasAccess(agent.AccessFull), hasCommand), fulls, did(fullCommand, true)},
 
+		{turnsFact, "A session answers turn after turn, and the model gets those before.", hasSession, conversation, found(turnsFact)},
+		{steerFact, "A message that is sent during a turn arrives, in that turn or as the next one.", hasSession, interruption, found(steerFact)},
+		{interruptFact, "An interrupted turn ends as canceled, with its command, and the session takes another.", all(hasSession, hasSessionAccess(agent.AccessFull), hasCommand), interruption, found(interruptFact)},
+		{approvalFact, "A command that access does not include runs in a session only after an approval.", all(hasSession, hasSessionAccess(agent.AccessWrite, agent.AccessRead), hasCommand), conversation, found(approvalFact)},
+		{resumeFact, "A session whose agent was killed is resumed with its ID and its turns.", all(hasSession, hasSessionResume), conversation, found(resumeFact)},
+
 		{"timeout", "A run whose model is silent ends at its timeout, with its processes.", nil, nil, silence(agent.Request{Timeout: 4 * time.Second}, agent.ErrTimeout)},
 		{"idle-timeout", "A run without progress ends at its idle timeout, with its processes.", nil, nil, silence(agent.Request{IdleTimeout: 4 * time.Second}, agent.ErrIdleTimeout)},
 		{"cancel", "A canceled run ends with the command that its agent runs.", all(hasAccess(agent.AccessFull), hasCommand), nil, canceled},

@@ -62,6 +62,10 @@ type Target struct {
 	// shell in the workdir. Nil means that the CLI has no such tool.
 	Command func(command string) modeltest.ToolCall
 
+	// Guarded is like Command, for a command that runs in a session with write access only
+	// after an approval. Nil means that those of Command do.
+	Guarded func(command string) modeltest.ToolCall
+
 	// JSON returns the reply with which a model gives a JSON value as the answer to a
 	// request with a schema. Nil means that it gives the value as text.
 	JSON func(value string) modeltest.Reply

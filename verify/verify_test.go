@@ -93,7 +93,16 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"denies":         {"write-edit", "full-command", "cancel"},
 		"gives-up":       {"read-edit", "read-command", "write-outside"},
 		"silence":        {"timeout", "idle-timeout"},
-		"leaves-file":    {"leaves-nothing"},
+
+		"session-forgets":       {"session-turns", "session-resume"},
+		"session-loses":         {"session-steer"},
+		"session-denies-end":    {"session-interrupt"},
+		"session-leaves-tool":   {"session-interrupt"},
+		"session-never-asks":    {"session-approval"},
+		"session-runs-declined": {"session-approval"},
+		"session-refuses":       {"session-approval"},
+		"session-unsaved":       {"session-resume"},
+		"leaves-file":           {"leaves-nothing"},
 	}
 	seen := []string{"prompt-limit"} // see TestLimitThatIsNotEnforcedIsFound
 	for breaks, want := range broken {
@@ -159,7 +168,7 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 	t.Parallel()
 	rt := stubRuntime()
 	rt.Run.Options = registry.Options{Access: []agent.Access{agent.AccessWrite}}
-	rt.PromptLimit, rt.Instructions, rt.Run.Prepare = registry.Limit{Bytes: 2_000_000}, nil, nil
+	rt.PromptLimit, rt.Instructions, rt.Run.Prepare, rt.Session = registry.Limit{Bytes: 2_000_000}, nil, nil, nil
 	target := stubTarget("keep")
 	target.Edit, target.Command = nil, nil
 	report, err := verify.Run(t.Context(), target, stubOptions(t, rt))
@@ -168,7 +177,8 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 	}
 	want := []string{
 		"prompt-3mb", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "tool-call", "resume", "continue",
-		"read-edit", "read-command", "write-edit", "write-outside", "full-command", "cancel",
+		"read-edit", "read-command", "write-edit", "write-outside", "full-command",
+		"session-turns", "session-steer", "session-interrupt", "session-approval", "session-resume", "cancel",
 	}
 	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {
 		t.Errorf("unsupported (-want +got):\n%s", diff)

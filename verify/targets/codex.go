@@ -25,6 +25,9 @@ func Codex() verify.Target {
 		Command: func(command string) modeltest.ToolCall {
 			return call("exec_command", map[string]string{"cmd": command})
 		},
+		Guarded: func(command string) modeltest.ToolCall {
+			return call("exec_command", map[string]string{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "to try"})
+		},
 		Replaces: []string{"AGENTS.override.md"},
 	}
 }
