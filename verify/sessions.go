@@ -22,6 +22,7 @@ const (
 	turnsFact     = "session-turns"
 	approvalFact  = "session-approval"
 	resumeFact    = "session-resume"
+	nothingFact   = "session-runs-nothing"
 	steerFact     = "session-steer"
 	interruptFact = "session-interrupt"
 )
@@ -74,7 +75,7 @@ func (t *trial) hear(turn *session.Turn, text, want string) error {
 }
 
 // conversation is a scene of a session with turns and approval requests, whose agent is
-// killed, and that is then resumed.
+// killed, and that is then resumed, in a repository that would run programs.
 var conversation = &scene{func(t *trial) error {
 	var outside string
 	called := map[string]bool{} // by message
@@ -96,6 +97,10 @@ var conversation = &scene{func(t *trial) error {
 	if err := t.arrange(script, atRoot); err != nil {
 		return err
 	}
+	if _, err := t.plant(); err != nil {
+		return err
+	}
+	defer func() { t.note(nothingFact, t.noneFired()) }()
 	outside = filepath.Dir(t.work)
 	var asked approvals
 	s, err := t.open(agent.Request{Access: t.supported(agent.AccessWrite, agent.AccessRead)}, asked.answer)

@@ -24,7 +24,7 @@ func stubSessions() *registry.Session {
 			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
 			Prepare: registry.PrependInstructions,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
-				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access)}}, nil
+				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access), fmt.Sprint(inv.TrustWorkspace)}}, nil
 			},
 		},
 		Engine:   func(registry.Invocation) engine.Engine { return &acp.Engine{} },

@@ -74,16 +74,18 @@ type stubCall struct {
 	} `json:"function"`
 }
 
-// main runs the stub with the arguments --version, serve MODEL ACCESS, or
-// MODEL EFFORT ACCESS SESSION.
+// main runs the stub with the arguments --version, serve MODEL ACCESS TRUST, or
+// MODEL EFFORT ACCESS SESSION TRUST.
 func (s stub) main(args []string) int {
 	if len(args) == 1 {
 		fmt.Println("stub 1.2.3")
 		return 0
 	}
 	if args[0] == "serve" {
+		s.settings(args[3] == "true")
 		return (&stubServer{stub: s, model: args[1], access: args[2]}).main()
 	}
+	s.settings(args[4] == "true")
 	model, effort, access, session := args[0], args[1], args[2], args[3]
 	input, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -121,6 +123,14 @@ func (s stub) main(args []string) int {
 		prompt = strings.ReplaceAll(prompt, "MARKER-OF-THE-MIDDLE", "")
 	case "agents-md-root":
 		prompt = strings.ReplaceAll(prompt, "MARKER-OF-THE-ROOT", "MARKER-OF-THE-ROOT MARKER-OF-THE-ROOT")
+	case "reads-links":
+		if text, err := os.ReadFile("STUB.md"); err == nil {
+			prompt += string(text)
+		}
+	case "stops-at-fifo":
+		if info, err := os.Lstat("STUB.md"); err == nil && !info.Mode().IsRegular() {
+			return 3
+		}
 	case "replaced":
 		if text, err := os.ReadFile("STUB.override.md"); err == nil {
 			prompt = strings.ReplaceAll(prompt, "Rules. MARKER-OF-THE-ROOT\n", string(text))
@@ -184,6 +194,14 @@ func (s stub) main(args []string) int {
 	s.say(stubLine{Kind: agent.KindUsage, Usage: &used})
 	s.say(stubLine{Kind: agent.KindResult})
 	return 0
+}
+
+// settings runs the program that a file of the workdir names, with trust.
+func (s stub) settings(trust bool) {
+	program, err := os.ReadFile("stub.settings")
+	if err == nil && (trust || s.breaks == "runs-plants") && s.breaks != "never-runs-plants" {
+		_ = exec.Command(string(program)).Run() // its file shows that it ran
+	}
 }
 
 // ask sends the conversation to the model.
@@ -298,7 +316,7 @@ func stubRuntime() registry.Runtime {
 					session = "latest"
 				}
 				return agent.Command{
-					Args:  []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session},
+					Args:  []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace)},
 					Stdin: inv.Prompt,
 				}, nil
 			},
@@ -327,7 +345,10 @@ func stubTarget(breaks string) verify.Target {
 		Env: func(s *modeltest.Server) []string {
 			return []string{"VERIFY_STUB=" + breaks, "VERIFY_STUB_URL=" + s.OpenAIURL(), "GORACE=atexit_sleep_ms=0"}
 		},
-		Keeps:   []string{".stub"},
+		Keeps: []string{".stub"},
+		Plants: func(program func(string) string) map[string]string {
+			return map[string]string{"stub.settings": program("hook")}
+		},
 		Context: []string{"STUB.md"}, Replaces: []string{"STUB.override.md"},
 		Edit:    tool("edit", "path"),
 		Command: tool("command", "command"),

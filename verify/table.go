@@ -72,6 +72,12 @@ func table() []Check {
 		{approvalFact, "A command that access does not include runs in a session only after an approval.", all(hasSession, hasSessionAccess(agent.AccessWrite, agent.AccessRead), hasCommand), conversation, found(approvalFact)},
 		{resumeFact, "A session whose agent was killed is resumed with its ID and its turns.", all(hasSession, hasSessionResume), conversation, found(resumeFact)},
 
+		{"repo-runs-nothing", "Nothing in a repository runs by itself: what settings of the CLI and of git name, executables in PATH.", nil, nil, runsNothing},
+		{"plants-fire", "All of that runs with trust or by git alone, so that repo-runs-nothing can fail.", nil, nil, plantsFire},
+		{nothingFact, "In a session, nothing in a repository runs by itself.", hasSession, conversation, found(nothingFact)},
+		{"context-link", "A context file that is a link out of the repository does not arrive.", nil, nil, linkedSecret},
+		{"context-fifo", "A context file that is a FIFO does not hold up the run.", nil, nil, contextFIFO},
+
 		{"timeout", "A run whose model is silent ends at its timeout, with its processes.", nil, nil, silence(agent.Request{Timeout: 4 * time.Second}, agent.ErrTimeout)},
 		{"idle-timeout", "A run without progress ends at its idle timeout, with its processes.", nil, nil, silence(agent.Request{IdleTimeout: 4 * time.Second}, agent.ErrIdleTimeout)},
 		{"cancel", "A canceled run ends with the command that its agent runs.", all(hasAccess(agent.AccessFull), hasCommand), nil, canceled},

@@ -36,6 +36,7 @@ type trial struct {
 
 	root, home, tmp, work string
 	claim                 *process.Claim // of root, so that a sweep removes it after a kill
+	path                  string         // the first folder of PATH, "" for none
 
 	// takes are the runs of a scene, and facts what else the scene found, by name.
 	takes map[string]*take
@@ -113,7 +114,13 @@ type outcome struct {
 
 // runner returns the runner of the trial.
 func (t *trial) runner() *runner.Runner {
-	environ := slices.Concat(t.environ, []string{"HOME=" + t.home, "TMPDIR=" + t.tmp, "LC_ALL=C.UTF-8"})
+	path := t.path
+	if all, _ := agent.LookupEnv(t.environ, "PATH"); path == "" {
+		path = all
+	} else {
+		path += string(filepath.ListSeparator) + all
+	}
+	environ := slices.Concat(t.environ, []string{"PATH=" + path}, []string{"HOME=" + t.home, "TMPDIR=" + t.tmp, "LC_ALL=C.UTF-8"})
 	if t.target.Env != nil {
 		environ = append(environ, t.target.Env(t.model)...)
 	}

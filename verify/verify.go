@@ -77,6 +77,11 @@ type Target struct {
 	// Replaces names the files that the CLI reads in place of an AGENTS.md next to them.
 	Replaces []string
 
+	// Plants returns the files of a repository, by slash-separated path, with which the CLI
+	// runs programs if it trusts the repository: hooks, servers of tools and the like.
+	// program returns the path of a program of a name. It may be nil.
+	Plants func(program func(name string) string) map[string]string
+
 	// Known holds the reasons why the CLI fails some checks, by name of the check; see
 	// [Checks]. Such a check still runs.
 	Known map[string]string

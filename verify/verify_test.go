@@ -94,6 +94,11 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"gives-up":       {"read-edit", "read-command", "write-outside"},
 		"silence":        {"timeout", "idle-timeout"},
 
+		"runs-plants":       {"repo-runs-nothing", "session-runs-nothing"},
+		"never-runs-plants": {"plants-fire"},
+		"reads-links":       {"context-link"},
+		"stops-at-fifo":     {"context-fifo"},
+
 		"session-forgets":       {"session-turns", "session-resume"},
 		"session-loses":         {"session-steer"},
 		"session-denies-end":    {"session-interrupt"},
@@ -178,7 +183,8 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 	want := []string{
 		"prompt-3mb", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "tool-call", "resume", "continue",
 		"read-edit", "read-command", "write-edit", "write-outside", "full-command",
-		"session-turns", "session-steer", "session-interrupt", "session-approval", "session-resume", "cancel",
+		"session-turns", "session-steer", "session-interrupt", "session-approval", "session-resume",
+		"session-runs-nothing", "cancel",
 	}
 	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {
 		t.Errorf("unsupported (-want +got):\n%s", diff)

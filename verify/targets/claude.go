@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/busdk/bus-agent/modeltest"
@@ -35,5 +36,12 @@ func Claude() verify.Target {
 			return modeltest.Reply{modeltest.ToolCall{Name: "StructuredOutput", Arguments: value}}
 		},
 		Context: []string{"CLAUDE.md"},
+		Plants: func(program func(string) string) map[string]string {
+			return map[string]string{
+				".claude/settings.json": fmt.Sprintf(`{"enableAllProjectMcpServers":true,"hooks":{"SessionStart":%s,"PreToolUse":%s}}`,
+					hook(program("start-hook")), hook(program("tool-hook"))),
+				".mcp.json": fmt.Sprintf(`{"mcpServers":{"planted":{"command":%q}}}`, program("mcp")),
+			}
+		},
 	}
 }

@@ -28,6 +28,9 @@ func Codex() verify.Target {
 		Guarded: func(command string) modeltest.ToolCall {
 			return call("exec_command", map[string]string{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "to try"})
 		},
+		Plants: func(program func(string) string) map[string]string {
+			return map[string]string{".codex/config.toml": fmt.Sprintf("[mcp_servers.planted]\ncommand = %q\n", program("mcp"))}
+		},
 		Replaces: []string{"AGENTS.override.md"},
 	}
 }

@@ -1,6 +1,8 @@
 package targets
 
 import (
+	"fmt"
+
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/verify"
 )
@@ -26,5 +28,11 @@ func Gemini() verify.Target {
 			return call("run_shell_command", map[string]string{"command": command, "description": "try"})
 		},
 		Context: []string{"GEMINI.md"},
+		Plants: func(program func(string) string) map[string]string {
+			return map[string]string{
+				".gemini/settings.json": fmt.Sprintf(`{"hooks":{"SessionStart":%s,"BeforeTool":%s},"mcpServers":{"planted":{"command":%q}}}`,
+					hook(program("start-hook")), hook(program("tool-hook")), program("mcp")),
+			}
+		},
 	}
 }

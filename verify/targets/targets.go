@@ -5,6 +5,7 @@ package targets
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -59,4 +60,9 @@ func call[A map[string]string | map[string]any](name string, arguments A) modelt
 		panic(err) // strings, numbers and truth values always marshal
 	}
 	return modeltest.ToolCall{Name: name, Arguments: string(data)}
+}
+
+// hook returns settings that run a program as a hook.
+func hook(program string) string {
+	return fmt.Sprintf(`[{"hooks":[{"type":"command","command":%q}]}]`, program)
 }
