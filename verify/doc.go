@@ -1,6 +1,7 @@
 // Package verify checks an installed agent CLI against the promises that bus-agent makes
 // of its runtime: the prompt arrives whole, AGENTS.md arrives once, read access holds, a
-// refused login is reported as one, and so on. [Checks] lists them.
+// refused login is reported as one, a hostile repository runs nothing, and so on. [Checks]
+// lists them.
 //
 // Each check runs the CLI through package runner in a throwaway home and workdir,
 // against a scripted model server on loopback (package modeltest). It needs no account,

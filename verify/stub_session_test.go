@@ -150,7 +150,7 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 		text += block.Text
 	}
 	if s.breaks == "session-loses" && text == "go right" {
-		text = "go on"
+		text = "go left"
 	}
 	if s.breaks == "session-forgets" {
 		s.turns = nil

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == stubName {
 		os.Exit(stub{breaks: os.Getenv("VERIFY_STUB")}.main(os.Args[1:]))
 	}
+	if path := os.Getenv(killedEnv); path != "" {
+		os.Exit(waitForTheKill(path))
+	}
 	os.Exit(m.Run())
 }
 

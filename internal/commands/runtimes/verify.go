@@ -34,7 +34,8 @@ func VerifyCommand(prog *cmdline.Program) *urfave.Command {
 		Description: `For each named runtime, or for each that is installed, verify runs the agent CLI many
 times against a scripted model server on this machine, and checks what bus-agent promises
 of it: prompts arrive whole, AGENTS.md arrives once, access holds, failures have the right
-kind, and nothing is left behind. --list shows all checks.
+kind, sessions are resumed, a hostile repository runs nothing, and nothing is left behind.
+--list shows all checks.
 
 The CLI gets a throwaway home and workdir, and only PATH of the environment. It needs no
 account, key or network. A runtime takes about a minute.
