@@ -74,20 +74,3 @@ func TestHostileRepositoryRunsNothingInClaude(t *testing.T) {
 	t.Parallel()
 	testHostileRepository(t, newClaude, bash("echo hello"), "X-Api-Key", claudePlants)
 }
-
-// With trust, the repository's settings apply.
-func TestTrustedRepositoryRunsItsHooksInClaude(t *testing.T) {
-	t.Parallel()
-	fired := newFiredDir(t)
-	w := newClaude(t, modeltest.Always(answer("ok")), layered())
-	program := programs(t, fired, "hook")
-	writeFiles(t, w.repo, map[string]string{".claude/settings.json": fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":%q}]}]}}`, program("hook"))})
-	r, o := w.run("hello", "--trust-workspace")
-	w.wantAnswer("ok", r, o)
-	checkFired(t, fired, "hook")
-	r, o = w.run("hello")
-	w.wantAnswer("ok", r, o)
-	for _, request := range w.wantRequests(2) {
-		checkMarks(t, request, rootMark)
-	}
-}

@@ -13,24 +13,6 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestClaudeGetsModelAndEffort(t *testing.T) {
-	t.Parallel()
-	w := newClaude(t, modeltest.Always(answer("ok")), nil)
-	r, o := w.run("hello", "--model-reasoning-effort", "high")
-	w.wantAnswer("ok", r, o)
-	if r.Model != "claude-opus-5-5" || r.Runtime != "claude" {
-		t.Errorf("reported %s, %s", r.Runtime, r.Model)
-	}
-	w.env = append(w.env, "BUS_AGENT_MODEL=claude-haiku-5-5", "BUS_AGENT_MODEL_REASONING_EFFORT=low")
-	r, o = w.run("hello", "--agent", "claude")
-	w.wantAnswer("ok", r, o)
-	for i, want := range []string{"claude-opus-5-5 high", "claude-haiku-5-5 low"} {
-		if got := w.wantRequests(2)[i].Model() + " " + w.wantRequests(2)[i].Effort(); got != want {
-			t.Errorf("request %d has model %q, want %q", i, got, want)
-		}
-	}
-}
-
 // By default Claude Code chooses a model, which is reported.
 func TestClaudeReportsChosenModel(t *testing.T) {
 	t.Parallel()
@@ -116,19 +98,6 @@ func TestClaudeFailures(t *testing.T) {
 func TestClaudeRecoversFromACut(t *testing.T) {
 	t.Parallel()
 	testRecovery(t, newClaude)
-}
-
-func TestClaudeEmptyAnswer(t *testing.T) {
-	t.Parallel()
-	w := newClaude(t, modeltest.Always(nil), nil)
-	r, o := w.run("hello")
-	t.Logf("%+v\n%v", r, o)
-	w.wantAnswer("", r, o)
-}
-
-func TestClaudeInterrupted(t *testing.T) {
-	t.Parallel()
-	testInterrupt(t, newClaude, bash("touch running; python3 -c 'import time; time.sleep(300)'"))
 }
 
 // A background process of a tool neither blocks the end of a run nor outlives it.

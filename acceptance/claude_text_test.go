@@ -9,16 +9,6 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestClaudeGetsWholePrompt(t *testing.T) {
-	t.Parallel()
-	testPrompts(t, newClaude, prompts())
-}
-
-func TestClaudeRefusesLongPrompt(t *testing.T) {
-	t.Parallel()
-	testLongPrompt(t, newClaude(t, modeltest.Replies(), nil), 10<<20)
-}
-
 // A prompt that names a file is unchanged; Claude Code adds the file.
 func TestClaudeAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
@@ -47,11 +37,6 @@ func TestClaudeGetsEachAgentsMDOnceWithTrust(t *testing.T) {
 func TestClaudeGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
 	testLongInstructions(t, newClaude)
-}
-
-func TestClaudeResumesASession(t *testing.T) {
-	t.Parallel()
-	testResume(t, newClaude)
 }
 
 func TestClaudeRefusesUnknownSession(t *testing.T) {

@@ -72,13 +72,6 @@ func TestCodexRecoversFromACut(t *testing.T) {
 	testRecovery(t, newCodex)
 }
 
-func TestCodexEmptyAnswer(t *testing.T) {
-	t.Parallel()
-	w := newCodex(t, modeltest.Replies(nil), nil)
-	r, o := w.run("hello")
-	w.wantAnswer("", r, o)
-}
-
 func TestCodexInterrupted(t *testing.T) {
 	t.Parallel()
 	testInterrupt(t, newCodex, execCommand(map[string]any{"cmd": "touch running; sleep 300 & sleep 300", "yield_time_ms": 60000}))

@@ -11,11 +11,6 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestCodexResumesASession(t *testing.T) {
-	t.Parallel()
-	testResume(t, newCodex)
-}
-
 // A resumed run has its own access and model, not those of the session.
 func TestCodexResumedRunHasItsOwnAccess(t *testing.T) {
 	t.Parallel()

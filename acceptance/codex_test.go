@@ -28,55 +28,6 @@ func lastPrompt(r *modeltest.Request) string {
 	return texts[len(texts)-1]
 }
 
-func TestCodexGetsWholePrompt(t *testing.T) {
-	t.Parallel()
-	for name, prompt := range map[string]string{
-		"a million characters": strings.Repeat("0123456789", 99_999) + "öäüß€𝄞☃é\n\n",
-		"leading dash":         "--help me with -s danger-full-access",
-		"a dash alone":         "-",
-		"shell text":           "$(touch pwned) `touch pwned`; touch pwned && \"quoted\" 'single' \\ !! ~ *",
-		"file and template":    "look at @AGENTS.md and {{NAME}} and {% x %}",
-		"blank and line ends":  "  two blanks before\r\n\ttab\r\nand a line end\n\n",
-		"prefix of a word":     "résumé naïve 日本語",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if name == "a million characters" && len([]rune(prompt)) != 1_000_000 {
-				t.Fatalf("the prompt has %d characters", len([]rune(prompt)))
-			}
-			w := newCodex(t, modeltest.Replies(answer("got it")), nil)
-			r, o := w.run(prompt)
-			w.wantAnswer("got it", r, o)
-			if got := lastPrompt(w.wantRequests(1)[0]); got != prompt {
-				t.Errorf("the model got %d bytes of %d: %s", len(got), len(prompt), clip(cmp.Diff(clip(prompt), clip(got))))
-			}
-		})
-	}
-}
-
-// A prompt that looks like a command of Codex is text; a line break may precede it.
-func TestCodexGetsASlashAsText(t *testing.T) {
-	t.Parallel()
-	w := newCodex(t, modeltest.Replies(answer("ok")), nil)
-	r, o := w.run("/compact the prose")
-	w.wantAnswer("ok", r, o)
-	if got := strings.TrimPrefix(lastPrompt(w.wantRequests(1)[0]), "\n"); got != "/compact the prose" {
-		t.Errorf("the model got %q", got)
-	}
-}
-
-func TestCodexRefusesLongPrompt(t *testing.T) {
-	t.Parallel()
-	w := newCodex(t, modeltest.Replies(), nil)
-	o := w.exec(strings.Repeat("x", 1<<20+1), append([]string{"run", "--agent", "codex", "--prompt", "-"}, w.codexArgs()...)...)
-	if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "prompt") {
-		t.Errorf("want a usage error that names the prompt: %v", o)
-	}
-	if n := len(w.model.Requests()); n != 0 {
-		t.Errorf("the model got %d requests", n)
-	}
-}
-
 // The markers in the instruction files, outermost first.
 const (
 	rootMark = "MARKER-OF-THE-ROOT"

@@ -123,19 +123,3 @@ func TestGeminiIgnoresEnvFilesAboveRepository(t *testing.T) {
 		})
 	}
 }
-
-// With trust, the repository's settings apply to that run.
-func TestTrustedRepositoryRunsItsHooksInGemini(t *testing.T) {
-	t.Parallel()
-	fired := newFiredDir(t)
-	w := newGemini(t, modeltest.Always(answer("ok")), layered())
-	w.mayAdd = []string{".gemini/settings.json", ".geminiignore"}
-	program := programs(t, fired, "hook")
-	writeFiles(t, w.repo, map[string]string{".gemini/settings.json": fmt.Sprintf(`{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":%q}]}]}}`, program("hook"))})
-	r, o := w.run("hello", "--trust-workspace")
-	w.wantAnswer("ok", r, o)
-	checkFired(t, fired, "hook")
-	for _, request := range w.wantRequests(1) {
-		checkMarks(t, request, rootMark)
-	}
-}

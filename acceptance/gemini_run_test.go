@@ -14,24 +14,6 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestGeminiGetsTheModel(t *testing.T) {
-	t.Parallel()
-	w := newGemini(t, modeltest.Always(answer("ok")), nil)
-	r, o := w.run("hello")
-	w.wantAnswer("ok", r, o)
-	if r.Model != "gemini-2.5-pro" || r.Runtime != "gemini" {
-		t.Errorf("reported %s, %s", r.Runtime, r.Model)
-	}
-	w.env = append(w.env, "BUS_AGENT_MODEL=gemini-2.5-flash")
-	r, o = w.run("hello", "--agent", "gemini")
-	w.wantAnswer("ok", r, o)
-	for i, want := range []string{"gemini-2.5-pro", "gemini-2.5-flash"} {
-		if got := w.wantRequests(2)[i].Model(); got != want {
-			t.Errorf("request %d has model %q, want %q", i, got, want)
-		}
-	}
-}
-
 // By default Gemini CLI lets a small model choose. The report has the chosen one.
 func TestGeminiReportsChosenModel(t *testing.T) {
 	t.Parallel()
@@ -122,11 +104,6 @@ func TestGeminiFailures(t *testing.T) {
 		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--idle-timeout", "8s"}, kind: "idle_timeout", says: "no progress for 8s", asked: 1, took: 25},
 		"silent stream":     {reply: modeltest.Reply{modeltest.Text{}, modeltest.Silence{}}, args: []string{"--timeout", "8s"}, kind: "timeout", says: "within 8s", asked: 1, took: 25},
 	})
-}
-
-func TestGeminiInterrupted(t *testing.T) {
-	t.Parallel()
-	testInterrupt(t, newGemini, shell("touch running; sleep 300"))
 }
 
 // A background process of a tool neither blocks the end of a run nor outlives it.

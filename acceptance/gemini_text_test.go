@@ -10,16 +10,6 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-func TestGeminiGetsWholePrompt(t *testing.T) {
-	t.Parallel()
-	testPrompts(t, newGemini, prompts())
-}
-
-func TestGeminiRefusesLongPrompt(t *testing.T) {
-	t.Parallel()
-	testLongPrompt(t, newGemini(t, modeltest.Replies(), nil), 3<<20)
-}
-
 // A prompt that names a file is unchanged; Gemini CLI adds the file.
 func TestGeminiAddsFileNamedInPrompt(t *testing.T) {
 	t.Parallel()
@@ -84,11 +74,6 @@ func TestGeminiTrustIsUndone(t *testing.T) {
 func TestGeminiGetsWholeLongAgentsMD(t *testing.T) {
 	t.Parallel()
 	testLongInstructions(t, newGemini)
-}
-
-func TestGeminiResumesASession(t *testing.T) {
-	t.Parallel()
-	testResume(t, newGemini)
 }
 
 func TestGeminiRefusesUnknownSession(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -225,43 +224,6 @@ func testStopDuringATurn(t *testing.T, cli sessionCLI) {
 	_, err := d.wait(waiting)
 	wantErrorIs(t, err, session.ErrNotDelivered)
 	wantErrorIs(t, err, agent.ErrCanceled)
-}
-
-// A session can be resumed after its process was killed, and has the instructions once.
-func TestSessionIsResumedAfterAKill(t *testing.T) {
-	t.Parallel()
-	eachSessionCLI(t, func(t *testing.T, cli sessionCLI) {
-		reply := func(text string) modeltest.Reply { return modeltest.Reply{modeltest.Text{text}, turnUsage} }
-		w := cli.setup(t, modeltest.Replies(reply("noted"), reply("nice"), reply("it was 42"), reply("still 42")), layered())
-		d := w.startSession(session.Options{}, nil)
-		first := d.sendWant("remember 42", "noted")
-		d.sendWant("it is blue", "nice")
-		d.kill(syscall.SIGKILL)
-		w.checkNothingLeft(d.before)
-		if _, err := d.send("are you there?"); err == nil {
-			t.Error("a session answers after its agent was killed")
-		}
-
-		d = w.startSession(session.Options{}, func(r *agent.Request) { r.Resume = first.SessionID })
-		for i, text := range []string{"it was 42", "still 42"} {
-			r := d.sendWant([]string{"what was it?", "and now?"}[i], text)
-			checkUsage(t, r, 1)
-			if r.SessionID != first.SessionID {
-				t.Errorf("resumed %s, want %s", r.SessionID, first.SessionID)
-			}
-		}
-		for _, request := range w.wantRequests(4) {
-			checkMarks(t, request, rootMark)
-		}
-		request := w.wantRequests(4)[3]
-		if got := strings.Join(conversation(request), "\n"); !strings.HasSuffix(got, strings.Join([]string{
-			"user: remember 42", "assistant: noted", "user: it is blue", "assistant: nice",
-			"user: what was it?", "assistant: it was 42", "user: and now?",
-		}, "\n")) {
-			t.Errorf("conversation:\n%s", got)
-		}
-		d.stop()
-	})
 }
 
 func TestSessionRefusesUnknownID(t *testing.T) {

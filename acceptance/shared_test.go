@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,15 +64,18 @@ func testPrompts(t *testing.T, setup setupFunc, prompts map[string]string) {
 	}
 }
 
-// testLongPrompt checks that a prompt over the limit is a usage error.
-func testLongPrompt(t *testing.T, w *fixture, limit int) {
-	t.Helper()
-	o := w.exec(strings.Repeat("x", limit+1), "run", "--agent", w.agent, "--prompt", "-")
-	if o.code != 2 || o.stdout != "" || !strings.Contains(o.stderr, "prompt") {
-		t.Errorf("want a usage error that names the prompt: %v", o)
-	}
-	if n := len(w.model.Requests()); n != 0 {
-		t.Errorf("the model got %d requests", n)
+// Prompts of which bus-agent verify has none.
+func TestSpecialPrompts(t *testing.T) {
+	t.Parallel()
+	special := maps.Clone(prompts())
+	maps.DeleteFunc(special, func(name, _ string) bool {
+		return name != "a dash alone" && name != "templates" && name != "leading hash"
+	})
+	for name, setup := range map[string]setupFunc{"codex": newCodex, "claude": newClaude, "gemini": newGemini} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testPrompts(t, setup, special)
+		})
 	}
 }
 
@@ -329,43 +333,6 @@ func (f failure) slower(t *testing.T) failure {
 	f.says = strings.ReplaceAll(f.says, limit.String(), (4 * limit).String())
 	f.took *= 4
 	return f
-}
-
-// testResume tests --resume and --continue.
-func testResume(t *testing.T, setup setupFunc) {
-	turn := func(text string) modeltest.Reply {
-		return modeltest.Reply{modeltest.Text{text}, modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning: 7}}
-	}
-	w := setup(t, modeltest.Replies(turn("noted"), turn("unrelated"), turn("it was 42"), turn("still 42")), layered())
-	first, o := w.run("remember 42")
-	w.wantAnswer("noted", first, o)
-	if first.SessionID == "" {
-		t.Fatalf("no session ID: %v", o)
-	}
-	other, o := w.run("something else")
-	w.wantAnswer("unrelated", other, o)
-
-	resumed, o := w.run("what was it?", "--resume", first.SessionID)
-	w.wantAnswer("it was 42", resumed, o)
-	if resumed.SessionID != first.SessionID {
-		t.Errorf("resumed %s, want %s", resumed.SessionID, first.SessionID)
-	}
-	continued, o := w.run("and now?", "--continue")
-	w.wantAnswer("still 42", continued, o)
-	if continued.SessionID != first.SessionID {
-		t.Errorf("continued %s, the latest is %s", continued.SessionID, first.SessionID)
-	}
-
-	request := w.wantRequests(4)[3]
-	want := []string{
-		"user: remember 42", "assistant: noted",
-		"user: what was it?", "assistant: it was 42",
-		"user: and now?",
-	}
-	if diff := cmp.Diff(want, conversation(request)); diff != "" {
-		t.Errorf("conversation (-want +got):\n%s", diff)
-	}
-	checkMarks(t, request, rootMark)
 }
 
 // testUnknownSessions checks that resuming an unknown session fails: with code for a

@@ -222,7 +222,7 @@ func continues(t *trial, take string) error {
 	if k.requests[0].Count(otherTake) != 0 {
 		return errors.New("the conversation has the text of another session")
 	}
-	return nil
+	return t.rulesOnce(k.requests[0], rootMark, middleMark, deepMark)
 }
 
 func leavesNothing(t *trial) error { return t.facts[tidyFact] }

@@ -146,6 +146,20 @@ func arrived(take string, marks ...string) func(*trial) error {
 	}
 }
 
+// rulesOnce checks that a request of a conversation has each mark once, if the runtime
+// takes instructions.
+func (t *trial) rulesOnce(r *modeltest.Request, marks ...string) error {
+	if t.runtime.Instructions == nil {
+		return nil
+	}
+	for _, mark := range marks {
+		if n := r.Count(mark); n != 1 {
+			return fmt.Errorf("the text with %s is in the conversation %d times", mark, n)
+		}
+	}
+	return nil
+}
+
 // warning returns the first warning of a run that has a word, or "".
 func (k *take) warning(word string) string {
 	for _, text := range k.Warnings {

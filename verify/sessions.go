@@ -139,18 +139,18 @@ func (t *trial) takeTurns(s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	return remembers(list[1], resumeTake)
+	return t.remembers(list[1], resumeTake)
 }
 
 // remembers checks that a request with the message last has the first turn of the
-// conversation, once.
-func remembers(r *modeltest.Request, last string) error {
+// conversation and AGENTS.md, once.
+func (t *trial) remembers(r *modeltest.Request, last string) error {
 	for _, text := range []string{firstTake, replyTo[firstTake], last} {
 		if n := r.Count(text); n != 1 {
 			return fmt.Errorf("%q is in the conversation %d times", text, n)
 		}
 	}
-	return nil
+	return t.rulesOnce(r, rootMark)
 }
 
 // approvals are the approval requests of a session, by a file that they name.
@@ -229,7 +229,7 @@ func (t *trial) resumeAfterKill(s *session.Session) error {
 		return fmt.Errorf("the turn belongs to the session %q instead of %q", got, id)
 	}
 	list := t.model.ModelRequests()
-	return remembers(list[len(list)-1], continueTake)
+	return t.remembers(list[len(list)-1], continueTake)
 }
 
 // supported returns the first access that the sessions of the runtime support, or "".

@@ -22,7 +22,7 @@ func stubSessions() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
 			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
-			Prepare: registry.PrependInstructions,
+			Prepare: stubPrepare,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
 				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access), fmt.Sprint(inv.TrustWorkspace)}}, nil
 			},
@@ -151,6 +151,9 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 	}
 	if s.breaks == "session-loses" && text == "go right" {
 		text = "go left"
+	}
+	if s.breaks == "repeats-rules" && len(s.turns) > 0 {
+		text += "MARKER-OF-THE-ROOT"
 	}
 	if s.breaks == "session-forgets" {
 		s.turns = nil

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,6 +109,10 @@ func (s stub) main(args []string) int {
 	session = cmp.Or(session, fmt.Sprint("s-", os.Getpid()))
 	prompt := string(input)
 	switch s.breaks {
+	case "repeats-rules":
+		if len(turns) > 0 {
+			prompt += "MARKER-OF-THE-ROOT"
+		}
 	case "prompt":
 		prompt = prompt[1:]
 	case "prompt-run":
@@ -300,6 +305,14 @@ func (stubDecoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 	return append(events, e)
 }
 
+// stubPrepare delivers AGENTS.md before the first prompt of a session.
+func stubPrepare(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	if inv.Resume != "" || inv.Continue {
+		return registry.Setup{}, nil
+	}
+	return registry.PrependInstructions(ctx, inv, w)
+}
+
 // stubRuntime returns the description of the stub. edit may change it.
 func stubRuntime() registry.Runtime {
 	return registry.Runtime{
@@ -312,7 +325,7 @@ func stubRuntime() registry.Runtime {
 			Options: registry.Options{
 				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true,
 			},
-			Prepare: registry.PrependInstructions,
+			Prepare: stubPrepare,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
 				session := inv.Resume
 				if inv.Continue {

@@ -89,6 +89,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"tool-id":        {"tool-call"},
 		"usage":          {"usage"},
 		"session":        {"resume", "continue"},
+		"repeats-rules":  {"resume", "continue"},
 		"access":         {"read-edit", "read-command", "write-outside"},
 		"denies":         {"write-edit", "full-command", "cancel"},
 		"gives-up":       {"read-edit", "read-command", "write-outside"},
