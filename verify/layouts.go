@@ -17,6 +17,7 @@ import (
 type layout struct {
 	workdir string
 	files   map[string]string
+	long    string            // the name of a file that begins with longRules
 	links   map[string]string // the targets by name
 
 	// context holds the texts of the context files that Target.Context names, by folder.
@@ -60,7 +61,8 @@ var (
 	// file, which a context file imports.
 	linked = layout{
 		workdir: "services",
-		files:   map[string]string{"rules/rules.md": rule(rootMark), "services/AGENTS.md": longRules() + rule(middleMark)},
+		files:   map[string]string{"rules/rules.md": rule(rootMark), "services/AGENTS.md": rule(middleMark)},
+		long:    "services/AGENTS.md",
 		links:   map[string]string{"AGENTS.md": "rules/rules.md"},
 		context: map[string]string{"": linkTo + "AGENTS.md", "services/": "@AGENTS.md\n"},
 	}
@@ -90,6 +92,9 @@ func (t *trial) arrange(script modeltest.Script, l layout) error {
 		return err
 	}
 	links, files := maps.Clone(l.links), map[string]string{}
+	if l.long != "" {
+		files[l.long] = longRules() + l.files[l.long]
+	}
 	for _, name := range t.target.Context {
 		for folder, text := range l.context {
 			if target, ok := strings.CutPrefix(text, linkTo); ok {

@@ -24,6 +24,7 @@ func TestStartedProgramsAreListed(t *testing.T) {
 		"session/control/sink.go":             "the commands of the user's [hooks]",
 		"session/tmux/server.go":              "tmux, which starts the CLI",
 		"internal/commands/session/attach.go": "`session attach`",
+		"verify/hostile.go":                   "`git add`, `git status` and `git diff`",
 		"internal/commands/runtimes/state.go": "with `-V`: `doctor`",
 		"internal/process/detach.go":          "", // for package control
 		"internal/process/leader_darwin.go":   "", // for all others
