@@ -31,7 +31,11 @@ func TestShownCommands(t *testing.T) {
 			}
 			r := newPageReader(t, page)
 			// A reader who looks at records has some.
-			for _, command := range append([]string{"bus-agent run --record --text hello"}, commands...) {
+			r.run("bus-agent run --record --text hello")
+			for _, command := range commands {
+				for _, before := range testpages.Before(command) {
+					r.run(before)
+				}
 				r.run(command)
 			}
 		})
@@ -80,10 +84,11 @@ func newPageReader(t *testing.T, page string) *pageReader {
 	return r
 }
 
-// pageScript is a model that runs a command, which needs approval, to run the tests.
+// pageScript is a model that runs a command, which needs approval, to run the tests, and
+// asks the user when it should.
 func pageScript() modeltest.Script {
 	var mu sync.Mutex
-	tested := false
+	tested, asked := false, false
 	return func(r *modeltest.Request) modeltest.Reply {
 		mu.Lock()
 		defer mu.Unlock()
@@ -95,6 +100,10 @@ func pageScript() modeltest.Script {
 				}
 			}
 			return answer(`{"files":12}`)
+		case strings.Contains(last, testpages.AskOne) && !asked:
+			asked = true
+			return modeltest.Reply{modeltest.ToolCall{Name: "AskUserQuestion", Arguments: `{"questions":[{"question":"Which way?","header":"Way","multiSelect":false,` +
+				`"options":[{"label":"left","description":"shorter"},{"label":"right","description":"longer"}]}]}`}}
 		case strings.Contains(last, "Run the tests") && !tested && len(r.Tools()) > 0:
 			tested = true
 			return modeltest.Reply{bash("sh -c 'echo tested > tested'")}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/busdk/bus-agent/internal/testpages"
 )
 
 // conversation is the agent's side of a session that speaks lines of JSON.
@@ -91,6 +93,7 @@ func converse(in io.Reader, out io.Writer) error {
 //
 //	may I            asks for permission and prints the answer
 //	ask me           asks two questions and prints the answers
+//	ask one question asks the first of them; from the tests of the pages
 //	work             runs until it is interrupted
 //	fail TEXT        fails
 //	die              exits
@@ -107,11 +110,14 @@ func (c *conversation) answer(text string) {
 		c.open = fmt.Sprintf("q%d", c.turns)
 		fmt.Fprintf(c.out, `{"type":"control_request","request_id":%q,"request":{"subtype":"can_use_tool","tool_name":"Bash",`+
 			`"tool_use_id":"t","input":{"command":"make test"},"permission_suggestions":[{"type":"addRules","rules":[],"behavior":"allow","destination":"session"}]}}`+"\n", c.open)
-	case text == "ask me":
+	case text == "ask me" || text == testpages.AskOne:
+		questions := `{"question":"Which way?","header":"Way","options":[{"label":"left","description":"shorter"},{"label":"right"}]}`
+		if text == "ask me" {
+			questions += `,{"question":"What else?","header":"More","multiSelect":true,"options":[{"label":"fast"},{"label":"loud"}]}`
+		}
 		c.open = fmt.Sprintf("q%d", c.turns)
 		fmt.Fprintf(c.out, `{"type":"control_request","request_id":%q,"request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","tool_use_id":"t","input":{"questions":[`+
-			`{"question":"Which way?","header":"Way","options":[{"label":"left","description":"shorter"},{"label":"right"}]},`+
-			`{"question":"What else?","header":"More","multiSelect":true,"options":[{"label":"fast"},{"label":"loud"}]}]}}}`+"\n", c.open)
+			questions+`]}}}`+"\n", c.open)
 	case word == "work":
 		c.say("working")
 	case word == "file":

@@ -32,8 +32,11 @@ func TestShownCommandsRun(t *testing.T) {
 			}
 			s := newReader(t)
 			// A reader who looks at records has some.
-			commands = append([]string{`bus-agent run --record --text hello`}, commands...)
+			prepared := []string{`bus-agent run --record --text hello`}
 			for _, command := range commands {
+				prepared = append(append(prepared, testpages.Before(command)...), command)
+			}
+			for _, command := range prepared {
 				c := exec.CommandContext(t.Context(), bash, "-c", command)
 				c.Env = append(s.command().Env, "PATH="+s.path("bin")+":"+os.Getenv("PATH"))
 				c.Dir = s.path("work")

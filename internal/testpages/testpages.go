@@ -53,3 +53,19 @@ func Commands(page string) (commands []string, err error) {
 func NeedsTerminal(command string) bool {
 	return strings.HasPrefix(command, "bus-agent chat") || strings.HasPrefix(command, "bus-agent session attach")
 }
+
+// Before returns the commands that make the agent wait for what a command of a page
+// answers: agents of tests ask a question with two options if a message says so.
+func Before(command string) []string {
+	if !strings.HasPrefix(command, "bus-agent session answer") {
+		return nil
+	}
+	return []string{
+		"bus-agent session watch review --last 0 --until ready",
+		"bus-agent session send review --no-wait '" + AskOne + "'",
+		"bus-agent session watch review --last 0 --until waiting",
+	}
+}
+
+// AskOne is the message of [Before].
+const AskOne = "ask one question"
