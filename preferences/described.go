@@ -40,8 +40,10 @@ func (s *Snapshot) Runtimes() map[string]json.RawMessage {
 // Registry returns a registry with the runtimes of base, which is not changed, and
 // those the snapshot describes; base itself if it describes none.
 //
-// An invalid description, or one whose ID base has, is left out: a warning names its
-// key and the reason, and the registry returns the same error for that ID.
+// A description takes the place of a runtime in base that is a Runtime.LastChoice. An
+// invalid description, or one with the ID of another runtime in base, is left out: a
+// warning names its key and the reason, and the registry returns the same error for that
+// ID.
 func (s *Snapshot) Registry(base *registry.Registry) (_ *registry.Registry, warnings []string) {
 	found := s.Runtimes()
 	if len(found) == 0 {
@@ -50,8 +52,12 @@ func (s *Snapshot) Registry(base *registry.Registry) (_ *registry.Registry, warn
 	all := base.Clone()
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		rt, err := described.Runtime(id, found[id], base)
+		add := all.Register
+		if _, ok := base.Lookup(id); ok {
+			add = all.Replace
+		}
 		if err == nil {
-			err = all.Register(rt)
+			err = add(rt)
 		}
 		if err != nil {
 			err = fmt.Errorf("preference %s.%s: %w", runner.KeyRuntimes, id, err)

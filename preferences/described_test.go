@@ -57,6 +57,17 @@ func TestRegistryAddsWhatIsDescribed(t *testing.T) {
 		t.Errorf("ParseToken = %v, want it to say why", err)
 	}
 
+	check(t, base.Register(registry.Runtime{
+		ID: "listed", Name: "Listed", Executables: []string{"listed"}, InstallURL: "https://example.com", LastChoice: true,
+		Run:     registry.Use{Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
+		Decoder: formatters.Generic,
+	}))
+	writeFile(t, path, `{"bus-agent.runtimes.listed":`+good+`}`)
+	all, warnings, err = preferences.Registry(t.Context(), base)
+	if rt, _ := all.Lookup("listed"); err != nil || len(warnings) > 0 || rt.Executables[0] != "mine" || rt.LastChoice {
+		t.Errorf("the runtime of the user is %+v, %q, %v", rt, warnings, err)
+	}
+
 	check(t, os.WriteFile(path, []byte("{"), 0o600))
 	if _, _, err := preferences.Registry(t.Context(), base); err == nil {
 		t.Error("a broken file causes no error")

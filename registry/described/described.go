@@ -50,7 +50,9 @@ const runVariable = "BUS_AGENT_RUN"
 
 // Runtime returns the runtime with this ID that a [Definition] in JSON describes.
 // known holds the runtimes whose output format the definition may name, and whose
-// IDs are taken; nil means none. The runtime is not registered, but can be.
+// IDs are taken, except those of a Runtime.LastChoice: a catalogue that grows does not
+// break what the user described. nil means none. The runtime is not registered, but can
+// be.
 //
 // The error is of kind agent.ErrUsage. It says what is wrong with the ID or where in
 // the definition, and shows no value of a variable.
@@ -73,7 +75,7 @@ func checked(id string, known *registry.Registry, definition func() (Definition,
 	if !registry.ValidID(id) {
 		return rt, agent.Usagef("runtime %q: the ID must match [a-z][a-z0-9-]*", id)
 	}
-	if _, ok := known.Lookup(id); ok {
+	if taken, ok := known.Lookup(id); ok && !taken.LastChoice {
 		return rt, agent.Usagef("runtime %q is built in; choose another ID", id)
 	}
 	d, err := definition()
