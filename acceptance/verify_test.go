@@ -26,6 +26,7 @@ func TestVerify(t *testing.T) {
 		t.Run(target.Runtime, func(t *testing.T) {
 			t.Parallel()
 			report, err := verify.Run(t.Context(), target, verify.Options{
+				Limit:   10 * time.Minute, // next to other tests
 				Environ: []string{"PATH=" + strings.Join(path, string(filepath.ListSeparator))},
 				Done: func(r verify.Result) {
 					t.Logf("%s %s after %.1f s: %s", r.Check, r.Status, r.Duration.Seconds(), r.Detail)
