@@ -5,14 +5,15 @@ package all_test
 import (
 	"testing"
 
+	_ "github.com/busdk/bus-agent/backends/more"
 	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/registry"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
 
-// Every runtime that a program gets with this package is attacked, also one whose
-// own tests leave that out.
+// Every runtime that a program gets with this package and with package more is attacked,
+// also one whose own tests leave that out.
 func TestAttackEveryRuntime(t *testing.T) {
 	t.Parallel()
 	runtimes := registry.Default().All()
