@@ -123,7 +123,7 @@ func TestQuestionsAreDeclined(t *testing.T) {
 					if s.State() != session.StateWaiting || p.answered() != "[]" {
 						t.Errorf("state %s, the agent gets %s", s.State(), p.answered())
 					}
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					synctest.Wait()
 				}
 				if s.State() != session.StateRunning || p.answered() != test.want {
