@@ -67,7 +67,7 @@ var answers = &scene{func(t *trial) error {
 		req.Prompt, req.Workdir = name, workdir
 		return t.shoot(name, req, replyTo[name])
 	}
-	options := t.runtime.Run.Options
+	options := use(&t.runtime).Options
 	first := ask(firstTake, agent.Request{ReasoningEffort: t.effort(), Access: t.most(), RequireInstructions: t.runtime.Instructions != nil})
 	if options.Continue {
 		ask(continueTake, agent.Request{Continue: true})
@@ -83,7 +83,7 @@ var answers = &scene{func(t *trial) error {
 // effort returns low, or else the greatest effort: neither is a likely default. It is
 // empty if the runtime supports none.
 func (t *trial) effort() agent.ReasoningEffort {
-	efforts := t.runtime.Run.Options.Efforts
+	efforts := use(&t.runtime).Options.Efforts
 	switch {
 	case len(efforts) == 0:
 		return ""
@@ -96,7 +96,7 @@ func (t *trial) effort() agent.ReasoningEffort {
 // most returns the greatest access that the runtime supports.
 func (t *trial) most() agent.Access {
 	for _, access := range slices.Backward(agent.Accesses()) {
-		if slices.Contains(t.runtime.Run.Options.Access, access) {
+		if slices.Contains(use(&t.runtime).Options.Access, access) {
 			return access
 		}
 	}
@@ -253,7 +253,7 @@ const (
 	jsonAnswer   = `{"city":"Turku","frostpoint":3}`
 )
 
-// values is a scene of a run with a schema.
+// values is a scene of a run, with a schema if the runtime has single runs.
 var values = &scene{func(t *trial) error {
 	reply := says(jsonAnswer)
 	if t.target.JSON != nil {
@@ -266,7 +266,12 @@ var values = &scene{func(t *trial) error {
 	if err != nil {
 		return err
 	}
-	k := &take{outcome: t.runBy(t.ctx, &structured.Enforcer{Next: t.runner(), Schema: compiled}, agent.Request{Prompt: "How is the weather?"})}
+	k, req := &take{}, agent.Request{Prompt: "How is the weather?"}
+	if hasRuns(&t.target, &t.runtime) == "" {
+		k.outcome = t.runBy(t.ctx, &structured.Enforcer{Next: t.runner(), Schema: compiled}, req)
+	} else {
+		k.outcome = t.run(t.ctx, req)
+	}
 	k.failed, k.requests = k.err, t.model.ModelRequests()
 	t.keep(layoutTake, k)
 	return nil

@@ -7,6 +7,8 @@
 // against a scripted model server on loopback (package modeltest). It needs no account,
 // key or network, and uses only PATH of the user's environment.
 //
+// If a runtime has sessions only, a session with one turn takes the place of each run.
+//
 // A [Target] describes how to point one CLI at the server. Package verify/targets has
 // those of bus-agent. Authors of other runtimes write one and call [Run] from a test or
 // from a command:

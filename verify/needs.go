@@ -32,12 +32,26 @@ func unless(ok bool, why string) string {
 	return why
 }
 
+// use returns what the checks of runs use: the runs of a runtime, or its sessions if it
+// has nothing else.
+func use(rt *registry.Runtime) registry.Use {
+	if rt.Run.Command == nil && rt.Session != nil {
+		return rt.Session.Use
+	}
+	return rt.Run
+}
+
+// hasRuns is a need for what sessions do not have.
+func hasRuns(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Run.Command != nil, "the runtime has sessions only")
+}
+
 func hasModel(_ *Target, rt *registry.Runtime) string {
-	return unless(rt.Run.Options.Model, "the runtime supports no models")
+	return unless(use(rt).Options.Model, "the runtime supports no models")
 }
 
 func hasEffort(_ *Target, rt *registry.Runtime) string {
-	return unless(len(rt.Run.Options.Efforts) > 0, "the runtime supports no reasoning effort")
+	return unless(len(use(rt).Options.Efforts) > 0, "the runtime supports no reasoning effort")
 }
 
 func hasInstructions(_ *Target, rt *registry.Runtime) string {
@@ -53,11 +67,11 @@ func hasReplaces(t *Target, _ *registry.Runtime) string {
 }
 
 func hasResume(_ *Target, rt *registry.Runtime) string {
-	return unless(rt.Run.Options.Resume, "the runtime resumes no sessions")
+	return unless(use(rt).Options.Resume, "the runtime resumes no sessions")
 }
 
 func hasContinue(_ *Target, rt *registry.Runtime) string {
-	return unless(rt.Run.Options.Continue, "the runtime does not continue the latest session")
+	return unless(use(rt).Options.Continue, "the runtime does not continue the latest session")
 }
 
 func hasSession(_ *Target, rt *registry.Runtime) string {
@@ -85,7 +99,7 @@ func hasCommand(t *Target, _ *registry.Runtime) string {
 
 func hasAccess(access agent.Access) need {
 	return func(_ *Target, rt *registry.Runtime) string {
-		return unless(slices.Contains(rt.Run.Options.Access, access), fmt.Sprintf("the runtime does not support %s access", access))
+		return unless(slices.Contains(use(rt).Options.Access, access), fmt.Sprintf("the runtime does not support %s access", access))
 	}
 }
 

@@ -45,7 +45,7 @@ func table() []Check {
 
 		{"model", "The requested model arrives and is reported.", hasModel, answers, model},
 		{"effort", "The requested reasoning effort arrives.", hasEffort, answers, effort},
-		{"schema", "A schema arrives, and the answer is a JSON value that follows it.", nil, values, schema},
+		{"schema", "A schema arrives, and the answer is a JSON value that follows it.", hasRuns, values, schema},
 
 		{"http-400", "A refused request (HTTP 400) fails the run.", nil, nil, failure(status(http.StatusBadRequest), agent.ErrAgent)},
 		{"http-401", "A refused login (HTTP 401) fails the run as one of authentication.", nil, nil, failure(status(http.StatusUnauthorized), agent.ErrAuthentication)},
@@ -79,7 +79,7 @@ func table() []Check {
 		{"context-fifo", "A context file that is a FIFO does not hold up the run.", nil, nil, contextFIFO},
 
 		{"timeout", "A run whose model is silent ends at its timeout, with its processes.", nil, nil, silence(agent.Request{Timeout: 4 * time.Second}, agent.ErrTimeout)},
-		{"idle-timeout", "A run without progress ends at its idle timeout, with its processes.", nil, nil, silence(agent.Request{IdleTimeout: 4 * time.Second}, agent.ErrIdleTimeout)},
+		{"idle-timeout", "A run without progress ends at its idle timeout, with its processes.", hasRuns, nil, silence(agent.Request{IdleTimeout: 4 * time.Second}, agent.ErrIdleTimeout)},
 		{"cancel", "A canceled run ends with the command that its agent runs.", all(hasAccess(agent.AccessFull), hasCommand), nil, canceled},
 		{"leaves-nothing", "A run leaves no process and no file, except in the home what the CLI keeps there.", nil, answers, leavesNothing},
 	}

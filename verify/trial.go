@@ -147,6 +147,9 @@ func (t *trial) requestOf(use registry.Use, req agent.Request) agent.Request {
 
 // run runs the CLI with req, in which only the tested fields are set.
 func (t *trial) run(ctx context.Context, req agent.Request) outcome {
+	if hasRuns(&t.target, &t.runtime) != "" {
+		return t.runBy(ctx, oneTurn{t.runner()}, req)
+	}
 	return t.runBy(ctx, t.runner(), req)
 }
 
@@ -155,7 +158,7 @@ func (t *trial) runBy(ctx context.Context, by interface {
 	Run(context.Context, agent.Request, agent.Output) (agent.Result, error)
 }, req agent.Request) outcome {
 	var o outcome
-	o.Result, o.err = by.Run(ctx, t.requestOf(t.runtime.Run, req), agent.Output{
+	o.Result, o.err = by.Run(ctx, t.requestOf(use(&t.runtime), req), agent.Output{
 		Started: func(agent.Start) { o.started = true },
 		Events:  func(e *agent.Event) error { o.events = append(o.events, e.Clone()); return nil },
 	})

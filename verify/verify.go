@@ -255,10 +255,10 @@ func (t *Target) check(reg *registry.Registry) (registry.Runtime, error) {
 	if err != nil {
 		return rt, err
 	}
-	if rt.Run.Command == nil {
-		return rt, agent.Usagef("%s has no single runs, which all checks use", t.Runtime)
+	if rt.Run.Command == nil && rt.Session == nil {
+		return rt, agent.Usagef("%s has neither runs nor sessions, which the checks use", t.Runtime)
 	}
-	if rt.Run.Options.Model && t.Model == "" {
+	if use(&rt).Options.Model && t.Model == "" {
 		return rt, agent.Usagef("the target for %s names no model", t.Runtime)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Known)) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/verify"
 )
 
@@ -192,6 +194,31 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 	}
 	for _, r := range report.Broken() {
 		t.Errorf("%s: %s", r.Check, r.Detail)
+	}
+}
+
+// A runtime without single runs is checked by sessions with one turn.
+func TestSessionsReplaceRunsThatARuntimeLacks(t *testing.T) {
+	t.Parallel()
+	rt := stubRuntime()
+	rt.Run = registry.Use{}
+	rt.Session.Engine = func(registry.Invocation) engine.Engine { return &acp.Engine{ModelInArgs: true} }
+	report, err := verify.Run(t.Context(), stubTarget("keep"), stubOptions(t, rt,
+		"prompt-slash", "prompt-3mb", "agents-md", "agents-md-long", "model", "effort", "schema", "http-500", "resume", "continue",
+		"full-command", "session-turns", "repo-runs-nothing", "timeout", "idle-timeout", "cancel", "leaves-nothing"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range report.Broken() {
+		t.Errorf("%s: %s", r.Check, r.Detail)
+	}
+	want := []string{"effort", "schema", "continue", "idle-timeout"}
+	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {
+		t.Errorf("unsupported (-want +got):\n%s", diff)
+	}
+	report, err = verify.Run(t.Context(), stubTarget("session-forgets"), stubOptions(t, rt, "resume"))
+	if err != nil || len(report.Broken()) != 1 {
+		t.Errorf("a session that forgets: %v, %+v", err, report.Results)
 	}
 }
 
