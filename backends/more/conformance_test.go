@@ -23,6 +23,15 @@ var lines = map[string]backendtest.Lines{
 		Retry:   `{"type":"assistant.turn_retry","data":{"reason":"{text}"}}`,
 		Unknown: `{"type":"hologram"}`,
 	},
+	"droid": {
+		Session:    `{"type":"system","subtype":"init","session_id":"c396f6cb-5565-43a8-b1f9-2968d4cbd985","model":"m"}`,
+		Text:       `{"type":"message","role":"assistant","id":"m{n}","text":"{text}"}`,
+		ToolCall:   `{"type":"tool_call","id":"t","messageId":"m","toolName":"Execute","parameters":{}}`,
+		ToolResult: `{"type":"tool_result","id":"t","isError":false,"value":"{text}"}`,
+		Success:    `{"type":"completion"}`,
+		Failure:    `{"type":"error","source":"cli","message":"{text}"}`,
+		Unknown:    `{"type":"hologram"}`,
+	},
 	"opencode": { // a call and its result are one line
 		Session: `{"type":"step_start","sessionID":"ses_1","part":{}}`,
 		Text:    `{"type":"text","sessionID":"ses_1","part":{"messageID":"m{n}","text":"{text}"}}`,
@@ -67,7 +76,7 @@ func TestConformance(t *testing.T) {
 					t.Errorf("no line of JSON: %s", line)
 				}
 			}
-			backendtest.Run(t, backendtest.Harness{Runtime: rt, Lines: own})
+			backendtest.Run(t, backendtest.Harness{Runtime: rt, Lines: own, NativeInstructions: rt.ID == "droid"})
 		})
 	}
 }

@@ -117,10 +117,15 @@ func used(sum agent.Usage) []agent.Event {
 	return []agent.Event{{Kind: agent.KindUsage, Usage: &sum}}
 }
 
-// efforts returns the arguments of each reasoning effort, which replaces {} in args.
+// efforts returns the argument, of elements in which {} is the effort, of each reasoning
+// effort. Without elements it has no arguments.
 func efforts(args ...string) map[agent.ReasoningEffort]described.Setting {
 	all := map[agent.ReasoningEffort]described.Setting{}
 	for _, effort := range agent.Efforts() {
+		if len(args) == 0 {
+			all[effort] = described.Setting{}
+			continue
+		}
 		argument := make(described.Argument, len(args))
 		for i, arg := range args {
 			argument[i] = strings.ReplaceAll(arg, "{}", string(effort))

@@ -11,6 +11,7 @@ var catalogue = []struct {
 	describe func() registry.Runtime
 }{
 	{"copilot", copilot},
+	{"droid", droid},
 	{"opencode", opencode},
 	{"pi", pi},
 	{"qwen", qwen},
