@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,10 +113,11 @@ func replay(t *testing.T, steps []sessiontest.Step, start engine.Start) string {
 	peer := sessiontest.Start(steps)
 	l := &sessiontest.Log{}
 	s, err := session.Open(t.Context(), "test", &appserver.Engine{Info: appserver.ClientInfo{Name: "n", Version: "1"}}, peer, peer.Transport(), start, session.Options{Events: l.Event})
+	var opened string // apart, since the first events can come before Open returns
 	if err != nil {
-		l.Addf("open: %v", err)
+		opened = fmt.Sprintf("open: %v\n", err)
 	} else {
-		l.Addf("open: %+v", s.Info())
+		opened = fmt.Sprintf("open: %+v\n", s.Info())
 		turns := sessiontest.Replay(t, peer, func(line string) *session.Turn { return want(t, s, line) })
 		s.Stop(t.Context(), "")
 		for _, turn := range turns {
@@ -128,7 +130,7 @@ func replay(t *testing.T, steps []sessiontest.Step, start engine.Start) string {
 	if n := peer.EndedTools(); n > 0 {
 		l.Addf("tools ended: %d", n)
 	}
-	return l.String()
+	return opened + l.String()
 }
 
 func TestTranscripts(t *testing.T) {
