@@ -5,7 +5,6 @@ package all_test
 import (
 	"testing"
 
-	_ "github.com/busdk/bus-agent/backends/more"
 	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/registry"
 )

@@ -31,7 +31,7 @@ func TestEventsFollowTheSchema(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t)
 	for _, rt := range registry.Default().All() {
-		for file, output := range backendtest.Recorded(t, filepath.Join("..", rt.ID, "testdata")) {
+		for file, output := range recordings(t, rt) {
 			for _, e := range backendtest.Decode(t, rt, output) {
 				line, err := json.Marshal(e)
 				if err != nil {

@@ -19,7 +19,7 @@ import (
 func FuzzOutput(f *testing.F) {
 	runtimes := registry.Default().All()
 	for i, rt := range runtimes {
-		for _, output := range backendtest.Recorded(f, filepath.Join("..", rt.ID, "testdata")) {
+		for _, output := range recordings(f, rt) {
 			if len(output) > 8<<10 {
 				output = output[:8<<10]
 			}

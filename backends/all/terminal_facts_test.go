@@ -12,7 +12,7 @@ import (
 // Each runtime says how its CLI is held in a terminal, and does as it says.
 func TestTerminalsSayHowTheyWork(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registry.Default().All() {
+	for _, rt := range packaged() {
 		terminal := rt.Terminal
 		if terminal == nil {
 			t.Errorf("%s has none", rt.ID)

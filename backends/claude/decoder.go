@@ -207,14 +207,15 @@ func classify(status int, word string) agent.Failure {
 }
 
 // recognize reports whether only Claude Code writes the line: each has an ID besides
-// that of the session.
+// that of the session. Qwen Code writes such lines too, and begins with one that has the
+// ID of the session twice.
 func recognize(raw []byte) bool {
 	var l struct {
 		Type      string `json:"type"`
 		SessionID string `json:"session_id"`
 		UUID      string `json:"uuid"`
 	}
-	if json.Unmarshal(raw, &l) != nil || l.SessionID == "" || l.UUID == "" {
+	if json.Unmarshal(raw, &l) != nil || l.SessionID == "" || l.UUID == "" || l.UUID == l.SessionID {
 		return false
 	}
 	switch l.Type {

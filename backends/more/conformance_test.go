@@ -51,7 +51,7 @@ var lines = map[string]backendtest.Lines{
 		Unknown: `{"type":"hologram"}`,
 	},
 	"qwen": {
-		Session:    `{"type":"system","subtype":"init","session_id":"c396f6cb-5565-43a8-b1f9-2968d4cbd985","model":"m"}`,
+		Session:    `{"type":"system","subtype":"init","uuid":"c396f6cb-5565-43a8-b1f9-2968d4cbd985","session_id":"c396f6cb-5565-43a8-b1f9-2968d4cbd985","model":"m"}`,
 		Text:       `{"type":"assistant","message":{"id":"m{n}","content":[{"type":"text","text":"{text}"}]}}`,
 		ToolCall:   `{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"run_shell_command","input":{}}]}}`,
 		ToolResult: `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"{text}"}]}}`,

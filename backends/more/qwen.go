@@ -56,6 +56,7 @@ func qwen() registry.Runtime {
 	})
 	rt.TestedVersion = "0.24.4"
 	rt.Decoder = func() formatters.Decoder { return dialect(new(qwenDecoder).line) }
+	rt.Recognize = recognizeQwen
 	rt.ReportsResult = true
 	rt.SessionUUIDs = true
 	rt.Protected = []string{".qwen"}

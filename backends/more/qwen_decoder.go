@@ -100,3 +100,15 @@ func (l *qwenLine) said(events []agent.Event) []agent.Event {
 	}
 	return events
 }
+
+// recognizeQwen reports whether the line is the first of an output: unlike one of Claude
+// Code it has the ID of the session twice.
+func recognizeQwen(raw []byte) bool {
+	var l struct {
+		Type      string `json:"type"`
+		Subtype   string `json:"subtype"`
+		SessionID string `json:"session_id"`
+		UUID      string `json:"uuid"`
+	}
+	return json.Unmarshal(raw, &l) == nil && l.Type == "system" && l.Subtype == "init" && l.SessionID != "" && l.UUID == l.SessionID
+}
