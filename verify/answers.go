@@ -41,7 +41,7 @@ var perAnswer = modeltest.Usage{Input: 1000, Cached: 100, Output: 50, Reasoning:
 // session, and the first one resumed.
 var answers = &scene{func(t *trial) error {
 	script := func(r *modeltest.Request) modeltest.Reply {
-		prompt := lastPrompt(r)
+		prompt := lastText(r)
 		if strings.Contains(prompt, firstTake) && len(r.ToolResults()) == 0 && t.target.Command != nil {
 			return modeltest.Reply{t.target.Command(readsFact), perAnswer}
 		}

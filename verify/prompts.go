@@ -24,7 +24,7 @@ func prompt(text string) func(*trial) error {
 		if err != nil {
 			return err
 		}
-		got := strings.TrimSuffix(lastPrompt(request), t.target.PromptSuffix)
+		got := t.lastPrompt(request)
 		if strings.HasPrefix(text, "/") {
 			got = strings.TrimPrefix(got, "\n")
 		}
@@ -43,8 +43,17 @@ func longPrompt(n int) func(*trial) error {
 	return func(t *trial) error { return prompt(long(n))(t) }
 }
 
-// lastPrompt returns the last text of the user.
-func lastPrompt(r *modeltest.Request) string {
+// lastPrompt returns the last prompt of the user.
+func (t *trial) lastPrompt(r *modeltest.Request) string {
+	last := lastText(r)
+	if t.target.Prompt != nil {
+		return t.target.Prompt(last)
+	}
+	return last
+}
+
+// lastText returns the last text of the user.
+func lastText(r *modeltest.Request) string {
 	texts := r.Texts("user")
 	if len(texts) == 0 {
 		return ""
@@ -87,7 +96,7 @@ func promptNUL(t *trial) error {
 	if err != nil {
 		return err
 	}
-	if got := strings.TrimSuffix(lastPrompt(list[0]), t.target.PromptSuffix); got != text {
+	if got := t.lastPrompt(list[0]); got != text {
 		return fmt.Errorf("the model got %s instead of %s", quote(got), quote(text))
 	}
 	return nil

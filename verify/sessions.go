@@ -20,6 +20,7 @@ import (
 // What the scenes of sessions found, by the names of the checks.
 const (
 	turnsFact     = "session-turns"
+	slashFact     = "session-slash"
 	approvalFact  = "session-approval"
 	resumeFact    = "session-resume"
 	nothingFact   = "session-runs-nothing"
@@ -39,6 +40,7 @@ const (
 	acceptedFile = "accepted"
 	leftMessage  = "go left"
 	rightMessage = "go right"
+	slashMessage = "/help the reader"
 	sleepMessage = "sleep"
 	againMessage = "once more"
 
@@ -80,7 +82,7 @@ var conversation = &scene{func(t *trial) error {
 	var outside string
 	called := map[string]bool{} // by message
 	script := func(r *modeltest.Request) modeltest.Reply {
-		prompt := lastPrompt(r)
+		prompt := lastText(r)
 		for _, file := range []string{declinedFile, acceptedFile} {
 			if strings.HasSuffix(prompt, file) && !called[file] {
 				called[file] = true
@@ -105,13 +107,14 @@ var conversation = &scene{func(t *trial) error {
 	var asked approvals
 	s, err := t.open(agent.Request{Access: t.supported(agent.AccessWrite, agent.AccessRead)}, asked.answer)
 	if err != nil {
-		for _, name := range []string{turnsFact, approvalFact, resumeFact} {
+		for _, name := range []string{turnsFact, slashFact, approvalFact, resumeFact} {
 			t.note(name, err)
 		}
 		return nil
 	}
 	defer s.Stop(context.WithoutCancel(t.ctx), "the check is over")
 	t.note(turnsFact, t.takeTurns(s))
+	t.note(slashFact, t.takeSlash(s))
 	if t.target.Command != nil {
 		t.note(approvalFact, t.tryApprovals(s, &asked, outside))
 	}
@@ -140,6 +143,17 @@ func (t *trial) takeTurns(s *session.Session) error {
 		return err
 	}
 	return t.remembers(list[1], resumeTake)
+}
+
+func (t *trial) takeSlash(s *session.Session) error {
+	if err := t.say(s, slashMessage, "done"); err != nil {
+		return err
+	}
+	list := t.model.ModelRequests()
+	if got := strings.TrimPrefix(t.lastPrompt(list[len(list)-1]), "\n"); got != slashMessage {
+		return fmt.Errorf("the model got %s instead of %s", quote(got), quote(slashMessage))
+	}
+	return nil
 }
 
 // remembers checks that a request with the message last has the first turn of the
@@ -247,7 +261,7 @@ func (t *trial) supported(list ...agent.Access) agent.Access {
 var interruption = &scene{func(t *trial) error {
 	held := make(chan struct{})
 	script := func(r *modeltest.Request) modeltest.Reply {
-		switch prompt := lastPrompt(r); {
+		switch prompt := lastText(r); {
 		case strings.HasSuffix(prompt, leftMessage):
 			return modeltest.Reply{modeltest.Text{"on my way"}, modeltest.Wait(held)}
 		case strings.HasSuffix(prompt, rightMessage):

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -148,6 +149,9 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 	text := ""
 	for _, block := range m.in.Prompt {
 		text += block.Text
+	}
+	if s.breaks == "session-commands" && strings.HasPrefix(strings.TrimSpace(text), "/") {
+		text = "a command"
 	}
 	if s.breaks == "session-loses" && text == "go right" {
 		text = "go left"

@@ -67,6 +67,7 @@ func table() []Check {
 		{"full-command", "With full access, a command runs.", all(hasAccess(agent.AccessFull), hasCommand), fulls, did(fullCommand, true)},
 
 		{turnsFact, "A session answers turn after turn, and the model gets those before.", hasSession, conversation, found(turnsFact)},
+		{slashFact, `A message of a session that begins with "/" arrives as text; a line break may precede it.`, hasSession, conversation, found(slashFact)},
 		{steerFact, "A message that is sent during a turn arrives, in that turn or as the next one.", hasSession, interruption, found(steerFact)},
 		{interruptFact, "An interrupted turn ends as canceled, with its command, and the session takes another.", all(hasSession, hasSessionAccess(agent.AccessFull), hasCommand), interruption, found(interruptFact)},
 		{approvalFact, "A command that access does not include runs in a session only after an approval.", all(hasSession, hasSessionAccess(agent.AccessWrite, agent.AccessRead), hasCommand), conversation, found(approvalFact)},

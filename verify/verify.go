@@ -51,8 +51,12 @@ type Target struct {
 	// and change.
 	Keeps []string
 
-	// PromptSuffix and AnswerSuffix are what the CLI adds to each prompt and answer.
-	PromptSuffix, AnswerSuffix string
+	// Prompt returns the prompt in a message of the user: without what the CLI adds, such as
+	// the time. Nil means that it adds nothing.
+	Prompt func(message string) string
+
+	// AnswerSuffix is what the CLI adds to each answer.
+	AnswerSuffix string
 
 	// Edit returns the tool call with which a model creates the file at an absolute
 	// path, with any content. Nil means that the CLI has no such tool.

@@ -103,6 +103,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"stops-at-fifo":     {"context-fifo"},
 
 		"session-forgets":       {"session-turns", "session-resume"},
+		"session-commands":      {"session-slash"},
 		"session-loses":         {"session-steer"},
 		"session-denies-end":    {"session-interrupt"},
 		"session-leaves-tool":   {"session-interrupt"},
@@ -186,7 +187,7 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 	want := []string{
 		"prompt-3mb", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "tool-call", "resume", "continue",
 		"read-edit", "read-command", "write-edit", "write-outside", "full-command",
-		"session-turns", "session-steer", "session-interrupt", "session-approval", "session-resume",
+		"session-turns", "session-slash", "session-steer", "session-interrupt", "session-approval", "session-resume",
 		"session-runs-nothing", "cancel",
 	}
 	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {

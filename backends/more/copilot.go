@@ -2,6 +2,7 @@ package more
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -36,6 +37,8 @@ func copilot() registry.Runtime {
 			{Kind: agent.FailureAuthentication, Contains: []string{"No authentication information found", "Authentication failed", "(HTTP 401)", "(HTTP 403)"}},
 			{Kind: agent.FailureQuota, Contains: []string{"429 ", "(HTTP 429)", "quota exceeded"}},
 		},
+		// In sessions, and where it resumes one, it reads these despite its option.
+		Reads:    []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".github/instructions"},
 		Executed: []string{".github/copilot/settings.json", ".github/copilot/settings.local.json", ".github/hooks", ".github/extensions", ".mcp.json", ".vscode/mcp.json"},
 	})
 	rt.TestedVersion = "1.0.102"
@@ -46,6 +49,17 @@ func copilot() registry.Runtime {
 	rt.PrivateTemp = true // for the cache of Node.js
 	rt.Protected = []string{".github/copilot", ".github/hooks", ".github/extensions", ".mcp.json"}
 	rt.ReadingTools = []string{"fetch_copilot_cli_documentation", "glob", "grep", "list_agents", "list_bash", "read_agent", "read_bash", "skill", "view"}
+	rt.Run.Check = noSlash(rt.Run.Check)
 	rt.QuietStderr = func(line []byte) bool { return bytes.HasPrefix(line, []byte("Package extraction took ")) }
 	return rt
+}
+
+// noSlash refuses a prompt that Copilot takes for one of its commands, and then check.
+func noSlash(check func(registry.Invocation) error) func(registry.Invocation) error {
+	return func(inv registry.Invocation) error {
+		if strings.HasPrefix(strings.TrimSpace(inv.Prompt), "/") {
+			return agent.Usagef("copilot takes a prompt that begins with \"/\" for one of its commands, even after a line break; begin it with a word")
+		}
+		return check(inv)
+	}
 }

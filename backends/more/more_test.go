@@ -1,6 +1,7 @@
 package more
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -59,6 +60,17 @@ func TestCatalogueLeavesOthersAlone(t *testing.T) {
 			if slices.Contains(rt.TokenEnv, name) {
 				t.Errorf("%s takes %s from the tools of other runtimes", rt.ID, name)
 			}
+		}
+	}
+}
+
+func TestCopilotGetsNoSlash(t *testing.T) {
+	t.Parallel()
+	check := copilot().Run.Check
+	for prompt, refused := range map[string]bool{"/help": true, "\n \t/help": true, "help": false, "see /help": false} {
+		err := check(registry.Invocation{Prompt: prompt, Access: agent.AccessRead})
+		if errors.Is(err, agent.ErrUsage) != refused || err != nil != refused {
+			t.Errorf("the prompt %q: %v", prompt, err)
 		}
 	}
 }

@@ -1,9 +1,16 @@
 package targets
 
 import (
+	"regexp"
+
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/verify"
 )
+
+// copilotTime is the time that precedes each prompt.
+var copilotTime = regexp.MustCompile(`^<current_datetime>[^<]*</current_datetime>\n\n`)
+
+func afterTime(message string) string { return copilotTime.ReplaceAllLiteralString(message, "") }
 
 // Copilot returns the target of GitHub Copilot CLI, tested with 1.0.102.
 func Copilot() verify.Target {
@@ -20,17 +27,19 @@ func Copilot() verify.Target {
 				"COPILOT_OFFLINE=true",
 			}
 		},
-		Keeps: []string{".cache", ".copilot"},
+		Keeps:  []string{".cache", ".copilot"},
+		Prompt: afterTime,
 		Known: map[string]string{
-			"prompt-dash":  "the time precedes the prompt",
-			"prompt-slash": "it takes the prompt for one of its commands, despite the line break",
-			"prompt-at":    "the time precedes the prompt",
-			"prompt-bang":  "the time precedes the prompt",
-			"prompt-space": "the time precedes the prompt",
-			"prompt-1mb":   "the time precedes the prompt",
-			"prompt-3mb":   "the time precedes the prompt",
-			"prompt-nul":   "the time precedes the prompt",
-			"usage":        "its output has no tokens",
+			"prompt-space":     "it removes blanks and line ends at the end of the prompt",
+			"prompt-1mb":       "it removes blanks and line ends at the end of the prompt",
+			"prompt-3mb":       "it removes blanks and line ends at the end of the prompt",
+			"resume":           "it reads AGENTS.md itself in a resumed session",
+			"continue":         "it reads AGENTS.md itself in a resumed session",
+			"session-turns":    "it reads AGENTS.md itself in a session",
+			"session-resume":   "it reads AGENTS.md itself in a session",
+			"session-approval": "a declined command ends the turn",
+			"prompt-slash":     "it takes the prompt for one of its commands, so the run is refused",
+			"usage":            "its output has no tokens",
 		},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("create", map[string]string{"path": path, "file_text": "x"})

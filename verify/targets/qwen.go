@@ -1,6 +1,8 @@
 package targets
 
 import (
+	"strings"
+
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/verify"
 )
@@ -19,8 +21,8 @@ func Qwen() verify.Target {
 				".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`,
 			}
 		},
-		Keeps:        []string{".qwen"},
-		PromptSuffix: "\n\n",
+		Keeps:  []string{".qwen"},
+		Prompt: func(message string) string { return strings.TrimSuffix(message, "\n\n") },
 		Known: map[string]string{
 			"prompt-at":     "it inserts a blank before the @",
 			"http-429":      "it repeats the request for more than a minute",
