@@ -10,7 +10,7 @@ import (
 
 var promptRules = []rule{
 	{name: "prompt", test: prompts,
-		text: "The prompt reaches the CLI byte for byte, whatever it begins with or holds; only a line break may go before a leading slash."},
+		text: "The prompt reaches the CLI byte for byte, whatever it begins with or holds; one with a leading slash can get a line break before it, or be refused."},
 	{name: "prompt-hidden", test: promptHidden,
 		applies: func(h *Harness) bool { return h.Prompt != PromptArgument },
 		text:    "The prompt is in no argument and no variable, where others could read it."},
@@ -29,7 +29,13 @@ func prompts(w *world) {
 		for _, token := range w.tokens() {
 			req := w.request()
 			req.Runtime, req.Prompt = token, prompt
-			w.arrived(req)
+			o := w.run(req, w.answer("fine")...)
+			switch {
+			case o.seen != nil:
+				w.prompt(o, req)
+			case !isSlash(prompt) || !errors.Is(o.err, agent.ErrUsage):
+				w.fatalf("the CLI was not started: %v", o.err)
+			}
 		}
 	}
 	req := w.request()
@@ -55,13 +61,17 @@ func (w *world) prompt(o *outcome, req agent.Request) {
 		return
 	}
 	rest, ok := strings.CutSuffix(text, req.Prompt)
-	slash := strings.HasPrefix(strings.TrimLeft(req.Prompt, " \t\r"), "/")
 	switch {
 	case !ok:
 		w.failf("of %s the CLI of %s gets %s", clip(req.Prompt), req.Runtime, clip(text))
-	case rest != "" && !(slash && rest == "\n"):
+	case rest != "" && !(isSlash(req.Prompt) && rest == "\n"):
 		w.failf("before %s the CLI of %s gets %s", clip(req.Prompt), req.Runtime, clip(rest))
 	}
+}
+
+// isSlash reports whether a CLI can take a prompt for a command.
+func isSlash(prompt string) bool {
+	return strings.HasPrefix(strings.TrimLeft(prompt, " \t\r"), "/")
 }
 
 func promptHidden(w *world) {

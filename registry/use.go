@@ -101,9 +101,13 @@ func (s *Setup) BeginSession(inv Invocation) {
 }
 
 // PrependInstructions is a [Use.Prepare] for runtimes that get project instructions
-// only as text before the prompt. It writes nothing.
-func PrependInstructions(_ context.Context, _ Invocation, w *instructions.Workspace) (Setup, error) {
+// only as text before the prompt. It writes nothing. A session that inv continues has
+// them already.
+func PrependInstructions(_ context.Context, inv Invocation, w *instructions.Workspace) (Setup, error) {
 	var setup Setup
+	if inv.Resume != "" || inv.Continue {
+		return setup, nil
+	}
 	err := setup.PrependInstructions(w.Chain(), instructions.MaxBytes)
 	return setup, err
 }

@@ -39,6 +39,11 @@ func TestPrependInstructions(t *testing.T) {
 				(c.text != "") != strings.HasSuffix(setup.Prefix, instructions.EndOfText) || len(w.Actions()) > 0 {
 				t.Errorf("%d bytes, warnings %q, written %q", len(setup.Prefix), setup.Warnings, w.Actions())
 			}
+			for _, inv := range []registry.Invocation{{Resume: "s"}, {Continue: true}} {
+				if setup, err := registry.PrependInstructions(t.Context(), inv, w); err != nil || setup.Prefix != "" {
+					t.Errorf("a session gets them again: %q, %v", setup.Prefix, err)
+				}
+			}
 		})
 	}
 }

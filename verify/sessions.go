@@ -193,8 +193,12 @@ func (a *approvals) answer(request session.Approval) session.Decision {
 
 func (t *trial) tryApprovals(s *session.Session, asked *approvals, folder string) error {
 	for _, file := range []string{declinedFile, acceptedFile} {
-		if err := t.say(s, "make the file "+file, "done"); err != nil {
-			return err
+		// A CLI may end the turn after a declined command, without an answer.
+		turn := s.Send(session.Message{Text: "make the file " + file})
+		if r, err := turn.Wait(t.ctx); err != nil {
+			return fmt.Errorf("the turn whose command was %s failed: %w", file, err)
+		} else if file == acceptedFile && strings.TrimSuffix(r.Text, t.target.AnswerSuffix) != "done" {
+			return fmt.Errorf("the answer after an accepted command is %s, want %s", quote(r.Text), quote("done"))
 		}
 		_, missing := os.Lstat(filepath.Join(folder, file))
 		asked.mu.Lock()

@@ -24,7 +24,7 @@ func recordings(t testing.TB, rt registry.Runtime) map[string][]byte {
 	return backendtest.Recorded(t, filepath.Join("..", rt.ID, "testdata"))
 }
 
-// packaged returns the runtimes that have a package of their own.
+// packaged returns the runtimes outside the catalogue.
 func packaged() []registry.Runtime {
 	return slices.DeleteFunc(registry.Default().All(), func(rt registry.Runtime) bool { return rt.LastChoice })
 }

@@ -34,6 +34,7 @@ func opencode() registry.Runtime {
 			{Kind: agent.FailureAuthentication, Contains: []string{"ProviderAuthError", "401", "403"}},
 			{Kind: agent.FailureQuota, Contains: []string{"429", "rate limit"}},
 		},
+		SilenceFails: true, // in a session it takes a message with a leading "/" for a command
 		Env: map[string]*string{
 			"OPENCODE_DISABLE_AUTOUPDATE":     new("1"),
 			"OPENCODE_DISABLE_LSP_DOWNLOAD":   new("1"),

@@ -326,8 +326,10 @@ func TestDescribedInstructions(t *testing.T) {
 		file     string // the end of the prompt file, where there is one
 		warnings int
 		prompt   string
+		resume   string
 	}{
 		"in the prompt":      {members: "", prefix: true},
+		"in its session":     {members: "", resume: "s"},
 		"native":             {members: `"instructions":"native"`},
 		"in the argument":    {members: argument, prefix: true},
 		"no room":            {members: argument, prompt: strings.Repeat("x", maxArgument-10), warnings: 1},
@@ -337,7 +339,7 @@ func TestDescribedInstructions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := registry.Invocation{Prompt: "do it", Resume: "s"}
+			req := registry.Invocation{Prompt: "do it", Resume: c.resume}
 			if c.prompt != "" {
 				req.Prompt = c.prompt
 			}

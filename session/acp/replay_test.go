@@ -29,8 +29,13 @@ var (
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	const answer = "text ANSWER-1 from fake model\n"
+	const free = "usage 0 0 context 0/4000000 $0\nresult\n"
+	const again = `tool_call again call_modeltest_10 execute {"command":"echo x | tee -a '/srv/project/declined'","description":"try","cwd":"/srv/project/work"}` + "\n"
+	const sized = "usage 0 0 context 0/1000000\n"
+	const command = `{"command":"echo x | tee -a '/srv/project/declined'","description":"try","is_background":false}`
 	const otherSession = `raw {"jsonrpc":"2.0","method":"session/update","params":{"sessio` + "\n"
 	for name, test := range map[string]struct {
+		plain  bool // the agent is not Gemini CLI, and is used without a login method and modes
 		resume string
 		skip   []string // IDs of recorded requests that an engine does not make
 		want   string
@@ -55,6 +60,23 @@ func TestRecordings(t *testing.T) {
 		"perm-deny": {want: "session_started bb4953c1-ef8e-49c7-aeff-4f66e9548f37 gemini-2.5-flash\ntext I will run it.\n" +
 			`approval 1 run_shell_command__fc19 execute {"description":"touch acp_made.txt"} [current working directory /srv/project/work] (run it)` + "\n" +
 			"text DONE after tool\nusage 2000 84\nresult"},
+		"opencode-interrupt": {plain: true, want: "session_started ses_de7ca1a1dffefXfDoHw1yKlfHV verify/scripted\n" +
+			"text on my way\n" + free + "text turned\n" + free +
+			`tool_call call_modeltest_8 execute {"cwd":"/srv/project/work"}` + "\n" +
+			`tool_call again call_modeltest_8 execute {"command":"touch running; sleep 300","description":"try","cwd":"/srv/project/work"}` + "\n" +
+			"tool_result call_modeltest_8 failed=false (no output) <shell_metadata> User aborted the command </shell_metadata>\n" +
+			"usage 0 0 context 0/4000000 $0\nresult failed interrupted\ntext again\n" + strings.TrimSpace(free)},
+		"opencode-decline": {plain: true, want: "session_started ses_de7ca1ff8ffeWr3wWNIAL8Oqr2 verify/scripted\n" +
+			"text I noted 42.\n" + free + "text it was 42\n" + free + free +
+			`tool_call call_modeltest_10 execute {"cwd":"/srv/project/work"}` + "\n" + again +
+			`approval 1 call_modeltest_10 execute {"command":"echo x | tee -a '/srv/project/declined'"}` + "\n" + again +
+			"tool_result call_modeltest_10 failed=true The user rejected permission to use this specific tool call.\n" + strings.TrimSpace(free)},
+		"qwen-decline": {plain: true, want: "session_started 5dcd74d9-5bbc-4f7f-a619-d1d677be8d55 $runtime|openai|qwen3-coder-plus(openai)\n" +
+			"text I noted 42.\n" + sized + "result\ntext it was 42\n" + sized + "result\ntext done\n" + sized + "result\n" +
+			`tool_call call_modeltest_10 execute {"description":"Shell"}` + "\n" + sized +
+			`approval 1 call_modeltest_10 execute ` + command + "\n" + `tool_call again call_modeltest_10 execute ` + command + "\n" +
+			`tool_result call_modeltest_10 failed=true Tool "run_shell_command" was canceled by the user.` + "\n" +
+			`raw {"jsonrpc":"2.0","id":1,"method":"craft/drainMidTurnQueue","` + "\nresult"},
 		"two-sessions": {skip: []string{"4", "6", "8"}, want: "session_started 091fcaad-6219-41c7-902a-be4e9a64e0e9 gemini-2.5-flash\n" +
 			otherSession +
 			answer + "usage 1000 42\nresult\n" +
@@ -65,7 +87,7 @@ func TestRecordings(t *testing.T) {
 			t.Parallel()
 			steps := recording(t, name)
 			synctest.Test(t, func(t *testing.T) {
-				if diff := cmp.Diff(strings.Split(test.want, "\n"), strings.Split(replay(t, steps, test.resume, test.skip), "\n")); diff != "" {
+				if diff := cmp.Diff(strings.Split(test.want, "\n"), strings.Split(replay(t, steps, test.plain, test.resume, test.skip), "\n")); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -98,11 +120,14 @@ func recording(t *testing.T, name string) []step {
 }
 
 // replay plays a recording and returns what the engine reported.
-func replay(t *testing.T, steps []step, resume string, skip []string) string {
+func replay(t *testing.T, steps []step, plain bool, resume string, skip []string) string {
 	p, transport := newPeer(t)
 	r := newRecord(t)
-	e := &acp.Engine{AuthMethod: "gemini-api-key", Modes: modes, Notices: notices}
-	e.Info.Name, e.Info.Version = "bus-agent", "0"
+	e := new(acp.Engine)
+	if !plain {
+		e.AuthMethod, e.Modes, e.Notices = "gemini-api-key", modes, notices
+		e.Info.Name, e.Info.Version = "bus-agent", "0"
+	}
 	opened := make(chan struct{})
 	begin := func(workdir string) {
 		defer close(opened)
@@ -134,7 +159,10 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 		case "session/set_model":
 			err = e.SetModel(t.Context(), params.ModelID)
 		case "":
-			d := map[string]engine.Decision{"proceed_once": engine.Accept, "cancel": engine.Decline}[result.Outcome.OptionID]
+			if m.Result == nil {
+				return // a refused request
+			}
+			d := map[string]engine.Decision{"proceed_once": engine.Accept, "cancel": engine.Decline, "reject": engine.Decline}[result.Outcome.OptionID]
 			err = e.Answer(t.Context(), <-r.requests, d)
 		}
 		if err != nil {
@@ -154,8 +182,10 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 		}
 		go act(m)
 		got := p.real()
-		// The recordings are older than the forms that the engine offers.
-		got.Params = bytes.Replace(got.Params, []byte(`,"elicitation":{"form":{}}`), nil, 1)
+		// Some recordings are older than the forms that the engine offers.
+		for _, side := range []*message{&m, &got} {
+			side.Params = bytes.Replace(side.Params, []byte(`,"elicitation":{"form":{}}`), nil, 1)
+		}
 		if m.Method != got.Method || !same(m.Params, got.Params) || !same(m.Result, got.Result) {
 			t.Errorf("the engine says %s %s %s, recorded is %s %s %s", got.Method, got.Params, got.Result, m.Method, m.Params, m.Result)
 		}
@@ -172,7 +202,7 @@ func replay(t *testing.T, steps []step, resume string, skip []string) string {
 // workdir returns the name of the folder that the session is opened in.
 func workdir(steps []step) string {
 	for _, s := range steps {
-		if _, after, ok := strings.Cut(s.Line, `"cwd": "/srv/project/`); ok {
+		if _, after, ok := strings.Cut(strings.ReplaceAll(s.Line, `": "`, `":"`), `"cwd":"/srv/project/`); ok {
 			name, _, _ := strings.Cut(after, `"`)
 			return name
 		}

@@ -23,6 +23,7 @@ type notification struct {
 			Status  string `json:"status"`
 		} `json:"entries"`
 		Options json.RawMessage `json:"configOptions"`
+		Meta    json.RawMessage `json:"_meta"`
 		toolCall
 	} `json:"update"`
 }
@@ -104,8 +105,9 @@ type decoder struct {
 	messages int
 	message  string // the ID of that message
 	tools    map[string]*tool
-	spoken   bool   // there was text or a tool call
-	answer   string // the beginning of the text
+	spoken   bool        // there was text or a tool call
+	answer   string      // the beginning of the text
+	spent    agent.Usage // that the updates of messages have reported
 
 	held   int  // bytes of tools, about
 	forgot bool // of tools, because there were too many
@@ -149,6 +151,7 @@ func (t *tool) report(begun bool) *agent.Event {
 // reset forgets the turn.
 func (d *decoder) reset() {
 	d.speech, d.tools, d.spoken, d.answer, d.held, d.forgot = "", nil, false, "", 0, false
+	d.spent = agent.Usage{}
 }
 
 func heartbeat() []agent.Event { return []agent.Event{{Kind: agent.KindHeartbeat}} }
@@ -157,6 +160,7 @@ func heartbeat() []agent.Event { return []agent.Event{{Kind: agent.KindHeartbeat
 func (d *decoder) events(n *notification, notices []string) ([]agent.Event, bool) {
 	switch u := &n.Update; u.Kind {
 	case "agent_message_chunk":
+		d.spend(u.Meta)
 		return d.say(agent.KindText, u.MessageID, u.Content, notices)
 	case "agent_thought_chunk":
 		return d.say(agent.KindThinking, u.MessageID, u.Content, nil)
@@ -182,6 +186,9 @@ func (d *decoder) say(kind agent.Kind, id string, content json.RawMessage, notic
 		return nil, false // nothing that can be shown
 	}
 	text := b.String()
+	if text == "" {
+		return heartbeat(), true
+	}
 	for _, notice := range notices {
 		if strings.HasPrefix(text, notice) {
 			return heartbeat(), true
@@ -199,6 +206,17 @@ func (d *decoder) say(kind agent.Kind, id string, content json.RawMessage, notic
 		d.answer += strings.ToValidUTF8(text[:min(len(text), maxBeginning-len(d.answer))], "")
 	}
 	return []agent.Event{{Kind: kind, MessageID: d.message, Text: text, Delta: true}}, true
+}
+
+// spend adds the tokens of a request to the model. Qwen Code 0.24.4 reports them with a
+// message without text, and not at the end of the turn.
+func (d *decoder) spend(meta json.RawMessage) {
+	var m struct {
+		Usage tokens `json:"usage"`
+	}
+	if len(meta) > 0 && json.Unmarshal(meta, &m) == nil {
+		d.spent = plus(d.spent, m.Usage.usage())
+	}
 }
 
 // merge takes what is new of a tool call.

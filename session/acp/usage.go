@@ -13,10 +13,10 @@ func (e *Engine) count(r *promptResult) bool {
 	if turn.Input <= 0 && turn.Output <= 0 {
 		turn = agent.Usage{Input: r.Meta.Quota.Tokens.Input, Output: r.Meta.Quota.Tokens.Output}
 	}
-	e.usage.Input = sum(e.usage.Input, turn.Input)
-	e.usage.Output = sum(e.usage.Output, turn.Output)
-	e.usage.Cached = sum(e.usage.Cached, turn.Cached)
-	e.usage.Reasoning = sum(e.usage.Reasoning, turn.Reasoning)
+	if turn.Input <= 0 && turn.Output <= 0 {
+		turn = e.decoder.spent
+	}
+	e.usage = plus(e.usage, turn)
 	return turn.Input > 0 || turn.Output > 0
 }
 
@@ -33,6 +33,15 @@ func (t tokens) usage() agent.Usage {
 		u.Output = sum(u.Output, t.Thought)
 	}
 	return u
+}
+
+// plus returns total with the tokens of more.
+func plus(total, more agent.Usage) agent.Usage {
+	total.Input = sum(total.Input, more.Input)
+	total.Output = sum(total.Output, more.Output)
+	total.Cached = sum(total.Cached, more.Cached)
+	total.Reasoning = sum(total.Reasoning, more.Reasoning)
+	return total
 }
 
 // sum adds what an agent reports as consumed, which can be anything.

@@ -34,6 +34,32 @@ func TestTokensOfTurns(t *testing.T) {
 	}
 }
 
+// Tokens that come with the messages count if the end of the turn has none.
+func TestTokensOfMessages(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[string][]string{
+		`{"stopReason":"end_turn"}`: {"usage 300 70 (80 5)", "result"},
+		`{"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":8}}`: {"usage 7 8", "result"},
+		`{"stopReason":"end_turn","usage":{"inputTokens":0,"outputTokens":0}}`: {"usage 300 70 (80 5)", "result"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &acp.Engine{}
+			p, r := open(t, e, engine.Start{})
+			id := send(t, e, p, "go")
+			for _, meta := range []string{
+				`{"usage":{"inputTokens":100,"outputTokens":50,"totalTokens":150,"thoughtTokens":5,"cachedReadTokens":30},"durationMs":1}`,
+				`{"usage":{"inputTokens":200,"outputTokens":20,"totalTokens":220,"cachedReadTokens":50}}`, `{"usage":7}`, `[]`,
+			} {
+				p.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":""},"_meta":` + meta + `}`)
+			}
+			p.answer(id, end)
+			p.end()
+			<-r.closed
+			check(t, r, append([]string{"session_started s"}, want...)...)
+		})
+	}
+}
+
 func TestContextAndCost(t *testing.T) {
 	t.Parallel()
 	update := func(used int, cost string) string {
