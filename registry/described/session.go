@@ -66,6 +66,7 @@ func (d *Definition) engine(registry.Invocation) engine.Engine {
 		AuthMethod:    d.ACP.Authenticate,
 		ModelsOffered: d.ACP.Models,
 		ModelInArgs:   d.has(holdModel),
+		EffortInArgs:  d.has(holdEffort),
 		SilenceFails:  d.SilenceFails,
 		AnswerFailure: d.answerFailure(),
 		Modes:         map[agent.Access]string{},

@@ -58,6 +58,10 @@ type Engine struct {
 	// under another ID.
 	ModelInArgs bool
 
+	// EffortInArgs says that the agent gets the effort of a session in its arguments.
+	// Otherwise a warning names an effort for which the agent offers no option.
+	EffortInArgs bool
+
 	// Efforts are the agent's values of its option for the effort. For an effort
 	// without a value the engine sends the effort itself.
 	Efforts map[agent.ReasoningEffort]string

@@ -221,7 +221,11 @@ func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (
 		info.Model = start.Model
 	}
 	effort := cmp.Or(e.Efforts[start.Effort], string(start.Effort))
-	if option := got.option(optionThink); option != nil && effort != "" && effort != option.current() {
+	switch option := got.option(optionThink); {
+	case effort == "":
+	case option == nil && !e.EffortInArgs:
+		e.emit(&agent.Event{Kind: agent.KindWarning, Text: fmt.Sprintf("the agent offers no reasoning effort for this model; %q is ignored", start.Effort)})
+	case option != nil && effort != option.current():
 		if err := e.setOption(ctx, option, effort); err != nil {
 			return info, err
 		}

@@ -35,10 +35,10 @@ func TestRecordings(t *testing.T) {
 	const command = `{"command":"echo x | tee -a '/srv/project/declined'","description":"try","is_background":false}`
 	const otherSession = `raw {"jsonrpc":"2.0","method":"session/update","params":{"sessio` + "\n"
 	for name, test := range map[string]struct {
-		plain  bool // the agent is not Gemini CLI, and is used without a login method and modes
-		resume string
-		skip   []string // IDs of recorded requests that an engine does not make
-		want   string
+		plain bool // the agent is not Gemini CLI, and is used without a login method and modes
+		start engine.Start
+		skip  []string // IDs of recorded requests that an engine does not make
+		want  string
 	}{
 		"basic": {want: "session_started 56d9f9fa-c676-4dbf-9951-c017e1e52ea5 gemini-2.5-flash\n" +
 			answer + "usage 1000 42\nresult\n" +
@@ -50,7 +50,7 @@ func TestRecordings(t *testing.T) {
 			"result failed authentication fake 401 (401)\nresult failed fake 400 (400)\n" +
 			answer + "usage 1000 42\nresult"},
 		"load-nextminute-a": {want: "session_started 4dc184e0-9b34-4fd3-b182-1472d3f3ba51 gemini-2.5-flash\n" + answer + "usage 1000 42\nresult"},
-		"load-nextminute-b": {resume: "4dc184e0-9b34-4fd3-b182-1472d3f3ba51",
+		"load-nextminute-b": {start: engine.Start{Resume: "4dc184e0-9b34-4fd3-b182-1472d3f3ba51"},
 			want: "session_started 4dc184e0-9b34-4fd3-b182-1472d3f3ba51 gemini-2.5-flash\ntext ANSWER-2 from fake model\nusage 1000 42\nresult"},
 		"perm-allow": {want: "session_started ac7d2572-bca4-48ec-ba3a-7cf2f7ab520f gemini-2.5-flash\ntext I will run it.\n" +
 			`approval 1 run_shell_command__fc17 execute {"description":"touch acp_made.txt"} [current working directory /srv/project/work] (run it)` + "\n" +
@@ -71,6 +71,17 @@ func TestRecordings(t *testing.T) {
 			`tool_call call_modeltest_10 execute {"cwd":"/srv/project/work"}` + "\n" + again +
 			`approval 1 call_modeltest_10 execute {"command":"echo x | tee -a '/srv/project/declined'"}` + "\n" + again +
 			"tool_result call_modeltest_10 failed=true The user rejected permission to use this specific tool call.\n" + strings.TrimSpace(free)},
+		"opencode-effort": {plain: true, start: engine.Start{Effort: agent.EffortHigh}, want: "session_started ses_de7a69a8effegedIixieCPrKIF verify/scripted\n" +
+			"text It says hi.\nusage 0 0 context 1000/4000000 $0\nusage 1000 50 (300 20) context 1000/4000000 $0\nresult\n" +
+			"text Nothing else.\nusage 1000 50 (300 20) context 1000/4000000 $0\nusage 2000 100 (600 40) context 1000/4000000 $0\nresult"},
+		"qwen-usage": {plain: true, start: engine.Start{Access: agent.AccessRead}, want: "session_started 77141643-1905-4f73-8962-1382a4ac489b $runtime|openai|qwen3-coder-plus(openai)\n" +
+			`raw {"jsonrpc":"2.0","method":"qwen/notify/session/mode-update",` + "\ntext I look.\n" +
+			`tool_call call_modeltest_2 execute {"description":"Shell"}` + "\nusage 0 0 context 1000/1000000\n" +
+			`tool_call again call_modeltest_2 execute {"command":"echo hi","description":"try","is_background":false}` + "\n" +
+			"tool_result call_modeltest_2 failed=false Command: echo hi Directory: /srv/project/work Output: hi Error: (none) Exit Code: 0 Signal: (none) Process Group PGID: 22360\n" +
+			`raw {"jsonrpc":"2.0","id":0,"method":"craft/drainMidTurnQueue","` + "\n" +
+			"text It says hi.\nusage 0 0 context 1000/1000000\nusage 2000 100 (600 40) context 1000/1000000\nresult\n" +
+			"text Nothing else.\nusage 2000 100 (600 40) context 1000/1000000\nusage 3000 150 (900 60) context 1000/1000000\nresult"},
 		"qwen-decline": {plain: true, want: "session_started 5dcd74d9-5bbc-4f7f-a619-d1d677be8d55 $runtime|openai|qwen3-coder-plus(openai)\n" +
 			"text I noted 42.\n" + sized + "result\ntext it was 42\n" + sized + "result\ntext done\n" + sized + "result\n" +
 			`tool_call call_modeltest_10 execute {"description":"Shell"}` + "\n" + sized +
@@ -87,7 +98,7 @@ func TestRecordings(t *testing.T) {
 			t.Parallel()
 			steps := recording(t, name)
 			synctest.Test(t, func(t *testing.T) {
-				if diff := cmp.Diff(strings.Split(test.want, "\n"), strings.Split(replay(t, steps, test.plain, test.resume, test.skip), "\n")); diff != "" {
+				if diff := cmp.Diff(strings.Split(test.want, "\n"), strings.Split(replay(t, steps, test.plain, test.start, test.skip), "\n")); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -120,10 +131,10 @@ func recording(t *testing.T, name string) []step {
 }
 
 // replay plays a recording and returns what the engine reported.
-func replay(t *testing.T, steps []step, plain bool, resume string, skip []string) string {
+func replay(t *testing.T, steps []step, plain bool, start engine.Start, skip []string) string {
 	p, transport := newPeer(t)
 	r := newRecord(t)
-	e := new(acp.Engine)
+	e := &acp.Engine{Modes: map[agent.Access]string{agent.AccessRead: "plan"}}
 	if !plain {
 		e.AuthMethod, e.Modes, e.Notices = "gemini-api-key", modes, notices
 		e.Info.Name, e.Info.Version = "bus-agent", "0"
@@ -131,7 +142,8 @@ func replay(t *testing.T, steps []step, plain bool, resume string, skip []string
 	opened := make(chan struct{})
 	begin := func(workdir string) {
 		defer close(opened)
-		if _, err := e.Open(t.Context(), transport, engine.Start{Workdir: workdir, Resume: resume}, r); err != nil {
+		start.Workdir = workdir
+		if _, err := e.Open(t.Context(), transport, start, r); err != nil {
 			t.Error(err)
 		}
 	}
@@ -155,7 +167,9 @@ func replay(t *testing.T, steps []step, plain bool, resume string, skip []string
 		case "session/cancel":
 			err = e.Interrupt(t.Context())
 		case "session/set_mode":
-			err = e.SetAccess(t.Context(), agent.AccessFull)
+			if !plain { // else it is part of Open
+				err = e.SetAccess(t.Context(), agent.AccessFull)
+			}
 		case "session/set_model":
 			err = e.SetModel(t.Context(), params.ModelID)
 		case "":

@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,34 @@ func TestModelInArguments(t *testing.T) {
 		p.end()
 		<-r.closed
 	})
+}
+
+func TestEffortThatIsNotOffered(t *testing.T) {
+	t.Parallel()
+	for inArgs, want := range map[bool][]string{
+		false: {"session_started s", `warning the agent offers no reasoning effort for this model; "high" is ignored`},
+		true:  {"session_started s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, transport := newPeer(t)
+			r := newRecord(t)
+			go func() {
+				p.answer(p.expect("initialize"), greeting)
+				p.answer(p.expect("session/new"), `{"sessionId":"s"}`)
+			}()
+			if _, err := (&acp.Engine{EffortInArgs: inArgs}).Open(t.Context(), transport, engine.Start{Effort: agent.EffortHigh}, r); err != nil {
+				t.Error(err)
+			}
+			p.end()
+			<-r.closed
+			slices.Sort(want)
+			got := strings.Split(strings.TrimSpace(r.String()), "\n")
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
 }
 
 func TestModelsThatMustBeOffered(t *testing.T) {
