@@ -88,6 +88,15 @@ func TestRecordings(t *testing.T) {
 			`approval 1 call_modeltest_10 execute ` + command + "\n" + `tool_call again call_modeltest_10 execute ` + command + "\n" +
 			`tool_result call_modeltest_10 failed=true Tool "run_shell_command" was canceled by the user.` + "\n" +
 			`raw {"jsonrpc":"2.0","id":1,"method":"craft/drainMidTurnQueue","` + "\nresult"},
+		"claude-question": {plain: true, start: engine.Start{Access: agent.AccessFull}, want: `raw {"jsonrpc":"2.0","method":"_auth/status_update","params":{"a` + "\n" +
+			"session_started fb4220cc-8b87-4c48-aca1-e48cf60b2587 default\nusage 0 0 context 1001/1000000\n" +
+			`tool_call toolu_modeltest_2 AskUserQuestion {"description":"Asking for your input"}` + "\n" +
+			`tool_call again toolu_modeltest_2 AskUserQuestion {"questions":[{"question":"Which way?","header":"Way","multiSelect":false,"options":[{"label":"left","description":"shorter"},{"label":"right","description":"longer"}]}]}` + "\n" +
+			"question 1 Which way? [{ Way [{left shorter} {right longer}] false false true false} {Other Type your own answer, or add a note to the option you chose above (optional). [] false true true false}]\n" +
+			"usage 0 0 context 1050/1000000\n" +
+			`tool_result toolu_modeltest_2 failed=false Your questions have been answered: "Which way?"="right". You can now continue with these answers in mind.` + "\n" +
+			"usage 0 0 context 1001/1000000\ntext thanks\nusage 0 0 context 1050/1000000\nusage 0 0 context 1050/1000000 $0.00772\n" +
+			"usage 2000 100 (600 0) context 1050/1000000 $0.00772\nresult"},
 		"two-sessions": {skip: []string{"4", "6", "8"}, want: "session_started 091fcaad-6219-41c7-902a-be4e9a64e0e9 gemini-2.5-flash\n" +
 			otherSession +
 			answer + "usage 1000 42\nresult\n" +
@@ -134,7 +143,7 @@ func recording(t *testing.T, name string) []step {
 func replay(t *testing.T, steps []step, plain bool, start engine.Start, skip []string) string {
 	p, transport := newPeer(t)
 	r := newRecord(t)
-	e := &acp.Engine{Modes: map[agent.Access]string{agent.AccessRead: "plan"}}
+	e := &acp.Engine{Modes: map[agent.Access]string{agent.AccessRead: "plan", agent.AccessFull: "default"}}
 	if !plain {
 		e.AuthMethod, e.Modes, e.Notices = "gemini-api-key", modes, notices
 		e.Info.Name, e.Info.Version = "bus-agent", "0"
@@ -153,7 +162,10 @@ func replay(t *testing.T, steps []step, plain bool, start engine.Start, skip []s
 			Prompt  []struct{ Text string }
 			ModelID string
 		}
-		var result struct{ Outcome struct{ OptionID string } }
+		var result struct {
+			Outcome struct{ OptionID string }
+			Content map[string]string // of a form
+		}
 		_, _ = json.Unmarshal(m.Params, &params), json.Unmarshal(m.Result, &result)
 		if m.Method != "initialize" {
 			<-opened
@@ -175,6 +187,10 @@ func replay(t *testing.T, steps []step, plain bool, start engine.Start, skip []s
 		case "":
 			if m.Result == nil {
 				return // a refused request
+			}
+			if result.Content != nil {
+				err = e.AnswerQuestions(t.Context(), <-r.requests, [][]string{{result.Content["question_0"]}, nil})
+				break
 			}
 			d := map[string]engine.Decision{"proceed_once": engine.Accept, "cancel": engine.Decline, "reject": engine.Decline}[result.Outcome.OptionID]
 			err = e.Answer(t.Context(), <-r.requests, d)

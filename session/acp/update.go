@@ -32,6 +32,7 @@ type notification struct {
 type toolCall struct {
 	ID        string          `json:"toolCallId"`
 	Title     string          `json:"title"`
+	Name      string          `json:"name"`
 	Kind      string          `json:"kind"`
 	Status    string          `json:"status"`
 	RawInput  json.RawMessage `json:"rawInput"`
@@ -244,7 +245,7 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 			t.pieces = pieces
 		}
 	}
-	t.Title, t.Kind = cmp.Or(c.Title, t.Title), cmp.Or(c.Kind, t.Kind)
+	t.Title, t.Kind, t.Name = cmp.Or(c.Title, t.Title), cmp.Or(c.Kind, t.Kind), cmp.Or(c.Name, t.Name)
 	if len(c.Locations) > 0 {
 		t.Locations = c.Locations
 	}
@@ -260,7 +261,7 @@ func (d *decoder) merge(c *toolCall) (*tool, bool) {
 
 // size returns about how many bytes a call holds.
 func (c *toolCall) size() int {
-	n := len(c.ID) + len(c.Title) + len(c.Kind) + len(c.RawInput) + len(c.RawOutput) + len(c.Content) + 256
+	n := len(c.ID) + len(c.Title) + len(c.Name) + len(c.Kind) + len(c.RawInput) + len(c.RawOutput) + len(c.Content) + 256
 	for _, l := range c.Locations {
 		n += len(l.Path) + 32
 	}
@@ -330,12 +331,12 @@ func (t *tool) call() *agent.Tool {
 	return &agent.Tool{ID: t.ID, Name: t.name(), Input: t.input()}
 }
 
-// name returns what kind of tool it is; the protocol has no names of tools.
+// name returns what kind of tool it is, or the name that some agents give.
 func (t *tool) name() string {
 	if t.Kind != "" && t.Kind != "other" {
 		return t.Kind
 	}
-	return cmp.Or(t.Title, t.Kind)
+	return cmp.Or(t.Name, t.Title, t.Kind)
 }
 
 // input returns the tool's input, or what the agent reports about it instead, with
