@@ -12,6 +12,14 @@ import (
 
 // lines are what the CLIs write.
 var lines = map[string]backendtest.Lines{
+	"cline": {
+		Text:       `{"type":"agent_event","event":{"type":"iteration_start","iteration":{n}}}` + "\n" + `{"type":"agent_event","event":{"type":"content_end","contentType":"text","text":"{text}"}}`,
+		ToolCall:   `{"type":"agent_event","event":{"type":"content_start","contentType":"tool","toolName":"run_commands","toolCallId":"t","input":{}}}`,
+		ToolResult: `{"type":"agent_event","event":{"type":"content_end","contentType":"tool","toolCallId":"t","output":[{"result":"{text}","success":true}]}}`,
+		Success:    `{"type":"run_result","finishReason":"completed","model":{"id":"m"}}`,
+		Failure:    `{"type":"run_result","finishReason":"error","text":"{text}","model":{"id":"m"}}`,
+		Unknown:    `{"type":"hologram"}`,
+	},
 	"copilot": {
 		Session:    `{"type":"session.start","data":{"sessionId":"c396f6cb-5565-43a8-b1f9-2968d4cbd985"}}`,
 		Text:       `{"type":"assistant.message","data":{"messageId":"m{n}","model":"m","content":"{text}"}}`,

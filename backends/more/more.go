@@ -10,6 +10,7 @@ var catalogue = []struct {
 	id       string
 	describe func() registry.Runtime
 }{
+	{"cline", cline},
 	{"copilot", copilot},
 	{"droid", droid},
 	{"opencode", opencode},

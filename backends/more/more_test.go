@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
@@ -81,5 +82,30 @@ func TestQwenAsksToEditInSessions(t *testing.T) {
 	e, ok := qwen().Session.Engine(registry.Invocation{}).(*acp.Engine)
 	if !ok || e.Modes[agent.AccessWrite] != "default" || !e.Permits(agent.AccessWrite, "edit") || e.Permits(agent.AccessWrite, "execute") {
 		t.Errorf("engine = %+v", e)
+	}
+}
+
+// It rewrites its file of logins at each start, which must stay the user's own.
+func TestClineUsesTheLoginsOfTheUser(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		environ []string
+		want    string
+	}{
+		"home":    {[]string{"HOME=/home/u"}, "CLINE_DATA_DIR=/home/u/.cline/data"},
+		"chosen":  {[]string{"HOME=/home/u", "CLINE_DATA_DIR=/data"}, ""},
+		"no home": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command, err := cline().Run.Command(registry.Invocation{Environ: c.environ, Access: agent.AccessRead})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(command.Env, func(v string) bool { return strings.HasPrefix(v, "CLINE_DATA_DIR=") })
+			if got := i >= 0; got != (c.want != "") || got && command.Env[i] != c.want {
+				t.Errorf("env = %q, want %q", command.Env, c.want)
+			}
+		})
 	}
 }
