@@ -20,6 +20,8 @@ func (s *Server) answerAside(w http.ResponseWriter, r *Request) {
 		sendJSON(w, map[string]int{"input_tokens": tokens(r)})
 	case r.Method == http.MethodPost && asksJudge(r):
 		answerJudge(w, r)
+	case r.Method == http.MethodPost && asksExamples(r):
+		answerExamples(w, r)
 	case r.Method == http.MethodPost && method == "countTokens":
 		sendJSON(w, map[string]int{"totalTokens": tokens(r)})
 	case r.Method == http.MethodPost && method == generateWhole:

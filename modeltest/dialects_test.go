@@ -470,3 +470,19 @@ func TestMessagesJudgeIsAnAside(t *testing.T) {
 		t.Errorf("a prompt with the words was judged: %s", body)
 	}
 }
+
+// Claude Code asks a small model for names of files, besides the conversation.
+func TestMessagesExamplesAreAnAside(t *testing.T) {
+	t.Parallel()
+	srv := start(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"kept"}}))
+	const words = `"messages":[{"role":"user","content":[{"type":"text","text":"Files modified by user:\n\n\nFiles modified by other users:\n"}]}]`
+	if body := read(t, post(t, srv, "/v1/messages?beta=true", `{"tools":[],`+words+`}`)); !strings.Contains(body, "none") {
+		t.Errorf("answer %s", body)
+	}
+	if n := len(srv.ModelRequests()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if body := read(t, post(t, srv, "/v1/messages?beta=true", `{"tools":[{"name":"Read"}],`+words+`}`)); !strings.Contains(body, "kept") {
+		t.Errorf("a prompt with the words is no aside: %s", body)
+	}
+}
