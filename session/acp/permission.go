@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,9 @@ func (a *approval) cancelled() any {
 
 // permission takes a request for permission.
 func (e *Engine) permission(requestID json.RawMessage, p permission) {
+	if t := e.decoder.tools[p.ToolCall.ID]; t != nil { // some agents do not repeat it
+		p.ToolCall.Kind = cmp.Or(p.ToolCall.Kind, t.Kind)
+	}
 	files := e.decoder.files(&p.ToolCall)
 	subject := e.edit(p.ToolCall.Kind, files)
 	e.mu.Lock()

@@ -235,3 +235,32 @@ func TestApprovalRequestsThatAnAccessIncludes(t *testing.T) {
 			strings.Replace(asked, " t ", " u ", 1), "result", "result failed interrupted")
 	})
 }
+
+// An approval request can leave out what the agent has reported about the call, as that of
+// claude-code-acp 0.16.2 does.
+func TestApprovalRequestWithoutAKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &acp.Engine{Permits: func(access agent.Access, kind string) bool { return access == agent.AccessWrite && kind == "edit" }}
+		p, r := open(t, e, engine.Start{Workdir: "/work", Access: agent.AccessWrite})
+		prompt := send(t, e, p, "go")
+		for i, c := range []struct{ id, kind, file, want string }{
+			{"t", "edit", "/work/new", selected("o")},
+			{"u", "execute", "/work/new", selected("r")},
+			{"v", "edit", "/other/new", selected("r")},
+		} {
+			p.update(`{"sessionUpdate":"tool_call","toolCallId":"` + c.id + `","kind":"` + c.kind + `","status":"pending"}`)
+			p.say(`{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"%s",`+
+				`"title":"Write","rawInput":{"file_path":"%s"}},"options":[{"optionId":"o","kind":"allow_once"},{"optionId":"r","kind":"reject_once"}]}}`, i, c.id, c.file)
+			if c.want == selected("r") {
+				go e.Answer(t.Context(), <-r.requests, engine.Decline)
+			}
+			if m := p.expect(""); string(m.Result) != c.want {
+				t.Errorf("%s of %s: %s", c.kind, c.file, m.Result)
+			}
+		}
+		p.answer(prompt, `{"stopReason":"end_turn"}`)
+		p.end()
+		<-r.closed
+	})
+}
