@@ -62,6 +62,9 @@ type stubMessage struct {
 	}
 }
 
+// declined is the result of a tool call that was declined.
+const declined = "declined"
+
 type fields = map[string]any
 
 func (s *stubServer) send(m stubMessage) {
@@ -110,11 +113,7 @@ func (s *stubServer) receive(m stubMessage) {
 		s.mu.Unlock()
 		return
 	case "session/cancel":
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.interrupt != nil {
-			s.interrupt()
-		}
+		s.interruptTurn()
 		return
 	case "session/prompt":
 		ctx, cancel := context.WithCancel(context.Background())
@@ -138,6 +137,14 @@ func (s *stubServer) receive(m stubMessage) {
 		reply.Result, reply.Error = nil, fields{"code": -32601, "message": "method not found"}
 	}
 	s.send(reply)
+}
+
+func (s *stubServer) interruptTurn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.interrupt != nil {
+		s.interrupt()
+	}
 }
 
 func (s *stubServer) file() string {
@@ -178,7 +185,11 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 			break
 		}
 		for _, c := range answer.Calls {
-			s.turns = append(s.turns, turn{Role: "tool", CallID: c.ID, Content: s.command(ctx, c)})
+			said := s.command(ctx, c)
+			s.turns = append(s.turns, turn{Role: "tool", CallID: c.ID, Content: said})
+			if said == declined && s.breaks == "ends-when-declined" {
+				s.interruptTurn()
+			}
 		}
 	}
 	if ctx.Err() != nil && s.breaks != "session-denies-end" {
@@ -213,7 +224,7 @@ func (s *stubServer) command(ctx context.Context, c stubCall) string {
 	}
 	call := fields{"toolCallId": c.ID, "title": in.Command, "kind": "execute", "rawInput": fields{"command": in.Command}}
 	if s.access != "full" && s.breaks != "session-never-asks" && !s.allowed(call) && s.breaks != "session-runs-declined" {
-		return "declined"
+		return declined
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", in.Command)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -3,7 +3,9 @@ package verify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
@@ -11,8 +13,15 @@ import (
 )
 
 // oneTurn makes each run a session with one turn, for runtimes that have nothing else. Its
-// approval requests are declined, as a run declines what it would have to ask for.
+// approval requests are declined, as a run declines what it would have to ask for. Some
+// agents end the turn then; it is continued by another one.
 type oneTurn struct{ runner *runner.Runner }
+
+// stopped reports whether a turn ended like one that ends with a tool call that was
+// declined, and not with an answer.
+func stopped(result agent.Result, err error) bool {
+	return errors.Is(err, agent.ErrCanceled) || err == nil && result.Text == ""
+}
 
 // Run is like runner.Runner.Run. The timeout of the request bounds the turn.
 func (o oneTurn) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
@@ -25,18 +34,26 @@ func (o oneTurn) Run(ctx context.Context, req agent.Request, out agent.Output) (
 		defer mu.Unlock()
 		warnings = append(warnings, text)
 	}
+	var declined atomic.Int64
 	s, err := o.runner.StartSession(ctx, req, session.Options{
 		Started: out.Started,
 		Events:  out.Events,
-		Approve: func(context.Context, session.Approval) session.Decision { return session.Decline },
+		Approve: func(context.Context, session.Approval) session.Decision {
+			declined.Add(1)
+			return session.Decline
+		},
 	})
 	if err != nil {
 		return agent.Result{ExitCode: -1}, err
 	}
 	turn := s.Send(message)
-	select {
-	case <-turn.Done():
-	case <-ctx.Done():
+	for before := int64(0); ; before = declined.Load() {
+		result, err := turn.Wait(ctx)
+		if ctx.Err() != nil || !stopped(result, err) || declined.Load() == before {
+			break
+		}
+		message.Text = "continue"
+		turn = s.Send(message)
 	}
 	s.Stop(context.WithoutCancel(ctx), "the run is over")
 	result, err := turn.Wait(context.WithoutCancel(ctx)) // it is over
