@@ -483,6 +483,6 @@ func TestMessagesExamplesAreAnAside(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	if body := read(t, post(t, srv, "/v1/messages?beta=true", `{"tools":[{"name":"Read"}],`+words+`}`)); !strings.Contains(body, "kept") {
-		t.Errorf("a prompt with the words is no aside: %s", body)
+		t.Errorf("a prompt with the words was answered aside: %s", body)
 	}
 }

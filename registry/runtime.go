@@ -35,6 +35,11 @@ type Runtime struct {
 	// runtimes, some with executables of common names.
 	LastChoice bool
 
+	// NamedOnly says that automatic selection never takes it: it is used only if the user
+	// or the caller names it. It is for a runtime that has no runs, or whose CLI was never
+	// verified.
+	NamedOnly bool
+
 	// InstallURL is where users can get it.
 	InstallURL string
 
@@ -67,7 +72,13 @@ type Runtime struct {
 	// when it is run for its version.
 	Home Home
 
-	// TestedVersion is the version of the CLI that was tested, as --version prints
+	// VersionInput is what its CLI reads from standard input when it is asked for its
+	// version, without an argument: a message that begins a protocol. The version is the
+	// first number after "version" in the answer. Empty means that the CLI has the argument
+	// --version.
+	VersionInput string
+
+	// TestedVersion is the version of the CLI that was tested, as the CLI prints
 	// it.
 	TestedVersion string
 

@@ -23,11 +23,14 @@ type Detected struct {
 	Problem  error // why an executable that exists was refused
 }
 
-// Available reports whether the runtime may be selected automatically.
+// Available reports whether the runtime can be used.
 func (d Detected) Available() bool { return d.Path != "" && d.Disabled == "" }
 
+// Automatic reports whether the runtime may be selected automatically.
+func (d Detected) Automatic() bool { return d.Available() && !d.Runtime.NamedOnly }
+
 // Detect returns every registered runtime in the order of automatic selection,
-// available or not: a call that names no runtime gets the first available one. It
+// available or not: a call that names no runtime gets the first that is Automatic. It
 // starts no process. The error is that of an invalid list, see [Runner.Lists], which
 // counts as not set; the runtimes are returned with it.
 func (r *Runner) Detect(ctx context.Context) ([]Detected, error) {
@@ -54,6 +57,8 @@ func rank(order []string, rt registry.Runtime) int {
 	switch i := slices.Index(order, rt.ID); {
 	case i >= 0:
 		return i
+	case rt.NamedOnly:
+		return len(order) + 2
 	case rt.LastChoice:
 		return len(order) + 1
 	}

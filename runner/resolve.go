@@ -76,7 +76,7 @@ func (r *Runner) resolve(l *lookup, token string) (Selection, error) {
 		return sel, &agent.Error{Kind: agent.ErrNoneAvailable, Err: notConfigured(detected)}
 	}
 	for _, d := range detected {
-		if d.Available() {
+		if d.Automatic() {
 			sel.Token, sel.Runtime, sel.Path, sel.Source = d.Runtime.ID, d.Runtime, d.Path, SourceFirstAvailable
 			return sel, nil
 		}
@@ -154,6 +154,8 @@ func noneAvailable(detected []Detected) error {
 		switch {
 		case d.Disabled != "" && d.Path != "":
 			b.WriteString("installed, but " + d.Disabled)
+		case d.Available():
+			b.WriteString("installed, but used only if you name it")
 		case d.Problem != nil:
 			b.WriteString(d.Problem.Error() + "; or get it at " + d.Runtime.InstallURL)
 		default:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/google/go-cmp/cmp"
 )
@@ -388,5 +389,36 @@ func TestKeyForModel(t *testing.T) {
 		if back := runner.ModelOfKey(strings.TrimPrefix(got, "p.")); back != model {
 			t.Errorf("ModelOfKey(%s) = %q, want %q", got, back, model)
 		}
+	}
+}
+
+func TestVersionOfAProtocol(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agent")
+	// It does not end with its input, and other numbers come first.
+	const script = "#!/bin/sh\nread line\necho '{\"protocolVersion\":1.5,\"said\":'\"$line\"',\"agentInfo\":{\"version\" : \"0.16.0 (1.2)\"}}'\nexec sleep 300\n"
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rt := registry.Runtime{VersionInput: `{"version":2}` + "\n"}
+	if got, err := runner.Version(t.Context(), rt, path, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()}); err != nil || got != "0.16.0" {
+		t.Errorf("Version = %q, %v", got, err)
+	}
+}
+
+func TestNamedOnlyIsNotSelectedAutomatically(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	rt, _ := b.Registry.Lookup("alpha")
+	rt.NamedOnly = true
+	b.Registry = new(registry.Registry)
+	if err := b.Registry.Register(rt); err != nil {
+		t.Fatal(err)
+	}
+	if sel, err := b.Resolve(t.Context(), ""); !errors.Is(err, agent.ErrNoneAvailable) || !strings.Contains(err.Error(), "alpha: installed, but used only if you name it") {
+		t.Errorf("selected %q, %v", sel.Token, err)
+	}
+	if sel, err := b.Resolve(t.Context(), "alpha"); err != nil || sel.Runtime.ID != "alpha" {
+		t.Errorf("selected %q, %v", sel.Token, err)
 	}
 }

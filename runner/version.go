@@ -21,9 +21,14 @@ var versionNumber = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
 })
 
-// Version runs the CLI of rt at path, absolute, with --version in an empty directory,
-// for at most 10 seconds, and returns the number in its output. It removes what the CLI
-// writes below its Home.Env.
+// answerNumber finds the number in the answer to Runtime.VersionInput.
+var answerNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`"version"\s*:\s*"(\d+(?:\.\d+)+[0-9A-Za-z.+-]*)`)
+})
+
+// Version runs the CLI of rt at path, absolute, with --version or the input
+// rt.VersionInput in an empty directory, for at most 10 seconds, and returns the number in
+// its output. It removes what the CLI writes below its Home.Env.
 func Version(ctx context.Context, rt registry.Runtime, path string, environ []string) (string, error) {
 	dir, claim, err := makeTempDir(environ, "")
 	if err == nil && dir == "" {
@@ -45,10 +50,26 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 		own = append(own, rt.Home.Env+"="+dir)
 	}
 	said := &beginning{limit: 4 << 10}
-	exit, err := process.Run(ctx, process.Spec{
+	spec := process.Spec{
 		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Grace: time.Second, Settle: -1,
 		Env: mergeEnv(environ, own),
-	})
+	}
+	answered, stop := context.WithCancel(ctx)
+	defer stop()
+	if rt.VersionInput != "" {
+		spec.Args, spec.Stdin, spec.Grace = nil, rt.VersionInput, -1
+		spec.Stdout = writerFunc(func(b []byte) (int, error) {
+			n, err := said.Write(b)
+			if answerNumber().Match(said.text) {
+				stop() // some agents do not end with their input
+			}
+			return n, err
+		})
+	}
+	exit, err := process.Run(answered, spec)
+	if match := answerNumber().FindSubmatch(said.text); rt.VersionInput != "" && match != nil {
+		return string(match[1]), nil
+	}
 	version := versionNumber().Find(said.text)
 	if start, ok := errors.AsType[*process.StartError](err); ok {
 		return "", cannotStart(Selection{Runtime: rt, Path: path}, start.Err)

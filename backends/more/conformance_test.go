@@ -72,7 +72,7 @@ var lines = map[string]backendtest.Lines{
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registered(t) {
+	for _, rt := range withRuns(t) {
 		t.Run(rt.ID, func(t *testing.T) {
 			t.Parallel()
 			own, ok := lines[rt.ID]
@@ -90,7 +90,7 @@ func TestConformance(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	all := registered(f)
+	all := withRuns(f)
 	for _, rt := range all {
 		for _, output := range backendtest.Recorded(f, filepath.Join("testdata", rt.ID)) {
 			for line := range bytes.Lines(output) {

@@ -10,7 +10,10 @@ var catalogue = []struct {
 	id       string
 	describe func() registry.Runtime
 }{
+	{"claude-agent-acp", claudeAgentACP},
+	{"claude-code-acp", claudeCodeACP},
 	{"cline", cline},
+	{"codex-acp", codexACP},
 	{"copilot", copilot},
 	{"droid", droid},
 	{"opencode", opencode},

@@ -1,6 +1,7 @@
 package more
 
 import (
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,12 @@ func registered(t testing.TB) []registry.Runtime {
 	return all
 }
 
+// withRuns returns those whose output is read. The others have sessions only.
+func withRuns(t testing.TB) []registry.Runtime {
+	t.Helper()
+	return slices.DeleteFunc(registered(t), func(rt registry.Runtime) bool { return rt.Run.Command == nil })
+}
+
 func TestCatalogueIsSorted(t *testing.T) {
 	t.Parallel()
 	var ids []string
@@ -42,7 +49,7 @@ func TestCatalogueIsSorted(t *testing.T) {
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registered(t) {
+	for _, rt := range withRuns(t) {
 		t.Run(rt.ID, func(t *testing.T) {
 			t.Parallel()
 			backendtest.Transcripts(t, rt, filepath.Join("testdata", rt.ID))
@@ -53,7 +60,7 @@ func TestTranscripts(t *testing.T) {
 func TestCatalogueLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	for _, rt := range registered(t) {
-		if !rt.LastChoice {
+		if !rt.LastChoice || rt.Run.Command == nil && !rt.NamedOnly {
 			t.Errorf("%s is selected before other runtimes", rt.ID)
 		}
 		// Recorded runs of other runtimes do not get these, see registry.Runtime.ProviderEnv.
@@ -107,5 +114,38 @@ func TestClineUsesTheLoginsOfTheUser(t *testing.T) {
 				t.Errorf("env = %q, want %q", command.Env, c.want)
 			}
 		})
+	}
+}
+
+// The adapters of Claude Code read settings of the repository, unless they are asked not
+// to. In mode acceptEdits they edit without an approval request.
+func TestClaudeAdaptersLeaveTheRepositoryOut(t *testing.T) {
+	t.Parallel()
+	for _, rt := range []registry.Runtime{claudeAgentACP(), claudeCodeACP()} {
+		e, ok := rt.Session.Engine(registry.Invocation{}).(*acp.Engine)
+		if !ok || !strings.Contains(string(e.Meta["claudeCode"]), `"settingSources":["user"]`) || !json.Valid(e.Meta["claudeCode"]) {
+			t.Errorf("%s: engine = %+v", rt.ID, e)
+		}
+		if e.Modes[agent.AccessWrite] != "default" || !e.Permits(agent.AccessWrite, "edit") || e.Permits(agent.AccessRead, "edit") {
+			t.Errorf("%s: engine = %+v", rt.ID, e)
+		}
+	}
+}
+
+// codex-acp trusts the repository, in the user's configuration, if the protocol sets a mode.
+func TestCodexAdapterGetsItsAccessByArguments(t *testing.T) {
+	t.Parallel()
+	rt := codexACP()
+	for access, sandbox := range map[agent.Access]string{
+		agent.AccessRead: "read-only", agent.AccessWrite: "workspace-write", agent.AccessFull: "danger-full-access",
+	} {
+		inv := registry.Invocation{Access: access}
+		command, err := rt.Session.Command(inv)
+		if err != nil || !slices.Contains(command.Args, "sandbox_mode="+sandbox) {
+			t.Errorf("%s: %q, %v", access, command.Args, err)
+		}
+		if e, ok := rt.Session.Engine(inv).(*acp.Engine); !ok || e.Modes[access] != "" {
+			t.Errorf("%s: engine = %+v", access, e)
+		}
 	}
 }

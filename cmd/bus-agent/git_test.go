@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func gitIn(t *testing.T, s *sandbox, environ string, args ...string) string {
 // the user configures stays.
 func TestHostileGitConfigurationOfTheRepository(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registry.Default().All() {
+	for _, rt := range runtimesWithRuns() {
 		for name, c := range map[string]struct {
 			flags []string
 			want  string // filter.x.clean, filter.lfs.clean, user.name, core.editor
@@ -148,7 +149,7 @@ func TestLFSOfTheRepository(t *testing.T) {
 // What cannot be overridden is refused before anything is written or started.
 func TestGitConfigurationThatCannotBeOverridden(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registry.Default().All() {
+	for _, rt := range runtimesWithRuns() {
 		t.Run(rt.ID, func(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t, rt.Executables[0], "touch ran\n")
@@ -174,4 +175,10 @@ func TestGitConfigurationThatCannotBeOverridden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// runtimesWithRuns returns the runtimes that can run once. Sessions of the others get the
+// same variables as those of these.
+func runtimesWithRuns() []registry.Runtime {
+	return slices.DeleteFunc(registry.Default().All(), func(rt registry.Runtime) bool { return rt.Run.Command == nil })
 }

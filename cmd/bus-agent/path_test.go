@@ -135,7 +135,7 @@ func TestTrustStartsAnExecutableInTheRepository(t *testing.T) {
 // and outside the repository, from any source, and every entry left out is named.
 func TestAgentsPathIsClean(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registry.Default().All() {
+	for _, rt := range runtimesWithRuns() {
 		for name, c := range map[string]struct {
 			flags   []string
 			trusted bool

@@ -199,6 +199,8 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"acp":[]`), `"acp" is not an object`},
 		{minimal(`"acp":{"prompt":""}`), `acp: unknown member "prompt" (known: args, access,`},
 		{minimal(`"acp":{"args":[],"args":[]}`), `acp: member "args" is repeated`},
+		{minimal(`"acp":{"meta":[]}`), `acp: member "meta" is not an object`},
+		{minimal(`"acp":{"meta":{"a":1,"a":2}}`), `acp: member "meta" is not an object`},
 		{minimal(`"acp":{"access":{"read":{"modes":"x"}}}`), `acp: access: unknown member "modes"`},
 		{minimal(`"access":{"read":{"args":null}},"args":["{access}"]`), `access: member "args" is not a list`},
 		{minimal(`"access":{"read":7},"args":["{access}"]`), `"access" is not an object`},

@@ -81,6 +81,7 @@ func (a *ACP) UnmarshalJSON(raw []byte) error {
 		{"efforts", &a.Efforts, "an object of lists of strings and of objects"},
 		{"authenticate", &a.Authenticate, "a string"},
 		{"models", &a.Models, "true or false"},
+		{"meta", &a.Meta, "an object"},
 	})
 }
 
@@ -201,7 +202,7 @@ func decodeMember(value json.RawMessage, target any) error {
 		return decodeMap(value, target)
 	case *map[string]string:
 		return decodeMap(value, target)
-	case *map[string]*string:
+	case *map[string]*string, *map[string]json.RawMessage:
 		if !uniqueKeys(value) {
 			return errForm
 		}

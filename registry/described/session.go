@@ -66,7 +66,8 @@ func (d *Definition) engine(registry.Invocation) engine.Engine {
 		AuthMethod:    d.ACP.Authenticate,
 		ModelsOffered: d.ACP.Models,
 		ModelInArgs:   d.has(holdModel),
-		EffortInArgs:  d.has(holdEffort),
+		EffortInArgs:  d.has(holdEffort) || d.setsEfforts(),
+		Meta:          d.ACP.Meta,
 		SilenceFails:  d.SilenceFails,
 		AnswerFailure: d.answerFailure(),
 		Modes:         map[agent.Access]string{},
@@ -85,4 +86,14 @@ func (d *Definition) engine(registry.Invocation) engine.Engine {
 		e.Efforts[effort] = s.Option
 	}
 	return e
+}
+
+// setsEfforts reports whether an effort sets variables or files.
+func (d *Definition) setsEfforts() bool {
+	for _, s := range d.Efforts {
+		if len(s.Env)+len(s.Files) > 0 {
+			return true
+		}
+	}
+	return false
 }

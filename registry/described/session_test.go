@@ -44,7 +44,7 @@ const bothUses = `"name":"Mine","args":["run","{access}","{effort}","--resume={r
 	"access":{"read":{"args":["--plan"],"mode":"plan","env":{"A":"r"}},"full":{"args":["--yolo"],"mode":"yolo"}},
 	"efforts":{"low":["-l"],"high":{"args":["-h"],"option":"max"}},"env":{"B":"1"},"slash_commands":true,
 	"failures":[{"kind":"quota","contains":["no credits"]}],"silence_fails":true,
-	"acp":{"args":["acp","{effort}"],"authenticate":"key","models":true}`
+	"acp":{"args":["acp","{effort}"],"authenticate":"key","models":true,"meta":{"mine":[1]}}`
 
 func TestDescribedUses(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestDescribedUses(t *testing.T) {
 	}
 	e := engineOf(t, rt)
 	if e.Modes[agent.AccessRead] != "plan" || e.Modes[agent.AccessFull] != "yolo" || e.Efforts[agent.EffortHigh] != "max" || e.Efforts[agent.EffortLow] != "" ||
-		e.AuthMethod != "key" || !e.ModelsOffered || !e.SilenceFails || e.Failure("No Credits (-1)") != agent.FailureQuota || e.AnswerFailure == nil {
+		e.AuthMethod != "key" || !e.ModelsOffered || !e.SilenceFails || e.Failure("No Credits (-1)") != agent.FailureQuota || e.AnswerFailure == nil || string(e.Meta["mine"]) != "[1]" {
 		t.Errorf("engine = %+v", e)
 	}
 }
@@ -86,6 +86,10 @@ func TestSessionsOfADefinitionHaveTheirSettings(t *testing.T) {
 	command, err := rt.Session.Command(registry.Invocation{Access: agent.AccessRead})
 	if diff := cmp.Diff(agent.Command{Env: []string{"A=ask"}}, command); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
+	}
+	byEnv := described(t, `"acp":{"efforts":{"low":{"env":{"E":"low"}}}}`)
+	if engineOf(t, rt).EffortInArgs || !engineOf(t, byEnv).EffortInArgs {
+		t.Error("the engine does not know whether a variable has the effort")
 	}
 	if engineOf(t, rt).ModelInArgs || !engineOf(t, described(t, `"acp":{"args":["--model={model}"]}`)).ModelInArgs {
 		t.Error("the engine does not know whether the arguments have the model")

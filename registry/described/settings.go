@@ -1,6 +1,7 @@
 package described
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -53,6 +54,10 @@ type ACP struct {
 	// Models is set if the agent gets its model by the protocol. A session with a model
 	// is not opened if the agent offers none. If it is not set, {model} has the model.
 	Models bool `json:"models,omitempty"`
+
+	// Meta is the member _meta of the requests that begin or load a session, for settings
+	// that only this agent knows.
+	Meta map[string]json.RawMessage `json:"meta,omitempty"`
 }
 
 // A Failure describes how a kind of failure shows.

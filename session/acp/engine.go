@@ -27,6 +27,10 @@ type Engine struct {
 	// an ID the agent stays in its current mode.
 	Modes map[agent.Access]string
 
+	// Meta is the member _meta of the requests that begin or load a session,
+	// for settings that only that agent knows. Nil leaves the member out.
+	Meta map[string]json.RawMessage
+
 	// Notices lists prefixes of messages that come from the agent program and
 	// not from the model, such as "[MODE_UPDATE] ". Such messages are not
 	// part of an answer.

@@ -83,7 +83,7 @@ func (e *Engine) initialize(ctx context.Context) (greeting, error) {
 }
 
 func (e *Engine) newSession(ctx context.Context, start engine.Start) (opened, error) {
-	got, err := call(ctx, e, methodNew, sessionParams{Workdir: start.Workdir, MCPServers: []struct{}{}}, func(got opened) {
+	got, err := call(ctx, e, methodNew, sessionParams{Workdir: start.Workdir, MCPServers: []struct{}{}, Meta: e.Meta}, func(got opened) {
 		if got.SessionID != "" {
 			e.begun(got)
 		}
@@ -126,7 +126,7 @@ func (e *Engine) loadSession(ctx context.Context, start engine.Start) (opened, e
 }
 
 func (e *Engine) load(ctx context.Context, start engine.Start) (opened, error) {
-	params := sessionParams{SessionID: start.Resume, Workdir: start.Workdir, MCPServers: []struct{}{}}
+	params := sessionParams{SessionID: start.Resume, Workdir: start.Workdir, MCPServers: []struct{}{}, Meta: e.Meta}
 	got, err := call(ctx, e, methodLoad, params, func(got opened) {
 		got.SessionID = start.Resume
 		e.begun(got)

@@ -1,6 +1,7 @@
 package acp_test
 
 import (
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 
@@ -32,4 +33,35 @@ func TestOptionsThatChange(t *testing.T) {
 		<-r.closed
 		check(t, r, "session_started s", "session_started s small", `raw {"jsonrpc":"2.0","method":"session/update","params":{"sessio`, "session_started s big")
 	})
+}
+
+// What only an agent knows is in the requests that begin and load a session.
+func TestMetaOfSessions(t *testing.T) {
+	t.Parallel()
+	for resume, method := range map[string]string{"": "session/new", "s": "session/load"} {
+		synctest.Test(t, func(t *testing.T) {
+			p, transport := newPeer(t)
+			r := newRecord(t)
+			go func() {
+				p.answer(p.expect("initialize"), greeting)
+				m := p.expect(method)
+				var params struct {
+					Meta map[string]any `json:"_meta"`
+				}
+				if json.Unmarshal(m.Params, &params) != nil || params.Meta["mine"] != true {
+					t.Errorf("%s with %s", method, m.Params)
+				}
+				p.answer(m, `{"sessionId":"s"}`)
+				if resume != "" {
+					p.refuse(p.expect("_bus-agent/nothing"), -32601, "unknown")
+				}
+			}()
+			e := &acp.Engine{Meta: map[string]json.RawMessage{"mine": json.RawMessage("true")}}
+			if _, err := e.Open(t.Context(), transport, engine.Start{Resume: resume}, r); err != nil {
+				t.Error(err)
+			}
+			p.end()
+			<-r.closed
+		})
+	}
 }

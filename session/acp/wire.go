@@ -28,6 +28,10 @@ const (
 // protocolVersion is the version of the protocol that the engine speaks.
 const protocolVersion = 1
 
+// Greeting is the first message to an agent, as a line. The answer has the version of the
+// agent, see registry.Runtime.VersionInput.
+const Greeting = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}` + "\n"
+
 // ClientInfo is how an engine introduces itself.
 type ClientInfo struct {
 	Name    string `json:"name"`
@@ -71,9 +75,10 @@ type authMethod struct {
 
 // sessionParams begin or load a session.
 type sessionParams struct {
-	SessionID  string     `json:"sessionId,omitempty"`
-	Workdir    string     `json:"cwd"`
-	MCPServers []struct{} `json:"mcpServers"`
+	SessionID  string                     `json:"sessionId,omitempty"`
+	Workdir    string                     `json:"cwd"`
+	MCPServers []struct{}                 `json:"mcpServers"`
+	Meta       map[string]json.RawMessage `json:"_meta,omitempty"`
 }
 
 // opened is the answer to them.

@@ -40,7 +40,9 @@ func record(id string) (r verify.Record) {
 
 // All returns the targets in the order of their IDs.
 func All() []verify.Target {
-	return []verify.Target{Claude(), Cline(), Codex(), Copilot(), Droid(), Gemini(), OpenCode(), Pi(), Qwen()}
+	return []verify.Target{
+		Claude(), ClaudeAgentACP(), ClaudeCodeACP(), Cline(), Codex(), CodexACP(), Copilot(), Droid(), Gemini(), OpenCode(), Pi(), Qwen(),
+	}
 }
 
 // Find returns the target of the runtime with the given ID.

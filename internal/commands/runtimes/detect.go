@@ -22,7 +22,8 @@ func DetectCommand(prog *cmdline.Program) *urfave.Command {
 		Usage: "list the runtimes that are available here",
 		Description: `Prints the ID of each available runtime, one a line. "run" uses the first one unless
 --agent, BUS_AGENT or a preference names another. A runtime is available if its
-executable is in PATH and it is not disabled. Detect starts no program.
+executable is in PATH and it is not disabled. The last ones can be runtimes that "run"
+never uses unless they are named. Detect starts no program.
 
 With --verbose, detect prints a table of all registered runtimes instead: the version,
 the one with which verify last checked it, signs of a login, what makes it the default,
@@ -71,7 +72,7 @@ func detect(ctx context.Context, prog *cmdline.Program, first bool) error {
 	var text strings.Builder
 	states := []runtimeState{}
 	for _, d := range all {
-		if !d.Available() {
+		if !d.Available() || first && !d.Automatic() {
 			continue
 		}
 		text.WriteString(d.Runtime.ID + "\n")

@@ -218,7 +218,8 @@ like a built-in one. The members of the object:
                   the value of the program's option for the effort
   continue        the arguments for {continue}
   acp             sessions by the Agent Client Protocol: args; access and efforts
-                  if they differ; authenticate, the ID of a login method; models,
+                  if they differ; authenticate, the ID of a login method; meta, an
+                  object for what only the agent knows; models,
                   true if the model is set by the protocol
   failures        a list of objects: kind (authentication, quota, idle_timeout)
                   and what shows it: exit_codes, contains (texts in the error),

@@ -1,0 +1,51 @@
+package more
+
+import (
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/registry/described"
+	"github.com/busdk/bus-agent/session/acp"
+)
+
+// codexACP describes the adapter of Codex for the Agent Client Protocol.
+func codexACP() registry.Runtime {
+	rt := define("codex-acp", described.Definition{
+		Name:        "codex-acp",
+		Executables: []string{"codex-acp"},
+		InstallURL:  "https://www.npmjs.com/package/@zed-industries/codex-acp",
+		TokenEnv:    []string{"CODEX_API_KEY", "OPENAI_API_KEY"},
+		Output:      "acp",
+		Args: []described.Argument{
+			{"-c", "analytics.enabled=false"}, {"-c", "project_doc_max_bytes=0"}, {"-c", "features.plugins=false"},
+			{"-c", "model={model}"}, {"{effort}"}, {"{access}"},
+		},
+		// A mode of the protocol would make it trust the repository, in the user's
+		// configuration.
+		Access: map[agent.Access]described.Setting{
+			agent.AccessRead:  {Args: codexSandbox("read-only", "on-request")},
+			agent.AccessWrite: {Args: codexSandbox("workspace-write", "on-request"), AcceptEdits: true},
+			agent.AccessFull:  {Args: codexSandbox("danger-full-access", "never")},
+		},
+		SlashCommands: true,
+		// It uses them if the user's configuration trusts the repository.
+		Executed: []string{".codex/config.toml", ".codex/hooks.json"},
+		Efforts:  efforts("-c", "model_reasoning_effort={}"),
+		Failures: []described.Failure{
+			{Kind: agent.FailureAuthentication, Contains: []string{"401", "403"}},
+			{Kind: agent.FailureQuota, Contains: []string{"429", "usage limit", "rate limit"}},
+		},
+	})
+	rt.NamedOnly = true // it has no runs
+	rt.TestedVersion = "0.16.0"
+	rt.VersionInput = acp.Greeting
+	rt.Provider = "openai"
+	rt.SessionUUIDs = true
+	rt.PrivateTemp = true
+	rt.Protected = []string{".codex"}
+	return rt
+}
+
+// codexSandbox returns the arguments for a sandbox and for when it asks.
+func codexSandbox(mode, approvals string) []described.Argument {
+	return []described.Argument{{"-c", "sandbox_mode=" + mode}, {"-c", "approval_policy=" + approvals}}
+}
