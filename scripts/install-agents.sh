@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # install-agents.sh DIR [RUNTIME|PACKAGE@VERSION]... installs packages from npm into DIR.
-# A runtime stands for its row in agents.txt; without arguments, all rows are installed.
+# A runtime stands for its row in agents.txt; without arguments, those without "canary"
+# are installed.
 set -euo pipefail
 dir=${1:?usage: install-agents.sh DIR [RUNTIME|PACKAGE@VERSION]...}
 shift
 pins="$(dirname "$0")/agents.txt"
-[ $# -gt 0 ] || set -- $(awk '!/^#/ { print $1 }' "$pins")
+[ $# -gt 0 ] || set -- $(awk '!/^#/ && NF == 3 { print $1 }' "$pins")
 packages=() missing=no
 for wanted in "$@"; do
 	case $wanted in *@*) ;; *)

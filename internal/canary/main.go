@@ -20,6 +20,7 @@ import (
 	"time"
 
 	_ "github.com/busdk/bus-agent/backends/all"
+	_ "github.com/busdk/bus-agent/backends/more"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/verify"
 	"github.com/busdk/bus-agent/verify/targets"
@@ -51,6 +52,9 @@ func readPins(r io.Reader) (pins []pin, err error) {
 		fields := strings.Fields(lines.Text())
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
+		}
+		if len(fields) == 4 && fields[3] == "canary" {
+			fields = fields[:3]
 		}
 		if len(fields) != 3 {
 			return nil, fmt.Errorf("%q is not a runtime, a package and a version", lines.Text())

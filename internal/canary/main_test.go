@@ -84,6 +84,8 @@ func TestCanary(t *testing.T) {
 		"a check is gone":     {found: kept["alpha"][1:], out: "alpha 2.0, pinned 1.0: 1 changed\n  a: not checked, was kept\n"},
 		"no executable":       {out: "alpha: cannot be verified: its package has no executable; PATH has /usr/bin/alpha\n", fail: "alpha cannot be verified"},
 		"others continue":     {table: "alpha gone 1.0\nbeta gone 1.0\nalpha @x/alpha 1.0\n", found: kept["alpha"], out: "alpha: cannot be installed: no such package\nbeta: cannot be verified, because it has no target\nalpha 2.0, pinned 1.0: same results\n", fail: "alpha cannot be installed"},
+		"of the canary alone": {table: "alpha @x/alpha 1.0 canary\n", found: kept["alpha"], out: "alpha 2.0, pinned 1.0: same results\n"},
+		"an unknown mark":     {table: "alpha @x/alpha 1.0 later\n", fail: `"alpha @x/alpha 1.0 later" is not a runtime, a package and a version`},
 		"a malformed table":   {table: "alpha 1.0\n", fail: `"alpha 1.0" is not a runtime, a package and a version`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +147,7 @@ func TestPinsAreTheTestedVersions(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(pins), err)
 	}
 	for _, p := range pins {
-		if rt, ok := registry.Default().Lookup(p.runtime); ok && rt.TestedVersion != p.version {
+		if rt, ok := registry.Default().Lookup(p.runtime); !ok || rt.TestedVersion != p.version {
 			t.Errorf("%s: %s is pinned, %s was tested", p.runtime, p.version, rt.TestedVersion)
 		}
 	}
