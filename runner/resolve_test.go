@@ -392,6 +392,26 @@ func TestKeyForModel(t *testing.T) {
 	}
 }
 
+// Some CLIs print their version on standard error.
+func TestVersionOnStandardError(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		"echo 1.2.3 >&2":                    "1.2.3",
+		"echo 1.2.3; echo node 22.1.0 >&2":  "1.2.3",
+		"echo hello; echo hello again >&2":  "",
+		"echo warning >&2; echo v0.1 alpha": "0.1",
+	} {
+		path := filepath.Join(t.TempDir(), "agent")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		got, err := runner.Version(t.Context(), registry.Runtime{}, path, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()})
+		if got != want || err == nil != (want != "") {
+			t.Errorf("%s: Version = %q, %v", script, got, err)
+		}
+	}
+}
+
 func TestVersionOfAProtocol(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "agent")

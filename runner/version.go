@@ -49,9 +49,9 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 	if rt.Home.Env != "" {
 		own = append(own, rt.Home.Env+"="+dir)
 	}
-	said := &beginning{limit: 4 << 10}
+	said, complained := &beginning{limit: 4 << 10}, &beginning{limit: 4 << 10}
 	spec := process.Spec{
-		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Grace: time.Second, Settle: -1,
+		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Stderr: complained, Grace: time.Second, Settle: -1,
 		Env: mergeEnv(environ, own),
 	}
 	answered, stop := context.WithCancel(ctx)
@@ -71,6 +71,9 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 		return string(match[1]), nil
 	}
 	version := versionNumber().Find(said.text)
+	if version == nil {
+		version = versionNumber().Find(complained.text) // pi 0.73.1 says it there
+	}
 	if start, ok := errors.AsType[*process.StartError](err); ok {
 		return "", cannotStart(Selection{Runtime: rt, Path: path}, start.Err)
 	}
