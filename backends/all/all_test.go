@@ -56,3 +56,8 @@ func TestOutputIsRecognizedAsItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// running returns the runtimes that can run once.
+func running() []registry.Runtime {
+	return slices.DeleteFunc(registry.Default().All(), func(rt registry.Runtime) bool { return rt.Run.Command == nil })
+}

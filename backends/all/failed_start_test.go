@@ -31,7 +31,7 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, rt := range registry.Default().All() {
+	for _, rt := range running() {
 		t.Run(rt.ID, func(t *testing.T) {
 			t.Parallel()
 			failed := 0
@@ -88,7 +88,7 @@ func runOnFullDisk(t *testing.T, id string) {
 // What cannot be started, or not be recorded, leaves nothing either.
 func TestAgentThatCannotBeStartedLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registry.Default().All() {
+	for _, rt := range running() {
 		for _, trusted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/%t", rt.ID, trusted), func(t *testing.T) {
 				t.Parallel()

@@ -164,11 +164,6 @@ func TestInstructionsWithMarksOfOurs(t *testing.T) {
 	}
 }
 
-// running returns the runtimes that can run once.
-func running() []registry.Runtime {
-	return slices.DeleteFunc(registry.Default().All(), func(rt registry.Runtime) bool { return rt.Run.Command == nil })
-}
-
 // saidBy returns the output of a successful run.
 func saidBy(t *testing.T, rt registry.Runtime) string {
 	t.Helper()

@@ -52,7 +52,7 @@ func TestKnownReadsAreListed(t *testing.T) {
 // without trust.
 func TestHostileReadsAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, rt := range registry.Default().All() {
+	for _, rt := range running() {
 		reads := everyRead
 		if rt.Reads != nil {
 			reads = slices.Concat(reads, rt.Reads(registry.Invocation{}))
