@@ -138,19 +138,33 @@ func (t *trial) takeTurns(s *session.Session) error {
 			return err
 		}
 	}
-	list, err := t.requests(2)
+	r, err := t.requestWith(resumeTake)
 	if err != nil {
 		return err
 	}
-	return t.remembers(list[1], resumeTake)
+	return t.remembers(r, resumeTake)
+}
+
+// requestWith returns the last request whose last message of the user ends with message.
+// Besides, some CLIs ask the model for a title and the like.
+func (t *trial) requestWith(message string) (*modeltest.Request, error) {
+	for _, r := range slices.Backward(t.model.ModelRequests()) {
+		if strings.HasSuffix(t.lastPrompt(r), message) {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("the model did not get %s", quote(message))
 }
 
 func (t *trial) takeSlash(s *session.Session) error {
 	if err := t.say(s, slashMessage, "done"); err != nil {
 		return err
 	}
-	list := t.model.ModelRequests()
-	if got := strings.TrimPrefix(t.lastPrompt(list[len(list)-1]), "\n"); got != slashMessage {
+	r, err := t.requestWith(slashMessage)
+	if err != nil {
+		return err
+	}
+	if got := strings.TrimPrefix(t.lastPrompt(r), "\n"); got != slashMessage {
 		return fmt.Errorf("the model got %s instead of %s", quote(got), quote(slashMessage))
 	}
 	return nil

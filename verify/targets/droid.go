@@ -40,7 +40,6 @@ func Droid() verify.Target {
 			"http-500":        "it repeats the request for more than a minute",
 			"usage":           "it reports no reasoning tokens, and no tokens of a resumed run alone",
 			"write-outside":   "its tool edits files anywhere",
-			"session-turns":   "it asks the model for a title too",
 		},
 	}
 }
