@@ -207,10 +207,10 @@ func (a *approvals) answer(request session.Approval) session.Decision {
 
 func (t *trial) tryApprovals(s *session.Session, asked *approvals, folder string) error {
 	for _, file := range []string{declinedFile, acceptedFile} {
-		// An agent may end the turn after a declined command, without an answer.
 		message := "make the file " + file
 		turn := s.Send(session.Message{Text: message})
-		if result, err := turn.Wait(t.ctx); file != declinedFile || !stopped(result, err) {
+		// An agent may end the turn after a declined command.
+		if _, err := turn.Wait(t.ctx); file == acceptedFile || err != nil && !errors.Is(err, agent.ErrCanceled) {
 			if err := t.hear(turn, message, "done"); err != nil {
 				return err
 			}
