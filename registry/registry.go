@@ -158,6 +158,13 @@ func (r *Registry) Refused(id string) error {
 	return r.refused[id]
 }
 
+// AllRefused returns the IDs that have a reason of [Registry.Refuse], sorted.
+func (r *Registry) AllRefused() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Sorted(maps.Keys(r.refused))
+}
+
 // A site is the place of a registration. It is looked up only for an error:
 // programs start with several registrations.
 type site uintptr

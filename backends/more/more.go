@@ -1,6 +1,8 @@
 package more
 
 import (
+	"fmt"
+
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/registry/described"
 )
@@ -21,7 +23,18 @@ var catalogue = []struct {
 	{"qwen", qwen},
 }
 
+// unsupported lists CLIs that cannot be runtimes, and why.
+var unsupported = []struct{ id, reason string }{
+	{"amp", "it works only with a login to its service, so nothing it does can be verified"},
+	{"auggie", "it works only with a login to its service, so nothing it does can be verified"},
+	{"cn", "version 1.5.47 reports no session, tools and tokens, and reads AGENTS.md of one folder only"},
+	{"kilo", "version 7.7.9 starts too slowly and loses prompts"},
+}
+
 func init() {
+	for _, cli := range unsupported {
+		registry.Default().Refuse(cli.id, fmt.Errorf("%s; describe it in the preference bus-agent.runtimes.%s if you accept that", cli.reason, cli.id))
+	}
 	for _, rt := range catalogue {
 		registry.RegisterFunc(rt.id, rt.describe)
 	}

@@ -72,6 +72,18 @@ func TestCatalogueLeavesOthersAlone(t *testing.T) {
 	}
 }
 
+func TestUnsupportedAreExplained(t *testing.T) {
+	t.Parallel()
+	for _, cli := range unsupported {
+		if _, _, err := registry.Default().ParseToken(cli.id); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), cli.reason) {
+			t.Errorf("%s: %v", cli.id, err)
+		}
+		if !slices.Contains(registry.Default().AllRefused(), cli.id) {
+			t.Errorf("%s is not listed", cli.id)
+		}
+	}
+}
+
 func TestCopilotGetsNoSlash(t *testing.T) {
 	t.Parallel()
 	check := copilot().Run.Check

@@ -27,7 +27,8 @@ never uses unless they are named. Detect starts no program.
 
 With --verbose, detect prints a table of all registered runtimes instead: the version,
 the one with which verify last checked it, signs of a login, what makes it the default,
-and why it is not available. It then starts each available executable with --version.`,
+and why it is not available. It then starts each available executable with --version.
+Agents that cannot be used come last, with the reason.`,
 		Flags: []urfave.Flag{cmdline.Switch("first,1", "print only the first available runtime; fail if none is available", &first)},
 		UsageText: cmdline.UsageText(`# which runtimes can be used here?
 bus-agent detect
@@ -51,7 +52,7 @@ type runtimeState struct {
 	Disabled   bool     `json:"disabled"`
 	Path       string   `json:"path,omitempty"`
 	Problem    string   `json:"problem,omitempty"`
-	InstallURL string   `json:"install_url"`
+	InstallURL string   `json:"install_url,omitempty"`
 
 	// Default is the token that makes it the default; empty if it is not the default.
 	Default       string `json:"default,omitempty"`
@@ -145,6 +146,11 @@ func printDetected(ctx context.Context, prog *cmdline.Program, r *runner.Runner,
 			why = whereOrWhy(d)
 		}
 		table.Row(s.ID, cmdline.OneWord(cmp.Or(s.Version, "-")), cmp.Or(s.Verified, "unverified"), cmdline.Printable(s.Login), cmdline.Printable(chosen), cmdline.OneWord(why))
+	}
+	for _, id := range prog.Stored.Registry.AllRefused() {
+		reason := prog.Stored.Registry.Refused(id).Error()
+		states = append(states, runtimeState{ID: id, Name: id, Problem: reason})
+		table.Row(id, "-", "unverified", "-", "-", cmdline.OneWord(reason))
 	}
 	lists := quiet.Lists(ctx)
 	for _, list := range []struct {
