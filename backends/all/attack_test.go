@@ -6,16 +6,15 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/backendtest"
-	"github.com/busdk/bus-agent/registry"
 )
 
 func TestMain(m *testing.M) { backendtest.Main(m) }
 
-// Every runtime that a program gets with this package and with package more is attacked,
-// also one whose own tests leave that out.
+// Every runtime that a program gets with this package and with package more is attacked
+// by runs, also one whose own tests leave that out.
 func TestAttackEveryRuntime(t *testing.T) {
 	t.Parallel()
-	runtimes := registry.Default().All()
+	runtimes := running()
 	if len(runtimes) == 0 {
 		t.Fatal("no runtime is registered")
 	}
