@@ -400,6 +400,8 @@ func TestVersionOnStandardError(t *testing.T) {
 		"echo 1.2.3; echo node 22.1.0 >&2":  "1.2.3",
 		"echo hello; echo hello again >&2":  "",
 		"echo warning >&2; echo v0.1 alpha": "0.1",
+		"echo The CLI 1.0.102.":             "1.0.102",
+		"echo 1.2.3-rc.1+5, for you":        "1.2.3-rc.1+5",
 	} {
 		path := filepath.Join(t.TempDir(), "agent")
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {

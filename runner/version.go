@@ -18,7 +18,7 @@ const versionLimit = 10 * time.Second
 
 // versionNumber is compiled on first use.
 var versionNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\d+(\.\d+)+[0-9A-Za-z.+-]*`)
+	return regexp.MustCompile(`\d+(\.\d+)+([.+-]*[0-9A-Za-z]+)*`)
 })
 
 // answerNumber finds the number in the answer to Runtime.VersionInput.
