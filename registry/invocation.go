@@ -91,6 +91,13 @@ type Invocation struct {
 	IdleTimeout         time.Duration
 }
 
+// HasInstructions reports whether inv continues a session, which got the project's
+// instructions at its beginning. If they are required, that is not relied on: the session
+// can have begun without bus-agent.
+func (inv *Invocation) HasInstructions() bool {
+	return (inv.Resume != "" || inv.Continue) && !inv.RequireInstructions
+}
+
 // Getenv returns the value that name has in Environ, or "".
 func (inv *Invocation) Getenv(name string) string {
 	value, _ := agent.LookupEnv(inv.Environ, name)

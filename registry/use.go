@@ -101,11 +101,11 @@ func (s *Setup) BeginSession(inv Invocation) {
 }
 
 // PrependInstructions is a [Use.Prepare] for runtimes that get project instructions
-// only as text before the prompt. It writes nothing. A session that inv continues has
-// them already.
+// only as text before the prompt. It writes nothing. See [Invocation.HasInstructions] for
+// the sessions that have them already.
 func PrependInstructions(_ context.Context, inv Invocation, w *instructions.Workspace) (Setup, error) {
 	var setup Setup
-	if inv.Resume != "" || inv.Continue {
+	if inv.HasInstructions() {
 		return setup, nil
 	}
 	err := setup.PrependInstructions(w.Chain(), instructions.MaxBytes)

@@ -40,8 +40,11 @@ func TestPrependInstructions(t *testing.T) {
 				t.Errorf("%d bytes, warnings %q, written %q", len(setup.Prefix), setup.Warnings, w.Actions())
 			}
 			for _, inv := range []registry.Invocation{{Resume: "s"}, {Continue: true}} {
-				if setup, err := registry.PrependInstructions(t.Context(), inv, w); err != nil || setup.Prefix != "" {
-					t.Errorf("a session gets them again: %q, %v", setup.Prefix, err)
+				for _, inv.RequireInstructions = range []bool{false, true} {
+					again, err := registry.PrependInstructions(t.Context(), inv, w)
+					if want := inv.RequireInstructions && c.text != ""; err != nil || (again.Prefix != "") != want {
+						t.Errorf("%+v: a session gets %d bytes, %v", inv, len(again.Prefix), err)
+					}
 				}
 			}
 		})

@@ -150,6 +150,9 @@ func noneAvailable(detected []Detected) error {
 	var b strings.Builder
 	b.WriteString("no agent runtime is available; install or enable one of:")
 	for _, d := range detected {
+		if d.Runtime.NamedOnly && d.Path == "" {
+			continue // to install it would not help
+		}
 		b.WriteString("\n  " + d.Runtime.ID + ": ")
 		switch {
 		case d.Disabled != "" && d.Path != "":

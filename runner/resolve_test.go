@@ -443,4 +443,10 @@ func TestNamedOnlyIsNotSelectedAutomatically(t *testing.T) {
 	if sel, err := b.Resolve(t.Context(), "alpha"); err != nil || sel.Runtime.ID != "alpha" {
 		t.Errorf("selected %q, %v", sel.Token, err)
 	}
+	if err := os.Remove(filepath.Join(b.path, "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Resolve(t.Context(), ""); err == nil || strings.Contains(err.Error(), "alpha") {
+		t.Errorf("it is to be installed: %v", err)
+	}
 }

@@ -58,7 +58,7 @@ func copilot() registry.Runtime {
 func noSlash(check func(registry.Invocation) error) func(registry.Invocation) error {
 	return func(inv registry.Invocation) error {
 		if strings.HasPrefix(strings.TrimSpace(inv.Prompt), "/") {
-			return agent.Usagef("copilot takes a prompt that begins with \"/\" for one of its commands, even after a line break; begin it with a word")
+			return agent.Usagef("it takes a prompt that begins with \"/\" for one of its commands, even after a line break; begin it with a word")
 		}
 		return check(inv)
 	}

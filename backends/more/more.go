@@ -28,12 +28,12 @@ var unsupported = []struct{ id, reason string }{
 	{"amp", "it works only with a login to its service, so nothing it does can be verified"},
 	{"auggie", "it works only with a login to its service, so nothing it does can be verified"},
 	{"cn", "version 1.5.47 reports no session, tools and tokens, and reads AGENTS.md of one folder only"},
-	{"kilo", "version 7.7.9 starts too slowly and loses prompts"},
+	{"kilo", "version 7.7.9 is not verified: on a busy machine its runs reached their timeout"},
 }
 
 func init() {
 	for _, cli := range unsupported {
-		registry.Default().Refuse(cli.id, fmt.Errorf("%s; describe it in the preference bus-agent.runtimes.%s if you accept that", cli.reason, cli.id))
+		registry.Default().Refuse(cli.id, fmt.Errorf(`%s; describe it with "bus-agent set runtime-definition %s" if you accept that`, cli.reason, cli.id))
 	}
 	for _, rt := range catalogue {
 		registry.RegisterFunc(rt.id, rt.describe)

@@ -24,7 +24,7 @@ func opencode() registry.Runtime {
 		ACP: &described.ACP{
 			Args:    []described.Argument{{"acp"}, {"--pure"}},
 			Access:  opencodeAccess("ask"),
-			Efforts: map[agent.ReasoningEffort]described.Setting{agent.EffortLow: {}, agent.EffortMedium: {}, agent.EffortHigh: {}},
+			Efforts: efforts(),
 			Models:  true,
 		},
 		Access:   opencodeAccess("deny"),

@@ -81,7 +81,7 @@ func (d *Definition) deliver(setup *registry.Setup, inv registry.Invocation, cha
 
 // prefix sets the text that goes before the prompt.
 func (d *Definition) prefix(setup *registry.Setup, inv registry.Invocation, chain instructions.Chain) error {
-	if len(chain.Files) == 0 || inv.Resume != "" || inv.Continue { // which has it already
+	if len(chain.Files) == 0 || inv.HasInstructions() {
 		return nil
 	}
 	room := instructions.MaxBytes

@@ -329,9 +329,11 @@ func TestDescribedInstructions(t *testing.T) {
 		warnings int
 		prompt   string
 		resume   string
+		required bool
 	}{
 		"in the prompt":      {members: "", prefix: true},
 		"in its session":     {members: "", resume: "s"},
+		"required again":     {members: "", resume: "s", required: true, prefix: true},
 		"native":             {members: `"instructions":"native"`},
 		"in the argument":    {members: argument, prefix: true},
 		"no room":            {members: argument, prompt: strings.Repeat("x", maxArgument-10), warnings: 1},
@@ -341,7 +343,7 @@ func TestDescribedInstructions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := registry.Invocation{Prompt: "do it", Resume: c.resume}
+			req := registry.Invocation{Prompt: "do it", Resume: c.resume, RequireInstructions: c.required}
 			if c.prompt != "" {
 				req.Prompt = c.prompt
 			}

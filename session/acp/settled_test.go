@@ -2,7 +2,6 @@ package acp_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -79,23 +78,10 @@ func TestEffortThatIsNotOffered(t *testing.T) {
 		true:  {"session_started s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p, transport := newPeer(t)
-			r := newRecord(t)
-			go func() {
-				p.answer(p.expect("initialize"), greeting)
-				p.answer(p.expect("session/new"), `{"sessionId":"s"}`)
-			}()
-			if _, err := (&acp.Engine{EffortInArgs: inArgs}).Open(t.Context(), transport, engine.Start{Effort: agent.EffortHigh}, r); err != nil {
-				t.Error(err)
-			}
+			p, r := open(t, &acp.Engine{EffortInArgs: inArgs}, engine.Start{Effort: agent.EffortHigh})
 			p.end()
 			<-r.closed
-			slices.Sort(want)
-			got := strings.Split(strings.TrimSpace(r.String()), "\n")
-			slices.Sort(got)
-			if !slices.Equal(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
+			check(t, r, want...)
 		})
 	}
 }
