@@ -160,14 +160,8 @@ func (t *trial) takeSlash(s *session.Session) error {
 	if err := t.say(s, slashMessage, "done"); err != nil {
 		return err
 	}
-	r, err := t.requestWith(slashMessage)
-	if err != nil {
-		return err
-	}
-	if got := strings.TrimPrefix(t.lastPrompt(r), "\n"); got != slashMessage {
-		return fmt.Errorf("the model got %s instead of %s", quote(got), quote(slashMessage))
-	}
-	return nil
+	_, err := t.requestWith(slashMessage)
+	return err
 }
 
 // remembers checks that a request with the message last has the first turn of the

@@ -170,8 +170,8 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 		s.turns = nil
 	}
 	s.turns = append(s.turns, turn{Role: "user", Content: text})
-	stop := "end_turn"
-	for ctx.Err() == nil {
+	stop, over := "end_turn", false
+	for ctx.Err() == nil && !over {
 		answer, _, _, err := s.ask(s.model, "", s.turns)
 		if err != nil {
 			s.send(stubMessage{ID: m.ID, Error: fields{"code": -32603, "message": err.Error()}})
@@ -190,6 +190,7 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 			if said == declined && s.breaks == "ends-when-declined" {
 				s.interruptTurn()
 			}
+			over = said == declined && s.breaks == "silent-when-declined"
 		}
 	}
 	if ctx.Err() != nil && s.breaks != "session-denies-end" {

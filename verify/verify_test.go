@@ -218,13 +218,15 @@ func TestSessionsReplaceRunsThatARuntimeLacks(t *testing.T) {
 		t.Errorf("unsupported (-want +got):\n%s", diff)
 	}
 	// Some agents end a turn with the tool call that was declined.
-	report, err = verify.Run(t.Context(), stubTarget("ends-when-declined"), stubOptions(t, rt, "read-edit", "read-command", "session-approval"))
-	if err != nil || len(statuses(report, verify.Kept)) != 3 {
-		t.Errorf("a turn that ends when a call is declined: %v, %+v", err, report.Results)
-	}
-	report, err = verify.Run(t.Context(), stubTarget("session-forgets"), stubOptions(t, rt, "resume"))
-	if err != nil || len(report.Broken()) != 1 {
-		t.Errorf("a session that forgets: %v, %+v", err, report.Results)
+	for _, end := range []string{"ends-when-declined", "silent-when-declined"} {
+		report, err = verify.Run(t.Context(), stubTarget(end), stubOptions(t, rt, "read-edit", "read-command", "session-approval"))
+		if err != nil || len(statuses(report, verify.Kept)) != 3 {
+			t.Errorf("%s: %v, %+v", end, err, report.Results)
+		}
+		report, err = verify.Run(t.Context(), stubTarget("session-forgets"), stubOptions(t, rt, "resume"))
+		if err != nil || len(report.Broken()) != 1 {
+			t.Errorf("a session that forgets: %v, %+v", err, report.Results)
+		}
 	}
 }
 

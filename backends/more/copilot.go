@@ -37,7 +37,7 @@ func copilot() registry.Runtime {
 			{Kind: agent.FailureAuthentication, Contains: []string{"No authentication information found", "Authentication failed", "(HTTP 401)", "(HTTP 403)"}},
 			{Kind: agent.FailureQuota, Contains: []string{"429 ", "(HTTP 429)", "quota exceeded"}},
 		},
-		// In sessions, and where it resumes one, it reads these despite its option.
+		// In sessions it reads these despite its option.
 		Reads:    []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".github/instructions"},
 		Executed: []string{".github/copilot/settings.json", ".github/copilot/settings.local.json", ".github/hooks", ".github/extensions", ".mcp.json", ".vscode/mcp.json"},
 	})

@@ -95,6 +95,14 @@ func TestCopilotGetsNoSlash(t *testing.T) {
 	}
 }
 
+// In a session, opencode answers nothing to a message that it takes for a command.
+func TestSilenceOfOpencodeFails(t *testing.T) {
+	t.Parallel()
+	if e, ok := opencode().Session.Engine(registry.Invocation{}).(*acp.Engine); !ok || !e.SilenceFails {
+		t.Errorf("engine = %+v", e)
+	}
+}
+
 // Qwen Code edits files anywhere in mode auto-edit; in mode default bus-agent decides.
 func TestQwenAsksToEditInSessions(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,8 @@ func TestRecordings(t *testing.T) {
 			"tool_result call_modeltest_8 failed=false (no output) <shell_metadata> User aborted the command </shell_metadata>\n" +
 			"usage 0 0 context 0/4000000 $0\nresult failed interrupted\ntext again\n" + strings.TrimSpace(free)},
 		"opencode-decline": {plain: true, want: "session_started ses_de7ca1ff8ffeWr3wWNIAL8Oqr2 verify/scripted\n" +
-			"text I noted 42.\n" + free + "text it was 42\n" + free + free +
+			"text I noted 42.\n" + free + "text it was 42\n" + free +
+			"usage 0 0 context 0/4000000 $0\nresult failed the model has not answered\n" + // to a message with a leading "/"
 			`tool_call call_modeltest_10 execute {"cwd":"/srv/project/work"}` + "\n" + again +
 			`approval 1 call_modeltest_10 execute {"command":"echo x | tee -a '/srv/project/declined'"}` + "\n" + again +
 			"tool_result call_modeltest_10 failed=true The user rejected permission to use this specific tool call.\n" + strings.TrimSpace(free)},
@@ -143,7 +144,7 @@ func recording(t *testing.T, name string) []step {
 func replay(t *testing.T, steps []step, plain bool, start engine.Start, skip []string) string {
 	p, transport := newPeer(t)
 	r := newRecord(t)
-	e := &acp.Engine{Modes: map[agent.Access]string{agent.AccessRead: "plan", agent.AccessFull: "default"}}
+	e := &acp.Engine{SilenceFails: plain, Modes: map[agent.Access]string{agent.AccessRead: "plan", agent.AccessFull: "default"}}
 	if !plain {
 		e.AuthMethod, e.Modes, e.Notices = "gemini-api-key", modes, notices
 		e.Info.Name, e.Info.Version = "bus-agent", "0"

@@ -33,8 +33,6 @@ func Copilot() verify.Target {
 			"prompt-space":   "it removes blanks and line ends at the end of the prompt",
 			"prompt-1mb":     "it removes blanks and line ends at the end of the prompt",
 			"prompt-3mb":     "it removes blanks and line ends at the end of the prompt",
-			"resume":         "it reads AGENTS.md itself in a resumed session",
-			"continue":       "it reads AGENTS.md itself in a resumed session",
 			"session-turns":  "it reads AGENTS.md itself in a session",
 			"session-resume": "it reads AGENTS.md itself in a session",
 			"prompt-slash":   "it takes the prompt for one of its commands, so the run is refused",

@@ -36,7 +36,6 @@ func Droid() verify.Target {
 			"agents-md-link":  "it leaves out files once they have 80,000 characters",
 			"agents-md-empty": "it begins with the file of the workdir",
 			"agents-md-long":  "it leaves out files once they have 80,000 characters",
-			"http-429":        "it repeats the request for more than a minute",
 			"http-500":        "it repeats the request for more than a minute",
 			"usage":           "it reports no reasoning tokens, and no tokens of a resumed run alone",
 			"write-outside":   "its tool edits files anywhere",

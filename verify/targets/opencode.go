@@ -28,9 +28,6 @@ func OpenCode() verify.Target {
 		Keeps: []string{".cache/opencode", ".config/opencode", ".local/share/opencode", ".local/state/opencode", ".npm"},
 		Known: map[string]string{
 			"session-slash": "it takes the message for one of its commands, despite a line break; the turn fails",
-			"http-429":      "it repeats the request for more than a minute",
-			"http-500":      "it repeats the request for more than a minute",
-			"stream-cut":    "it repeats the request for more than a minute",
 		},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("write", map[string]string{"filePath": path, "content": "x"})

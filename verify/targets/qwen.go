@@ -25,8 +25,6 @@ func Qwen() verify.Target {
 		Prompt: func(message string) string { return strings.TrimSuffix(message, "\n\n") },
 		Known: map[string]string{
 			"prompt-at":     "it inserts a blank before the @",
-			"http-429":      "it repeats the request for more than a minute",
-			"http-500":      "it repeats the request for more than a minute",
 			"usage":         "it does not report reasoning tokens",
 			"write-outside": "its tool edits files anywhere",
 		},
