@@ -19,6 +19,7 @@ func TestOptionsThatChange(t *testing.T) {
 		p.update(`{"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"model","currentValue":"small"},{"id":"t","category":"thought_level","currentValue":"low"}]}`)
 		p.update(`{"sessionUpdate":"config_option_update","configOptions":7}`)
 		p.update(`{"sessionUpdate":"config_option_update","configOptions":[{"id":"n","category":"model","currentValue":"big"}]}`)
+		synctest.Wait() // until the engine has read them
 		done := make(chan error)
 		go func() { done <- e.SetModel(t.Context(), "huge") }()
 		m := p.expect("session/set_config_option")

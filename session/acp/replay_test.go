@@ -211,6 +211,7 @@ func replay(t *testing.T, steps []step, plain bool, start engine.Start, skip []s
 			p.say("%s", renumbered(s.Line, m, ids))
 			continue
 		}
+		synctest.Wait() // until the engine has read what the agent said
 		go act(m)
 		got := p.real()
 		// Some recordings are older than the forms that the engine offers.
