@@ -44,9 +44,9 @@ func (chat) parse(r *Request) (content, error) {
 	for _, m := range req.Messages {
 		switch {
 		case m.Role == "tool":
-			c.results = append(c.results, ToolResult{ID: m.ToolCallID, Output: strings.Join(m.Content, "")})
-		case len(m.Content) > 0: // others hold tool calls alone
-			c.messages = append(c.messages, Message{Role: m.Role, Texts: m.Content})
+			c.results = append(c.results, ToolResult{ID: m.ToolCallID, Output: strings.Join(m.Content.texts, "")})
+		case !m.Content.empty(): // others hold tool calls alone
+			c.messages = append(c.messages, m.Content.message(m.Role))
 		}
 	}
 	return c, nil

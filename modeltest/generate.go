@@ -59,6 +59,7 @@ type generateContent struct {
 
 type generatePart struct {
 	Text     *string           `json:"text,omitempty"`
+	Inline   *inlineData       `json:"inlineData,omitempty"`
 	Thought  bool              `json:"thought,omitempty"`
 	Call     *functionCall     `json:"functionCall,omitempty"`
 	Response *functionResponse `json:"functionResponse,omitempty"`
@@ -82,8 +83,8 @@ func (generate) parse(r *Request) (content, error) {
 	}
 	model, method := generateTarget(r)
 	c := content{model: model, effort: req.Config.Thinking.Level, stream: method == generateStream}
-	if texts := req.System.texts(); len(texts) > 0 {
-		c.messages = append(c.messages, Message{Role: "system", Texts: texts})
+	if parts := req.System.parts(); !parts.empty() {
+		c.messages = append(c.messages, parts.message("system"))
 	}
 	for _, t := range req.Tools {
 		for _, f := range t.Functions {
@@ -101,22 +102,21 @@ func (generate) parse(r *Request) (content, error) {
 			role = "assistant"
 		}
 		// Others hold tool calls and their results alone.
-		if texts := m.texts(); len(texts) > 0 {
-			c.messages = append(c.messages, Message{Role: role, Texts: texts})
+		if parts := m.parts(); !parts.empty() {
+			c.messages = append(c.messages, parts.message(role))
 		}
 	}
 	return c, nil
 }
 
-// texts returns the texts, without thoughts.
-func (c generateContent) texts() []string {
-	var texts []string
+// parts returns the texts, without thoughts, and the files.
+func (c generateContent) parts() (parts contentParts) {
 	for _, part := range c.Parts {
-		if part.Text != nil && !part.Thought {
-			texts = append(texts, *part.Text)
+		if !part.Thought {
+			parts.add(&contentPart{Text: part.Text, Inline: part.Inline})
 		}
 	}
-	return texts
+	return parts
 }
 
 // text returns the output or the error in a response; of any other response the

@@ -84,19 +84,19 @@ type messagesRequest struct {
 type messageBlocks []messageBlock
 
 type messageBlock struct {
+	contentPart
 	Type      string       `json:"type"`
-	Text      string       `json:"text"`
 	ToolUseID string       `json:"tool_use_id"`
 	Content   contentParts `json:"content"`
 }
 
 func (b *messageBlocks) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
-		block := messageBlock{Type: "text"}
-		if err := json.Unmarshal(data, &block.Text); err != nil {
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
 			return err
 		}
-		*b = messageBlocks{block}
+		*b = messageBlocks{{contentPart: contentPart{Text: &text}}}
 		return nil
 	}
 	return json.Unmarshal(data, (*[]messageBlock)(b))
@@ -108,25 +108,25 @@ func (messages) parse(r *Request) (content, error) {
 		return content{}, fmt.Errorf("the body is not a Messages request: %w", err)
 	}
 	c := content{model: req.Model, effort: req.OutputConfig.Effort, stream: req.Stream}
-	if len(req.System) > 0 {
-		c.messages = append(c.messages, Message{Role: "system", Texts: req.System})
+	if !req.System.empty() {
+		c.messages = append(c.messages, req.System.message("system"))
 	}
 	for _, t := range req.Tools {
 		c.tools = append(c.tools, tool{name: t.Name})
 	}
 	for _, m := range req.Messages {
-		var texts []string
-		for _, b := range m.Content {
-			switch b.Type {
-			case "text":
-				texts = append(texts, b.Text)
-			case "tool_result":
-				c.results = append(c.results, ToolResult{ID: b.ToolUseID, Output: strings.Join(b.Content, "")})
+		var parts contentParts
+		for i := range m.Content {
+			b := &m.Content[i]
+			if b.Type == "tool_result" {
+				c.results = append(c.results, ToolResult{ID: b.ToolUseID, Output: strings.Join(b.Content.texts, "")})
+				continue
 			}
+			parts.add(&b.contentPart)
 		}
 		// Others hold tool calls and their results alone.
-		if len(texts) > 0 {
-			c.messages = append(c.messages, Message{Role: m.Role, Texts: texts})
+		if !parts.empty() {
+			c.messages = append(c.messages, parts.message(m.Role))
 		}
 	}
 	return c, nil

@@ -47,6 +47,8 @@ type Message struct {
 	Role string
 	// Texts are the texts of the message, one a content part.
 	Texts []string
+	// Files are the images and other files of the message.
+	Files []File
 }
 
 // A ToolResult is what the agent answered to a [ToolCall].
@@ -97,6 +99,15 @@ func (r *Request) Texts(roles ...string) []string {
 		}
 	}
 	return texts
+}
+
+// Files returns the images and other files in all messages, in order. Those in results
+// of tools are not part of it.
+func (r *Request) Files() (files []File) {
+	for _, m := range r.content.messages {
+		files = append(files, m.Files...)
+	}
+	return files
 }
 
 // Count returns how often marker occurs in all messages together. Tests use it

@@ -59,32 +59,6 @@ func (in *responsesInput) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]responsesItem)(in))
 }
 
-// contentParts is the texts of a list of content parts, or one text.
-type contentParts []string
-
-func (c *contentParts) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '"' {
-		var text string
-		if err := json.Unmarshal(data, &text); err != nil {
-			return err
-		}
-		*c = contentParts{text}
-		return nil
-	}
-	var parts []struct {
-		Text *string `json:"text"`
-	}
-	if err := json.Unmarshal(data, &parts); err != nil {
-		return err
-	}
-	for _, p := range parts {
-		if p.Text != nil {
-			*c = append(*c, *p.Text)
-		}
-	}
-	return nil
-}
-
 func (responses) parse(r *Request) (content, error) {
 	var req responsesRequest
 	if err := json.Unmarshal(r.Body, &req); err != nil {
@@ -98,9 +72,9 @@ func (responses) parse(r *Request) (content, error) {
 	for _, item := range req.Input {
 		switch item.Type {
 		case "message", "":
-			c.messages = append(c.messages, Message{Role: item.Role, Texts: item.Content})
+			c.messages = append(c.messages, item.Content.message(item.Role))
 		case "function_call_output", "custom_tool_call_output":
-			c.results = append(c.results, ToolResult{ID: item.CallID, Output: strings.Join(item.Output, "")})
+			c.results = append(c.results, ToolResult{ID: item.CallID, Output: strings.Join(item.Output.texts, "")})
 		}
 		// Some models get their tools in the conversation.
 		c.addTools(item.Tools)
