@@ -99,13 +99,19 @@ type Recording struct {
 	// Message is called with each message to the agent of a session, including the
 	// first, before it is sent, and with the user's answers to questions. It may be
 	// called while Events is.
-	Message func(text string) error
+	Message func(m UserMessage) error
 
 	// End is called exactly once, after the run is over and all other functions
 	// have returned, with the caller's result and error. Its error becomes that of
 	// a run without one. It must return when ctx is done: the end of a run does
 	// not wait longer for its record.
 	End func(ctx context.Context, result Result, err error) error
+}
+
+// A UserMessage is a message to the agent of a session.
+type UserMessage struct {
+	Text        string
+	Attachments []AttachmentInfo // without their content
 }
 
 // A Process is an agent's process.

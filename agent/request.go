@@ -30,6 +30,10 @@ type Request struct {
 	Template string            `json:"template,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 
+	// Attachments are files that the model gets before the prompt. A runtime that cannot
+	// pass one on refuses the request.
+	Attachments []Attachment `json:"attachments,omitempty"`
+
 	// Workdir is the directory the agent works in. Empty means the current one.
 	Workdir string `json:"workdir,omitempty"`
 

@@ -18,7 +18,7 @@ func whole() Request {
 		ReasoningEffort: EffortHigh, Verbosity: VerbosityLow, UserConfig: UserConfigOn, Access: AccessRead, AllowCommands: []string{"go test *"},
 		AddDirs: []string{"/a"}, Env: []string{"A=b"}, Resume: "r", Continue: true, MaxTurns: 3, Args: []string{"--x"},
 		TrustWorkspace: true, RequireInstructions: true, Timeout: time.Minute, IdleTimeout: 1500 * time.Millisecond, CaptureLimit: -1,
-		Schema: json.RawMessage(`{"type":"object"}`), Labels: Labels{Project: "p", Task: "t", Parent: "u", Previous: "v"},
+		Attachments: []Attachment{{Name: "a", Data: []byte{0xff}}}, Schema: json.RawMessage(`{"type":"object"}`), Labels: Labels{Project: "p", Task: "t", Parent: "u", Previous: "v"},
 	}
 }
 

@@ -239,13 +239,14 @@ func (c *Client) ResumeThread(ctx context.Context, id string, p ThreadParams) (T
 	return reply.thread("thread/resume")
 }
 
-// textInput is a message of the user.
-type textInput struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+// input is a part of a message of the user.
+type input struct {
+	Type string `json:"type"`           // "text" or "image"
+	Text string `json:"text,omitempty"` // of a text
+	URL  string `json:"url,omitempty"`  // of an image; "data:" for one that the message has
 }
 
-func textInputs(text string) []textInput { return []textInput{{"text", text}} }
+func textInput(text string) []input { return []input{{Type: "text", Text: text}} }
 
 // turnReply is an answer of either shape.
 type turnReply struct {
@@ -261,17 +262,17 @@ func (r turnReply) id() string { return cmp.Or(r.Turn.ID, r.TurnID) }
 // StartTurn sends a message to a thread and returns the ID of the turn that it
 // begins.
 func (c *Client) StartTurn(ctx context.Context, threadID, text string) (turnID string, err error) {
-	return c.startTurn(ctx, threadID, text, nil)
+	return c.startTurn(ctx, threadID, textInput(text), nil)
 }
 
 // startTurn gives the ID of the turn to first as soon as it is read, also when
 // the caller has given up.
-func (c *Client) startTurn(ctx context.Context, threadID, text string, first func(turnID string)) (turnID string, err error) {
+func (c *Client) startTurn(ctx context.Context, threadID string, message []input, first func(turnID string)) (turnID string, err error) {
 	type params struct {
-		ThreadID string      `json:"threadId"`
-		Input    []textInput `json:"input"`
+		ThreadID string  `json:"threadId"`
+		Input    []input `json:"input"`
 	}
-	reply, err := call(ctx, c, "turn/start", params{threadID, textInputs(text)}, func(reply turnReply) {
+	reply, err := call(ctx, c, "turn/start", params{threadID, message}, func(reply turnReply) {
 		if first != nil && reply.id() != "" {
 			first(reply.id())
 		}
@@ -286,11 +287,11 @@ func (c *Client) startTurn(ctx context.Context, threadID, text string, first fun
 // server refuses with a *jsonrpc.Error.
 func (c *Client) SteerTurn(ctx context.Context, threadID, turnID, text string) error {
 	type params struct {
-		ThreadID       string      `json:"threadId"`
-		Input          []textInput `json:"input"`
-		ExpectedTurnID string      `json:"expectedTurnId"`
+		ThreadID       string  `json:"threadId"`
+		Input          []input `json:"input"`
+		ExpectedTurnID string  `json:"expectedTurnId"`
 	}
-	_, err := call[any](ctx, c, "turn/steer", params{threadID, textInputs(text), turnID}, nil)
+	_, err := call[any](ctx, c, "turn/steer", params{threadID, textInput(text), turnID}, nil)
 	return err
 }
 

@@ -172,3 +172,23 @@ func TestCall(t *testing.T) {
 		}
 	})
 }
+
+// Images are parts of the message, after its text.
+func TestImagesAreInputs(t *testing.T) {
+	t.Parallel()
+	peer := sessiontest.Start(append(handshake(), expect(startTurn), say(turn1), say(begun1), say(text1), say(ended1)))
+	start := engine.Start{Attachments: agent.ImageTypes()}
+	s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), start, session.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop(context.Background(), "")
+	image := agent.Attachment{Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\n")}
+	if _, err := s.Send(session.Message{Text: "what?", Attachments: []agent.Attachment{image}}).Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const want = `"input":[{"type":"text","text":"Attached: a.png (image/png)\n\nwhat?"},{"type":"image","url":"data:image/png;base64,iVBORw0KGgo="}]`
+	if sent := strings.Join(peer.Sent(), "\n"); !strings.Contains(sent, want) {
+		t.Errorf("the server got %s", sent)
+	}
+}

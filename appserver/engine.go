@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -37,6 +38,7 @@ type Engine struct {
 
 var (
 	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Attacher   = (*Engine)(nil)
 	_ engine.Questioner = (*Engine)(nil)
 )
 
@@ -80,11 +82,24 @@ const answerGrace = 2 * time.Second
 
 // Send begins a turn. If the server reports its beginning only after ctx has
 // ended, the engine ends the turn at once.
-func (e *Engine) Send(ctx context.Context, text string) error {
+func (e *Engine) Send(ctx context.Context, text string) error { return e.begin(ctx, textInput(text)) }
+
+// SendAttached is Send for a message with images.
+func (e *Engine) SendAttached(ctx context.Context, text string, files []agent.Attachment) error {
+	message := textInput(text)
+	for _, file := range files {
+		url := "data:" + file.MediaType() + ";base64," + base64.StdEncoding.EncodeToString(file.Data)
+		message = append(message, input{Type: "image", URL: url})
+	}
+	return e.begin(ctx, message)
+}
+
+// begin begins a turn with a message.
+func (e *Engine) begin(ctx context.Context, message []input) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := e.turns.begin(func() { time.AfterFunc(answerGrace, cancel) })
-	_, err := e.client.startTurn(ctx, e.threadID(), text, func(turnID string) {
+	_, err := e.client.startTurn(ctx, e.threadID(), message, func(turnID string) {
 		if e.turns.answered(b, turnID) {
 			e.client.conn.Send(interruptMethod, turnParams{e.threadID(), turnID}) // which nothing waits for
 		}

@@ -37,7 +37,7 @@ type Invocation struct {
 	Home string
 
 	// TempDir is the folder for temporary files of this start if Runtime.PrivateTemp
-	// is set. It is removed at the end. It is empty in a dry run, and before anything
+	// is set, or if it has the files of Attachments. It is removed at the end. It is empty in a dry run, and before anything
 	// is written.
 	TempDir string
 
@@ -46,6 +46,11 @@ type Invocation struct {
 	// In a session it is the first message as the caller gave it, or empty; the
 	// session delivers it.
 	Prompt string
+
+	// Attachments are the files for the model that are not text, each of a media type that
+	// Options.Attachments names. Prompt names them, and has the text of all others. In a
+	// session they are those of the first message, which the session delivers.
+	Attachments []Attachment
 
 	// Model is empty if the runtime chooses. ReasoningEffort and Verbosity are
 	// empty or words that Options names.
@@ -89,6 +94,15 @@ type Invocation struct {
 	TrustWorkspace      bool
 	RequireInstructions bool
 	IdleTimeout         time.Duration
+}
+
+// An Attachment is a file for the model.
+type Attachment struct {
+	agent.Attachment
+
+	// Path is the absolute path of a file with the content, if Options.AttachmentFiles is
+	// set. It is removed at the end of the run. In a dry run it is only its name.
+	Path string
 }
 
 // HasInstructions reports whether inv continues a session, which got the project's

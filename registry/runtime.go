@@ -212,6 +212,15 @@ type Options struct {
 	// progress.
 	IdleTimeout bool
 
+	// Attachments are the media types of the files that the CLI passes to its model, see
+	// Invocation.Attachments, besides text, which goes into the prompt. In sessions, the
+	// engine must be an engine.Attacher.
+	Attachments []string
+
+	// AttachmentFiles says that the CLI reads attachments from files: Attachment.Path is
+	// set. It applies only to runs.
+	AttachmentFiles bool
+
 	// Schema reports whether Invocation.Schema can be passed on; it is called before
 	// Prepare. If not, or if Schema is nil, the runner puts the schema into the
 	// prompt and Invocation.Schema is nil. See SchemaRules.

@@ -96,7 +96,7 @@ func TestFailedConsumerOfASessionIsNotCalledAgain(t *testing.T) {
 			return agent.Recording{Events: func(*agent.Event) error { return take() }}
 		},
 		"message": func(take func() error) agent.Recording {
-			return agent.Recording{Message: func(string) error { return take() }}
+			return agent.Recording{Message: func(agent.UserMessage) error { return take() }}
 		},
 		"stdout": func(take func() error) agent.Recording { return agent.Recording{Stdout: taking(take)} },
 		"stderr": func(take func() error) agent.Recording { return agent.Recording{Stderr: taking(take)} },

@@ -208,13 +208,17 @@ func (p *prepared) settle() {
 		Args: req.Args, Env: req.Env, Environ: p.inv.Environ,
 		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, IdleTimeout: req.IdleTimeout,
 	}
+	p.settleAttachments()
 	p.settleSchema()
 }
 
 // check returns the errors of the invocation that can be found before anything is
 // written.
 func (p *prepared) check() error {
-	if err := checkPrompt(p.inv.Prompt, p.selection.Runtime); err != nil {
+	if err := p.checkAttachments(); err != nil {
+		return err
+	}
+	if err := checkPrompt(agent.AttachmentText(p.req.Attachments)+p.inv.Prompt, p.selection.Runtime); err != nil {
 		return err
 	}
 	for _, args := range [][]string{p.inv.Args, p.inv.AllowCommands} {
@@ -240,7 +244,7 @@ func (p *prepared) checkArgs(args []string) error {
 // build completes the invocation and makes its command.
 func (p *prepared) build() (err error) {
 	if !p.purpose.talks() { // a session guards its messages itself
-		p.inv.Prompt = p.setup.Prefix + p.inv.Prompt
+		p.inv.Prompt = p.setup.Prefix + agent.AttachmentText(p.req.Attachments) + p.inv.Prompt
 		if p.use.SlashCommands {
 			p.inv.Prompt = agent.GuardSlash(p.inv.Prompt)
 		}
@@ -424,9 +428,12 @@ func (p *prepared) arrange(ctx context.Context, rt registry.Runtime) (err error)
 		}
 	}()
 	p.settleUserConfig(rt)
-	if rt.PrivateTemp && !dryRun {
+	if p.needsTempDir() && !dryRun {
 		if p.inv.TempDir, p.tempClaim, err = makeTempDir(p.inv.Environ, tempKey(p.inv.Token, p.inv.Workdir)); err != nil {
 			return p.wrap(agent.ErrAgent, fmt.Errorf("making a folder for temporary files: %w", err))
+		}
+		if err := p.writeAttachments(); err != nil {
+			return err
 		}
 	}
 	if rt.Instructions == nil && len(p.chain.Files) > 0 {
@@ -573,7 +580,7 @@ func (p *prepared) maskedEnviron() []string {
 // envNames returns the names of the variables that environ sets or removes.
 func (p *prepared) envNames() []string {
 	names := append([]string{"PWD", process.TagVariable}, p.enforced...)
-	if p.selection.Runtime.PrivateTemp {
+	if p.needsTempDir() {
 		names = append(names, "TMPDIR")
 	}
 	for _, list := range [][]string{p.command.Env, p.setup.Env, p.req.Env} {

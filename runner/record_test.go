@@ -46,7 +46,7 @@ func (r *recorder) Record(_ context.Context, run agent.Recordable) (agent.Record
 	if recording.Events == nil {
 		recording.Events = func(e *agent.Event) error { r.note(string(e.Kind) + " " + e.Text); return nil }
 	}
-	recording.Message = func(text string) error { r.note("message " + text); return nil }
+	recording.Message = func(m agent.UserMessage) error { r.note("message " + m.Text); return nil }
 	end := recording.End
 	recording.End = func(ctx context.Context, result agent.Result, err error) error {
 		r.ends++

@@ -54,7 +54,7 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 // begin sends the first message to a session that was opened.
 func (p *prepared) begin(s *session.Session, err error) (*session.Session, error) {
 	if err == nil && p.inv.Prompt != "" {
-		s.Send(session.Message{Text: p.inv.Prompt})
+		s.Send(session.Message{Text: p.inv.Prompt, Attachments: p.req.Attachments})
 	}
 	return s, err
 }
@@ -120,7 +120,7 @@ func (p *prepared) sessionStart(options session.Options) engine.Start {
 	start := engine.Start{
 		Workdir: p.inv.Workdir, Resume: p.inv.Resume, Created: options.Created,
 		Model: p.inv.Model, Effort: p.inv.ReasoningEffort, Access: p.inv.Access, AddDirs: p.inv.AddDirs, Protected: p.protected,
-		Prefix: p.setup.Prefix, SlashCommands: p.use.SlashCommands,
+		Attachments: p.use.Options.Attachments, Prefix: p.setup.Prefix, SlashCommands: p.use.SlashCommands,
 	}
 	if !p.setup.SessionCreated.IsZero() {
 		start.Created = p.setup.SessionCreated

@@ -47,7 +47,7 @@ func (r *sessionRecording) watch(options *session.Options) {
 	}
 	options.Sending = func(m session.Message) {
 		if recording.Message != nil {
-			r.failed(recording.Message(m.Text))
+			r.failed(recording.Message(agent.UserMessage{Text: m.Text, Attachments: agent.AttachmentInfos(m.Attachments)}))
 		}
 		if sending != nil {
 			sending(m)
@@ -55,7 +55,7 @@ func (r *sessionRecording) watch(options *session.Options) {
 	}
 	options.Answered = func(q session.QuestionRequest, answers [][]string) {
 		if recording.Message != nil {
-			r.failed(recording.Message(q.Message(answers)))
+			r.failed(recording.Message(agent.UserMessage{Text: q.Message(answers)}))
 		}
 		if answered != nil {
 			answered(q, answers)

@@ -15,4 +15,7 @@ const KindMessage agent.Kind = "message"
 type Event struct {
 	Time time.Time `json:"time"`
 	agent.Event
+
+	// Attachments are the files of a message, without their content.
+	Attachments []agent.AttachmentInfo `json:"attachments,omitempty"`
 }

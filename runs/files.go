@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -108,11 +110,11 @@ func (r *record) event(e *agent.Event) error {
 }
 
 // message adds a message to the agent of a session.
-func (r *record) message(text string) error {
+func (r *record) message(m agent.UserMessage) error {
 	if r.unprompted.CompareAndSwap(true, false) {
-		r.firstMessage(text)
+		r.firstMessage(m.Text)
 	}
-	return r.events.add(&Event{Time: time.Now().UTC(), Event: agent.Event{Kind: KindMessage, Text: text}}, r)
+	return r.events.add(&Event{Time: time.Now().UTC(), Event: agent.Event{Kind: KindMessage, Text: m.Text}, Attachments: m.Attachments}, r)
 }
 
 func (f *eventFile) add(e *Event, r *record) error {
@@ -193,5 +195,14 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `",`...)
 	at := len(dst)
 	dst = e.Event.AppendJSON(dst)
-	return append(dst[:at], dst[at+1:]...) // without its brace
+	dst = append(dst[:at], dst[at+1:]...) // without its brace
+	if len(e.Attachments) == 0 {
+		return dst
+	}
+	list, err := json.Marshal(e.Attachments)
+	if err != nil {
+		panic(err) // strings and numbers always marshal
+	}
+	dst = append(dst[:len(dst)-1], `,"attachments":`...)
+	return append(append(dst, jsonline.EscapeControls(list, 0)...), '}')
 }

@@ -16,7 +16,7 @@ func TestReadEvents(t *testing.T) {
 	t.Parallel()
 	code := 1
 	want := []*Event{
-		{Time: start, Event: agent.Event{Kind: KindMessage, Text: "do it"}},
+		{Time: start, Event: agent.Event{Kind: KindMessage, Text: "do it"}, Attachments: agent.AttachmentInfos([]agent.Attachment{{Name: "a\u202eb.txt", Data: []byte("x")}})},
 		{Time: start.Add(time.Second), Event: agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "1", Name: "shell", Input: []byte(`{"command":"ls"}`)}}},
 		{Time: start.Add(1500 * time.Millisecond), Event: agent.Event{Kind: agent.KindToolResult, Failed: true,
 			Tool: &agent.Tool{ID: "1", Output: agent.Plain(strings.Repeat("long\n", 50_000)), ExitCode: &code}}},

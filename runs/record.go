@@ -176,7 +176,7 @@ func (s *Records) begin(ctx context.Context, run *agent.Recordable, labels agent
 		return nil, "", err
 	}
 	if prompt != "" && !run.Session { // a session reports each of its messages
-		_ = r.events.add(&Event{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}}, r)
+		_ = r.events.add(&Event{Time: r.info.StartTime, Event: agent.Event{Kind: KindMessage, Text: prompt}, Attachments: agent.AttachmentInfos(run.Request.Attachments)}, r)
 		r.events.flush()
 	}
 	if err := r.post(ctx, MessageStart, r.startText()); err != nil {

@@ -100,6 +100,9 @@ type Approval struct {
 // A Message is a message to an agent.
 type Message struct {
 	Text string
+	// Attachments are files that the model gets before Text. See [Session.Check]. A message
+	// with files other than text is never added to a running turn.
+	Attachments []agent.Attachment
 	// Timeout bounds the time until the agent has received the message,
 	// including the wait for earlier turns. Zero means no limit.
 	Timeout time.Duration

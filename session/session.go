@@ -28,6 +28,7 @@ type Session struct {
 	options Options
 	prefix  string              // of the next message; under calls
 	guard   func(string) string // keeps a message from being a command
+	takes   []string            // media types of files
 	calls   chan struct{}       // holds a token during a call of the engine
 	ending  sync.Once           // of the conversation with the engine
 	wake    chan struct{}
@@ -60,6 +61,7 @@ func Open(ctx context.Context, runtime string, e engine.Engine, p engine.Process
 		closed:    make(chan struct{}),
 		approvals: map[string]*approvalRequest{},
 		prefix:    start.Prefix,
+		takes:     start.Attachments,
 		guard:     func(text string) string { return text },
 	}
 	if start.SlashCommands {
@@ -105,11 +107,24 @@ func merge(i *engine.Info, other engine.Info) {
 }
 
 // Send queues a message for a separate turn. The turn ends at once, with
-// ErrStopped and ErrNotDelivered in its error, when the session has ended.
+// ErrNotDelivered in its error, when [Session.Check] refuses the message or, with
+// ErrStopped, when the session has ended.
 func (s *Session) Send(m Message) *Turn {
 	t := newTurn(m)
 	s.add(&s.queue, t)
 	return t
+}
+
+// Check returns an agent.ErrUsage error if the agent cannot take the attachments of m:
+// see agent.CheckAttachments.
+func (s *Session) Check(m Message) error {
+	takes := s.takes
+	if _, ok := s.engine.(engine.Attacher); !ok {
+		takes = nil
+	}
+	return agent.CheckAttachments(m.Attachments, takes, func(a agent.Attachment) error {
+		return &agent.Error{Kind: agent.ErrUsage, Runtime: s.runtime, Err: fmt.Errorf("the session cannot take the file %q (%s)", a.Name, a.MediaType())}
+	})
 }
 
 // Steer adds a message to the running turn and returns that turn. If no turn is
@@ -141,11 +156,11 @@ func (s *Session) steer(ctx context.Context, t *Turn) *Turn {
 	s.mu.Lock()
 	running, steers := s.current, s.info.Steers
 	s.mu.Unlock()
-	if running == nil || !steers {
+	if running == nil || !steers || len(agent.Files(m.Attachments)) > 0 || s.Check(m) != nil {
 		return nil
 	}
 	s.announce(t)
-	if s.engine.Steer(ctx, s.guard(m.Text)) != nil {
+	if s.engine.Steer(ctx, s.guard(m.text())) != nil {
 		return nil
 	}
 	s.mu.Lock()
@@ -174,6 +189,10 @@ func (s *Session) add(list *[]*Turn, t *Turn) {
 	t.number = s.turns
 	if s.stopping {
 		s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrCanceled, ErrStopped))
+		return
+	}
+	if err := s.Check(t.message); err != nil {
+		s.end(t, agent.Result{ExitCode: -1}, s.undelivered(agent.ErrUsage, err))
 		return
 	}
 	*list = append(*list, t)
@@ -250,7 +269,7 @@ func (s *Session) begin() bool {
 		return true
 	}
 	s.announce(t)
-	err := s.engine.Send(ctx, s.guard(s.prefix+t.message.Text))
+	err := s.deliver(ctx, t.message)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -265,12 +284,27 @@ func (s *Session) begin() bool {
 	}
 	s.current = nil
 	kind := agent.ErrAgent
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		kind = agent.ErrTimeout
+	case errors.Is(err, engine.ErrUnsupported):
+		kind = agent.ErrUsage
 	}
 	s.end(t, agent.Result{SessionID: s.info.SessionID, Model: s.info.Model}, s.undelivered(kind, err))
 	return true
 }
+
+// deliver gives a message to the engine.
+func (s *Session) deliver(ctx context.Context, m Message) error {
+	text := s.guard(s.prefix + m.text())
+	if files := agent.Files(m.Attachments); len(files) > 0 {
+		return s.engine.(engine.Attacher).SendAttached(ctx, text, files) // add has checked it
+	}
+	return s.engine.Send(ctx, text)
+}
+
+// text returns the text of m, with that of its attachments.
+func (m Message) text() string { return agent.AttachmentText(m.Attachments) + m.Text }
 
 // take makes the next message the current turn.
 func (s *Session) take() *Turn {

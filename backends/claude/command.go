@@ -7,6 +7,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session/streamjson"
 )
 
 // command builds the argument list of a run. Values are joined to their options with
@@ -16,8 +17,23 @@ func command(inv registry.Invocation) (agent.Command, error) {
 	if inv.Schema != nil {
 		args = append(args, "--json-schema="+string(registry.BareSchema(inv.Schema)))
 	}
-	return agent.Command{Args: append(args, inv.Args...), Env: env(inv), Stdin: inv.Prompt}, nil
+	stdin := inv.Prompt
+	if len(inv.Attachments) > 0 {
+		files := make([]agent.Attachment, len(inv.Attachments))
+		for i, a := range inv.Attachments {
+			files[i] = a.Attachment
+		}
+		line, err := streamjson.Message(inv.Prompt, files)
+		if err != nil {
+			return agent.Command{}, err
+		}
+		args, stdin = append(args, "--input-format", "stream-json"), string(line)+"\n"
+	}
+	return agent.Command{Args: append(args, inv.Args...), Env: env(inv), Stdin: stdin}, nil
 }
+
+// attachments are the media types of files that the API takes.
+func attachments() []string { return append(agent.ImageTypes(), agent.MediaPDF) }
 
 // check refuses what Claude Code does not support.
 func check(inv registry.Invocation) error { return checkAs(inv, os.Geteuid() == 0) }

@@ -86,6 +86,27 @@ func TestPromptIsText(t *testing.T) {
 	}
 }
 
+// A run with files reads its prompt as a message.
+func TestAttachmentsAreAMessage(t *testing.T) {
+	t.Parallel()
+	image := registry.Attachment{Attachment: agent.Attachment{Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\n")}}
+	paper := registry.Attachment{Attachment: agent.Attachment{Name: "a.pdf", Data: []byte("%PDF-1")}}
+	got, err := command(registry.Invocation{Prompt: "what?", Attachments: []registry.Attachment{image, paper}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if args := strings.Join(got.Args, " "); !strings.Contains(args, "--input-format stream-json") {
+		t.Errorf("arguments %s", args)
+	}
+	const begin = `{"type":"user","message":{"role":"user","content":[` +
+		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}},` +
+		`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0x"}},` +
+		`{"type":"text","text":"what?"}]},"uuid":"`
+	if !strings.HasPrefix(got.Stdin, begin) || strings.Count(got.Stdin, "\n") != 1 || !strings.HasSuffix(got.Stdin, "\"}\n") {
+		t.Errorf("stdin %q", got.Stdin)
+	}
+}
+
 func TestMergedSettingsReplaceThoseOfTheCaller(t *testing.T) {
 	t.Parallel()
 	inv := registry.Invocation{Args: []string{"--settings", "{}", "--x", "--settings={}"}}

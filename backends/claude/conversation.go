@@ -25,6 +25,7 @@ func conversation() *registry.Session {
 				AllowCommands: true,
 				AddDirs:       true,
 				Resume:        true,
+				Attachments:   attachments(),
 			},
 			SlashCommands: true,
 			Check:         check,

@@ -30,6 +30,9 @@
 // prompt has at most 10 MiB. Claude Code adds the content of a file to a prompt that
 // mentions it as "@path".
 //
+// Attached images and PDFs are parts of the message: the prompt is then a line of JSON
+// (--input-format stream-json).
+//
 // # Answers that follow a schema
 //
 // Claude Code takes a schema as an argument. The model answers by calling the tool
@@ -107,6 +110,7 @@ func Runtime() registry.Runtime {
 				Resume:        true,
 				Continue:      true,
 				MaxTurns:      true,
+				Attachments:   attachments(),
 				Schema:        takesSchema,
 			},
 			SlashCommands: true,

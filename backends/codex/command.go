@@ -31,6 +31,9 @@ func command(inv registry.Invocation) (agent.Command, error) {
 	if inv.Resume != "" {
 		args = append(args, "resume", inv.Resume)
 	}
+	for _, a := range inv.Attachments {
+		args = append(args, "--image="+a.Path)
+	}
 	return agent.Command{Args: append(args, "-"), Stdin: inv.Prompt}, nil
 }
 

@@ -43,6 +43,10 @@ func TestCommand(t *testing.T) {
 			head + "read-only " + tail + " --ignore-rules --own -"},
 		"resume": {func(inv *registry.Invocation) { inv.Access, inv.Resume = agent.AccessRead, "id" },
 			head + "read-only " + tail + " resume id -"},
+		"images, by their files": {func(inv *registry.Invocation) {
+			inv.Access, inv.Resume = agent.AccessRead, "id"
+			inv.Attachments = []registry.Attachment{{Path: "/t/1.png"}, {Path: "/t/2.png"}}
+		}, head + "read-only " + tail + " resume id --image=/t/1.png --image=/t/2.png -"},
 		"own arguments before resume": {func(inv *registry.Invocation) {
 			inv.Access, inv.Resume, inv.Args = agent.AccessRead, "id", []string{"-c", "x=1"}
 		}, head + "read-only " + tail + " -c x=1 resume id -"},

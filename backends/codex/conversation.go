@@ -25,6 +25,8 @@ func conversation() *registry.Session {
 				Access:    agent.Accesses(),
 				AddDirs:   true,
 				Resume:    true,
+
+				Attachments: agent.ImageTypes(),
 			},
 			Check:   checkSession,
 			Prepare: prepareSession,

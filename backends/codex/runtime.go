@@ -54,6 +54,8 @@
 // begins with "-" or "/" or contains "@file". Codex removes a leading byte order mark.
 // "$name" adds the text of the user's skill of that name after the prompt.
 //
+// Attached images go in as files (--image). Codex turns a GIF into a PNG.
+//
 // # Model and usage
 //
 // Codex reports neither the model nor the tokens of a single turn in its
@@ -116,6 +118,9 @@ func Runtime() registry.Runtime {
 				Resume:    true,
 				Continue:  true,
 				Schema:    takesSchema,
+
+				Attachments:     agent.ImageTypes(),
+				AttachmentFiles: true,
 			},
 			Prepare: prepare,
 			Command: command,

@@ -19,7 +19,7 @@ import (
 
 func say(t *testing.T, r agent.Recording, text string) {
 	t.Helper()
-	if err := r.Message(text); err != nil {
+	if err := r.Message(agent.UserMessage{Text: text}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,7 +19,7 @@ type turn struct {
 }
 
 // message begins a turn, or is part of the current turn or the one that just ended.
-func (r *recording) message(text string) error {
+func (r *recording) message(m agent.UserMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -33,7 +33,7 @@ func (r *recording) message(text string) error {
 		return nil
 	}
 	r.turn.hasMessage = true
-	r.turn.input(r, text)
+	r.turn.input(r, m.Text)
 	return nil
 }
 

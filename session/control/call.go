@@ -32,24 +32,25 @@ const (
 
 // A call is what a client asks of the process that holds a session.
 type call struct {
-	Version     int              `json:"v"`
-	Operation   string           `json:"op"`
-	Text        string           `json:"text,omitempty"`
-	Delivery    engine.Delivery  `json:"delivery,omitempty"`
-	Timeout     time.Duration    `json:"timeout,omitempty"`
-	TurnTimeout time.Duration    `json:"turn_timeout,omitempty"`
-	Wait        string           `json:"wait,omitempty"`
-	Approval    string           `json:"approval,omitempty"`
-	Decision    session.Decision `json:"decision,omitempty"`
-	Answers     [][]string       `json:"answers,omitempty"`
-	Last        int              `json:"last,omitempty"`
-	Follow      bool             `json:"follow,omitempty"`
-	Until       session.State    `json:"until,omitempty"`
-	Reason      string           `json:"reason,omitempty"`
+	Version     int                `json:"v"`
+	Operation   string             `json:"op"`
+	Text        string             `json:"text,omitempty"`
+	Attachments []agent.Attachment `json:"attachments,omitempty"`
+	Delivery    engine.Delivery    `json:"delivery,omitempty"`
+	Timeout     time.Duration      `json:"timeout,omitempty"`
+	TurnTimeout time.Duration      `json:"turn_timeout,omitempty"`
+	Wait        string             `json:"wait,omitempty"`
+	Approval    string             `json:"approval,omitempty"`
+	Decision    session.Decision   `json:"decision,omitempty"`
+	Answers     [][]string         `json:"answers,omitempty"`
+	Last        int                `json:"last,omitempty"`
+	Follow      bool               `json:"follow,omitempty"`
+	Until       session.State      `json:"until,omitempty"`
+	Reason      string             `json:"reason,omitempty"`
 }
 
 func (c *call) message() Message {
-	return Message{Text: c.Text, Delivery: c.Delivery, Timeout: c.Timeout, TurnTimeout: c.TurnTimeout}
+	return Message{Text: c.Text, Attachments: c.Attachments, Delivery: c.Delivery, Timeout: c.Timeout, TurnTimeout: c.TurnTimeout}
 }
 
 // A reply is a line of the answer. Which fields are set depends on the call.
@@ -78,12 +79,13 @@ type LogRecord struct {
 	Time time.Time `json:"time"`
 
 	// One of these is set.
-	Event    *agent.Event `json:"event,omitempty"`
-	Message  string       `json:"message,omitempty"` // was sent
-	Ended    *Result      `json:"ended,omitempty"`   // the turn is over
-	Answered *Answered    `json:"answered,omitempty"`
-	Stopped  string       `json:"stopped,omitempty"` // the session is over, and why
-	Warning  string       `json:"warning,omitempty"`
+	Event       *agent.Event           `json:"event,omitempty"`
+	Message     string                 `json:"message,omitempty"`     // was sent
+	Attachments []agent.AttachmentInfo `json:"attachments,omitempty"` // of Message
+	Ended       *Result                `json:"ended,omitempty"`       // the turn is over
+	Answered    *Answered              `json:"answered,omitempty"`
+	Stopped     string                 `json:"stopped,omitempty"` // the session is over, and why
+	Warning     string                 `json:"warning,omitempty"`
 }
 
 // Answered is an answer to an approval request or to questions.

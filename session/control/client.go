@@ -252,7 +252,7 @@ func (c *Client) Ask(ctx context.Context, e Entry, m Message, w Watcher) (agent.
 }
 
 func sendCall(m Message, wait string) call {
-	return call{Operation: opSend, Text: m.Text, Delivery: m.Delivery, Timeout: m.Timeout, TurnTimeout: m.TurnTimeout, Wait: wait}
+	return call{Operation: opSend, Text: m.Text, Attachments: m.Attachments, Delivery: m.Delivery, Timeout: m.Timeout, TurnTimeout: m.TurnTimeout, Wait: wait}
 }
 
 // Steer adds a message to the running turn. It returns the number of the turn that

@@ -191,6 +191,16 @@ func (e *talkEngine) Send(_ context.Context, text string) error {
 	_, err := io.WriteString(e.input, text+"\n")
 	return err
 }
+
+// SendAttached sends a line with the text and the names and sizes of the files.
+func (e *talkEngine) SendAttached(ctx context.Context, text string, files []agent.Attachment) error {
+	text = strings.ReplaceAll(text, "\n", "|")
+	for _, file := range files {
+		text += fmt.Sprintf(" +%s:%d", file.Name, len(file.Data))
+	}
+	return e.Send(ctx, text)
+}
+
 func (e *talkEngine) Steer(context.Context, string) error { return session.ErrUnsupported }
 func (e *talkEngine) Interrupt(context.Context) error {
 	if !e.asking.Swap(false) {
@@ -213,7 +223,7 @@ func talker(id string) registry.Runtime {
 		Decoder: formatters.Generic, PromptLimit: registry.Limit{Bytes: 1000},
 		Session: &registry.Session{
 			Use: registry.Use{
-				Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true},
+				Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, Attachments: []string{agent.MediaPNG}},
 				Command: func(inv registry.Invocation) (agent.Command, error) {
 					c := agent.Command{}
 					if inv.Resume != "" {

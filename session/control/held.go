@@ -206,8 +206,16 @@ func (h *held) enter() error {
 	return nil
 }
 
-func (h *held) send(m Message) (*session.Turn, error) {
+// check refuses a message that the session cannot take.
+func (h *held) check(m Message) error {
 	if err := h.starting.check(m); err != nil {
+		return err
+	}
+	return h.s.Check(m.message())
+}
+
+func (h *held) send(m Message) (*session.Turn, error) {
+	if err := h.check(m); err != nil {
 		return nil, err
 	}
 	if err := h.enter(); err != nil {
@@ -220,7 +228,7 @@ func (h *held) send(m Message) (*session.Turn, error) {
 
 // steer reports also whether the turn was running before.
 func (h *held) steer(ctx context.Context, m Message) (turn *session.Turn, steered bool, err error) {
-	if err := h.starting.check(m); err != nil {
+	if err := h.check(m); err != nil {
 		return nil, false, err
 	}
 	if err := h.enter(); err != nil {
@@ -230,7 +238,7 @@ func (h *held) steer(ctx context.Context, m Message) (turn *session.Turn, steere
 	defer h.signal()
 	last, _ := h.s.Turns()
 	turn = h.s.Steer(ctx, m.message())
-	h.served.record(LogRecord{Turn: turn.Number(), Message: m.Text})
+	h.served.record(LogRecord{Turn: turn.Number(), Message: m.Text, Attachments: agent.AttachmentInfos(m.Attachments)})
 	return turn, turn.Number() <= last, nil
 }
 

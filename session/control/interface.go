@@ -44,8 +44,9 @@ type StartOptions struct {
 	// not stored: the caller passes them again to resume the session.
 	Env map[string]string `json:"env,omitempty"`
 
-	// InitialPrompt is the first message. It may be empty.
-	InitialPrompt string `json:"initial_prompt,omitempty"`
+	// InitialPrompt is the first message. It may be empty. InitialAttachments are its files.
+	InitialPrompt      string             `json:"initial_prompt,omitempty"`
+	InitialAttachments []agent.Attachment `json:"initial_attachments,omitempty"`
 }
 
 // ResumeOptions say how to resume a session. The zero value resumes it as it was
@@ -57,8 +58,9 @@ type ResumeOptions struct {
 	// Env is that of [StartOptions].
 	Env map[string]string
 
-	// Prompt is the next message. It may be empty.
-	Prompt string
+	// Prompt is the next message. It may be empty. Attachments are its files.
+	Prompt      string
+	Attachments []agent.Attachment
 }
 
 // checkOptions refuses fields of a session's options that its settings have too.
@@ -80,12 +82,14 @@ type SessionHandle struct {
 }
 
 func (m Message) message() session.Message {
-	return session.Message{Text: m.Text, Timeout: m.Timeout, TurnTimeout: m.TurnTimeout}
+	return session.Message{Text: m.Text, Attachments: m.Attachments, Timeout: m.Timeout, TurnTimeout: m.TurnTimeout}
 }
 
 // A Message is a message to the agent.
 type Message struct {
 	Text string
+	// Attachments are files that the agent gets with the message: see [session.Message].
+	Attachments []agent.Attachment
 	// Delivery is how to deliver the message. Empty means the delivery of the
 	// session; any other value is refused.
 	Delivery engine.Delivery

@@ -210,7 +210,7 @@ func (e Entry) options(opts ResumeOptions) StartOptions {
 	return StartOptions{
 		Settings: opts.Settings.over(e.Settings), Name: e.Name,
 		Identity: Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor},
-		Env:      opts.Env, InitialPrompt: opts.Prompt,
+		Env:      opts.Env, InitialPrompt: opts.Prompt, InitialAttachments: opts.Attachments,
 	}
 }
 
@@ -248,8 +248,8 @@ func (m *Manager) open(ctx context.Context, store *Store, p *starting, resume st
 	m.held[p.entry.SessionID] = h
 	m.mu.Unlock()
 	go h.record()
-	if p.prompt != "" {
-		_, _ = h.send(Message{Text: p.prompt}) // it was checked; the hooks are notified if the session has just ended
+	if p.first.Text != "" {
+		_, _ = h.send(p.first) // it was checked; the hooks are notified if the session has just ended
 	}
 	return h, nil
 }

@@ -20,9 +20,9 @@ import (
 
 // Bounds of what clients may ask for.
 const (
-	// maxCall is how long a call may be, in bytes: a prompt of 64 MiB, written as
-	// JSON.
-	maxCall = 6*(64<<20) + 1<<10
+	// maxCall is how long a call may be, in bytes: a prompt of 64 MiB, written as JSON,
+	// and attachments, in base64.
+	maxCall = 6*(64<<20) + agent.MaxAttachedBytes/3*4 + 64<<10
 	// callTime is how long a client may take to send its call.
 	callTime = 30 * time.Second
 	// readTime is how long clients may take to read the end of a session.
@@ -130,7 +130,7 @@ func (s *served) send(to *session.Session, m session.Message) *session.Turn {
 	s.order.Lock()
 	defer s.order.Unlock()
 	t := to.Send(m)
-	s.log.append(LogRecord{Turn: t.Number(), Message: m.Text})
+	s.log.append(LogRecord{Turn: t.Number(), Message: m.Text, Attachments: agent.AttachmentInfos(m.Attachments)})
 	return t
 }
 

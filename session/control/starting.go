@@ -25,7 +25,8 @@ type starting struct {
 	runtime  registry.Runtime
 	request  agent.Request // without Resume
 	options  session.Options
-	prompt   string
+	first    Message  // without text if there is none
+	takes    []string // media types of files
 	delivery engine.Delivery
 	entry    Entry
 	warnings []string // up to now
@@ -60,13 +61,13 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions, options sessio
 	if err != nil && !errors.Is(err, agent.ErrNotInstalled) { // which the runner returns and records
 		return nil, err
 	}
-	p := &starting{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: options, prompt: opts.InitialPrompt}
+	p := &starting{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: options, first: Message{Text: opts.InitialPrompt, Attachments: opts.InitialAttachments}}
 	p.warnings = selection.Warnings
 	if err := p.setMode(mode); err != nil {
 		return nil, err
 	}
-	if p.prompt != "" {
-		if err := checkText(p.prompt, p.runtime); err != nil {
+	if p.first.Text != "" || len(p.first.Attachments) > 0 {
+		if err := p.check(p.first); err != nil {
 			return nil, err
 		}
 	}
@@ -104,11 +105,11 @@ func (p *starting) setMode(mode session.Mode) error {
 	case mode == session.ModeTmux && p.runtime.Terminal == nil:
 		return unsupported("%s cannot be held in a terminal; nothing was started", p.runtime.Name)
 	case mode == session.ModeTmux:
-		p.delivery = engine.DeliverTmux
+		p.delivery, p.takes = engine.DeliverTmux, p.runtime.Terminal.Options.Attachments
 	case held == nil:
 		return unsupported("%s cannot hold a session; nothing was started", p.runtime.Name)
 	default:
-		p.delivery = held.Delivers()
+		p.delivery, p.takes = held.Delivers(), held.Options.Attachments
 	}
 	if held != nil {
 		p.native = held.SessionEnv
@@ -202,5 +203,17 @@ func (p *starting) check(m Message) error {
 	if m.Delivery != "" && m.Delivery != p.delivery {
 		return agent.Usagef("the session takes messages by %s, not by %s; the message was not sent", p.delivery, m.Delivery)
 	}
-	return checkText(m.Text, p.runtime)
+	if err := checkText(m.Text, p.runtime); err != nil {
+		return err
+	}
+	if len(m.Attachments) == 0 {
+		return nil
+	}
+	err := agent.CheckAttachments(m.Attachments, p.takes, func(a agent.Attachment) error {
+		return unsupported("a session of %s cannot pass the file %q (%s) to its model", p.runtime.Name, a.Name, a.MediaType())
+	})
+	if err != nil {
+		return err
+	}
+	return checkText(agent.AttachmentText(m.Attachments)+m.Text, p.runtime)
 }

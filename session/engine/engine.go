@@ -66,6 +66,14 @@ type Questioner interface {
 	AnswerQuestions(ctx context.Context, approvalID string, answers [][]string) error
 }
 
+// An Attacher is an engine that can send files with a message.
+type Attacher interface {
+	// SendAttached is [Engine.Send] for a message with files. Each has a media type that
+	// [Start.Attachments] names. If the agent turns out not to take one, SendAttached
+	// returns an error that matches ErrUnsupported, and nothing was delivered.
+	SendAttached(ctx context.Context, text string, files []agent.Attachment) error
+}
+
 // Errors of engines.
 var (
 	// ErrTooLate: the turn or the approval request has ended.
@@ -115,6 +123,10 @@ type Start struct {
 	// wherever they are: the settings and programs that agents run and the
 	// private homes they use. See [Start.MayEdit].
 	Protected []string
+
+	// Attachments are the media types of files that messages can have, see [Attacher],
+	// besides text.
+	Attachments []string
 
 	// Prefix goes before the first message. SlashCommands reports that the agent
 	// reads a message that begins with "/" as a command. Both are for the session; an

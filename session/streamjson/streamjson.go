@@ -102,6 +102,7 @@ func (l *messageLives) mine() bool {
 
 var (
 	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Attacher   = (*Engine)(nil)
 	_ engine.Adjuster   = (*Engine)(nil)
 	_ engine.Questioner = (*Engine)(nil)
 )
@@ -302,8 +303,16 @@ func (e *Engine) request(ctx context.Context, what clientRequest) (json.RawMessa
 
 // block and message are what the user says.
 type block struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+	Type   string  `json:"type"`
+	Text   string  `json:"text,omitempty"`
+	Source *source `json:"source,omitempty"` // of an image or a document
+}
+
+// source is the content of a file.
+type source struct {
+	Type      string `json:"type"` // always "base64"
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"`
 }
 
 type message struct {
@@ -317,12 +326,36 @@ type userLine struct {
 	ID      string  `json:"uuid"`
 }
 
+// Message returns a message of the user as the line that the agent reads, without its
+// line break: the files, and the text after them.
+func Message(text string, files []agent.Attachment) ([]byte, error) {
+	line, _, err := newMessage(text, files)
+	return line, err
+}
+
+// newMessage returns a message and its ID. An agent takes a message whose ID it knows for
+// one that comes twice, also when it resumes a session.
+func newMessage(text string, files []agent.Attachment) (line []byte, id string, err error) {
+	var blocks []block
+	for _, file := range files {
+		kind := "image"
+		if file.MediaType() == agent.MediaPDF {
+			kind = "document"
+		}
+		blocks = append(blocks, block{Type: kind, Source: &source{"base64", file.MediaType(), file.Data}})
+	}
+	blocks = append(blocks, block{Type: "text", Text: text})
+	id = engine.NewUUID()
+	line, err = json.Marshal(userLine{"user", message{"user", blocks}, id})
+	return line, id, err
+}
+
 // Send begins a turn.
-func (e *Engine) Send(ctx context.Context, text string) error {
-	// An agent takes a message whose ID it knows for one that comes twice, also when
-	// it resumes a session.
-	id := engine.NewUUID()
-	line, err := json.Marshal(userLine{"user", message{"user", []block{{"text", text}}}, id})
+func (e *Engine) Send(ctx context.Context, text string) error { return e.SendAttached(ctx, text, nil) }
+
+// SendAttached is Send for a message with files.
+func (e *Engine) SendAttached(ctx context.Context, text string, files []agent.Attachment) error {
+	line, id, err := newMessage(text, files)
 	if err != nil {
 		return err
 	}

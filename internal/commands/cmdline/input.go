@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -21,11 +23,9 @@ func (prog *Program) ReadInput(ctx context.Context, flag, name string) (string, 
 	if name == "-" {
 		return prog.ReadStdin(ctx, flag+" -")
 	}
-	path := prog.Env.Abs(name)
-	for _, dir := range append(prog.workdirs, prog.Env.Dir) {
-		if err := runner.CheckInput(dir, path, prog.Env.Environ); err != nil {
-			return "", agent.Usagef("%s %q: %w", flag, name, err)
-		}
+	path, err := prog.inputPath(flag, name)
+	if err != nil {
+		return "", err
 	}
 	text, err := interruptible(ctx, func() (string, error) {
 		f, err := os.Open(path)
@@ -39,6 +39,49 @@ func (prog *Program) ReadInput(ctx context.Context, flag, name string) (string, 
 		return "", agent.Usagef("%s %q: %w", flag, name, Cause(err))
 	}
 	return text, err
+}
+
+// inputPath returns the absolute path of a file that a flag names, or why it is refused.
+func (prog *Program) inputPath(flag, name string) (string, error) {
+	path := prog.Env.Abs(name)
+	for _, dir := range append(prog.workdirs, prog.Env.Dir) {
+		if err := runner.CheckInput(dir, path, prog.Env.Environ); err != nil {
+			return "", agent.Usagef("%s %q: %w", flag, name, err)
+		}
+	}
+	return path, nil
+}
+
+const attachFlag = "attach"
+
+// AttachFlag declares --attach, whose values are for [Program.ReadAttachments].
+func AttachFlag(names *[]string) *Flag {
+	return Strings(attachFlag, "give the model `FILE` with the prompt: an image, a PDF or text", names).Complete(anyFile)
+}
+
+// ReadAttachments reads the files that --attach names, which must be regular. A link is
+// followed, but as in [Program.ReadInput] not out of the repository that it is in.
+func (prog *Program) ReadAttachments(names []string) ([]agent.Attachment, error) {
+	const flag = "--" + attachFlag
+	if len(names) > agent.MaxAttachments {
+		return nil, Misusef("%s is given %d times; the limit is %d", flag, len(names), agent.MaxAttachments)
+	}
+	var list []agent.Attachment
+	for _, name := range names {
+		path, err := prog.inputPath(flag, name)
+		if err != nil {
+			return nil, err
+		}
+		data, err := registry.ReadFile(path, agent.MaxAttachmentBytes)
+		if err != nil {
+			return nil, agent.Usagef("%s %q: %w", flag, name, Cause(err))
+		}
+		list = append(list, agent.Attachment{Name: filepath.Base(path), Data: data})
+		if err := agent.CheckAttachments(list, nil, nil); err != nil {
+			return nil, agent.Usagef("%s %q: %w", flag, name, err)
+		}
+	}
+	return list, nil
 }
 
 // ReadStdin reads standard input to its end, for what.

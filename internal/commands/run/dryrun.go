@@ -30,6 +30,8 @@ type dryRunReport struct {
 	Warnings   []string           `json:"warnings"`
 	// Schema says how the agent gets the schema of its answer.
 	Schema string `json:"schema,omitempty"`
+	// Attachments are the files for the model.
+	Attachments []agent.AttachmentInfo `json:"attachments,omitempty"`
 	// Candidates are the runtimes that the run may try, this one among them.
 	Candidates []fallback.Candidate `json:"candidates,omitempty"`
 }
@@ -60,6 +62,7 @@ func dryRun(ctx context.Context, prog *cmdline.Program, r *fallback.Chain, req a
 		Files:       append([]string{}, p.Files...),
 		UserConfig:  p.Start.UserConfig,
 		Warnings:    append([]string{}, p.Warnings...),
+		Attachments: agent.AttachmentInfos(req.Attachments),
 		Candidates:  candidates,
 	}
 	if req.Schema != nil {
@@ -80,6 +83,9 @@ func dryRun(ctx context.Context, prog *cmdline.Program, r *fallback.Chain, req a
 	}
 	writeList(&b, "variables", out.Environment)
 	writeList(&b, "files", out.Files)
+	for _, file := range out.Attachments {
+		fmt.Fprintf(&b, "attachment: %s\n", cmdline.Printable(file.String()))
+	}
 	for _, file := range out.UserConfig {
 		fmt.Fprintf(&b, "your configuration: %s\n", cmdline.Printable(file.String()))
 	}

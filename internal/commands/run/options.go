@@ -23,6 +23,7 @@ type Options struct {
 	positional             []string // the prompt, at most one
 	text, template, schema string
 	vars                   map[string]string
+	attach                 []string // files
 	output                 agent.OutputFormat
 	dryRun                 bool
 
@@ -85,6 +86,7 @@ func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 			cmdline.String("text", "use `TEXT` as the prompt", &o.text).Opaque(),
 			cmdline.File("template", "use the template in `FILE` as the prompt, - for standard input", &o.template),
 			varFlag(o.vars),
+			cmdline.AttachFlag(&o.attach),
 		),
 		cmdline.Category("Limit",
 			cmdline.Duration("timeout", "stop the agent after `DURATION`, such as 90s or 1h30m (default: 60m)", &o.Timeout).Env("BUS_AGENT_TIMEOUT"),

@@ -66,6 +66,8 @@ bus-agent run --agent RUNTIME --prompt task.md --timeout 10m
 bus-agent run --text "Write a haiku about Go" 2>/dev/null > haiku.txt
 # another agent when the first is out of quota
 bus-agent run --text "Summarize README.md" --access read --fallback RUNTIME
+# ask about an image
+bus-agent run --text "What does this chart show?" --attach chart.png
 # see what would run
 bus-agent run --prompt task.md --dry-run`,
 			"the agent succeeded",
@@ -83,6 +85,10 @@ bus-agent run --prompt task.md --dry-run`,
 // run reads the prompt and runs the agent.
 func (o *Options) run(ctx context.Context, prog *cmdline.Program, messages *startMessages) error {
 	if err := o.readPrompt(ctx, prog); err != nil {
+		return err
+	}
+	var err error
+	if o.Attachments, err = prog.ReadAttachments(o.attach); err != nil {
 		return err
 	}
 	o.Workdir = cmp.Or(o.Workdir, prog.Env.Dir)

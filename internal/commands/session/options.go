@@ -26,7 +26,8 @@ const startTime = 3 * time.Minute
 // startOptions are the flags of the commands that start an agent.
 type startOptions struct {
 	run.Options
-	start control.StartOptions // what the flags below fill in directly
+	start  control.StartOptions // what the flags below fill in directly
+	attach []string             // files of the first message
 }
 
 // flags declares the flags that all sessions have.

@@ -31,6 +31,7 @@ func outputFormat(prog *cmdline.Program, output string) (string, error) {
 
 func sendCommand(prog *cmdline.Program) *urfave.Command {
 	var prompt string
+	var attach []string
 	var timeout time.Duration
 	var noWait bool
 	output := formatText
@@ -46,6 +47,7 @@ output. The output format events prints the events of the turn instead; json, or
 Ctrl-C stops waiting; the turn continues.`,
 		Flags: []urfave.Flag{
 			promptFlag(&prompt),
+			cmdline.AttachFlag(&attach),
 			cmdline.OneOf("output-format", "print `OUTPUT`: text, events or json (default: text)", &output, formatText, formatEvents, formatJSON),
 			cmdline.Duration("timeout", "interrupt the turn after `DURATION` (default: the --turn-timeout of the session)", &timeout),
 			cmdline.Switch("no-wait", "return when the message is queued; --format json prints the number of its turn", &noWait),
@@ -59,7 +61,7 @@ bus-agent session send review --no-wait "Run the tests"`,
 			"the turn succeeded, or the message is queued", "the turn failed or was interrupted, or the session has ended"),
 		BashComplete: completes(prog, control.Entry.Served),
 		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) error {
-			m, err := needMessage(ctx, prog, t.args, prompt)
+			m, err := needMessage(ctx, prog, t.args, prompt, attach)
 			if err != nil {
 				return err
 			}
@@ -125,20 +127,22 @@ func ask(ctx context.Context, prog *cmdline.Program, t target, m control.Message
 
 func steerCommand(prog *cmdline.Program) *urfave.Command {
 	var prompt string
+	var attach []string
 	return &urfave.Command{
 		Name:      "steer",
 		Usage:     "send a message to an agent while it works",
 		ArgsUsage: "ID [TEXT]",
 		Description: `Adds a message to the running turn. If no turn is running, or the runtime does not
-support this, the message becomes the next turn, ahead of queued messages. The command
-does not wait for the answer; "session watch" shows it.`,
-		Flags: []urfave.Flag{promptFlag(&prompt)},
+support this, or a file other than text is attached, the message becomes the next turn,
+ahead of queued messages. The command does not wait for the answer; "session watch"
+shows it.`,
+		Flags: []urfave.Flag{promptFlag(&prompt), cmdline.AttachFlag(&attach)},
 		UsageText: cmdline.UsageText(`# a hint
 bus-agent session steer review "Leave out the tests"`,
 			"the message was delivered, or is the next turn", "the session has ended"),
 		BashComplete: completes(prog, control.Entry.Served),
 		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) error {
-			m, err := needMessage(ctx, prog, t.args, prompt)
+			m, err := needMessage(ctx, prog, t.args, prompt, attach)
 			if err != nil {
 				return err
 			}

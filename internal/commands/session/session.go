@@ -139,11 +139,25 @@ func readMessage(ctx context.Context, prog *cmdline.Program, args []string, file
 	return text, err
 }
 
-// needMessage is readMessage for commands that need a message.
-func needMessage(ctx context.Context, prog *cmdline.Program, args []string, file string) (control.Message, error) {
+// needMessage is readMessage for commands that need a message, which can have the files
+// of --attach.
+func needMessage(ctx context.Context, prog *cmdline.Program, args []string, file string, attach []string) (control.Message, error) {
 	text, err := readMessage(ctx, prog, args, file)
 	if err == nil && text == "" {
 		err = cmdline.Misusef("there is no message; give it as an argument or with --prompt FILE")
 	}
+	m := control.Message{Text: text}
+	if err == nil {
+		m.Attachments, err = prog.ReadAttachments(attach)
+	}
+	return m, err
+}
+
+// readFirst is readMessage for commands that need no message, unless --attach is given.
+func readFirst(ctx context.Context, prog *cmdline.Program, args []string, file string, attach []string) (control.Message, error) {
+	if len(attach) > 0 {
+		return needMessage(ctx, prog, args, file, attach)
+	}
+	text, err := readMessage(ctx, prog, args, file)
 	return control.Message{Text: text}, err
 }

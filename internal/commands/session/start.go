@@ -28,7 +28,7 @@ The agent runs until "session stop", --idle, or until it ends by itself. Approva
 requests wait for "session approve" and are declined after --approval-timeout.`,
 		Flags: slices.Concat(o.flags(prog), o.idleFlag(),
 			cmdline.Category("Session", cmdline.String("name", "`NAME` of the session", &o.start.Name)),
-			cmdline.Category("Input", promptFlag(&o.PromptFile)),
+			cmdline.Category("Input", promptFlag(&o.PromptFile), cmdline.AttachFlag(&o.attach)),
 		),
 		UsageText: cmdline.UsageText(`# an agent that asks before it does more than edit files, in a session named review
 bus-agent session start --agent RUNTIME --name review
@@ -41,9 +41,11 @@ bus-agent session start --agent RUNTIME --mode tmux --name look`,
 			if err != nil {
 				return err
 			}
-			if opts.InitialPrompt, err = readMessage(ctx, prog, call.Args, o.PromptFile); err != nil {
+			first, err := readFirst(ctx, prog, call.Args, o.PromptFile, o.attach)
+			if err != nil {
 				return err
 			}
+			opts.InitialPrompt, opts.InitialAttachments = first.Text, first.Attachments
 			client, err := newClient(prog)
 			if err != nil {
 				return err
@@ -71,7 +73,7 @@ conversation, settings, name and ID. Give --env and --trust-workspace again, bec
 they are not stored. Hook flags add to the hooks of the session. PROMPT, or the file of
 --prompt, is the next message.`,
 		Flags: slices.Concat(o.turnFlags(), o.idleFlag(), o.hookFlags(prog),
-			cmdline.Category("Input", promptFlag(&o.PromptFile)),
+			cmdline.Category("Input", promptFlag(&o.PromptFile), cmdline.AttachFlag(&o.attach)),
 			cmdline.Category("Access", run.EnvFlag(&o.Env), run.TrustFlag(&o.TrustWorkspace)),
 		),
 		UsageText: cmdline.UsageText(`# continue where it ended
@@ -80,9 +82,11 @@ bus-agent session resume review`,
 		BashComplete: completes(prog, ended),
 		Action: action(prog, cmdline.JSON|cmdline.Slow, func(ctx context.Context, t target) (err error) {
 			opts := control.ResumeOptions{Settings: o.start.Settings}
-			if opts.Prompt, err = readMessage(ctx, prog, t.args, o.PromptFile); err != nil {
+			first, err := readFirst(ctx, prog, t.args, o.PromptFile, o.attach)
+			if err != nil {
 				return err
 			}
+			opts.Prompt, opts.Attachments = first.Text, first.Attachments
 			opts.Env, opts.TrustWorkspace = environMap(o.Env), o.TrustWorkspace
 			if len(opts.Hooks) > 0 {
 				opts.Hooks = slices.Concat(t.entry.Hooks, opts.Hooks)
