@@ -55,9 +55,10 @@ verified: build agents
 canary:
 	go run ./internal/canary -dir .cache/canary
 
-# Write docs/compatibility.md from the kept results.
+# Write docs/compatibility.md from the kept results, and docs/options.md from the
+# descriptions of the runtimes.
 compatibility:
-	go test ./cmd/bus-agent -run '^TestCompatibilityIsUpToDate$$' -args -update
+	go test ./cmd/bus-agent -run '^Test(Compatibility|OptionsPage)IsUpToDate$$' -args -update
 
 fmt:
 	@files="$$(./scripts/files.sh '*.go')" && gofmt -w $$files

@@ -46,6 +46,11 @@ type Request struct {
 	ReasoningEffort ReasoningEffort `json:"reasoning_effort,omitempty"`
 	Verbosity       Verbosity       `json:"verbosity,omitempty"`
 
+	// AppendSystemPrompt is text that the model gets after the system prompt of the CLI:
+	// at most [MaxSystemPrompt] bytes without control characters other than tabs and
+	// line ends. Sessions that are resumed need it again.
+	AppendSystemPrompt string `json:"append_system_prompt,omitempty"`
+
 	// UserConfig says whether the agent uses the user's own configuration of its
 	// CLI. Empty means the configured default, or else that of the runtime.
 	UserConfig UserConfig `json:"user_config,omitempty"`
@@ -105,6 +110,10 @@ type Request struct {
 	// Labels are for a Recorder.
 	Labels Labels `json:"labels,omitzero"`
 }
+
+// MaxSystemPrompt is the longest [Request.AppendSystemPrompt], in bytes. Some CLIs take it
+// as an argument.
+const MaxSystemPrompt = 32 << 10
 
 // CheckUnused returns an [ErrUsage] error if one of the named fields of r is set,
 // because operation, for example "a session", does not support it. It panics if r has

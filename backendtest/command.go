@@ -68,7 +68,7 @@ func commandPure(w *world) {
 // whether something was written behind their end.
 func (w *world) commandDirectly(req agent.Request) {
 	inv := registry.Invocation{
-		Token: req.Runtime, Executable: "/usr/bin/agent", Workdir: req.Workdir, Root: w.work, Prompt: req.Prompt, Model: req.Model,
+		Token: req.Runtime, Executable: "/usr/bin/agent", Workdir: req.Workdir, Root: w.work, Prompt: req.Prompt, Model: req.Model, AppendSystemPrompt: req.AppendSystemPrompt,
 		Access: cmp.Or(req.Access, agent.AccessWrite), AllowCommands: req.AllowCommands, AddDirs: req.AddDirs, MaxTurns: req.MaxTurns,
 		Args: req.Args, Env: req.Env, Environ: append([]string{"HOME=" + w.home}, w.Env...),
 	}
@@ -107,6 +107,9 @@ func (w *world) full() agent.Request {
 	req.Env = []string{"BACKENDTEST_OWN=1"}
 	if o.Model {
 		req.Model = modelName
+	}
+	if o.AppendSystemPrompt {
+		req.AppendSystemPrompt = systemWords
 	}
 	if o.AllowCommands {
 		req.AllowCommands = []string{allowedCommand}

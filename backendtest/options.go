@@ -16,13 +16,14 @@ const (
 	modelName      = "backendtest-model-3f"
 	sessionName    = "backendtest-session-5c"
 	allowedCommand = "backendtest-command-8e *"
+	systemWords    = "backendtest words 9b"
 	maxTurns       = 78123
 	schemaProperty = "backendtest-property-4d"
 )
 
 var optionRules = []rule{
 	{name: "options", test: options,
-		text: "What Options says is honoured reaches the CLI: the model, the added directories, the allowed commands, the limit of turns."},
+		text: "What Options says is honoured reaches the CLI: the model, the additional system prompt, the added directories, the allowed commands, the limit of turns."},
 	{name: "options-words", test: optionWords,
 		text: "Each word of effort, verbosity and access that Options lists makes a difference to the CLI, and no word of access is the same as another."},
 	{name: "options-schema", test: optionsSchema,
@@ -41,6 +42,7 @@ func options(w *world) {
 		}
 	}
 	expect("the model", req.Model)
+	expect("the additional system prompt", req.AppendSystemPrompt)
 	for _, dir := range req.AddDirs {
 		expect("the added directory", dir)
 	}
@@ -185,6 +187,9 @@ func optionsRefused(w *world) {
 	}
 	if !o.Model {
 		refused("a model", func(r *agent.Request) { r.Model = modelName })
+	}
+	if !o.AppendSystemPrompt {
+		refused("an additional system prompt", func(r *agent.Request) { r.AppendSystemPrompt = systemWords })
 	}
 	if !o.AllowCommands {
 		refused("an allowed command", func(r *agent.Request) { r.AllowCommands = []string{allowedCommand} })

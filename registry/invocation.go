@@ -58,6 +58,9 @@ type Invocation struct {
 	ReasoningEffort agent.ReasoningEffort
 	Verbosity       agent.Verbosity
 
+	// AppendSystemPrompt is empty for none; see [agent.Request].
+	AppendSystemPrompt string
+
 	// UserConfig is empty for the runtime's default.
 	UserConfig agent.UserConfig
 

@@ -200,6 +200,10 @@ type Options struct {
 	Verbosity []agent.Verbosity
 	Access    []agent.Access
 
+	// AppendSystemPrompt says that Prepare or Command delivers it, as text of the system
+	// or the developer and not of the user.
+	AppendSystemPrompt bool
+
 	AllowCommands bool
 	AddDirs       bool
 	Resume        bool

@@ -203,7 +203,8 @@ func (p *prepared) settle() {
 		Token: req.Runtime, Variant: p.selection.Variant, Executable: p.selection.Path,
 		Workdir: req.Workdir, Root: p.chain.Root, Repositories: repositories(req.Workdir, p.inv.Environ), Prompt: req.Prompt,
 		Model: req.Model, ReasoningEffort: req.ReasoningEffort, Verbosity: req.Verbosity,
-		UserConfig: req.UserConfig, Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
+		AppendSystemPrompt: req.AppendSystemPrompt,
+		UserConfig:         req.UserConfig, Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
 		Resume: req.Resume, Continue: req.Continue, MaxTurns: req.MaxTurns, Schema: req.Schema,
 		Args: req.Args, Env: req.Env, Environ: p.inv.Environ,
 		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, IdleTimeout: req.IdleTimeout,
@@ -299,6 +300,12 @@ func (p *prepared) settleText() error {
 		return agent.Usagef("the prompt is empty; nothing was started")
 	case !utf8.ValidString(req.Prompt):
 		return agent.Usagef("the prompt is not valid UTF-8; nothing was started")
+	case req.AppendSystemPrompt != "" && strings.TrimSpace(req.AppendSystemPrompt) == "":
+		return agent.Usagef("the additional system prompt is empty; nothing was started")
+	case len(req.AppendSystemPrompt) > agent.MaxSystemPrompt:
+		return agent.Usagef("the additional system prompt has %d bytes, its limit is %d; nothing was started", len(req.AppendSystemPrompt), agent.MaxSystemPrompt)
+	case !utf8.ValidString(req.AppendSystemPrompt) || strings.ContainsFunc(req.AppendSystemPrompt, isUnusual):
+		return agent.Usagef("the additional system prompt is not valid UTF-8, or has a control character; nothing was started")
 	case !isSessionID(req.Resume):
 		return agent.Usagef("session %q is not the ID of a session; nothing was started", req.Resume)
 	case req.Resume != "" && req.Continue:
@@ -310,6 +317,9 @@ func (p *prepared) settleText() error {
 	}
 	return nil
 }
+
+// isUnusual reports whether c is a control character that no text needs.
+func isUnusual(c rune) bool { return unicode.IsControl(c) && !strings.ContainsRune("\t\r\n", c) }
 
 // isSessionID reports whether id, which may be "", cannot be mistaken for a flag or a
 // path. A CLI gets it as an argument, and an agent can have made it up.

@@ -31,6 +31,9 @@ const (
 	readsFact = "cat fact.txt"
 )
 
+// systemText is the additional system prompt. Its line ends and quotes are part of it.
+const systemText = "Answer like \"a sailor\".\nNever say <hello> to C:\\ships & crews, é."
+
 // tidyFact is whether the runs of the scene answers left anything.
 const tidyFact = "tidy"
 
@@ -65,6 +68,9 @@ var answers = &scene{func(t *trial) error {
 	}
 	ask := func(name string, req agent.Request) *take {
 		req.Prompt, req.Workdir = name, workdir
+		if hasSystemPrompt(&t.target, &t.runtime) == "" {
+			req.AppendSystemPrompt = systemText
+		}
 		return t.shoot(name, req, replyTo[name])
 	}
 	options := use(&t.runtime).Options
@@ -112,6 +118,35 @@ func model(t *trial) error {
 		return fmt.Errorf("the model %q was requested instead of %q", k.requests[0].Model(), cmp.Or(t.target.Requested, t.target.Model))
 	case k.Model != t.target.Model:
 		return fmt.Errorf("the run reports the model %q instead of %q", k.Model, t.target.Model)
+	}
+	return nil
+}
+
+// systemPrompt checks the first run and the one that resumes its session.
+func systemPrompt(t *trial) error {
+	for _, name := range []string{firstTake, resumeTake} {
+		if t.takes[name] == nil {
+			continue // the runtime resumes no sessions
+		}
+		k, err := t.take(name)
+		if err == nil {
+			err = systemTextIn(k.requests[0])
+		}
+		if err != nil {
+			return fmt.Errorf("the run %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// systemTextIn checks that a request has systemText once, not as text of the user.
+func systemTextIn(r *modeltest.Request) error {
+	count := strings.Count(strings.Join(r.Texts("system", "developer"), "\n"), systemText)
+	switch all := r.Count(systemText); {
+	case count != 1:
+		return fmt.Errorf("the additional system prompt arrived %d times as text of the system or the developer, want 1", count)
+	case all != 1:
+		return fmt.Errorf("the additional system prompt arrived %d times, want 1", all)
 	}
 	return nil
 }

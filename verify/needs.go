@@ -54,6 +54,14 @@ func hasEffort(_ *Target, rt *registry.Runtime) string {
 	return unless(len(use(rt).Options.Efforts) > 0, "the runtime supports no reasoning effort")
 }
 
+func hasSystemPrompt(_ *Target, rt *registry.Runtime) string {
+	return unless(use(rt).Options.AppendSystemPrompt, "the runtime takes no additional system prompt; a request with one is refused")
+}
+
+func hasSessionSystemPrompt(_ *Target, rt *registry.Runtime) string {
+	return unless(rt.Session.Options.AppendSystemPrompt, "the sessions of the runtime take no additional system prompt; a request with one is refused")
+}
+
 func hasInstructions(_ *Target, rt *registry.Runtime) string {
 	return unless(rt.Instructions != nil, "the runtime takes no instructions")
 }

@@ -23,6 +23,7 @@ const (
 	slashFact     = "session-slash"
 	approvalFact  = "session-approval"
 	resumeFact    = "session-resume"
+	systemFact    = "session-system-prompt"
 	nothingFact   = "session-runs-nothing"
 	steerFact     = "session-steer"
 	interruptFact = "session-interrupt"
@@ -51,6 +52,9 @@ const (
 // open starts a session, whose approval requests approve answers.
 func (t *trial) open(req agent.Request, approve func(session.Approval) session.Decision) (*session.Session, error) {
 	req = t.requestOf(t.runtime.Session.Use, req)
+	if t.runtime.Session.Options.AppendSystemPrompt {
+		req.AppendSystemPrompt = systemText
+	}
 	s, err := t.runner().StartSession(t.ctx, req, session.Options{
 		Approve: func(_ context.Context, a session.Approval) session.Decision { return approve(a) },
 	})
@@ -107,7 +111,7 @@ var conversation = &scene{func(t *trial) error {
 	var asked approvals
 	s, err := t.open(agent.Request{Access: t.supported(agent.AccessWrite, agent.AccessRead)}, asked.answer)
 	if err != nil {
-		for _, name := range []string{turnsFact, slashFact, approvalFact, resumeFact} {
+		for _, name := range []string{turnsFact, slashFact, approvalFact, resumeFact, systemFact} {
 			t.note(name, err)
 		}
 		return nil
@@ -121,8 +125,28 @@ var conversation = &scene{func(t *trial) error {
 	if t.runtime.Session.Options.Resume {
 		t.note(resumeFact, t.resumeAfterKill(s))
 	}
+	t.note(systemFact, t.sessionSystemPrompt())
 	return nil
 }}
+
+// sessionSystemPrompt checks the first turn, and that of the resumed session if there is
+// one.
+func (t *trial) sessionSystemPrompt() error {
+	messages := []string{firstTake}
+	if t.runtime.Session.Options.Resume {
+		messages = append(messages, continueTake)
+	}
+	for _, message := range messages {
+		r, err := t.requestWith(message)
+		if err == nil {
+			err = systemTextIn(r)
+		}
+		if err != nil {
+			return fmt.Errorf("the turn with the message %q: %w", message, err)
+		}
+	}
+	return nil
+}
 
 // guarded returns the call of a tool for which the CLI requests an approval.
 func (t *trial) guarded(command string) modeltest.ToolCall {

@@ -40,7 +40,10 @@ func TestMain(m *testing.M) {
 const stubName = "verify-stub"
 
 // A stub is a small agent CLI. It keeps its sessions in .stub in the home.
-type stub struct{ breaks string }
+type stub struct {
+	breaks string
+	system string // the additional system prompt
+}
 
 // A stubLine is a line of its output.
 type stubLine struct {
@@ -78,8 +81,8 @@ type stubCall struct {
 	} `json:"function"`
 }
 
-// main runs the stub with the arguments --version, serve MODEL ACCESS TRUST, or
-// MODEL EFFORT ACCESS SESSION TRUST.
+// main runs the stub with the arguments --version, serve MODEL ACCESS TRUST SYSTEM,
+// or MODEL EFFORT ACCESS SESSION TRUST SYSTEM.
 func (s stub) main(args []string) int {
 	if len(args) == 1 {
 		fmt.Println("stub 1.2.3")
@@ -87,6 +90,7 @@ func (s stub) main(args []string) int {
 	}
 	if args[0] == "serve" {
 		s.settings(args[3] == "true")
+		s.system = args[4]
 		return (&stubServer{stub: s, model: args[1], access: args[2]}).main()
 	}
 	s.settings(args[4] == "true")
@@ -153,6 +157,7 @@ func (s stub) main(args []string) int {
 		prompt = strings.ReplaceAll(prompt, "rule 7 of many\n", "")
 	}
 	s.say(stubLine{Kind: agent.KindSessionStarted, ID: session, Text: model})
+	s.system = args[5]
 	turns = append(turns, turn{Role: "user", Content: prompt})
 	var used agent.Usage
 	for {
@@ -214,6 +219,13 @@ func (s stub) settings(trust bool) {
 
 // ask sends the conversation to the model.
 func (s stub) ask(model, effort string, turns []turn) (answer turn, u agent.Usage, failure agent.Failure, err error) {
+	role := "system"
+	if s.breaks == "system-prompt" {
+		role = "user"
+	}
+	if s.system != "" {
+		turns = append([]turn{{Role: role, Content: s.system}}, turns...)
+	}
 	body, err := json.Marshal(map[string]any{"model": model, "reasoning_effort": effort, "messages": turns})
 	if err != nil {
 		return answer, u, "", err
@@ -323,7 +335,7 @@ func stubRuntime() registry.Runtime {
 		PromptLimit: registry.Limit{Bytes: 4 << 20},
 		Run: registry.Use{
 			Options: registry.Options{
-				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true,
+				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true, AppendSystemPrompt: true,
 			},
 			Prepare: stubPrepare,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
@@ -332,7 +344,7 @@ func stubRuntime() registry.Runtime {
 					session = "latest"
 				}
 				return agent.Command{
-					Args:  []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace)},
+					Args:  []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt},
 					Stdin: inv.Prompt,
 				}, nil
 			},

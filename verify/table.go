@@ -45,6 +45,7 @@ func table() []Check {
 
 		{"model", "The requested model arrives and is reported.", hasModel, answers, model},
 		{"effort", "The requested reasoning effort arrives.", hasEffort, answers, effort},
+		{"system-prompt", "An additional system prompt arrives as text of the system or the developer, also when a session is resumed.", hasSystemPrompt, answers, systemPrompt},
 		{"schema", "A schema arrives, and the answer is a JSON value that follows it.", hasRuns, values, schema},
 
 		{"http-400", "A refused request (HTTP 400) fails the run.", nil, nil, failure(status(http.StatusBadRequest), agent.ErrAgent)},
@@ -68,6 +69,7 @@ func table() []Check {
 
 		{turnsFact, "A session answers turn after turn, and the model gets those before.", hasSession, conversation, found(turnsFact)},
 		{slashFact, `A message of a session that begins with "/" arrives as text; a line break may precede it.`, hasSession, conversation, found(slashFact)},
+		{systemFact, "An additional system prompt of a session arrives as text of the system or the developer, also when it is resumed.", all(hasSession, hasSessionSystemPrompt), conversation, found(systemFact)},
 		{steerFact, "A message that is sent during a turn arrives, in that turn or as the next one.", hasSession, interruption, found(steerFact)},
 		{interruptFact, "An interrupted turn ends as canceled, with its command, and the session takes another.", all(hasSession, hasSessionAccess(agent.AccessFull), hasCommand), interruption, found(interruptFact)},
 		{approvalFact, "A command that access does not include runs in a session only after an approval.", all(hasSession, hasSessionAccess(agent.AccessWrite, agent.AccessRead), hasCommand), conversation, found(approvalFact)},

@@ -26,6 +26,8 @@ func conversation() *registry.Session {
 				AddDirs:       true,
 				Resume:        true,
 				Attachments:   attachments(),
+
+				AppendSystemPrompt: true,
 			},
 			SlashCommands: true,
 			Check:         check,

@@ -51,15 +51,23 @@ func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Works
 			setup.Warnings = append(setup.Warnings, fmt.Sprintf("the repository's %s left out; use --trust-workspace to let what they name run", listed(left)))
 		}
 	}
-	if prompt == "" {
+	if prompt = joined(prompt, inv.AppendSystemPrompt); prompt == "" {
 		return setup, nil
 	}
 	if _, taken := lastValue(inv.Args, promptFileFlag); taken {
-		return registry.Setup{}, agent.Usagef("%s would replace the project instructions; pass the text with --append-system-prompt instead", promptFileFlag)
+		return registry.Setup{}, agent.Usagef("%s would replace the project instructions and the additional system prompt; pass the text with --append-system-prompt instead", promptFileFlag)
 	}
 	setup.Args = append(setup.Args, promptFileFlag, promptFile)
 	setup.Files = [][]byte{[]byte(prompt)}
 	return setup, nil
+}
+
+// joined returns the project instructions with the text of the caller after them.
+func joined(instructions, text string) string {
+	if instructions == "" || text == "" {
+		return instructions + text
+	}
+	return strings.TrimRight(instructions, "\n") + "\n\n" + text
 }
 
 // listed joins names for a sentence, with the verb.

@@ -112,6 +112,8 @@ func Runtime() registry.Runtime {
 				MaxTurns:      true,
 				Attachments:   attachments(),
 				Schema:        takesSchema,
+
+				AppendSystemPrompt: true,
 			},
 			SlashCommands: true,
 			Check:         check,

@@ -65,19 +65,37 @@ func choices(inv registry.Invocation) (args []string) {
 	if inv.Verbosity != "" {
 		args = append(args, config("model_verbosity", string(inv.Verbosity))...)
 	}
+	args = append(args, systemPrompt(inv)...)
 	// Otherwise every run contacts servers of OpenAI, and takes seconds longer if
 	// they are unreachable.
 	args = append(args, config("analytics.enabled", false)...)
 	return append(args, "--disable", "plugins")
 }
 
+// systemPrompt returns the arguments that deliver the additional system prompt, as text of
+// the developer.
+func systemPrompt(inv registry.Invocation) []string {
+	if inv.AppendSystemPrompt == "" {
+		return nil
+	}
+	return config("developer_instructions", inv.AppendSystemPrompt)
+}
+
 // config returns the arguments that set a configuration value for one run. The value
 // is written as JSON, which is also valid TOML for booleans, numbers, lists, and strings
 // without unusual escapes.
 func config[T bool | int64 | string | []string](key string, value T) []string {
-	text, err := json.Marshal(value)
-	if err != nil {
+	return []string{"-c", key + "=" + encode(value)}
+}
+
+// encode returns value as JSON that is valid TOML too. Longer escapes than needed could
+// make it longer than an argument can be.
+func encode[T bool | int64 | string | []string](value T) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
 		panic(err) // these types cannot fail
 	}
-	return []string{"-c", key + "=" + string(text)}
+	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }

@@ -2,7 +2,6 @@ package codex
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +26,8 @@ func conversation() *registry.Session {
 				Resume:    true,
 
 				Attachments: agent.ImageTypes(),
+
+				AppendSystemPrompt: true,
 			},
 			Check:   checkSession,
 			Prepare: prepareSession,
@@ -99,6 +100,7 @@ func serverCommand(inv registry.Invocation) (agent.Command, error) {
 	if inv.Verbosity != "" {
 		args = append(args, config("model_verbosity", string(inv.Verbosity))...)
 	}
+	args = append(args, systemPrompt(inv)...)
 	args = append(args, config("analytics.enabled", false)...)
 	args = append(args, "--disable", "plugins")
 	return agent.Command{Args: append(args, inv.Args...)}, nil
@@ -114,7 +116,7 @@ func trust(inv registry.Invocation) []string {
 	var projects []string
 	for _, dir := range folders(inv) {
 		for _, name := range []string{dir, physical(dir)} {
-			project := quoted(name) + "={trust_level=" + quoted(level) + "}"
+			project := encode(name) + "={trust_level=" + encode(level) + "}"
 			if name != "" && !slices.Contains(projects, project) {
 				projects = append(projects, project)
 			}
@@ -140,13 +142,4 @@ func physical(file string) string {
 		return resolved
 	}
 	return file
-}
-
-// quoted returns text as a string of TOML.
-func quoted(text string) string {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		panic(err) // a string cannot fail
-	}
-	return string(quoted)
 }

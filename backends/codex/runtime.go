@@ -121,6 +121,8 @@ func Runtime() registry.Runtime {
 
 				Attachments:     agent.ImageTypes(),
 				AttachmentFiles: true,
+
+				AppendSystemPrompt: true,
 			},
 			Prepare: prepare,
 			Command: command,

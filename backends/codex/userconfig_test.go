@@ -69,7 +69,7 @@ func TestUserConfigInHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{p.dir, filepath.Join(p.dir, "a"), inv.Workdir} {
-		if !slices.ContainsFunc(got.Args, func(arg string) bool { return strings.Contains(arg, quoted(dir)+`={trust_level="untrusted"}`) }) {
+		if !slices.ContainsFunc(got.Args, func(arg string) bool { return strings.Contains(arg, encode(dir)+`={trust_level="untrusted"}`) }) {
 			t.Errorf("%s is not marked as untrusted: %q", dir, got.Args)
 		}
 	}

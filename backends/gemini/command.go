@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -60,12 +61,21 @@ func choices(inv registry.Invocation) (args []string) {
 	return args
 }
 
+// importing matches what Gemini CLI takes for an import in a context file.
+var importing = regexp.MustCompile(`(^|\s)@\S`)
+
 // check refuses what Gemini CLI does not support.
 func check(inv registry.Invocation) error {
 	if inv.Access != agent.AccessFull {
 		if err := registry.CheckCommandPatterns(inv.AllowCommands); err != nil {
 			return err
 		}
+	}
+	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome && inv.AppendSystemPrompt != "" {
+		return agent.Usagef("an additional system prompt cannot be added to a %s of your own; leave out one of them", homeEnv)
+	}
+	if importing.MatchString(inv.AppendSystemPrompt) {
+		return agent.Usagef("Gemini CLI reads a word of the additional system prompt that begins with @ as a file to import; leave out the @")
 	}
 	for _, dir := range inv.AddDirs {
 		if strings.Contains(dir, ",") || strings.TrimSpace(dir) != dir {

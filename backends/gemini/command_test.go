@@ -54,6 +54,18 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+func TestSystemPromptThatWouldImportIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, refused := range map[string]bool{"@file": true, "see\n@./x.md": true, "a@b.example": false, "a @ b": false} {
+		if err := check(registry.Invocation{AppendSystemPrompt: text}); errors.Is(err, agent.ErrUsage) != refused {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := check(registry.Invocation{AppendSystemPrompt: "be brief", Env: []string{homeEnv + "=/mine"}}); !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("with a home of the caller: %v", err)
+	}
+}
+
 func TestTrustIsNeverInherited(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

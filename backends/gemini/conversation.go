@@ -16,11 +16,12 @@ func conversation() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
 			Options: registry.Options{
-				Model:         true,
-				Access:        agent.Accesses(),
-				AllowCommands: true,
-				AddDirs:       true,
-				Resume:        true,
+				Model:              true,
+				AppendSystemPrompt: true,
+				Access:             agent.Accesses(),
+				AllowCommands:      true,
+				AddDirs:            true,
+				Resume:             true,
 			},
 			Check:   check,
 			Prepare: prepareSession,

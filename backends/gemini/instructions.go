@@ -28,6 +28,9 @@ var contextKeys = []string{"context", "fileName"}
 // the files of the repository that it could find by it.
 const privatePrefix = "AGENTS-"
 
+// systemPrefix is privatePrefix for the additional system prompt.
+const systemPrefix = "SYSTEM-"
+
 // ignoreBlock hides private homes and kept sessions from agents.
 var ignoreBlock = instructions.Block{
 	Path: ".geminiignore", Name: "private-homes", Comment: instructions.CommentHash, Text: "/" + homeParent + "/\n",
@@ -71,6 +74,11 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 		}
 		if err != nil {
 			return err
+		}
+		if inv.AppendSystemPrompt != "" {
+			if err := settings.addSystemPrompt(inv, w.Chain(), home); err != nil {
+				return err
+			}
 		}
 		if _, err := os.Lstat(filepath.Join(inv.Workdir, settingsPath)); err == nil && !inv.TrustWorkspace {
 			setup.Warnings = append(setup.Warnings, "the repository's "+settingsPath+" is left out; use --trust-workspace to let what it names run")
@@ -134,6 +142,18 @@ func deliver(inv registry.Invocation, w *instructions.Workspace, home *instructi
 	private := privatePrefix + filepath.Base(home.Path()) + ".md"
 	s.names = append(without(names, private), private)
 	return home.WriteFile(".gemini/"+private, []byte(text), 0o600)
+}
+
+// addSystemPrompt delivers the additional system prompt as a global context file, which
+// Gemini CLI adds to its system instruction.
+func (s *settings) addSystemPrompt(inv registry.Invocation, chain instructions.Chain, home *instructions.Home) error {
+	id := filepath.Base(home.Path())
+	if chain.Unchecked && !inv.TrustWorkspace {
+		id = rand.Text() // see deliver
+	}
+	name := systemPrefix + id + ".md"
+	s.names = append(without(s.names, name), name)
+	return home.WriteFile(".gemini/"+name, []byte(inv.AppendSystemPrompt), 0o600)
 }
 
 // textOf returns the text of the chain's files, at most limit bytes.

@@ -21,6 +21,9 @@ func reads(inv registry.Invocation) []instructions.Read {
 	}
 	all = append(all, instructions.Read{Name: instructions.FileName, Where: instructions.Downward, Imports: true},
 		instructions.Read{Name: privatePrefix + strings.Repeat("[0-9a-f]", 16) + ".md", Where: instructions.Everywhere, Imports: true})
+	if inv.AppendSystemPrompt != "" {
+		all = append(all, instructions.Read{Name: systemPrefix + strings.Repeat("[0-9a-f]", 16) + ".md", Where: instructions.Everywhere, Imports: true})
+	}
 	settings, err := readSettings(inv)
 	if err != nil {
 		return all // prepare reports the error

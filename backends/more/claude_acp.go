@@ -39,7 +39,8 @@ func claudeACP(id, version string) registry.Runtime {
 			Models: true,
 			// Without settings, hooks, MCP servers and skills of the repository.
 			Meta: map[string]json.RawMessage{
-				"claudeCode": json.RawMessage(`{"options":{"settingSources":["user"],"extraArgs":{"strict-mcp-config":null}}}`),
+				"claudeCode":   json.RawMessage(`{"options":{"settingSources":["user"],"extraArgs":{"strict-mcp-config":null}}}`),
+				"systemPrompt": json.RawMessage(`{"append":"{system-prompt}"}`),
 			},
 		},
 		SlashCommands: true,

@@ -1,6 +1,9 @@
 package more
 
 import (
+	"encoding/json"
+	"strings"
+
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/registry/described"
@@ -35,6 +38,8 @@ func codexACP() registry.Runtime {
 			{Kind: agent.FailureQuota, Contains: []string{"429", "usage limit", "rate limit"}},
 		},
 	})
+	rt.Session.Options.AppendSystemPrompt = true
+	rt.Session.Command = withDeveloperText(rt.Session.Command)
 	rt.NamedOnly = true // it has no runs
 	rt.TestedVersion = "0.16.0"
 	rt.VersionInput = acp.Greeting
@@ -43,6 +48,23 @@ func codexACP() registry.Runtime {
 	rt.PrivateTemp = true
 	rt.Protected = []string{".codex"}
 	return rt
+}
+
+// withDeveloperText adds the additional system prompt as a string of TOML. As plain text it
+// could be a value of another type.
+func withDeveloperText(command func(registry.Invocation) (agent.Command, error)) func(registry.Invocation) (agent.Command, error) {
+	return func(inv registry.Invocation) (agent.Command, error) {
+		if inv.AppendSystemPrompt != "" {
+			var text strings.Builder
+			e := json.NewEncoder(&text)
+			e.SetEscapeHTML(false) // longer
+			if err := e.Encode(inv.AppendSystemPrompt); err != nil {
+				return agent.Command{}, err
+			}
+			inv.Args = append([]string{"-c", "developer_instructions=" + strings.TrimSpace(text.String())}, inv.Args...)
+		}
+		return command(inv)
+	}
 }
 
 // codexSandbox returns the arguments for a sandbox and for when it asks.

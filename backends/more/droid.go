@@ -15,7 +15,8 @@ func droid() registry.Runtime {
 		InstallURL:  "https://docs.factory.ai/cli/getting-started/quickstart",
 		TokenEnv:    []string{"FACTORY_API_KEY"},
 		Args: []described.Argument{
-			{"exec"}, {"--output-format=stream-json"}, {"--model={model}"}, {"{effort}"}, {"--session-id={resume}"}, {"{access}"},
+			{"exec"}, {"--output-format=stream-json"}, {"--model={model}"}, {"{effort}"}, {"--append-system-prompt={system-prompt}"},
+			{"--session-id={resume}"}, {"{access}"},
 		},
 		ACP: &described.ACP{
 			Args: []described.Argument{{"exec"}, {"--output-format=acp"}},

@@ -14,9 +14,10 @@ func pi() registry.Runtime {
 		Executables: []string{"pi"},
 		InstallURL:  "https://github.com/badlogic/pi-mono",
 		TokenEnv:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"},
+		// It takes a system prompt that is the name of a file for that file.
 		Args: []described.Argument{
 			{"--print"}, {"--mode", "json"}, {"--no-extensions"}, {"--no-prompt-templates"}, {"--no-skills"}, {"--no-context-files"},
-			{"--model", "{model}"}, {"{effort}"}, {"--session", "{resume}"}, {"{continue}"}, {"{access}"},
+			{"--model", "{model}"}, {"{effort}"}, {"--append-system-prompt", "\n{system-prompt}"}, {"--session", "{resume}"}, {"{continue}"}, {"{access}"},
 		},
 		// It has no approvals: an access is the list of its tools.
 		Access: map[agent.Access]described.Setting{

@@ -22,13 +22,14 @@ const (
 	holdEffort      = "{effort}"
 	holdContinue    = "{continue}"
 	holdHome        = "{home}"
+	holdSystem      = "{system-prompt}"
 )
 
 // placeholders are those of the arguments of a run, ofSessions those of sessions, and
 // ofSettings those of settings, of which the last needs a home.
 var (
-	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome}
-	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome}
+	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome, holdSystem}
+	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome, holdSystem}
 	ofSettings   = []string{holdWorkdir, holdHome}
 )
 
@@ -228,6 +229,8 @@ func (d *Definition) argv(inv *registry.Invocation) []string {
 			return inv.IdleTimeout.String()
 		case holdHome:
 			return inv.Home
+		case holdSystem:
+			return inv.AppendSystemPrompt
 		case holdPromptFile:
 			return promptFile
 		}
@@ -264,6 +267,7 @@ func (d *Definition) checkValues(inv *registry.Invocation) error {
 	for _, v := range []struct{ hold, what, value string }{
 		{holdModel, "model", inv.Model},
 		{holdResume, "session ID", inv.Resume},
+		{holdSystem, "additional system prompt", inv.AppendSystemPrompt},
 	} {
 		if !strings.HasPrefix(v.value, "-") {
 			continue

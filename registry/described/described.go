@@ -157,6 +157,8 @@ func (d *Definition) use(id string) (registry.Use, error) {
 			Continue:    d.has(holdContinue),
 			Access:      d.accesses(),
 			IdleTimeout: d.has(holdIdleTimeout),
+
+			AppendSystemPrompt: d.has(holdSystem) || d.session && d.ACP.takesSystemPrompt(),
 		},
 		SlashCommands: d.SlashCommands,
 		Check:         d.check,

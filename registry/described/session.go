@@ -1,7 +1,10 @@
 package described
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
@@ -61,13 +64,13 @@ func (d Definition) forSessions() (*Definition, error) {
 }
 
 // engine returns the engine of a session.
-func (d *Definition) engine(registry.Invocation) engine.Engine {
+func (d *Definition) engine(inv registry.Invocation) engine.Engine {
 	e := &acp.Engine{
 		AuthMethod:    d.ACP.Authenticate,
 		ModelsOffered: d.ACP.Models,
 		ModelInArgs:   d.has(holdModel),
 		EffortInArgs:  d.has(holdEffort) || d.setsEfforts(),
-		Meta:          d.ACP.Meta,
+		Meta:          d.ACP.metaFor(inv),
 		SilenceFails:  d.SilenceFails,
 		AnswerFailure: d.answerFailure(),
 		Modes:         map[agent.Access]string{},
@@ -96,4 +99,39 @@ func (d *Definition) setsEfforts() bool {
 		}
 	}
 	return false
+}
+
+// metaSystem is the string of Meta that stands for the additional system prompt.
+const metaSystem = `"` + holdSystem + `"`
+
+// takesSystemPrompt reports whether Meta has the additional system prompt.
+func (a *ACP) takesSystemPrompt() bool {
+	for _, value := range a.Meta {
+		if bytes.Contains(value, []byte(metaSystem)) {
+			return true
+		}
+	}
+	return false
+}
+
+// metaFor returns Meta for a session.
+func (a *ACP) metaFor(inv registry.Invocation) map[string]json.RawMessage {
+	if !a.takesSystemPrompt() {
+		return a.Meta
+	}
+	text, err := json.Marshal(inv.AppendSystemPrompt)
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	all := maps.Clone(a.Meta)
+	for name, value := range all {
+		switch {
+		case !bytes.Contains(value, []byte(metaSystem)):
+		case inv.AppendSystemPrompt == "":
+			delete(all, name)
+		default:
+			all[name] = bytes.ReplaceAll(value, []byte(metaSystem), text)
+		}
+	}
+	return all
 }

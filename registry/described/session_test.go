@@ -1,6 +1,7 @@
 package described
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -74,6 +75,32 @@ func TestDescribedUses(t *testing.T) {
 	if e.Modes[agent.AccessRead] != "plan" || e.Modes[agent.AccessFull] != "yolo" || e.Efforts[agent.EffortHigh] != "max" || e.Efforts[agent.EffortLow] != "" ||
 		e.AuthMethod != "key" || !e.ModelsOffered || !e.SilenceFails || e.Failure("No Credits (-1)") != agent.FailureQuota || e.AnswerFailure == nil || string(e.Meta["mine"]) != "[1]" {
 		t.Errorf("engine = %+v", e)
+	}
+}
+
+func TestAdditionalSystemPromptOfADefinition(t *testing.T) {
+	t.Parallel()
+	const text = "say \"hi\"\nto <all>"
+	rt := described(t, `"args":["--system={system-prompt}"],"acp":{"meta":{"prompt":{"append":["{system-prompt}"]},"mine":1}}`)
+	if !rt.Run.Options.AppendSystemPrompt || !rt.Session.Options.AppendSystemPrompt {
+		t.Error("the placeholder is not seen")
+	}
+	for system, want := range map[string][]string{text: {"--system=" + text}, "": nil} {
+		command, err := rt.Run.Command(registry.Invocation{AppendSystemPrompt: system})
+		if err != nil || !slices.Equal(command.Args, want) {
+			t.Errorf("%q: %q, %v", system, command.Args, err)
+		}
+		e, ok := rt.Session.Engine(registry.Invocation{AppendSystemPrompt: system}).(*acp.Engine)
+		if !ok || string(e.Meta["mine"]) != "1" {
+			t.Fatalf("%q: engine = %+v", system, e)
+		}
+		var prompt struct{ Append []string }
+		if system == "" && e.Meta["prompt"] != nil || system != "" && (json.Unmarshal(e.Meta["prompt"], &prompt) != nil || !slices.Equal(prompt.Append, []string{text})) {
+			t.Errorf("%q: meta = %s", system, e.Meta["prompt"])
+		}
+	}
+	if rt := described(t, `"acp":{"meta":{"mine":1}}`); rt.Run.Options.AppendSystemPrompt || rt.Session.Options.AppendSystemPrompt {
+		t.Error("a definition without the placeholder takes a system prompt")
 	}
 }
 

@@ -39,8 +39,8 @@ type Setting struct {
 // standard streams. Approval requests are passed to the user, except with access full,
 // which accepts them.
 type ACP struct {
-	// Args start the agent. They may contain {model}, {workdir}, {home}, {access} and
-	// {effort}; see [Definition].
+	// Args start the agent. They may contain {model}, {workdir}, {home}, {access},
+	// {effort} and {system-prompt}; see [Definition].
 	Args []Argument `json:"args,omitempty"`
 
 	// Access and Efforts replace those of the definition if they are not nil.
@@ -56,7 +56,8 @@ type ACP struct {
 	Models bool `json:"models,omitempty"`
 
 	// Meta is the member _meta of the requests that begin or load a session, for settings
-	// that only this agent knows.
+	// that only this agent knows. A string that is "{system-prompt}" stands for the text of
+	// Request.AppendSystemPrompt; without a text the member with it is left out.
 	Meta map[string]json.RawMessage `json:"meta,omitempty"`
 }
 

@@ -34,6 +34,7 @@ type Settings struct {
 	Model               string                `json:"model"`
 	ReasoningEffort     agent.ReasoningEffort `json:"effort,omitempty"`
 	Verbosity           agent.Verbosity       `json:"verbosity,omitempty"`
+	AppendSystemPrompt  string                `json:"append_system_prompt,omitempty"`
 	UserConfig          agent.UserConfig      `json:"user_config,omitempty"`
 	Access              agent.Access          `json:"access"`
 	AllowCommands       []string              `json:"allow_commands,omitempty"`
@@ -81,7 +82,8 @@ func (r *RecordSettings) Recorder() agent.Recorder {
 func (s *Settings) request() agent.Request {
 	req := agent.Request{
 		Runtime: s.Runtime, Workdir: s.Workdir, Model: s.Model, ReasoningEffort: s.ReasoningEffort, Verbosity: s.Verbosity,
-		UserConfig: s.UserConfig, Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
+		AppendSystemPrompt: s.AppendSystemPrompt,
+		UserConfig:         s.UserConfig, Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions, Timeout: s.StartTimeout,
 	}
 	if s.Record != nil {

@@ -39,6 +39,7 @@ func (o *Options) AgentFlags(prog *cmdline.Program) []urfave.Flag {
 		cmdline.String("model", "use `MODEL`; auto lets the runtime choose (default: auto)", &o.Model).Env("BUS_AGENT_MODEL"),
 		cmdline.OneOf("model-reasoning-effort", "reasoning `EFFORT` of the model: minimal, low, medium, high or xhigh", &o.ReasoningEffort, agent.Efforts()...),
 		cmdline.OneOf("model-verbosity", "`VERBOSITY` of the model: low, medium or high", &o.Verbosity, agent.Verbosities()...),
+		cmdline.String("append-system-prompt", "add `TEXT` to the system prompt of the agent", &o.AppendSystemPrompt).Opaque(),
 		cmdline.OneOf("user-config", "use your own settings of the CLI, `MODE`: on or off (default: by runtime)", &o.UserConfig, agent.UserConfigs()...).Env("BUS_AGENT_USER_CONFIG"),
 		cmdline.Switch("require-configured", "fail when no runtime is configured, instead of using the first available", &o.RequireConfigured),
 	)
