@@ -14,12 +14,16 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api canary verified compatibility
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api canary verified compatibility
 
 all: build
 
 build:
 	CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o bin/bus-agent ./cmd/bus-agent
+
+# The program behind "bus-agent mcp", in a separate module.
+build-mcp:
+	CGO_ENABLED=0 go build -C bus-agent-mcp $(GOFLAGS_BUILD) -o ../bin/bus-agent-mcp .
 
 # Hermetic tests of all modules, with stub agents and without network. The packages in
 # STARTERS start thousands of programs or hold many sessions, and the other modules compile
@@ -161,9 +165,9 @@ demo-task:
 	@./scripts/install-agents.sh '$(AGENTS)' codex
 	@go run -C bus-integration-task ./internal/demo -program '$(CURDIR)/bin/bus-integration-task' -codex '$(AGENTS)/node_modules/.bin/codex'
 
-install: build
+install: build build-mcp
 	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 0755 bin/bus-agent '$(DESTDIR)$(PREFIX)/bin/bus-agent'
+	install -m 0755 bin/bus-agent bin/bus-agent-mcp '$(DESTDIR)$(PREFIX)/bin/'
 
 clean:
 	rm -rf bin .cache

@@ -21,11 +21,13 @@ package command
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"runtime/debug"
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/delegation"
 	"github.com/busdk/bus-agent/internal/commands"
 	"github.com/busdk/bus-agent/preferences"
 	"github.com/busdk/bus-agent/verify"
@@ -46,6 +48,17 @@ type Option func(*settings)
 type settings struct {
 	recorders []agent.Recorder
 	targets   func() []verify.Target
+	serveMCP  ServeMCP
+}
+
+// A ServeMCP serves a delegation by the Model Context Protocol on the streams until stdin
+// or ctx ends. Module bus-agent-mcp has one.
+type ServeMCP func(ctx context.Context, s delegation.Settings, stdin io.Reader, stdout io.Writer) error
+
+// WithMCP makes the command mcp call serve, which otherwise runs the program
+// bus-agent-mcp. The last call counts.
+func WithMCP(serve ServeMCP) Option {
+	return func(s *settings) { s.serveMCP = serve }
 }
 
 // WithRecorder makes r record every run and session that the program starts.
@@ -89,6 +102,7 @@ func Main(version string, options ...Option) int {
 		Dir:         dir,
 		Terminal:    commands.TerminalOf(os.Stdout, os.Stderr),
 		Targets:     o.targets,
+		ServeMCP:    o.serveMCP,
 		Preferences: preferences.User(),
 		Recorder:    agent.Recorders(o.recorders...),
 		Begin:       watchdog.beginWork,

@@ -25,7 +25,7 @@ var purposes = []struct {
 	title    string
 	commands []string
 }{
-	{"Run agents", []string{"run", "chat"}},
+	{"Run agents", []string{"run", "chat", "mcp"}},
 	{"Background sessions", []string{"session"}},
 	{"Records of runs", []string{"runs"}},
 	{"Prompts and output", []string{"render", "format"}},

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/internal/commands/mcp"
 	"github.com/busdk/bus-agent/internal/commands/run"
 	"github.com/busdk/bus-agent/internal/commands/runs"
 	"github.com/busdk/bus-agent/internal/commands/runtimes"
@@ -41,6 +42,7 @@ var subjects = []cmdline.Command{
 	{Name: "run", Make: run.Command},
 	{Name: "session", Make: session.Command},
 	{Name: "chat", Make: session.ChatCommand},
+	{Name: "mcp", Make: mcp.Command},
 	{Name: "runs", Make: runs.Command},
 	{Name: "render", Make: run.RenderCommand},
 	{Name: "format", Make: run.FormatCommand},

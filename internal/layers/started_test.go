@@ -24,12 +24,13 @@ func TestStartedProgramsAreListed(t *testing.T) {
 		"session/control/sink.go":             "the commands of the user's [hooks]",
 		"session/tmux/server.go":              "tmux, which starts the CLI",
 		"internal/commands/session/attach.go": "`session attach`",
+		"internal/commands/mcp/mcp.go":        "`bus-agent-mcp`, next to bus-agent",
 		"verify/hostile.go":                   "`git add`, `git status` and `git diff`",
 		"internal/commands/runtimes/state.go": "with `-V`: `doctor`",
 		"internal/process/detach.go":          "", // for package control
 		"internal/process/leader_darwin.go":   "", // for all others
 		"internal/process/leader_linux.go":    "",
-		"internal/process/lookpath.go":        "", // for session attach
+		"internal/process/lookpath.go":        "", // for session attach and mcp
 		"internal/testuser/testuser.go":       "", // for tests
 		"backendtest/agent.go":                "",
 	}

@@ -238,6 +238,10 @@ func readProc(pid int, name string, buf []byte) []byte {
 	}
 }
 
+// environment returns the environment a process was started with, as NUL-terminated
+// strings; nothing when it may not be read.
+func environment(pid int) []byte { return readProc(pid, "environ", make([]byte, 4096)) }
+
 // Fields of /proc/PID/stat behind the name, counted from the state.
 const (
 	statState      = 0

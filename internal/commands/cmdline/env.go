@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/delegation"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/verify"
@@ -50,6 +51,11 @@ type Env struct {
 	// is called after it. A program takes charge of signals there; commands
 	// that answer at once do without.
 	Begin func(context.Context) (context.Context, func())
+
+	// ServeMCP, when not nil, is the command mcp: it serves the delegation by the Model
+	// Context Protocol on the streams until stdin or ctx ends. Without it, the command
+	// runs the program bus-agent-mcp.
+	ServeMCP func(ctx context.Context, s delegation.Settings, stdin io.Reader, stdout io.Writer) error
 
 	// Executable is the absolute path of the program, which calls Main again for
 	// each session that it starts. Empty where it cannot.

@@ -1,0 +1,154 @@
+package delegation_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/delegation"
+	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+)
+
+// The test binary is also the agent, under the name of the executable.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "mimic" {
+		os.Exit(mimic())
+	}
+	os.Exit(m.Run())
+}
+
+// mimic is an agent whose prompt is what it does, a step a line.
+func mimic() int {
+	if len(os.Args) > 1 && os.Args[1] == "nested" {
+		fmt.Println(nested())
+		return 0
+	}
+	prompt, _ := io.ReadAll(os.Stdin)
+	say(agent.Event{Kind: agent.KindSessionStarted, SessionID: "native-1", Model: "mimic-1"})
+	for step := range strings.SplitSeq(strings.TrimSpace(string(prompt)), "\n") {
+		verb, rest, _ := strings.Cut(step, " ")
+		switch verb {
+		case "env":
+			say(agent.Event{Kind: agent.KindText, Text: os.Getenv(rest)})
+		case "access":
+			say(agent.Event{Kind: agent.KindText, Text: os.Args[1]})
+		case "call":
+			say(agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "1", Name: "Bash", Input: json.RawMessage(rest)}})
+		case "change":
+			say(agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: rest, Action: "add"}}})
+		case "long":
+			say(agent.Event{Kind: agent.KindText, Text: "begin" + strings.Repeat("é", 100_000) + "end"})
+		case "nest": // in an environment without variables
+			c := exec.Command(os.Args[0], "nested")
+			c.Env = []string{"HOME=" + os.Getenv("HOME")}
+			out, _ := c.CombinedOutput()
+			say(agent.Event{Kind: agent.KindText, Text: strings.TrimSpace(string(out))})
+		case "hang":
+			_ = os.WriteFile(rest, nil, 0o600)
+			for {
+				time.Sleep(time.Hour)
+			}
+		case "fail":
+			say(agent.Event{Kind: agent.KindResult, Failed: true, Text: rest})
+			return 1
+		default:
+			say(agent.Event{Kind: agent.KindText, Text: step})
+		}
+	}
+	say(agent.Event{Kind: agent.KindResult})
+	return 0
+}
+
+// nested returns the bounds of a broker in this process.
+func nested() string {
+	b, err := delegation.New(delegation.Settings{Access: agent.AccessFull, Depth: 9, Runner: &runner.Runner{Registry: new(registry.Registry)}})
+	if err != nil {
+		return err.Error()
+	}
+	o := b.Runtimes(context.Background(), false)
+	return fmt.Sprintf("%s %d", o.Access, o.Depth)
+}
+
+func say(e agent.Event) {
+	line, _ := json.Marshal(e)
+	fmt.Printf("%s\n", line)
+}
+
+// decoder reads events as mimic writes them.
+type decoder struct{}
+
+func (decoder) Decode(line []byte, events []agent.Event) []agent.Event {
+	var e agent.Event
+	if json.Unmarshal(line, &e) != nil {
+		e = agent.Event{Kind: agent.KindRaw, Text: string(line)}
+	}
+	return append(events, e)
+}
+
+func mimicRuntime() registry.Runtime {
+	return registry.Runtime{
+		ID: "mimic", Name: "Mimic", Executables: []string{"mimic"}, InstallURL: "https://example.com/mimic",
+		Decoder: func() formatters.Decoder { return decoder{} }, ReportsResult: true,
+		Run: registry.Use{
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, Schema: func(registry.Invocation) bool { return true }},
+			Command: func(inv registry.Invocation) (agent.Command, error) {
+				return agent.Command{Args: []string{string(inv.Access)}, Stdin: inv.Prompt}, nil
+			},
+		},
+	}
+}
+
+// settings returns settings with one runtime, mimic, and the environment of a user.
+func settings(t *testing.T, environ ...string) delegation.Settings {
+	t.Helper()
+	bin := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "mimic")); err != nil {
+		t.Fatal(err)
+	}
+	var r registry.Registry
+	if err := r.Register(mimicRuntime()); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	return delegation.Settings{
+		Workdir: t.TempDir(),
+		Runner: &runner.Runner{
+			Registry: &r, Environ: slices.Concat([]string{"PATH=" + bin, "HOME=" + home, "TMPDIR=" + home}, environ),
+			Warn: func(line string) { t.Log(line) },
+		},
+	}
+}
+
+// broker returns a broker that ends with the test.
+func broker(t *testing.T, s delegation.Settings) *delegation.Broker {
+	t.Helper()
+	b, err := delegation.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// awaitFile waits until a file exists.
+func awaitFile(name string) {
+	for awaiting := true; awaiting; time.Sleep(time.Millisecond) {
+		_, err := os.Stat(name)
+		awaiting = err != nil
+	}
+}

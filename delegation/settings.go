@@ -1,0 +1,103 @@
+package delegation
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
+)
+
+// The defaults of [Settings].
+const (
+	DefaultDepth        = 1
+	DefaultRuns         = 100
+	DefaultConcurrent   = 4
+	DefaultTimeout      = 30 * time.Minute
+	DefaultTotalTimeout = 8 * time.Hour
+	DefaultOutput       = 64 << 10
+)
+
+// Settings are what a [Broker] may do. The zero value is usable. A bound of zero is its
+// default.
+type Settings struct {
+	// Runner runs the agents. Nil means the zero Runner.
+	Runner *runner.Runner
+
+	// Record says how runs are recorded; nil means that they are not.
+	Record *control.RecordSettings
+
+	// Workdir is the folder outside which no agent works. Empty means the current
+	// directory.
+	Workdir string
+
+	// Access is the most that an agent may be given. Empty means agent.AccessRead.
+	Access agent.Access
+
+	// Depth is how many levels of agents can be below the caller: 1 means that the
+	// agents it starts cannot start others.
+	Depth int
+
+	// Runs bounds how many runs there can be, Concurrent how many at a time.
+	Runs, Concurrent int
+
+	// Timeout bounds one run, TotalTimeout the sum of all.
+	Timeout, TotalTimeout time.Duration
+
+	// Output bounds each text that the caller gets, in bytes.
+	Output int
+}
+
+// settle returns s with its defaults and an absolute Workdir without links.
+func (s Settings) settle() (Settings, error) {
+	if s.Runner == nil {
+		s.Runner = &runner.Runner{}
+	}
+	s.Access = cmp.Or(s.Access, agent.AccessRead)
+	if _, err := agent.ParseAccess(string(s.Access)); err != nil {
+		return s, err
+	}
+	if s.Depth < 0 || s.Runs < 0 || s.Concurrent < 0 || s.Timeout < 0 || s.TotalTimeout < 0 || s.Output < 0 {
+		return s, agent.Usagef("a bound of a delegation is negative")
+	}
+	s.Depth = cmp.Or(s.Depth, DefaultDepth)
+	s.Runs = cmp.Or(s.Runs, DefaultRuns)
+	s.Concurrent = cmp.Or(s.Concurrent, DefaultConcurrent)
+	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
+	s.TotalTimeout = cmp.Or(s.TotalTimeout, DefaultTotalTimeout)
+	s.Output = cmp.Or(s.Output, DefaultOutput)
+	dir, err := realDirectory(cmp.Or(s.Workdir, "."))
+	if err != nil {
+		return s, agent.Usagef("workdir %q: %w", s.Workdir, err)
+	}
+	s.Workdir = dir
+	return s, nil
+}
+
+// environ returns the environment of the runner.
+func (s *Settings) environ() []string {
+	if s.Runner.Environ != nil {
+		return s.Runner.Environ
+	}
+	return os.Environ()
+}
+
+// realDirectory returns the absolute path of a directory, without links.
+func realDirectory(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if err == nil && !info.IsDir() {
+		err = errNotDirectory
+	}
+	return real, err
+}

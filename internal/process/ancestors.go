@@ -1,0 +1,43 @@
+package process
+
+import (
+	"bytes"
+	"os"
+)
+
+// maxAncestors bounds how many processes above this one are read.
+const maxAncestors = 64
+
+// AncestorValues returns the values that a variable has in the environments with which
+// the processes above this one were started, the parent first. It leaves out processes
+// that the system does not show, such as those of other users. An ancestor that has
+// ended is not an ancestor anymore.
+func AncestorValues(name string) []string {
+	var values []string
+	pid := os.Getppid()
+	for range maxAncestors {
+		if pid <= 1 {
+			break
+		}
+		if value, ok := variable(environment(pid), name); ok {
+			values = append(values, value)
+		}
+		p, err := readProcess(pid)
+		if err != nil {
+			break
+		}
+		pid = p.parent
+	}
+	return values
+}
+
+// variable returns the value of the first variable with a name in an environment of
+// NUL-terminated entries.
+func variable(environ []byte, name string) (value string, ok bool) {
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			return string(value), true
+		}
+	}
+	return "", false
+}
