@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -28,7 +29,8 @@ const (
 	// KindFileChange: Changes the agent made to files, or tried to (Failed).
 	KindFileChange Kind = "file_change"
 	// KindApproval: an approval request, or a denied one (Failed), for Tool; Text
-	// is the reason. With ApprovalID it waits for an answer.
+	// is the reason. With ApprovalID it waits for an answer. Policy is the answer of
+	// the policy of the session, if that has one.
 	KindApproval Kind = "approval"
 	// KindQuestion: the agent asks the user Questions. Text, if any, is what it says
 	// about all of them. With ApprovalID they wait for answers; Failed, with the reason
@@ -98,6 +100,8 @@ type Event struct {
 
 	// ApprovalID identifies an approval request, or questions, of a session.
 	ApprovalID string `json:"approval_id,omitempty"`
+	// Policy is how the policy of the session answered an approval request.
+	Policy *PolicyAnswer `json:"policy,omitempty"`
 
 	// Subagent is the ID of the tool call that started the reporting agent, empty
 	// for the main agent.
@@ -124,6 +128,40 @@ type Tool struct {
 	Output Payload         `json:"output,omitzero"`
 	// ExitCode is the exit code of a command, if the runtime reports it.
 	ExitCode *int `json:"exit_code,omitempty"`
+
+	// What an approval request would allow, in the terms of all runtimes; empty in other
+	// events. Kind is empty if that is not known. Files are all files that the tool
+	// names, as the agent writes them, and Command is the line of a shell, of
+	// ToolExecute. Each is empty if it is not known completely.
+	Kind    ToolKind `json:"kind,omitempty"`
+	Files   []string `json:"files,omitempty"`
+	Command string   `json:"command,omitempty"`
+}
+
+// ToolKind is the kind of thing that a tool does.
+type ToolKind string
+
+// The values of [ToolKind].
+const (
+	ToolRead    ToolKind = "read"    // reads or searches files
+	ToolEdit    ToolKind = "edit"    // writes files
+	ToolDelete  ToolKind = "delete"  // removes or moves files, and maybe writes others
+	ToolExecute ToolKind = "execute" // runs a command
+	ToolFetch   ToolKind = "fetch"   // reads from the network
+	ToolOther   ToolKind = "other"   // anything else, such as a tool of an MCP server
+)
+
+// ToolKinds lists the values of [ToolKind].
+func ToolKinds() []ToolKind {
+	return []ToolKind{ToolRead, ToolEdit, ToolDelete, ToolExecute, ToolFetch, ToolOther}
+}
+
+// A PolicyAnswer is how a policy answers an approval request. Decision is accept,
+// decline or, where the user answers, ask. Rule is the number of the rule, counted from
+// 1, or 0 for the default of the policy.
+type PolicyAnswer struct {
+	Decision string `json:"decision"`
+	Rule     int    `json:"rule"`
 }
 
 // A PlanStep is one step of an agent's plan. Status is pending, in_progress or
@@ -192,6 +230,7 @@ func (e *Event) Clone() *Event {
 		t := *e.Tool
 		t.Input = append(json.RawMessage(nil), e.Tool.Input...)
 		t.Output = e.Tool.Output.clone()
+		t.Files = slices.Clone(e.Tool.Files)
 		if e.Tool.ExitCode != nil {
 			code := *e.Tool.ExitCode
 			t.ExitCode = &code
@@ -201,6 +240,10 @@ func (e *Event) Clone() *Event {
 	c.Plan = append([]PlanStep(nil), e.Plan...)
 	c.Changes = append([]FileChange(nil), e.Changes...)
 	c.Questions = cloneQuestions(e.Questions)
+	if e.Policy != nil {
+		p := *e.Policy
+		c.Policy = &p
+	}
 	if e.Usage != nil {
 		u := *e.Usage
 		if e.Usage.CostUSD != nil {

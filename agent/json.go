@@ -65,6 +65,9 @@ func (e *Event) AppendJSON(dst []byte) []byte {
 	o.string("failure", string(e.Failure), false)
 	o.bool("interrupted", e.Interrupted)
 	o.string("approval_id", e.ApprovalID, false)
+	if e.Policy != nil {
+		o.dst = e.Policy.appendJSON(o.name("policy"))
+	}
 	o.string("subagent", e.Subagent, false)
 	if e.Background != nil {
 		o.int("background", int64(*e.Background), true)
@@ -88,6 +91,25 @@ func (t *Tool) appendJSON(dst []byte) []byte {
 	if t.ExitCode != nil {
 		o.int("exit_code", int64(*t.ExitCode), true)
 	}
+	o.string("kind", string(t.Kind), false)
+	if len(t.Files) > 0 {
+		o.dst = append(o.name("files"), '[')
+		for i, file := range t.Files {
+			if i > 0 {
+				o.dst = append(o.dst, ',')
+			}
+			o.dst = appendQuoted(o.dst, file)
+		}
+		o.dst = append(o.dst, ']')
+	}
+	o.string("command", t.Command, false)
+	return o.end()
+}
+
+func (p *PolicyAnswer) appendJSON(dst []byte) []byte {
+	o := object{dst: append(dst, '{')}
+	o.string("decision", p.Decision, true)
+	o.int("rule", int64(p.Rule), true)
 	return o.end()
 }
 

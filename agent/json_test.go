@@ -17,8 +17,10 @@ func everything() agent.Event {
 	text := "a\"\\\n\r\t\b\f\x00\x1f\x7f\xff<é😀\u2028\u2029"
 	return agent.Event{
 		Kind: "new", SessionID: text, Model: text, MessageID: text, Text: text, Delta: true,
-		Tool: &agent.Tool{ID: text, Name: text, Input: json.RawMessage(`{"a":[1,"<"]}`), Output: agent.Plain(text), ExitCode: &code},
-		Plan: []agent.PlanStep{{Text: text}, {Status: text}}, Changes: []agent.FileChange{{Path: text, Diff: text}, {Action: text, Truncated: true}},
+		Tool: &agent.Tool{ID: text, Name: text, Input: json.RawMessage(`{"a":[1,"<"]}`), Output: agent.Plain(text), ExitCode: &code,
+			Kind: "k", Files: []string{text, "b"}, Command: text},
+		Policy: &agent.PolicyAnswer{Decision: text, Rule: 3},
+		Plan:   []agent.PlanStep{{Text: text}, {Status: text}}, Changes: []agent.FileChange{{Path: text, Diff: text}, {Action: text, Truncated: true}},
 		Usage:     &agent.Usage{Input: 1, Cached: -2, Output: 1 << 60, CostUSD: &cost, Cumulative: true, Context: 5, ContextSize: 6},
 		Questions: []agent.Question{{Header: text, Text: text, Options: []agent.Option{{Label: text, Description: text}, {}}, Multiple: true, FreeText: true}, {Optional: true, Secret: true}},
 		Turn:      4, Attempt: 1, MaxAttempts: 2, Failed: true, Failure: "f", Interrupted: true, ApprovalID: text, Subagent: text, Background: &open, Truncated: true, Size: 9, LineType: text,
