@@ -3,9 +3,11 @@ package appserver
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/jsonrpc"
 )
 
@@ -449,7 +451,7 @@ func (p *problem) class() agent.Failure {
 
 // approval is the event of an approval request. Everything that an accept would allow is
 // in the tool's input.
-func (d *decoder) approval(q Request, workdir string) agent.Event {
+func (d *decoder) approval(q Request, start engine.Start) agent.Event {
 	var p struct {
 		ItemID      string          `json:"itemId"`
 		Reason      string          `json:"reason"`
@@ -465,23 +467,48 @@ func (d *decoder) approval(q Request, workdir string) agent.Event {
 	}
 	e.Text = p.Reason
 	e.Tool = &agent.Tool{ID: p.ItemID, Name: "file_change"}
+	isNull := func(value json.RawMessage) bool { return value == nil || string(value) == "null" }
+	alone := isNull(p.GrantRoot) && isNull(p.Network) && isNull(p.Permissions) // it allows nothing else
 	input := map[string]json.RawMessage{"grantRoot": p.GrantRoot, "networkApprovalContext": p.Network, "additionalPermissions": p.Permissions}
 	if q.Method == CommandApproval {
-		e.Tool.Name = "command"
+		e.Tool.Name, e.Tool.Kind = "command", agent.ToolExecute
 		input["command"] = encoded(p.Command)
-		if workdir != "" && p.Workdir != "" && p.Workdir != workdir {
+		if start.Workdir != "" && p.Workdir != "" && p.Workdir != start.Workdir {
 			input["cwd"] = encoded(p.Workdir)
+		}
+		if alone && start.InWorkdir(p.Workdir) {
+			e.Tool.Command = p.Command
 		}
 	} else if files, ok := d.proposal(p.ItemID); ok {
 		input["changes"] = encoded(files)
+		if e.Tool.Kind = kindOf(files); alone {
+			engine.SetFiles(e.Tool, paths(files))
+		}
 	} else {
+		e.Tool.Kind = agent.ToolEdit
 		input["changes"] = encoded("the agent does not name the files")
 	}
-	maps.DeleteFunc(input, func(_ string, value json.RawMessage) bool { return value == nil || string(value) == "null" })
+	maps.DeleteFunc(input, func(_ string, value json.RawMessage) bool { return isNull(value) })
 	if len(input) > 0 {
 		e.Tool.Input = encoded(input)
 	}
 	return e
+}
+
+// kindOf returns the kind of a change of files.
+func kindOf(files []agent.FileChange) agent.ToolKind {
+	if slices.ContainsFunc(files, func(f agent.FileChange) bool { return f.Action == "delete" }) {
+		return agent.ToolDelete
+	}
+	return agent.ToolEdit
+}
+
+func paths(files []agent.FileChange) []string {
+	list := make([]string, len(files))
+	for i, f := range files {
+		list[i] = f.Path
+	}
+	return list
 }
 
 // proposal returns the files that an item of any thread would change.

@@ -24,7 +24,7 @@ type Engine struct {
 
 	client    *Client
 	transport engine.Transport
-	workdir   string
+	start     engine.Start
 	sink      engine.Sink
 	decoder   decoder
 	turns     turns
@@ -44,7 +44,7 @@ var (
 
 // Open does the handshake and starts or resumes a thread.
 func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
-	e.transport, e.sink, e.workdir = t, sink, start.Workdir
+	e.transport, e.sink, e.start = t, sink, start
 	e.client = connect(t, Callbacks{Notification: e.notification, Approval: e.approval, Question: e.question, Unknown: e.unknown}, e.maxLine)
 	go func() {
 		sink.Closed(e.client.Err())
@@ -179,7 +179,7 @@ func (e *Engine) Close() error {
 }
 
 // approval passes an approval request on.
-func (e *Engine) approval(r Request) { e.ask(r, e.decoder.approval(r, e.workdir), nil) }
+func (e *Engine) approval(r Request) { e.ask(r, e.decoder.approval(r, e.start), nil) }
 
 // ask passes a request on.
 func (e *Engine) ask(r Request, event agent.Event, questions []string) {

@@ -42,6 +42,7 @@ func conversation() *registry.Session {
 				Subject: subject,
 				Edits:   edits,
 
+				Describe:  describe,
 				Questions: questions,
 				Answered:  answered,
 			}
@@ -66,12 +67,17 @@ func edits(tool string, input json.RawMessage) []string {
 	if !slices.Contains([]string{"Edit", "MultiEdit", "Write", "NotebookEdit"}, tool) {
 		return nil
 	}
+	return files(input)
+}
+
+// files returns the files that the input of a tool names, as edits does.
+func files(input json.RawMessage) []string {
 	unknown := []string{""}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {
 		return unknown
 	}
-	var files []string
+	var names []string
 	for member, value := range members {
 		if !strings.HasSuffix(member, "path") {
 			continue
@@ -80,12 +86,36 @@ func edits(tool string, input json.RawMessage) []string {
 		if json.Unmarshal(value, &name) != nil || !filepath.IsAbs(name) {
 			return unknown
 		}
-		files = append(files, name)
+		names = append(names, name)
 	}
-	if files == nil {
+	if names == nil {
 		return unknown
 	}
-	return files
+	return names
+}
+
+// kinds lists the tools that are of a kind other than agent.ToolOther. What is allowed with
+// a change of the mode is not known.
+var kinds = map[string]agent.ToolKind{
+	"Read": agent.ToolRead, "NotebookRead": agent.ToolRead, "LS": agent.ToolRead, "Glob": agent.ToolRead, "Grep": agent.ToolRead,
+	"Edit": agent.ToolEdit, "MultiEdit": agent.ToolEdit, "Write": agent.ToolEdit, "NotebookEdit": agent.ToolEdit,
+	"Bash": agent.ToolExecute, "WebFetch": agent.ToolFetch, "WebSearch": agent.ToolFetch,
+	"EnterPlanMode": "", "ExitPlanMode": "",
+}
+
+// describe adds what the use of a tool would allow. The files of Glob and Grep are not
+// known: their patterns can name any.
+func describe(tool *agent.Tool, start engine.Start) {
+	kind, known := kinds[tool.Name]
+	if tool.Kind = kind; !known {
+		tool.Kind = agent.ToolOther
+	}
+	switch {
+	case kind == agent.ToolExecute:
+		tool.Command = start.Command(tool.Input)
+	case kind == agent.ToolEdit, kind == agent.ToolRead && tool.Name != "Glob" && tool.Name != "Grep":
+		engine.SetFiles(tool, files(tool.Input))
+	}
 }
 
 // subject returns the file that a tool changes, or else its main input. The model's

@@ -72,6 +72,7 @@ func newEngine(inv registry.Invocation) engine.Engine {
 		SilenceFails: true,
 		Modes:        map[agent.Access]string{agent.AccessRead: "plan", agent.AccessWrite: "default", agent.AccessFull: "default"},
 		Permits:      permits,
+		Command:      commandLine,
 	}
 	if inv.TrustWorkspace {
 		e.Modes[agent.AccessFull] = "yolo"
@@ -83,6 +84,18 @@ func newEngine(inv registry.Invocation) engine.Engine {
 // files; the engine accepts their calls for files that engine.Start.MayEdit allows.
 func permits(access agent.Access, kind string) bool {
 	return access == agent.AccessFull || access == agent.AccessWrite && kind == "edit"
+}
+
+// commandLine returns the command line of a request (0.61.0). The title is the whole line, and
+// the text begins with the directory if that is the one in which the CLI was started.
+// A command in the background ends with the same text.
+func commandLine(title, text string, start engine.Start) string {
+	rest, ok := strings.CutPrefix(text, "[current working directory ")
+	dir, _, end := strings.Cut(rest, "]")
+	if !ok || !end || dir == "" || !start.InWorkdir(dir) {
+		return ""
+	}
+	return title
 }
 
 // pieces returns a message as it is sent. Gemini CLI looks for a command at the start of

@@ -48,6 +48,11 @@ type Engine struct {
 	// agents whose modes cannot express this. Nil permits nothing.
 	Permits func(access agent.Access, kind string) bool
 
+	// Command returns the command line that a tool call would run, for [agent.Tool], from
+	// its title and the text of the request, or "" if it does not show all of it. It is
+	// for agents that give no input of such a call. Nil returns "".
+	Command func(title, text string, start engine.Start) string
+
 	// SilenceFails treats a turn as failed if it ends successfully but without
 	// text, tool calls or counted tokens. Some agents end a turn this way when
 	// they cannot read the model's answer.

@@ -77,7 +77,43 @@ func (e *Engine) ask(requestID json.RawMessage, p permission, files []string, su
 		a.options = slices.DeleteFunc(a.options, func(o option) bool { return o.Kind == allowAlways })
 		a.edit = subject
 	}
-	e.openRequest(a, e.decoder.asked(&p.ToolCall))
+	event := e.decoder.asked(&p.ToolCall)
+	e.describe(event.Tool, &p.ToolCall, files, event.Text)
+	e.openRequest(a, event)
+}
+
+// kinds maps the kinds of tools of the protocol. A change of the mode of the agent is not
+// among them: what it allows is not known.
+var kinds = map[string]agent.ToolKind{
+	"read": agent.ToolRead, "search": agent.ToolRead, "edit": agent.ToolEdit, "delete": agent.ToolDelete, "move": agent.ToolDelete,
+	"execute": agent.ToolExecute, "fetch": agent.ToolFetch, "think": agent.ToolOther, "other": agent.ToolOther, "": agent.ToolOther,
+}
+
+// describe adds to a tool, which may be nil, what a request would allow. Why is the text of
+// the request.
+func (e *Engine) describe(tool *agent.Tool, c *toolCall, files []string, why string) {
+	if tool == nil {
+		return
+	}
+	t := e.decoder.tools[c.ID]
+	tool.Kind = kinds[t.Kind]
+	if tool.Kind == agent.ToolOther && t.runsCommand() { // some agents give no kind
+		tool.Kind = agent.ToolExecute
+	}
+	switch {
+	case tool.Kind != agent.ToolExecute:
+		engine.SetFiles(tool, files)
+	case t.hasInput():
+		tool.Command = e.start.Command(t.RawInput)
+	case e.Command != nil:
+		tool.Command = e.Command(t.Title, why, e.start)
+	}
+}
+
+// runsCommand reports whether the input of a call looks like that of a command.
+func (c *toolCall) runsCommand() bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(c.RawInput, &members) == nil && (members["command"] != nil || members["cmd"] != nil)
 }
 
 // openRequest opens a request and passes it on.

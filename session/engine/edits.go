@@ -74,6 +74,21 @@ func (s Start) Places(names []string) string {
 	return strings.Join(slices.Compact(places), "\x00")
 }
 
+// Locate returns where a file that an agent names is at this moment: absolute paths
+// without links, several where programs differ on what the name means. It returns nil if
+// that is unknown, for the reasons of [Start.MayEdit]. Plain reports that the file is a
+// regular one with one name, or absent, and not protected.
+func (s Start) Locate(name string) (places []string, plain bool) {
+	if isAmbiguous(name) {
+		return nil, false
+	}
+	found := instructions.Within("/", s.abs(name))
+	for _, place := range found {
+		places = append(places, path.Join("/", place))
+	}
+	return places, !slices.ContainsFunc(found, func(place string) bool { return !s.isPlain("/", place) })
+}
+
 func (s Start) abs(name string) string {
 	if filepath.IsAbs(name) {
 		return name

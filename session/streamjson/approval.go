@@ -59,6 +59,9 @@ func (e *Engine) asked(c *control) {
 		Kind: agent.KindApproval, Text: c.Request.Reason,
 		Tool: &agent.Tool{ID: c.Request.ToolUseID, Name: c.Request.ToolName, Input: c.Request.Input},
 	}
+	if e.Describe != nil {
+		e.Describe(event.Tool, e.start)
+	}
 	if e.Questions != nil && e.Answered != nil {
 		if questions := e.Questions(c.Request.ToolName, c.Request.Input); len(questions) > 0 {
 			a.questions = true

@@ -42,6 +42,9 @@ type Engine struct {
 	// agents whose mode for write access requests an approval for each edit. Nil
 	// accepts none.
 	Edits func(tool string, input json.RawMessage) []string
+	// Describe adds to the tool of an approval request what it would allow: its Kind,
+	// Files and Command. Nil adds nothing, so that no policy accepts it.
+	Describe func(tool *agent.Tool, start engine.Start)
 	// Questions returns the questions that a tool call asks the user, and Answered the
 	// input of that call with an answer for each question. Questions returns nil for a
 	// tool that does anything else. Nil functions are for agents without such a tool.
