@@ -192,6 +192,9 @@ func (t *text) approval(dst []byte, e *agent.Event) []byte {
 	if e.Failed {
 		mark = "[denied] "
 	}
+	if e.Policy != nil {
+		mark = "[" + policyMark(e.Policy) + "] "
+	}
 	dst = append(dst, mark...)
 	if e.Tool != nil {
 		if e.ApprovalID != "" {
@@ -204,6 +207,19 @@ func (t *text) approval(dst []byte, e *agent.Event) []byte {
 		}
 	}
 	return t.endLine(clean(t, dst, below(strings.TrimRight(e.Text, "\n"))))
+}
+
+// policyMark says how a policy answered.
+func policyMark(p *agent.PolicyAnswer) string {
+	by := "the default"
+	if p.Rule > 0 {
+		by = "rule " + strconv.Itoa(p.Rule)
+	}
+	done := "accepted"
+	if p.Decision == "decline" {
+		done = "declined"
+	}
+	return done + " by policy, " + by
 }
 
 // whole renders a tool call that the user is to allow: all of it, as JSON on one

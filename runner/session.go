@@ -37,6 +37,9 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	if err != nil {
 		return nil, err
 	}
+	if err := options.CheckAccess(req.Access); err != nil {
+		return nil, err
+	}
 	if mode == session.ModeTmux {
 		return r.startTerminal(ctx, req, options)
 	}

@@ -27,6 +27,8 @@ const (
 	KeyRuntimes = "bus-agent.runtimes"
 	// KeyHooks lists the hooks of sessions; see package session.
 	KeyHooks = "bus-agent.hooks"
+	// KeyPolicy is the policy of sessions; see package session/policy.
+	KeyPolicy = "bus-agent.policy"
 	// KeyRecord sets whether runs are recorded: "on", "off" or "required".
 	KeyRecord = "bus-agent.record"
 )

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // Defaults of [Options].
@@ -56,6 +57,11 @@ type Options struct {
 	// [Session.Err]. It may call any method except Stop.
 	Closed func(err error)
 
+	// Policy answers approval requests before Approve or the user does. Its answer is in
+	// [agent.Event.Policy] of the event of the request, which then has no ApprovalID. It
+	// is called on the goroutine of Events, before Events. Nil answers none.
+	Policy Policy
+
 	// Approve answers approval requests, each on a separate goroutine. Its context
 	// ends when the request no longer needs an answer. Nil leaves them to
 	// [Session.Answer], as does an empty decision.
@@ -88,6 +94,22 @@ type Options struct {
 	// CloseGrace is how long the agent may take to end by itself after Stop,
 	// before it is ended by force. Zero means DefaultCloseGrace.
 	CloseGrace time.Duration
+}
+
+// A Policy answers approval requests by rules: see package session/policy.
+type Policy interface {
+	// Decide returns how to answer a request for a tool, nil if the agent does not name
+	// it, in a session that was started with start.
+	Decide(tool *agent.Tool, start engine.Start) agent.PolicyAnswer
+}
+
+// CheckAccess returns an error of kind agent.ErrUsage for a session with full access and a
+// policy: its agent requests no approval that the policy could answer.
+func (o *Options) CheckAccess(access agent.Access) error {
+	if o.Policy != nil && access == agent.AccessFull {
+		return agent.Usagef("the policy has no effect with full access, because the agent requests no approval; use --access write")
+	}
+	return nil
 }
 
 // An Approval is an approval request of the agent.

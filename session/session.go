@@ -29,6 +29,7 @@ type Session struct {
 	prefix  string              // of the next message; under calls
 	guard   func(string) string // keeps a message from being a command
 	takes   []string            // media types of files
+	start   engine.Start        // for the policy
 	calls   chan struct{}       // holds a token during a call of the engine
 	ending  sync.Once           // of the conversation with the engine
 	wake    chan struct{}
@@ -43,7 +44,9 @@ type Session struct {
 	usage      *agent.Usage // of all turns
 	approvals  map[string]*approvalRequest
 	asked      int
-	interrupts int // that the agent has not answered
+	access     agent.Access // now
+	deciding   int          // answers of the policy that are on their way
+	interrupts int          // that the agent has not answered
 	stopping   bool
 	reason     string // why it ended
 	failure    error  // why it ended before it was stopped
@@ -62,6 +65,8 @@ func Open(ctx context.Context, runtime string, e engine.Engine, p engine.Process
 		approvals: map[string]*approvalRequest{},
 		prefix:    start.Prefix,
 		takes:     start.Attachments,
+		start:     start,
+		access:    start.Access,
 		guard:     func(text string) string { return text },
 	}
 	if start.SlashCommands {
@@ -335,9 +340,20 @@ func (s *Session) SetModel(ctx context.Context, model string) error {
 }
 
 // SetAccess sets what the agent may do from now on. It returns ErrUnsupported
-// if the runtime cannot change it.
+// if the runtime cannot change it, and the error of [Options.CheckAccess].
 func (s *Session) SetAccess(ctx context.Context, access agent.Access) error {
-	return s.adjust(ctx, func(a engine.Adjuster) error { return a.SetAccess(ctx, access) })
+	if err := s.options.CheckAccess(access); err != nil {
+		return err
+	}
+	return s.adjust(ctx, func(a engine.Adjuster) error {
+		err := a.SetAccess(ctx, access)
+		if err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.access = access
+		}
+		return err
+	})
 }
 
 func (s *Session) adjust(ctx context.Context, set func(engine.Adjuster) error) error {

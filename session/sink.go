@@ -17,7 +17,7 @@ func (k *sink) Event(e *agent.Event) {
 	s := (*Session)(k)
 	plausible(e.Usage)
 	t := s.note(e)
-	if e.ApprovalID != "" && (e.Kind == agent.KindApproval || e.Kind == agent.KindQuestion && len(e.Questions) > 0) {
+	if e.ApprovalID != "" && (e.Kind == agent.KindApproval || e.Kind == agent.KindQuestion && len(e.Questions) > 0) && !s.decide(e) {
 		s.ask(e)
 	}
 	if s.options.Events != nil && !s.lost {

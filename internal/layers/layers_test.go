@@ -25,7 +25,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"render", "internal/capture", "internal/process", "internal/tree"}},
 	{packages: []string{"formatters", "instructions", "internal/gitenv"}},
 	{packages: []string{"session/engine"}},
-	{packages: []string{"session/jsonrpc"}},
+	{packages: []string{"session/jsonrpc", "session/policy"}},
 	{packages: []string{"session", "session/acp", "session/streamjson", "appserver"}},
 	{packages: []string{"session/sessiontest"}},
 	{packages: []string{"registry"}},

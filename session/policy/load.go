@@ -1,0 +1,60 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/statefile"
+)
+
+// Load reads the policy in a file of the user. It refuses a file that an agent or a
+// repository can provide: one that is in one of dirs or in the Git repository around one,
+// or whose name leads through it, and one of another user. Dirs, which are absolute, are
+// the workdir and the other folders in which the agent works. An error is of kind
+// agent.ErrUsage.
+func Load(file string, dirs ...string) (*Policy, error) {
+	for _, dir := range dirs {
+		if dir = repository(dir); instructions.Touches(dir, file) {
+			return nil, agent.Usagef("policy %s: it is in %s, where the agent works; a repository cannot have the policy, so keep it elsewhere", file, dir)
+		}
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, agent.Usagef("policy: %w", err)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+		return nil, agent.Usagef("policy %s: it belongs to another user", file)
+	}
+	text, err := statefile.ReadLinked(file, MaxSize)
+	if err != nil {
+		return nil, agent.Usagef("policy: %w", err)
+	}
+	p, err := Parse(text)
+	if err != nil {
+		return nil, agent.Usagef("%s: %w", file, err)
+	}
+	return p, nil
+}
+
+// repository returns the root of the Git repository around dir, or else dir. The .git of a
+// submodule is a file; its root is that of the repository around it.
+func repository(dir string) string {
+	physical, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return dir
+	}
+	root := physical
+	for at := physical; ; at = filepath.Dir(at) {
+		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			if root = at; info.IsDir() {
+				return root
+			}
+		}
+		if at == filepath.Dir(at) {
+			return root
+		}
+	}
+}
