@@ -10,6 +10,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestSessionCommand(t *testing.T) {
@@ -88,6 +89,35 @@ func TestEdits(t *testing.T) {
 	} {
 		if got := fmt.Sprintf("%q", edits(test.tool, json.RawMessage(test.input))); got != test.want {
 			t.Errorf("%s %s changes %s, want %s", test.tool, test.input, got, test.want)
+		}
+	}
+}
+
+// What a request would allow is empty where it is not known completely.
+func TestRequestsAreDescribed(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ tool, input, want string }{
+		{"Bash", `{"command":"ls","description":"d","timeout":9}`, "execute ls "},
+		{"Bash", `{"command":"ls","dangerouslyDisableSandbox":true}`, "execute  "},
+		{"Bash", `{"command":7}`, "execute  "},
+		{"Write", `{"file_path":"/w/a","content":"/b"}`, "edit  /w/a"},
+		{"Edit", `{"file_path":"a"}`, "edit  "},
+		{"MultiEdit", `{"file_path":"/w/a","other_path":"/b"}`, "edit  /b /w/a"},
+		{"NotebookEdit", `{"notebook_path":"/w/n"}`, "edit  /w/n"},
+		{"Read", `{"file_path":"/w/a","limit":9}`, "read  /w/a"},
+		{"Read", `{}`, "read  "},
+		{"Glob", `{"path":"/w","pattern":"/etc/*"}`, "read  "},
+		{"Grep", `{"path":"/w"}`, "read  "},
+		{"WebFetch", `{"url":"http://x"}`, "fetch  "},
+		{"mcp__shell__run", `{"command":"ls"}`, "other  "},
+		{"Task", `{}`, "other  "},
+		{"bash", `{"command":"ls"}`, "other  "},
+		{"ExitPlanMode", `{}`, "  "},
+	} {
+		tool := &agent.Tool{Name: test.tool, Input: json.RawMessage(test.input)}
+		describe(tool, engine.Start{Workdir: "/w"})
+		if got := string(tool.Kind) + " " + tool.Command + " " + strings.Join(tool.Files, " "); got != test.want {
+			t.Errorf("%s %s: %q, want %q", test.tool, test.input, got, test.want)
 		}
 	}
 }

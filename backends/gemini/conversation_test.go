@@ -17,6 +17,7 @@ import (
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestSessionCommand(t *testing.T) {
@@ -216,6 +217,26 @@ func TestNextMinute(t *testing.T) {
 	} {
 		if got := nextMinute(created, created.Add(now)); got != want {
 			t.Errorf("after %v it waits for %v", now, got)
+		}
+	}
+}
+
+// The title of a request is the command line if the text shows that it runs in the workdir.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[current working directory /w]":                    "ls",
+		"[current working directory /w] (why) [background]": "ls",
+		"[current working directory /]":                     "",
+		"[current working directory ]":                      "",
+		"[current working directory /w":                     "",
+		"[in /tmp]":                                         "",
+		"[in /tmp] ([current working directory /w])":        "",
+		"":    "",
+		"why": "",
+	} {
+		if got := commandLine("ls", text, engine.Start{Workdir: "/w"}); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -118,6 +118,7 @@ type record struct {
 	messages map[string]int   // the line of each, by ID
 	on       func(agent.Kind) // if not nil, called with each event
 	requests chan string
+	asked    *agent.Tool // of the last approval request
 	// questions, if not nil, is called with those of the agent.
 	questions func([]agent.Question)
 	closed    chan error
@@ -165,6 +166,9 @@ func (r *record) Event(e *agent.Event) {
 		line += " " + e.ApprovalID
 		if e.Delta {
 			line += " again"
+		}
+		if e.Kind == agent.KindApproval {
+			r.asked = e.Clone().Tool
 		}
 		if e.Tool != nil {
 			line += fmt.Sprintf(" %s %s %s", e.Tool.ID, e.Tool.Name, e.Tool.Input)

@@ -101,8 +101,9 @@ func (e *Engine) describe(tool *agent.Tool, c *toolCall, files []string, why str
 		tool.Kind = agent.ToolExecute
 	}
 	switch {
-	case tool.Kind != agent.ToolExecute:
+	case tool.Kind == agent.ToolRead, tool.Kind == agent.ToolEdit, tool.Kind == agent.ToolDelete:
 		engine.SetFiles(tool, files)
+	case tool.Kind != agent.ToolExecute:
 	case t.hasInput():
 		tool.Command = e.start.Command(t.RawInput)
 	case e.Command != nil:

@@ -86,7 +86,7 @@ func (s Start) Locate(name string) (places []string, plain bool) {
 	for _, place := range found {
 		places = append(places, path.Join("/", place))
 	}
-	return places, !slices.ContainsFunc(found, func(place string) bool { return !s.isPlain("/", place) })
+	return places, found != nil && !slices.ContainsFunc(found, func(place string) bool { return !s.isPlain("/", place) })
 }
 
 func (s Start) abs(name string) string {
