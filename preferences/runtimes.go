@@ -96,6 +96,14 @@ func SetDefaultHooks(ctx context.Context, list json.RawMessage) error {
 	return preferences.SetJSON(ctx, runner.KeyHooks, list)
 }
 
+// SetDefaultPolicy stores the policy of sessions: a JSON object, which the caller checks.
+func SetDefaultPolicy(ctx context.Context, policy json.RawMessage) error {
+	if err := checkLocation(); err != nil {
+		return err
+	}
+	return preferences.SetJSON(ctx, runner.KeyPolicy, policy)
+}
+
 // checkObject returns an error unless raw is one JSON object in UTF-8 that
 // repeats no key at any level.
 func checkObject(raw []byte) error {

@@ -65,8 +65,8 @@ type ResumeOptions struct {
 
 // checkOptions refuses fields of a session's options that its settings have too.
 func checkOptions(o session.Options) error {
-	if o.Mode != "" || o.TurnTimeout != 0 || o.ApprovalTimeout != 0 || !o.Created.IsZero() {
-		return agent.Usagef("Mode, TurnTimeout, ApprovalTimeout or Created is set in session.Options; set the first three in Settings; nothing was started")
+	if o.Mode != "" || o.TurnTimeout != 0 || o.ApprovalTimeout != 0 || o.Policy != nil || !o.Created.IsZero() {
+		return agent.Usagef("Mode, TurnTimeout, ApprovalTimeout, Policy or Created is set in session.Options; set the first four in Settings; nothing was started")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runs"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/policy"
 )
 
 // Settings say how a session is run. The zero value runs the default runtime in the
@@ -42,6 +43,9 @@ type Settings struct {
 	Args                []string              `json:"args,omitempty"`
 	TrustWorkspace      bool                  `json:"trust_workspace,omitempty"`
 	RequireInstructions bool                  `json:"require_instructions,omitempty"`
+	// Policy answers approval requests before the user does; nil answers none. See
+	// [session.Options].
+	Policy *policy.Policy `json:"policy,omitempty"`
 	// RequireConfigured is that of [runner.Runner].
 	RequireConfigured bool `json:"require_configured,omitempty"`
 

@@ -78,6 +78,12 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions, options sessio
 	id := p.identify(opts, m.environ())
 	settings.Runtime, settings.Workdir, settings.Mode, settings.AccountDir = selection.Token, workdir, mode, account
 	p.request.Runtime, p.request.Workdir = selection.Token, workdir
+	if settings.Policy != nil {
+		if err := settings.Policy.Check(); err != nil {
+			return nil, err
+		}
+		p.options.Policy = settings.Policy
+	}
 	p.options.Mode, p.options.TurnTimeout, p.options.ApprovalTimeout = mode, settings.TurnTimeout, settings.ApprovalTimeout
 	p.entry = Entry{
 		SessionID: id.SessionID, Name: opts.Name, Settings: settings,

@@ -56,6 +56,15 @@ bus-agent chat --agent RUNTIME`,
 			if err != nil {
 				return err
 			}
+			if o.Resume != "" && o.policyFile == "" {
+				store, err := openStore(prog)
+				if err != nil {
+					return err
+				}
+				if _, err := store.Get(o.Resume); err == nil {
+					opts.Policy = nil // the session keeps its own
+				}
+			}
 			return talk(ctx, prog, opts, o.Resume, in, out)
 		}),
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/policy"
 )
 
 func listCommand(prog *cmdline.Program) *urfave.Command {
@@ -105,6 +106,9 @@ func statusText(s *control.Status) string {
 	t.Field("mode", string(s.Mode))
 	if !s.State.Ended() {
 		t.Field("tmux socket", s.TmuxSocket)
+	}
+	if s.Policy != nil {
+		t.Field("policy", fmt.Sprintf("%d rules, default %s", len(s.Policy.Rules), cmp.Or(s.Policy.Default, policy.Ask)))
 	}
 	t.Field("record", s.RunID)
 	t.Field("directory", s.Workdir)

@@ -15,8 +15,10 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/commands/run"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/policy"
 )
 
 // startTime is how long an agent may take to become ready, unless --timeout says
@@ -26,8 +28,9 @@ const startTime = 3 * time.Minute
 // startOptions are the flags of the commands that start an agent.
 type startOptions struct {
 	run.Options
-	start  control.StartOptions // what the flags below fill in directly
-	attach []string             // files of the first message
+	start      control.StartOptions // what the flags below fill in directly
+	attach     []string             // files of the first message
+	policyFile string
 }
 
 // flags declares the flags that all sessions have.
@@ -36,6 +39,9 @@ func (o *startOptions) flags(prog *cmdline.Program) []urfave.Flag {
 		cmdline.Category("Session",
 			cmdline.OneOf("mode", "run the agent in `MODE`: minimal (through its protocol) or tmux (in a terminal) (default: minimal)", &o.start.Mode, session.ModeMinimal, session.ModeTmux),
 			cmdline.String("bead", "pass `ID` to hooks as the bead (work item) of the session", &o.start.Bead),
+		),
+		cmdline.Category("Access",
+			cmdline.File("policy", "answer approval requests by the rules in `FILE`, which is not in the workdir or its repository", &o.policyFile),
 		),
 		cmdline.Category("Limit",
 			cmdline.Duration("timeout", "give up when the agent is not ready after `DURATION` (default: 3m)", &o.Timeout),
@@ -94,8 +100,24 @@ func (o *startOptions) settle(ctx context.Context, prog *cmdline.Program, args [
 	opts.TrustWorkspace, opts.RequireInstructions, opts.RequireConfigured = req.TrustWorkspace, req.RequireInstructions, o.RequireConfigured
 	opts.StartTimeout = cmp.Or(req.Timeout, startTime)
 	opts.Env = environMap(req.Env)
+	if opts.Policy, err = o.policy(ctx, prog, workdir); err != nil {
+		return opts, err
+	}
 	opts.Record, err = o.Record.Settings(ctx, prog, prog.Screen.Warn)
 	return opts, err
+}
+
+// policy returns the policy of a new session: that of --policy, or else the stored one.
+func (o *startOptions) policy(ctx context.Context, prog *cmdline.Program, workdir string) (*policy.Policy, error) {
+	if o.policyFile != "" {
+		return policy.Load(prog.Env.Abs(o.policyFile), slices.Concat([]string{workdir}, o.AddDirs)...)
+	}
+	stored, err := control.StoredPolicy(ctx, prog.Stored.Preferences)
+	if stored != nil && o.Access == agent.AccessFull {
+		prog.Screen.Warn("ignoring preference " + runner.KeyPolicy + ": with full access the agent requests no approval")
+		return nil, nil
+	}
+	return stored, err
 }
 
 func environMap(entries []string) map[string]string {

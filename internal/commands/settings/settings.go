@@ -13,6 +13,7 @@ import (
 	"github.com/busdk/bus-agent/registry/described"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/policy"
 )
 
 // A setting is a preference that set writes and unset removes.
@@ -165,6 +166,21 @@ func settings() []setting {
 			},
 		},
 		{
+			name: "policy", key: runner.KeyPolicy, purpose: "the rules that answer approval requests of sessions",
+			arguments: "JSON", example: `'{"rules":[{"command":["go","test"],"decision":"accept"}]}'`,
+			details: policyDetails, check: parses(func(value string) (*policy.Policy, error) { return policy.Parse([]byte(value)) }),
+			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+				text, err := argumentOrStdin(ctx, prog, args[0], "policy")
+				if err != nil {
+					return err
+				}
+				if _, err := policy.Parse([]byte(text)); err != nil {
+					return err
+				}
+				return preferences.SetDefaultPolicy(ctx, json.RawMessage(text))
+			},
+		},
+		{
 			name: "runtime-definition", key: runner.KeyRuntimes, purpose: "a runtime described in JSON",
 			arguments: "ID JSON", subject: true, example: `mine '{"executables":["mine"],"install_url":"https://m.example"}'`,
 			details:  definitionDetails,
@@ -192,6 +208,15 @@ session. A hook is one of:
   {"command": [ARG, ...]}   run a program with arguments for each event, with the
                             line of JSON on its standard input
 The events are SessionStart, SessionStop, OnMessage and OnError.`
+
+const policyDetails = `JSON is one object, or - to read it from standard input. --policy of "session start"
+and "chat" replaces it for one session. The members of the object:
+  rules    a list of objects: decision (accept, decline, ask) and what the rule
+           is for, all optional: kind (read, edit, delete, execute, fetch,
+           other); path, a file, a folder that ends in /, or a pattern with *
+           and **; or command, the first words of a command as a list
+  default  the decision without a rule: ask (the default) or decline
+The most specific rule decides: docs/sessions.md explains which that is.`
 
 const definitionDetails = `JSON is one object, or - to read it from standard input. The runtime ID can then be used
 like a built-in one. The members of the object:
