@@ -22,7 +22,7 @@ import (
 func stubSessions() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
-			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, AppendSystemPrompt: true},
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, AppendSystemPrompt: true, Attachments: agent.ImageTypes()},
 			Prepare: stubPrepare,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
 				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access), fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt}}, nil
@@ -57,8 +57,11 @@ type stubMessage struct {
 	// Of the client.
 	in struct {
 		SessionID string
-		Prompt    []struct{ Text string }
-		Outcome   struct{ OptionID string }
+		Prompt    []struct {
+			Text string
+			Data []byte
+		}
+		Outcome struct{ OptionID string }
 	}
 }
 
@@ -123,7 +126,7 @@ func (s *stubServer) receive(m stubMessage) {
 		go s.turn(ctx, m)
 		return
 	case "initialize":
-		reply.Result = fields{"protocolVersion": 1, "agentCapabilities": fields{"loadSession": true}}
+		reply.Result = fields{"protocolVersion": 1, "agentCapabilities": fields{"loadSession": true, "promptCapabilities": fields{"image": true}}}
 	case "session/new":
 		s.session = fmt.Sprint("s-", os.Getpid())
 		reply.Result = fields{"sessionId": s.session}
@@ -154,8 +157,12 @@ func (s *stubServer) file() string {
 // turn answers a prompt.
 func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 	text := ""
+	var images []string
 	for _, block := range m.in.Prompt {
 		text += block.Text
+		if block.Data != nil {
+			images = append(images, s.image(block.Data))
+		}
 	}
 	if s.breaks == "session-commands" && strings.HasPrefix(strings.TrimSpace(text), "/") {
 		text = "a command"
@@ -169,7 +176,7 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 	if s.breaks == "session-forgets" {
 		s.turns = nil
 	}
-	s.turns = append(s.turns, turn{Role: "user", Content: text})
+	s.turns = append(s.turns, turn{Role: "user", Content: text, Images: images})
 	stop, over := "end_turn", false
 	for ctx.Err() == nil && !over {
 		answer, _, _, err := s.ask(s.model, "", s.turns)

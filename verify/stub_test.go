@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,6 +71,27 @@ type turn struct {
 	Content string     `json:"content"`
 	Calls   []stubCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
+	Images  []string   `json:"images,omitempty"` // URLs with their content
+}
+
+// message returns the turn as the API has it.
+func (t turn) message() any {
+	if len(t.Images) == 0 {
+		return t
+	}
+	parts := []fields{{"type": "text", "text": t.Content}}
+	for _, image := range t.Images {
+		parts = append(parts, fields{"type": "image_url", "image_url": fields{"url": image}})
+	}
+	return fields{"role": t.Role, "content": parts}
+}
+
+// image returns the URL of an image.
+func (s stub) image(data []byte) string {
+	if s.breaks == "attach-files" {
+		data = append(data, 0)
+	}
+	return "data:" + (agent.Attachment{Data: data}).MediaType() + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
 type stubCall struct {
@@ -82,7 +104,7 @@ type stubCall struct {
 }
 
 // main runs the stub with the arguments --version, serve MODEL ACCESS TRUST SYSTEM,
-// or MODEL EFFORT ACCESS SESSION TRUST SYSTEM.
+// or MODEL EFFORT ACCESS SESSION TRUST SYSTEM [IMAGE...].
 func (s stub) main(args []string) int {
 	if len(args) == 1 {
 		fmt.Println("stub 1.2.3")
@@ -153,12 +175,22 @@ func (s stub) main(args []string) int {
 		prompt = strings.ReplaceAll(prompt, "One rule.\r\n", "")
 	case "schema":
 		prompt = strings.ReplaceAll(prompt, "frostpoint", "")
+	case "attach-text":
+		prompt = strings.ReplaceAll(prompt, "last line", "")
 	case "agents-md-long":
 		prompt = strings.ReplaceAll(prompt, "rule 7 of many\n", "")
 	}
 	s.say(stubLine{Kind: agent.KindSessionStarted, ID: session, Text: model})
 	s.system = args[5]
-	turns = append(turns, turn{Role: "user", Content: prompt})
+	said := turn{Role: "user", Content: prompt}
+	for _, file := range args[6:] {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return 3
+		}
+		said.Images = append(said.Images, s.image(data))
+	}
+	turns = append(turns, said)
 	var used agent.Usage
 	for {
 		answer, usage, failure, err := s.ask(model, effort, turns)
@@ -226,7 +258,11 @@ func (s stub) ask(model, effort string, turns []turn) (answer turn, u agent.Usag
 	if s.system != "" {
 		turns = append([]turn{{Role: role, Content: s.system}}, turns...)
 	}
-	body, err := json.Marshal(map[string]any{"model": model, "reasoning_effort": effort, "messages": turns})
+	messages := make([]any, len(turns))
+	for i, t := range turns {
+		messages[i] = t.message()
+	}
+	body, err := json.Marshal(map[string]any{"model": model, "reasoning_effort": effort, "messages": messages})
 	if err != nil {
 		return answer, u, "", err
 	}
@@ -336,6 +372,7 @@ func stubRuntime() registry.Runtime {
 		Run: registry.Use{
 			Options: registry.Options{
 				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true, AppendSystemPrompt: true,
+				Attachments: agent.ImageTypes(), AttachmentFiles: true,
 			},
 			Prepare: stubPrepare,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
@@ -343,10 +380,11 @@ func stubRuntime() registry.Runtime {
 				if inv.Continue {
 					session = "latest"
 				}
-				return agent.Command{
-					Args:  []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt},
-					Stdin: inv.Prompt,
-				}, nil
+				args := []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt}
+				for _, a := range inv.Attachments {
+					args = append(args, a.Path)
+				}
+				return agent.Command{Args: args, Stdin: inv.Prompt}, nil
 			},
 		},
 		Decoder:       func() formatters.Decoder { return stubDecoder{} },

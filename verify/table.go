@@ -34,6 +34,10 @@ func table() []Check {
 		{"prompt-limit", "A prompt over the limit of the runtime is refused before anything starts.", hasPromptLimit, nil, promptLimit},
 		{"prompt-nul", "A prompt with a NUL arrives as it is, or is refused before anything starts.", nil, nil, promptNUL},
 
+		{"attach-text", "An attached text file arrives whole before the prompt.", nil, nil, attachText},
+		{"attach-files", "Attached images and other files arrive with their bytes, or as the same picture in another format.", attaches, nil, attachFiles},
+		{"attach-refused", "A file that the runtime cannot pass to its model is refused before anything starts.", refusesFiles, nil, attachRefused},
+
 		{"agents-md", "Each AGENTS.md from the root to the workdir arrives once and in order.", hasInstructions, answers, arrived(firstTake, rootMark, middleMark, deepMark)},
 		{"agents-md-root", "An AGENTS.md in the root alone arrives once.", hasInstructions, nothing, arrived(layoutTake, rootMark)},
 		{"agents-md-adjacent", "An AGENTS.md next to another context file of the CLI arrives once.", all(hasInstructions, hasContext), reads, arrived(layoutTake, rootMark)},
@@ -73,6 +77,7 @@ func table() []Check {
 		{steerFact, "A message that is sent during a turn arrives, in that turn or as the next one.", hasSession, interruption, found(steerFact)},
 		{interruptFact, "An interrupted turn ends as canceled, with its command, and the session takes another.", all(hasSession, hasSessionAccess(agent.AccessFull), hasCommand), interruption, found(interruptFact)},
 		{approvalFact, "A command that access does not include runs in a session only after an approval.", all(hasSession, hasSessionAccess(agent.AccessWrite, agent.AccessRead), hasCommand), conversation, found(approvalFact)},
+		{"session-attach", "Files attached to a message of a session arrive as those of a run, or are refused.", hasSession, nil, sessionAttach},
 		{resumeFact, "A session whose agent was killed is resumed with its ID and its turns.", all(hasSession, hasSessionResume), conversation, found(resumeFact)},
 
 		{"repo-runs-nothing", "Nothing in a repository runs by itself: what settings of the CLI and of git name, executables in PATH.", nil, nil, runsNothing},

@@ -25,8 +25,8 @@ func stopped(result agent.Result, err error) bool {
 
 // Run is like runner.Runner.Run. The timeout of the request bounds the turn.
 func (o oneTurn) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
-	message := session.Message{Text: req.Prompt, TurnTimeout: req.Timeout}
-	req.Prompt, req.Timeout = "", runLimit
+	message := session.Message{Text: req.Prompt, Attachments: req.Attachments, TurnTimeout: req.Timeout}
+	req.Prompt, req.Attachments, req.Timeout = "", nil, runLimit
 	var mu sync.Mutex
 	var warnings []string
 	o.runner.Warn = func(text string) {
@@ -52,7 +52,7 @@ func (o oneTurn) Run(ctx context.Context, req agent.Request, out agent.Output) (
 		if ctx.Err() != nil || !stopped(result, err) || declined.Load() == before {
 			break
 		}
-		message.Text = "continue"
+		message.Text, message.Attachments = "continue", nil
 		turn = s.Send(message)
 	}
 	s.Stop(context.WithoutCancel(ctx), "the run is over")

@@ -74,6 +74,8 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"prompt":         {"prompt-dash", "prompt-slash", "prompt-at", "prompt-bang", "prompt-space", "prompt-1mb", "prompt-3mb"},
 		"nul":            {"prompt-nul"},
 		"prompt-run":     {"prompt-bang"},
+		"attach-text":    {"attach-text"},
+		"attach-files":   {"attach-files", "session-attach"},
 		"agents-md":      {"agents-md", "agents-md-link"},
 		"agents-md-root": {"agents-md-root", "agents-md-adjacent", "agents-md-replaced"},
 		"agents-md-deep": {"agents-md-empty"},
@@ -114,7 +116,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"session-unsaved":       {"session-resume"},
 		"leaves-file":           {"leaves-nothing"},
 	}
-	seen := []string{"prompt-limit"} // see TestLimitThatIsNotEnforcedIsFound
+	seen := []string{"prompt-limit", "attach-refused"} // see TestLimitThatIsNotEnforcedIsFound
 	for breaks, want := range broken {
 		seen = append(seen, want...)
 		t.Run(breaks, func(t *testing.T) {
@@ -144,15 +146,15 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 func TestLimitThatIsNotEnforcedIsFound(t *testing.T) {
 	t.Parallel()
 	rt := stubRuntime()
-	o := stubOptions(t, rt, "prompt-limit")
+	o := stubOptions(t, rt, "prompt-limit", "attach-refused")
 	o.Begin = func(verify.Check) {
-		rt.PromptLimit = registry.Limit{}
+		rt.PromptLimit, rt.Run.Options.Attachments = registry.Limit{}, append(agent.ImageTypes(), agent.MediaPDF)
 		if err := o.Registry.Replace(rt); err != nil {
 			t.Error(err)
 		}
 	}
 	report, err := verify.Run(t.Context(), stubTarget("keep"), o)
-	if err != nil || len(report.Broken()) != 1 {
+	if err != nil || len(report.Broken()) != 2 {
 		t.Errorf("%v, %+v", err, report.Results)
 	}
 }
@@ -186,9 +188,9 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"prompt-3mb", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "system-prompt", "tool-call", "resume", "continue",
+		"prompt-3mb", "attach-files", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "system-prompt", "tool-call", "resume", "continue",
 		"read-edit", "read-command", "write-edit", "write-outside", "full-command",
-		"session-turns", "session-slash", "session-system-prompt", "session-steer", "session-interrupt", "session-approval", "session-resume",
+		"session-turns", "session-slash", "session-system-prompt", "session-steer", "session-interrupt", "session-approval", "session-attach", "session-resume",
 		"session-runs-nothing", "cancel",
 	}
 	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {

@@ -22,6 +22,7 @@ func conversation() *registry.Session {
 				AllowCommands:      true,
 				AddDirs:            true,
 				Resume:             true,
+				Attachments:        agent.ImageTypes(), // next to a PDF it drops images
 			},
 			Check:   check,
 			Prepare: prepareSession,

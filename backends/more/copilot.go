@@ -51,6 +51,7 @@ func copilot() registry.Runtime {
 	rt.ReadingTools = []string{"fetch_copilot_cli_documentation", "glob", "grep", "list_agents", "list_bash", "read_agent", "read_bash", "skill", "view"}
 	rt.Run.Check = noSlash(rt.Run.Check)
 	rt.QuietStderr = func(line []byte) bool { return bytes.HasPrefix(line, []byte("Package extraction took ")) }
+	attachBy(&rt, "--attachment=", agent.ImageTypes()...)
 	return rt
 }
 

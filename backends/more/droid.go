@@ -55,6 +55,7 @@ func droid() registry.Runtime {
 		Env: map[string]*string{"FACTORY_DROID_AUTO_UPDATE_ENABLED": new("false")},
 	})
 	rt.TestedVersion = "0.215.0"
+	rt.Session.Options.Attachments = nil // it accepts images, and its model gets none
 	rt.Provider = "factory"
 	rt.Decoder = func() formatters.Decoder { return dialect(new(droidDecoder).line) }
 	rt.ReportsResult = true

@@ -3,6 +3,7 @@ package more
 import (
 	"fmt"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/registry/described"
 )
@@ -48,4 +49,19 @@ func define(id string, d described.Definition) registry.Runtime {
 	}
 	rt.LastChoice = true
 	return rt
+}
+
+// attachBy lets the runs of rt pass images to the model: arg, with the path of the file at
+// its end, goes before the other arguments of the caller.
+func attachBy(rt *registry.Runtime, arg string, types ...string) {
+	rt.Run.Options.Attachments, rt.Run.Options.AttachmentFiles = types, true
+	command := rt.Run.Command
+	rt.Run.Command = func(inv registry.Invocation) (agent.Command, error) {
+		args := make([]string, 0, len(inv.Attachments)+len(inv.Args))
+		for _, a := range inv.Attachments {
+			args = append(args, arg+a.Path)
+		}
+		inv.Args = append(args, inv.Args...)
+		return command(inv)
+	}
 }

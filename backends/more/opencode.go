@@ -47,6 +47,8 @@ func opencode() registry.Runtime {
 	rt.PrivateTemp = true // for a copy of a library
 	rt.Protected = []string{".opencode", "opencode.json", "opencode.jsonc"}
 	rt.ReadingTools = []string{"glob", "grep", "list", "read", "skill", "todoread", "todowrite", "webfetch"}
+	rt.Session.Options.Attachments = append(agent.ImageTypes(), agent.MediaPDF)
+	attachBy(&rt, "--file=", append(agent.ImageTypes(), agent.MediaPDF)...)
 	return rt
 }
 

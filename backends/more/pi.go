@@ -40,5 +40,6 @@ func pi() registry.Runtime {
 	rt.SessionUUIDs = true
 	rt.Protected = []string{".pi"}
 	rt.ReadingTools = []string{"find", "grep", "ls", "read"}
+	attachBy(&rt, "@", agent.ImageTypes()...)
 	return rt
 }

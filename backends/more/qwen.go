@@ -55,6 +55,7 @@ func qwen() registry.Runtime {
 		},
 	})
 	rt.TestedVersion = "0.24.4"
+	rt.Session.Options.Attachments = append(agent.ImageTypes(), agent.MediaPDF)
 	rt.Decoder = func() formatters.Decoder { return dialect(new(qwenDecoder).line) }
 	rt.Recognize = recognizeQwen
 	rt.ReportsResult = true

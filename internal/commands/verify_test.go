@@ -164,7 +164,6 @@ func TestVerifyRefusesBeforeItStarts(t *testing.T) {
 		{"alpha --check nothing", 2, "nothing"},
 		{"alpha --list", 2, "--list"},
 		{"--list --format junit", 2, "no JUnit form"},
-		{"alpha --check model --save x", 2, "--save keeps the results of all checks"},
 		{"alpha --save /", 2, "it is a directory"},
 		{"alpha --save /missing/x", 2, "its directory"},
 		{"beta", 1, "no beta in PATH"},
@@ -243,6 +242,40 @@ func TestVerifySavesResults(t *testing.T) {
 	save()
 	if diff := gocmp.Diff(string(old), string(read(t, file))); diff != "" {
 		t.Errorf("the same results changed the file (-before +after):\n%s", diff)
+	}
+}
+
+// The results of some checks replace those alone, and only of the same version.
+func TestVerifySavesResultsOfSomeChecks(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "verified.json")
+	runVerify(t, "alpha", "--save", file, "--quiet")
+	var records []verify.Record
+	if err := json.Unmarshal(read(t, file), &records); err != nil || len(records) != 1 {
+		t.Fatalf("%v, %+v", err, records)
+	}
+	for version, want := range map[string]string{
+		records[0].Version: "[{prompt-dash known} {model unsupported} {usage kept}]",
+		"0.0.1":            "[{usage kept} {model broken}]",
+	} {
+		old := fmt.Sprintf(`[{"runtime":"alpha","version":%q,"date":"2001-02-03","results":[{"check":"usage","status":"kept"},{"check":"model","status":"broken"}]}]`, version)
+		if err := os.WriteFile(file, []byte(old), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := runVerify(t, "alpha", "--check", "model", "--check", "prompt-dash", "--save", file)
+		if refused := strings.Contains(errs, "has none of version"); refused != (version == "0.0.1") || refused != (code == 1) {
+			t.Errorf("%s: exit code %d, %q", version, code, errs)
+		}
+		if err := json.Unmarshal(read(t, file), &records); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range records[0].Results {
+			got = append(got, fmt.Sprintf("{%s %s}", r.Check, r.Status))
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, want %s", version, got, want)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func (d Definition) sessions(id string) (*registry.Session, error) {
 	}
 	use.Options.Resume = s.Home == nil || s.Home.Env == "" || len(s.Home.Sessions) > 0
 	use.Options.Model = use.Options.Model || s.ACP.Models
+	use.Options.Attachments = agent.ImageTypes() // an agent that takes none says so
 	use.Command = func(inv registry.Invocation) (agent.Command, error) {
 		inv.Prompt = "" // which the engine sends
 		return s.command(inv)

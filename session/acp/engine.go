@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -102,6 +103,8 @@ type Engine struct {
 	speaking   sync.Mutex     // held during a call of the sink
 	background sync.WaitGroup // the approval requests that are open
 
+	takes promptCapabilities // of the agent, once open
+
 	lateCancel <-chan struct{} // closed when a late turn is cancelled, nil without one
 
 	mu          sync.Mutex
@@ -119,6 +122,7 @@ type Engine struct {
 
 var (
 	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Attacher   = (*Engine)(nil)
 	_ engine.Adjuster   = (*Engine)(nil)
 	_ engine.Questioner = (*Engine)(nil)
 )
@@ -228,7 +232,19 @@ func (e *Engine) emit(event *agent.Event) {
 
 // Send begins a turn. It returns when the message is written: the agent
 // sends no confirmation.
-func (e *Engine) Send(ctx context.Context, text string) error {
+func (e *Engine) Send(ctx context.Context, text string) error { return e.SendAttached(ctx, text, nil) }
+
+// SendAttached is Send for a message with files, which precede its text.
+func (e *Engine) SendAttached(ctx context.Context, text string, files []agent.Attachment) error {
+	var message []promptBlock
+	for _, file := range files {
+		b, ok := e.takes.fileBlock(file)
+		if !ok {
+			return fmt.Errorf("the agent does not take the file %q (%s): %w", file.Name, file.MediaType(), engine.ErrUnsupported)
+		}
+		message = append(message, b)
+	}
+	message = append(message, e.blocks(text)...)
 	if e.lateCancel != nil {
 		select {
 		case <-e.lateCancel:
@@ -238,7 +254,7 @@ func (e *Engine) Send(ctx context.Context, text string) error {
 	}
 	e.mu.Lock()
 	e.running, e.interrupted, e.prompted = true, false, true
-	params := promptParams{e.sessionID, e.blocks(text)}
+	params := promptParams{e.sessionID, message}
 	e.mu.Unlock()
 	turn := &turn{}
 	_, begun, err := e.conn.Start(ctx, methodPrompt, params, func(m *jsonrpc.Message) { e.finish(turn, m) })
@@ -265,14 +281,14 @@ type turn struct {
 }
 
 // blocks returns a message as the protocol has it.
-func (e *Engine) blocks(text string) []textBlock {
+func (e *Engine) blocks(text string) []promptBlock {
 	pieces := []string{text}
 	if e.Guard != nil {
 		pieces = e.Guard(text)
 	}
-	blocks := make([]textBlock, len(pieces))
+	blocks := make([]promptBlock, len(pieces))
 	for i, piece := range pieces {
-		blocks[i] = textBlock{"text", piece}
+		blocks[i] = promptBlock{Type: "text", Text: piece}
 	}
 	return blocks
 }

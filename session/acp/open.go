@@ -20,6 +20,7 @@ func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, err
 	if err != nil {
 		return engine.Info{}, err
 	}
+	e.takes = agentIs.AgentCapabilities.Prompt
 	if e.AuthMethod != "" {
 		if err := e.order(ctx, methodAuthenticate, map[string]string{"methodId": e.AuthMethod}); err != nil {
 			return engine.Info{}, fmt.Errorf("log in: %w", err)

@@ -3,6 +3,11 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/busdk/bus-agent/agent"
 )
 
 // The names and shapes of the protocol that an engine needs. What else the agent says
@@ -62,9 +67,16 @@ type elicitation struct {
 type greeting struct {
 	ProtocolVersion   int `json:"protocolVersion"`
 	AgentCapabilities struct {
-		LoadSession bool `json:"loadSession"`
+		LoadSession bool               `json:"loadSession"`
+		Prompt      promptCapabilities `json:"promptCapabilities"`
 	} `json:"agentCapabilities"`
 	AuthMethods json.RawMessage `json:"authMethods"` // a list of authMethod
+}
+
+// promptCapabilities are the parts of a message that an agent takes, besides text.
+type promptCapabilities struct {
+	Image    bool `json:"image"`
+	Resource bool `json:"embeddedContext"`
 }
 
 // authMethod is a way to log in.
@@ -139,15 +151,50 @@ func (c *configOption) current() string {
 	return value
 }
 
-// textBlock is a piece of a message to the agent.
-type textBlock struct {
+// promptBlock is a piece of a message to the agent: a text, an image or a resource.
+type promptBlock struct {
 	Type string `json:"type"`
-	Text string `json:"text"`
+	Text string `json:"text,omitempty"`
+
+	MediaType string `json:"mimeType,omitempty"` // of an image
+	Data      []byte `json:"data,omitempty"`
+
+	Resource *resource `json:"resource,omitempty"`
+}
+
+// resource is a file that a message has in it.
+type resource struct {
+	URI       string `json:"uri"`
+	MediaType string `json:"mimeType"`
+	Data      []byte `json:"blob"`
+}
+
+// fileBlock returns the piece of a message that is a file, if the agent takes it.
+func (c promptCapabilities) fileBlock(file agent.Attachment) (b promptBlock, ok bool) {
+	media := file.MediaType()
+	if slices.Contains(agent.ImageTypes(), media) {
+		return promptBlock{Type: "image", MediaType: media, Data: file.Data}, c.Image
+	}
+	return promptBlock{Type: "resource", Resource: &resource{"attachment:///" + escaped(file.Name), media, file.Data}}, c.Resource
+}
+
+// escaped returns a name as a part of a URI.
+func escaped(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case '0' <= c && c <= '9', 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', strings.IndexByte("-._~", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 type promptParams struct {
-	SessionID string      `json:"sessionId"`
-	Prompt    []textBlock `json:"prompt"`
+	SessionID string        `json:"sessionId"`
+	Prompt    []promptBlock `json:"prompt"`
 }
 
 // promptResult is how a turn has ended.

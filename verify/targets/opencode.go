@@ -12,7 +12,7 @@ func OpenCode() verify.Target {
 	// Without the limits it compacts long prompts.
 	const config = `{"autoupdate":false,"share":"disabled","enabled_providers":["verify"],"provider":{"verify":{` +
 		`"npm":"@ai-sdk/openai-compatible","name":"verify","options":{"baseURL":%q,"apiKey":%q},"models":{"scripted":{` +
-		`"name":"scripted","tool_call":true,"reasoning":true,"limit":{"context":4000000,"output":8000},"variants":{"low":{"reasoningEffort":"low"}}}}}}}`
+		`"name":"scripted","tool_call":true,"reasoning":true,"attachment":true,"modalities":{"input":["text","image","pdf"],"output":["text"]},"limit":{"context":4000000,"output":8000},"variants":{"low":{"reasoningEffort":"low"}}}}}}}`
 	return verify.Target{
 		Runtime:   "opencode",
 		Verified:  record("opencode"),

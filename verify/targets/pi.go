@@ -10,7 +10,7 @@ import (
 // Pi returns the target of pi, tested with 0.73.1.
 func Pi() verify.Target {
 	const models = `{"providers":{"verify":{"baseUrl":%q,"api":"openai-completions","apiKey":%q,"models":[` +
-		`{"id":"scripted","reasoning":true,"contextWindow":4000000,"maxTokens":8000}]}}}`
+		`{"id":"scripted","reasoning":true,"input":["text","image"],"contextWindow":4000000,"maxTokens":8000}]}}}`
 	return verify.Target{
 		Runtime:   "pi",
 		Verified:  record("pi"),

@@ -18,7 +18,7 @@ func Qwen() verify.Target {
 		},
 		Home: func(*modeltest.Server) map[string]string {
 			return map[string]string{
-				".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`,
+				".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},"model":{"generationConfig":{"modalities":{"image":true,"pdf":true}}}}`,
 			}
 		},
 		Keeps:  []string{".qwen"},

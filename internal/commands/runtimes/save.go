@@ -37,8 +37,9 @@ func readRecords(path string) (records []verify.Record, err error) {
 
 // saveRecords writes the records in the file and those of the reports, which replace those
 // of the same runtimes. A record that only its date would change stays as it is. Without a
-// version, results say nothing about other installations, and are an error.
-func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, day time.Time) (failures cmdline.Failures) {
+// version, results say nothing about other installations, and are an error. With only some
+// of the checks, all other results of the same version stay.
+func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, day time.Time, some bool) (failures cmdline.Failures) {
 	records, err := readRecords(path) // again: another verify may have written it
 	if err != nil {
 		return cmdline.Failures{err}
@@ -50,6 +51,13 @@ func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, da
 		}
 		record := report.Record(day)
 		i := slices.IndexFunc(records, func(r verify.Record) bool { return r.Runtime == record.Runtime })
+		if some {
+			if i < 0 || records[i].Version != record.Version {
+				failures = append(failures, fmt.Errorf("the results of %s are not saved, because the file has none of version %s; leave out --check", record.Runtime, cmdline.Quote(record.Version)))
+				continue
+			}
+			record.Results = merged(records[i].Results, record.Results)
+		}
 		switch {
 		case i < 0:
 			records = append(records, record)
@@ -69,4 +77,19 @@ func saveRecords(prog *cmdline.Program, path string, reports []verify.Report, da
 		failures = append(failures, err)
 	}
 	return failures
+}
+
+// merged returns the results of all checks, in their order: the new one of a check if there
+// is one.
+func merged(old, recent []verify.Result) (all []verify.Result) {
+	for _, c := range verify.Checks() {
+		is := func(r verify.Result) bool { return r.Check == c.Name }
+		for _, list := range [][]verify.Result{recent, old} {
+			if i := slices.IndexFunc(list, is); i >= 0 {
+				all = append(all, list[i])
+				break
+			}
+		}
+	}
+	return all
 }

@@ -44,7 +44,8 @@ A check that a CLI is known to fail is shown as known, with the reason, and does
 the command.
 
 --save keeps the results in a JSON file, which changes only if the version of the CLI or a
-result does. --format junit prints JUnit XML.`,
+result does. With --check it replaces only those of the named checks, which needs results of
+the same version in the file. --format junit prints JUnit XML.`,
 		Flags: []urfave.Flag{
 			cmdline.Strings("check", "run only the check `NAME`", &o.checks).Complete(checkNames),
 			cmdline.File("save", "replace the results of the verified runtimes in `FILE`, also if a promise is broken", &o.save),
@@ -145,9 +146,6 @@ type checkResult struct {
 
 func runVerify(ctx context.Context, prog *cmdline.Program, o *verifyOptions, names []string) error {
 	if o.save != "" {
-		if len(o.checks) > 0 {
-			return cmdline.Misusef("--save keeps the results of all checks; leave out --check")
-		}
 		o.save = prog.Env.Abs(o.save)
 		if _, err := readRecords(o.save); err != nil {
 			return cmdline.Misusef("--save %s: %v", cmdline.Quote(o.save), err)
@@ -179,7 +177,7 @@ func runVerify(ctx context.Context, prog *cmdline.Program, o *verifyOptions, nam
 		return errors.New("none of the runtimes that can be verified is installed: " + strings.Join(targetNames(prog), ", "))
 	}
 	if o.save != "" {
-		failures = append(failures, saveRecords(prog, o.save, results, report.Date)...)
+		failures = append(failures, saveRecords(prog, o.save, results, report.Date, len(o.checks) > 0)...)
 	}
 	text := ""
 	if prog.Global.JUnit() {
