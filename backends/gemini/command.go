@@ -18,6 +18,10 @@ var modes = map[agent.Access]string{
 // command builds the argument list. The prompt is read from standard input. Values are
 // joined to their options with "=", so that none is read as an option.
 func command(inv registry.Invocation) (agent.Command, error) {
+	inv, err := attach(inv)
+	if err != nil {
+		return agent.Command{}, err
+	}
 	args, env := options(inv)
 	args = append([]string{"-o", "stream-json"}, args...)
 	return agent.Command{Args: append(args, inv.Args...), Env: env, Stdin: inv.Prompt}, nil

@@ -26,6 +26,9 @@
 // the CLI silently drops a longer one. The CLI replaces "@path" in a prompt by the
 // content of the file.
 //
+// Attached images and PDFs of a run are "@path" after the prompt, which names files in the
+// run's folder for temporary files. Sessions take images as parts of the message.
+//
 // # Sessions
 //
 // A session is a process of `gemini --acp`, which speaks the Agent Client Protocol, in a
@@ -120,6 +123,8 @@ func Runtime() registry.Runtime {
 				Resume:             true,
 				Continue:           true,
 				MaxTurns:           true,
+				Attachments:        append(agent.ImageTypes(), agent.MediaPDF),
+				AttachmentFiles:    true,
 			},
 			SlashCommands: true,
 			Check:         check,
