@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // A Broker runs agents for one caller. Its methods may be called concurrently.
@@ -13,12 +14,14 @@ type Broker struct {
 	settings Settings
 	bounds   bounds
 	budget   budget
+	sessions control.Manager
 
 	ending context.Context // ends with Close
 	end    context.CancelCauseFunc
 
 	mu      sync.Mutex
-	known   map[string]string // native session IDs of runs, and their workdir
+	known   map[string]string        // native session IDs of runs, and their workdir
+	held    map[string]*conversation // by session ID
 	closed  bool
 	running sync.WaitGroup // calls that hold an agent
 }
@@ -33,10 +36,11 @@ func New(s Settings) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{
-		settings: s, known: map[string]string{},
+		settings: s, known: map[string]string{}, held: map[string]*conversation{},
 		bounds: bounds{s.Access, s.Depth}.inherited(s.environ()),
 		budget: budget{runs: s.Runs, concurrent: s.Concurrent, timeout: s.Timeout, left: s.TotalTimeout},
 	}
+	b.sessions.Runner, b.sessions.Store = s.Runner, s.Store
 	b.ending, b.end = context.WithCancelCause(context.Background())
 	return b, nil
 }
@@ -48,7 +52,8 @@ func (b *Broker) Close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.end(errClosed)
-	b.running.Wait()
+	b.running.Wait() // no session starts from now on
+	_ = b.sessions.Close(context.Background(), errClosed.Error())
 }
 
 // begin begins a call that starts an agent. Its context ends with ctx and with Close.

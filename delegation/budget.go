@@ -8,10 +8,10 @@ import (
 // A budget counts what agents may still consume.
 type budget struct {
 	runs, concurrent int           // limits, for messages
-	timeout          time.Duration // of one run
+	timeout          time.Duration // of one run or turn
 
 	mu      sync.Mutex
-	used    int
+	used    int           // runs and messages
 	running int           // agents
 	left    time.Duration // of the time of all, without what is reserved
 }
@@ -21,7 +21,7 @@ func (b *budget) agent() (ended func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.running >= b.concurrent {
-		return nil, limitf("%d agents are running, which is the limit: wait for one to end", b.running)
+		return nil, limitf("%d agents are running, which is the limit: wait for one to end, or stop a session", b.running)
 	}
 	b.running++
 	return sync.OnceFunc(func() {
@@ -31,7 +31,7 @@ func (b *budget) agent() (ended func(), err error) {
 	}), nil
 }
 
-// turn counts a run and returns how long it may take: want, or the limit if
+// turn counts a run or message and returns how long it may take: want, or the limit if
 // that is zero or more than it. Its end is reported by the returned function.
 func (b *budget) turn(want time.Duration) (limit time.Duration, ended func(), err error) {
 	b.mu.Lock()
@@ -42,7 +42,7 @@ func (b *budget) turn(want time.Duration) (limit time.Duration, ended func(), er
 	}
 	switch {
 	case b.used >= b.runs:
-		return 0, nil, limitf("all %d runs are used", b.runs)
+		return 0, nil, limitf("all %d runs and messages are used", b.runs)
 	case limit <= 0:
 		return 0, nil, limitf("the time of all runs is used")
 	}
@@ -56,7 +56,7 @@ func (b *budget) turn(want time.Duration) (limit time.Duration, ended func(), er
 	}), nil
 }
 
-// runsLeft returns how many runs are left.
+// runsLeft returns how many runs and messages are left.
 func (b *budget) runsLeft() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package delegation lets one agent use others within bounds that the user sets. It is
-// what the command "bus-agent mcp" offers, without its protocol.
+// Package delegation lets one agent use others within bounds that the user sets: run
+// them, hold sessions with them, read the records. It is what the command "bus-agent mcp"
+// offers, without its protocol.
 //
 // A [Broker] serves one caller. Its [Settings] bound the access of the agents, their
 // folder, number and time, and how many levels of agents can be below the caller.

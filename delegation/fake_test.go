@@ -1,6 +1,7 @@
 package delegation_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,8 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // The test binary is also the agent, under the name of the executable.
@@ -33,6 +36,9 @@ func mimic() int {
 	if len(os.Args) > 1 && os.Args[1] == "nested" {
 		fmt.Println(nested())
 		return 0
+	}
+	if len(os.Args) > 1 && os.Args[1] == "session" {
+		return converse()
 	}
 	prompt, _ := io.ReadAll(os.Stdin)
 	say(agent.Event{Kind: agent.KindSessionStarted, SessionID: "native-1", Model: "mimic-1"})
@@ -68,6 +74,66 @@ func mimic() int {
 	}
 	say(agent.Event{Kind: agent.KindResult})
 	return 0
+}
+
+// converse is mimic in a session: each line is a message.
+func converse() int {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		verb, rest, _ := strings.Cut(lines.Text(), " ")
+		switch verb {
+		case "approve":
+			say(agent.Event{Kind: agent.KindApproval, ApprovalID: "1", Tool: &agent.Tool{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}})
+			continue
+		case "question":
+			say(agent.Event{Kind: agent.KindQuestion, ApprovalID: "2", Questions: []agent.Question{{Text: "Which?", Options: []agent.Option{{Label: "red"}, {Label: "blue"}}}}})
+			continue
+		case "interrupt":
+			say(agent.Event{Kind: agent.KindResult, Failed: true, Interrupted: true, Text: "interrupted"})
+			continue
+		case "hold":
+			_ = os.WriteFile(rest, nil, 0o600)
+			continue
+		case "env":
+			say(agent.Event{Kind: agent.KindText, Text: os.Getenv(rest)})
+		case "call":
+			say(agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "1", Name: "Bash", Input: json.RawMessage(rest)}})
+		default:
+			say(agent.Event{Kind: agent.KindText, Text: lines.Text()})
+		}
+		say(agent.Event{Kind: agent.KindResult})
+	}
+	return 0
+}
+
+// mimicEngine is the engine of converse.
+type mimicEngine struct{ input io.WriteCloser }
+
+func (e *mimicEngine) Open(_ context.Context, t engine.Transport, _ engine.Start, sink engine.Sink) (engine.Info, error) {
+	e.input = t.Input
+	go func() {
+		lines := bufio.NewScanner(t.Output)
+		for lines.Scan() {
+			for _, event := range (decoder{}).Decode(lines.Bytes(), nil) {
+				sink.Event(&event)
+			}
+		}
+		sink.Closed(lines.Err())
+	}()
+	return engine.Info{SessionID: "native-2", Model: "mimic-1"}, nil
+}
+
+func (e *mimicEngine) Send(_ context.Context, text string) error {
+	_, err := io.WriteString(e.input, text+"\n")
+	return err
+}
+func (e *mimicEngine) Steer(context.Context, string) error { return engine.ErrUnsupported }
+func (e *mimicEngine) Interrupt(ctx context.Context) error { return e.Send(ctx, "interrupt") }
+func (e *mimicEngine) Close() error                        { return e.input.Close() }
+func (e *mimicEngine) Answer(ctx context.Context, _ string, d engine.Decision) error {
+	return e.Send(ctx, "decision: "+string(d))
+}
+func (e *mimicEngine) AnswerQuestions(ctx context.Context, _ string, answers [][]string) error {
+	return e.Send(ctx, "answer: "+answers[0][0])
 }
 
 // nested returns the bounds of a broker in this process.
@@ -106,6 +172,13 @@ func mimicRuntime() registry.Runtime {
 				return agent.Command{Args: []string{string(inv.Access)}, Stdin: inv.Prompt}, nil
 			},
 		},
+		Session: &registry.Session{
+			Use: registry.Use{
+				Options: registry.Options{Model: true, Access: agent.Accesses()},
+				Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{Args: []string{"session"}}, nil },
+			},
+			Engine: func(registry.Invocation) engine.Engine { return &mimicEngine{} },
+		},
 	}
 }
 
@@ -126,7 +199,7 @@ func settings(t *testing.T, environ ...string) delegation.Settings {
 	}
 	home := t.TempDir()
 	return delegation.Settings{
-		Workdir: t.TempDir(),
+		Workdir: t.TempDir(), Store: control.NewStore(filepath.Join(t.TempDir(), "sessions")),
 		Runner: &runner.Runner{
 			Registry: &r, Environ: slices.Concat([]string{"PATH=" + bin, "HOME=" + home, "TMPDIR=" + home}, environ),
 			Warn: func(line string) { t.Log(line) },

@@ -45,8 +45,8 @@ type Answer struct {
 	SessionID string `json:"session_id,omitempty"`
 
 	Text      string `json:"text"`
-	Truncated bool   `json:"truncated,omitempty"` // the middle of Text is missing
-	Value     any    `json:"value,omitempty"`     // the answer as JSON, if the task has a schema
+	Truncated bool   `json:"truncated,omitempty"`                                               // the middle of Text is missing
+	Value     any    `json:"value,omitempty" jsonschema:"the answer, if the call has a schema"` // the answer as JSON, if the task has a schema
 
 	Changes    []string     `json:"changes,omitempty"` // files that the agent reports to have changed
 	Usage      *agent.Usage `json:"usage,omitempty"`

@@ -16,9 +16,10 @@ type Overview struct {
 	Default string `json:"default,omitempty"`
 
 	Workdir  string       `json:"workdir"`
-	Access   agent.Access `json:"access"` // the most that an agent can get
-	Depth    int          `json:"depth"`  // levels of agents below the caller
-	RunsLeft int          `json:"runs_left"`
+	Access   agent.Access `json:"access"`            // the most that an agent can get
+	Depth    int          `json:"depth"`             // levels of agents below the caller
+	RunsLeft int          `json:"runs_left"`         // runs and messages
+	Approve  bool         `json:"approve"`           // the caller may accept approval requests
 	Problem  string       `json:"problem,omitempty"` // of the user's lists of runtimes
 }
 
@@ -29,8 +30,10 @@ type Runtime struct {
 	Available bool   `json:"available"`
 	Reason    string `json:"reason,omitempty"` // why it is not available
 
-	// Access lists what its agents can be given; empty if it has no runs.
-	Access []agent.Access `json:"access,omitempty"`
+	// Access lists what its agents can be given in a run, and SessionAccess in a session;
+	// empty if it has none.
+	Access        []agent.Access `json:"access,omitempty"`
+	SessionAccess []agent.Access `json:"session_access,omitempty"`
 
 	Model   bool                    `json:"model"` // takes the name of a model
 	Efforts []agent.ReasoningEffort `json:"efforts,omitempty"`
@@ -44,7 +47,7 @@ func (b *Broker) Runtimes(ctx context.Context, all bool) Overview {
 	r.Workdir = b.settings.Workdir
 	o := Overview{
 		Runtimes: []Runtime{}, Workdir: b.settings.Workdir, Access: b.bounds.access,
-		Depth: b.bounds.depth, RunsLeft: b.budget.runsLeft(),
+		Depth: b.bounds.depth, RunsLeft: b.budget.runsLeft(), Approve: b.settings.Approve,
 	}
 	found, err := r.Detect(ctx)
 	if err != nil {
@@ -75,6 +78,9 @@ func (b *Broker) describe(d runner.Detected) Runtime {
 	if rt.Run.Command != nil {
 		out.Access = b.allowed(rt.Run.Options)
 		out.Model, out.Efforts, out.Resume = rt.Run.Options.Model, rt.Run.Options.Efforts, rt.Run.Options.Resume
+	}
+	if rt.Session != nil {
+		out.SessionAccess = b.allowed(rt.Session.Options)
 	}
 	return out
 }

@@ -27,8 +27,14 @@ type Settings struct {
 	// Runner runs the agents. Nil means the zero Runner.
 	Runner *runner.Runner
 
-	// Record says how runs are recorded; nil means that they are not.
+	// Store is where the sessions are kept. Nil means the state folder of the user.
+	Store *control.Store
+
+	// Record says how runs and sessions are recorded; nil means that they are not.
 	Record *control.RecordSettings
+
+	// RunsRoot is the folder of the records that the caller can read. Empty means none.
+	RunsRoot string
 
 	// Workdir is the folder outside which no agent works. Empty means the current
 	// directory.
@@ -41,10 +47,15 @@ type Settings struct {
 	// agents it starts cannot start others.
 	Depth int
 
-	// Runs bounds how many runs there can be, Concurrent how many at a time.
+	// Approve lets the caller accept approval requests of agents in sessions. Without it
+	// they are declined, unless the caller asks its user: see [Broker.Start].
+	Approve bool
+
+	// Runs bounds how many runs and messages there can be, Concurrent how many agents at a
+	// time. A session has an agent until it ends.
 	Runs, Concurrent int
 
-	// Timeout bounds one run, TotalTimeout the sum of all.
+	// Timeout bounds one run or turn, TotalTimeout the sum of all.
 	Timeout, TotalTimeout time.Duration
 
 	// Output bounds each text that the caller gets, in bytes.

@@ -12,7 +12,9 @@ import (
 
 	"github.com/busdk/bus-agent/delegation"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
 
+	_ "github.com/busdk/bus-agent/backends/claude"
 	_ "github.com/busdk/bus-agent/backends/codex"
 )
 
@@ -35,13 +37,15 @@ echo '{"type":"turn.completed","usage":{"input_tokens":7,"cached_input_tokens":0
 func settings(t *testing.T) delegation.Settings {
 	t.Helper()
 	bin, home := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "codex"), []byte(stubCodex), 0o755); err != nil {
-		t.Fatal(err)
+	for name, script := range map[string]string{"codex": stubCodex, "claude": stubClaude} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return delegation.Settings{
-		Workdir: t.TempDir(),
+		Workdir: t.TempDir(), Store: control.NewStore(filepath.Join(home, "sessions")),
 		Runner: &runner.Runner{
-			Environ: []string{"PATH=" + bin + ":/usr/bin:/bin", "HOME=" + home, "TMPDIR=" + home, "CODEX_API_KEY=sk-stub"},
+			Environ: []string{"PATH=" + bin + ":/usr/bin:/bin", "HOME=" + home, "TMPDIR=" + home, "CODEX_API_KEY=sk-stub", "BUS_AGENT=codex"},
 			Warn:    func(line string) { t.Log(line) },
 		},
 	}
@@ -102,3 +106,30 @@ func awaitFile(name string) {
 		awaiting = err != nil
 	}
 }
+
+// stubClaude is an agent that asks for approval if the message has the word approve, and
+// answers every other one.
+const stubClaude = `#!/bin/sh
+session='"session_id":"281e2dea-4e55-40f3-a8df-7cc6631ae1db"'
+n=0
+answer() {
+	echo '{"type":"assistant","message":{"id":"b'$n'","role":"assistant","content":[{"type":"text","text":"'"$1"'"}]},'$session'}'
+	echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$1"'",'$session'}'
+}
+while read -r line; do
+	case $line in
+	*'"control_request"'*)
+		id=${line#*\"request_id\":\"}
+		echo '{"type":"control_response","response":{"subtype":"success","request_id":"'"${id%%\"*}"'","response":{}}}' ;;
+	*'"behavior":"allow"'*) answer "Allowed." ;;
+	*'"behavior":"deny"'*) answer "Denied." ;;
+	*'"type":"user"'*)
+		n=$((n + 1))
+		echo '{"type":"system","subtype":"init",'$session',"model":"stub-1","tools":[]}'
+		case $line in
+		*approve*) echo '{"type":"control_request","request_id":"r'$n'","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"make"},"tool_use_id":"t'$n'"}}' ;;
+		*) answer "Answer $n." ;;
+		esac ;;
+	esac
+done
+`

@@ -31,6 +31,11 @@ func TestToolsAreStrictAndAnnotated(t *testing.T) {
 			if !strings.Contains(string(schema), `"additionalProperties":false`) {
 				t.Errorf("%s takes any member: %s", tool.Name, schema)
 			}
+			// The TypeScript SDK takes no schema that is a boolean.
+			output, _ := json.Marshal(tool.OutputSchema)
+			if text := string(schema) + string(output); strings.Contains(strings.ReplaceAll(text, `"additionalProperties":false`, ""), `":true`) || strings.Contains(string(schema), `"null"`) {
+				t.Errorf("%s has a schema that not all clients take: %s", tool.Name, text)
+			}
 			if tool.OutputSchema == nil || tool.Description == "" || tool.Annotations == nil {
 				t.Errorf("%s is not described", tool.Name)
 			}
@@ -48,8 +53,8 @@ func TestListRuntimes(t *testing.T) {
 	t.Parallel()
 	session := connect(t, settings(t), nil)
 	o, text, failed := call[delegation.Overview](t, session, "list_runtimes", nil)
-	if failed || len(o.Runtimes) != 1 || o.Default != "codex" || o.Access != agent.AccessRead || o.Depth != 1 ||
-		!slices.Equal(o.Runtimes[0].Access, []agent.Access{agent.AccessRead}) {
+	if failed || len(o.Runtimes) != 2 || o.Default != "codex" || o.Access != agent.AccessRead || o.Depth != 1 ||
+		!slices.Equal(o.Runtimes[1].Access, []agent.Access{agent.AccessRead}) {
 		t.Errorf("%+v", o)
 	}
 	if !strings.Contains(text, "codex (Codex CLI), the default") {

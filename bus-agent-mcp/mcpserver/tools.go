@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/delegation"
+	"github.com/busdk/bus-agent/session"
 )
 
 // tools are the tools of one server.
@@ -34,6 +36,8 @@ func (t *tools) add(s *mcp.Server) {
 			"The agent works in the folder of this server and sees nothing of this conversation.",
 		Annotations: t.acting(), InputSchema: t.limited(schemaOf[runInput]()),
 	}, t.runAgent)
+	t.addSessions(s)
+	t.addRecords(s)
 }
 
 // reading are the annotations of tools that change nothing.
@@ -46,17 +50,29 @@ func (t *tools) acting() *mcp.ToolAnnotations {
 	return &mcp.ToolAnnotations{ReadOnlyHint: !changes, DestructiveHint: &changes}
 }
 
-// schemaOf returns the schema of an input. It allows no other members.
+// schemaOf returns the schema of an input. It allows no other members, and no null for an
+// array and no boolean schema, which not every client understands.
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
 		panic(err) // T is a type of this package
+	}
+	for _, p := range s.Properties {
+		if slices.Equal(p.Types, []string{"null", "array"}) {
+			p.Type, p.Types = "array", nil
+		}
+		if p.Type == "object" {
+			p.AdditionalProperties = nil
+		}
 	}
 	return s
 }
 
 // limited adds to a schema which values its members can have.
 func (t *tools) limited(s *jsonschema.Schema) *jsonschema.Schema {
+	if p := s.Properties["decision"]; p != nil {
+		p.Enum = []any{string(session.Accept), string(session.Decline), string(session.Cancel)}
+	}
 	if p := s.Properties["access"]; p != nil {
 		for _, a := range agent.Accesses() {
 			p.Enum = append(p.Enum, string(a))
@@ -100,16 +116,31 @@ func (t *tools) listRuntimes(ctx context.Context, _ *mcp.CallToolRequest, in lis
 	return result(b.String(), failure{}), o, nil
 }
 
-type runInput struct {
+// An agentInput says which agent to start, and with what prompt.
+type agentInput struct {
 	Prompt  string `json:"prompt" jsonschema:"what the agent is to do, with all it needs to know"`
 	Runtime string `json:"runtime,omitempty" jsonschema:"ID of the runtime, from list_runtimes; absent: the default"`
 	Model   string `json:"model,omitempty" jsonschema:"name of the model, if the runtime takes one; absent: the default"`
 	Effort  string `json:"effort,omitempty" jsonschema:"reasoning effort of the model"`
 	Access  string `json:"access,omitempty" jsonschema:"what the agent may do: read (no changes), write (edit in the folder), full (no limits); absent: the most that this server allows"`
 	Workdir string `json:"workdir,omitempty" jsonschema:"folder to work in, below that of the server; absent: that of the server"`
-	Resume  string `json:"resume,omitempty" jsonschema:"session_id of an earlier run, to continue it"`
-	Schema  any    `json:"schema,omitempty" jsonschema:"JSON Schema, an object, that the answer must follow"`
 	Timeout int    `json:"timeout_seconds,omitempty" jsonschema:"end the agent after this time; absent: the limit of the server"`
+}
+
+// task returns the task of an input.
+func (in agentInput) task(roots []string) delegation.Task {
+	return delegation.Task{
+		Prompt: in.Prompt, Runtime: in.Runtime, Model: in.Model, Effort: agent.ReasoningEffort(in.Effort),
+		Access: agent.Access(in.Access), Workdir: in.Workdir, Roots: roots, Timeout: seconds(in.Timeout),
+	}
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+type runInput struct {
+	agentInput
+	Resume string         `json:"resume,omitempty" jsonschema:"session_id of an earlier run, to continue it"`
+	Schema map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema that the answer must follow"`
 }
 
 type runOutput struct {
@@ -123,11 +154,8 @@ func (t *tools) runAgent(ctx context.Context, req *mcp.CallToolRequest, in runIn
 		f := failureOf(err)
 		return result("", f), runOutput{failure: f}, nil
 	}
-	task := delegation.Task{
-		Prompt: in.Prompt, Runtime: in.Runtime, Model: in.Model, Effort: agent.ReasoningEffort(in.Effort),
-		Access: agent.Access(in.Access), Workdir: in.Workdir, Roots: roots, Resume: in.Resume,
-		Timeout: time.Duration(in.Timeout) * time.Second,
-	}
+	task := in.task(roots)
+	task.Resume = in.Resume
 	if in.Schema != nil {
 		task.Schema, _ = json.Marshal(in.Schema) // it was JSON
 	}
@@ -156,12 +184,12 @@ func summarize(a delegation.Answer) string {
 }
 
 // rootsOf returns the folders that the client works in, none if it does not report them.
-func rootsOf(ctx context.Context, session *mcp.ServerSession) ([]string, error) {
-	params := session.InitializeParams()
+func rootsOf(ctx context.Context, client *mcp.ServerSession) ([]string, error) {
+	params := client.InitializeParams()
 	if params == nil || params.Capabilities == nil || params.Capabilities.RootsV2 == nil {
 		return nil, nil
 	}
-	list, err := session.ListRoots(ctx, nil)
+	list, err := client.ListRoots(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the client does not list its roots: %w; nothing was started", err)
 	}

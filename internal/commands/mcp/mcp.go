@@ -31,7 +31,8 @@ func Command(prog *cmdline.Program) *urfave.Command {
 		Name:  "mcp",
 		Usage: "let an agent run other agents, as an MCP server",
 		Description: `Serves the Model Context Protocol on standard input and output, so that an agent can
-list the runtimes and run agents. Add it to the MCP servers of a CLI, with
+list the runtimes, run agents, hold sessions with them and read the records of runs in
+the directory. Add it to the MCP servers of a CLI, with
 "bus-agent" as the command and "mcp" as its argument.
 
 The server ends when its standard input does, and with it all agents it has started.
@@ -61,11 +62,12 @@ func (o *options) flags(prog *cmdline.Program) []urfave.Flag {
 	return slices.Concat(
 		cmdline.Category("Access",
 			cmdline.OneOf("access", "give agents `ACCESS` at most: read (no changes), write (edit in the workdir), full (no limits) (default: read)", &s.Access, agent.Accesses()...),
+			cmdline.Switch("approve", "let the client accept approval requests of agents in sessions (default: only its user can)", &s.Approve),
 			prog.Dir("workdir", "let agents work in `DIR` and below (default: the current directory)", &s.Workdir),
 		),
 		cmdline.Category("Limit",
 			cmdline.Number("max-depth", "let there be `N` levels of agents below the client (default: 1)", 1, &s.Depth),
-			cmdline.Number("max-runs", "allow `N` runs (default: 100)", 1, &s.Runs),
+			cmdline.Number("max-runs", "allow `N` runs and messages (default: 100)", 1, &s.Runs),
 			cmdline.Number("max-concurrent", "run `N` agents at a time (default: 4)", 1, &s.Concurrent),
 			cmdline.Duration("timeout", "stop an agent after `DURATION`, such as 90s or 1h30m (default: 30m)", &s.Timeout),
 			cmdline.Duration("total-timeout", "stop agents when their times add up to `DURATION` (default: 8h)", &s.TotalTimeout),
@@ -79,6 +81,9 @@ func (o *options) flags(prog *cmdline.Program) []urfave.Flag {
 func (o *options) serve(ctx context.Context, prog *cmdline.Program) (err error) {
 	o.settings.Runner = prog.Runner(prog.Screen.Warn)
 	if o.settings.Record, err = o.record.Settings(ctx, prog, prog.Screen.Warn); err != nil {
+		return err
+	}
+	if o.settings.RunsRoot, err = prog.RunsRoot(o.record.Root()); err != nil {
 		return err
 	}
 	if o.settings.Workdir == "" {

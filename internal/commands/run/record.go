@@ -58,6 +58,9 @@ func RootFlag(root *string) urfave.Flag {
 	return cmdline.File("runs-root", "use the records in `DIR` (default: bus-agent/runs in the state folder)", root).Env(cmdline.EnvRunsRoot)
 }
 
+// Root returns the folder that --runs-root names, "" for none.
+func (o *RecordOptions) Root() string { return o.root }
+
 // when returns whether runs are recorded: by the flag, or else the environment or the
 // preferences.
 func (o *RecordOptions) when(ctx context.Context, prog *cmdline.Program) (string, error) {

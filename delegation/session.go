@@ -1,0 +1,359 @@
+package delegation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
+)
+
+// A Status is the state of a session.
+type Status struct {
+	SessionID string        `json:"session_id,omitempty"`
+	Runtime   string        `json:"runtime,omitempty"`
+	State     session.State `json:"state,omitempty"`
+	Turn      int           `json:"turn,omitempty"` // the number of the last turn
+
+	// Answer is that of the last turn if it has ended.
+	Answer
+
+	// Requests are what the agent waits for, the oldest first.
+	Requests []Request `json:"requests,omitempty"`
+}
+
+// A Request is an approval request of an agent, or questions.
+type Request struct {
+	ID        string           `json:"id"`
+	Tool      string           `json:"tool,omitempty"`   // that the agent wants to call
+	Input     string           `json:"input,omitempty"`  // of the tool
+	Reason    string           `json:"reason,omitempty"` // as the agent gives it
+	Questions []agent.Question `json:"questions,omitempty"`
+}
+
+// A conversation is a session of a broker.
+type conversation struct {
+	id   string
+	asks bool // approval requests wait for the caller
+	s    *session.Session
+	log  *log
+}
+
+// Start starts an agent, opens a session with it, and sends the prompt of task as
+// [Broker.Send] does. Resume and Schema must not be set. If ctx ends before the turn, the
+// session ends.
+//
+// asks reports that the caller can ask its user. Approval requests then wait for
+// [Broker.Answer]; otherwise they wait if the settings have Approve, and are declined if
+// not. They are always declined if the agent has access read. Questions always wait.
+//
+// The session lasts until [Broker.Stop], Close, or until it has had no turn for the limit
+// of a run.
+func (b *Broker) Start(ctx context.Context, task Task, asks bool, progress func(string)) (Status, error) {
+	if task.Resume != "" || task.Schema != nil {
+		return Status{}, agent.Usagef("a session has no use for resume and schema; nothing was started")
+	}
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	defer done()
+	req, err := b.request(task)
+	if err == nil && req.Prompt == "" {
+		err = agent.Usagef("the prompt is empty; nothing was started")
+	}
+	if err != nil {
+		return Status{}, err
+	}
+	limit, ended, err := b.budget.turn(task.Timeout)
+	if err != nil {
+		return Status{}, err
+	}
+	c, err := b.open(ctx, req, asks)
+	if err != nil {
+		ended()
+		return Status{}, err
+	}
+	status, err := b.send(ctx, c, req.Prompt, limit, ended, progress)
+	if ctx.Err() != nil {
+		_, _ = b.Stop(context.WithoutCancel(ctx), c.id) // the caller does not learn its ID
+	}
+	return status, err
+}
+
+// open starts the agent of a session.
+func (b *Broker) open(ctx context.Context, req agent.Request, asks bool) (*conversation, error) {
+	over, err := b.budget.agent()
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{asks: (asks || b.settings.Approve) && req.Access != agent.AccessRead, log: newLog()}
+	handle, err := b.sessions.StartWith(ctx, control.StartOptions{
+		Settings: control.Settings{
+			Runtime: req.Runtime, Workdir: req.Workdir, Model: req.Model, ReasoningEffort: req.ReasoningEffort, Access: req.Access,
+			StartTimeout: b.settings.Timeout, Idle: b.settings.Timeout, Record: b.settings.Record,
+		},
+		Env: map[string]string{EnvBounds: b.bounds.below(req.Access).String()},
+	}, session.Options{Events: c.log.event, Approve: c.approve, Ask: c.ask})
+	if err == nil {
+		c.id = handle.SessionID
+		c.s, err = b.sessions.Session(handle)
+	}
+	if err != nil {
+		over()
+		return nil, err
+	}
+	go func() {
+		<-c.s.Done()
+		over()
+		c.log.changed()
+	}()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held[c.id] = c
+	return c, nil
+}
+
+// approve declines an approval request that does not wait for the caller.
+func (c *conversation) approve(context.Context, session.Approval) session.Decision {
+	if !c.asks {
+		return session.Decline
+	}
+	c.log.changed()
+	return ""
+}
+
+// ask leaves questions to the caller.
+func (c *conversation) ask(context.Context, session.QuestionRequest) [][]string {
+	c.log.changed()
+	return nil
+}
+
+// find returns a session of this broker.
+func (b *Broker) find(id string) (*conversation, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.held[id]; c != nil {
+		return c, nil
+	}
+	return nil, agent.Usagef("session %q was not started by this server", id)
+}
+
+// Send sends a message, whose turn may take timeout, or the limit of a run if it is zero.
+// It returns when the turn has ended, with its error, or when the agent waits for an
+// answer. If ctx ends first, the turn is interrupted. progress is that of Run.
+func (b *Broker) Send(ctx context.Context, id, text string, timeout time.Duration, progress func(string)) (Status, error) {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	defer done()
+	c, err := b.find(id)
+	if err != nil {
+		return Status{}, err
+	}
+	if _, open := c.s.Turns(); open > 0 {
+		return b.status(c, nil), agent.Usagef("session %s has a turn that has not ended; the message was not sent", id)
+	}
+	limit, ended, err := b.budget.turn(timeout)
+	if err != nil {
+		return b.status(c, nil), err
+	}
+	return b.send(ctx, c, text, limit, ended, progress)
+}
+
+// send sends a message and waits; ended is called when its turn has ended.
+func (b *Broker) send(ctx context.Context, c *conversation, text string, limit time.Duration, ended func(), progress func(string)) (Status, error) {
+	turn, err := b.sessions.Send(control.SessionHandle{SessionID: c.id}, control.Message{Text: text, Timeout: limit, TurnTimeout: limit})
+	if err != nil {
+		ended()
+		return b.status(c, nil), err
+	}
+	c.log.begin(turn)
+	go func() {
+		<-turn.Done()
+		ended()
+		c.log.changed()
+	}()
+	return b.await(ctx, c, progress)
+}
+
+// await waits until the turn of a session has ended or the agent waits for an answer.
+func (b *Broker) await(ctx context.Context, c *conversation, progress func(string)) (Status, error) {
+	defer c.log.follow(progress)()
+	for {
+		changed := c.log.wait()
+		turn := c.log.turn()
+		over := turn == nil
+		if turn != nil {
+			select {
+			case <-turn.Done():
+				over = true
+			default:
+			}
+		}
+		if status := b.status(c, turn); over || len(status.Requests) > 0 {
+			return status, turnError(turn, over)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), session.TurnGrace)
+			err := c.s.Interrupt(stopping)
+			cancel()
+			if err != nil && !errors.Is(err, session.ErrTooLate) {
+				_ = b.sessions.Stop(context.WithoutCancel(ctx), control.SessionHandle{SessionID: c.id}, "its turn could not be interrupted")
+			}
+			return b.status(c, nil), &agent.Error{Kind: agent.ErrCanceled, Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// turnError returns the error of a turn that is over.
+func turnError(turn *session.Turn, over bool) error {
+	if turn == nil || !over {
+		return nil
+	}
+	_, err := turn.Wait(context.Background())
+	return err
+}
+
+// status returns the state of a session, with the answer of a turn if it is over.
+func (b *Broker) status(c *conversation, turn *session.Turn) Status {
+	status := Status{SessionID: c.id, State: c.s.State()}
+	status.Turn, _ = c.s.Turns()
+	if turn != nil {
+		select {
+		case <-turn.Done():
+			result, _ := turn.Wait(context.Background())
+			status.Answer = b.answer(result)
+			status.Answer.Changes = c.log.changes()
+		default:
+		}
+	}
+	status.Runtime, status.Answer.SessionID = status.Answer.Runtime, ""
+	for _, q := range c.s.Questions() {
+		status.Requests = append(status.Requests, Request{ID: q.ID, Reason: q.Text, Questions: q.Questions})
+	}
+	if c.asks {
+		for _, a := range c.s.Approvals() {
+			if !slices.ContainsFunc(status.Requests, func(r Request) bool { return r.ID == a.ID }) {
+				status.Requests = append(status.Requests, b.approval(a))
+			}
+		}
+	}
+	slices.SortFunc(status.Requests, func(a, b Request) int {
+		first, _ := strconv.Atoi(a.ID)
+		second, _ := strconv.Atoi(b.ID)
+		return first - second
+	})
+	return status
+}
+
+func (b *Broker) approval(a session.Approval) Request {
+	r := Request{ID: a.ID, Reason: a.Reason}
+	if a.Tool != nil {
+		r.Tool = a.Tool.Name
+		r.Input, _ = bounded(string(a.Tool.Input), b.settings.Output)
+	}
+	return r
+}
+
+// A Reply answers a [Request].
+type Reply struct {
+	// Decision answers an approval request, or declines questions.
+	Decision session.Decision
+	// Answers answer questions, one each: see [session.QuestionRequest.Parse].
+	Answers []string
+	// ByUser reports that the user of the caller decided. Otherwise an approval request
+	// can only be accepted if the settings have Approve.
+	ByUser bool
+}
+
+// Answer answers a request of an agent, and waits as [Broker.Send] does.
+func (b *Broker) Answer(ctx context.Context, id, request string, reply Reply, progress func(string)) (Status, error) {
+	ctx, done, err := b.begin(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	defer done()
+	c, err := b.find(id)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := b.reply(ctx, c, request, reply); err != nil {
+		return b.status(c, nil), err
+	}
+	return b.await(ctx, c, progress)
+}
+
+func (b *Broker) reply(ctx context.Context, c *conversation, request string, reply Reply) error {
+	accepts := reply.Decision == session.Accept || reply.Decision == session.AcceptForSession
+	for _, q := range c.s.Questions() {
+		if q.ID != request || reply.Decision != "" && !accepts {
+			continue
+		}
+		answers, err := q.Parse(reply.Answers)
+		if err != nil {
+			return err
+		}
+		return c.s.AnswerQuestions(ctx, request, answers)
+	}
+	switch {
+	case reply.Decision == "":
+		return agent.Usagef("request %q is not a question that is open; give a decision", request)
+	case accepts && !c.asks || accepts && !reply.ByUser && !b.settings.Approve:
+		return agent.Usagef("this server does not let the caller accept approval requests; start it with --approve")
+	}
+	if err := c.s.Answer(ctx, request, reply.Decision); err != nil {
+		return agent.Usagef("request %q: %w", request, err)
+	}
+	return nil
+}
+
+// A Reading is what happened in a session.
+type Reading struct {
+	Status
+	Notes []Note `json:"notes"`
+	// Next is the number of the next note. Lost is how many notes after the given number
+	// are no longer kept.
+	Next int `json:"next"`
+	Lost int `json:"lost,omitempty"`
+}
+
+// Read returns what happened in a session, from the note with the number from on, and the
+// answer of its last turn. It waits for nothing. An error of the turn is returned with the
+// reading.
+func (b *Broker) Read(id string, from int) (Reading, error) {
+	c, err := b.find(id)
+	if err != nil {
+		return Reading{Notes: []Note{}}, err
+	}
+	turn := c.log.turn()
+	reading := Reading{Status: b.status(c, turn)}
+	reading.Notes, reading.Next, reading.Lost = c.log.read(from, b.settings.Output)
+	over := false
+	if turn != nil {
+		select {
+		case <-turn.Done():
+			over = true
+		default:
+		}
+	}
+	return reading, turnError(turn, over)
+}
+
+// Stop ends a session and returns when all its processes are gone.
+func (b *Broker) Stop(ctx context.Context, id string) (Status, error) {
+	c, err := b.find(id)
+	if err != nil {
+		return Status{}, err
+	}
+	err = b.sessions.Stop(ctx, control.SessionHandle{SessionID: id}, "stopped by the caller")
+	<-c.s.Done()
+	return b.status(c, c.log.turn()), err
+}
