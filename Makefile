@@ -95,7 +95,7 @@ hostile:
 
 # Test with the real CLIs and scripted model servers on loopback, and open the written
 # pages in a browser. RUN and SKIP select tests.
-acceptance: build agents tmux chromium axe
+acceptance: build build-mcp agents tmux chromium axe
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \

@@ -85,10 +85,13 @@ func findPrograms() (cleanUp func(), err error) {
 	cleanUp = func() { _ = os.RemoveAll(dir) }
 	busAgent = filepath.Join(dir, "bus-agent")
 	build := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", busAgent, "../cmd/bus-agent")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		cleanUp()
-		return func() {}, fmt.Errorf("cannot build bus-agent: %w", err)
+	mcp := exec.Command("go", "build", "-C", "../bus-agent-mcp", "-tags", "urfave_cli_no_docs", "-o", busAgent+"-mcp", ".")
+	for _, build := range []*exec.Cmd{build, mcp} {
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			cleanUp()
+			return func() {}, fmt.Errorf("cannot build bus-agent: %w", err)
+		}
 	}
 	return cleanUp, nil
 }
