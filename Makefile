@@ -8,13 +8,15 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_BUILD := -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 AXE_VERSION := 4.14.1
+INSPECTOR_VERSION := 0.15.0
 AGENTS := $(CURDIR)/.cache/agents
 AXE := $(CURDIR)/.cache/axe
+INSPECTOR := $(CURDIR)/.cache/inspector
 BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r grep -l '^func Benchmark' | xargs -r -n1 dirname | sort -u),$(error no benchmarks in the repository; run this in a git checkout))
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe fmt api canary verified compatibility
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe inspector fmt api canary verified compatibility
 
 all: build
 
@@ -84,6 +86,10 @@ chromium:
 axe:
 	./scripts/install-agents.sh '$(AXE)' axe-core@$(AXE_VERSION)
 
+# The MCP inspector calls the tools of bus-agent mcp, in tests only.
+inspector:
+	./scripts/install-agents.sh '$(INSPECTOR)' @modelcontextprotocol/inspector@$(INSPECTOR_VERSION)
+
 # Attacks by the repository, by the agent and by stale files of a killed run, on every
 # registered runtime, engine and kind of state, with stub agents and with the real CLIs:
 # the tests that have Attack or Hostile in their names.
@@ -95,10 +101,10 @@ hostile:
 
 # Test with the real CLIs and scripted model servers on loopback, and open the written
 # pages in a browser. RUN and SKIP select tests.
-acceptance: build build-mcp agents tmux chromium axe
+acceptance: build build-mcp agents tmux chromium axe inspector
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
-		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' \
+		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' BUS_AGENT_INSPECTOR='$(INSPECTOR)/node_modules/.bin/mcp-inspector' \
 		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
 		./scripts/gotest.sh -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
 

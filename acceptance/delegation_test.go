@@ -134,6 +134,36 @@ func TestDelegation(t *testing.T) {
 	}
 }
 
+// The command line of the MCP inspector, which uses the TypeScript SDK, takes the schemas
+// of the tools and calls them.
+func TestDelegationByTheInspector(t *testing.T) {
+	t.Parallel()
+	inspector := os.Getenv("BUS_AGENT_INSPECTOR")
+	if !filepath.IsAbs(inspector) {
+		t.Fatal("BUS_AGENT_INSPECTOR is not the absolute path of the MCP inspector; run `make acceptance`")
+	}
+	w := newHost(t, modeltest.Always(answer(innerAnswer)))
+	for _, c := range []struct{ args, want string }{
+		{"--method tools/list", `"name": "run_agent"`},
+		{"--method tools/call --tool-name list_runtimes", `"default":`},
+		{"--method tools/call --tool-name run_agent --tool-arg runtime=claude --tool-arg prompt=hello", innerAnswer},
+		{"--method tools/call --tool-name start_session --tool-arg runtime=claude --tool-arg prompt=hello", `"state": "ready"`},
+		{"--method tools/call --tool-name list_runs", `"runs": []`},
+		{"--method tools/call --tool-name run_agent --tool-arg prompt=hello --tool-arg access=full", `"kind": "usage"`},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), runLimit)
+		cmd := exec.CommandContext(ctx, inspector, append([]string{"--cli", "bus-agent", "mcp"}, strings.Fields(c.args)...)...)
+		cmd.Dir = w.repo
+		cmd.Env = append(w.environ(), "PATH="+filepath.Dir(busAgent)+":"+envPath(w.environ()))
+		out, err := cmd.CombinedOutput()
+		cancel()
+		if !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v\n%s", c.args, err, clip(string(out)))
+		}
+	}
+	w.checkProcesses()
+}
+
 // envPath returns the PATH of an environment.
 func envPath(environ []string) string {
 	for _, entry := range environ {
