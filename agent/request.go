@@ -51,6 +51,12 @@ type Request struct {
 	// line ends. Sessions that are resumed need it again.
 	AppendSystemPrompt string `json:"append_system_prompt,omitempty"`
 
+	// MCPServers are servers of the user, whose tools the agent gets besides its own. With
+	// access write or full it may call them in runs; in sessions some runtimes request an
+	// approval. With access read the runtime decides, and may refuse. A server is a program
+	// of the user's choice: what it does is not limited by Access.
+	MCPServers []MCPServer `json:"mcp_servers,omitempty"`
+
 	// UserConfig says whether the agent uses the user's own configuration of its
 	// CLI. Empty means the configured default, or else that of the runtime.
 	UserConfig UserConfig `json:"user_config,omitempty"`

@@ -191,6 +191,9 @@ func optionsRefused(w *world) {
 	if !o.AppendSystemPrompt {
 		refused("an additional system prompt", func(r *agent.Request) { r.AppendSystemPrompt = systemWords })
 	}
+	if !o.MCPServers {
+		refused("an MCP server", func(r *agent.Request) { r.MCPServers = []agent.MCPServer{{Name: "a", Command: "/bin/a"}} })
+	}
 	if !o.AllowCommands {
 		refused("an allowed command", func(r *agent.Request) { r.AllowCommands = []string{allowedCommand} })
 	}

@@ -49,5 +49,5 @@ func (w *watch) change(e *agent.Event) string {
 
 // confined reports whether an agent can change nothing, whatever it calls.
 func confined(req agent.Request) bool {
-	return req.Access == agent.AccessRead && len(req.AllowCommands) == 0 && !req.TrustWorkspace
+	return req.Access == agent.AccessRead && len(req.AllowCommands) == 0 && len(req.MCPServers) == 0 && !req.TrustWorkspace
 }

@@ -36,8 +36,9 @@ type content struct {
 }
 
 type tool struct {
-	name     string
-	freeText bool
+	namespace string // of the Responses API
+	name      string
+	freeText  bool
 }
 
 // A Message is one message of the conversation the model is sent.
@@ -118,6 +119,17 @@ func (r *Request) Count(marker string) int {
 		n += strings.Count(text, marker)
 	}
 	return n
+}
+
+// namespace returns the namespace of the first tool with this name, in which a model has
+// to call it. Models call those of "functions" by their names alone.
+func (r *Request) namespace(name string) string {
+	for _, t := range r.content.tools {
+		if t.name == name && t.namespace != "functions" {
+			return t.namespace
+		}
+	}
+	return ""
 }
 
 // takesText reports whether the named tool takes free text instead of JSON.

@@ -68,7 +68,7 @@ func (responses) parse(r *Request) (content, error) {
 	if req.Instructions != "" {
 		c.messages = append(c.messages, Message{Role: "system", Texts: []string{req.Instructions}})
 	}
-	c.addTools(req.Tools)
+	c.addTools(req.Tools, "")
 	for _, item := range req.Input {
 		switch item.Type {
 		case "message", "":
@@ -77,18 +77,19 @@ func (responses) parse(r *Request) (content, error) {
 			c.results = append(c.results, ToolResult{ID: item.CallID, Output: strings.Join(item.Output.texts, "")})
 		}
 		// Some models get their tools in the conversation.
-		c.addTools(item.Tools)
+		c.addTools(item.Tools, "")
 	}
 	return c, nil
 }
 
-func (c *content) addTools(tools []responsesTool) {
+// addTools adds tools of a namespace, "" for none.
+func (c *content) addTools(tools []responsesTool, namespace string) {
 	for _, t := range tools {
 		switch {
 		case t.Type == "namespace":
-			c.addTools(t.Tools)
+			c.addTools(t.Tools, t.Name)
 		case t.Name != "":
-			c.tools = append(c.tools, tool{name: t.Name, freeText: t.Type == "custom"})
+			c.tools = append(c.tools, tool{name: t.Name, freeText: t.Type == "custom", namespace: namespace})
 		}
 	}
 }

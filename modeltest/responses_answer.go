@@ -62,6 +62,7 @@ type outputItem struct {
 	Summary   []outputPart `json:"summary,omitzero"`
 	CallID    string       `json:"call_id,omitempty"`
 	Name      string       `json:"name,omitempty"`
+	Namespace string       `json:"namespace,omitempty"`
 	Arguments string       `json:"arguments,omitempty"`
 	Input     string       `json:"input,omitempty"`
 }
@@ -117,7 +118,7 @@ func (a *responsesAnswer) tool(call ToolCall) {
 	if call.ID == "" {
 		call.ID = newID("call")
 	}
-	item := outputItem{ID: newID("item"), CallID: call.ID, Name: call.Name}
+	item := outputItem{ID: newID("item"), CallID: call.ID, Name: call.Name, Namespace: a.request.namespace(call.Name)}
 	argument, kind := &item.Arguments, "response.function_call_arguments"
 	item.Type = "function_call"
 	if a.request.takesText(call.Name) {

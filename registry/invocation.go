@@ -61,6 +61,9 @@ type Invocation struct {
 	// AppendSystemPrompt is empty for none; see [agent.Request].
 	AppendSystemPrompt string
 
+	// MCPServers are those of the request, without variables. Commands are absolute paths.
+	MCPServers []agent.MCPServer
+
 	// UserConfig is empty for the runtime's default.
 	UserConfig agent.UserConfig
 

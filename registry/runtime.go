@@ -204,6 +204,9 @@ type Options struct {
 	// or the developer and not of the user.
 	AppendSystemPrompt bool
 
+	// MCPServers says that Prepare, Command or the engine delivers them.
+	MCPServers bool
+
 	AllowCommands bool
 	AddDirs       bool
 	Resume        bool

@@ -168,6 +168,9 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 	}
 	p.req.Runtime = p.selection.Token
 	p.settle()
+	if err := p.settleMCP(); err != nil {
+		return p, err
+	}
 	if err := p.check(); err != nil {
 		return p, err
 	}
@@ -583,7 +586,7 @@ func (p *prepared) environ() []string {
 // runtime's own variables can be secrets too.
 func (p *prepared) maskedEnviron() []string {
 	environ := p.environ()
-	p.secrets = NewMasker(slices.Concat(p.inv.Environ, environ))
+	p.secrets = NewMasker(slices.Concat(p.inv.Environ, environ, agent.MCPSecrets(p.inv.MCPServers)))
 	return environ
 }
 

@@ -358,6 +358,7 @@ func TestRunRefusesBeforeStart(t *testing.T) {
 		change func(*agent.Request)
 		text   string
 	}{
+		"MCP servers refused":       {func(r *agent.Request) { r.MCPServers = []agent.MCPServer{{Name: "a", Command: "/a"}} }, "cannot be given MCP servers"},
 		"a blank system prompt":     {func(r *agent.Request) { r.AppendSystemPrompt = " \n" }, "system prompt is empty"},
 		"a long system prompt":      {func(r *agent.Request) { r.AppendSystemPrompt = strings.Repeat("x", agent.MaxSystemPrompt+1) }, "its limit is"},
 		"a system prompt with NUL":  {func(r *agent.Request) { r.AppendSystemPrompt = "a\x00b" }, "control character"},

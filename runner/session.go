@@ -123,6 +123,7 @@ func (p *prepared) sessionStart(options session.Options) engine.Start {
 	start := engine.Start{
 		Workdir: p.inv.Workdir, Resume: p.inv.Resume, Created: options.Created,
 		Model: p.inv.Model, Effort: p.inv.ReasoningEffort, Access: p.inv.Access, AddDirs: p.inv.AddDirs, Protected: p.protected,
+		MCPServers:  p.inv.MCPServers,
 		Attachments: p.use.Options.Attachments, Prefix: p.setup.Prefix, SlashCommands: p.use.SlashCommands,
 	}
 	if !p.setup.SessionCreated.IsZero() {

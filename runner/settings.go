@@ -144,6 +144,8 @@ func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Optio
 		req.Access = agent.AccessWrite
 	}
 	switch {
+	case len(req.MCPServers) > 0 && !o.MCPServers:
+		return cannot(rt, "be given MCP servers")
 	case req.AppendSystemPrompt != "" && !o.AppendSystemPrompt:
 		return cannot(rt, "be given an additional system prompt")
 	case len(req.AllowCommands) > 0 && !o.AllowCommands:

@@ -22,10 +22,10 @@ import (
 func stubSessions() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
-			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, AppendSystemPrompt: true, Attachments: agent.ImageTypes()},
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, AppendSystemPrompt: true, MCPServers: true, Attachments: agent.ImageTypes()},
 			Prepare: stubPrepare,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
-				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access), fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt}}, nil
+				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access), fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt, serversOf(inv)}}, nil
 			},
 		},
 		Engine:   func(registry.Invocation) engine.Engine { return &acp.Engine{} },
@@ -192,7 +192,12 @@ func (s *stubServer) turn(ctx context.Context, m stubMessage) {
 			break
 		}
 		for _, c := range answer.Calls {
-			said := s.command(ctx, c)
+			said := ""
+			if c.Function.Name == "recall_word" {
+				said = s.callServer(c)
+			} else {
+				said = s.command(ctx, c)
+			}
 			s.turns = append(s.turns, turn{Role: "tool", CallID: c.ID, Content: said})
 			if said == declined && s.breaks == "ends-when-declined" {
 				s.interruptTurn()

@@ -32,6 +32,12 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == stubName {
 		os.Exit(stub{breaks: os.Getenv("VERIFY_STUB")}.main(os.Args[1:]))
 	}
+	if len(os.Args) == 2 && os.Args[1] == serveTool {
+		if verify.ServeTool(os.Stdin, os.Stdout) != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if path := os.Getenv(killedEnv); path != "" {
 		os.Exit(waitForTheKill(path))
 	}
@@ -44,6 +50,67 @@ const stubName = "verify-stub"
 type stub struct {
 	breaks string
 	system string // the additional system prompt
+	server *agent.MCPServer
+}
+
+// serveTool is the argument with which the test binary is an MCP server.
+const serveTool = "serve-tool"
+
+// offers returns the tools of the stub's MCP server, for a request to the model.
+func (s stub) offers() (tools []any) {
+	if s.server == nil {
+		return nil
+	}
+	var result struct{ Tools []struct{ Name string } }
+	if json.Unmarshal(s.askServer("tools/list", "{}"), &result) != nil {
+		return nil
+	}
+	for _, tool := range result.Tools {
+		tools = append(tools, fields{"type": "function", "function": fields{"name": tool.Name}})
+	}
+	return tools
+}
+
+// callServer calls a tool of the MCP server.
+func (s stub) callServer(c stubCall) string {
+	var result struct{ Content []struct{ Text string } }
+	raw := s.askServer("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, c.Function.Name, c.Function.Arguments))
+	if json.Unmarshal(raw, &result) != nil || len(result.Content) == 0 {
+		return "no answer of the server"
+	}
+	return result.Content[0].Text
+}
+
+// askServer starts the server for one request.
+func (s stub) askServer(method, params string) json.RawMessage {
+	cmd := exec.Command(s.server.Command, s.server.Args...)
+	cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`+"\n", method, params))
+	for name, value := range s.server.Env {
+		if s.breaks != "server" {
+			cmd.Env = append(cmd.Environ(), name+"="+value)
+		}
+	}
+	output, err := cmd.Output()
+	var reply struct{ Result json.RawMessage }
+	if err != nil || json.Unmarshal(output, &reply) != nil {
+		return nil
+	}
+	return reply.Result
+}
+
+// setServer takes the MCP servers as they are in a file.
+func (s *stub) setServer(config string) {
+	if servers, err := agent.ParseMCPServers([]byte(config)); err == nil {
+		s.server = &servers[0]
+	}
+}
+
+// serversOf returns the servers of a request as they are in a file, "" for none.
+func serversOf(inv registry.Invocation) string {
+	if len(inv.MCPServers) == 0 {
+		return ""
+	}
+	return string(agent.MCPConfig(inv.MCPServers))
 }
 
 // A stubLine is a line of its output.
@@ -103,8 +170,8 @@ type stubCall struct {
 	} `json:"function"`
 }
 
-// main runs the stub with the arguments --version, serve MODEL ACCESS TRUST SYSTEM,
-// or MODEL EFFORT ACCESS SESSION TRUST SYSTEM [IMAGE...].
+// main runs the stub with the arguments --version, serve MODEL ACCESS TRUST SYSTEM SERVERS,
+// or MODEL EFFORT ACCESS SESSION TRUST SYSTEM SERVERS [IMAGE...].
 func (s stub) main(args []string) int {
 	if len(args) == 1 {
 		fmt.Println("stub 1.2.3")
@@ -113,6 +180,7 @@ func (s stub) main(args []string) int {
 	if args[0] == "serve" {
 		s.settings(args[3] == "true")
 		s.system = args[4]
+		s.setServer(args[5])
 		return (&stubServer{stub: s, model: args[1], access: args[2]}).main()
 	}
 	s.settings(args[4] == "true")
@@ -182,8 +250,9 @@ func (s stub) main(args []string) int {
 	}
 	s.say(stubLine{Kind: agent.KindSessionStarted, ID: session, Text: model})
 	s.system = args[5]
+	s.setServer(args[6])
 	said := turn{Role: "user", Content: prompt}
-	for _, file := range args[6:] {
+	for _, file := range args[7:] {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return 3
@@ -262,7 +331,7 @@ func (s stub) ask(model, effort string, turns []turn) (answer turn, u agent.Usag
 	for i, t := range turns {
 		messages[i] = t.message()
 	}
-	body, err := json.Marshal(map[string]any{"model": model, "reasoning_effort": effort, "messages": messages})
+	body, err := json.Marshal(map[string]any{"model": model, "reasoning_effort": effort, "messages": messages, "tools": s.offers()})
 	if err != nil {
 		return answer, u, "", err
 	}
@@ -313,6 +382,8 @@ func (s stub) tool(c stubCall, access string) string {
 	output := "denied"
 	allowed := access == "full" || s.breaks == "access"
 	switch workdir, _ := os.Getwd(); {
+	case c.Function.Name == "recall_word":
+		output = s.callServer(c)
 	case s.breaks == "denies":
 	case c.Function.Name == "edit" && (allowed || access == "write" && filepath.Dir(in.Path) == workdir):
 		output = fmt.Sprint(os.WriteFile(in.Path, nil, 0o600))
@@ -371,7 +442,7 @@ func stubRuntime() registry.Runtime {
 		PromptLimit: registry.Limit{Bytes: 4 << 20},
 		Run: registry.Use{
 			Options: registry.Options{
-				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true, AppendSystemPrompt: true,
+				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true, AppendSystemPrompt: true, MCPServers: true,
 				Attachments: agent.ImageTypes(), AttachmentFiles: true,
 			},
 			Prepare: stubPrepare,
@@ -380,7 +451,7 @@ func stubRuntime() registry.Runtime {
 				if inv.Continue {
 					session = "latest"
 				}
-				args := []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt}
+				args := []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt, serversOf(inv)}
 				for _, a := range inv.Attachments {
 					args = append(args, a.Path)
 				}
@@ -440,7 +511,10 @@ func stubOptions(t *testing.T, rt registry.Runtime, checks ...string) verify.Opt
 		Registry: reg,
 		Environ:  []string{"PATH=" + bin + string(filepath.ListSeparator) + "/usr/bin:/bin", "SECRET=not passed on"},
 		Checks:   checks,
-		Limit:    time.Minute,
+
+		ToolServer: []string{program, serveTool},
+
+		Limit: time.Minute,
 	}
 }
 

@@ -62,6 +62,7 @@ func table() []Check {
 
 		{"tool-call", "A tool call and its output are events with one ID.", hasCommand, answers, toolCall},
 		{"usage", "Each run reports the tokens that the model reported.", nil, answers, usage},
+		{"mcp", "The model is offered the tool of an MCP server of the user, its call is answered by the server, and the server ends with the run.", all(hasRuns, hasServers), nil, servers},
 		{"resume", "A run resumes the session with the reported ID, and no other.", hasResume, answers, resume},
 		{"continue", "A run continues the latest session of the workdir.", hasContinue, answers, continued},
 
@@ -74,6 +75,7 @@ func table() []Check {
 		{turnsFact, "A session answers turn after turn, and the model gets those before.", hasSession, conversation, found(turnsFact)},
 		{slashFact, `A message of a session that begins with "/" arrives as text; a line break may precede it.`, hasSession, conversation, found(slashFact)},
 		{systemFact, "An additional system prompt of a session arrives as text of the system or the developer, also when it is resumed.", all(hasSession, hasSessionSystemPrompt), conversation, found(systemFact)},
+		{"session-mcp", "A session offers the model the tool of an MCP server of the user, and an accepted call of it is answered by the server.", all(hasSession, hasSessionServers), nil, sessionServers},
 		{steerFact, "A message that is sent during a turn arrives, in that turn or as the next one.", hasSession, interruption, found(steerFact)},
 		{interruptFact, "An interrupted turn ends as canceled, with its command, and the session takes another.", all(hasSession, hasSessionAccess(agent.AccessFull), hasCommand), interruption, found(interruptFact)},
 		{approvalFact, "A command that access does not include runs in a session only after an approval.", all(hasSession, hasSessionAccess(agent.AccessWrite, agent.AccessRead), hasCommand), conversation, found(approvalFact)},

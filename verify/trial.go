@@ -72,7 +72,7 @@ func (t *trial) start(script modeltest.Script, files map[string]string) error {
 	if err := errors.Join(writeFiles(t.work, repository), writeFiles(t.work, files)); err != nil {
 		return err
 	}
-	t.model, err = modeltest.Start(script, t.target.Model)
+	t.model, err = modeltest.Start(script, t.target.Model, cmp.Or(t.target.ServerModel, t.target.Model))
 	if err != nil || t.target.Home == nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (t *trial) requestOf(use registry.Use, req agent.Request) agent.Request {
 	}
 	req.Runtime = t.target.Runtime
 	if use.Options.Model {
-		req.Model = t.target.Model
+		req.Model = cmp.Or(req.Model, t.target.Model)
 	}
 	req.Workdir = cmp.Or(req.Workdir, t.work)
 	req.Timeout = cmp.Or(req.Timeout, runLimit)

@@ -29,6 +29,15 @@ type Target struct {
 	// supports models.
 	Model string
 
+	// ServerModel is a model that is offered the tools of MCP servers at once; "" means
+	// Model. CLIs let others search for these tools.
+	ServerModel string
+
+	// ServerCalls returns the calls with which a model finds and calls a tool of an MCP
+	// server, one after another; arguments is a JSON object. Nil means that it is offered
+	// the tool, with a name that has the tool's in it.
+	ServerCalls func(server, tool, arguments string) []modeltest.ToolCall
+
 	// Requested is the name of Model that reaches the server; "" means Model itself. Some
 	// CLIs select a model with the name of its provider.
 	Requested string
@@ -192,6 +201,10 @@ type Options struct {
 	// Limit bounds each check, and the runs that several checks judge; zero means two
 	// minutes. A check that takes longer is Broken.
 	Limit time.Duration
+
+	// ToolServer is the absolute path of a program and its arguments: an MCP server that
+	// calls [ServeTool]. Without it, the checks of MCP servers fail.
+	ToolServer []string
 
 	// Begin is called before a check runs, and Done after it. Done is also called for
 	// checks that do not apply. They are never called at the same time. Each may be nil.

@@ -87,6 +87,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"model":          {"model"},
 		"effort":         {"effort"},
 		"system-prompt":  {"system-prompt", "session-system-prompt"},
+		"server":         {"mcp", "session-mcp"},
 		"verdict":        http,
 		"kind":           {"http-401", "http-403", "http-429"},
 		"empty":          {"empty-answer"},
@@ -188,9 +189,9 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"prompt-3mb", "attach-files", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "system-prompt", "tool-call", "resume", "continue",
+		"prompt-3mb", "attach-files", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "system-prompt", "tool-call", "mcp", "resume", "continue",
 		"read-edit", "read-command", "write-edit", "write-outside", "full-command",
-		"session-turns", "session-slash", "session-system-prompt", "session-steer", "session-interrupt", "session-approval", "session-attach", "session-resume",
+		"session-turns", "session-slash", "session-system-prompt", "session-mcp", "session-steer", "session-interrupt", "session-approval", "session-attach", "session-resume",
 		"session-runs-nothing", "cancel",
 	}
 	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {

@@ -13,7 +13,7 @@ import (
 // command builds the argument list of a run. Values are joined to their options with
 // "=", because several options take all words that follow them.
 func command(inv registry.Invocation) (agent.Command, error) {
-	args := append([]string{"-p", "--output-format", "stream-json", "--verbose"}, options(editMode, inv)...)
+	args := append([]string{"-p", "--output-format", "stream-json", "--verbose"}, allowServers(options(editMode, inv), inv)...)
 	if inv.Schema != nil {
 		args = append(args, "--json-schema="+string(registry.BareSchema(inv.Schema)))
 	}
@@ -123,7 +123,30 @@ func accessArgs(write string, inv registry.Invocation) []string {
 	for i, pattern := range inv.AllowCommands {
 		rules[i] = "Bash(" + pattern + ")"
 	}
-	return append(args, "--allowedTools="+strings.Join(rules, ","))
+	return append(args, allowFlag+strings.Join(rules, ","))
+}
+
+// allowFlag is the option with the rules of what runs without a request.
+const allowFlag = "--allowedTools="
+
+// allowServers lets a run with write access call the tools of the MCP servers. There is no
+// user who could be asked.
+func allowServers(args []string, inv registry.Invocation) []string {
+	if len(inv.MCPServers) == 0 || inv.Access != agent.AccessWrite {
+		return args
+	}
+	rules := make([]string, len(inv.MCPServers))
+	for i, s := range inv.MCPServers {
+		rules[i] = "mcp__" + s.Name
+	}
+	list := strings.Join(rules, ",")
+	for i, arg := range args {
+		if strings.HasPrefix(arg, allowFlag) {
+			args[i] += "," + list
+			return args
+		}
+	}
+	return append(args, allowFlag+list)
 }
 
 // effort returns Claude Code's name of an effort. It does not know minimal.

@@ -28,6 +28,7 @@ func conversation() *registry.Session {
 				Attachments:   attachments(),
 
 				AppendSystemPrompt: true,
+				MCPServers:         true,
 			},
 			SlashCommands: true,
 			Check:         check,

@@ -29,8 +29,8 @@ func TestSessionCommand(t *testing.T) {
 		"resume": {func(inv *registry.Invocation) { inv.Resume = "id" }, safe + write + "\n--resume=id\n--system-prompt-snapshot\noff"},
 		"setup": {func(inv *registry.Invocation) {
 			inv.Args = []string{"--x"}
-			*inv = inv.With(registry.Setup{Args: []string{promptFileFlag, promptFile}})
-		}, safe + write + "\n" + promptFileFlag + "\n" + promptFile + "\n--x"},
+			*inv = inv.With(registry.Setup{Args: []string{promptFileFlag, descriptor(0)}})
+		}, safe + write + "\n" + promptFileFlag + "\n" + descriptor(0) + "\n--x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

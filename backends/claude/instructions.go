@@ -12,19 +12,28 @@ import (
 	"github.com/busdk/bus-agent/registry"
 )
 
-const (
-	promptFileFlag = "--append-system-prompt-file"
-	// promptFile is the path of the first of Setup.Files.
-	promptFile = "/dev/fd/3"
-)
+const promptFileFlag = "--append-system-prompt-file"
 
 // executed names the files of a directory whose content Claude Code runs if it uses the
 // repository's settings.
 var executed = []string{".claude/settings.json", ".claude/settings.local.json", ".mcp.json"}
 
-// prepare puts the instructions of the repository into one system prompt file.
-// Nothing is written.
+// prepare delivers the instructions of the repository and the MCP servers of the caller in
+// inherited files. Nothing is written.
 func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	setup, err := prepareInstructions(ctx, inv, w)
+	if err == nil && len(inv.MCPServers) > 0 {
+		setup.Args = append(setup.Args, "--mcp-config="+descriptor(len(setup.Files)))
+		setup.Files = append(setup.Files, agent.MCPConfig(inv.MCPServers))
+	}
+	return setup, err
+}
+
+// descriptor returns the path of the element i of Setup.Files.
+func descriptor(i int) string { return fmt.Sprintf("/dev/fd/%d", 3+i) }
+
+// prepareInstructions puts the instructions of the repository into one system prompt file.
+func prepareInstructions(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	if err := inv.RefuseHome(userHome); err != nil {
 		return registry.Setup{}, err
 	}
@@ -57,7 +66,7 @@ func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Works
 	if _, taken := lastValue(inv.Args, promptFileFlag); taken {
 		return registry.Setup{}, agent.Usagef("%s would replace the project instructions and the additional system prompt; pass the text with --append-system-prompt instead", promptFileFlag)
 	}
-	setup.Args = append(setup.Args, promptFileFlag, promptFile)
+	setup.Args = append(setup.Args, promptFileFlag, descriptor(0))
 	setup.Files = [][]byte{[]byte(prompt)}
 	return setup, nil
 }

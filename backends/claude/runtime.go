@@ -114,6 +114,7 @@ func Runtime() registry.Runtime {
 				Schema:        takesSchema,
 
 				AppendSystemPrompt: true,
+				MCPServers:         true,
 			},
 			SlashCommands: true,
 			Check:         check,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -46,25 +47,25 @@ func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 	}, nil
 }
 
-// prepareInteractive is prepare with the instructions in a file, which a terminal
-// needs, and with a session ID that is set at the start.
+// prepareInteractive is prepare with the files that it delivers in the folder for
+// temporary files, which a terminal needs, and with a session ID that is set at the start.
 func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	setup, err := prepare(ctx, inv, w)
 	if err != nil {
 		return setup, err
 	}
-	if len(setup.Files) > 0 {
-		file := filepath.Join(inv.TempDir, "instructions.md")
-		if err := os.WriteFile(file, setup.Files[0], 0o600); err != nil {
-			return registry.Setup{}, fmt.Errorf("the instructions cannot be written: %w", err)
+	for n, data := range setup.Files {
+		file := filepath.Join(inv.TempDir, fmt.Sprintf("delivered-%d", n))
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			return registry.Setup{}, fmt.Errorf("a file for the CLI cannot be written: %w", err)
 		}
 		for i, arg := range setup.Args {
-			if arg == promptFile {
-				setup.Args[i] = file
+			if before, ok := strings.CutSuffix(arg, descriptor(n)); ok {
+				setup.Args[i] = before + file
 			}
 		}
-		setup.Files = nil
 	}
+	setup.Files = nil
 	if err := addSettings(inv, &setup); err != nil {
 		return registry.Setup{}, err
 	}

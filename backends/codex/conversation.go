@@ -28,6 +28,7 @@ func conversation() *registry.Session {
 				Attachments: agent.ImageTypes(),
 
 				AppendSystemPrompt: true,
+				MCPServers:         true,
 			},
 			Check:   checkSession,
 			Prepare: prepareSession,
@@ -46,7 +47,7 @@ func checkSession(inv registry.Invocation) error {
 	if inv.Variant == VariantLocal {
 		return agent.Usagef("%s:%s cannot hold a session: the App Server takes no --oss", ID, VariantLocal)
 	}
-	return nil
+	return check(inv)
 }
 
 // prepareSession is prepareTalk without the flags that only exec accepts. A private

@@ -72,7 +72,7 @@ func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspa
 func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver delivery) (registry.Setup, error) {
 	return privateHome.Prepare(inv, w, func(home *instructions.Home, setup *registry.Setup) error {
 		own := ""
-		if inv.UserConfig == agent.UserConfigOn {
+		if usesConfig(inv) {
 			var err error
 			if own, err = addUserConfig(inv, home); err != nil {
 				return err
@@ -82,7 +82,7 @@ func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver del
 		case inv.TrustWorkspace:
 			// Codex saves the trust in the private home, so it ends with the run.
 			setup.Args = []string{trustFlag}
-		case inv.UserConfig == agent.UserConfigOn:
+		case usesConfig(inv):
 			// It gives the model no AGENTS.md of a project that is not trusted.
 			deliver = deliverText
 		default:

@@ -123,7 +123,9 @@ func Runtime() registry.Runtime {
 				AttachmentFiles: true,
 
 				AppendSystemPrompt: true,
+				MCPServers:         true,
 			},
+			Check:   check,
 			Prepare: prepare,
 			Command: command,
 		},

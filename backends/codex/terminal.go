@@ -35,6 +35,7 @@ func interactive() *registry.Terminal {
 		},
 		Use: registry.Use{
 			Options: conversation().Options,
+			Check:   check,
 			Prepare: prepareInteractive,
 			Command: interactiveCommand,
 		},

@@ -100,15 +100,26 @@ func routeVariables(text string) (found []string) {
 	return found
 }
 
-// addUserConfig gives a home the user's configuration, and returns the user's own
-// AGENTS.md. The settings are a copy, because Codex changes them.
+// addUserConfig gives a home the user's configuration if it counts, with the MCP servers of
+// the caller, and returns the user's own AGENTS.md. The settings are a copy, because Codex
+// changes them.
 func addUserConfig(inv registry.Invocation, home *instructions.Home) (text string, err error) {
+	var settings string
+	defer func() {
+		if err != nil {
+			return
+		}
+		var added string
+		if added, err = servers(inv.MCPServers, settings, inv.Access != agent.AccessRead); err == nil && settings+added != "" {
+			err = home.WriteFile(configName, []byte(settings+added), 0o600)
+		}
+	}()
 	user := inv.UserHome(userHome)
-	if user == "" || inv.Untrusted(user) {
+	if inv.UserConfig != agent.UserConfigOn || user == "" || inv.Untrusted(user) {
 		return "", nil
 	}
 	for name, add := range map[string]func(data []byte) error{
-		configName:            func(data []byte) error { return home.WriteFile(configName, data, 0o600) },
+		configName:            func(data []byte) error { settings = strings.TrimRight(string(data), "\n") + "\n"; return nil },
 		instructions.FileName: func(data []byte) error { text = string(data); return nil },
 	} {
 		file := filepath.Join(user, name)

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -68,6 +69,9 @@ func choices(inv registry.Invocation) (args []string) {
 // importing matches what Gemini CLI takes for an import in a context file.
 var importing = regexp.MustCompile(`(^|\s)@\S`)
 
+// variable matches what Gemini CLI takes for a variable in its settings.
+var variable = regexp.MustCompile(`\$[A-Za-z_{]`)
+
 // check refuses what Gemini CLI does not support.
 func check(inv registry.Invocation) error {
 	if inv.Access != agent.AccessFull {
@@ -75,8 +79,11 @@ func check(inv registry.Invocation) error {
 			return err
 		}
 	}
-	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome && inv.AppendSystemPrompt != "" {
-		return agent.Usagef("an additional system prompt cannot be added to a %s of your own; leave out one of them", homeEnv)
+	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome && (inv.AppendSystemPrompt != "" || len(inv.MCPServers) > 0) {
+		return agent.Usagef("an additional system prompt and MCP servers cannot be added to a %s of your own; leave them out", homeEnv)
+	}
+	if slices.ContainsFunc(inv.MCPServers, func(s agent.MCPServer) bool { return variable.Match(agent.MCPConfig([]agent.MCPServer{s})) }) {
+		return agent.Usagef("Gemini CLI would expand a $ in an MCP server; leave it out of its values")
 	}
 	if importing.MatchString(inv.AppendSystemPrompt) {
 		return agent.Usagef("Gemini CLI reads a word of the additional system prompt that begins with @ as a file to import; leave out the @")

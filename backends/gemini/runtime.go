@@ -117,6 +117,7 @@ func Runtime() registry.Runtime {
 			Options: registry.Options{
 				Model:              true,
 				AppendSystemPrompt: true,
+				MCPServers:         true,
 				Access:             agent.Accesses(),
 				AllowCommands:      true,
 				AddDirs:            true,

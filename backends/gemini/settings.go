@@ -102,10 +102,35 @@ func (s *settings) adapt(inv registry.Invocation) error {
 	if err == nil && inv.Access != agent.AccessFull {
 		err = s.excludePlanTools()
 	}
+	for _, server := range inv.MCPServers {
+		if err == nil {
+			err = s.all.set(serverSettings(server, inv.Access != agent.AccessRead), "mcpServers", server.Name)
+		}
+	}
 	if err == nil && keyNeedsSelection(inv.Getenv) {
 		err = s.all.setDefault("gemini-api-key", "security", "auth", "selectedType")
 	}
 	return err
+}
+
+// serverSettings returns the settings of an MCP server. Without a user who could be asked,
+// trust lets the model call its tools.
+func serverSettings(s agent.MCPServer, trust bool) object {
+	server := object{"trust": encode(trust)}
+	switch {
+	case s.Command != "":
+		server["command"], server["args"], server["env"] = encode(s.Command), encode(append([]string{}, s.Args...)), encode(s.Env)
+	case s.SSE:
+		server["url"], server["headers"] = encode(s.URL), encode(s.Headers)
+	default:
+		server["httpUrl"], server["headers"] = encode(s.URL), encode(s.Headers)
+	}
+	for _, name := range []string{"env", "headers"} {
+		if string(server[name]) == "null" {
+			delete(server, name)
+		}
+	}
+	return server
 }
 
 // maxAttempts is the number of attempts of a model request unless the user's settings

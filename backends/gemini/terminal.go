@@ -15,6 +15,8 @@ import (
 
 // interactive describes the Gemini CLI in a terminal (0.61.0).
 func interactive() *registry.Terminal {
+	options := conversation().Options
+	options.MCPServers = true // Gemini CLI starts none in an untrusted folder, where sessions are
 	return &registry.Terminal{
 		Terminal: engine.Terminal{
 			Prompt: ">   Type your message",
@@ -31,7 +33,7 @@ func interactive() *registry.Terminal {
 			SpaceLast: true,
 		},
 		Use: registry.Use{
-			Options: conversation().Options,
+			Options: options,
 			Check:   check,
 			Prepare: prepareInteractive,
 			Command: interactiveCommand,

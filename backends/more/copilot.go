@@ -41,6 +41,7 @@ func copilot() registry.Runtime {
 		Reads:    []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".github/instructions"},
 		Executed: []string{".github/copilot/settings.json", ".github/copilot/settings.local.json", ".github/hooks", ".github/extensions", ".mcp.json", ".vscode/mcp.json"},
 	})
+	rt.Session.Options.MCPServers = false // it does not offer their tools
 	rt.TestedVersion = "1.0.102"
 	rt.Provider = "github"
 	rt.Decoder = func() formatters.Decoder { return dialect(new(copilotDecoder).line) }

@@ -54,6 +54,7 @@ func droid() registry.Runtime {
 		},
 		Env: map[string]*string{"FACTORY_DROID_AUTO_UPDATE_ENABLED": new("false")},
 	})
+	rt.Session.Options.MCPServers = false // the model would have to search for their tools
 	rt.TestedVersion = "0.215.0"
 	rt.Session.Options.Attachments = nil // it accepts images, and its model gets none
 	rt.Provider = "factory"

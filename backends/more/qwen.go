@@ -2,6 +2,7 @@ package more
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -18,11 +19,11 @@ func qwen() registry.Runtime {
 		TokenEnv:    []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY"},
 		// Safe mode leaves out hooks, extensions, skills, MCP servers and context files.
 		Args: []described.Argument{
-			{"--safe-mode"}, {"--output-format=stream-json"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"},
+			{"--safe-mode"}, {"--output-format=stream-json"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"}, {"--mcp-config={mcp-file}"},
 			{"--resume={resume}"}, {"{continue}"}, {"{access}"},
 		},
 		ACP: &described.ACP{
-			Args: []described.Argument{{"--acp"}, {"--safe-mode"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"}},
+			Args: []described.Argument{{"--acp"}, {"--safe-mode"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"}, {"--mcp-config={mcp-file}"}},
 			// In mode auto-edit it edits files anywhere without an approval request.
 			Access: map[agent.Access]described.Setting{
 				agent.AccessRead:  {Mode: "plan"},
@@ -54,6 +55,7 @@ func qwen() registry.Runtime {
 			"QWEN_DEBUG_LOG_FILE":             new("0"),
 		},
 	})
+	rt.Run.Command = withServersAllowed(rt.Run.Command)
 	rt.TestedVersion = "0.24.4"
 	rt.Session.Options.Attachments = append(agent.ImageTypes(), agent.MediaPDF)
 	rt.Decoder = func() formatters.Decoder { return dialect(new(qwenDecoder).line) }
@@ -64,4 +66,18 @@ func qwen() registry.Runtime {
 	rt.ReadingTools = []string{"glob", "grep_search", "list_directory", "read_file", "skill", "tool_search"}
 	rt.QuietStderr = func(line []byte) bool { return bytes.HasPrefix(line, []byte("Retrying ")) } // the output has it too
 	return rt
+}
+
+// withServersAllowed lets a run with write access call the tools of MCP servers. There is no
+// user who could be asked.
+func withServersAllowed(command func(registry.Invocation) (agent.Command, error)) func(registry.Invocation) (agent.Command, error) {
+	return func(inv registry.Invocation) (agent.Command, error) {
+		if inv.Access == agent.AccessWrite {
+			inv.Args = slices.Clone(inv.Args)
+			for _, s := range inv.MCPServers {
+				inv.Args = append(inv.Args, "--allowed-tools=mcp__"+s.Name)
+			}
+		}
+		return command(inv)
+	}
 }

@@ -34,10 +34,46 @@ machine can see. The definition of a runtime has the placeholder ` + "`{system-p
 
 `
 
+const serversSection = `
+## MCP servers
+
+` + "`--mcp FILE`" + ` of ` + "`run`, `session start` and `chat`" + `, or ` + "`MCPServers`" + ` in Go, gives the agent the
+tools of your servers of the Model Context Protocol. The file has the common form:
+
+    {"mcpServers": {
+      "notes": {"command": "notes-mcp", "args": ["--read"], "env": {"NOTES_KEY": "${NOTES_KEY}"}},
+      "docs": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${DOCS_TOKEN}"}}
+    }}
+
+A server has a command, with args and env, or a url, with headers and type ` + "`http`" + ` (the
+default) or ` + "`sse`" + `. ` + "`${NAME}`" + ` stands for a variable of your environment, ` + "`${NAME:-TEXT}`" + ` for
+TEXT if it is not set. Unknown members, a variable that is not set, a command that PATH
+does not lead to, or one inside the repository end with exit code 2 before anything
+starts. A session keeps the file's text, without the values of variables, in its entry, so
+that ` + "`session resume`" + ` starts the same servers.
+
+With access write or full, a run may call the tools. A session requests an approval for a
+call, except in Codex, which is not able to, and allows it. With access read, the runtime
+decides. What a server does is not limited by the access: name only servers that you let
+the agent use. MCP servers that a repository configures are still left out, see
+[security](security.md).
+
+The servers end with the run. No value of env and headers is an argument of an agent CLI.
+Values of headers, and those of variables whose names end in ` + "`_KEY`, `_TOKEN` or `_SECRET`" + `,
+are masked in all output.
+
+Codex takes no server of type sse. Gemini CLI starts no server in an untrusted folder,
+where its sessions are. The agent of an ACP session that does not take a type of server
+ends the start with an error. The definition of a runtime has the placeholder
+` + "`{mcp-file}`" + ` for runs; its ACP sessions get the servers by the protocol.
+
+`
+
 // The page docs/options.md shows what the descriptions of the runtimes have.
 func TestOptionsPageIsUpToDate(t *testing.T) {
 	t.Parallel()
-	page := optionsTitle + systemPromptSection + optionTable(func(o registry.Options) bool { return o.AppendSystemPrompt })
+	page := optionsTitle + systemPromptSection + optionTable(func(o registry.Options) bool { return o.AppendSystemPrompt }) +
+		serversSection + optionTable(func(o registry.Options) bool { return o.MCPServers })
 	checkPage(t, "options.md", page, "make compatibility")
 }
 

@@ -29,7 +29,17 @@ import (
 // installLimit bounds the installation of one CLI.
 const installLimit = 10 * time.Minute
 
+// serveTool is the argument with which the CLIs start this program as an MCP server.
+const serveTool = "serve-tool"
+
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == serveTool {
+		if err := verify.ServeTool(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "canary:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	table := flag.String("table", "scripts/agents.txt", "the table of agent CLIs")
 	dir := flag.String("dir", ".cache/canary", "where to install them")
 	flag.Parse()
@@ -112,8 +122,13 @@ func (c canary) one(ctx context.Context, target verify.Target, p pin, dir string
 		return errors.New("cannot be installed")
 	}
 	bin := filepath.Join(dir, "node_modules", ".bin")
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
 	report, err := c.verify(ctx, target, verify.Options{
-		Environ: []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")},
+		ToolServer: []string{self, serveTool},
+		Environ:    []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH")},
 	})
 	if err == nil && filepath.Dir(report.Path) != bin {
 		err = fmt.Errorf("its package has no executable; PATH has %s", report.Path)

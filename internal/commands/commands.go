@@ -53,6 +53,7 @@ var subjects = []cmdline.Command{
 	{Name: "runtime", Make: runtimes.Command},
 	{Name: "doctor", Make: runtimes.DoctorCommand},
 	{Name: "verify", Make: runtimes.VerifyCommand},
+	{Name: runtimes.ToolName, Make: runtimes.ToolCommand},
 	{Name: session.ServeName, Make: session.ServeCommand},
 }
 

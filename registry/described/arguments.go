@@ -3,6 +3,7 @@ package described
 import (
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,13 +24,14 @@ const (
 	holdContinue    = "{continue}"
 	holdHome        = "{home}"
 	holdSystem      = "{system-prompt}"
+	holdMCPFile     = "{mcp-file}"
 )
 
 // placeholders are those of the arguments of a run, ofSessions those of sessions, and
 // ofSettings those of settings, of which the last needs a home.
 var (
-	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome, holdSystem}
-	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome, holdSystem}
+	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome, holdSystem, holdMCPFile}
+	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome, holdSystem, holdMCPFile}
 	ofSettings   = []string{holdWorkdir, holdHome}
 )
 
@@ -43,6 +45,23 @@ const endOfOptions = "--"
 
 // promptFile is where the agent reads the first of Setup.Files.
 const promptFile = "/dev/fd/3"
+
+// mcpName is the file with the MCP servers in a home.
+const mcpName = "mcp-servers.json"
+
+// mcpFile returns where the agent reads the MCP servers: in its home if it has one, because
+// some programs start others that do not inherit descriptors. It is "" without servers.
+func (d *Definition) mcpFile(inv *registry.Invocation) string {
+	switch {
+	case len(inv.MCPServers) == 0:
+		return ""
+	case inv.Home != "":
+		return filepath.Join(inv.Home, mcpName)
+	case d.Prompt == promptByFile:
+		return "/dev/fd/4"
+	}
+	return "/dev/fd/3"
+}
 
 // cutPlaceholder cuts s around its first placeholder or what looks like one: a
 // lower-case word in braces.
@@ -229,6 +248,8 @@ func (d *Definition) argv(inv *registry.Invocation) []string {
 			return inv.IdleTimeout.String()
 		case holdHome:
 			return inv.Home
+		case holdMCPFile:
+			return d.mcpFile(inv)
 		case holdSystem:
 			return inv.AppendSystemPrompt
 		case holdPromptFile:

@@ -158,6 +158,7 @@ func (d *Definition) use(id string) (registry.Use, error) {
 			Access:      d.accesses(),
 			IdleTimeout: d.has(holdIdleTimeout),
 
+			MCPServers:         d.has(holdMCPFile) || d.session,
 			AppendSystemPrompt: d.has(holdSystem) || d.session && d.ACP.takesSystemPrompt(),
 		},
 		SlashCommands: d.SlashCommands,
@@ -261,6 +262,9 @@ func (d *Definition) command(inv registry.Invocation) (agent.Command, error) {
 		command.Files = [][]byte{[]byte(inv.Prompt)}
 	case len(inv.Prompt) > maxArgument:
 		return agent.Command{}, agent.Usagef("the prompt and what goes before it have %d bytes, the limit of an argument is %d; nothing was started", len(inv.Prompt), maxArgument)
+	}
+	if d.has(holdMCPFile) && len(inv.MCPServers) > 0 && inv.Home == "" {
+		command.Files = append(command.Files, agent.MCPConfig(inv.MCPServers))
 	}
 	command.Env = d.environ(inv)
 	return command, nil

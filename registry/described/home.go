@@ -130,6 +130,8 @@ func (d *Definition) useCallerHome(inv registry.Invocation) (setup registry.Setu
 	setup.Home, err = inv.CallerHome(d.Home.Env)
 	switch {
 	case err != nil:
+	case d.has(holdMCPFile) && len(inv.MCPServers) > 0:
+		err = agent.Usagef("MCP servers cannot be added to a %s that the caller chose; leave out one of them", d.Home.Env)
 	case inv.Untrusted(setup.Home):
 		err = agent.Usagef("%s is inside the repository, and what it names would run; choose another or use --trust-workspace", d.Home.Env)
 	case inv.Access != agent.AccessFull:
@@ -146,6 +148,9 @@ func (d *Definition) writeFiles(inv registry.Invocation, home *instructions.Home
 	}
 	for _, s := range d.settings(inv) {
 		maps.Copy(files, s.Files)
+	}
+	if d.has(holdMCPFile) && len(inv.MCPServers) > 0 {
+		files[mcpName] = string(agent.MCPConfig(inv.MCPServers))
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := home.WriteFile(name, []byte(files[name]), 0o600); err != nil {

@@ -72,6 +72,7 @@ func (d *Definition) engine(inv registry.Invocation) engine.Engine {
 		ModelInArgs:   d.has(holdModel),
 		EffortInArgs:  d.has(holdEffort) || d.setsEfforts(),
 		Meta:          d.ACP.metaFor(inv),
+		ServersInArgs: d.has(holdMCPFile),
 		SilenceFails:  d.SilenceFails,
 		AnswerFailure: d.answerFailure(),
 		Modes:         map[agent.Access]string{},

@@ -60,7 +60,7 @@ func TestDescribedUses(t *testing.T) {
 			registry.Options{Model: true, Resume: true, Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, Access: []agent.Access{agent.AccessRead, agent.AccessFull}},
 			agent.Command{Args: []string{"run", "--plan", "-h", "--resume=s", "--model=m"}, Env: []string{"A=r", "B=1"}, Stdin: "p"}},
 		"session": {rt.Session.Use,
-			registry.Options{Model: true, Resume: true, Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, Access: []agent.Access{agent.AccessRead, agent.AccessFull}, Attachments: agent.ImageTypes()},
+			registry.Options{Model: true, Resume: true, MCPServers: true, Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, Access: []agent.Access{agent.AccessRead, agent.AccessFull}, Attachments: agent.ImageTypes()},
 			agent.Command{Args: []string{"acp", "-h"}, Env: []string{"A=r", "B=1"}}},
 	} {
 		if diff := cmp.Diff(c.options, c.use.Options); diff != "" {

@@ -72,6 +72,10 @@ type Engine struct {
 	// Otherwise a warning names an effort for which the agent offers no option.
 	EffortInArgs bool
 
+	// ServersInArgs says that the agent gets the MCP servers of a session in its arguments:
+	// they are not passed by the protocol.
+	ServersInArgs bool
+
 	// Efforts are the agent's values of its option for the effort. For an effort
 	// without a value the engine sends the effort itself.
 	Efforts map[agent.ReasoningEffort]string

@@ -26,13 +26,20 @@ func (e *Engine) open(ctx context.Context, start engine.Start) (engine.Info, err
 			return engine.Info{}, fmt.Errorf("log in: %w", err)
 		}
 	}
+	if e.ServersInArgs {
+		start.MCPServers = nil
+	}
+	servers, err := mcpServers(start.MCPServers, agentIs)
+	if err != nil {
+		return engine.Info{}, err
+	}
 	var got opened
 	if start.Resume == "" {
-		got, err = e.newSession(ctx, start)
+		got, err = e.newSession(ctx, start, servers)
 	} else if !agentIs.AgentCapabilities.LoadSession {
 		err = fmt.Errorf("resume: %w", engine.ErrUnsupported)
 	} else {
-		got, err = e.loadSession(ctx, start)
+		got, err = e.loadSession(ctx, start, servers)
 	}
 	if err != nil {
 		return engine.Info{}, e.withLogins(agentIs, err)
@@ -83,8 +90,8 @@ func (e *Engine) initialize(ctx context.Context) (greeting, error) {
 	return got, nil
 }
 
-func (e *Engine) newSession(ctx context.Context, start engine.Start) (opened, error) {
-	got, err := call(ctx, e, methodNew, sessionParams{Workdir: start.Workdir, MCPServers: []struct{}{}, Meta: e.Meta}, func(got opened) {
+func (e *Engine) newSession(ctx context.Context, start engine.Start, servers []mcpServer) (opened, error) {
+	got, err := call(ctx, e, methodNew, sessionParams{Workdir: start.Workdir, MCPServers: servers, Meta: e.Meta}, func(got opened) {
 		if got.SessionID != "" {
 			e.begun(got)
 		}
@@ -102,14 +109,14 @@ func (e *Engine) newSession(ctx context.Context, start engine.Start) (opened, er
 // that it has loaded.
 const settleLimit = 5 * time.Second
 
-func (e *Engine) loadSession(ctx context.Context, start engine.Start) (opened, error) {
+func (e *Engine) loadSession(ctx context.Context, start engine.Start, servers []mcpServer) (opened, error) {
 	if err := e.waitToLoad(ctx, start.Created); err != nil {
 		return opened{}, fmt.Errorf("wait to load session %s: %w", start.Resume, err)
 	}
 	e.mu.Lock()
 	e.loading = true
 	e.mu.Unlock()
-	got, err := e.load(ctx, start)
+	got, err := e.load(ctx, start, servers)
 	if err != nil {
 		return got, fmt.Errorf("load session %s: %w", start.Resume, err)
 	}
@@ -126,8 +133,8 @@ func (e *Engine) loadSession(ctx context.Context, start engine.Start) (opened, e
 	return got, context.Cause(ctx)
 }
 
-func (e *Engine) load(ctx context.Context, start engine.Start) (opened, error) {
-	params := sessionParams{SessionID: start.Resume, Workdir: start.Workdir, MCPServers: []struct{}{}, Meta: e.Meta}
+func (e *Engine) load(ctx context.Context, start engine.Start, servers []mcpServer) (opened, error) {
+	params := sessionParams{SessionID: start.Resume, Workdir: start.Workdir, MCPServers: servers, Meta: e.Meta}
 	got, err := call(ctx, e, methodLoad, params, func(got opened) {
 		got.SessionID = start.Resume
 		e.begun(got)

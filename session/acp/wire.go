@@ -69,6 +69,10 @@ type greeting struct {
 	AgentCapabilities struct {
 		LoadSession bool               `json:"loadSession"`
 		Prompt      promptCapabilities `json:"promptCapabilities"`
+		MCP         struct {
+			HTTP bool `json:"http"`
+			SSE  bool `json:"sse"`
+		} `json:"mcpCapabilities"`
 	} `json:"agentCapabilities"`
 	AuthMethods json.RawMessage `json:"authMethods"` // a list of authMethod
 }
@@ -89,7 +93,7 @@ type authMethod struct {
 type sessionParams struct {
 	SessionID  string                     `json:"sessionId,omitempty"`
 	Workdir    string                     `json:"cwd"`
-	MCPServers []struct{}                 `json:"mcpServers"`
+	MCPServers []mcpServer                `json:"mcpServers"`
 	Meta       map[string]json.RawMessage `json:"_meta,omitempty"`
 }
 

@@ -36,6 +36,7 @@ type Settings struct {
 	ReasoningEffort     agent.ReasoningEffort `json:"effort,omitempty"`
 	Verbosity           agent.Verbosity       `json:"verbosity,omitempty"`
 	AppendSystemPrompt  string                `json:"append_system_prompt,omitempty"`
+	MCPServers          []agent.MCPServer     `json:"mcp_servers,omitempty"`
 	UserConfig          agent.UserConfig      `json:"user_config,omitempty"`
 	Access              agent.Access          `json:"access"`
 	AllowCommands       []string              `json:"allow_commands,omitempty"`
@@ -86,8 +87,8 @@ func (r *RecordSettings) Recorder() agent.Recorder {
 func (s *Settings) request() agent.Request {
 	req := agent.Request{
 		Runtime: s.Runtime, Workdir: s.Workdir, Model: s.Model, ReasoningEffort: s.ReasoningEffort, Verbosity: s.Verbosity,
-		AppendSystemPrompt: s.AppendSystemPrompt,
-		UserConfig:         s.UserConfig, Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
+		AppendSystemPrompt: s.AppendSystemPrompt, MCPServers: s.MCPServers,
+		UserConfig: s.UserConfig, Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions, Timeout: s.StartTimeout,
 	}
 	if s.Record != nil {

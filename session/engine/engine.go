@@ -119,6 +119,9 @@ type Start struct {
 	Effort  agent.ReasoningEffort
 	Access  agent.Access
 	AddDirs []string // absolute
+	// MCPServers are those of registry.Invocation. Engines whose agents get them otherwise
+	// ignore them.
+	MCPServers []agent.MCPServer
 	// Protected names files and folders that write access does not include,
 	// wherever they are: the settings and programs that agents run and the
 	// private homes they use. See [Start.MayEdit].

@@ -18,7 +18,8 @@ func Claude() verify.Target {
 			env := []string{
 				"ANTHROPIC_BASE_URL=" + s.AnthropicURL(),
 				"ANTHROPIC_API_KEY=" + key,
-				"SHELL=/bin/bash", // used by the tool Bash
+				"SHELL=/bin/bash",          // used by the tool Bash
+				"ENABLE_TOOL_SEARCH=false", // otherwise the model has to search for the tools of MCP servers
 			}
 			if os.Geteuid() == 0 {
 				env = append(env, "IS_SANDBOX=1") // otherwise it refuses full access as root

@@ -13,7 +13,10 @@ func Codex() verify.Target {
 		Runtime:  "codex",
 		Verified: record("codex"),
 		Model:    "gpt-5.5",
-		Env:      func(*modeltest.Server) []string { return []string{"VERIFY_API_KEY=" + key} },
+
+		ServerModel: "gpt-5-codex",
+
+		Env: func(*modeltest.Server) []string { return []string{"VERIFY_API_KEY=" + key} },
 		Args: func(s *modeltest.Server) []string {
 			// By default it repeats a failed request for up to two minutes.
 			const provider = `model_providers.verify={name="verify",base_url=%q,wire_api="responses",env_key="VERIFY_API_KEY",request_max_retries=1,stream_max_retries=1}`

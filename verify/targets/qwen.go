@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/busdk/bus-agent/modeltest"
@@ -19,6 +20,13 @@ func Qwen() verify.Target {
 		Home: func(*modeltest.Server) map[string]string {
 			return map[string]string{
 				".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},"model":{"generationConfig":{"modalities":{"image":true,"pdf":true}}}}`,
+			}
+		},
+		ServerCalls: func(server, tool, arguments string) []modeltest.ToolCall {
+			name := "mcp__" + server + "__" + tool
+			return []modeltest.ToolCall{
+				call("tool_search", map[string]string{"query": "select:" + name}),
+				call("tool_call", map[string]any{"name": name, "arguments": json.RawMessage(arguments)}),
 			}
 		},
 		Keeps:  []string{".qwen"},

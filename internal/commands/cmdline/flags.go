@@ -70,9 +70,11 @@ func (f *Flag) Opaque() *Flag { f.opaque = true; return f }
 // runner reads it, because urfave/cli reads the variables of the process alone.
 func (f *Flag) Env(name string) *Flag { f.env = name; return f }
 
-// These values have the shell complete a path.
-func anyFile() []string { return []string{":file"} }
-func anyDir() []string  { return []string{":dir"} }
+// AnyFile returns the values with which the shell completes the path of a file.
+func AnyFile() []string { return []string{":file"} }
+
+// anyDir is AnyFile for a directory.
+func anyDir() []string { return []string{":dir"} }
 
 // setter makes a function a urfave.Generic. urfave/cli also calls Set with what String
 // returns, for each short name of a flag, and drops the error.
@@ -113,7 +115,7 @@ func Strings(name, usage string, to *[]string) *Flag {
 }
 
 // File declares a flag whose value is the name of a file.
-func File(name, usage string, to *string) *Flag { return String(name, usage, to).Complete(anyFile) }
+func File(name, usage string, to *string) *Flag { return String(name, usage, to).Complete(AnyFile) }
 
 // OneOf declares a flag whose value is one of a set.
 func OneOf[T ~string](name, usage string, to *T, set ...T) *Flag {

@@ -56,7 +56,7 @@ const attachFlag = "attach"
 
 // AttachFlag declares --attach, whose values are for [Program.ReadAttachments].
 func AttachFlag(names *[]string) *Flag {
-	return Strings(attachFlag, "give the model `FILE` with the prompt: an image, a PDF or text", names).Complete(anyFile)
+	return Strings(attachFlag, "give the model `FILE` with the prompt: an image, a PDF or text", names).Complete(AnyFile)
 }
 
 // ReadAttachments reads the files that --attach names, which must be regular. A link is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -40,6 +41,7 @@ func (o *Options) AgentFlags(prog *cmdline.Program) []urfave.Flag {
 		cmdline.OneOf("model-reasoning-effort", "reasoning `EFFORT` of the model: minimal, low, medium, high or xhigh", &o.ReasoningEffort, agent.Efforts()...),
 		cmdline.OneOf("model-verbosity", "`VERBOSITY` of the model: low, medium or high", &o.Verbosity, agent.Verbosities()...),
 		cmdline.String("append-system-prompt", "add `TEXT` to the system prompt of the agent", &o.AppendSystemPrompt).Opaque(),
+		MCPFlag(prog, &o.MCPServers),
 		cmdline.OneOf("user-config", "use your own settings of the CLI, `MODE`: on or off (default: by runtime)", &o.UserConfig, agent.UserConfigs()...).Env("BUS_AGENT_USER_CONFIG"),
 		cmdline.Switch("require-configured", "fail when no runtime is configured, instead of using the first available", &o.RequireConfigured),
 	)
@@ -61,6 +63,20 @@ func (o *Options) AccessFlags(prog *cmdline.Program) []urfave.Flag {
 // TrustFlag declares --trust-workspace.
 func TrustFlag(trust *bool) urfave.Flag {
 	return cmdline.Switch("trust-workspace", "allow hooks, MCP servers and settings of the repository", trust)
+}
+
+// MCPFlag declares --mcp.
+func MCPFlag(prog *cmdline.Program, servers *[]agent.MCPServer) urfave.Flag {
+	return cmdline.Func("mcp", "give the agent the tools of your MCP servers, which `FILE` describes", func(name string) error {
+		data, err := statefile.ReadLinked(prog.Env.Abs(name), agent.MaxMCPBytes)
+		if err != nil {
+			return agent.Usagef("%s: %w", name, cmdline.Cause(err))
+		}
+		if *servers, err = agent.ParseMCPServers(data); err != nil {
+			return agent.Usagef("%s: %w", name, err)
+		}
+		return nil
+	}).Complete(cmdline.AnyFile)
 }
 
 // EnvFlag declares --env. Its values may be secrets, as may a value whose name was

@@ -225,11 +225,12 @@ func verifyOne(ctx context.Context, prog *cmdline.Program, o *verifyOptions, t v
 	list := newChecklist(prog, t.Runtime, len(checks), live)
 	defer prog.Screen.Clear()
 	report, err := verify.Run(ctx, t, verify.Options{
-		Registry: prog.Stored.Registry,
-		Environ:  append([]string{}, prog.Env.Environ...), // never nil: that is the process's
-		Checks:   o.checks,
-		Begin:    list.begin,
-		Done:     list.done,
+		ToolServer: toolServer(prog),
+		Registry:   prog.Stored.Registry,
+		Environ:    append([]string{}, prog.Env.Environ...), // never nil: that is the process's
+		Checks:     o.checks,
+		Begin:      list.begin,
+		Done:       list.done,
 	})
 	if err == nil {
 		list.end(report.Version)

@@ -1,0 +1,43 @@
+package runner_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/busdk/bus-agent/agent"
+)
+
+func TestMCPServersAreSettledBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	b, c := countedBench(t)
+	c.Runtime.Run.Options.MCPServers = true
+	if err := b.Registry.Replace(c.Runtime); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := b.request("say text:hi")
+	req.Runtime = "counted"
+	req.Env = []string{"MCP_WORD=found", "PROGRAM=" + program}
+	req.MCPServers = []agent.MCPServer{{Name: "a", Command: "${PROGRAM}", Args: []string{"${MCP_WORD}"}}}
+	if _, err := b.DryRun(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.last.MCPServers; len(got) != 1 || got[0].Command != program || got[0].Args[0] != "found" {
+		t.Errorf("the runtime got %+v", got)
+	}
+	for want, s := range map[string]agent.MCPServer{
+		"MISSING is not set": {Name: "a", Command: "${MISSING}"},
+		"no executable":      {Name: "a", Command: "no-such-program-of-mcp"},
+		"its name":           {Name: "a b", Command: program},
+	} {
+		req.MCPServers = []agent.MCPServer{s}
+		if _, err := b.DryRun(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want a usage error with %q", s, err, want)
+		}
+	}
+}
