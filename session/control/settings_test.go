@@ -39,7 +39,9 @@ func fill(t *testing.T, v reflect.Value) {
 		v.Set(reflect.ValueOf(map[string]string{"x": "x"}))
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(t, v.Field(i))
+			if v.Type().Field(i).IsExported() {
+				fill(t, v.Field(i))
+			}
 		}
 	default:
 		t.Fatalf("%v cannot be set", v.Type())

@@ -82,6 +82,9 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions, options sessio
 		if err := settings.Policy.Check(); err != nil {
 			return nil, err
 		}
+		if err := settings.Policy.CheckPlace(slices.Concat([]string{workdir}, settings.AddDirs)...); err != nil {
+			return nil, err
+		}
 		p.options.Policy = settings.Policy
 	}
 	p.options.Mode, p.options.TurnTimeout, p.options.ApprovalTimeout = mode, settings.TurnTimeout, settings.ApprovalTimeout

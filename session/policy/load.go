@@ -10,16 +10,12 @@ import (
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
-// Load reads the policy in a file of the user. It refuses a file that an agent or a
-// repository can provide: one that is in one of dirs or in the Git repository around one,
-// or whose name leads through it, and one of another user. Dirs, which are absolute, are
-// the workdir and the other folders in which the agent works. An error is of kind
+// Load reads the policy in a file of the user, an absolute path. It refuses a file for which
+// [Policy.CheckPlace] fails with dirs, and one of another user. An error is of kind
 // agent.ErrUsage.
 func Load(file string, dirs ...string) (*Policy, error) {
-	for _, dir := range dirs {
-		if dir = repository(dir); instructions.Touches(dir, file) {
-			return nil, agent.Usagef("policy %s: it is in %s, where the agent works; a repository cannot have the policy, so keep it elsewhere", file, dir)
-		}
+	if err := (&Policy{file: file}).CheckPlace(dirs...); err != nil {
+		return nil, err
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -36,7 +32,24 @@ func Load(file string, dirs ...string) (*Policy, error) {
 	if err != nil {
 		return nil, agent.Usagef("%s: %w", file, err)
 	}
+	p.file = file
 	return p, nil
+}
+
+// CheckPlace refuses a policy that [Load] has read from a file which an agent or a repository
+// can provide: one that is in one of dirs or in the Git repository around one, or whose name
+// leads through it. Dirs are the workdir and the other folders in which the agent works,
+// relative ones to the current directory. The error is of kind agent.ErrUsage.
+func (p *Policy) CheckPlace(dirs ...string) error {
+	for _, dir := range dirs {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		if dir = repository(dir); p.file != "" && instructions.Touches(dir, p.file) {
+			return agent.Usagef("policy %s: it is in %s, where the agent works; a repository cannot have the policy, so keep it elsewhere", p.file, dir)
+		}
+	}
+	return nil
 }
 
 // repository returns the root of the Git repository around dir, or else dir. The .git of a

@@ -78,6 +78,8 @@ type Policy struct {
 	// Default decides requests that no rule matches: Ask, which the empty value means,
 	// or Decline.
 	Default Decision `json:"default,omitempty"`
+
+	file string // that Load has read, absolute
 }
 
 // A Rule decides the requests that match all of what it names.
