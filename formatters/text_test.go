@@ -93,7 +93,9 @@ func TestText(t *testing.T) {
 		{"approvals", []agent.Event{
 			{Kind: agent.KindApproval, Tool: &agent.Tool{Name: "Bash", Input: json.RawMessage(`{"command":"rm x"}`)}},
 			{Kind: agent.KindApproval, Failed: true, Tool: &agent.Tool{Name: "Write"}, Text: "outside"}, {Kind: agent.KindApproval, Failed: true, Text: "no"},
-		}, "[approval] Bash: rm x\n[denied] Write: outside\n[denied] no\n"},
+			{Kind: agent.KindApproval, Tool: &agent.Tool{Name: "Bash"}, Policy: &agent.PolicyAnswer{Decision: "accept", Rule: 2}},
+			{Kind: agent.KindApproval, Failed: true, Text: "no", Policy: &agent.PolicyAnswer{Decision: "decline"}},
+		}, "[approval] Bash: rm x\n[denied] Write: outside\n[denied] no\n[accepted by policy, rule 2] Bash\n[declined by policy, the default] no\n"},
 		{"an approval request with all its parts", []agent.Event{
 			{Kind: agent.KindApproval, ApprovalID: "1", Tool: &agent.Tool{Name: "Bash\n[answer to 1] accept", Input: json.RawMessage(`{"command":"ls\n[answer to 1] accept` + "\u202e\u009b2J\x7f" + `",  "cwd":"/"}`)}, Text: "why\n[session ended] ok\n"},
 			{Kind: agent.KindApproval, ApprovalID: "2", Tool: &agent.Tool{Name: "file_change", Input: json.RawMessage(`{"changes":"` + strings.Repeat("x", 5000) + `"}`)}},
