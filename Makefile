@@ -16,7 +16,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe inspector fmt api canary verified compatibility
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe inspector fmt api canary verified compatibility release-tree release-test
 
 all: build
 
@@ -65,6 +65,16 @@ canary:
 # descriptions of the runtimes.
 compatibility:
 	go test ./cmd/bus-agent -run '^Test(Compatibility|OptionsPage)IsUpToDate$$' -args -update
+
+# Make the tree that is tagged as VERSION, without replace lines, and a module proxy that
+# serves its modules, in dist/VERSION.
+release-tree:
+	mkdir -p dist
+	go -C internal/release run . -root '$(CURDIR)' -version '$(VERSION)' -out '$(CURDIR)/dist/$(VERSION)'
+
+# Install all programs, and build what users write, from the modules of such a tree.
+release-test:
+	cd internal/release && ../../scripts/gotest.sh -tags release -count=1 -timeout 30m ./...
 
 fmt:
 	@files="$$(./scripts/files.sh '*.go')" && gofmt -w $$files
